@@ -19,6 +19,7 @@ import {
 import { depositOperations, walletOperations } from './features/wallets/index.ts'
 import { eventOperations, eventPayloads, listenOperations, webhookOperations } from './features/webhooks/index.ts'
 import { bankAccountOperations, withdrawalOperations } from './features/withdrawals/index.ts'
+import { apiVersion } from './platform/api-version.ts'
 import { openApiDocument } from './platform/http/openapi.ts'
 import type { Operation } from './platform/operation.ts'
 
@@ -77,7 +78,7 @@ export const openApi = openApiDocument(
   operations,
   {
     title: 'Purser',
-    version: '1.0.0',
+    version: apiVersion,
     description:
       'Payments and wallet infrastructure for AI agents: x402 challenges, verification and settlement on chain. ' +
       'An error is a problem record (RFC 9457) whose `type` ends with a code. `x-problems` of an operation names its errors, beside ' +

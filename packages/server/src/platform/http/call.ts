@@ -1,5 +1,6 @@
 import { Readable } from 'node:stream'
 import { z } from 'zod'
+import { apiVersion } from '../api-version.ts'
 import { appendAudit } from '../audit.ts'
 import type { Call, Caller, Ctx, Deps } from '../ctx.ts'
 import { dbInside, isDatabaseGone } from '../db/db.ts'
@@ -363,6 +364,11 @@ function parsedBody({ body }: Pick<RawRequest, 'body'>): unknown {
   } catch {
     return undefined
   }
+}
+
+/** The headers of every response, of whatever kind. */
+export function commonHeaders(requestId: string): Readonly<Record<string, string>> {
+  return { 'x-request-id': requestId, 'x-service-version': apiVersion, 'x-content-type-options': 'nosniff' }
 }
 
 /** A new request id. */

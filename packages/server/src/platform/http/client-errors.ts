@@ -2,7 +2,7 @@ import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Deps } from '../ctx.ts'
 import { failPlatform } from '../errors.ts'
-import { newRequestId, problemAnswer } from './call.ts'
+import { commonHeaders, newRequestId, problemAnswer } from './call.ts'
 
 /** Problem codes for Node's parser errors; any other error is invalid HTTP. */
 const faults: Readonly<Record<string, 'request-timeout' | 'request-header-fields-too-large'>> = {
@@ -21,8 +21,7 @@ export function refuseUnread(deps: Deps, error: Error & { readonly code?: string
   const head = {
     ...headers,
     'content-length': String(Buffer.byteLength(text)),
-    'x-request-id': requestId,
-    'x-content-type-options': 'nosniff',
+    ...commonHeaders(requestId),
     'cache-control': 'no-store',
     connection: 'close',
   }

@@ -19,6 +19,7 @@ const readable = [
   'RateLimit-Policy',
   'Retry-After',
   'X-Request-Id',
+  'X-Service-Version',
 ]
 
 /** What lets the dashboard, where another host of the same site serves it, read answers and send its cookie. */

@@ -171,6 +171,7 @@ async function code(response: Response): Promise<string> {
   const record = z.object({ type: z.string(), requestId: z.string(), status: z.number() }).parse(await response.json())
   expect(response.headers.get('content-type')).toContain('application/problem+json')
   expect(response.headers.get('x-request-id')).toBe(record.requestId)
+  expect(response.headers.get('x-service-version')).toBe('1.0.0')
   expect(record.status).toBe(response.status)
   return record.type.replace('http://purser.test/problems/', '')
 }

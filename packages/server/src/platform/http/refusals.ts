@@ -150,6 +150,7 @@ function headersOf(status: number): Json {
 /** Header fields of responses, each defined once. */
 export const headerComponents = {
   'X-Request-Id': { schema: { type: 'string' }, description: 'Names this request in logs and problem records.' },
+  'X-Service-Version': { schema: { type: 'string' }, description: 'The version of the interface, `info.version`.' },
   RateLimit: {
     schema: { type: 'string' },
     description:
@@ -181,4 +182,4 @@ export function headerRefs(names: readonly (keyof typeof headerComponents)[]): J
 }
 
 /** Headers that every response has. */
-export const answerHeaders: Json = headerRefs(['X-Request-Id', 'RateLimit', 'RateLimit-Policy'])
+export const answerHeaders: Json = headerRefs(['X-Request-Id', 'X-Service-Version', 'RateLimit', 'RateLimit-Policy'])

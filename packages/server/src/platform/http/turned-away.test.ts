@@ -168,5 +168,6 @@ test.each(unreadable)(
     const problem: unknown = JSON.parse(body)
     expect(problem).toMatchObject({ type: `http://purser.test/problems/${code}`, status })
     expect(head).toContain(`x-request-id: ${Object(problem).requestId}`)
+    expect(head).toContain('x-service-version: 1.0.0')
   },
 )

@@ -3,6 +3,7 @@ import { unixSeconds } from '../../../platform/clock.ts'
 import type { Deps } from '../../../platform/ctx.ts'
 import type { GuardedFetch, PostOutcome } from '../../../platform/guarded-fetch.ts'
 import { newId } from '../../../platform/ids.ts'
+import { deliveryHeaders } from './headers.ts'
 import type { DeliveryState, DueRow, EndpointRow, NewAttempt } from './queue-store.ts'
 import { nextAttemptAt } from './schedule.ts'
 import type { SignDelivery } from './signing.ts'
@@ -60,7 +61,7 @@ async function attempt(
 async function post(deps: SendDeps, endpoint: EndpointRow, message: WebhookMessage): Promise<Tried['outcome']> {
   const signed = await deps.signDelivery(endpoint, message)
   if (signed === undefined) return { kind: 'failed', failure: 'not-signed' }
-  const headers = { 'content-type': 'application/json', 'user-agent': 'Purser-Webhooks/1.0', ...signed }
+  const headers = { ...deliveryHeaders, ...signed }
   return deps.guardedFetch.post({ url: endpoint.url, group: endpoint.id, headers, body: message.body })
 }
 

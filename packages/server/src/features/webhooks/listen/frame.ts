@@ -3,6 +3,7 @@ import { signWebhook, standardSigningText } from '@purser/protocol'
 import type { ServiceSealPort } from '../../../custody/service-seal.ts'
 import { unixSeconds } from '../../../platform/clock.ts'
 import type { Deps } from '../../../platform/ctx.ts'
+import { deliveryHeaders } from '../delivery/headers.ts'
 import { bodyOf } from '../delivery/send.ts'
 import type { Entry } from './store.ts'
 
@@ -36,7 +37,7 @@ export async function frameOf(
   const ed25519 = await deps.serviceSeal.sign(standardSigningText(eventId, String(timestamp), body))
   const signers = { secrets: [secret], signEd25519: () => ed25519, hmac }
   const signed = signWebhook({ id: eventId, timestamp, body }, signers)
-  const headers = { 'content-type': 'application/json', 'user-agent': 'Purser-Webhooks/1.0', ...signed }
+  const headers = { ...deliveryHeaders, ...signed }
   return Buffer.from(`id: ${place.id}\ndata: ${JSON.stringify({ eventId, type, headers, body: text })}\n\n`)
 }
 

@@ -12,14 +12,18 @@ export interface Guide {
 
 /** Guides in the order in which a reader meets them, in groups. Decisions are reached through the links of these. */
 export const groups: readonly (readonly [title: string, names: readonly string[]])[] = [
-  ['Start', ['README', 'quick-start', 'sdk', 'python', 'cli', 'mcp-server']],
+  ['Start', ['README', 'quick-start', 'sdk', 'python', 'cli', 'mcp-server', 'testing']],
   ['Get paid', ['protocols', 'x402', 'mpp', 'facilitator', 'sessions', 'registry', 'webhooks', 'events']],
   [
     'Hold and move money',
     ['wallets', 'paying', 'agents', 'transfers', 'policies', 'withdrawals', 'partners', 'screening'],
   ],
   ['Deliver', ['vaults']],
+<<<<<<< HEAD
   ['Organisation', ['organisations-and-keys', 'signing-in', 'lists', 'idempotency', 'errors']],
+=======
+  ['Organisation', ['organisations-and-keys', 'signing-in', 'idempotency', 'errors', 'versioning']],
+>>>>>>> 34df408 (Send X-Service-Version with every response and delivery, and document versions and test scenarios: decisions.md 13 names the header, and no page said what may change)
   [
     'Operate',
     ['operations', 'runbooks', 'SECURITY', 'performance', 'architecture', 'GLOSSARY', 'CONTRIBUTING', 'CHANGELOG'],
