@@ -317,13 +317,8 @@ function setHead(request: FastifyRequest, reply: FastifyReply, answer: RawAnswer
   const { status, headers, cookies = [] } = answer
   answered(request, answer)
   for (const cookie of cookies) reply.header('set-cookie', cookie)
-<<<<<<< HEAD
   const vary = varyOf(reply.getHeader('vary'), headers)
-  reply.code(status).headers({ ...headers, ...vary, 'x-request-id': request.id, 'x-content-type-options': 'nosniff' })
-  if (headers['cache-control'] === undefined) reply.header('cache-control', 'no-store')
-=======
-  reply.code(status).headers({ 'cache-control': 'no-store', ...headers, ...commonHeaders(request.id) })
->>>>>>> 34df408 (Send X-Service-Version with every response and delivery, and document versions and test scenarios: decisions.md 13 names the header, and no page said what may change)
+  reply.code(status).headers({ 'cache-control': 'no-store', ...headers, ...vary, ...commonHeaders(request.id) })
 }
 
 /**

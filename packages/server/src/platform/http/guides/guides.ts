@@ -19,11 +19,7 @@ export const groups: readonly (readonly [title: string, names: readonly string[]
     ['wallets', 'paying', 'agents', 'transfers', 'policies', 'withdrawals', 'partners', 'screening'],
   ],
   ['Deliver', ['vaults']],
-<<<<<<< HEAD
-  ['Organisation', ['organisations-and-keys', 'signing-in', 'lists', 'idempotency', 'errors']],
-=======
-  ['Organisation', ['organisations-and-keys', 'signing-in', 'idempotency', 'errors', 'versioning']],
->>>>>>> 34df408 (Send X-Service-Version with every response and delivery, and document versions and test scenarios: decisions.md 13 names the header, and no page said what may change)
+  ['Organisation', ['organisations-and-keys', 'signing-in', 'lists', 'idempotency', 'errors', 'versioning']],
   [
     'Operate',
     ['operations', 'runbooks', 'SECURITY', 'performance', 'architecture', 'GLOSSARY', 'CONTRIBUTING', 'CHANGELOG'],
