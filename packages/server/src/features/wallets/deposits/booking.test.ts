@@ -113,6 +113,18 @@ test('on another network or in another token it is a plain record, unless the te
   expect(booked(base, [transfer({})], [elsewhere, { ...elsewhere, network: 'tempo-moderato' }])).toHaveLength(1)
 })
 
+test('a wallet of the customer at the address of a managed wallet takes no record from it: what the service can move it books, on every network', () => {
+  const managed = watch('mwt_1', bob, { network: 'eth-sepolia', chain: 'ethereum' })
+  const child = watch('cad_1', alice, { network: 'eth-sepolia', chain: 'ethereum' })
+  const own = [watch('byw_1', bob), watch('byw_2', alice)]
+  expect(booked(base, [transfer({})], [managed, ...own])).toEqual([
+    ['mwt_1', 'in', 'unsupported'],
+    ['byw_1', 'in', 'transfer'],
+    ['byw_2', 'out', 'transfer'],
+  ])
+  expect(booked(base, [transfer({})], [managed, child, ...own])).toContainEqual(['mwt_1', 'in', 'internal'])
+})
+
 test('a transfer counts from shortly before the wallet was watched until it no longer is; a manual rescan also finds earlier ones', () => {
   const at = (ms: number) => instantOf(blockSeconds * 1_000 + ms)
   const counted = (changes: Partial<WatchRow>, byHand = false) =>

@@ -127,14 +127,18 @@ function isOver(watch: WatchRow, { blockNumber, at }: Place, network: Network): 
   return until.getTime() < at.getTime() + (isHome && isUntilNewest ? blockMsOf(network) : 0)
 }
 
-/** Prefers the tenant's wallets at the address that were created for this network, if there are any. */
+/**
+ * Prefers the tenant's wallets at the address that were created for this network, if there are any. Managed wallets always count: the service
+ * can move their money on every network, and screening holds only what their own ledger has.
+ */
 function nearest(watches: readonly WatchRow[], { network }: Ledger): WatchRow[] {
   const atHome = new Set(
     watches.filter((watch) => watch.network === network.name).map(({ organisationId }) => organisationId),
   )
   const seen = new Set<string>()
   return watches.filter((watch) => {
-    if (atHome.has(watch.organisationId) && watch.network !== network.name) return false
+    const isAway = watch.network !== network.name && !isManaged(watch)
+    if (isAway && atHome.has(watch.organisationId)) return false
     // A wallet of several networks has a watch for each.
     const isFirst = !seen.has(watch.walletId)
     seen.add(watch.walletId)
