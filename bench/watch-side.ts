@@ -47,8 +47,17 @@ await runAsChild(async () => {
   const watched = createWatched(deps, 'test')
   const lease = await takeLease(db, network.name, { name: 'bench', leaseMs: 600_000 })
   if (lease === undefined) throw new Error('another process leads')
-  const reads = chains.on(network).blocks
-  const follow = createFollower({ deps, network, reads, watched, lease, stopped: new AbortController().signal })
+  const balances = chains.on(network)
+  const reads = balances.blocks
+  const follow = createFollower({
+    deps,
+    network,
+    reads,
+    balances,
+    watched,
+    lease,
+    stopped: new AbortController().signal,
+  })
 
   const before = memory()
   const loading = performance.now()

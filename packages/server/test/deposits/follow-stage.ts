@@ -8,6 +8,7 @@ import type { Rpc } from '../../src/chain/rpc/rpc.ts'
 import { createTransferReads } from '../../src/chain/rpc/transfers.ts'
 import { type Lease, takeLease } from '../../src/features/wallets/deposits/cursor-store.ts'
 import { createFollower } from '../../src/features/wallets/deposits/follow.ts'
+import type { BalanceReads } from '../../src/features/wallets/deposits/opening.ts'
 import { unwatchAddress, type WatchHead, watchAddress } from '../../src/features/wallets/deposits/watch.ts'
 import { createWatched } from '../../src/features/wallets/deposits/watched.ts'
 import type { Deps } from '../../src/modules.ts'
@@ -105,7 +106,11 @@ export async function aFollowStage(network: Network = withDepth(baseSepolia, 3))
     /** Returns a process's leading watcher of these nodes: each call runs one pass. */
     async follower(
       nodes: readonly Rpc[],
-      own: { readonly db?: Db; readonly wrap?: (reads: FollowReads) => FollowReads } = {},
+      own: {
+        readonly db?: Db
+        readonly wrap?: (reads: FollowReads) => FollowReads
+        readonly stateAt?: BalanceReads['stateAt']
+      } = {},
     ) {
       const lease = await lead(database.db, network)
       const all = nodesOf(nodes)
@@ -118,6 +123,7 @@ export async function aFollowStage(network: Network = withDepth(baseSepolia, 3))
         deps: ownDeps,
         network,
         reads: own.wrap?.(reads) ?? reads,
+        balances: { stateAt: own.stateAt ?? emptyAt(nodes) },
         watched: createWatched(ownDeps, tenant.environment),
         lease,
         stopped: new AbortController().signal,
@@ -130,6 +136,15 @@ export async function aFollowStage(network: Network = withDepth(baseSepolia, 3))
 export type FollowStage = Awaited<ReturnType<typeof aFollowStage>>
 
 export type FollowReads = BlockReads & ConfirmedReads
+
+/** No account holds anything. */
+function emptyAt(nodes: readonly Rpc[]): BalanceReads['stateAt'] {
+  const { head } = createBlockReads(eachInTurn(nodes), nodesOf(nodes))
+  return async (questions) => {
+    const { number, hash, timestampSeconds } = await head()
+    return { block: { number, hash, timestampSeconds }, newest: number, values: questions.map(() => 0n) }
+  }
+}
 
 /** The first node that answers. */
 function eachInTurn(nodes: readonly Rpc[]): Rpc {

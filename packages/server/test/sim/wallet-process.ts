@@ -153,9 +153,10 @@ export class WalletProcess {
     const network = this.#network
     const lease = await takeLease(db, network.name, { name: this.life.name, leaseMs })
     if (lease === undefined) return undefined
-    const reads = this.deps.chains.on(network).blocks
+    const balances = this.deps.chains.on(network)
     const stopped = new AbortController().signal
-    const follow = createFollower({ deps: this.deps, network, reads, watched: this.#watched, lease, stopped })
+    const reads = balances.blocks
+    const follow = createFollower({ deps: this.deps, network, reads, balances, watched: this.#watched, lease, stopped })
     this.#following = { lease, follow }
     return this.#following
   }

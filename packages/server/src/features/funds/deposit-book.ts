@@ -18,7 +18,7 @@ export interface HoldQuestion {
 export interface AmountOnHold {
   /** The rest of flagged money. */
   readonly frozen: bigint
-  /** Money from senders that screening has not cleared. */
+  /** Money from senders that screening has not cleared, and money from before deposits were booked that no rescan has booked since. */
   readonly unscreened: bigint
   /** Other money in blocks that are not final. */
   readonly notFinal: bigint

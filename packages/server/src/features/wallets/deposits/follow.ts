@@ -13,6 +13,7 @@ import type { Deps as PlatformDeps } from '../../../platform/ctx.ts'
 import { confirmUpTo, withdrawDenied } from './confirm.ts'
 import { findCursor, type Lease, listScannedBlocks, type ScannedBlock } from './cursor-store.ts'
 import { contradicts, rewind } from './fork.ts'
+import { type BalanceReads, recordOpenings } from './opening.ts'
 import { checkLagOf, faster, firstPace, nextRange, type Pace, slower, windowOf } from './pace.ts'
 import { headersOf, readAtSeveral, unionOf, withoutDenied } from './several-nodes.ts'
 import { LeadLost, RowsContradicted, type Scan, storeScan } from './store-scan.ts'
@@ -26,6 +27,7 @@ export interface Following {
   readonly deps: FollowDeps
   readonly network: Network
   readonly reads: BlockReads & ConfirmedReads
+  readonly balances: BalanceReads
   readonly watched: Watched
   readonly lease: Lease
   /** Aborted when following must end: the current step is the last. */
@@ -59,9 +61,13 @@ interface Place {
 export function createFollower(following: Following): () => Promise<void> {
   const pace: PaceKeeper = { now: firstPace }
   const checking: Checking = { now: firstPace, failures: 0, pause: 0 }
+  let isOpened = false
   return async () => {
     const { deps, network, reads, watched } = following
     const head = await reads.head()
+    // After the head is read: on a new network reading begins below the blocks of these balances.
+    if (!isOpened) await recordOpenings(following)
+    isOpened = true
     // After the head is read: an address that was committed before any of these blocks is then in the set.
     await watched.refresh()
     const place = await settle(following, head)

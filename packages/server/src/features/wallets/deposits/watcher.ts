@@ -76,8 +76,9 @@ async function lead(watcher: Watcher, network: Network, watched: Watched, lease:
   const keeping = keep(watcher, lease, stopped).then(() => lost.abort())
   deps.log.info({ network: network.name }, 'this process follows the network')
   try {
-    const reads = deps.chains.on(network).blocks
-    await followOn(watcher, network, createFollower({ deps, network, reads, watched, lease, stopped }), stopped)
+    const balances = deps.chains.on(network)
+    const following = { deps, network, reads: balances.blocks, balances, watched, lease, stopped }
+    await followOn(watcher, network, createFollower(following), stopped)
   } finally {
     lost.abort()
     await keeping

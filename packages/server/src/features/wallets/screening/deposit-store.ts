@@ -1,7 +1,7 @@
 import { networkByName } from '@purser/protocol'
 import { z } from 'zod'
 import type { Tenant } from '../../../platform/ctx.ts'
-import { type Queryable, sql, type Tx } from '../../../platform/db/db.ts'
+import { type Queryable, type Sql, sql, type Tx } from '../../../platform/db/db.ts'
 import { type Id, id } from '../../../platform/ids.ts'
 import type { AmountOnHold, HoldQuestion } from '../../funds/index.ts'
 import { AmlStatus } from '../schema.ts'
@@ -95,6 +95,11 @@ export async function markDepositsDue(
     update wallet_transactions set aml_due_at = ${now} from locked where wallet_transactions.id = locked.id`)
 }
 
+/** Expression on `opening_amounts o`: what is booked, such as by a rescan, up to its block. */
+const bookedAtOpening: Sql = sql`coalesce((select sum(case w.direction when 'in' then w.raw_amount else -w.raw_amount end)
+  from wallet_transactions w where w.wallet_id = o.wallet_id and w.network = o.network and w.token = o.token
+    and w.block_number <= o.block_number and w.status <> 'withdrawn'), 0)`
+
 const AmountRow = z.object({ frozen: Raw, unscreened: Raw, notFinal: Raw, isBooked: z.boolean() })
 
 /**
@@ -126,8 +131,9 @@ export function amountsOnHold(db: Queryable, questions: readonly HoldQuestion[])
     )
     select
       (select coalesce(sum(frozen_raw_amount), 0)::text from wallet_transactions w where ${place} and frozen_raw_amount > 0) as frozen,
-      (select coalesce(sum(raw_amount - frozen_raw_amount), 0)::text from wallet_transactions w where ${place} and aml_status = 'pending'
-        and on_hold) as unscreened,
+      (coalesce((select sum(raw_amount - frozen_raw_amount) from wallet_transactions w where ${place} and aml_status = 'pending' and on_hold), 0)
+        + coalesce((select greatest(0, o.raw_amount - ${bookedAtOpening}) from opening_amounts o where o.organisation_id = q.organisation_id
+          and o.environment = q.environment and o.wallet_id = q.wallet_id and o.network = q.network and lower(o.token) = q.token), 0))::text as unscreened,
       (select coalesce(sum(raw_amount - frozen_raw_amount), 0)::text from wallet_transactions w where ${place} and status = 'pending'
         and not (aml_status = 'pending' and on_hold)) as not_final, tips.is_booked
     from q join tips using (network, up_to, up_to_hash) order by q.place`,

@@ -1,0 +1,17 @@
+-- What managed wallets held of a token before its transfers on a network were booked. It has no deposits, so nobody screened it.
+
+-- The tokens whose transfers are booked from some block on; null on networks that the version before followed: all of that version.
+alter table deposit_cursors add column tokens text[];
+alter table deposit_cursors alter column tokens set default '{}';
+
+create table opening_amounts (
+  wallet_id text not null,
+  network text not null,
+  token text not null,
+  organisation_id text not null references organisations (id),
+  environment text not null,
+  -- The balance after this block. What is booked up to it is subtracted when it is read.
+  block_number bigint not null,
+  raw_amount numeric not null,
+  primary key (wallet_id, network, token)
+);
