@@ -66,7 +66,7 @@ export function createFollower(following: Following): () => Promise<void> {
     const { deps, network, reads, watched } = following
     const head = await reads.head()
     // After the head is read: on a new network reading begins below the blocks of these balances.
-    if (!isOpened) await recordOpenings(following)
+    if (!isOpened) await recordOpenings(following, startOf(network, head))
     isOpened = true
     // After the head is read: an address that was committed before any of these blocks is then in the set.
     await watched.refresh()
@@ -97,8 +97,7 @@ async function settle(following: Following, head: BlockHeader): Promise<Place> {
   const { deps, network, reads, lease } = following
   const place = await placeOf(following)
   if (place === undefined) {
-    const before = head.number - windowOf(network)
-    const start = before < 0n ? -1n : before
+    const start = startOf(network, head)
     await storeScan(deps, lease, network, { headers: [], transfers: [], cursor: { scanned: start, checked: start } })
     return { scanned: start, checked: start }
   }
@@ -108,6 +107,12 @@ async function settle(following: Following, head: BlockHeader): Promise<Place> {
   if (known[0]?.number !== head.number || known[0].hash === head.hash) return place
   await rewind({ ...deps, reads }, lease, network, head.number)
   return (await placeOf(following)) ?? place
+}
+
+/** The block after which a network that was never read is read: a window before its head. */
+function startOf(network: Network, head: BlockHeader): bigint {
+  const before = head.number - windowOf(network)
+  return before < 0n ? -1n : before
 }
 
 async function placeOf({ deps, lease }: Following): Promise<Place | undefined> {

@@ -2,7 +2,7 @@ import { type Address, checksumAddress, type Network } from '@purser/protocol'
 import { fail } from '../../../chain/errors.ts'
 import type { QuorumReads, StateQuestion } from '../../../chain/quorum-port.ts'
 import type { Deps as PlatformDeps } from '../../../platform/ctx.ts'
-import type { Lease } from './cursor-store.ts'
+import { type Lease, moveCursor } from './cursor-store.ts'
 import {
   findFollowedTokens,
   listManagedWallets,
@@ -27,11 +27,11 @@ const balancesMost = 1_000
 
 /**
  * Records what managed wallets hold of tokens whose transfers on the network were not booked so far, since nobody has screened it: on a network
- * that is followed for the first time, and of a token that the registry did not have before. Call it before the first block of them is read.
- * Idempotent: each balance is of its own block, and what is booked up to that block is not subtracted before it is read. A token that no node
- * has is left for the next time.
+ * that is followed for the first time, and of a token that the registry did not have before. A network that was never read begins after the block
+ * `start`, in the transaction that ends the recording: after a crash neither is there, or both. Idempotent: each balance is of its own block, and
+ * what is booked up to that block is subtracted when it is read. A token that no node has is left for the next time.
  */
-export async function recordOpenings(opening: Opening): Promise<void> {
+export async function recordOpenings(opening: Opening, start: bigint): Promise<void> {
   const { deps, network, lease } = opening
   const tokens = network.tokens.map(({ address }) => address)
   const known = await findFollowedTokens(deps.db, network.name)
@@ -39,7 +39,8 @@ export async function recordOpenings(opening: Opening): Promise<void> {
   if (known !== null && fresh.length === 0) return
   const { followed, block } = known === null ? { followed: tokens, block: undefined } : await readAll(opening, fresh)
   await deps.db.tx(async (tx) => {
-    await requireCursor(tx, lease)
+    const { scanned } = await requireCursor(tx, lease)
+    if (scanned === null) await moveCursor(tx, network.name, { scanned: start, checked: start })
     await setFollowedTokens(tx, network.name, { tokens: [...(known ?? []), ...followed], recheckFrom: block })
   })
 }
@@ -87,7 +88,7 @@ async function readPage(
   if (openings.length > 0)
     deps.log.warn(
       { network: network.name, wallets: openings.length },
-      'wallets hold money that is not booked; it waits for a rescan',
+      'wallets hold money that is not booked; it is on hold until a rescan',
     )
   return { block: block.number, balances }
 }

@@ -44,6 +44,21 @@ test('a deposit whose sender no source can screen is on hold without a time limi
   expect(await stage.onHold(child)).toEqual({ frozen: 0n, unscreened: 5n })
 })
 
+test('the customer’s own wallet at the address of a master of another chain does not free the master’s listed money', async () => {
+  const bad = aSender()
+  stage.screening.say(bad, listed)
+  const { call } = stage.world
+  const made = await call(stage.key, 'POST', '/wallet-infra/master-wallets', {
+    chain: 'optimism',
+    supportedTokens: ['USDC'],
+  })
+  const master = { id: String(made.body.id), address: made.body.address as Wallet['address'] }
+  const own = { address: master.address, chain: 'base', supportedTokens: ['USDC'] }
+  expect((await call(stage.key, 'POST', '/wallet-infra/byo-wallets', own)).status).toBe(201)
+  await stage.booked(bad, master, 5n)
+  expect(await stage.onHold(master)).toEqual({ frozen: 5n, unscreened: 0n })
+})
+
 test('money that was swept before its sender was listed is frozen at the master, and later honest money is free', async () => {
   const [{ master, child }, bad] = [await aFamily(), aSender()]
   await stage.booked(bad, child, 5n)

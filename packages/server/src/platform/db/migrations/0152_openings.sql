@@ -3,6 +3,7 @@
 -- The tokens whose transfers are booked from some block on; null on networks that the version before followed: all of that version.
 alter table deposit_cursors add column tokens text[];
 alter table deposit_cursors alter column tokens set default '{}';
+update deposit_cursors set tokens = '{}' where scanned is null;
 
 create table opening_amounts (
   wallet_id text not null,
