@@ -45,7 +45,7 @@ async function cursor() {
   return row
 }
 
-test('what a managed wallet held before is on hold, less what the first pass books, and nothing of a wallet of the customer', async () => {
+test('the balance of a managed wallet from before is on hold, less what the first pass books, and nothing of a wallet of the customer', async () => {
   const [managed, own] = [await stage.wallet({ prefix: 'cad' }), await stage.wallet({ prefix: 'byw' })]
   chain.mine([aTx(transfer(stage.usdc, managed.address, 3n))])
   const follow = await stage.follower([chain.node()], { stateAt: balancesAt(0, () => 10n) })
@@ -83,7 +83,7 @@ test('a balance on which the nodes disagree delays the network; a token that no 
   expect((await cursor())?.tokens).not.toContain(stage.usdc)
 })
 
-test('a token that the registry did not have before: what wallets held is on hold, and later blocks are read again for it', async () => {
+test('a token that the registry did not have before: its balances are on hold, and later blocks are read again for it', async () => {
   const wallet = await stage.wallet({ prefix: 'mwt' })
   const before = await stage.follower([chain.node()])
   await before()

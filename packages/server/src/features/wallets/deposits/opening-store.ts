@@ -53,7 +53,7 @@ export interface OpeningAmount {
   readonly rawAmount: bigint
 }
 
-/** Stores what wallets held of tokens after a block, instead of what was stored for them before. */
+/** Stores the balances of wallets after a block, instead of those that were stored before. */
 export async function upsertOpenings(
   db: Queryable,
   network: NetworkName,

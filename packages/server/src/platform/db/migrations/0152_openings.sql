@@ -1,4 +1,4 @@
--- What managed wallets held of a token before its transfers on a network were booked. It has no deposits, so nobody screened it.
+-- Balances of managed wallets from before the transfers of a token on a network were booked. That money has no deposits, so nobody screened it.
 
 -- The tokens whose transfers are booked from some block on; null on networks that the version before followed: all of that version.
 alter table deposit_cursors add column tokens text[];
