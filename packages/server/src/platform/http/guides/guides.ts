@@ -12,7 +12,7 @@ export interface Guide {
 
 /** Guides in the order in which a reader meets them, in groups. Decisions are reached through the links of these. */
 export const groups: readonly (readonly [title: string, names: readonly string[]])[] = [
-  ['Start', ['README', 'quick-start', 'sdk', 'python', 'cli', 'mcp-server', 'testing']],
+  ['Start', ['README', 'quick-start', 'comparison', 'sdk', 'python', 'cli', 'mcp-server', 'testing']],
   ['Get paid', ['protocols', 'x402', 'mpp', 'facilitator', 'sessions', 'registry', 'webhooks', 'events']],
   [
     'Hold and move money',
