@@ -1,14 +1,17 @@
 import type { Command } from './command.ts'
+import { completionOf } from './commands/completion.ts'
 import { eventsGet, eventsList, eventsResend } from './commands/events.ts'
 import { listen } from './commands/listen.ts'
 import { login, logout } from './commands/login.ts'
+import { operationCommands } from './commands/operations.ts'
+import { pay } from './commands/pay.ts'
 import { trigger } from './commands/trigger.ts'
 import { verify } from './commands/verify.ts'
 
-/** Every command of `purser`, in the order of `purser --help`. */
-export const commands: readonly Command[] = [
+const ownCommands: readonly Command[] = [
   login,
   logout,
+  pay,
   listen,
   trigger,
   eventsList,
@@ -16,6 +19,12 @@ export const commands: readonly Command[] = [
   eventsResend,
   verify,
 ]
+
+/** Commands that \`purser --help\` lists one by one. Those of operations are listed by their first word. */
+export const mainCommands: readonly Command[] = [...ownCommands, completionOf([...ownCommands, ...operationCommands])]
+
+/** Every command of \`purser\`. */
+export const commands: readonly Command[] = [...mainCommands, ...operationCommands]
 
 /** Commands of another program, with a message that names it. */
 export const elsewhere: Readonly<Record<string, string>> = {

@@ -41,17 +41,46 @@ export function failed(exitCode: Printed['exitCode'], lines: readonly string[]):
   return { exitCode, stdout: '', stderr: textOf(lines) }
 }
 
-/** Help for the whole program. */
-export function usage(commands: readonly Command[]): readonly string[] {
-  const width = Math.max(...commands.map(({ name }) => name.length))
+/** Help for the whole program: its main commands, and the first words of the others. */
+export function usage(main: readonly Command[], all: readonly Command[]): readonly string[] {
+  const counts = new Map<string, number>()
+  for (const command of all.filter((other) => !main.includes(other))) {
+    const [word = ''] = command.name.split(' ')
+    counts.set(word, (counts.get(word) ?? 0) + 1)
+  }
+  const groups = [...counts].map(([word, count]) => `${word} (${count})`)
   return [
     'usage: purser <command> [options]',
     '',
-    ...commands.map(({ name, summary }) => `  ${name.padEnd(width)}  ${summary}`),
+    ...listed(main),
     '',
-    'Each command takes --help and --format json. purser --version says which version this is.',
-    'Exit codes: 0 success, 1 negative result or refused request, 2 failure.',
+    'Every operation of the interface is a command too, named by its id, such as purser wallets master list:',
+    '',
+    ...wrapped(groups),
+    '',
+    'purser help <word> lists the commands that begin with it. Each command takes --help and --format json.',
+    'purser --version says which version this is. Exit codes: 0 success, 1 negative result or refused request, 2 failure.',
   ]
+}
+
+/** Help for commands that begin with the same words. */
+export function groupUsage(commands: readonly Command[]): readonly string[] {
+  return ['usage: purser <command> [options]', '', ...listed(commands)]
+}
+
+function listed(commands: readonly Command[]): readonly string[] {
+  const width = Math.max(...commands.map(({ name }) => name.length))
+  return commands.map(({ name, summary }) => `  ${name.padEnd(width)}  ${summary}`)
+}
+
+/** Words in lines of at most 80 characters. */
+function wrapped(words: readonly string[]): readonly string[] {
+  return words.reduce<string[]>((lines, word) => {
+    const line = lines.at(-1)
+    if (line === undefined || line.length + word.length > 78) lines.push(`  ${word}`)
+    else lines[lines.length - 1] = `${line}, ${word}`
+    return lines
+  }, [])
 }
 
 /** Help for one command. */

@@ -1,17 +1,29 @@
 import { type ParseArgsConfig, parseArgs } from 'node:util'
 import { PurserError } from '@purser/sdk'
 import { type Args, type Command, CommandError, type Io, type Outcome, type Output } from './command.ts'
-import { commands, elsewhere } from './commands.ts'
-import { failed, formats, type Printed, printed, printOutcome, printOutput, usage, usageOf } from './print.ts'
+import { commands, elsewhere, mainCommands } from './commands.ts'
+import {
+  failed,
+  formats,
+  groupUsage,
+  type Printed,
+  printed,
+  printOutcome,
+  printOutput,
+  usage,
+  usageOf,
+} from './print.ts'
 import { refusalOf } from './refusal.ts'
 import { version } from './version.ts'
 
 /** Runs `purser <args>`. Never throws: an unexpected error exits with 2, because 1 would mean that a proof is invalid. */
 export async function run(args: readonly string[], io: Io): Promise<Printed> {
   const [first, ...rest] = args
-  if (first === undefined) return failed(2, usage(commands))
-  if (first === '--help' || first === '-h') return printed(0, usage(commands))
+  if (first === undefined) return failed(2, usage(mainCommands, commands))
+  if (first === '--help' || first === '-h') return printed(0, usage(mainCommands, commands))
   if (first === 'help') return help(rest)
+  const asksForHelp = args.at(-1) === '--help' || args.at(-1) === '-h'
+  if (asksForHelp && commandOf(args) === undefined) return help(args.slice(0, -1))
   if (first === '--version' || first === '-v') return printed(0, [version()])
   const command = commandOf(args)
   if (command !== undefined) return runCommand(command, args.slice(wordsOf(command).length), io)
@@ -21,19 +33,29 @@ export async function run(args: readonly string[], io: Io): Promise<Printed> {
 function help(args: readonly string[]): Printed {
   const command = commandOf(args)
   if (command !== undefined) return printed(0, usageOf(command))
-  return args.length === 0 ? printed(0, usage(commands)) : unknown(args)
+  if (args.length === 0) return printed(0, usage(mainCommands, commands))
+  const group = commandsOf(args)
+  return group.length > 0 ? printed(0, groupUsage(group)) : unknown(args)
 }
 
 function unknown([first = '', ...rest]: readonly string[]): Printed {
   const hint = Object.hasOwn(elsewhere, first) ? elsewhere[first] : undefined
   if (hint !== undefined) return failed(2, [hint])
-  const siblings = commands.filter((command) => wordsOf(command)[0] === first)
+  const siblings = commandsOf([first])
   const name = siblings.length > 0 ? [first, ...rest.slice(0, 1)].join(' ') : first
-  return failed(2, [`There is no command ${name}.`, '', ...usage(siblings.length > 0 ? siblings : commands)])
+  const shown = siblings.length > 0 ? groupUsage(siblings) : usage(mainCommands, commands)
+  return failed(2, [`There is no command ${name}.`, '', ...shown])
 }
 
+/** The command with the most words that the arguments begin with: `wallets master policy get`, not `wallets master`. */
 function commandOf(args: readonly string[]): Command | undefined {
-  return commands.find((command) => wordsOf(command).every((word, index) => args[index] === word))
+  const meant = commands.filter((command) => wordsOf(command).every((word, index) => args[index] === word))
+  return meant.toSorted((left, right) => wordsOf(right).length - wordsOf(left).length)[0]
+}
+
+/** The commands that begin with these words. */
+function commandsOf(words: readonly string[]): readonly Command[] {
+  return commands.filter((command) => words.every((word, index) => wordsOf(command)[index] === word))
 }
 
 function wordsOf({ name }: Command): readonly string[] {

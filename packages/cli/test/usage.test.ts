@@ -3,7 +3,7 @@ import path from 'node:path'
 import { composeApiKey } from '@purser/protocol'
 import { expect, test } from 'vitest'
 import { aSealer, reportItem, sealedBy } from '../../sdk/test/seal-stage.ts'
-import { commands } from '../src/commands.ts'
+import { commands, mainCommands } from '../src/commands.ts'
 import { aDirectory, program, purser, ran } from './stage.ts'
 
 /** Well formed, and nobody's. */
@@ -20,11 +20,11 @@ test('npm starts the program by the name of purser', () => {
   expect(() => accessSync(program, constants.X_OK)).not.toThrow()
 })
 
-test('help names every command, and the version is that of the package', async () => {
+test('help names every main command, and the version is that of the package', async () => {
   const { code, stdout } = await purser(['--help'])
   expect(code).toBe(0)
   const shown = stdout.split('\n')
-  for (const { name, summary } of commands)
+  for (const { name, summary } of mainCommands)
     expect(shown.filter((line) => line.startsWith(`  ${name} `) && line.endsWith(`  ${summary}`))).toHaveLength(1)
   expect(await purser(['--version'])).toEqual({ code: 0, stdout: `${manifest.version}\n`, stderr: '' })
 })

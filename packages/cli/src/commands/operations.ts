@@ -1,0 +1,169 @@
+import { readFile } from 'node:fs/promises'
+import { type Args, type Command, CommandError, type Io, type Option, type Outcome } from '../command.ts'
+import { apiOperations } from '../generated/operations.ts'
+import type { ApiOperation, OperationArgument } from '../operation.ts'
+import { serviceOf, serviceOptions } from '../service.ts'
+import { recordLines, tableLines } from '../table.ts'
+
+const limitDefault = 20
+const limitMax = 10_000
+const pageMax = 500
+
+/** Operations whose work a command of its own does, or that only programs need. */
+const withoutCommand: ReadonlySet<string> = new Set([
+  'events list',
+  'events get',
+  'events resend',
+  'events trigger',
+  'events types',
+  'events listener',
+])
+
+/** One command for each operation of the interface, from openapi.json. */
+export const operationCommands: readonly Command[] = apiOperations
+  .filter(({ name }) => !withoutCommand.has(name))
+  .map(commandOf)
+
+/** An option of `purser` by the name of an argument: `walletId` is `--wallet-id`. */
+export function optionOf(name: string): string {
+  return name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
+}
+
+function commandOf(operation: ApiOperation): Command {
+  const positionals = operation.arguments.filter((argument) => argument.in === 'path')
+  const others = operation.arguments.filter((argument) => argument.in !== 'path' && !isPaging(operation, argument))
+  const hasBody = others.some((argument) => argument.in === 'body')
+  return {
+    name: operation.name,
+    summary: operation.summary,
+    positionals: positionals.map(({ name }) => `<${optionOf(name)}>`),
+    options: {
+      ...Object.fromEntries(others.map((argument) => [optionOf(argument.name), describe(argument)])),
+      ...(operation.isList && {
+        limit: { value: '<number>', about: `maximum number of items (default ${limitDefault}, at most ${limitMax})` },
+      }),
+      ...(hasBody && { input: { value: '<json|@file>', about: 'the whole body; options override its members' } }),
+      ...(operation.takesIdempotencyKey && {
+        'idempotency-key': { value: '<key>', about: 'repeat with the same key to get the first response again' },
+      }),
+      ...serviceOptions,
+    },
+    notes: [`Calls ${operation.method} ${operation.path}`],
+    run: (args, io) => runOperation(operation, args, io),
+  }
+}
+
+/** The command follows pages itself. */
+function isPaging({ isList }: ApiOperation, { name }: OperationArgument): boolean {
+  return isList && (name === 'limit' || name === 'cursor')
+}
+
+function describe({ type, required, about }: OperationArgument): Option {
+  const value = { text: '<text>', number: '<number>', boolean: 'true|false', json: '<json>' }[type]
+  return { value, about: [about, required ? '(required)' : ''].filter((text) => text !== '').join(' ') || '–' }
+}
+
+async function runOperation(operation: ApiOperation, args: Args, io: Io): Promise<Outcome> {
+  const { path, query, body } = await requestOf(operation, args)
+  const limit = operation.isList ? limitIn(args.options.limit) : 0
+  const { purser } = await serviceOf(args, io)
+  if (operation.isList) {
+    const items = await purser.list(path, { query: { ...query, limit: Math.min(limit, pageMax) } }).toArray({ limit })
+    return { exitCode: 0, lines: tableLines(items), json: items }
+  }
+  const idempotencyKey = args.options['idempotency-key']
+  const result = await purser.request(operation.method, path, {
+    query,
+    ...(body !== undefined && { body }),
+    ...(idempotencyKey !== undefined && { idempotencyKey }),
+  })
+  return { exitCode: 0, lines: result === undefined ? ['Done.'] : recordLines(result), json: result ?? null }
+}
+
+interface OperationRequest {
+  readonly path: `/${string}`
+  readonly query: Readonly<Record<string, string | number | boolean>>
+  readonly body: unknown
+}
+
+/** The request that the arguments mean. Throws a `CommandError` for one that is missing or is no value of its type. */
+async function requestOf(operation: ApiOperation, { positionals, options }: Args): Promise<OperationRequest> {
+  const all = operation.arguments.filter((argument) => !isPaging(operation, argument))
+  const input = options.input === undefined ? undefined : await bodyIn(options.input)
+  const given = all.flatMap((argument) => {
+    const text = argument.in === 'path' ? undefined : options[optionOf(argument.name)]
+    return text === undefined ? [] : [{ argument, value: parsedValue(argument, text) }]
+  })
+  const missing = all.filter(
+    ({ name, in: place, required }) =>
+      required &&
+      place !== 'path' &&
+      !given.some(({ argument }) => argument.name === name) &&
+      !(place === 'body' && input !== undefined),
+  )
+  if (missing.length > 0)
+    throw new CommandError(`${missing.map(({ name }) => `--${optionOf(name)}`).join(', ')} must be given.`)
+  const members = (place: OperationArgument['in']) =>
+    Object.fromEntries(
+      given.filter(({ argument }) => argument.in === place).map(({ argument, value }) => [argument.name, value]),
+    )
+  const hasBody = all.some((argument) => argument.in === 'body')
+  return {
+    path: pathOf(operation, positionals),
+    query: members('query') as OperationRequest['query'],
+    body: hasBody ? { ...input, ...members('body') } : undefined,
+  }
+}
+
+function pathOf(operation: ApiOperation, positionals: readonly string[]): `/${string}` {
+  const names = operation.arguments.filter((argument) => argument.in === 'path').map(({ name }) => name)
+  const filled = names.reduce<string>((path, name, index) => {
+    const value = positionals[index] ?? ''
+    // A segment of dots would name another path.
+    if (/^\.{0,2}$/.test(value)) throw new CommandError(`<${optionOf(name)}> must be given.`)
+    return path.replace(`{${name}}`, encodeURIComponent(value))
+  }, operation.path)
+  return filled as `/${string}`
+}
+
+function parsedValue({ name, type }: OperationArgument, text: string): unknown {
+  if (type === 'text') return text
+  if (type === 'boolean') {
+    if (text !== 'true' && text !== 'false') throw new CommandError(`--${optionOf(name)} is true or false.`)
+    return text === 'true'
+  }
+  if (type === 'number') {
+    const value = Number(text)
+    if (text.trim() === '' || !Number.isFinite(value)) throw new CommandError(`--${optionOf(name)} is a number.`)
+    return value
+  }
+  try {
+    return JSON.parse(text)
+  } catch {
+    // Of a member that may be a text or something else, a text needs no quotes.
+    return text
+  }
+}
+
+/** The object that `--input` gives: JSON, or `@` and the name of a file of JSON. */
+async function bodyIn(text: string): Promise<Readonly<Record<string, unknown>>> {
+  const json = text.startsWith('@') ? await readText(text.slice(1)) : text
+  try {
+    const value: unknown = JSON.parse(json)
+    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return { ...value }
+  } catch {}
+  throw new CommandError('--input is a JSON object, or @ and the name of a file that contains one.')
+}
+
+function readText(file: string): Promise<string> {
+  return readFile(file, 'utf8').catch(() => {
+    throw new CommandError(`${file} cannot be read.`)
+  })
+}
+
+function limitIn(text: string | undefined): number {
+  if (text === undefined) return limitDefault
+  const limit = /^\d{1,5}$/.test(text) ? Number(text) : 0
+  if (limit < 1 || limit > limitMax) throw new CommandError(`--limit must be a number from 1 to ${limitMax}.`)
+  return limit
+}

@@ -1,0 +1,4392 @@
+// Generated from openapi.json by `npm run openapi`; `npm run check` fails when it is out of date.
+import type { ApiOperation } from '../operation.ts'
+
+export const apiOperations: readonly ApiOperation[] = [
+ {
+  "name": "account get",
+  "summary": "Get your account, its organisations and its invitations.",
+  "method": "GET",
+  "path": "/account",
+  "isList": false,
+  "takesIdempotencyKey": false,
+  "arguments": []
+ },
+ {
+  "name": "account invitations accept",
+  "summary": "Accept an invitation to an organisation.",
+  "method": "POST",
+  "path": "/account/invitations/{id}/accept",
+  "isList": false,
+  "takesIdempotencyKey": true,
+  "arguments": [
+   {
+    "name": "id",
+    "in": "path",
+    "type": "text",
+    "required": true,
+    "about": "Identifies the organisation"
+   }
+  ]
+ },
+ {
+  "name": "account invitations decline",
+  "summary": "Decline an invitation to an organisation.",
+  "method": "POST",
+  "path": "/account/invitations/{id}/decline",
+  "isList": false,
+  "takesIdempotencyKey": true,
+  "arguments": [
+   {
+    "name": "id",
+    "in": "path",
+    "type": "text",
+    "required": true,
+    "about": "Identifies the organisation"
+   }
+  ]
+ },
+ {
+  "name": "account payment-logs get",
+  "summary": "Get one payment log.",
+  "method": "GET",
+  "path": "/account/payment-logs/{paymentLogId}",
+  "isList": false,
+  "takesIdempotencyKey": false,
+  "arguments": [
+   {
+    "name": "paymentLogId",
+    "in": "path",
+    "type": "text",
+    "required": true,
+    "about": "Identifies the payment log record"
+   }
+  ]
+ },
+ {
+  "name": "account payment-logs list",
+  "summary": "List payment logs, newest first.",
+  "method": "GET",
+  "path": "/account/payment-logs",
+  "isList": true,
+  "takesIdempotencyKey": false,
+  "arguments": [
+   {
+    "name": "limit",
+    "in": "query",
+    "type": "number",
+    "required": false,
+    "about": ""
+   },
+   {
+    "name": "cursor",
+    "in": "query",
+    "type": "text",
+    "required": false,
+    "about": ""
+   },
+   {
+    "name": "route",
+    "in": "query",
+    "type": "text",
+    "required": false,
+    "about": ""
+   },
+   {
+    "name": "protocol",
+    "in": "query",
+    "type": "text",
+    "required": false,
+    "about": "one of x402, mpp"
+   },
+   {
+    "name": "walletId",
+    "in": "query",
+    "type": "text",
+    "required": false,
+    "about": ""
+   },
+   {
+    "name": "apiKeyId",
+    "in": "query",
+    "type": "text",
+    "required": false,
+    "about": ""
+   },
+   {
+    "name": "from",
+    "in": "query",
+    "type": "text",
+    "required": false,
+    "about": ""
+   },
+   {
+    "name": "to",
+    "in": "query",
+    "type": "text",
+    "required": false,
+    "about": "Exclusive"
+   }
+  ]
+ },
+ {
+  "name": "account payment-logs summary",
+  "summary": "Totals per route and token.",
+  "method": "GET",
+  "path": "/account/payment-logs/summary",
+  "isList": false,
+  "takesIdempotencyKey": false,
+  "arguments": [
+   {
+    "name": "route",
+    "in": "query",
+    "type": "text",
+    "required": false,
+    "about": ""
+   },
+   {
+    "name": "protocol",
+    "in": "query",
+    "type": "text",
+    "required": false,
+    "about": "one of x402, mpp"
+   },
+   {
+    "name": "walletId",
+    "in": "query",
+    "type": "text",
+    "required": false,
+    "about": ""
+   },
+   {
+    "name": "apiKeyId",
+    "in": "query",
+    "type": "text",
+    "required": false,
+    "about": ""
+   },
+   {
+    "name": "from",
+    "in": "query",
+    "type": "text",
+    "required": false,
+    "about": ""
+   },
+   {
+    "name": "to",
+    "in": "query",
+    "type": "text",
+    "required": false,
+    "about": "Exclusive"
+   }
+  ]
+ },
+ {
+  "name": "account sessions end",
+  "summary": "End one of your sessions at once.",
+  "method": "DELETE",
+  "path": "/account/sessions/{id}",
+  "isList": false,
+  "takesIdempotencyKey": false,
+  "arguments": [
+   {
+    "name": "id",
+    "in": "path",
+    "type": "text",
+    "required": true,
+    "about": "Identifies the sign-in session"
+   }
+  ]
+ },
+ {
+  "name": "account sessions list",
+  "summary": "List the sessions in which you are signed in, newest first.",
+  "method": "GET",
+  "path": "/account/sessions",
+  "isList": false,
+  "takesIdempotencyKey": false,
+  "arguments": []
+ },
+ {
+  "name": "account usage",
+  "summary": "Get what is used and what the plan grants; the same as billing usage.",
+  "method": "GET",
+  "path": "/account/usage",
+  "isList": false,
+  "takesIdempotencyKey": false,
+  "arguments": []
+ },
+ {
+  "name": "approvals approve",
+  "summary": "Approve a movement that waits.",
+  "method": "POST",
+  "path": "/approvals/{id}/approve",
+  "isList": false,
+  "takesIdempotencyKey": true,
+  "arguments": [
+   {
+    "name": "id",
+    "in": "path",
+    "type": "text",
+    "required": true,
+    "about": "Identifies the approval"
+   }
+  ]
+ },
+ {
+  "name": "approvals cancel",
+  "summary": "Cancel your own request that waits for an approval.",
+  "method": "POST",
+  "path": "/approvals/{id}/cancel",
+  "isList": false,
+  "takesIdempotencyKey": true,
+  "arguments": [
+   {
+    "name": "id",
+    "in": "path",
+    "type": "text",
+    "required": true,
+    "about": "Identifies the approval"
+   }
+  ]
+ },
+ {
+  "name": "approvals get",
+  "summary": "Get an approval.",
+  "method": "GET",
+  "path": "/approvals/{id}",
+  "isList": false,
+  "takesIdempotencyKey": false,
+  "arguments": [
+   {
+    "name": "id",
+    "in": "path",
+    "type": "text",
+    "required": true,
+    "about": "Identifies the approval"
+   }
+  ]
+ },
+ {
+  "name": "approvals list",
+  "summary": "List the approvals that spend policies required, newest first.",
+  "method": "GET",
+  "path": "/approvals",
+  "isList": true,
+  "takesIdempotencyKey": false,
+  "arguments": [
+   {
+    "name": "limit",
+    "in": "query",
+    "type": "number",
+    "required": false,
+    "about": ""
+   },
+   {
+    "name": "cursor",
+    "in": "query",
+    "type": "text",
+    "required": false,
+    "about": ""
+   },
+   {
+    "name": "status",
+    "in": "query",
+    "type": "text",
+    "required": false,
+    "about": "one of waiting, granted, refused, canceled, expired"
+   },
+   {
+    "name": "walletId",
+    "in": "query",
+    "type": "text",
+    "required": false,
+    "about": "A wallet or child address; a wallet includes its children"
+   }
+  ]
+ },
+ {
+  "name": "approvals refuse",
+  "summary": "Refuse a movement that waits; it fails, and its funds are free again.",
+  "method": "POST",
+  "path": "/approvals/{id}/refuse",
+  "isList": false,
+  "takesIdempotencyKey": true,
+  "arguments": [
+   {
+    "name": "id",
+    "in": "path",
+    "type": "text",
+    "required": true,
+    "about": "Identifies the approval"
+   },
+   {
+    "name": "reason",
+    "in": "body",
+    "type": "text",
+    "required": false,
+    "about": "Why; the requester sees it"
+   }
+  ]
+ },
+ {
+  "name": "billing plan",
+  "summary": "Get the plan with all its limits.",
+  "method": "GET",
+  "path": "/billing/plan",
+  "isList": false,
+  "takesIdempotencyKey": false,
+  "arguments": []
+ },
+ {
+  "name": "billing rebuild-cache",
+  "summary": "Recount usage from the records.",
+  "method": "POST",
+  "path": "/billing/rebuild-cache",
+  "isList": false,
+  "takesIdempotencyKey": true,
+  "arguments": []
+ },
+ {
+  "name": "billing usage",
+  "summary": "Get what is used and what the plan grants.",
+  "method": "GET",
+  "path": "/billing/usage",
+  "isList": false,
+  "takesIdempotencyKey": false,
+  "arguments": []
+ },
+ {
+  "name": "chains list",
+  "summary": "List the chains that the calling key can use.",
+  "method": "GET",
+  "path": "/wallet-infra/chains",
+  "isList": true,
+  "takesIdempotencyKey": false,
+  "arguments": [
+   {
+    "name": "limit",
+    "in": "query",
+    "type": "number",
+    "required": false,
+    "about": ""
+   },
+   {
+    "name": "cursor",
+    "in": "query",
+    "type": "text",
+    "required": false,
+    "about": ""
+   }
+  ]
+ },
+ {
+  "name": "chains tokens",
+  "summary": "List the tokens of a chain.",
+  "method": "GET",
+  "path": "/wallet-infra/chains/{chain}/tokens",
+  "isList": true,
+  "takesIdempotencyKey": false,
+  "arguments": [
+   {
+    "name": "chain",
+    "in": "path",
+    "type": "text",
+    "required": true,
+    "about": "one of base, ethereum, optimism, arbitrum, polygon, tempo, base-sepolia, eth-sepolia, tempo-moderato"
+   },
+   {
+    "name": "limit",
+    "in": "query",
+    "type": "number",
+    "required": false,
+    "about": ""
+   },
+   {
+    "name": "cursor",
+    "in": "query",
+    "type": "text",
+    "required": false,
+    "about": ""
+   }
+  ]
+ },
+ {
+  "name": "events get",
+  "summary": "Get one event of the last 30 days.",
+  "method": "GET",
+  "path": "/events/{eventId}",
+  "isList": false,
+  "takesIdempotencyKey": false,
+  "arguments": [
+   {
+    "name": "eventId",
+    "in": "path",
+    "type": "text",
+    "required": true,
+    "about": "Identifies the event"
+   }
+  ]
+ },
+ {
+  "name": "events list",
+  "summary": "List the events of the last 30 days, newest first.",
+  "method": "GET",
+  "path": "/events",
+  "isList": true,
+  "takesIdempotencyKey": false,
+  "arguments": [
+   {
+    "name": "limit",
+    "in": "query",
+    "type": "number",
+    "required": false,
+    "about": ""
+   },
+   {
+    "name": "cursor",
+    "in": "query",
+    "type": "text",
+    "required": false,
+    "about": ""
+   },
+   {
+    "name": "from",
+    "in": "query",
+    "type": "text",
+    "required": false,
+    "about": ""
+   },
+   {
+    "name": "to",
+    "in": "query",
+    "type": "text",
+    "required": false,
+    "about": "Exclusive"
+   },
+   {
+    "name": "type",
+    "in": "query",
+    "type": "text",
+    "required": false,
+    "about": ""
+   }
+  ]
+ },
+ {
+  "name": "events listener",
+  "summary": "Get the secret that signs what listeners with this API key are sent.",
+  "method": "POST",
+  "path": "/events/listener",
+  "isList": false,
+  "takesIdempotencyKey": true,
+  "arguments": []
+ },
+ {
+  "name": "events resend",
+  "summary": "Send an event again, to all that it concerns or to one webhook.",
+  "method": "POST",
+  "path": "/events/{eventId}/resend",
+  "isList": false,
+  "takesIdempotencyKey": true,
+  "arguments": [
+   {
+    "name": "eventId",
+    "in": "path",
+    "type": "text",
+    "required": true,
+    "about": "Identifies the event"
+   },
+   {
+    "name": "webhookId",
+    "in": "body",
+    "type": "text",
+    "required": false,
+    "about": "Sends to this webhook alone, whatever it subscribes to"
+   }
+  ]
+ },
+ {
+  "name": "events trigger",
+  "summary": "Make up an event of a type, for every webhook and listener; in the test environment alone.",
+  "method": "POST",
+  "path": "/events/trigger",
+  "isList": false,
+  "takesIdempotencyKey": true,
+  "arguments": [
+   {
+    "name": "type",
+    "in": "body",
+    "type": "text",
+    "required": true,
+    "about": ""
+   }
+  ]
+ },
+ {
+  "name": "events types",
+  "summary": "List every event type, with a made-up payload of each.",
+  "method": "GET",
+  "path": "/events/types",
+  "isList": false,
+  "takesIdempotencyKey": false,
+  "arguments": []
+ },
+ {
+  "name": "facilitator resources",
+  "summary": "List what declared itself by the bazaar extension when it was paid for, and what its organisation made public.",
+  "method": "GET",
+  "path": "/facilitator/discovery/resources",
+  "isList": false,
+  "takesIdempotencyKey": false,
+  "arguments": [
+   {
+    "name": "type",
+    "in": "query",
+    "type": "text",
+    "required": false,
+    "about": "one of http, mcp"
+   },
+   {
+    "name": "payTo",
+    "in": "query",
+    "type": "text",
+    "required": false,
+    "about": ""
+   },
+   {
+    "name": "scheme",
+    "in": "query",
+    "type": "text",
+    "required": false,
+    "about": ""
+   },
+   {
+    "name": "network",
+    "in": "query",
+    "type": "text",
+    "required": false,
+    "about": ""
+   },
+   {
+    "name": "extensions",
+    "in": "query",
+    "type": "text",
+    "required": false,
+    "about": ""
+   },
+   {
+    "name": "limit",
+    "in": "query",
+    "type": "number",
+    "required": false,
+    "about": ""
+   },
+   {
+    "name": "offset",
+    "in": "query",
+    "type": "number",
+    "required": false,
+    "about": ""
+   }
+  ]
+ },
+ {
+  "name": "facilitator settle",
+  "summary": "Settle a payment for any x402 server, and wait for the outcome.",
+  "method": "POST",
+  "path": "/facilitator/settle",
+  "isList": false,
+  "takesIdempotencyKey": true,
+  "arguments": [
+   {
+    "name": "x402Version",
+    "in": "body",
+    "type": "number",
+    "required": true,
+    "about": ""
+   },
+   {
+    "name": "paymentPayload",
+    "in": "body",
+    "type": "json",
+    "required": true,
+    "about": ""
+   },
+   {
+    "name": "paymentRequirements",
+    "in": "body",
+    "type": "json",
+    "required": true,
+    "about": ""
+   }
+  ]
+ },
+ {
+  "name": "facilitator supported",
+  "summary": "What can be paid through the facilitator in the environment of the key.",
+  "method": "GET",
+  "path": "/facilitator/supported",
+  "isList": false,
+  "takesIdempotencyKey": false,
+  "arguments": []
+ },
+ {
+  "name": "facilitator verify",
+  "summary": "Verify a payment for any x402 server, and record it, once.",
+  "method": "POST",
+  "path": "/facilitator/verify",
+  "isList": false,
+  "takesIdempotencyKey": true,
+  "arguments": [
+   {
+    "name": "x402Version",
+    "in": "body",
+    "type": "number",
+    "required": true,
+    "about": ""
+   },
+   {
+    "name": "paymentPayload",
+    "in": "body",
+    "type": "json",
+    "required": true,
+    "about": ""
+   },
+   {
+    "name": "paymentRequirements",
+    "in": "body",
+    "type": "json",
+    "required": true,
+    "about": ""
+   }
+  ]
+ },
+ {
+  "name": "organisations api-keys create",
+  "summary": "Create an API key, which only this answer shows.",
+  "method": "POST",
+  "path": "/organisations/current/api-keys",
+  "isList": false,
+  "takesIdempotencyKey": true,
+  "arguments": [
+   {
+    "name": "name",
+    "in": "body",
+    "type": "text",
+    "required": true,
+    "about": ""
+   },
+   {
+    "name": "scopes",
+    "in": "body",
+    "type": "json",
+    "required": false,
+    "about": "None named: all, or those of the calling key"
+   },
+   {
+    "name": "expiresAt",
+    "in": "body",
+    "type": "json",
+    "required": false,
+    "about": "In the future; no end, or that of the calling key, by default"
+   },
+   {
+    "name": "environment",
+    "in": "body",
+    "type": "text",
+    "required": true,
+    "about": "one of test, live"
+   }
+  ]
+ },
+ {
+  "name": "organisations api-keys create-in",
+  "summary": "Create an API key of the caller's environment, which only this answer shows.",
+  "method": "POST",
+  "path": "/organisations/{orgId}/api-keys",
+  "isList": false,
+  "takesIdempotencyKey": true,
+  "arguments": [
+   {
+    "name": "orgId",
+    "in": "path",
+    "type": "text",
+    "required": true,
+    "about": "Identifies the organisation"
+   },
+   {
+    "name": "name",
+    "in": "body",
+    "type": "text",
+    "required": true,
+    "about": ""
+   },
+   {
+    "name": "scopes",
+    "in": "body",
+    "type": "json",
+    "required": false,
+    "about": "None named: all, or those of the calling key"
+   },
+   {
+    "name": "expiresAt",
+    "in": "body",
+    "type": "json",
+    "required": false,
+    "about": "In the future; no end, or that of the calling key, by default"
+   }
+  ]
+ },
+ {
+  "name": "organisations api-keys list",
+  "summary": "List API keys, newest first, without their values.",
+  "method": "GET",
+  "path": "/organisations/current/api-keys",
+  "isList": true,
+  "takesIdempotencyKey": false,
+  "arguments": [
+   {
+    "name": "limit",
+    "in": "query",
+    "type": "number",
+    "required": false,
+    "about": ""
+   },
+   {
+    "name": "cursor",
+    "in": "query",
+    "type": "text",
+    "required": false,
+    "about": ""
+   }
+  ]
+ },
+ {
+  "name": "organisations api-keys list-in",
+  "summary": "List API keys, newest first, without their values.",
+  "method": "GET",
+  "path": "/organisations/{orgId}/api-keys",
+  "isList": true,
+  "takesIdempotencyKey": false,
+  "arguments": [
+   {
+    "name": "orgId",
+    "in": "path",
+    "type": "text",
+    "required": true,
+    "about": "Identifies the organisation"
+   },
+   {
+    "name": "limit",
+    "in": "query",
+    "type": "number",
+    "required": false,
+    "about": ""
+   },
+   {
+    "name": "cursor",
+    "in": "query",
+    "type": "text",
+    "required": false,
+    "about": ""
+   }
+  ]
+ },
+ {
+  "name": "organisations api-keys revoke",
+  "summary": "Revoke an API key at once and for good.",
+  "method": "DELETE",
+  "path": "/organisations/current/api-keys/{keyId}",
+  "isList": false,
+  "takesIdempotencyKey": false,
+  "arguments": [
+   {
+    "name": "keyId",
+    "in": "path",
+    "type": "text",
+    "required": true,
+    "about": "Identifies the API key"
+   },
+   {
+    "name": "cascade",
+    "in": "query",
+    "type": "text",
+    "required": false,
+    "about": "Whether the keys that it made, and those that they made, end too; one of true, false"
+   }
+  ]
+ },
+ {
+  "name": "organisations api-keys revoke-in",
+  "summary": "Revoke an API key at once and for good.",
+  "method": "DELETE",
+  "path": "/organisations/{orgId}/api-keys/{keyId}",
+  "isList": false,
+  "takesIdempotencyKey": false,
+  "arguments": [
+   {
+    "name": "orgId",
+    "in": "path",
+    "type": "text",
+    "required": true,
+    "about": "Identifies the organisation"
+   },
+   {
+    "name": "keyId",
+    "in": "path",
+    "type": "text",
+    "required": true,
+    "about": "Identifies the API key"
+   },
+   {
+    "name": "cascade",
+    "in": "query",
+    "type": "text",
+    "required": false,
+    "about": "Whether the keys that it made, and those that they made, end too; one of true, false"
+   }
+  ]
+ },
+ {
+  "name": "organisations audit-log",
+  "summary": "List the hash-chained audit log, newest first.",
+  "method": "GET",
+  "path": "/organisations/current/audit-log",
+  "isList": true,
+  "takesIdempotencyKey": false,
+  "arguments": [
+   {
+    "name": "limit",
+    "in": "query",
+    "type": "number",
+    "required": false,
+    "about": ""
+   },
+   {
+    "name": "cursor",
+    "in": "query",
+    "type": "text",
+    "required": false,
+    "about": ""
+   },
+   {
+    "name": "from",
+    "in": "query",
+    "type": "text",
+    "required": false,
+    "about": ""
+   },
+   {
+    "name": "to",
+    "in": "query",
+    "type": "text",
+    "required": false,
+    "about": "Exclusive"
+   },
+   {
+    "name": "action",
+    "in": "query",
+    "type": "text",
+    "required": false,
+    "about": "Such as `organisations.apiKeys.create`"
+   },
+   {
+    "name": "target",
+    "in": "query",
+    "type": "text",
+    "required": false,
+    "about": "The id of what was changed"
+   },
+   {
+    "name": "actor",
+    "in": "query",
+    "type": "text",
+    "required": false,
+    "about": "The API key or the account that made the change"
+   }
+  ]
+ },
+ {
+  "name": "organisations create",
+  "summary": "Create an organisation, with one test key that only this answer shows.",
+  "method": "POST",
+  "path": "/organisations",
+  "isList": false,
+  "takesIdempotencyKey": true,
+  "arguments": [
+   {
+    "name": "name",
+    "in": "body",
+    "type": "text",
+    "required": true,
+    "about": ""
+   },
+   {
+    "name": "type",
+    "in": "body",
+    "type": "text",
+    "required": false,
+    "about": "one of personal, team, enterprise"
+   }
+  ]
+ },
+ {
+  "name": "organisations current",
+  "summary": "Get the organisation of the calling key.",
+  "method": "GET",
+  "path": "/organisations/current",
+  "isList": false,
+  "takesIdempotencyKey": false,
+  "arguments": []
+ },
+ {
+  "name": "organisations members add",
+  "summary": "Add a member by account or by e-mail address.",
+  "method": "POST",
+  "path": "/organisations/current/members",
+  "isList": false,
+  "takesIdempotencyKey": true,
+  "arguments": [
+   {
+    "name": "accountId",
+    "in": "body",
+    "type": "text",
+    "required": false,
+    "about": "Identifies the account"
+   },
+   {
+    "name": "email",
+    "in": "body",
+    "type": "text",
+    "required": false,
+    "about": ""
+   },
+   {
+    "name": "role",
+    "in": "body",
+    "type": "text",
+    "required": false,
+    "about": "one of owner, admin, member, viewer"
+   }
+  ]
+ },
+ {
+  "name": "organisations members list",
+  "summary": "List the members, newest first.",
+  "method": "GET",
+  "path": "/organisations/current/members",
+  "isList": true,
+  "takesIdempotencyKey": false,
+  "arguments": [
+   {
+    "name": "limit",
+    "in": "query",
+    "type": "number",
+    "required": false,
+    "about": ""
+   },
+   {
+    "name": "cursor",
+    "in": "query",
+    "type": "text",
+    "required": false,
+    "about": ""
+   }
+  ]
+ },
+ {
+  "name": "organisations members remove",
+  "summary": "Remove a member.",
+  "method": "DELETE",
+  "path": "/organisations/current/members/{accountId}",
+  "isList": false,
+  "takesIdempotencyKey": false,
+  "arguments": [
+   {
+    "name": "accountId",
+    "in": "path",
+    "type": "text",
+    "required": true,
+    "about": "Identifies the account"
+   }
+  ]
+ },
+ {
+  "name": "organisations members update",
+  "summary": "Give a member another role.",
+  "method": "PATCH",
+  "path": "/organisations/current/members/{accountId}",
+  "isList": false,
+  "takesIdempotencyKey": false,
+  "arguments": [
+   {
+    "name": "accountId",
+    "in": "path",
+    "type": "text",
+    "required": true,
+    "about": "Identifies the account"
+   },
+   {
+    "name": "role",
+    "in": "body",
+    "type": "text",
+    "required": true,
+    "about": "one of owner, admin, member, viewer"
+   }
+  ]
+ },
+ {
+  "name": "organisations update",
+  "summary": "Rename the organisation.",
+  "method": "PATCH",
+  "path": "/organisations/current",
+  "isList": false,
+  "takesIdempotencyKey": false,
+  "arguments": [
+   {
+    "name": "name",
+    "in": "body",
+    "type": "text",
+    "required": true,
+    "about": ""
+   }
+  ]
+ },
+ {
+  "name": "payments challenge",
+  "summary": "Create the challenge for an unpaid request.",
+  "method": "POST",
+  "path": "/payments/challenge",
+  "isList": false,
+  "takesIdempotencyKey": true,
+  "arguments": [
+   {
+    "name": "walletId",
+    "in": "body",
+    "type": "text",
+    "required": true,
+    "about": ""
+   },
+   {
+    "name": "otherWalletIds",
+    "in": "body",
+    "type": "json",
+    "required": false,
+    "about": "Further wallets that may be paid instead, on other networks: one 402 then offers them all, up to four MPP offers. Send the same list to challenge and verify"
+   },
+   {
+    "name": "resource",
+    "in": "body",
+    "type": "text",
+    "required": false,
+    "about": ""
+   },
+   {
+    "name": "hostname",
+    "in": "body",
+    "type": "text",
+    "required": false,
+    "about": ""
+   },
+   {
+    "name": "price",
+    "in": "body",
+    "type": "text",
+    "required": true,
+    "about": ""
+   },
+   {
+    "name": "method",
+    "in": "body",
+    "type": "text",
+    "required": false,
+    "about": "The paid route’s method, where its price is the same for every request. Money that is sent for an MPP challenge is then honored at the challenge’s price until it expires, though the price has risen since"
+   },
+   {
+    "name": "description",
+    "in": "body",
+    "type": "text",
+    "required": false,
+    "about": ""
+   },
+   {
+    "name": "mimeType",
+    "in": "body",
+    "type": "text",
+    "required": false,
+    "about": ""
+   },
+   {
+    "name": "intent",
+    "in": "body",
+    "type": "text",
+    "required": false,
+    "about": "one of charge, session"
+   },
+   {
+    "name": "acceptX402",
+    "in": "body",
+    "type": "boolean",
+    "required": false,
+    "about": ""
+   },
+   {
+    "name": "acceptMPP",
+    "in": "body",
+    "type": "boolean",
+    "required": false,
+    "about": ""
+   },
+   {
+    "name": "signOffers",
+    "in": "body",
+    "type": "boolean",
+    "required": false,
+    "about": "Whether the x402 challenge carries signed offers (extension offer-receipt), by which a payer can prove what was requested. They add about 600 bytes each to the header"
+   },
+   {
+    "name": "digest",
+    "in": "body",
+    "type": "text",
+    "required": false,
+    "about": "Content-Digest of the paid request’s body. A challenge that carries one is paid only by a request with the same body"
+   },
+   {
+    "name": "credentialHeader",
+    "in": "body",
+    "type": "text",
+    "required": false,
+    "about": "Header in which an MPP client must send its credential; Payment-Authorization where the route already uses Authorization; one of Authorization, Payment-Authorization"
+   },
+   {
+    "name": "ip",
+    "in": "body",
+    "type": "text",
+    "required": false,
+    "about": "IP address of your caller, to limit its challenges to 20 a minute. Not with count, which is for many callers"
+   },
+   {
+    "name": "count",
+    "in": "body",
+    "type": "number",
+    "required": false,
+    "about": ""
+   },
+   {
+    "name": "compact",
+    "in": "body",
+    "type": "boolean",
+    "required": false,
+    "about": "With count: common parts of the challenges are returned once, and mpp is a list. An x402 challenge has nothing specific to one payer"
+   }
+  ]
+ },
+ {
+  "name": "payments delivered",
+  "summary": "Report that the answers of payments were handed to their payers.",
+  "method": "POST",
+  "path": "/payments/delivered",
+  "isList": false,
+  "takesIdempotencyKey": true,
+  "arguments": [
+   {
+    "name": "paymentIds",
+    "in": "body",
+    "type": "json",
+    "required": true,
+    "about": ""
+   }
+  ]
+ },
+ {
+  "name": "payments get",
+  "summary": "Get one payment.",
+  "method": "GET",
+  "path": "/payments/{id}",
+  "isList": false,
+  "takesIdempotencyKey": false,
+  "arguments": [
+   {
+    "name": "id",
+    "in": "path",
+    "type": "text",
+    "required": true,
+    "about": "Identifies the payment"
+   }
+  ]
+ },
+ {
+  "name": "payments logs get",
+  "summary": "Get one payment log.",
+  "method": "GET",
+  "path": "/payments/logs/{paymentLogId}",
+  "isList": false,
+  "takesIdempotencyKey": false,
+  "arguments": [
+   {
+    "name": "paymentLogId",
+    "in": "path",
+    "type": "text",
+    "required": true,
+    "about": "Identifies the payment log record"
+   }
+  ]
+ },
+ {
+  "name": "payments logs list",
+  "summary": "List payment logs, newest first.",
+  "method": "GET",
+  "path": "/payments/logs",
+  "isList": true,
+  "takesIdempotencyKey": false,
+  "arguments": [
+   {
+    "name": "limit",
+    "in": "query",
+    "type": "number",
+    "required": false,
+    "about": ""
+   },
+   {
+    "name": "cursor",
+    "in": "query",
+    "type": "text",
+    "required": false,
+    "about": ""
+   },
+   {
+    "name": "route",
+    "in": "query",
+    "type": "text",
+    "required": false,
+    "about": ""
+   },
+   {
+    "name": "protocol",
+    "in": "query",
+    "type": "text",
+    "required": false,
+    "about": "one of x402, mpp"
+   },
+   {
+    "name": "walletId",
+    "in": "query",
+    "type": "text",
+    "required": false,
+    "about": ""
+   },
+   {
+    "name": "apiKeyId",
+    "in": "query",
+    "type": "text",
+    "required": false,
+    "about": ""
+   },
+   {
+    "name": "from",
+    "in": "query",
+    "type": "text",
+    "required": false,
+    "about": ""
+   },
+   {
+    "name": "to",
+    "in": "query",
+    "type": "text",
+    "required": false,
+    "about": "Exclusive"
+   }
+  ]
+ },
+ {
+  "name": "payments logs summary",
+  "summary": "Totals per route and token.",
+  "method": "GET",
+  "path": "/payments/logs/summary",
+  "isList": false,
+  "takesIdempotencyKey": false,
+  "arguments": [
+   {
+    "name": "route",
+    "in": "query",
+    "type": "text",
+    "required": false,
+    "about": ""
+   },
+   {
+    "name": "protocol",
+    "in": "query",
+    "type": "text",
+    "required": false,
+    "about": "one of x402, mpp"
+   },
+   {
+    "name": "walletId",
+    "in": "query",
+    "type": "text",
+    "required": false,
+    "about": ""
+   },
+   {
+    "name": "apiKeyId",
+    "in": "query",
+    "type": "text",
+    "required": false,
+    "about": ""
+   },
+   {
+    "name": "from",
+    "in": "query",
+    "type": "text",
+    "required": false,
+    "about": ""
+   },
+   {
+    "name": "to",
+    "in": "query",
+    "type": "text",
+    "required": false,
+    "about": "Exclusive"
+   }
+  ]
+ },
+ {
+  "name": "payments redeem",
+  "summary": "Request the right to serve a payment that was settled and never delivered.",
+  "method": "POST",
+  "path": "/payments/redeem",
+  "isList": false,
+  "takesIdempotencyKey": true,
+  "arguments": [
+   {
+    "name": "protocol",
+    "in": "body",
+    "type": "text",
+    "required": true,
+    "about": "one of x402, mpp"
+   },
+   {
+    "name": "credential",
+    "in": "body",
+    "type": "text",
+    "required": true,
+    "about": ""
+   },
+   {
+    "name": "resource",
+    "in": "body",
+    "type": "text",
+    "required": true,
+    "about": ""
+   },
+   {
+    "name": "method",
+    "in": "body",
+    "type": "text",
+    "required": true,
+    "about": ""
+   },
+   {
+    "name": "digest",
+    "in": "body",
+    "type": "text",
+    "required": false,
+    "about": "Content-Digest of the paid request’s body. A challenge that carries one is paid only by a request with the same body"
+   },
+   {
+    "name": "rerun",
+    "in": "body",
+    "type": "boolean",
+    "required": false,
+    "about": "Whether the handler has to run again. Allowed for GET and HEAD, twice for a payment. False where the answer of its first run is still there"
+   },
+   {
+    "name": "settlementToken",
+    "in": "body",
+    "type": "text",
+    "required": false,
+    "about": "From verifying or redeeming the payment: the caller still has the answer. It does not wait for itself"
+   },
+   {
+    "name": "paymentId",
+    "in": "body",
+    "type": "text",
+    "required": false,
+    "about": "With settlementToken, on the connection on which the credential came first. The caller has verified the payment itself, so that the payer proves nothing more"
+   },
+   {
+    "name": "signature",
+    "in": "body",
+    "type": "json",
+    "required": false,
+    "about": "The payer’s signature (EIP-191) over the payment, the route and the time, at most 5 minutes old, where the credential shows nothing that the chain does not"
+   }
+  ]
+ },
+ {
+  "name": "payments redeemed",
+  "summary": "Finish a redemption, right before you send the answer.",
+  "method": "POST",
+  "path": "/payments/{id}/redeemed",
+  "isList": false,
+  "takesIdempotencyKey": true,
+  "arguments": [
+   {
+    "name": "id",
+    "in": "path",
+    "type": "text",
+    "required": true,
+    "about": "Identifies the payment"
+   },
+   {
+    "name": "redemptionToken",
+    "in": "body",
+    "type": "text",
+    "required": true,
+    "about": ""
+   }
+  ]
+ },
+ {
+  "name": "payments refund",
+  "summary": "Pay a settled payment back to its payer.",
+  "method": "POST",
+  "path": "/payments/{id}/refund",
+  "isList": false,
+  "takesIdempotencyKey": true,
+  "arguments": [
+   {
+    "name": "id",
+    "in": "path",
+    "type": "text",
+    "required": true,
+    "about": "Identifies the payment"
+   },
+   {
+    "name": "fromWalletId",
+    "in": "body",
+    "type": "text",
+    "required": false,
+    "about": "Managed wallet or child address that pays, on the payment’s network. Left out: the wallet that was paid, where it is one"
+   },
+   {
+    "name": "amount",
+    "in": "body",
+    "type": "text",
+    "required": false,
+    "about": "Decimal amount in whole tokens of the payment. Left out: all that was not refunded yet"
+   },
+   {
+    "name": "reason",
+    "in": "body",
+    "type": "text",
+    "required": false,
+    "about": "Your own words; they go into the answer and the event"
+   }
+  ]
+ },
+ {
+  "name": "payments refunds list",
+  "summary": "List the refunds of a payment, newest first.",
+  "method": "GET",
+  "path": "/payments/{id}/refunds",
+  "isList": true,
+  "takesIdempotencyKey": false,
+  "arguments": [
+   {
+    "name": "id",
+    "in": "path",
+    "type": "text",
+    "required": true,
+    "about": "Identifies the payment"
+   },
+   {
+    "name": "limit",
+    "in": "query",
+    "type": "number",
+    "required": false,
+    "about": ""
+   },
+   {
+    "name": "cursor",
+    "in": "query",
+    "type": "text",
+    "required": false,
+    "about": ""
+   }
+  ]
+ },
+ {
+  "name": "payments settle",
+  "summary": "Settle a verified payment on chain, and wait for the outcome.",
+  "method": "POST",
+  "path": "/payments/settle",
+  "isList": false,
+  "takesIdempotencyKey": true,
+  "arguments": [
+   {
+    "name": "paymentId",
+    "in": "body",
+    "type": "text",
+    "required": true,
+    "about": "Identifies the payment"
+   },
+   {
+    "name": "settlementToken",
+    "in": "body",
+    "type": "text",
+    "required": true,
+    "about": ""
+   }
+  ]
+ },
+ {
+  "name": "payments statistics",
+  "summary": "Count payments per interval of time, with amounts, latency and reasons of failures.",
+  "method": "GET",
+  "path": "/payments/statistics",
+  "isList": false,
+  "takesIdempotencyKey": false,
+  "arguments": [
+   {
+    "name": "from",
+    "in": "query",
+    "type": "text",
+    "required": true,
+    "about": ""
+   },
+   {
+    "name": "to",
+    "in": "query",
+    "type": "text",
+    "required": true,
+    "about": ""
+   },
+   {
+    "name": "interval",
+    "in": "query",
+    "type": "text",
+    "required": true,
+    "about": "Length of one interval; at most 200 fit between `from` and `to`. For hours and days, `from` is the quarter of an hour in which it lies, and `to` the end of its own; one of minute, hour, day"
+   }
+  ]
+ },
+ {
+  "name": "payments undelivered",
+  "summary": "Undo the end of a redemption whose answer was not sent.",
+  "method": "POST",
+  "path": "/payments/{id}/undelivered",
+  "isList": false,
+  "takesIdempotencyKey": true,
+  "arguments": [
+   {
+    "name": "id",
+    "in": "path",
+    "type": "text",
+    "required": true,
+    "about": "Identifies the payment"
+   },
+   {
+    "name": "redemptionToken",
+    "in": "body",
+    "type": "text",
+    "required": true,
+    "about": ""
+   }
+  ]
+ },
+ {
+  "name": "payments verify",
+  "summary": "Verify a payment credential and record the payment, once.",
+  "method": "POST",
+  "path": "/payments/verify",
+  "isList": false,
+  "takesIdempotencyKey": true,
+  "arguments": [
+   {
+    "name": "protocol",
+    "in": "body",
+    "type": "text",
+    "required": true,
+    "about": "one of x402, mpp"
+   },
+   {
+    "name": "credential",
+    "in": "body",
+    "type": "text",
+    "required": true,
+    "about": ""
+   },
+   {
+    "name": "price",
+    "in": "body",
+    "type": "text",
+    "required": true,
+    "about": ""
+   },
+   {
+    "name": "currency",
+    "in": "body",
+    "type": "text",
+    "required": false,
+    "about": ""
+   },
+   {
+    "name": "walletId",
+    "in": "body",
+    "type": "text",
+    "required": true,
+    "about": ""
+   },
+   {
+    "name": "otherWalletIds",
+    "in": "body",
+    "type": "json",
+    "required": false,
+    "about": "Further wallets that may be paid instead, on other networks: one 402 then offers them all, up to four MPP offers. Send the same list to challenge and verify"
+   },
+   {
+    "name": "resource",
+    "in": "body",
+    "type": "text",
+    "required": false,
+    "about": "The paid route’s URL. An MPP challenge that was made for a resource is good for that one alone, query and all"
+   },
+   {
+    "name": "method",
+    "in": "body",
+    "type": "text",
+    "required": false,
+    "about": ""
+   },
+   {
+    "name": "description",
+    "in": "body",
+    "type": "text",
+    "required": false,
+    "about": ""
+   },
+   {
+    "name": "network",
+    "in": "body",
+    "type": "text",
+    "required": false,
+    "about": ""
+   },
+   {
+    "name": "digest",
+    "in": "body",
+    "type": "text",
+    "required": false,
+    "about": "Content-Digest of the paid request’s body. A challenge that carries one is paid only by a request with the same body"
+   },
+   {
+    "name": "reportsDelivery",
+    "in": "body",
+    "type": "boolean",
+    "required": false,
+    "about": "Whether you report with payments.delivered that the answer has left. If not, the payment counts as delivered when it is settled"
+   }
+  ]
+ },
+ {
+  "name": "registry routes get",
+  "summary": "Get one paid route.",
+  "method": "GET",
+  "path": "/registry/routes/{id}",
+  "isList": false,
+  "takesIdempotencyKey": false,
+  "arguments": [
+   {
+    "name": "id",
+    "in": "path",
+    "type": "text",
+    "required": true,
+    "about": "Identifies the registry route"
+   }
+  ]
+ },
+ {
+  "name": "registry routes list",
+  "summary": "List your paid routes that were seen, newest first.",
+  "method": "GET",
+  "path": "/registry/routes",
+  "isList": true,
+  "takesIdempotencyKey": false,
+  "arguments": [
+   {
+    "name": "limit",
+    "in": "query",
+    "type": "number",
+    "required": false,
+    "about": ""
+   },
+   {
+    "name": "cursor",
+    "in": "query",
+    "type": "text",
+    "required": false,
+    "about": ""
+   },
+   {
+    "name": "host",
+    "in": "query",
+    "type": "text",
+    "required": false,
+    "about": ""
+   },
+   {
+    "name": "protocol",
+    "in": "query",
+    "type": "text",
+    "required": false,
+    "about": "Routes that were ever paid for in this protocol; one of x402, mpp"
+   },
+   {
+    "name": "maxAmount",
+    "in": "query",
+    "type": "text",
+    "required": false,
+    "about": ""
+   },
+   {
+    "name": "q",
+    "in": "query",
+    "type": "text",
+    "required": false,
+    "about": "Part of “METHOD host/route”, in any case"
+   }
+  ]
+ },
+ {
+  "name": "registry routes update",
+  "summary": "Make a paid route public, or private again.",
+  "method": "PATCH",
+  "path": "/registry/routes/{id}",
+  "isList": false,
+  "takesIdempotencyKey": false,
+  "arguments": [
+   {
+    "name": "id",
+    "in": "path",
+    "type": "text",
+    "required": true,
+    "about": "Identifies the registry route"
+   },
+   {
+    "name": "isPublic",
+    "in": "body",
+    "type": "boolean",
+    "required": true,
+    "about": ""
+   }
+  ]
+ },
+ {
+  "name": "registry snapshots create",
+  "summary": "Register a paid route as it was seen; the middlewares send this by themselves.",
+  "method": "POST",
+  "path": "/registry/snapshots",
+  "isList": false,
+  "takesIdempotencyKey": true,
+  "arguments": [
+   {
+    "name": "host",
+    "in": "body",
+    "type": "text",
+    "required": true,
+    "about": ""
+   },
+   {
+    "name": "method",
+    "in": "body",
+    "type": "text",
+    "required": true,
+    "about": ""
+   },
+   {
+    "name": "routePattern",
+    "in": "body",
+    "type": "text",
+    "required": true,
+    "about": "A router’s pattern or a path. What looks like an identifier becomes {id}; the query is left out"
+   },
+   {
+    "name": "headers",
+    "in": "body",
+    "type": "json",
+    "required": false,
+    "about": ""
+   },
+   {
+    "name": "queryParams",
+    "in": "body",
+    "type": "json",
+    "required": false,
+    "about": ""
+   },
+   {
+    "name": "bodyParams",
+    "in": "body",
+    "type": "json",
+    "required": false,
+    "about": ""
+   },
+   {
+    "name": "bodyContentType",
+    "in": "body",
+    "type": "json",
+    "required": false,
+    "about": ""
+   },
+   {
+    "name": "amount",
+    "in": "body",
+    "type": "text",
+    "required": true,
+    "about": ""
+   },
+   {
+    "name": "protocol",
+    "in": "body",
+    "type": "text",
+    "required": true,
+    "about": "one of x402, mpp"
+   },
+   {
+    "name": "paymentLogId",
+    "in": "body",
+    "type": "json",
+    "required": false,
+    "about": ""
+   }
+  ]
+ },
+ {
+  "name": "requests get",
+  "summary": "Get a request by the `X-Request-Id` of its response.",
+  "method": "GET",
+  "path": "/requests/{requestId}",
+  "isList": false,
+  "takesIdempotencyKey": false,
+  "arguments": [
+   {
+    "name": "requestId",
+    "in": "path",
+    "type": "text",
+    "required": true,
+    "about": "Identifies the request"
+   }
+  ]
+ },
+ {
+  "name": "requests list",
+  "summary": "List the last requests of the organisation, newest first.",
+  "method": "GET",
+  "path": "/requests",
+  "isList": true,
+  "takesIdempotencyKey": false,
+  "arguments": [
+   {
+    "name": "limit",
+    "in": "query",
+    "type": "number",
+    "required": false,
+    "about": ""
+   },
+   {
+    "name": "cursor",
+    "in": "query",
+    "type": "text",
+    "required": false,
+    "about": ""
+   },
+   {
+    "name": "method",
+    "in": "query",
+    "type": "text",
+    "required": false,
+    "about": "one of GET, POST, PUT, PATCH, DELETE"
+   },
+   {
+    "name": "route",
+    "in": "query",
+    "type": "text",
+    "required": false,
+    "about": "Such as `/payments/{id}`"
+   },
+   {
+    "name": "status",
+    "in": "query",
+    "type": "text",
+    "required": false,
+    "about": "A status, or a class of them such as `4xx`"
+   },
+   {
+    "name": "apiKeyId",
+    "in": "query",
+    "type": "text",
+    "required": false,
+    "about": "Identifies the API key"
+   },
+   {
+    "name": "from",
+    "in": "query",
+    "type": "text",
+    "required": false,
+    "about": ""
+   },
+   {
+    "name": "to",
+    "in": "query",
+    "type": "text",
+    "required": false,
+    "about": "Exclusive"
+   }
+  ]
+ },
+ {
+  "name": "sessions create",
+  "summary": "Open the session of a payment, with a vault of its own.",
+  "method": "POST",
+  "path": "/sessions",
+  "isList": false,
+  "takesIdempotencyKey": true,
+  "arguments": [
+   {
+    "name": "paymentId",
+    "in": "body",
+    "type": "text",
+    "required": true,
+    "about": "Identifies the payment"
+   },
+   {
+    "name": "expiresIn",
+    "in": "body",
+    "type": "number",
+    "required": false,
+    "about": "Seconds. Without effect where the payment has a session already"
+   }
+  ]
+ },
+ {
+  "name": "sessions get",
+  "summary": "Get one session.",
+  "method": "GET",
+  "path": "/sessions/{sessionId}",
+  "isList": false,
+  "takesIdempotencyKey": false,
+  "arguments": [
+   {
+    "name": "sessionId",
+    "in": "path",
+    "type": "text",
+    "required": true,
+    "about": "Identifies the payment session"
+   }
+  ]
+ },
+ {
+  "name": "sessions list",
+  "summary": "List sessions, newest first.",
+  "method": "GET",
+  "path": "/sessions",
+  "isList": true,
+  "takesIdempotencyKey": false,
+  "arguments": [
+   {
+    "name": "limit",
+    "in": "query",
+    "type": "number",
+    "required": false,
+    "about": ""
+   },
+   {
+    "name": "cursor",
+    "in": "query",
+    "type": "text",
+    "required": false,
+    "about": ""
+   }
+  ]
+ },
+ {
+  "name": "sessions verify",
+  "summary": "Whether a session’s token opens a route.",
+  "method": "POST",
+  "path": "/sessions/verify",
+  "isList": false,
+  "takesIdempotencyKey": true,
+  "arguments": [
+   {
+    "name": "sessionToken",
+    "in": "body",
+    "type": "text",
+    "required": true,
+    "about": ""
+   },
+   {
+    "name": "host",
+    "in": "body",
+    "type": "text",
+    "required": true,
+    "about": "The host of the requested route"
+   },
+   {
+    "name": "walletId",
+    "in": "body",
+    "type": "text",
+    "required": true,
+    "about": "The wallet that the route sells for"
+   },
+   {
+    "name": "otherWalletIds",
+    "in": "body",
+    "type": "json",
+    "required": false,
+    "about": "Others that the route sells for as well"
+   }
+  ]
+ },
+ {
+  "name": "test clock advance",
+  "summary": "Advance the test environment in time.",
+  "method": "POST",
+  "path": "/test/clock",
+  "isList": false,
+  "takesIdempotencyKey": true,
+  "arguments": [
+   {
+    "name": "advance",
+    "in": "body",
+    "type": "json",
+    "required": true,
+    "about": "Seconds or a duration such as `25h`, at most 366 days"
+   }
+  ]
+ },
+ {
+  "name": "test deposits create",
+  "summary": "Send test money to a wallet of the test environment.",
+  "method": "POST",
+  "path": "/test/deposits",
+  "isList": false,
+  "takesIdempotencyKey": true,
+  "arguments": [
+   {
+    "name": "walletId",
+    "in": "body",
+    "type": "text",
+    "required": true,
+    "about": ""
+   },
+   {
+    "name": "token",
+    "in": "body",
+    "type": "text",
+    "required": true,
+    "about": ""
+   },
+   {
+    "name": "amount",
+    "in": "body",
+    "type": "text",
+    "required": true,
+    "about": "Decimal amount in whole tokens, at most 10000"
+   }
+  ]
+ },
+ {
+  "name": "test payments create",
+  "summary": "Pay a wallet of the test environment real test money from the faucet.",
+  "method": "POST",
+  "path": "/test/payments",
+  "isList": false,
+  "takesIdempotencyKey": true,
+  "arguments": [
+   {
+    "name": "walletId",
+    "in": "body",
+    "type": "text",
+    "required": true,
+    "about": ""
+   },
+   {
+    "name": "price",
+    "in": "body",
+    "type": "text",
+    "required": false,
+    "about": "Decimal US dollars, at most 1"
+   }
+  ]
+ },
+ {
+  "name": "transfers create",
+  "summary": "Send money from a managed wallet or child address.",
+  "method": "POST",
+  "path": "/wallet-infra/transfer",
+  "isList": false,
+  "takesIdempotencyKey": true,
+  "arguments": [
+   {
+    "name": "fromWalletId",
+    "in": "body",
+    "type": "text",
+    "required": true,
+    "about": ""
+   },
+   {
+    "name": "fromWalletType",
+    "in": "body",
+    "type": "text",
+    "required": false,
+    "about": "one of master, child"
+   },
+   {
+    "name": "fromChain",
+    "in": "body",
+    "type": "text",
+    "required": false,
+    "about": "The wallet's own chain if omitted; one of base, ethereum, optimism, arbitrum, polygon, tempo, base-sepolia, eth-sepolia, tempo-moderato"
+   },
+   {
+    "name": "fromToken",
+    "in": "body",
+    "type": "text",
+    "required": true,
+    "about": ""
+   },
+   {
+    "name": "toAddress",
+    "in": "body",
+    "type": "text",
+    "required": true,
+    "about": ""
+   },
+   {
+    "name": "toChain",
+    "in": "body",
+    "type": "text",
+    "required": true,
+    "about": "one of base, ethereum, optimism, arbitrum, polygon, tempo, base-sepolia, eth-sepolia, tempo-moderato"
+   },
+   {
+    "name": "toToken",
+    "in": "body",
+    "type": "text",
+    "required": true,
+    "about": ""
+   },
+   {
+    "name": "amount",
+    "in": "body",
+    "type": "text",
+    "required": true,
+    "about": "Decimal amount in whole tokens"
+   },
+   {
+    "name": "minToAmount",
+    "in": "body",
+    "type": "text",
+    "required": false,
+    "about": "Least amount that must arrive, in whole tokens of toToken; less is `price-too-low`. If omitted: 98 % of a dollar for a dollar. A swap between a coin and a token needs it or quoteId"
+   },
+   {
+    "name": "quoteId",
+    "in": "body",
+    "type": "text",
+    "required": false,
+    "about": "A quote for this transfer, valid for 60 seconds and for one transfer: at least its minToAmount arrives"
+   },
+   {
+    "name": "reference",
+    "in": "body",
+    "type": "text",
+    "required": false,
+    "about": "Your own reference; it is returned and used for nothing else"
+   },
+   {
+    "name": "metadata",
+    "in": "body",
+    "type": "json",
+    "required": false,
+    "about": ""
+   }
+  ]
+ },
+ {
+  "name": "transfers get",
+  "summary": "Get a transfer.",
+  "method": "GET",
+  "path": "/wallet-infra/transfers/{id}",
+  "isList": false,
+  "takesIdempotencyKey": false,
+  "arguments": [
+   {
+    "name": "id",
+    "in": "path",
+    "type": "text",
+    "required": true,
+    "about": "Identifies the wallet transaction"
+   }
+  ]
+ },
+ {
+  "name": "transfers list",
+  "summary": "List the transfers, newest first.",
+  "method": "GET",
+  "path": "/wallet-infra/transfers",
+  "isList": true,
+  "takesIdempotencyKey": false,
+  "arguments": [
+   {
+    "name": "limit",
+    "in": "query",
+    "type": "number",
+    "required": false,
+    "about": ""
+   },
+   {
+    "name": "cursor",
+    "in": "query",
+    "type": "text",
+    "required": false,
+    "about": ""
+   },
+   {
+    "name": "from",
+    "in": "query",
+    "type": "text",
+    "required": false,
+    "about": ""
+   },
+   {
+    "name": "to",
+    "in": "query",
+    "type": "text",
+    "required": false,
+    "about": "Exclusive"
+   },
+   {
+    "name": "fromWalletId",
+    "in": "query",
+    "type": "text",
+    "required": false,
+    "about": ""
+   },
+   {
+    "name": "status",
+    "in": "query",
+    "type": "text",
+    "required": false,
+    "about": "one of pending, confirmed, failed"
+   }
+  ]
+ },
+ {
+  "name": "transfers quote",
+  "summary": "Quote the cost, the route and the least amount that would arrive; nothing moves.",
+  "method": "POST",
+  "path": "/wallet-infra/transfer/quote",
+  "isList": false,
+  "takesIdempotencyKey": true,
+  "arguments": [
+   {
+    "name": "fromWalletId",
+    "in": "body",
+    "type": "text",
+    "required": true,
+    "about": ""
+   },
+   {
+    "name": "fromWalletType",
+    "in": "body",
+    "type": "text",
+    "required": false,
+    "about": "one of master, child"
+   },
+   {
+    "name": "fromChain",
+    "in": "body",
+    "type": "text",
+    "required": false,
+    "about": "The wallet's own chain if omitted; one of base, ethereum, optimism, arbitrum, polygon, tempo, base-sepolia, eth-sepolia, tempo-moderato"
+   },
+   {
+    "name": "fromToken",
+    "in": "body",
+    "type": "text",
+    "required": true,
+    "about": ""
+   },
+   {
+    "name": "toAddress",
+    "in": "body",
+    "type": "text",
+    "required": true,
+    "about": ""
+   },
+   {
+    "name": "toChain",
+    "in": "body",
+    "type": "text",
+    "required": true,
+    "about": "one of base, ethereum, optimism, arbitrum, polygon, tempo, base-sepolia, eth-sepolia, tempo-moderato"
+   },
+   {
+    "name": "toToken",
+    "in": "body",
+    "type": "text",
+    "required": true,
+    "about": ""
+   },
+   {
+    "name": "amount",
+    "in": "body",
+    "type": "text",
+    "required": true,
+    "about": "Decimal amount in whole tokens"
+   },
+   {
+    "name": "minToAmount",
+    "in": "body",
+    "type": "text",
+    "required": false,
+    "about": "Least amount that must arrive, in whole tokens of toToken; less is `price-too-low`. If omitted: 98 % of a dollar for a dollar. A swap between a coin and a token needs it or quoteId"
+   }
+  ]
+ },
+ {
+  "name": "vaults create",
+  "summary": "Make a vault.",
+  "method": "POST",
+  "path": "/vaults",
+  "isList": false,
+  "takesIdempotencyKey": true,
+  "arguments": [
+   {
+    "name": "description",
+    "in": "body",
+    "type": "text",
+    "required": false,
+    "about": ""
+   },
+   {
+    "name": "ttl",
+    "in": "body",
+    "type": "text",
+    "required": false,
+    "about": ""
+   },
+   {
+    "name": "metadata",
+    "in": "body",
+    "type": "json",
+    "required": false,
+    "about": ""
+   }
+  ]
+ },
+ {
+  "name": "vaults delete",
+  "summary": "Delete a vault with its contents.",
+  "method": "DELETE",
+  "path": "/vaults/{id}",
+  "isList": false,
+  "takesIdempotencyKey": false,
+  "arguments": [
+   {
+    "name": "id",
+    "in": "path",
+    "type": "text",
+    "required": true,
+    "about": "Identifies the vault"
+   }
+  ]
+ },
+ {
+  "name": "vaults documents add",
+  "summary": "Put a JSON document into a vault.",
+  "method": "POST",
+  "path": "/vaults/{id}/documents",
+  "isList": false,
+  "takesIdempotencyKey": true,
+  "arguments": [
+   {
+    "name": "id",
+    "in": "path",
+    "type": "text",
+    "required": true,
+    "about": "Identifies the vault"
+   },
+   {
+    "name": "name",
+    "in": "body",
+    "type": "text",
+    "required": true,
+    "about": ""
+   },
+   {
+    "name": "data",
+    "in": "body",
+    "type": "json",
+    "required": true,
+    "about": ""
+   }
+  ]
+ },
+ {
+  "name": "vaults documents get",
+  "summary": "Get a document with its data.",
+  "method": "GET",
+  "path": "/vaults/{id}/documents/{docId}",
+  "isList": false,
+  "takesIdempotencyKey": false,
+  "arguments": [
+   {
+    "name": "id",
+    "in": "path",
+    "type": "text",
+    "required": true,
+    "about": "Identifies the vault"
+   },
+   {
+    "name": "docId",
+    "in": "path",
+    "type": "text",
+    "required": true,
+    "about": "Identifies the vault document"
+   }
+  ]
+ },
+ {
+  "name": "vaults emit",
+  "summary": "Emit an event of your own to all who watch the vault.",
+  "method": "POST",
+  "path": "/vaults/{id}/emit",
+  "isList": false,
+  "takesIdempotencyKey": true,
+  "arguments": [
+   {
+    "name": "id",
+    "in": "path",
+    "type": "text",
+    "required": true,
+    "about": "Identifies the vault"
+   },
+   {
+    "name": "event",
+    "in": "body",
+    "type": "text",
+    "required": true,
+    "about": ""
+   },
+   {
+    "name": "payload",
+    "in": "body",
+    "type": "json",
+    "required": false,
+    "about": ""
+   }
+  ]
+ },
+ {
+  "name": "vaults extend",
+  "summary": "Give a vault a new end, counted from now.",
+  "method": "POST",
+  "path": "/vaults/{id}/extend",
+  "isList": false,
+  "takesIdempotencyKey": true,
+  "arguments": [
+   {
+    "name": "id",
+    "in": "path",
+    "type": "text",
+    "required": true,
+    "about": "Identifies the vault"
+   },
+   {
+    "name": "ttl",
+    "in": "body",
+    "type": "text",
+    "required": true,
+    "about": ""
+   }
+  ]
+ },
+ {
+  "name": "vaults files delete",
+  "summary": "Delete a file.",
+  "method": "DELETE",
+  "path": "/vaults/{id}/files/{fileId}",
+  "isList": false,
+  "takesIdempotencyKey": false,
+  "arguments": [
+   {
+    "name": "id",
+    "in": "path",
+    "type": "text",
+    "required": true,
+    "about": "Identifies the vault"
+   },
+   {
+    "name": "fileId",
+    "in": "path",
+    "type": "text",
+    "required": true,
+    "about": "Identifies the vault file"
+   }
+  ]
+ },
+ {
+  "name": "vaults get",
+  "summary": "Get a vault with its contents.",
+  "method": "GET",
+  "path": "/vaults/{id}",
+  "isList": false,
+  "takesIdempotencyKey": false,
+  "arguments": [
+   {
+    "name": "id",
+    "in": "path",
+    "type": "text",
+    "required": true,
+    "about": "Identifies the vault"
+   }
+  ]
+ },
+ {
+  "name": "vaults list",
+  "summary": "List vaults, newest first.",
+  "method": "GET",
+  "path": "/vaults",
+  "isList": true,
+  "takesIdempotencyKey": false,
+  "arguments": [
+   {
+    "name": "limit",
+    "in": "query",
+    "type": "number",
+    "required": false,
+    "about": ""
+   },
+   {
+    "name": "cursor",
+    "in": "query",
+    "type": "text",
+    "required": false,
+    "about": ""
+   },
+   {
+    "name": "status",
+    "in": "query",
+    "type": "text",
+    "required": false,
+    "about": "one of active, sealed, persisted"
+   }
+  ]
+ },
+ {
+  "name": "vaults persist",
+  "summary": "Keep a vault until it is deleted.",
+  "method": "POST",
+  "path": "/vaults/{id}/persist",
+  "isList": false,
+  "takesIdempotencyKey": true,
+  "arguments": [
+   {
+    "name": "id",
+    "in": "path",
+    "type": "text",
+    "required": true,
+    "about": "Identifies the vault"
+   }
+  ]
+ },
+ {
+  "name": "vaults proof",
+  "summary": "Get the proof of a sealed vault, or of one item in it.",
+  "method": "GET",
+  "path": "/vaults/{id}/proof",
+  "isList": false,
+  "takesIdempotencyKey": false,
+  "arguments": [
+   {
+    "name": "id",
+    "in": "path",
+    "type": "text",
+    "required": true,
+    "about": "Identifies the vault"
+   },
+   {
+    "name": "item",
+    "in": "query",
+    "type": "text",
+    "required": false,
+    "about": "A document or file: its own proof of inclusion, without the others"
+   }
+  ]
+ },
+ {
+  "name": "vaults quota",
+  "summary": "Get what vaults use and what the plan grants.",
+  "method": "GET",
+  "path": "/vaults/quota",
+  "isList": false,
+  "takesIdempotencyKey": false,
+  "arguments": []
+ },
+ {
+  "name": "vaults seal",
+  "summary": "Make a vault permanently read-only and sign its contents.",
+  "method": "POST",
+  "path": "/vaults/{id}/seal",
+  "isList": false,
+  "takesIdempotencyKey": true,
+  "arguments": [
+   {
+    "name": "id",
+    "in": "path",
+    "type": "text",
+    "required": true,
+    "about": "Identifies the vault"
+   },
+   {
+    "name": "summary",
+    "in": "body",
+    "type": "text",
+    "required": false,
+    "about": ""
+   }
+  ]
+ },
+ {
+  "name": "vaults tokens create",
+  "summary": "Make a token that reads one vault, its files and its events, and nothing else.",
+  "method": "POST",
+  "path": "/vaults/{id}/tokens",
+  "isList": false,
+  "takesIdempotencyKey": true,
+  "arguments": [
+   {
+    "name": "id",
+    "in": "path",
+    "type": "text",
+    "required": true,
+    "about": "Identifies the vault"
+   },
+   {
+    "name": "kind",
+    "in": "body",
+    "type": "text",
+    "required": false,
+    "about": "A ticket opens one stream of events, in an address, within 60 seconds: for browsers, which send no header; one of token, ticket"
+   },
+   {
+    "name": "expiresIn",
+    "in": "body",
+    "type": "json",
+    "required": false,
+    "about": "Seconds or a duration such as `1h`; an hour by default. A ticket has its own"
+   }
+  ]
+ },
+ {
+  "name": "vaults tokens list",
+  "summary": "List a vault's valid tokens and tickets, newest first, without their text.",
+  "method": "GET",
+  "path": "/vaults/{id}/tokens",
+  "isList": true,
+  "takesIdempotencyKey": false,
+  "arguments": [
+   {
+    "name": "id",
+    "in": "path",
+    "type": "text",
+    "required": true,
+    "about": "Identifies the vault"
+   },
+   {
+    "name": "limit",
+    "in": "query",
+    "type": "number",
+    "required": false,
+    "about": ""
+   },
+   {
+    "name": "cursor",
+    "in": "query",
+    "type": "text",
+    "required": false,
+    "about": ""
+   }
+  ]
+ },
+ {
+  "name": "vaults tokens revoke",
+  "summary": "End one token or ticket of a vault, and what it opened, at once.",
+  "method": "DELETE",
+  "path": "/vaults/{id}/tokens/{tokenId}",
+  "isList": false,
+  "takesIdempotencyKey": false,
+  "arguments": [
+   {
+    "name": "id",
+    "in": "path",
+    "type": "text",
+    "required": true,
+    "about": "Identifies the vault"
+   },
+   {
+    "name": "tokenId",
+    "in": "path",
+    "type": "text",
+    "required": true,
+    "about": "Identifies the vault token"
+   }
+  ]
+ },
+ {
+  "name": "vaults tokens revoke-all",
+  "summary": "End all of a vault's tokens and tickets, and what they opened, at once.",
+  "method": "DELETE",
+  "path": "/vaults/{id}/tokens",
+  "isList": false,
+  "takesIdempotencyKey": false,
+  "arguments": [
+   {
+    "name": "id",
+    "in": "path",
+    "type": "text",
+    "required": true,
+    "about": "Identifies the vault"
+   }
+  ]
+ },
+ {
+  "name": "vaults update",
+  "summary": "Change the description and metadata of a vault.",
+  "method": "PATCH",
+  "path": "/vaults/{id}",
+  "isList": false,
+  "takesIdempotencyKey": false,
+  "arguments": [
+   {
+    "name": "id",
+    "in": "path",
+    "type": "text",
+    "required": true,
+    "about": "Identifies the vault"
+   },
+   {
+    "name": "description",
+    "in": "body",
+    "type": "json",
+    "required": false,
+    "about": "null takes it away"
+   },
+   {
+    "name": "metadata",
+    "in": "body",
+    "type": "json",
+    "required": false,
+    "about": "Takes the place of all that was there"
+   }
+  ]
+ },
+ {
+  "name": "wallets byo balances",
+  "summary": "Read what a wallet of your own holds.",
+  "method": "GET",
+  "path": "/wallet-infra/byo-wallets/{id}/balances",
+  "isList": false,
+  "takesIdempotencyKey": false,
+  "arguments": [
+   {
+    "name": "id",
+    "in": "path",
+    "type": "text",
+    "required": true,
+    "about": "Identifies the BYO wallet"
+   }
+  ]
+ },
+ {
+  "name": "wallets byo create",
+  "summary": "Register a wallet that you own.",
+  "method": "POST",
+  "path": "/wallet-infra/byo-wallets",
+  "isList": false,
+  "takesIdempotencyKey": true,
+  "arguments": [
+   {
+    "name": "address",
+    "in": "body",
+    "type": "text",
+    "required": true,
+    "about": ""
+   },
+   {
+    "name": "chain",
+    "in": "body",
+    "type": "text",
+    "required": true,
+    "about": "one of base, ethereum, optimism, arbitrum, polygon, tempo, base-sepolia, eth-sepolia, tempo-moderato"
+   },
+   {
+    "name": "supportedTokens",
+    "in": "body",
+    "type": "json",
+    "required": true,
+    "about": ""
+   },
+   {
+    "name": "name",
+    "in": "body",
+    "type": "text",
+    "required": false,
+    "about": ""
+   },
+   {
+    "name": "metadata",
+    "in": "body",
+    "type": "json",
+    "required": false,
+    "about": ""
+   }
+  ]
+ },
+ {
+  "name": "wallets byo delete",
+  "summary": "Stop watching a wallet that you own.",
+  "method": "DELETE",
+  "path": "/wallet-infra/byo-wallets/{id}",
+  "isList": false,
+  "takesIdempotencyKey": false,
+  "arguments": [
+   {
+    "name": "id",
+    "in": "path",
+    "type": "text",
+    "required": true,
+    "about": "Identifies the BYO wallet"
+   }
+  ]
+ },
+ {
+  "name": "wallets byo get",
+  "summary": "Get one wallet that you own.",
+  "method": "GET",
+  "path": "/wallet-infra/byo-wallets/{id}",
+  "isList": false,
+  "takesIdempotencyKey": false,
+  "arguments": [
+   {
+    "name": "id",
+    "in": "path",
+    "type": "text",
+    "required": true,
+    "about": "Identifies the BYO wallet"
+   }
+  ]
+ },
+ {
+  "name": "wallets byo list",
+  "summary": "List the wallets that you own, newest first.",
+  "method": "GET",
+  "path": "/wallet-infra/byo-wallets",
+  "isList": true,
+  "takesIdempotencyKey": false,
+  "arguments": [
+   {
+    "name": "limit",
+    "in": "query",
+    "type": "number",
+    "required": false,
+    "about": ""
+   },
+   {
+    "name": "cursor",
+    "in": "query",
+    "type": "text",
+    "required": false,
+    "about": ""
+   }
+  ]
+ },
+ {
+  "name": "wallets byo transactions",
+  "summary": "List the transactions of a wallet that you own, newest first.",
+  "method": "GET",
+  "path": "/wallet-infra/byo-wallets/{id}/transactions",
+  "isList": true,
+  "takesIdempotencyKey": false,
+  "arguments": [
+   {
+    "name": "id",
+    "in": "path",
+    "type": "text",
+    "required": true,
+    "about": "Identifies the BYO wallet"
+   },
+   {
+    "name": "limit",
+    "in": "query",
+    "type": "number",
+    "required": false,
+    "about": ""
+   },
+   {
+    "name": "cursor",
+    "in": "query",
+    "type": "text",
+    "required": false,
+    "about": ""
+   },
+   {
+    "name": "from",
+    "in": "query",
+    "type": "text",
+    "required": false,
+    "about": ""
+   },
+   {
+    "name": "to",
+    "in": "query",
+    "type": "text",
+    "required": false,
+    "about": "Exclusive"
+   },
+   {
+    "name": "status",
+    "in": "query",
+    "type": "text",
+    "required": false,
+    "about": "one of pending, confirmed, withdrawn"
+   },
+   {
+    "name": "direction",
+    "in": "query",
+    "type": "text",
+    "required": false,
+    "about": "one of in, out"
+   },
+   {
+    "name": "chain",
+    "in": "query",
+    "type": "text",
+    "required": false,
+    "about": "one of base, ethereum, optimism, arbitrum, polygon, tempo, base-sepolia, eth-sepolia, tempo-moderato"
+   },
+   {
+    "name": "token",
+    "in": "query",
+    "type": "text",
+    "required": false,
+    "about": ""
+   }
+  ]
+ },
+ {
+  "name": "wallets byo update",
+  "summary": "Change the name and metadata of a wallet that you own.",
+  "method": "PATCH",
+  "path": "/wallet-infra/byo-wallets/{id}",
+  "isList": false,
+  "takesIdempotencyKey": false,
+  "arguments": [
+   {
+    "name": "id",
+    "in": "path",
+    "type": "text",
+    "required": true,
+    "about": "Identifies the BYO wallet"
+   },
+   {
+    "name": "name",
+    "in": "body",
+    "type": "json",
+    "required": false,
+    "about": "null removes it"
+   },
+   {
+    "name": "metadata",
+    "in": "body",
+    "type": "json",
+    "required": false,
+    "about": "Replaces all existing metadata"
+   }
+  ]
+ },
+ {
+  "name": "wallets children balances",
+  "summary": "Read what a child address holds.",
+  "method": "GET",
+  "path": "/wallet-infra/master-wallets/{id}/child-addresses/{cad}/balances",
+  "isList": false,
+  "takesIdempotencyKey": false,
+  "arguments": [
+   {
+    "name": "id",
+    "in": "path",
+    "type": "text",
+    "required": true,
+    "about": "Identifies the master wallet"
+   },
+   {
+    "name": "cad",
+    "in": "path",
+    "type": "text",
+    "required": true,
+    "about": "Identifies the child address"
+   }
+  ]
+ },
+ {
+  "name": "wallets children create",
+  "summary": "Derive the next child address of a managed wallet, or several.",
+  "method": "POST",
+  "path": "/wallet-infra/master-wallets/{id}/child-addresses",
+  "isList": false,
+  "takesIdempotencyKey": true,
+  "arguments": [
+   {
+    "name": "id",
+    "in": "path",
+    "type": "text",
+    "required": true,
+    "about": "Identifies the master wallet"
+   },
+   {
+    "name": "name",
+    "in": "body",
+    "type": "text",
+    "required": false,
+    "about": ""
+   },
+   {
+    "name": "metadata",
+    "in": "body",
+    "type": "json",
+    "required": false,
+    "about": ""
+   },
+   {
+    "name": "count",
+    "in": "body",
+    "type": "number",
+    "required": false,
+    "about": "Derive this many at once, at most 1000; the response is then an array, by index. Each has the same name and metadata"
+   }
+  ]
+ },
+ {
+  "name": "wallets children get",
+  "summary": "Get one child address.",
+  "method": "GET",
+  "path": "/wallet-infra/master-wallets/{id}/child-addresses/{cad}",
+  "isList": false,
+  "takesIdempotencyKey": false,
+  "arguments": [
+   {
+    "name": "id",
+    "in": "path",
+    "type": "text",
+    "required": true,
+    "about": "Identifies the master wallet"
+   },
+   {
+    "name": "cad",
+    "in": "path",
+    "type": "text",
+    "required": true,
+    "about": "Identifies the child address"
+   }
+  ]
+ },
+ {
+  "name": "wallets children list",
+  "summary": "List the child addresses of a managed wallet, newest first.",
+  "method": "GET",
+  "path": "/wallet-infra/master-wallets/{id}/child-addresses",
+  "isList": true,
+  "takesIdempotencyKey": false,
+  "arguments": [
+   {
+    "name": "id",
+    "in": "path",
+    "type": "text",
+    "required": true,
+    "about": "Identifies the master wallet"
+   },
+   {
+    "name": "limit",
+    "in": "query",
+    "type": "number",
+    "required": false,
+    "about": ""
+   },
+   {
+    "name": "cursor",
+    "in": "query",
+    "type": "text",
+    "required": false,
+    "about": ""
+   }
+  ]
+ },
+ {
+  "name": "wallets children transactions",
+  "summary": "List the transactions of a child address, newest first.",
+  "method": "GET",
+  "path": "/wallet-infra/master-wallets/{id}/child-addresses/{cad}/transactions",
+  "isList": true,
+  "takesIdempotencyKey": false,
+  "arguments": [
+   {
+    "name": "id",
+    "in": "path",
+    "type": "text",
+    "required": true,
+    "about": "Identifies the master wallet"
+   },
+   {
+    "name": "cad",
+    "in": "path",
+    "type": "text",
+    "required": true,
+    "about": "Identifies the child address"
+   },
+   {
+    "name": "limit",
+    "in": "query",
+    "type": "number",
+    "required": false,
+    "about": ""
+   },
+   {
+    "name": "cursor",
+    "in": "query",
+    "type": "text",
+    "required": false,
+    "about": ""
+   },
+   {
+    "name": "from",
+    "in": "query",
+    "type": "text",
+    "required": false,
+    "about": ""
+   },
+   {
+    "name": "to",
+    "in": "query",
+    "type": "text",
+    "required": false,
+    "about": "Exclusive"
+   },
+   {
+    "name": "status",
+    "in": "query",
+    "type": "text",
+    "required": false,
+    "about": "one of pending, confirmed, withdrawn"
+   },
+   {
+    "name": "direction",
+    "in": "query",
+    "type": "text",
+    "required": false,
+    "about": "one of in, out"
+   },
+   {
+    "name": "chain",
+    "in": "query",
+    "type": "text",
+    "required": false,
+    "about": "one of base, ethereum, optimism, arbitrum, polygon, tempo, base-sepolia, eth-sepolia, tempo-moderato"
+   },
+   {
+    "name": "token",
+    "in": "query",
+    "type": "text",
+    "required": false,
+    "about": ""
+   }
+  ]
+ },
+ {
+  "name": "wallets children update",
+  "summary": "Change the name and metadata of a child address.",
+  "method": "PATCH",
+  "path": "/wallet-infra/master-wallets/{id}/child-addresses/{cad}",
+  "isList": false,
+  "takesIdempotencyKey": false,
+  "arguments": [
+   {
+    "name": "id",
+    "in": "path",
+    "type": "text",
+    "required": true,
+    "about": "Identifies the master wallet"
+   },
+   {
+    "name": "cad",
+    "in": "path",
+    "type": "text",
+    "required": true,
+    "about": "Identifies the child address"
+   },
+   {
+    "name": "name",
+    "in": "body",
+    "type": "json",
+    "required": false,
+    "about": "null removes it"
+   },
+   {
+    "name": "metadata",
+    "in": "body",
+    "type": "json",
+    "required": false,
+    "about": "Replaces all existing metadata"
+   }
+  ]
+ },
+ {
+  "name": "wallets deposits rescan",
+  "summary": "Look for a deposit in one transaction.",
+  "method": "POST",
+  "path": "/wallet-infra/deposits/rescan",
+  "isList": false,
+  "takesIdempotencyKey": true,
+  "arguments": [
+   {
+    "name": "chain",
+    "in": "body",
+    "type": "text",
+    "required": true,
+    "about": "one of base, ethereum, optimism, arbitrum, polygon, tempo, base-sepolia, eth-sepolia, tempo-moderato"
+   },
+   {
+    "name": "txHash",
+    "in": "body",
+    "type": "text",
+    "required": true,
+    "about": ""
+   }
+  ]
+ },
+ {
+  "name": "wallets legacy balance",
+  "summary": "Read what the legacy wallet holds of its coins.",
+  "method": "GET",
+  "path": "/wallets/balance",
+  "isList": false,
+  "takesIdempotencyKey": false,
+  "arguments": [
+   {
+    "name": "coin",
+    "in": "query",
+    "type": "text",
+    "required": false,
+    "about": "Only this coin; every coin of the environment if omitted; one of USDC_E, USDC, USDT"
+   }
+  ]
+ },
+ {
+  "name": "wallets legacy create",
+  "summary": "Provide the organisation's legacy wallet.",
+  "method": "POST",
+  "path": "/wallets",
+  "isList": false,
+  "takesIdempotencyKey": true,
+  "arguments": [
+   {
+    "name": "coin",
+    "in": "body",
+    "type": "text",
+    "required": false,
+    "about": "USDC_E is on tempo, USDC and USDT are on ethereum; one of USDC_E, USDC, USDT"
+   }
+  ]
+ },
+ {
+  "name": "wallets legacy get",
+  "summary": "Get the organisation's legacy wallet, with the coin that it was created for.",
+  "method": "GET",
+  "path": "/wallets/me",
+  "isList": false,
+  "takesIdempotencyKey": false,
+  "arguments": []
+ },
+ {
+  "name": "wallets legacy history",
+  "summary": "List the transactions of the legacy wallet, newest first.",
+  "method": "GET",
+  "path": "/wallets/history",
+  "isList": true,
+  "takesIdempotencyKey": false,
+  "arguments": [
+   {
+    "name": "limit",
+    "in": "query",
+    "type": "number",
+    "required": false,
+    "about": ""
+   },
+   {
+    "name": "cursor",
+    "in": "query",
+    "type": "text",
+    "required": false,
+    "about": ""
+   },
+   {
+    "name": "from",
+    "in": "query",
+    "type": "text",
+    "required": false,
+    "about": ""
+   },
+   {
+    "name": "to",
+    "in": "query",
+    "type": "text",
+    "required": false,
+    "about": "Exclusive"
+   },
+   {
+    "name": "status",
+    "in": "query",
+    "type": "text",
+    "required": false,
+    "about": "one of pending, confirmed, withdrawn"
+   },
+   {
+    "name": "direction",
+    "in": "query",
+    "type": "text",
+    "required": false,
+    "about": "one of in, out"
+   },
+   {
+    "name": "chain",
+    "in": "query",
+    "type": "text",
+    "required": false,
+    "about": "one of base, ethereum, optimism, arbitrum, polygon, tempo, base-sepolia, eth-sepolia, tempo-moderato"
+   },
+   {
+    "name": "token",
+    "in": "query",
+    "type": "text",
+    "required": false,
+    "about": ""
+   }
+  ]
+ },
+ {
+  "name": "wallets legacy withdraw",
+  "summary": "Send a coin of the legacy wallet to an address.",
+  "method": "POST",
+  "path": "/wallets/withdraw",
+  "isList": false,
+  "takesIdempotencyKey": true,
+  "arguments": [
+   {
+    "name": "to",
+    "in": "body",
+    "type": "text",
+    "required": true,
+    "about": ""
+   },
+   {
+    "name": "amount",
+    "in": "body",
+    "type": "text",
+    "required": true,
+    "about": "Decimal amount in whole coins, more than zero"
+   },
+   {
+    "name": "coin",
+    "in": "body",
+    "type": "text",
+    "required": false,
+    "about": "one of USDC_E, USDC, USDT"
+   }
+  ]
+ },
+ {
+  "name": "wallets master balances",
+  "summary": "Read what a managed wallet holds.",
+  "method": "GET",
+  "path": "/wallet-infra/master-wallets/{id}/balances",
+  "isList": false,
+  "takesIdempotencyKey": false,
+  "arguments": [
+   {
+    "name": "id",
+    "in": "path",
+    "type": "text",
+    "required": true,
+    "about": "Identifies the master wallet"
+   }
+  ]
+ },
+ {
+  "name": "wallets master create",
+  "summary": "Create a wallet whose key the service holds.",
+  "method": "POST",
+  "path": "/wallet-infra/master-wallets",
+  "isList": false,
+  "takesIdempotencyKey": true,
+  "arguments": [
+   {
+    "name": "name",
+    "in": "body",
+    "type": "text",
+    "required": false,
+    "about": ""
+   },
+   {
+    "name": "chain",
+    "in": "body",
+    "type": "text",
+    "required": true,
+    "about": "one of base, ethereum, optimism, arbitrum, polygon, tempo, base-sepolia, eth-sepolia, tempo-moderato"
+   },
+   {
+    "name": "supportedTokens",
+    "in": "body",
+    "type": "json",
+    "required": true,
+    "about": ""
+   },
+   {
+    "name": "metadata",
+    "in": "body",
+    "type": "json",
+    "required": false,
+    "about": ""
+   }
+  ]
+ },
+ {
+  "name": "wallets master get",
+  "summary": "Get one managed wallet.",
+  "method": "GET",
+  "path": "/wallet-infra/master-wallets/{id}",
+  "isList": false,
+  "takesIdempotencyKey": false,
+  "arguments": [
+   {
+    "name": "id",
+    "in": "path",
+    "type": "text",
+    "required": true,
+    "about": "Identifies the master wallet"
+   }
+  ]
+ },
+ {
+  "name": "wallets master list",
+  "summary": "List the managed wallets, newest first.",
+  "method": "GET",
+  "path": "/wallet-infra/master-wallets",
+  "isList": true,
+  "takesIdempotencyKey": false,
+  "arguments": [
+   {
+    "name": "limit",
+    "in": "query",
+    "type": "number",
+    "required": false,
+    "about": ""
+   },
+   {
+    "name": "cursor",
+    "in": "query",
+    "type": "text",
+    "required": false,
+    "about": ""
+   }
+  ]
+ },
+ {
+  "name": "wallets master policy get",
+  "summary": "Get what may leave a managed wallet and its children.",
+  "method": "GET",
+  "path": "/wallet-infra/master-wallets/{id}/policy",
+  "isList": false,
+  "takesIdempotencyKey": false,
+  "arguments": [
+   {
+    "name": "id",
+    "in": "path",
+    "type": "text",
+    "required": true,
+    "about": "Identifies the master wallet"
+   }
+  ]
+ },
+ {
+  "name": "wallets master policy set",
+  "summary": "Set or tighten what may leave a managed wallet and its children.",
+  "method": "PUT",
+  "path": "/wallet-infra/master-wallets/{id}/policy",
+  "isList": false,
+  "takesIdempotencyKey": false,
+  "arguments": [
+   {
+    "name": "id",
+    "in": "path",
+    "type": "text",
+    "required": true,
+    "about": "Identifies the master wallet"
+   },
+   {
+    "name": "operations",
+    "in": "body",
+    "type": "json",
+    "required": true,
+    "about": ""
+   },
+   {
+    "name": "tokens",
+    "in": "body",
+    "type": "json",
+    "required": true,
+    "about": ""
+   }
+  ]
+ },
+ {
+  "name": "wallets master restore",
+  "summary": "Restore a retired wallet.",
+  "method": "POST",
+  "path": "/wallet-infra/master-wallets/{id}/restore",
+  "isList": false,
+  "takesIdempotencyKey": true,
+  "arguments": [
+   {
+    "name": "id",
+    "in": "path",
+    "type": "text",
+    "required": true,
+    "about": "Identifies the master wallet"
+   }
+  ]
+ },
+ {
+  "name": "wallets master retire",
+  "summary": "Retire a managed wallet without a balance or open transfers.",
+  "method": "DELETE",
+  "path": "/wallet-infra/master-wallets/{id}",
+  "isList": false,
+  "takesIdempotencyKey": false,
+  "arguments": [
+   {
+    "name": "id",
+    "in": "path",
+    "type": "text",
+    "required": true,
+    "about": "Identifies the master wallet"
+   }
+  ]
+ },
+ {
+  "name": "wallets master sweep",
+  "summary": "Move the balances of a token from the child addresses to their master wallet.",
+  "method": "POST",
+  "path": "/wallet-infra/master-wallets/{id}/sweep",
+  "isList": false,
+  "takesIdempotencyKey": true,
+  "arguments": [
+   {
+    "name": "id",
+    "in": "path",
+    "type": "text",
+    "required": true,
+    "about": "Identifies the master wallet"
+   },
+   {
+    "name": "token",
+    "in": "body",
+    "type": "text",
+    "required": true,
+    "about": ""
+   },
+   {
+    "name": "childAddressIds",
+    "in": "body",
+    "type": "json",
+    "required": false,
+    "about": "If omitted: all children of the wallet"
+   },
+   {
+    "name": "minAmount",
+    "in": "body",
+    "type": "text",
+    "required": false,
+    "about": "Children with a lower balance are skipped"
+   }
+  ]
+ },
+ {
+  "name": "wallets master transactions",
+  "summary": "List the transactions of a managed wallet, newest first.",
+  "method": "GET",
+  "path": "/wallet-infra/master-wallets/{id}/transactions",
+  "isList": true,
+  "takesIdempotencyKey": false,
+  "arguments": [
+   {
+    "name": "id",
+    "in": "path",
+    "type": "text",
+    "required": true,
+    "about": "Identifies the master wallet"
+   },
+   {
+    "name": "limit",
+    "in": "query",
+    "type": "number",
+    "required": false,
+    "about": ""
+   },
+   {
+    "name": "cursor",
+    "in": "query",
+    "type": "text",
+    "required": false,
+    "about": ""
+   },
+   {
+    "name": "from",
+    "in": "query",
+    "type": "text",
+    "required": false,
+    "about": ""
+   },
+   {
+    "name": "to",
+    "in": "query",
+    "type": "text",
+    "required": false,
+    "about": "Exclusive"
+   },
+   {
+    "name": "status",
+    "in": "query",
+    "type": "text",
+    "required": false,
+    "about": "one of pending, confirmed, withdrawn"
+   },
+   {
+    "name": "direction",
+    "in": "query",
+    "type": "text",
+    "required": false,
+    "about": "one of in, out"
+   },
+   {
+    "name": "chain",
+    "in": "query",
+    "type": "text",
+    "required": false,
+    "about": "one of base, ethereum, optimism, arbitrum, polygon, tempo, base-sepolia, eth-sepolia, tempo-moderato"
+   },
+   {
+    "name": "token",
+    "in": "query",
+    "type": "text",
+    "required": false,
+    "about": ""
+   }
+  ]
+ },
+ {
+  "name": "wallets master update",
+  "summary": "Change the name, the metadata and the automatic sweep of a managed wallet.",
+  "method": "PATCH",
+  "path": "/wallet-infra/master-wallets/{id}",
+  "isList": false,
+  "takesIdempotencyKey": false,
+  "arguments": [
+   {
+    "name": "id",
+    "in": "path",
+    "type": "text",
+    "required": true,
+    "about": "Identifies the master wallet"
+   },
+   {
+    "name": "name",
+    "in": "body",
+    "type": "json",
+    "required": false,
+    "about": ""
+   },
+   {
+    "name": "metadata",
+    "in": "body",
+    "type": "json",
+    "required": false,
+    "about": "Replaces all existing metadata"
+   },
+   {
+    "name": "autoSweep",
+    "in": "body",
+    "type": "json",
+    "required": false,
+    "about": "null turns it off"
+   }
+  ]
+ },
+ {
+  "name": "wallets pay",
+  "summary": "Pay a 402 from a managed wallet or child address.",
+  "method": "POST",
+  "path": "/wallet-infra/pay",
+  "isList": false,
+  "takesIdempotencyKey": true,
+  "arguments": [
+   {
+    "name": "fromWalletId",
+    "in": "body",
+    "type": "text",
+    "required": true,
+    "about": "The master wallet or child address that pays"
+   },
+   {
+    "name": "challenge",
+    "in": "body",
+    "type": "json",
+    "required": false,
+    "about": "The 402 as it was received; instead of `url`"
+   },
+   {
+    "name": "url",
+    "in": "body",
+    "type": "text",
+    "required": false,
+    "about": "The URL to fetch and, if it answers 402, to pay; instead of `challenge`. No redirect is followed"
+   },
+   {
+    "name": "method",
+    "in": "body",
+    "type": "text",
+    "required": false,
+    "about": "With `url`. Default GET; one of GET, POST, PUT, PATCH, DELETE"
+   },
+   {
+    "name": "headers",
+    "in": "body",
+    "type": "json",
+    "required": false,
+    "about": "With `url`: the header fields to send. The service adds none of its own credentials"
+   },
+   {
+    "name": "body",
+    "in": "body",
+    "type": "text",
+    "required": false,
+    "about": "With `url` and another method than GET: the body"
+   },
+   {
+    "name": "bodyEncoding",
+    "in": "body",
+    "type": "text",
+    "required": false,
+    "about": "How `body` is written: as text (default), which is sent as UTF-8, or in base64; one of text, base64"
+   },
+   {
+    "name": "maxAmount",
+    "in": "body",
+    "type": "text",
+    "required": true,
+    "about": "Most that is paid, in whole tokens. Offers above it are refused"
+   },
+   {
+    "name": "chains",
+    "in": "body",
+    "type": "json",
+    "required": false,
+    "about": "The chains that may be paid on. If omitted: all that the key and the deployment have"
+   },
+   {
+    "name": "tokens",
+    "in": "body",
+    "type": "json",
+    "required": false,
+    "about": "Symbols of the tokens that may be paid. If omitted: all that pay by signature"
+   },
+   {
+    "name": "prefer",
+    "in": "body",
+    "type": "text",
+    "required": false,
+    "about": "The protocol to prefer. Otherwise the cheapest offer, then x402; one of x402, mpp"
+   },
+   {
+    "name": "approvedPaymentId",
+    "in": "body",
+    "type": "text",
+    "required": false,
+    "about": "A payment that was answered with 202 and approved since: this fresh 402 is paid if it is for the same recipient, token and chain and for at most the approved amount"
+   },
+   {
+    "name": "reference",
+    "in": "body",
+    "type": "text",
+    "required": false,
+    "about": "Your own reference; it is returned and used for nothing else"
+   },
+   {
+    "name": "metadata",
+    "in": "body",
+    "type": "json",
+    "required": false,
+    "about": ""
+   }
+  ]
+ },
+ {
+  "name": "wallets sweeps get",
+  "summary": "Get one sweep, with the amount and state of each child.",
+  "method": "GET",
+  "path": "/wallet-infra/master-wallets/{id}/sweeps/{sweepId}",
+  "isList": false,
+  "takesIdempotencyKey": false,
+  "arguments": [
+   {
+    "name": "id",
+    "in": "path",
+    "type": "text",
+    "required": true,
+    "about": "Identifies the master wallet"
+   },
+   {
+    "name": "sweepId",
+    "in": "path",
+    "type": "text",
+    "required": true,
+    "about": "Identifies the sweep"
+   }
+  ]
+ },
+ {
+  "name": "wallets sweeps list",
+  "summary": "List the sweeps of a managed wallet, newest first.",
+  "method": "GET",
+  "path": "/wallet-infra/master-wallets/{id}/sweeps",
+  "isList": true,
+  "takesIdempotencyKey": false,
+  "arguments": [
+   {
+    "name": "id",
+    "in": "path",
+    "type": "text",
+    "required": true,
+    "about": "Identifies the master wallet"
+   },
+   {
+    "name": "limit",
+    "in": "query",
+    "type": "number",
+    "required": false,
+    "about": ""
+   },
+   {
+    "name": "cursor",
+    "in": "query",
+    "type": "text",
+    "required": false,
+    "about": ""
+   }
+  ]
+ },
+ {
+  "name": "webhooks attempts list",
+  "summary": "List attempts to deliver, newest first.",
+  "method": "GET",
+  "path": "/webhooks/{webhookId}/attempts",
+  "isList": true,
+  "takesIdempotencyKey": false,
+  "arguments": [
+   {
+    "name": "webhookId",
+    "in": "path",
+    "type": "text",
+    "required": true,
+    "about": "Identifies the webhook"
+   },
+   {
+    "name": "limit",
+    "in": "query",
+    "type": "number",
+    "required": false,
+    "about": ""
+   },
+   {
+    "name": "cursor",
+    "in": "query",
+    "type": "text",
+    "required": false,
+    "about": ""
+   },
+   {
+    "name": "from",
+    "in": "query",
+    "type": "text",
+    "required": false,
+    "about": ""
+   },
+   {
+    "name": "to",
+    "in": "query",
+    "type": "text",
+    "required": false,
+    "about": "Exclusive"
+   },
+   {
+    "name": "status",
+    "in": "query",
+    "type": "text",
+    "required": false,
+    "about": "one of succeeded, failed"
+   }
+  ]
+ },
+ {
+  "name": "webhooks create",
+  "summary": "Register an address for events.",
+  "method": "POST",
+  "path": "/webhooks",
+  "isList": false,
+  "takesIdempotencyKey": true,
+  "arguments": [
+   {
+    "name": "url",
+    "in": "body",
+    "type": "text",
+    "required": true,
+    "about": ""
+   },
+   {
+    "name": "events",
+    "in": "body",
+    "type": "json",
+    "required": true,
+    "about": ""
+   }
+  ]
+ },
+ {
+  "name": "webhooks delete",
+  "summary": "Send no more events to an address.",
+  "method": "DELETE",
+  "path": "/webhooks/{webhookId}",
+  "isList": false,
+  "takesIdempotencyKey": false,
+  "arguments": [
+   {
+    "name": "webhookId",
+    "in": "path",
+    "type": "text",
+    "required": true,
+    "about": "Identifies the webhook"
+   }
+  ]
+ },
+ {
+  "name": "webhooks get",
+  "summary": "Get one webhook.",
+  "method": "GET",
+  "path": "/webhooks/{webhookId}",
+  "isList": false,
+  "takesIdempotencyKey": false,
+  "arguments": [
+   {
+    "name": "webhookId",
+    "in": "path",
+    "type": "text",
+    "required": true,
+    "about": "Identifies the webhook"
+   }
+  ]
+ },
+ {
+  "name": "webhooks list",
+  "summary": "List webhooks, newest first.",
+  "method": "GET",
+  "path": "/webhooks",
+  "isList": true,
+  "takesIdempotencyKey": false,
+  "arguments": [
+   {
+    "name": "limit",
+    "in": "query",
+    "type": "number",
+    "required": false,
+    "about": ""
+   },
+   {
+    "name": "cursor",
+    "in": "query",
+    "type": "text",
+    "required": false,
+    "about": ""
+   }
+  ]
+ },
+ {
+  "name": "webhooks replay",
+  "summary": "Deliver again: one delivery, or all that died since a time.",
+  "method": "POST",
+  "path": "/webhooks/{webhookId}/replay",
+  "isList": false,
+  "takesIdempotencyKey": true,
+  "arguments": [
+   {
+    "name": "webhookId",
+    "in": "path",
+    "type": "text",
+    "required": true,
+    "about": "Identifies the webhook"
+   },
+   {
+    "name": "deliveryId",
+    "in": "body",
+    "type": "text",
+    "required": false,
+    "about": "Identifies the delivery"
+   },
+   {
+    "name": "since",
+    "in": "body",
+    "type": "text",
+    "required": false,
+    "about": ""
+   }
+  ]
+ },
+ {
+  "name": "webhooks rotate-secret",
+  "summary": "Make a new secret; the old one signs beside it for 24 hours.",
+  "method": "POST",
+  "path": "/webhooks/{webhookId}/rotate-secret",
+  "isList": false,
+  "takesIdempotencyKey": true,
+  "arguments": [
+   {
+    "name": "webhookId",
+    "in": "path",
+    "type": "text",
+    "required": true,
+    "about": "Identifies the webhook"
+   }
+  ]
+ },
+ {
+  "name": "webhooks test",
+  "summary": "Send the event webhook.test to this webhook.",
+  "method": "POST",
+  "path": "/webhooks/{webhookId}/test",
+  "isList": false,
+  "takesIdempotencyKey": true,
+  "arguments": [
+   {
+    "name": "webhookId",
+    "in": "path",
+    "type": "text",
+    "required": true,
+    "about": "Identifies the webhook"
+   }
+  ]
+ },
+ {
+  "name": "webhooks update",
+  "summary": "Change where events go, which ones, or whether any do.",
+  "method": "PATCH",
+  "path": "/webhooks/{webhookId}",
+  "isList": false,
+  "takesIdempotencyKey": false,
+  "arguments": [
+   {
+    "name": "webhookId",
+    "in": "path",
+    "type": "text",
+    "required": true,
+    "about": "Identifies the webhook"
+   },
+   {
+    "name": "url",
+    "in": "body",
+    "type": "text",
+    "required": false,
+    "about": ""
+   },
+   {
+    "name": "events",
+    "in": "body",
+    "type": "json",
+    "required": false,
+    "about": ""
+   },
+   {
+    "name": "isActive",
+    "in": "body",
+    "type": "boolean",
+    "required": false,
+    "about": ""
+   }
+  ]
+ },
+ {
+  "name": "withdrawals bank-accounts create",
+  "summary": "Register a bank account for withdrawals.",
+  "method": "POST",
+  "path": "/wallet-infra/bank-accounts",
+  "isList": false,
+  "takesIdempotencyKey": true,
+  "arguments": [
+   {
+    "name": "accountName",
+    "in": "body",
+    "type": "text",
+    "required": true,
+    "about": ""
+   },
+   {
+    "name": "currency",
+    "in": "body",
+    "type": "text",
+    "required": true,
+    "about": "GBP, USD or EUR"
+   },
+   {
+    "name": "sortCode",
+    "in": "body",
+    "type": "text",
+    "required": false,
+    "about": ""
+   },
+   {
+    "name": "accountNumber",
+    "in": "body",
+    "type": "text",
+    "required": false,
+    "about": ""
+   },
+   {
+    "name": "routingNumber",
+    "in": "body",
+    "type": "text",
+    "required": false,
+    "about": ""
+   },
+   {
+    "name": "iban",
+    "in": "body",
+    "type": "text",
+    "required": false,
+    "about": ""
+   },
+   {
+    "name": "swiftBic",
+    "in": "body",
+    "type": "text",
+    "required": false,
+    "about": ""
+   }
+  ]
+ },
+ {
+  "name": "withdrawals bank-accounts delete",
+  "summary": "Delete a bank account and erase its details.",
+  "method": "DELETE",
+  "path": "/wallet-infra/bank-accounts/{id}",
+  "isList": false,
+  "takesIdempotencyKey": false,
+  "arguments": [
+   {
+    "name": "id",
+    "in": "path",
+    "type": "text",
+    "required": true,
+    "about": "Identifies the bank account"
+   }
+  ]
+ },
+ {
+  "name": "withdrawals bank-accounts get",
+  "summary": "Get one bank account.",
+  "method": "GET",
+  "path": "/wallet-infra/bank-accounts/{id}",
+  "isList": false,
+  "takesIdempotencyKey": false,
+  "arguments": [
+   {
+    "name": "id",
+    "in": "path",
+    "type": "text",
+    "required": true,
+    "about": "Identifies the bank account"
+   }
+  ]
+ },
+ {
+  "name": "withdrawals bank-accounts list",
+  "summary": "List bank accounts, newest first.",
+  "method": "GET",
+  "path": "/wallet-infra/bank-accounts",
+  "isList": true,
+  "takesIdempotencyKey": false,
+  "arguments": [
+   {
+    "name": "limit",
+    "in": "query",
+    "type": "number",
+    "required": false,
+    "about": ""
+   },
+   {
+    "name": "cursor",
+    "in": "query",
+    "type": "text",
+    "required": false,
+    "about": ""
+   }
+  ]
+ },
+ {
+  "name": "withdrawals create",
+  "summary": "Pay money from a managed wallet or child address to a bank account.",
+  "method": "POST",
+  "path": "/wallet-infra/withdraw",
+  "isList": false,
+  "takesIdempotencyKey": true,
+  "arguments": [
+   {
+    "name": "fromWalletId",
+    "in": "body",
+    "type": "text",
+    "required": true,
+    "about": ""
+   },
+   {
+    "name": "fromWalletType",
+    "in": "body",
+    "type": "text",
+    "required": false,
+    "about": "one of master, child"
+   },
+   {
+    "name": "amount",
+    "in": "body",
+    "type": "text",
+    "required": true,
+    "about": "Decimal amount in whole tokens, 50 or more"
+   },
+   {
+    "name": "token",
+    "in": "body",
+    "type": "text",
+    "required": true,
+    "about": ""
+   },
+   {
+    "name": "chain",
+    "in": "body",
+    "type": "text",
+    "required": true,
+    "about": "one of base, ethereum, optimism, arbitrum, polygon, tempo, base-sepolia, eth-sepolia, tempo-moderato"
+   },
+   {
+    "name": "bankAccountId",
+    "in": "body",
+    "type": "text",
+    "required": true,
+    "about": "Identifies the bank account"
+   },
+   {
+    "name": "reference",
+    "in": "body",
+    "type": "text",
+    "required": false,
+    "about": "Text on the receiver's bank statement"
+   },
+   {
+    "name": "metadata",
+    "in": "body",
+    "type": "json",
+    "required": false,
+    "about": ""
+   }
+  ]
+ },
+ {
+  "name": "withdrawals get",
+  "summary": "Get a withdrawal.",
+  "method": "GET",
+  "path": "/wallet-infra/withdrawals/{id}",
+  "isList": false,
+  "takesIdempotencyKey": false,
+  "arguments": [
+   {
+    "name": "id",
+    "in": "path",
+    "type": "text",
+    "required": true,
+    "about": "Identifies the withdrawal"
+   }
+  ]
+ },
+ {
+  "name": "withdrawals list",
+  "summary": "List the withdrawals, newest first.",
+  "method": "GET",
+  "path": "/wallet-infra/withdrawals",
+  "isList": true,
+  "takesIdempotencyKey": false,
+  "arguments": [
+   {
+    "name": "limit",
+    "in": "query",
+    "type": "number",
+    "required": false,
+    "about": ""
+   },
+   {
+    "name": "cursor",
+    "in": "query",
+    "type": "text",
+    "required": false,
+    "about": ""
+   },
+   {
+    "name": "from",
+    "in": "query",
+    "type": "text",
+    "required": false,
+    "about": ""
+   },
+   {
+    "name": "to",
+    "in": "query",
+    "type": "text",
+    "required": false,
+    "about": "Exclusive"
+   },
+   {
+    "name": "status",
+    "in": "query",
+    "type": "text",
+    "required": false,
+    "about": "one of pending_conversion, conversion_complete, completed, failed"
+   }
+  ]
+ }
+]
