@@ -36,7 +36,7 @@ export const tools: readonly Tool[] = [
       "properties": {
         "walletId": {
           "type": "string",
-          "description": "Id of the wallet (byw_…, mwt_… or cad_…)."
+          "description": "The wallet that is to be paid."
         },
         "otherWalletIds": {
           "minItems": 1,
@@ -47,47 +47,47 @@ export const tools: readonly Tool[] = [
           "description": "Further wallets that may be paid instead, on other networks: one 402 then offers them all, up to four MPP offers. Send the same list to challenge and verify."
         },
         "resource": {
-          "type": "string",
-          "description": "Path or URL that is sold."
+          "description": "URL of the paid route.",
+          "type": "string"
         },
         "hostname": {
-          "type": "string",
-          "description": "Host that sells it."
+          "description": "Host that sells, in place of `resource`.",
+          "type": "string"
         },
         "price": {
           "type": "string",
-          "description": "Price in dollars, such as 0.01."
+          "description": "Price in US dollars."
         },
         "method": {
           "description": "The paid route’s method, where its price is the same for every request. Money that is sent for an MPP challenge is then honored at the challenge’s price until it expires, though the price has risen since.",
           "type": "string"
         },
         "description": {
-          "type": "string",
-          "description": "A description of your own."
+          "description": "What is sold, for the payer to read.",
+          "type": "string"
         },
         "mimeType": {
-          "type": "string",
-          "description": "Media type of what is sold."
+          "description": "Media type of what is sold.",
+          "type": "string"
         },
         "intent": {
           "default": "charge",
+          "description": "`charge` for one request, `session` for a pass for many requests.",
           "type": "string",
           "enum": [
             "charge",
             "session"
-          ],
-          "description": "charge for one payment, session for many calls."
+          ]
         },
         "acceptX402": {
           "default": true,
-          "type": "boolean",
-          "description": "Whether x402 is offered."
+          "description": "Whether x402 is offered.",
+          "type": "boolean"
         },
         "acceptMPP": {
           "default": true,
-          "type": "boolean",
-          "description": "Whether MPP is offered."
+          "description": "Whether MPP is offered.",
+          "type": "boolean"
         },
         "signOffers": {
           "default": false,
@@ -119,9 +119,9 @@ export const tools: readonly Tool[] = [
           ]
         },
         "count": {
+          "description": "How many challenges to make. With it the response is a list; each challenge is for one caller.",
           "type": "integer",
-          "maximum": 100,
-          "description": "How many to create; more than one answers a list."
+          "maximum": 100
         },
         "compact": {
           "default": false,
@@ -191,11 +191,11 @@ export const tools: readonly Tool[] = [
           "default": 20,
           "type": "integer",
           "maximum": 500,
-          "description": "Most items of one answer."
+          "description": "Most items of a page."
         },
         "cursor": {
           "type": "string",
-          "description": "The nextCursor of the page before."
+          "description": "Where the page starts: the cursor in the `Link` header of the page before."
         }
       },
       "required": [
@@ -230,11 +230,11 @@ export const tools: readonly Tool[] = [
           "default": 20,
           "type": "integer",
           "maximum": 500,
-          "description": "Most items of one answer."
+          "description": "Most items of a page."
         },
         "cursor": {
           "type": "string",
-          "description": "The nextCursor of the page before."
+          "description": "Where the page starts: the cursor in the `Link` header of the page before."
         },
         "route": {
           "type": "string",
@@ -250,11 +250,11 @@ export const tools: readonly Tool[] = [
         },
         "walletId": {
           "type": "string",
-          "description": "Id of the wallet (byw_…, mwt_… or cad_…)."
+          "description": "Only payments to this wallet."
         },
         "apiKeyId": {
           "type": "string",
-          "description": "Only what this API key did."
+          "description": "Only payments that this API key verified."
         },
         "from": {
           "type": "string",
@@ -262,7 +262,7 @@ export const tools: readonly Tool[] = [
         },
         "to": {
           "type": "string",
-          "description": "Exclusive."
+          "description": "Only before this time (ISO 8601)."
         }
       },
       "required": [],
@@ -303,11 +303,11 @@ export const tools: readonly Tool[] = [
         },
         "walletId": {
           "type": "string",
-          "description": "Id of the wallet (byw_…, mwt_… or cad_…)."
+          "description": "Only payments to this wallet."
         },
         "apiKeyId": {
           "type": "string",
-          "description": "Only what this API key did."
+          "description": "Only payments that this API key verified."
         },
         "from": {
           "type": "string",
@@ -315,7 +315,7 @@ export const tools: readonly Tool[] = [
         },
         "to": {
           "type": "string",
-          "description": "Exclusive."
+          "description": "Only before this time (ISO 8601)."
         }
       },
       "required": [],
@@ -375,7 +375,7 @@ export const tools: readonly Tool[] = [
             "http",
             "mcp"
           ],
-          "description": "Only those of this type."
+          "description": "Only resources of this type."
         },
         "payTo": {
           "type": "string",
@@ -383,11 +383,11 @@ export const tools: readonly Tool[] = [
         },
         "scheme": {
           "type": "string",
-          "description": "Only this payment scheme, such as exact."
+          "description": "Only this payment scheme, such as `exact`."
         },
         "network": {
           "type": "string",
-          "description": "Only this network, such as eip155:8453."
+          "description": "Only this network, such as `eip155:8453`."
         },
         "extensions": {
           "type": "string",
@@ -397,13 +397,13 @@ export const tools: readonly Tool[] = [
           "default": 20,
           "type": "integer",
           "maximum": 100,
-          "description": "Most items of one answer."
+          "description": "Most items of a page."
         },
         "offset": {
           "default": 0,
           "type": "integer",
           "maximum": 1000000,
-          "description": "How many to skip."
+          "description": "How many items to skip."
         }
       },
       "required": [],
@@ -430,11 +430,11 @@ export const tools: readonly Tool[] = [
           "default": 20,
           "type": "integer",
           "maximum": 500,
-          "description": "Most items of one answer."
+          "description": "Most items of a page."
         },
         "cursor": {
           "type": "string",
-          "description": "The nextCursor of the page before."
+          "description": "Where the page starts: the cursor in the `Link` header of the page before."
         }
       },
       "required": [],
@@ -461,11 +461,11 @@ export const tools: readonly Tool[] = [
           "default": 20,
           "type": "integer",
           "maximum": 500,
-          "description": "Most items of one answer."
+          "description": "Most items of a page."
         },
         "cursor": {
           "type": "string",
-          "description": "The nextCursor of the page before."
+          "description": "Where the page starts: the cursor in the `Link` header of the page before."
         }
       },
       "required": [],
@@ -522,13 +522,13 @@ export const tools: readonly Tool[] = [
           "description": "Identifies the master wallet."
         },
         "name": {
-          "type": "string",
-          "description": "A name of your own."
+          "description": "A name of your own.",
+          "type": "string"
         },
         "metadata": {
           "type": "object",
           "additionalProperties": {},
-          "description": "Your own data, as text members."
+          "description": "Your own data, at most 16 KiB of JSON. Responses contain it."
         },
         "count": {
           "description": "Derive this many at once, at most 1000; the response is then an array, by index. Each has the same name and metadata.",
@@ -571,11 +571,11 @@ export const tools: readonly Tool[] = [
           "default": 20,
           "type": "integer",
           "maximum": 500,
-          "description": "Most items of one answer."
+          "description": "Most items of a page."
         },
         "cursor": {
           "type": "string",
-          "description": "The nextCursor of the page before."
+          "description": "Where the page starts: the cursor in the `Link` header of the page before."
         }
       },
       "required": [
@@ -731,11 +731,11 @@ export const tools: readonly Tool[] = [
           "default": 20,
           "type": "integer",
           "maximum": 500,
-          "description": "Most items of one answer."
+          "description": "Most items of a page."
         },
         "cursor": {
           "type": "string",
-          "description": "The nextCursor of the page before."
+          "description": "Where the page starts: the cursor in the `Link` header of the page before."
         },
         "from": {
           "type": "string",
@@ -743,7 +743,7 @@ export const tools: readonly Tool[] = [
         },
         "to": {
           "type": "string",
-          "description": "Exclusive."
+          "description": "Only before this time (ISO 8601)."
         },
         "status": {
           "type": "string",
@@ -752,7 +752,7 @@ export const tools: readonly Tool[] = [
             "confirmed",
             "withdrawn"
           ],
-          "description": "Only those in this state."
+          "description": "Only transactions in this state."
         },
         "direction": {
           "type": "string",
@@ -760,7 +760,7 @@ export const tools: readonly Tool[] = [
             "in",
             "out"
           ],
-          "description": "Only incoming or only outgoing ones."
+          "description": "Only incoming or only outgoing transactions."
         },
         "chain": {
           "type": "string",
@@ -775,11 +775,11 @@ export const tools: readonly Tool[] = [
             "eth-sepolia",
             "tempo-moderato"
           ],
-          "description": "Name of the chain, such as base."
+          "description": "Only transactions on this chain."
         },
         "token": {
           "type": "string",
-          "description": "Symbol of the token."
+          "description": "Only this token, by its symbol."
         }
       },
       "required": [
@@ -819,11 +819,11 @@ export const tools: readonly Tool[] = [
           "default": 20,
           "type": "integer",
           "maximum": 500,
-          "description": "Most items of one answer."
+          "description": "Most items of a page."
         },
         "cursor": {
           "type": "string",
-          "description": "The nextCursor of the page before."
+          "description": "Where the page starts: the cursor in the `Link` header of the page before."
         },
         "from": {
           "type": "string",
@@ -831,7 +831,7 @@ export const tools: readonly Tool[] = [
         },
         "to": {
           "type": "string",
-          "description": "Exclusive."
+          "description": "Only before this time (ISO 8601)."
         },
         "status": {
           "type": "string",
@@ -840,7 +840,7 @@ export const tools: readonly Tool[] = [
             "confirmed",
             "withdrawn"
           ],
-          "description": "Only those in this state."
+          "description": "Only transactions in this state."
         },
         "direction": {
           "type": "string",
@@ -848,7 +848,7 @@ export const tools: readonly Tool[] = [
             "in",
             "out"
           ],
-          "description": "Only incoming or only outgoing ones."
+          "description": "Only incoming or only outgoing transactions."
         },
         "chain": {
           "type": "string",
@@ -863,11 +863,11 @@ export const tools: readonly Tool[] = [
             "eth-sepolia",
             "tempo-moderato"
           ],
-          "description": "Name of the chain, such as base."
+          "description": "Only transactions on this chain."
         },
         "token": {
           "type": "string",
-          "description": "Symbol of the token."
+          "description": "Only this token, by its symbol."
         }
       },
       "required": [
@@ -912,11 +912,11 @@ export const tools: readonly Tool[] = [
           "default": 20,
           "type": "integer",
           "maximum": 500,
-          "description": "Most items of one answer."
+          "description": "Most items of a page."
         },
         "cursor": {
           "type": "string",
-          "description": "The nextCursor of the page before."
+          "description": "Where the page starts: the cursor in the `Link` header of the page before."
         },
         "from": {
           "type": "string",
@@ -924,7 +924,7 @@ export const tools: readonly Tool[] = [
         },
         "to": {
           "type": "string",
-          "description": "Exclusive."
+          "description": "Only before this time (ISO 8601)."
         },
         "status": {
           "type": "string",
@@ -933,7 +933,7 @@ export const tools: readonly Tool[] = [
             "confirmed",
             "withdrawn"
           ],
-          "description": "Only those in this state."
+          "description": "Only transactions in this state."
         },
         "direction": {
           "type": "string",
@@ -941,7 +941,7 @@ export const tools: readonly Tool[] = [
             "in",
             "out"
           ],
-          "description": "Only incoming or only outgoing ones."
+          "description": "Only incoming or only outgoing transactions."
         },
         "chain": {
           "type": "string",
@@ -956,11 +956,11 @@ export const tools: readonly Tool[] = [
             "eth-sepolia",
             "tempo-moderato"
           ],
-          "description": "Name of the chain, such as base."
+          "description": "Only transactions on this chain."
         },
         "token": {
           "type": "string",
-          "description": "Symbol of the token."
+          "description": "Only this token, by its symbol."
         }
       },
       "required": [
@@ -1008,15 +1008,15 @@ export const tools: readonly Tool[] = [
               "description": "Identifies the child address."
             }
           ],
-          "description": "Id of the wallet that pays (mwt_… or cad_…)."
+          "description": "The master wallet or child address that pays."
         },
         "fromWalletType": {
+          "description": "Kind of the wallet; its id says it too.",
           "type": "string",
           "enum": [
             "master",
             "child"
-          ],
-          "description": "Whether a master wallet or a child address pays."
+          ]
         },
         "fromChain": {
           "type": "string",
@@ -1035,11 +1035,11 @@ export const tools: readonly Tool[] = [
         },
         "fromToken": {
           "type": "string",
-          "description": "Symbol of the token that is sent, such as USDC."
+          "description": "Symbol of the token that is sent."
         },
         "toAddress": {
-          "type": "string",
-          "description": "Address of the recipient."
+          "description": "Address of the recipient.",
+          "type": "string"
         },
         "toChain": {
           "type": "string",
@@ -1054,7 +1054,7 @@ export const tools: readonly Tool[] = [
             "eth-sepolia",
             "tempo-moderato"
           ],
-          "description": "Chain where it arrives."
+          "description": "The chain on which it arrives."
         },
         "toToken": {
           "type": "string",
@@ -1079,7 +1079,7 @@ export const tools: readonly Tool[] = [
         "metadata": {
           "type": "object",
           "additionalProperties": {},
-          "description": "Your own data, as text members."
+          "description": "Your own data, at most 16 KiB of JSON. Responses contain it."
         },
         "idempotencyKey": {
           "type": "string",
@@ -1131,15 +1131,15 @@ export const tools: readonly Tool[] = [
               "description": "Identifies the child address."
             }
           ],
-          "description": "Id of the wallet that pays (mwt_… or cad_…)."
+          "description": "The master wallet or child address that pays."
         },
         "fromWalletType": {
+          "description": "Kind of the wallet; its id says it too.",
           "type": "string",
           "enum": [
             "master",
             "child"
-          ],
-          "description": "Whether a master wallet or a child address pays."
+          ]
         },
         "fromChain": {
           "type": "string",
@@ -1158,11 +1158,11 @@ export const tools: readonly Tool[] = [
         },
         "fromToken": {
           "type": "string",
-          "description": "Symbol of the token that is sent, such as USDC."
+          "description": "Symbol of the token that is sent."
         },
         "toAddress": {
-          "type": "string",
-          "description": "Address of the recipient."
+          "description": "Address of the recipient.",
+          "type": "string"
         },
         "toChain": {
           "type": "string",
@@ -1177,7 +1177,7 @@ export const tools: readonly Tool[] = [
             "eth-sepolia",
             "tempo-moderato"
           ],
-          "description": "Chain where it arrives."
+          "description": "The chain on which it arrives."
         },
         "toToken": {
           "type": "string",
@@ -1227,11 +1227,11 @@ export const tools: readonly Tool[] = [
           "default": 20,
           "type": "integer",
           "maximum": 500,
-          "description": "Most items of one answer."
+          "description": "Most items of a page."
         },
         "cursor": {
           "type": "string",
-          "description": "The nextCursor of the page before."
+          "description": "Where the page starts: the cursor in the `Link` header of the page before."
         },
         "from": {
           "type": "string",
@@ -1239,7 +1239,7 @@ export const tools: readonly Tool[] = [
         },
         "to": {
           "type": "string",
-          "description": "Exclusive."
+          "description": "Only before this time (ISO 8601)."
         },
         "fromWalletId": {
           "anyOf": [
@@ -1252,7 +1252,7 @@ export const tools: readonly Tool[] = [
               "description": "Identifies the child address."
             }
           ],
-          "description": "Id of the wallet that pays (mwt_… or cad_…)."
+          "description": "Only transfers from this wallet."
         },
         "status": {
           "type": "string",
@@ -1261,7 +1261,7 @@ export const tools: readonly Tool[] = [
             "confirmed",
             "failed"
           ],
-          "description": "Only those in this state."
+          "description": "Only transfers in this state."
         }
       },
       "required": [],
@@ -1389,7 +1389,8 @@ export const tools: readonly Tool[] = [
               "base-sepolia",
               "eth-sepolia",
               "tempo-moderato"
-            ]
+            ],
+            "description": "Name of a chain. In the test environment, the name of a main network means its test network."
           }
         },
         "tokens": {
@@ -1419,7 +1420,7 @@ export const tools: readonly Tool[] = [
         "metadata": {
           "type": "object",
           "additionalProperties": {},
-          "description": "Your own data, as text members."
+          "description": "Your own data, at most 16 KiB of JSON. Responses contain it."
         },
         "idempotencyKey": {
           "type": "string",
@@ -1456,11 +1457,11 @@ export const tools: readonly Tool[] = [
           "default": 20,
           "type": "integer",
           "maximum": 500,
-          "description": "Most items of one answer."
+          "description": "Most items of a page."
         },
         "cursor": {
           "type": "string",
-          "description": "The nextCursor of the page before."
+          "description": "Where the page starts: the cursor in the `Link` header of the page before."
         },
         "status": {
           "type": "string",
@@ -1471,7 +1472,7 @@ export const tools: readonly Tool[] = [
             "canceled",
             "expired"
           ],
-          "description": "Only those in this state."
+          "description": "Only approvals in this state."
         },
         "walletId": {
           "anyOf": [
@@ -1568,11 +1569,11 @@ export const tools: readonly Tool[] = [
           "default": 20,
           "type": "integer",
           "maximum": 500,
-          "description": "Most items of one answer."
+          "description": "Most items of a page."
         },
         "cursor": {
           "type": "string",
-          "description": "The nextCursor of the page before."
+          "description": "Where the page starts: the cursor in the `Link` header of the page before."
         }
       },
       "required": [],
@@ -1613,15 +1614,15 @@ export const tools: readonly Tool[] = [
               "description": "Identifies the child address."
             }
           ],
-          "description": "Id of the wallet that pays (mwt_… or cad_…)."
+          "description": "The master wallet or child address that pays."
         },
         "fromWalletType": {
+          "description": "Kind of the wallet; its id says it too.",
           "type": "string",
           "enum": [
             "master",
             "child"
-          ],
-          "description": "Whether a master wallet or a child address pays."
+          ]
         },
         "amount": {
           "type": "string",
@@ -1629,7 +1630,7 @@ export const tools: readonly Tool[] = [
         },
         "token": {
           "type": "string",
-          "description": "Symbol of the token."
+          "description": "Symbol of the token that is sold."
         },
         "chain": {
           "type": "string",
@@ -1644,7 +1645,7 @@ export const tools: readonly Tool[] = [
             "eth-sepolia",
             "tempo-moderato"
           ],
-          "description": "Name of the chain, such as base."
+          "description": "The chain that the money leaves."
         },
         "bankAccountId": {
           "type": "string",
@@ -1657,7 +1658,7 @@ export const tools: readonly Tool[] = [
         "metadata": {
           "type": "object",
           "additionalProperties": {},
-          "description": "Your own data, as text members."
+          "description": "Your own data, at most 16 KiB of JSON. Responses contain it."
         },
         "idempotencyKey": {
           "type": "string",
@@ -1697,11 +1698,11 @@ export const tools: readonly Tool[] = [
           "default": 20,
           "type": "integer",
           "maximum": 500,
-          "description": "Most items of one answer."
+          "description": "Most items of a page."
         },
         "cursor": {
           "type": "string",
-          "description": "The nextCursor of the page before."
+          "description": "Where the page starts: the cursor in the `Link` header of the page before."
         },
         "from": {
           "type": "string",
@@ -1709,7 +1710,7 @@ export const tools: readonly Tool[] = [
         },
         "to": {
           "type": "string",
-          "description": "Exclusive."
+          "description": "Only before this time (ISO 8601)."
         },
         "status": {
           "type": "string",
@@ -1719,7 +1720,7 @@ export const tools: readonly Tool[] = [
             "completed",
             "failed"
           ],
-          "description": "Only those in this state."
+          "description": "Only withdrawals in this state."
         }
       },
       "required": [],
@@ -1772,11 +1773,11 @@ export const tools: readonly Tool[] = [
           "default": 20,
           "type": "integer",
           "maximum": 500,
-          "description": "Most items of one answer."
+          "description": "Most items of a page."
         },
         "cursor": {
           "type": "string",
-          "description": "The nextCursor of the page before."
+          "description": "Where the page starts: the cursor in the `Link` header of the page before."
         }
       },
       "required": [],
@@ -1813,17 +1814,17 @@ export const tools: readonly Tool[] = [
             "eth-sepolia",
             "tempo-moderato"
           ],
-          "description": "Name of the chain, such as base."
+          "description": "Name of a chain. In the test environment, the name of a main network means its test network."
         },
         "limit": {
           "default": 20,
           "type": "integer",
           "maximum": 500,
-          "description": "Most items of one answer."
+          "description": "Most items of a page."
         },
         "cursor": {
           "type": "string",
-          "description": "The nextCursor of the page before."
+          "description": "Where the page starts: the cursor in the `Link` header of the page before."
         }
       },
       "required": [
@@ -1858,11 +1859,11 @@ export const tools: readonly Tool[] = [
           "default": 20,
           "type": "integer",
           "maximum": 500,
-          "description": "Most items of one answer."
+          "description": "Most items of a page."
         },
         "cursor": {
           "type": "string",
-          "description": "The nextCursor of the page before."
+          "description": "Where the page starts: the cursor in the `Link` header of the page before."
         },
         "method": {
           "type": "string",
@@ -1873,7 +1874,7 @@ export const tools: readonly Tool[] = [
             "PATCH",
             "DELETE"
           ],
-          "description": "HTTP method."
+          "description": "Only this HTTP method."
         },
         "route": {
           "type": "string",
@@ -1885,7 +1886,7 @@ export const tools: readonly Tool[] = [
         },
         "apiKeyId": {
           "type": "string",
-          "description": "Identifies the API key."
+          "description": "Only requests with this API key."
         },
         "from": {
           "type": "string",
@@ -1893,7 +1894,7 @@ export const tools: readonly Tool[] = [
         },
         "to": {
           "type": "string",
-          "description": "Exclusive."
+          "description": "Only before this time (ISO 8601)."
         }
       },
       "required": [],
@@ -1967,11 +1968,11 @@ export const tools: readonly Tool[] = [
           "default": 20,
           "type": "integer",
           "maximum": 500,
-          "description": "Most items of one answer."
+          "description": "Most items of a page."
         },
         "cursor": {
           "type": "string",
-          "description": "The nextCursor of the page before."
+          "description": "Where the page starts: the cursor in the `Link` header of the page before."
         },
         "host": {
           "type": "string",
@@ -1987,7 +1988,7 @@ export const tools: readonly Tool[] = [
         },
         "maxAmount": {
           "type": "string",
-          "description": "Only up to this price."
+          "description": "Only up to this price, in US dollars."
         },
         "q": {
           "type": "string",
@@ -2044,11 +2045,11 @@ export const tools: readonly Tool[] = [
           "default": 20,
           "type": "integer",
           "maximum": 500,
-          "description": "Most items of one answer."
+          "description": "Most items of a page."
         },
         "cursor": {
           "type": "string",
-          "description": "The nextCursor of the page before."
+          "description": "Where the page starts: the cursor in the `Link` header of the page before."
         }
       },
       "required": [],
@@ -2100,17 +2101,17 @@ export const tools: readonly Tool[] = [
       "type": "object",
       "properties": {
         "description": {
-          "type": "string",
-          "description": "A description of your own."
+          "description": "A description of your own.",
+          "type": "string"
         },
         "ttl": {
-          "type": "string",
-          "description": "Seconds until the vault expires."
+          "description": "Time to live, such as `30m`, `24h` or `7d`. The plan has a default and a maximum.",
+          "type": "string"
         },
         "metadata": {
           "type": "object",
           "additionalProperties": {},
-          "description": "Your own data, as text members."
+          "description": "Your own data, at most 16 KiB of JSON. Responses contain it."
         },
         "idempotencyKey": {
           "type": "string",
@@ -2142,11 +2143,11 @@ export const tools: readonly Tool[] = [
           "default": 20,
           "type": "integer",
           "maximum": 500,
-          "description": "Most items of one answer."
+          "description": "Most items of a page."
         },
         "cursor": {
           "type": "string",
-          "description": "The nextCursor of the page before."
+          "description": "Where the page starts: the cursor in the `Link` header of the page before."
         },
         "status": {
           "type": "string",
@@ -2155,7 +2156,7 @@ export const tools: readonly Tool[] = [
             "sealed",
             "persisted"
           ],
-          "description": "Only those in this state."
+          "description": "Only vaults in this state."
         }
       },
       "required": [],
@@ -2212,12 +2213,12 @@ export const tools: readonly Tool[] = [
         },
         "name": {
           "type": "string",
-          "description": "A name of your own."
+          "description": "Name of the document."
         },
         "data": {
           "type": "object",
           "additionalProperties": {},
-          "description": "The JSON to store."
+          "description": "The JSON object to store, at most 1 MiB."
         },
         "idempotencyKey": {
           "type": "string",
@@ -2286,8 +2287,8 @@ export const tools: readonly Tool[] = [
           "description": "Identifies the vault."
         },
         "summary": {
-          "type": "string",
-          "description": "A summary that is sealed with the vault."
+          "description": "A summary that is sealed with the vault.",
+          "type": "string"
         },
         "idempotencyKey": {
           "type": "string",
@@ -2360,11 +2361,11 @@ export const tools: readonly Tool[] = [
           "default": 20,
           "type": "integer",
           "maximum": 500,
-          "description": "Most items of one answer."
+          "description": "Most items of a page."
         },
         "cursor": {
           "type": "string",
-          "description": "The nextCursor of the page before."
+          "description": "Where the page starts: the cursor in the `Link` header of the page before."
         }
       },
       "required": [],
@@ -2399,11 +2400,11 @@ export const tools: readonly Tool[] = [
           "default": 20,
           "type": "integer",
           "maximum": 500,
-          "description": "Most items of one answer."
+          "description": "Most items of a page."
         },
         "cursor": {
           "type": "string",
-          "description": "The nextCursor of the page before."
+          "description": "Where the page starts: the cursor in the `Link` header of the page before."
         },
         "from": {
           "type": "string",
@@ -2411,7 +2412,7 @@ export const tools: readonly Tool[] = [
         },
         "to": {
           "type": "string",
-          "description": "Exclusive."
+          "description": "Only before this time (ISO 8601)."
         },
         "status": {
           "type": "string",
@@ -2419,7 +2420,7 @@ export const tools: readonly Tool[] = [
             "succeeded",
             "failed"
           ],
-          "description": "Only those in this state."
+          "description": "Only attempts with this outcome."
         }
       },
       "required": [
@@ -2451,11 +2452,11 @@ export const tools: readonly Tool[] = [
           "default": 20,
           "type": "integer",
           "maximum": 500,
-          "description": "Most items of one answer."
+          "description": "Most items of a page."
         },
         "cursor": {
           "type": "string",
-          "description": "The nextCursor of the page before."
+          "description": "Where the page starts: the cursor in the `Link` header of the page before."
         },
         "from": {
           "type": "string",
@@ -2463,7 +2464,7 @@ export const tools: readonly Tool[] = [
         },
         "to": {
           "type": "string",
-          "description": "Exclusive."
+          "description": "Only before this time (ISO 8601)."
         },
         "type": {
           "type": "string",
@@ -2496,7 +2497,7 @@ export const tools: readonly Tool[] = [
             "webhook.disabled",
             "webhook.test"
           ],
-          "description": "Only those of this type."
+          "description": "Only events of this type."
         }
       },
       "required": [],

@@ -23,9 +23,13 @@ ByoWalletId = str
 """Identifies the BYO wallet."""
 
 ChainName = Literal["base", "ethereum", "optimism", "arbitrum", "polygon", "tempo", "base-sepolia", "eth-sepolia", "tempo-moderato"]
+"""Name of a chain. In the test environment, the name of a main network means its test network."""
 
 ChildAddressId = str
 """Identifies the child address."""
+
+CreatedAt = str
+"""When it was created."""
 
 DeliveryAttemptId = str
 """Identifies the delivery attempt."""
@@ -40,6 +44,12 @@ InclusionProof = Union["InclusionProofVariant", "InclusionProofVariant1"]
 
 MasterWalletId = str
 """Identifies the master wallet."""
+
+Metadata = Dict[str, Any]
+"""Your own data, as you sent it."""
+
+NewMetadata = Dict[str, Any]
+"""Your own data, at most 16 KiB of JSON. Responses contain it."""
 
 OrganisationId = str
 """Identifies the organisation."""
@@ -96,16 +106,23 @@ WithdrawalId = str
 class AccountInvitationsItem(TypedDict):
     id: "OrganisationId"
     name: str
+    """Name of the organisation."""
     type: Literal["personal", "team", "enterprise"]
+    """Type of the organisation."""
     role: Literal["owner", "admin", "member", "viewer"]
+    """Role of the account in it."""
     invitedAt: str
+    """When the account was invited."""
 
 
 class Account(TypedDict):
     id: "AccountId"
     email: str
+    """E-mail address of the account."""
     name: Optional[str]
+    """Name of the person; null if none is known."""
     organisations: List["Membership"]
+    """Organisations of the account, the latest first."""
     invitations: List["AccountInvitationsItem"]
     """Organisations that invited the account, which has not accepted; `id` names the invitation."""
 
@@ -113,21 +130,29 @@ class Account(TypedDict):
 class ApiKey(TypedDict):
     id: "ApiKeyId"
     name: str
+    """Name of the key."""
     environment: Literal["test", "live"]
+    """The environment that the key is for."""
     last4: str
+    """The last four characters of the key."""
     scopes: Optional[List[Literal["read", "payments", "vaults", "wallets", "money", "webhooks", "organisation"]]]
     """What the key may be used for; null for everything."""
     expiresAt: Optional[str]
+    """When the key expires; null if it does not."""
     madeBy: Optional["ApiKeyId"]
     """The key that made it; null for one made by a person or the operator."""
-    createdAt: str
+    createdAt: "CreatedAt"
     lastUsedAt: Optional[str]
+    """When it was last used, to the minute; null if it never was."""
     revokedAt: Optional[str]
+    """When it was revoked; null while it is valid."""
 
 
 class _ApiKeyRequestRequired(TypedDict):
     name: str
+    """A name of your own."""
     environment: Literal["test", "live"]
+    """The environment that the key is for. A test key creates only test keys."""
 
 
 class ApiKeyRequest(_ApiKeyRequestRequired, total=False):
@@ -139,6 +164,7 @@ class ApiKeyRequest(_ApiKeyRequestRequired, total=False):
 
 class _ApiKeyRequestInPathRequired(TypedDict):
     name: str
+    """A name of your own."""
 
 
 class ApiKeyRequestInPath(_ApiKeyRequestInPathRequired, total=False):
@@ -150,38 +176,55 @@ class ApiKeyRequestInPath(_ApiKeyRequestInPathRequired, total=False):
 
 class ApprovalRemaining(TypedDict):
     perHour: Optional[str]
+    """What the hourly cap leaves."""
     perDay: Optional[str]
+    """What the daily cap leaves."""
     perMonth: Optional[str]
+    """What the monthly cap leaves."""
 
 
 class ApprovalRequestedBy(TypedDict):
+    """Who made the request."""
     apiKeyId: Optional["ApiKeyId"]
+    """The API key; null if a person made the request."""
     apiKeyName: Optional[str]
+    """Name of the API key."""
     accountId: "AccountId"
     """The person, or the account that created the API key."""
     email: str
+    """E-mail address of the account."""
 
 
 class Approval(TypedDict):
     id: "ApprovalId"
     status: Literal["waiting", "granted", "refused", "canceled", "expired"]
+    """`waiting` until a person decides (`granted`, `refused`), the requester cancels or it expires."""
     expiresAt: str
+    """When it expires without a decision."""
     kind: Literal["transfer", "refund", "withdrawal", "payment"]
+    """What waits: a transfer, a refund, a withdrawal or a payment of a 402."""
     transferId: Optional["WalletTransactionId"]
     """The transfer, also of a refund or a payment of a 402; null for a withdrawal."""
     withdrawalId: Optional["WithdrawalId"]
+    """The withdrawal; null for the other kinds."""
     paymentId: Optional["PaymentId"]
     """The payment that a refund pays back."""
     masterWalletId: "MasterWalletId"
     """The wallet whose policy requires the approval."""
     fromWalletId: Union["MasterWalletId", "ChildAddressId"]
+    """The wallet that pays."""
     to: str
     """The recipient: an address, or the id of a bank account."""
     amount: str
+    """Amount in whole tokens."""
     token: str
+    """Symbol of the token that leaves the wallet."""
     chain: str
+    """The chain that the money leaves."""
     toToken: str
+    """Symbol of the token that arrives."""
     toChain: str
+    """The chain on which it arrives."""
     approvalAbove: str
     """The policy's limit that the amount exceeds, in whole tokens."""
     deniedBy: Optional[str]
@@ -197,8 +240,10 @@ class Approval(TypedDict):
     note: Optional[str]
     """The requester's reference; for a refund its reason."""
     requestedBy: "ApprovalRequestedBy"
-    createdAt: str
+    """Who made the request."""
+    createdAt: "CreatedAt"
     decidedAt: Optional[str]
+    """When it was decided; null until then."""
     decidedBy: Optional[str]
     """The account, or the API key that canceled it."""
     reason: Optional[str]
@@ -213,7 +258,9 @@ class ApprovalRefusal(TypedDict, total=False):
 class ApprovalState(TypedDict):
     id: "ApprovalId"
     status: Literal["waiting", "granted", "refused", "canceled", "expired"]
+    """`waiting` until a person decides (`granted`, `refused`), the requester cancels or it expires."""
     expiresAt: str
+    """When it expires without a decision."""
 
 
 class Attempt(TypedDict):
@@ -221,47 +268,68 @@ class Attempt(TypedDict):
     deliveryId: "DeliveryId"
     eventId: "EventId"
     type: str
+    """The event type."""
     attempt: int
+    """Number of the attempt, from 1."""
     status: Literal["succeeded", "failed"]
+    """Whether the receiver answered with a 2xx status."""
     responseStatus: Optional[int]
+    """HTTP status of the response; null without a response."""
     responseBody: Optional[str]
     """The first kilobyte."""
     durationMs: int
+    """Duration in milliseconds."""
     error: Optional[str]
+    """Code of the failure; null for a success."""
     nextAttemptAt: Optional[str]
-    createdAt: str
+    """When the next attempt is due; null if there is none."""
+    createdAt: "CreatedAt"
 
 
 class AuditLogRecordActor(TypedDict):
+    """Who made the change: its kind, and its id."""
     kind: Literal["api-key", "person", "guest", "operator", "system"]
+    """Kind of the actor."""
 
 
 class AuditLogRecord(TypedDict):
     id: "AuditRecordId"
     sequence: int
+    """Number of the record in the log, from 1."""
     environment: Optional[Literal["test", "live"]]
+    """The environment of the change; null for changes of the organisation as a whole."""
     action: str
+    """The operation, such as `organisations.apiKeys.create`."""
     actor: "AuditLogRecordActor"
+    """Who made the change: its kind, and its id."""
     requestId: str
+    """Id of the request."""
     target: Optional[str]
+    """Id of what was changed; null if there is none."""
     details: Dict[str, Any]
-    createdAt: str
+    """More about the change. It contains no secret."""
+    createdAt: "CreatedAt"
     previousHash: str
+    """Hash of the record before; zeros for the first."""
     hash: str
+    """SHA-256 over the record and `previousHash`, in hex."""
 
 
 class _AutoSweepRequired(TypedDict):
     token: str
+    """Symbol of the token that is swept."""
     minAmount: str
     """Children with a lower balance are skipped."""
 
 
 class AutoSweep(_AutoSweepRequired, total=False):
     everyMinutes: int
+    """Minutes between two checks of the children."""
 
 
 class Balance(TypedDict):
     tokenSymbol: str
+    """Symbol of the token or of the native coin."""
     formattedBalance: str
     """Decimal amount."""
     rawBalance: str
@@ -272,37 +340,48 @@ class Balance(TypedDict):
 class BankAccount(TypedDict):
     id: "BankAccountId"
     accountName: str
+    """Name of the account holder."""
     currency: str
+    """Currency of the account."""
     isActive: bool
+    """Whether it can receive withdrawals."""
     maskedAccount: str
     """The last four characters of the account."""
-    createdAt: str
+    createdAt: "CreatedAt"
 
 
 class ByoWallet(TypedDict):
     id: "ByoWalletId"
     address: str
+    """Address of the wallet, with EIP-55 checksum."""
     chain: "ChainName"
     name: Optional[str]
     """Null if none was given."""
     isActive: bool
+    """Whether payments can be accepted: false while the address is flagged."""
     amlStatus: Literal["pending", "clear", "flagged"]
+    """Result of sanctions screening: `pending` until it is known, then `clear` or `flagged`."""
     supportedTokens: List[str]
-    metadata: Dict[str, Any]
-    createdAt: str
+    """Symbols of the tokens that it accepts."""
+    metadata: "Metadata"
+    createdAt: "CreatedAt"
 
 
 class ChainRecordNativeCoin(TypedDict):
     symbol: str
+    """Symbol of the coin."""
     decimals: int
+    """Decimals of the coin."""
 
 
 class ChainRecord(TypedDict):
     name: "ChainName"
     chainId: int
+    """EIP-155 id of the network."""
     network: str
     """CAIP-2 id."""
     isTestnet: bool
+    """Whether it is a test network."""
     nativeCoin: Optional["ChainRecordNativeCoin"]
     """The coin that pays gas; null where gas is paid in stablecoins."""
     explorerUrl: Optional[str]
@@ -327,11 +406,14 @@ class Challenge(TypedDict):
     mpp: Optional[str]
     """Value of the WWW-Authenticate header (MPP): one offer, or several joined by commas."""
     expiresAt: str
+    """When the challenges expire."""
 
 
 class _ChallengeRequestRequired(TypedDict):
     walletId: str
+    """The wallet that is to be paid."""
     price: str
+    """Price in US dollars."""
 
 
 class ChallengeRequest(_ChallengeRequestRequired, total=False):
@@ -341,17 +423,24 @@ class ChallengeRequest(_ChallengeRequestRequired, total=False):
     offers. Send the same list to challenge and verify.
     """
     resource: str
+    """URL of the paid route."""
     hostname: str
+    """Host that sells, in place of `resource`."""
     method: str
     """
     The paid route’s method, where its price is the same for every request. Money that is sent for an MPP
     challenge is then honored at the challenge’s price until it expires, though the price has risen since.
     """
     description: str
+    """What is sold, for the payer to read."""
     mimeType: str
+    """Media type of what is sold."""
     intent: Literal["charge", "session"]
+    """`charge` for one request, `session` for a pass for many requests."""
     acceptX402: bool
+    """Whether x402 is offered."""
     acceptMPP: bool
+    """Whether MPP is offered."""
     signOffers: bool
     """
     Whether the x402 challenge carries signed offers (extension offer-receipt), by which a payer can prove what
@@ -373,6 +462,7 @@ class ChallengeRequest(_ChallengeRequestRequired, total=False):
     callers.
     """
     count: int
+    """How many challenges to make. With it the response is a list; each challenge is for one caller."""
     compact: bool
     """
     With count: common parts of the challenges are returned once, and mpp is a list. An x402 challenge has
@@ -383,33 +473,44 @@ class ChallengeRequest(_ChallengeRequestRequired, total=False):
 class ChildAddress(TypedDict):
     id: "ChildAddressId"
     address: str
+    """Address of the child, with EIP-55 checksum."""
     derivationPath: str
+    """HD derivation path (BIP-32)."""
     masterWalletId: "MasterWalletId"
     name: Optional[str]
     """Null if none was given."""
-    metadata: Dict[str, Any]
-    createdAt: str
+    metadata: "Metadata"
+    createdAt: "CreatedAt"
 
 
 class ClockChangeMoved(TypedDict):
     """How many of each are nearer to their time."""
     sessions: int
+    """Payment sessions."""
     vaults: int
+    """Vaults."""
     vaultTokens: int
+    """Vault tokens and tickets."""
     approvals: int
+    """Waiting approvals."""
     policyUses: int
+    """Amounts that count towards the caps of spend policies."""
     webhookDeliveries: int
+    """Deliveries that wait for their next attempt."""
 
 
 class ClockChange(TypedDict):
     advancedSeconds: int
+    """How far the clock was advanced."""
     moved: "ClockChangeMoved"
     """How many of each are nearer to their time."""
 
 
 class CompactChallenges(TypedDict):
     x402: Optional[str]
+    """Value of the PAYMENT-REQUIRED header without `extra.challengeId`; null for what x402 does not support."""
     x402V1: Optional[Dict[str, Any]]
+    """JSON body of the 402 response (x402 version 1)."""
     challengeIds: Optional[List[str]]
     """
     For each challenge the extra.challengeId that belongs into every offer of its x402 header; 66 characters. An
@@ -418,15 +519,20 @@ class CompactChallenges(TypedDict):
     mpp: Optional[List[str]]
     """For each challenge the value of its WWW-Authenticate header; each must be shown to one payer only."""
     expiresAt: str
+    """When the challenges expire."""
 
 
 class CreatedOrganisation(TypedDict):
     id: "OrganisationId"
     name: str
+    """Name of the organisation."""
     type: Literal["personal", "team", "enterprise"]
+    """Type of the organisation."""
     plan: Literal["hobby", "pro", "enterprise"]
-    createdAt: str
+    """Its plan, which sets quotas and limits."""
+    createdAt: "CreatedAt"
     apiKeys: List["NewApiKey"]
+    """The first key, for the test environment."""
 
 
 class Delivered(TypedDict):
@@ -436,46 +542,65 @@ class Delivered(TypedDict):
 
 class DeliveredRequest(TypedDict):
     paymentIds: List["PaymentId"]
+    """Payments whose answers have been sent."""
 
 
 class Delivery(TypedDict):
     id: "DeliveryId"
     eventId: "EventId"
     type: str
+    """The event type."""
     status: Literal["pending", "succeeded", "dead"]
-    createdAt: str
+    """`pending` until it succeeds; `dead` after the last attempt."""
+    createdAt: "CreatedAt"
 
 
 class DiscoveredResourcesItemsItem(TypedDict):
     resource: str
+    """URL of the resource."""
     type: str
+    """Type of the resource: `http` or `mcp`."""
     x402Version: int
+    """Version of x402."""
     accepts: List[Dict[str, Any]]
+    """Payment requirements, as x402 defines them."""
     lastUpdated: str
+    """When the resource was last reported."""
 
 
 class DiscoveredResourcesPagination(TypedDict):
+    """Which part of all resources this is."""
     limit: int
+    """Most items of a page."""
     offset: int
+    """Number of items before this page."""
     total: int
+    """Number of all items."""
 
 
 class DiscoveredResources(TypedDict):
     x402Version: Literal[2]
+    """Version of x402."""
     items: List["DiscoveredResourcesItemsItem"]
+    """The resources that are for sale."""
     pagination: "DiscoveredResourcesPagination"
+    """Which part of all resources this is."""
 
 
 class EffectivePolicy(TypedDict):
     operations: Dict[str, "PolicyRule"]
+    """What may move money out of the wallet, by operation. An operation that is not named may not."""
     tokens: Dict[str, "PolicyCaps"]
+    """What may leave, by token symbol. A token that is not named may not."""
 
 
 class Event(TypedDict):
     id: "EventId"
     type: str
+    """The event type."""
     payload: Dict[str, Any]
-    createdAt: str
+    """What happened; its members depend on the type."""
+    createdAt: "CreatedAt"
 
 
 class EventSamplesTypesItemMembersItem(TypedDict):
@@ -502,16 +627,21 @@ class EventSamplesTypesItem(TypedDict):
 
 class EventSamples(TypedDict):
     types: List["EventSamplesTypesItem"]
+    """Every event type."""
 
 
 class ExtendRequest(TypedDict):
     ttl: str
+    """New time to live, counted from now, such as `24h`."""
 
 
 class FacilitatorBody(TypedDict):
     x402Version: int
+    """Version of x402: 1 or 2."""
     paymentPayload: Dict[str, Any]
+    """The payment payload of the client, as x402 defines it."""
     paymentRequirements: Dict[str, Any]
+    """The requirements that the payload must meet, as x402 defines them."""
 
 
 class FreeResponse(TypedDict):
@@ -522,21 +652,31 @@ class FreeResponse(TypedDict):
 
 class InclusionProofVariant(TypedDict):
     manifest: "Manifest"
+    """What was sealed."""
     statement: str
+    """Compact JWS (EdDSA) over the hash of the manifest and its Merkle root."""
     keys: List["PublishedKey"]
+    """Public keys of the service."""
 
 
 class InclusionProofVariant1(TypedDict):
     item: "SealedItem"
+    """The item that is proven."""
     index: int
+    """Place of the item in the manifest."""
     path: List[str]
+    """Hashes from the item to the Merkle root (RFC 6962), in hex."""
     treeSize: int
+    """Number of items in the tree."""
     statement: str
+    """Compact JWS (EdDSA) over the hash of the manifest and its Merkle root."""
 
 
 class LegacyBalanceBalancesItem(TypedDict):
     coin: Literal["USDC_E", "USDC", "USDT"]
+    """The coin."""
     tokenSymbol: str
+    """Symbol of the token or of the native coin."""
     formattedBalance: str
     """Decimal amount."""
     rawBalance: str
@@ -547,21 +687,26 @@ class LegacyBalanceBalancesItem(TypedDict):
 class LegacyBalance(TypedDict):
     id: "MasterWalletId"
     address: str
+    """Address of the wallet, with EIP-55 checksum."""
     balances: List["LegacyBalanceBalancesItem"]
+    """Balance of each coin."""
 
 
 class LegacyWallet(TypedDict):
     id: "MasterWalletId"
     address: str
+    """Address of the wallet, with EIP-55 checksum."""
     coin: Literal["USDC_E", "USDC", "USDT"]
+    """The coin of the request."""
     chain: "ChainName"
-    createdAt: str
+    createdAt: "CreatedAt"
 
 
 class LegacyWithdrawal(TypedDict):
     id: "WalletTransactionId"
-    """Hash of the transfer's transaction."""
+    """The transfer: see `transfers.get`."""
     status: Literal["queued"]
+    """The transfer will be sent."""
 
 
 class ListenerSecret(TypedDict):
@@ -573,9 +718,11 @@ class LoggedRequest(TypedDict):
     id: "RequestId"
     """The `X-Request-Id` of the response."""
     method: Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
+    """HTTP method."""
     route: str
     """The path as this document declares it, without its values."""
     status: int
+    """HTTP status of the response."""
     durationMs: int
     """From the arrival of the request to the beginning of its response, in milliseconds."""
     apiKeyId: Optional["ApiKeyId"]
@@ -589,52 +736,68 @@ class LoggedRequest(TypedDict):
 
 
 class ManifestEventsHead(TypedDict):
+    """The events of the vault: their number, and one hash over all."""
     count: int
+    """Number of events."""
     hash: str
+    """SHA-256 that covers every event, in hex."""
 
 
 class Manifest(TypedDict):
     version: Literal[1]
+    """Version of this format."""
     vaultId: "VaultId"
     organisationId: "OrganisationId"
     summary: Optional[str]
+    """Summary of the seal; null if none was given."""
     sealedAt: str
+    """When the vault was sealed."""
     items: List["SealedItem"]
+    """Every document and file of the vault."""
     eventsHead: "ManifestEventsHead"
+    """The events of the vault: their number, and one hash over all."""
     payment: Optional[Dict[str, Any]]
+    """Receipt of the payment that the vault came with; null without one."""
 
 
 class MasterWalletAutoSweep(TypedDict):
     token: str
+    """Symbol of the token that is swept."""
     minAmount: str
     """Children with a lower balance are skipped."""
     everyMinutes: int
+    """Minutes between two checks of the children."""
 
 
 class MasterWallet(TypedDict):
     id: "MasterWalletId"
     address: str
+    """Address of the wallet, with EIP-55 checksum."""
     chain: "ChainName"
     chainId: int
+    """EIP-155 id of the network."""
     network: str
     """CAIP-2 id."""
     name: Optional[str]
     """Null if none was given."""
     provisionStatus: Literal["active", "retired"]
+    """`retired` once it was retired: its deposits are still detected, and it can be restored."""
     supportedTokens: List[str]
+    """Symbols of the tokens that it accepts."""
     keyVersion: int
     """The version of the seed that the wallet was derived from."""
     autoSweep: Optional["MasterWalletAutoSweep"]
     """Its automatic sweep; null for none."""
-    metadata: Dict[str, Any]
+    metadata: "Metadata"
     retiredAt: Optional[str]
     """Null while it is active."""
-    createdAt: str
+    createdAt: "CreatedAt"
 
 
 class MasterWalletChange(TypedDict, total=False):
     name: Optional[str]
-    metadata: Dict[str, Any]
+    """A new name; null removes it."""
+    metadata: "NewMetadata"
     """Replaces all existing metadata."""
     autoSweep: Optional["AutoSweep"]
     """null turns it off."""
@@ -645,69 +808,91 @@ class Member(TypedDict):
     email: Optional[str]
     """null for an account that was invited by its id and has not accepted."""
     role: Literal["owner", "admin", "member", "viewer"]
+    """Role of the member."""
     status: Literal["active", "invited"]
-    createdAt: str
+    """`invited` until the person accepts."""
+    createdAt: "CreatedAt"
 
 
 class MemberChange(TypedDict):
     role: Literal["owner", "admin", "member", "viewer"]
+    """New role of the member."""
 
 
 class Membership(TypedDict):
     id: "OrganisationId"
     name: str
+    """Name of the organisation."""
     type: Literal["personal", "team", "enterprise"]
+    """Type of the organisation."""
     role: Literal["owner", "admin", "member", "viewer"]
+    """Role of the account in it."""
 
 
 class NewApiKey(TypedDict):
     id: "ApiKeyId"
     name: str
+    """Name of the key."""
     key: str
+    """The secret key. It is shown this once."""
     environment: Literal["test", "live"]
+    """The environment that the key is for."""
     scopes: Optional[List[Literal["read", "payments", "vaults", "wallets", "money", "webhooks", "organisation"]]]
     """What the key may be used for; null for everything."""
     expiresAt: Optional[str]
+    """When the key expires; null if it does not."""
     madeBy: Optional["ApiKeyId"]
     """The key that made it; null for one made by a person or the operator."""
-    createdAt: str
+    createdAt: "CreatedAt"
 
 
 class NewApiKeyInPath(TypedDict):
     id: "ApiKeyId"
     name: str
+    """Name of the key."""
     key: str
-    createdAt: str
+    """The secret key. It is shown this once."""
+    createdAt: "CreatedAt"
 
 
 class _NewBankAccountRequired(TypedDict):
     accountName: str
+    """Name of the account holder."""
     currency: str
     """GBP, USD or EUR."""
 
 
 class NewBankAccount(_NewBankAccountRequired, total=False):
     sortCode: str
+    """GBP: sort code of the bank."""
     accountNumber: str
+    """GBP and USD: account number."""
     routingNumber: str
+    """USD: routing number of the bank (ABA)."""
     iban: str
+    """EUR: IBAN of the account."""
     swiftBic: str
+    """EUR: BIC of the bank."""
 
 
 class _NewByoWalletRequired(TypedDict):
     address: str
+    """Address of your wallet (EVM)."""
     chain: "ChainName"
     supportedTokens: List[str]
+    """Symbols of the tokens that it accepts."""
 
 
 class NewByoWallet(_NewByoWalletRequired, total=False):
     name: str
-    metadata: Dict[str, Any]
+    """A name of your own."""
+    metadata: "NewMetadata"
 
 
 class NewChildAddresses(TypedDict, total=False):
     name: str
-    metadata: Dict[str, Any]
+    """A name of your own."""
+    metadata: "NewMetadata"
     count: int
     """
     Derive this many at once, at most 1000; the response is then an array, by index. Each has the same name and
@@ -722,7 +907,9 @@ class NewClockChange(TypedDict):
 
 class NewDocument(TypedDict):
     name: str
+    """Name of the document."""
     data: Dict[str, Any]
+    """The JSON object to store, at most 1 MiB."""
 
 
 class NewLegacyWallet(TypedDict, total=False):
@@ -732,36 +919,46 @@ class NewLegacyWallet(TypedDict, total=False):
 
 class _NewLegacyWithdrawalRequired(TypedDict):
     to: str
+    """Address of the recipient."""
     amount: str
     """Decimal amount in whole coins, more than zero."""
 
 
 class NewLegacyWithdrawal(_NewLegacyWithdrawalRequired, total=False):
     coin: Literal["USDC_E", "USDC", "USDT"]
+    """The coin to send."""
 
 
 class _NewMasterWalletRequired(TypedDict):
     chain: "ChainName"
+    """The chain of the wallet."""
     supportedTokens: List[str]
+    """Symbols of the tokens that it accepts."""
 
 
 class NewMasterWallet(_NewMasterWalletRequired, total=False):
     name: str
-    metadata: Dict[str, Any]
+    """A name of your own."""
+    metadata: "NewMetadata"
 
 
 class NewMember(TypedDict, total=False):
     accountId: "AccountId"
+    """The account to invite, in place of `email`."""
     email: str
+    """The e-mail address to invite."""
     role: Literal["owner", "admin", "member", "viewer"]
+    """Role of the member."""
 
 
 class _NewOrganisationRequired(TypedDict):
     name: str
+    """Name of the organisation."""
 
 
 class NewOrganisation(_NewOrganisationRequired, total=False):
     type: Literal["personal", "team", "enterprise"]
+    """Type of the organisation."""
 
 
 class _NewSessionRequired(TypedDict):
@@ -775,13 +972,16 @@ class NewSession(_NewSessionRequired, total=False):
 
 class NewTestDeposit(TypedDict):
     walletId: Union["ByoWalletId", "MasterWalletId", "ChildAddressId"]
+    """The wallet or child address that receives the money."""
     token: str
+    """Symbol of the token."""
     amount: str
     """Decimal amount in whole tokens, at most 10000."""
 
 
 class _NewTestPaymentRequired(TypedDict):
     walletId: Union["ByoWalletId", "MasterWalletId", "ChildAddressId"]
+    """The wallet that is paid."""
 
 
 class NewTestPayment(_NewTestPaymentRequired, total=False):
@@ -791,16 +991,22 @@ class NewTestPayment(_NewTestPaymentRequired, total=False):
 
 class _NewTransferRequired(TypedDict):
     fromWalletId: Union["MasterWalletId", "ChildAddressId"]
+    """The master wallet or child address that pays."""
     fromToken: str
+    """Symbol of the token that is sent."""
     toAddress: str
+    """Address of the recipient."""
     toChain: "ChainName"
+    """The chain on which it arrives."""
     toToken: str
+    """Symbol of the token that arrives."""
     amount: str
     """Decimal amount in whole tokens."""
 
 
 class NewTransfer(_NewTransferRequired, total=False):
     fromWalletType: Literal["master", "child"]
+    """Kind of the wallet; its id says it too."""
     fromChain: "ChainName"
     """The wallet's own chain if omitted."""
     minToAmount: str
@@ -812,21 +1018,27 @@ class NewTransfer(_NewTransferRequired, total=False):
     """A quote for this transfer, valid for 60 seconds and for one transfer: at least its minToAmount arrives."""
     reference: str
     """Your own reference; it is returned and used for nothing else."""
-    metadata: Dict[str, Any]
+    metadata: "NewMetadata"
 
 
 class _NewTransferQuoteRequired(TypedDict):
     fromWalletId: Union["MasterWalletId", "ChildAddressId"]
+    """The master wallet or child address that pays."""
     fromToken: str
+    """Symbol of the token that is sent."""
     toAddress: str
+    """Address of the recipient."""
     toChain: "ChainName"
+    """The chain on which it arrives."""
     toToken: str
+    """Symbol of the token that arrives."""
     amount: str
     """Decimal amount in whole tokens."""
 
 
 class NewTransferQuote(_NewTransferQuoteRequired, total=False):
     fromWalletType: Literal["master", "child"]
+    """Kind of the wallet; its id says it too."""
     fromChain: "ChainName"
     """The wallet's own chain if omitted."""
     minToAmount: str
@@ -838,16 +1050,20 @@ class NewTransferQuote(_NewTransferQuoteRequired, total=False):
 
 class NewVault(TypedDict, total=False):
     description: str
+    """A description of your own."""
     ttl: str
-    metadata: Dict[str, Any]
+    """Time to live, such as `30m`, `24h` or `7d`. The plan has a default and a maximum."""
+    metadata: "NewMetadata"
 
 
 class _NewVaultEventRequired(TypedDict):
     event: str
+    """Name of the event. Names of the service, such as `vault.sealed`, are reserved."""
 
 
 class NewVaultEvent(_NewVaultEventRequired, total=False):
-    payload: Dict[str, Any]
+    payload: "NewMetadata"
+    """Content of the event, at most 16 KiB of JSON."""
 
 
 class NewVaultToken(TypedDict, total=False):
@@ -890,46 +1106,59 @@ class NewWalletPayment(_NewWalletPaymentRequired, total=False):
     """
     reference: str
     """Your own reference; it is returned and used for nothing else."""
-    metadata: Dict[str, Any]
+    metadata: "NewMetadata"
 
 
 class NewWebhook(TypedDict):
     url: str
+    """HTTPS address that receives the events; it must be public."""
     events: List[Literal["*", "payment.received", "payment.settled", "payment.settlement_failed", "payment.refunded", "vault.sealed", "vault.expiring", "vault.expired", "vault.extended", "vault.persisted", "deposit.success", "wallet.flagged", "wallet.cleared", "transfer.completed", "transfer.failed", "transfer.refund_overdue", "transfer.delivery_overdue", "transfer.refunded", "approval.requested", "approval.granted", "approval.refused", "withdrawal.updated", "withdrawal.completed", "withdrawal.failed", "usage.threshold", "member.invited", "webhook.disabled", "webhook.test"]]
+    """Event types to receive; `*` for all, also later ones."""
 
 
 class _NewWithdrawalRequired(TypedDict):
     fromWalletId: Union["MasterWalletId", "ChildAddressId"]
+    """The master wallet or child address that pays."""
     amount: str
     """Decimal amount in whole tokens, 50 or more."""
     token: str
+    """Symbol of the token that is sold."""
     chain: "ChainName"
+    """The chain that the money leaves."""
     bankAccountId: "BankAccountId"
 
 
 class NewWithdrawal(_NewWithdrawalRequired, total=False):
     fromWalletType: Literal["master", "child"]
+    """Kind of the wallet; its id says it too."""
     reference: str
     """Text on the receiver's bank statement."""
-    metadata: Dict[str, Any]
+    metadata: "NewMetadata"
 
 
 class _ObservedParamRequired(TypedDict):
     name: str
+    """Name of the parameter."""
 
 
 class ObservedParam(_ObservedParamRequired, total=False):
     type: Optional[str]
+    """Its type. Default `string`."""
     required: Optional[bool]
+    """Whether a request must have it. Default false."""
     example: Optional[Union[str, float, bool]]
+    """An example value."""
     value: Optional[Union[str, float, bool]]
+    """A value that was observed; used as the example if there is none."""
 
 
 class OpenedSession(TypedDict):
     sessionId: "PaymentSessionId"
     vaultId: "VaultId"
     expiresAt: str
+    """When the session expires."""
     isExpired: bool
+    """Whether the session has expired: true from `expiresAt` on."""
     sessionToken: str
     """
     What the payer shows in X-Service-Session-Id. In this answer only; opening the session again ends it and
@@ -940,81 +1169,125 @@ class OpenedSession(TypedDict):
 class Organisation(TypedDict):
     id: "OrganisationId"
     name: str
+    """Name of the organisation."""
     type: Literal["personal", "team", "enterprise"]
+    """Type of the organisation."""
     plan: Literal["hobby", "pro", "enterprise"]
-    createdAt: str
+    """Its plan, which sets quotas and limits."""
+    createdAt: "CreatedAt"
 
 
 class OrganisationChange(TypedDict):
     name: str
+    """New name of the organisation."""
 
 
 class Payment(TypedDict):
     id: "PaymentId"
     status: Literal["verified", "settling", "settled", "settlement_failed", "voided"]
+    """
+    `verified`: the credential is valid and the money has not moved. `settling`: a transaction is under way.
+    `settled`: the money has moved. `settlement_failed`: it will not move. `voided`: nobody settled it in time.
+    """
     protocol: Literal["x402", "mpp"]
+    """The protocol of the payment."""
     amount: str
+    """Amount in whole tokens."""
     rawAmount: str
+    """Amount in the smallest unit of the token."""
     token: str
+    """Symbol of the token."""
     chain: str
+    """Chain of the payment, by the name of the wallet."""
     network: str
+    """CAIP-2 id of the network."""
     payer: Optional[str]
+    """Address of the payer; null where the protocol does not name it."""
     payTo: str
+    """Address that is paid."""
     walletId: Optional[str]
+    """The wallet that is paid; null for a payment by the facilitator alone."""
     resource: Optional[str]
+    """URL of the paid route; null where none was named."""
     route: Optional[str]
+    """Address of the paid route without its query; null where none was named."""
     method: Optional[str]
+    """HTTP method of the paid request; null where none was named."""
     description: Optional[str]
+    """What was sold; null where it was not described."""
     apiKeyId: Union["ApiKeyId", "AccountId"]
     """The API key of the call; the account where a person made it in the dashboard."""
     txHash: Optional[str]
+    """The transaction; null until the money moves."""
     settledAt: Optional[str]
+    """When the payment was settled; null until then."""
     failureReason: Optional[str]
+    """Code of why the settlement failed or the payment was voided; null otherwise."""
     vaultId: Optional[str]
+    """The vault that came with its session; null without one."""
     sessionId: Optional[str]
+    """The session that the payment opened; null without one."""
     deliveredAt: Optional[str]
     """When the answer was handed to the payer; of callers that do not report delivery, when it was settled."""
     redeemedAt: Optional[str]
     """When the answer was handed out by a redemption."""
     refundedAmount: str
     """What refunds have paid back, or are about to."""
-    createdAt: str
+    createdAt: "CreatedAt"
 
 
 class PaymentLog(TypedDict):
     id: "PaymentLogRecordId"
     paymentId: "PaymentId"
     route: Optional[str]
+    """Address of the paid route without its query; null where none was named."""
     method: Optional[str]
+    """HTTP method of the paid request; null where none was named."""
     amount: str
+    """Amount in whole tokens."""
     token: str
+    """Symbol of the token."""
     chain: str
+    """Chain of the payment, by the name of the wallet."""
     protocol: Literal["x402", "mpp"]
+    """The protocol of the payment."""
     txHash: Optional[str]
+    """The transaction; null until the money moves."""
     payer: Optional[str]
+    """Address of the payer; null where the protocol does not name it."""
     walletId: Optional[str]
+    """The wallet that is paid; null for a payment by the facilitator alone."""
     vaultId: Optional[str]
+    """The vault that came with its session; null without one."""
     sessionId: Optional[str]
+    """The session that the payment opened; null without one."""
     apiKeyId: Union["ApiKeyId", "AccountId"]
     """The API key of the call; the account where a person made it in the dashboard."""
     status: Literal["verified", "settling", "settled", "settlement_failed", "voided"]
-    createdAt: str
+    """Status of the payment, as `payments.get` shows it."""
+    createdAt: "CreatedAt"
 
 
 class PaymentStatisticsIntervalsItem(TypedDict):
     at: str
     """When the interval begins. Intervals without payments are left out."""
     protocol: Literal["x402", "mpp"]
+    """The protocol of the payments."""
     token: str
+    """Symbol of the token."""
     status: Literal["verified", "settling", "settled", "settlement_failed", "voided"]
+    """The present status of the payments."""
     payments: int
+    """Number of payments."""
     amount: str
     """Decimal amount in whole tokens."""
 
 
 class PaymentStatisticsSettlementIntervalsItem(TypedDict):
     at: str
+    """When the interval begins."""
     payments: int
+    """Number of payments that settled on a chain."""
     p50Ms: int
     """From verification to settlement, to two digits."""
     p95Ms: int
@@ -1022,6 +1295,7 @@ class PaymentStatisticsSettlementIntervalsItem(TypedDict):
 
 
 class PaymentStatisticsSettlement(TypedDict):
+    """How long settlements took."""
     payments: int
     """Payments that settled on a chain; stubs are not among them."""
     p50Ms: Optional[int]
@@ -1029,11 +1303,14 @@ class PaymentStatisticsSettlement(TypedDict):
     p95Ms: Optional[int]
     """From verification to settlement, to two digits."""
     intervals: List["PaymentStatisticsSettlementIntervalsItem"]
+    """The same for each interval."""
 
 
 class PaymentStatisticsFailuresItem(TypedDict):
     reason: Optional[str]
+    """Code of the failure; null where none is known."""
     payments: int
+    """Number of payments."""
 
 
 PaymentStatistics = TypedDict(
@@ -1051,68 +1328,103 @@ PaymentStatistics = TypedDict(
 
 
 class PlanRecordLimits(TypedDict):
+    """Its limits; -1 means unlimited."""
     paymentsPerMonth: int
+    """Verified payments in a calendar month (UTC)."""
     byoWallets: int
+    """Registered wallets of your own."""
     managedWallets: int
+    """Managed wallets, without child addresses."""
     childAddresses: int
+    """Child addresses of all managed wallets."""
     registryRoutes: int
+    """Routes in the registry."""
     webhooks: int
+    """Webhooks."""
     activeVaults: int
+    """Vaults that are not persisted."""
     persistedVaults: int
+    """Persisted vaults."""
     storageBytes: int
+    """Bytes of all documents and files."""
     documentsPerVault: int
+    """Documents in one vault."""
     filesPerVault: int
+    """Files in one vault."""
     fileBytes: int
+    """Bytes of one file."""
     vaultTtlSecondsDefault: int
+    """Lifetime of a vault in seconds, if the request names none."""
     vaultTtlSecondsMax: int
+    """Longest lifetime of a vault, in seconds."""
 
 
 class PlanRecord(TypedDict):
     plan: Literal["hobby", "pro", "enterprise"]
+    """The plan of the organisation."""
     limits: "PlanRecordLimits"
+    """Its limits; -1 means unlimited."""
     upgradeUrl: str
+    """The billing page of the dashboard."""
 
 
 class PolicyCaps(TypedDict, total=False):
     perTransaction: str
+    """Most of one movement, in whole tokens."""
     perHour: str
+    """Most of any 60 minutes, in whole tokens."""
     perDay: str
+    """Most of any 24 hours, in whole tokens."""
     perMonth: str
+    """Most of any 30 days, in whole tokens."""
     approvalAbove: str
     """A person approves each movement of more than this amount, in whole tokens."""
 
 
 class PolicyCapsInput(TypedDict, total=False):
     perTransaction: str
+    """Most of one movement, in whole tokens."""
     perHour: str
+    """Most of any 60 minutes, in whole tokens."""
     perDay: str
+    """Most of any 24 hours, in whole tokens."""
     perMonth: str
+    """Most of any 30 days, in whole tokens."""
     approvalAbove: str
     """A person approves each movement of more than this amount, in whole tokens."""
 
 
 class PolicyDocumentOperationsValue(TypedDict):
     recipients: Union[Literal["any"], List[str]]
+    """Addresses and bank accounts that may receive the money, or `any`."""
 
 
 class PolicyDocument(TypedDict):
     operations: Dict[str, "PolicyDocumentOperationsValue"]
+    """What may move money out of the wallet, by operation. An operation that is not named may not."""
     tokens: Dict[str, "PolicyCapsInput"]
+    """What may leave, by token symbol. A token that is not named may not."""
 
 
 class PolicyRule(TypedDict):
     recipients: Union[Literal["any"], List[str]]
+    """Addresses and bank accounts that may receive the money, or `any`."""
 
 
 class ProblemErrorsItem(TypedDict):
     path: str
+    """Place of the fault: a JSON Pointer (RFC 6901)."""
     message: str
+    """What is wrong there."""
 
 
 class _ProblemBalancesItemRequired(TypedDict):
     token: str
+    """Symbol of the token."""
     required: str
+    """Amount that is needed."""
     available: str
+    """Amount that is available."""
 
 
 class ProblemBalancesItem(_ProblemBalancesItemRequired, total=False):
@@ -1122,10 +1434,15 @@ class ProblemBalancesItem(_ProblemBalancesItemRequired, total=False):
 
 class _ProblemRequired(TypedDict):
     type: str
+    """Address of a page about the error; its last part is the code."""
     title: str
+    """The error in a few words."""
     status: int
+    """The HTTP status."""
     detail: str
+    """What is wrong, and what to do about it."""
     requestId: str
+    """Id of the request, as in X-Request-Id."""
 
 
 class Problem(_ProblemRequired, total=False):
@@ -1136,21 +1453,28 @@ class Problem(_ProblemRequired, total=False):
     reason: Optional[str]
     """The payment protocol's own code."""
     limit: int
+    """Limit errors: what the plan allows."""
     current: int
+    """Limit errors: what is used now."""
     upgradeUrl: str
+    """Limit errors: the billing page of the dashboard."""
 
 
 class PublishedKey(TypedDict):
     kid: str
+    """Id of the key, as the statement names it."""
     x: str
+    """The public key (Ed25519), in base64url."""
 
 
 class Rebuilt(TypedDict):
     rebuilt: Literal[True]
+    """Always true."""
 
 
 class _ReceivedChallengeRequired(TypedDict):
     status: Literal[402]
+    """The HTTP status, 402."""
     headers: Dict[str, str]
     """
     The header fields of the 402, by name in any case. `PAYMENT-REQUIRED` and `WWW-Authenticate` are read, the
@@ -1169,14 +1493,23 @@ class RedeemRequestSignature(TypedDict):
     credential shows nothing that the chain does not.
     """
     value: str
+    """The signature: 65 bytes in hex after `0x`."""
     signedAt: str
+    """When the payer signed (ISO 8601)."""
 
 
 class _RedeemRequestRequired(TypedDict):
     protocol: Literal["x402", "mpp"]
+    """The protocol of the credential."""
     credential: str
+    """
+    The header value with which the payer paid, as it arrived. In the test environment also
+    `stub_payment_accepted`.
+    """
     resource: str
+    """URL of the paid route."""
     method: str
+    """HTTP method of the paid request."""
 
 
 class RedeemRequest(_RedeemRequestRequired, total=False):
@@ -1206,12 +1539,15 @@ class RedeemRequest(_RedeemRequestRequired, total=False):
 
 class RedeemedRequest(TypedDict):
     redemptionToken: str
+    """The token that `payments.redeem` returned."""
 
 
 class Redemption(TypedDict):
     valid: Literal[True]
+    """Always true: a credential that is not valid is an error."""
     paymentId: "PaymentId"
     protocol: Literal["x402", "mpp"]
+    """The protocol of the payment."""
     scheme: str
     """How it is paid: exact (x402), charge (MPP), stub (test mode)."""
     method: Optional[Literal["evm", "tempo"]]
@@ -1221,12 +1557,19 @@ class Redemption(TypedDict):
     network: str
     """CAIP-2 id of the network."""
     amount: str
+    """Amount that was paid, in whole tokens."""
     coin: str
+    """Symbol of the token."""
     payer: Optional[str]
+    """Address of the payer; null where the protocol does not name it."""
     txHash: Optional[str]
+    """The transaction; null until the payment is settled."""
     settledAt: Optional[str]
+    """When the payment was settled; null until then."""
     settlementPending: bool
+    """Whether the money has still to move: call `payments.settle`."""
     settlementToken: str
+    """Send it to `payments.settle` with the payment id."""
     redeemable: bool
     """
     Whether the credential alone, sent again, can redeem the payment if it is settled and never delivered: it
@@ -1244,25 +1587,32 @@ class Refund(TypedDict):
     transferId: "WalletTransactionId"
     """The transfer that pays it: see transfers.get."""
     fromWalletId: Union["MasterWalletId", "ChildAddressId"]
+    """The wallet that pays."""
     toAddress: str
     """The payer of the payment."""
     amount: str
+    """Amount in whole tokens."""
     token: str
+    """Symbol of the token."""
     chain: str
+    """Chain of the refund."""
     reason: Optional[str]
+    """Reason in the request; null where none was given."""
     status: Literal["pending", "completed", "failed"]
     """
     completed and payment.refunded follow when the block is final. What a failed refund took can be refunded
     again.
     """
     txHash: Optional[str]
+    """The transaction; null until it is signed."""
     approval: Optional["ApprovalState"]
     """
     The approval that the wallet's policy requires; null if it requires none. While it is `waiting`, nothing
     moves and the funds stay reserved.
     """
-    createdAt: str
+    createdAt: "CreatedAt"
     completedAt: Optional[str]
+    """When the refund became final; null until then."""
 
 
 class RefundRequest(TypedDict, total=False):
@@ -1280,12 +1630,19 @@ class RefundRequest(TypedDict, total=False):
 class RegistryRoute(TypedDict):
     id: "RegistryRouteId"
     host: str
+    """Host of the route."""
     method: str
+    """HTTP method of the route."""
     routePattern: str
+    """Path of the route, with `{id}` for identifiers."""
     headers: List["RouteParam"]
+    """Header fields that the route reads."""
     queryParams: List["RouteParam"]
+    """Query parameters of the route."""
     bodyParams: List["RouteParam"]
+    """Members of the body of the route."""
     bodyContentType: Optional[str]
+    """Media type of the request body; null if none was reported."""
     amount: str
     """US dollars, as last seen."""
     protocol: Literal["x402", "mpp"]
@@ -1293,34 +1650,43 @@ class RegistryRoute(TypedDict):
     protocols: List[Literal["x402", "mpp"]]
     """Every one that was ever seen."""
     paymentLogId: Optional["PaymentLogRecordId"]
+    """The payment log record of the last report; null if it named none."""
     isPublic: bool
     """Whether other organisations find it by the facilitator’s discovery."""
     snapshotCount: int
-    createdAt: str
+    """How often the route was reported."""
+    createdAt: "CreatedAt"
     lastSeenAt: str
+    """When the route was last reported."""
 
 
 class Replay(TypedDict):
     replayed: int
+    """Number of deliveries that will be sent again."""
 
 
 class ReplayRequest(TypedDict, total=False):
     deliveryId: "DeliveryId"
+    """The delivery to send again."""
     since: str
+    """Send every delivery again that died since then (ISO 8601)."""
 
 
 class RescanRequest(TypedDict):
     chain: "ChainName"
     txHash: str
+    """Hash of the transaction."""
 
 
 class RescanResult(TypedDict):
     transactions: List["WalletTransaction"]
+    """Transactions of your wallets that were found in it."""
 
 
 class Resend(TypedDict):
     eventId: "EventId"
     deliveries: int
+    """Number of webhooks that receive the event again."""
 
 
 class ResendRequest(TypedDict, total=False):
@@ -1330,83 +1696,120 @@ class ResendRequest(TypedDict, total=False):
 
 class RevokedKey(TypedDict):
     ended: List["ApiKey"]
+    """Keys that were revoked with it."""
     stillValid: List["ApiKey"]
+    """Keys that it made and that are still valid."""
 
 
 class RouteChange(TypedDict):
     isPublic: bool
+    """Whether other organisations find the route."""
 
 
 class _RouteParamRequired(TypedDict):
     name: str
+    """Name of the parameter."""
     type: str
+    """Its type, such as `string`."""
     required: bool
+    """Whether a request must have it."""
 
 
 class RouteParam(_RouteParamRequired, total=False):
     example: Union[str, float, bool]
+    """An example value."""
 
 
 class _RouteSnapshotRequired(TypedDict):
     host: str
+    """Host of the route, with a port other than that of https."""
     method: str
+    """HTTP method of the route."""
     routePattern: str
     """A router’s pattern or a path. What looks like an identifier becomes {id}; the query is left out."""
     amount: str
+    """Price in US dollars."""
     protocol: Literal["x402", "mpp"]
+    """Protocol in which it was paid."""
 
 
 class RouteSnapshot(_RouteSnapshotRequired, total=False):
     headers: Optional[List["ObservedParam"]]
+    """Header fields that the route reads."""
     queryParams: Optional[List["ObservedParam"]]
+    """Query parameters of the route."""
     bodyParams: Optional[List["ObservedParam"]]
+    """Members of the body of the route."""
     bodyContentType: Optional[str]
+    """Media type of the request body."""
     paymentLogId: Optional["PaymentLogRecordId"]
+    """The payment log record of the payment that was observed."""
 
 
 class RouteSummary(TypedDict):
     route: Optional[str]
+    """Address of the paid route without its query; null for payments without one."""
     totalPayments: int
+    """Number of payments that have not failed."""
     totalRevenue: str
+    """Sum of the payments, in whole tokens."""
     token: str
+    """Symbol of the token."""
 
 
 class RunningManifestEventsHead(TypedDict):
+    """The events of the vault: their number, and one hash over all."""
     count: int
+    """Number of events."""
     hash: str
+    """SHA-256 that covers every event, in hex."""
 
 
 class RunningManifest(TypedDict):
     version: Literal[1]
+    """Version of this format."""
     vaultId: "VaultId"
     organisationId: "OrganisationId"
     summary: Optional[str]
+    """Summary of the seal; null if none was given."""
     sealedAt: None
+    """Null: the vault is not sealed."""
     items: List["SealedItem"]
+    """Every document and file of the vault."""
     eventsHead: "RunningManifestEventsHead"
+    """The events of the vault: their number, and one hash over all."""
     payment: Optional[Dict[str, Any]]
+    """Receipt of the payment that the vault came with; null without one."""
 
 
 class SealRequest(TypedDict, total=False):
     summary: str
+    """A summary that is sealed with the vault."""
 
 
 class _SealedItemRequired(TypedDict):
     kind: Literal["document", "file"]
+    """Whether it is a document or a file."""
     id: str
+    """Id of the document or file."""
     name: str
+    """Name of the item."""
     size: int
+    """Size in bytes."""
     sha256: str
+    """SHA-256 of the content, in hex."""
 
 
 class SealedItem(_SealedItemRequired, total=False):
     mimeType: str
+    """Media type of a file."""
 
 
 class SellerResponseReceipt(TypedDict):
     txHash: Optional[str]
     """The transaction as the seller states it."""
     details: Dict[str, Any]
+    """The whole statement."""
 
 
 class SellerResponse(TypedDict):
@@ -1415,9 +1818,13 @@ class SellerResponse(TypedDict):
     kept: the first answer was lost, or the body was over 64 KiB.
     """
     status: int
+    """HTTP status."""
     headers: Optional[Dict[str, str]]
+    """Header fields."""
     body: Optional[str]
+    """The body, written as `bodyEncoding` says."""
     bodyEncoding: Literal["text", "base64"]
+    """`text` for UTF-8, else `base64`."""
     isWhole: bool
     """False if the body is longer than 1 MiB, or broke off."""
     receipt: Optional["SellerResponseReceipt"]
@@ -1428,11 +1835,14 @@ class Session(TypedDict):
     sessionId: "PaymentSessionId"
     vaultId: "VaultId"
     expiresAt: str
+    """When the session expires."""
     isExpired: bool
+    """Whether the session has expired: true from `expiresAt` on."""
 
 
 class _SettleAnswerRequired(TypedDict):
     success: bool
+    """Whether the money has moved."""
     transaction: str
     """Transaction hash; empty when there is none."""
     network: str
@@ -1441,8 +1851,11 @@ class _SettleAnswerRequired(TypedDict):
 
 class SettleAnswer(_SettleAnswerRequired, total=False):
     errorReason: str
+    """Error code of x402, if it has not."""
     errorMessage: str
+    """Explanation of the code."""
     payer: str
+    """Address of the payer."""
     amount: str
     """What was taken, in the smallest unit, where the scheme may take less."""
 
@@ -1450,11 +1863,14 @@ class SettleAnswer(_SettleAnswerRequired, total=False):
 class SettleRequest(TypedDict):
     paymentId: "PaymentId"
     settlementToken: str
+    """The token that `payments.verify` returned."""
 
 
 class Settlement(TypedDict):
     txHash: Optional[str]
+    """The transaction that moved the money; null for a stub payment."""
     settledAt: str
+    """When the payment was settled."""
     redemptionRequested: bool
     """
     Whether the payer has requested the answer again since. If so, take the right to serve it with
@@ -1469,37 +1885,50 @@ class Settlement(TypedDict):
 
 class Settling(TypedDict):
     status: Literal["settling"]
+    """The outcome is not known yet: call `payments.settle` again."""
     txHash: Optional[str]
+    """The transaction; null before it was sent."""
 
 
 class SignInSession(TypedDict):
     id: "SignInSessionId"
-    createdAt: str
+    createdAt: "CreatedAt"
     expiresAt: str
+    """When the session expires."""
     ipAddress: Optional[str]
+    """IP address of the browser; null if not known."""
     userAgent: Optional[str]
+    """User-Agent of the browser; null if not known."""
     isCurrent: bool
     """Whether this session makes the request."""
 
 
 class SnapshotAccepted(TypedDict):
     accepted: Literal[True]
+    """Always true."""
 
 
 class _SupportedKindsItemRequired(TypedDict):
     x402Version: int
+    """Version of x402."""
     scheme: str
+    """Payment scheme, such as `exact`."""
     network: str
+    """CAIP-2 id, or the name of version 1."""
 
 
 class SupportedKindsItem(_SupportedKindsItemRequired, total=False):
     extra: Dict[str, Any]
+    """More that the scheme needs to know."""
 
 
 class Supported(TypedDict):
     kinds: List["SupportedKindsItem"]
+    """What this facilitator verifies and settles."""
     extensions: List[str]
+    """Extensions of x402 that are supported."""
     signers: Dict[str, List[str]]
+    """Addresses that send transactions, by family of networks, such as `eip155:*`."""
 
 
 class Sweep(TypedDict):
@@ -1507,26 +1936,34 @@ class Sweep(TypedDict):
     masterWalletId: "MasterWalletId"
     chain: "ChainName"
     token: str
+    """Symbol of the token."""
     trigger: Literal["request", "automatic"]
+    """Whether a request or the automatic sweep of the wallet began it."""
     status: Literal["sweeping", "completed"]
     """completed once every child is swept or failed; see the record of each child."""
     isPartial: bool
     """Whether children remain for another sweep, since one sweep has a maximum number."""
     childCount: int
+    """Number of children in this sweep."""
     amount: str
     """Total balance of the children of this sweep, as a decimal amount."""
     sweptAmount: str
     """The amount that arrived."""
-    createdAt: str
+    createdAt: "CreatedAt"
     completedAt: Optional[str]
+    """When every child was swept or had failed; null until then."""
     children: List["SweepChild"]
+    """What happens to each child."""
 
 
 class SweepChild(TypedDict):
     childAddressId: "ChildAddressId"
     address: str
+    """Address of the child, with EIP-55 checksum."""
     amount: str
+    """Amount that is moved, in whole tokens."""
     status: Literal["pending", "sent", "swept", "failed"]
+    """`sent`: its transaction is under way. `swept`: the money has arrived."""
     txHash: Optional[str]
     """The transaction that moves it, or moved it."""
     reason: Optional[str]
@@ -1535,6 +1972,7 @@ class SweepChild(TypedDict):
 
 class _SweepRequestRequired(TypedDict):
     token: str
+    """Symbol of the token that is swept."""
 
 
 class SweepRequest(_SweepRequestRequired, total=False):
@@ -1549,18 +1987,22 @@ class SweepSummary(TypedDict):
     masterWalletId: "MasterWalletId"
     chain: "ChainName"
     token: str
+    """Symbol of the token."""
     trigger: Literal["request", "automatic"]
+    """Whether a request or the automatic sweep of the wallet began it."""
     status: Literal["sweeping", "completed"]
     """completed once every child is swept or failed; see the record of each child."""
     isPartial: bool
     """Whether children remain for another sweep, since one sweep has a maximum number."""
     childCount: int
+    """Number of children in this sweep."""
     amount: str
     """Total balance of the children of this sweep, as a decimal amount."""
     sweptAmount: str
     """The amount that arrived."""
-    createdAt: str
+    createdAt: "CreatedAt"
     completedAt: Optional[str]
+    """When every child was swept or had failed; null until then."""
 
 
 TestDeposit = TypedDict(
@@ -1579,14 +2021,20 @@ TestDeposit = TypedDict(
 
 class TokenEip712(TypedDict):
     name: str
+    """Name of the domain."""
     version: str
+    """Version of the domain."""
 
 
 class Token(TypedDict):
     symbol: str
+    """Symbol of the token, by which requests name it."""
     name: str
+    """Name of the token."""
     address: str
+    """Address of the token contract."""
     decimals: int
+    """Decimals of the token."""
     eip3009: bool
     """Whether a signed authorization (EIP-3009) can move it."""
     eip712: Optional["TokenEip712"]
@@ -1596,14 +2044,21 @@ class Token(TypedDict):
 class Transfer(TypedDict):
     id: "WalletTransactionId"
     fromWalletId: Union["MasterWalletId", "ChildAddressId"]
+    """The wallet that pays."""
     toAddress: str
+    """Address of the recipient."""
     txHash: Optional[str]
     """Null until the transaction is signed."""
     fromChain: "ChainName"
+    """The chain that the money leaves."""
     toChain: "ChainName"
+    """The chain on which it arrives."""
     fromToken: str
+    """Symbol of the token that is sent."""
     toToken: str
+    """Symbol of the token that arrives."""
     amount: str
+    """Amount that is sent, in whole tokens of fromToken."""
     toAmount: str
     """Expected amount, then the received amount, in whole tokens of toToken."""
     minToAmount: str
@@ -1611,10 +2066,13 @@ class Transfer(TypedDict):
     feeAmount: str
     """Network fee, in feeToken: the expected maximum, then the actual fee."""
     feeToken: str
+    """Symbol of the token or coin in which the fee is paid."""
     route: Literal["direct", "partner-swap", "partner-bridge"]
+    """`direct` on one chain in one token, `partner-swap` to another token, `partner-bridge` to another chain."""
     routeReason: str
     """Explanation of the chosen route."""
     status: Literal["pending", "confirmed", "failed"]
+    """`confirmed` has arrived; `failed` moved nothing, or the money is back."""
     reason: Optional[str]
     """Why it failed."""
     receivedToken: Optional[str]
@@ -1622,17 +2080,20 @@ class Transfer(TypedDict):
     destinationTxHash: Optional[str]
     """Where a bridge delivered, if its partner says."""
     refundTxHash: Optional[str]
+    """The transaction of the refund; null without one."""
     refundedAt: Optional[str]
     """When a partner refunded the money; this may be after the transfer has failed."""
     reference: Optional[str]
-    metadata: Dict[str, Any]
+    """Your own reference; null if none was given."""
+    metadata: "Metadata"
     approval: Optional["ApprovalState"]
     """
     The approval that the wallet's policy requires; null if it requires none. While it is `waiting`, nothing
     moves and the funds stay reserved.
     """
-    createdAt: str
+    createdAt: "CreatedAt"
     confirmedAt: Optional[str]
+    """When it was confirmed; null until then."""
 
 
 class TransferQuote(TypedDict):
@@ -1641,10 +2102,15 @@ class TransferQuote(TypedDict):
     expiresAt: str
     """Expiry of the quote."""
     fromChain: "ChainName"
+    """The chain that the money leaves."""
     toChain: "ChainName"
+    """The chain on which it arrives."""
     fromToken: str
+    """Symbol of the token that is sent."""
     toToken: str
+    """Symbol of the token that arrives."""
     amount: str
+    """Amount that is sent, in whole tokens of fromToken."""
     toAmount: str
     """Expected amount, then the received amount, in whole tokens of toToken."""
     minToAmount: str
@@ -1652,7 +2118,9 @@ class TransferQuote(TypedDict):
     feeAmount: str
     """Network fee, in feeToken: the expected maximum, then the actual fee."""
     feeToken: str
+    """Symbol of the token or coin in which the fee is paid."""
     route: Literal["direct", "partner-swap", "partner-bridge"]
+    """`direct` on one chain in one token, `partner-swap` to another token, `partner-bridge` to another chain."""
     routeReason: str
     """Explanation of the chosen route."""
     deniedBy: Optional[str]
@@ -1661,49 +2129,70 @@ class TransferQuote(TypedDict):
 
 class TriggerRequest(TypedDict):
     type: Literal["payment.received", "payment.settled", "payment.settlement_failed", "payment.refunded", "vault.sealed", "vault.expiring", "vault.expired", "vault.extended", "vault.persisted", "deposit.success", "wallet.flagged", "wallet.cleared", "transfer.completed", "transfer.failed", "transfer.refund_overdue", "transfer.delivery_overdue", "transfer.refunded", "approval.requested", "approval.granted", "approval.refused", "withdrawal.updated", "withdrawal.completed", "withdrawal.failed", "usage.threshold", "member.invited", "webhook.disabled", "webhook.test"]
+    """The type of the sample event."""
 
 
 class UsagePeriod(TypedDict):
+    """The calendar month (UTC) in which payments are counted."""
     start: str
+    """Begin of the month."""
     end: str
+    """End of the month, exclusive."""
 
 
 class Usage(TypedDict):
     plan: Literal["hobby", "pro", "enterprise"]
+    """The plan of the organisation."""
     period: "UsagePeriod"
+    """The calendar month (UTC) in which payments are counted."""
     payments: "UsageFigure"
+    """Verified payments of the month."""
     byoWallets: "UsageFigure"
+    """Registered wallets of your own."""
     managedWallets: "UsageFigure"
+    """Managed wallets, without child addresses."""
     activeVaults: "UsageFigure"
+    """Vaults that are not persisted."""
     persistedVaults: "UsageFigure"
+    """Persisted vaults."""
     storageBytes: "UsageFigure"
+    """Bytes of all documents and files."""
     webhooks: "UsageFigure"
+    """Webhooks."""
     childAddresses: "UsageFigure"
+    """Child addresses of all managed wallets."""
 
 
 class UsageFigure(TypedDict):
     used: int
+    """What is used."""
     limit: int
-    """-1 means unlimited."""
+    """What the plan allows; -1 means unlimited."""
     percent: Optional[int]
     """What is used of the limit, rounded down; null where it is unlimited."""
     unlimited: bool
+    """Whether the plan has no limit for it."""
 
 
 class Vault(TypedDict):
     id: "VaultId"
     organisationId: "OrganisationId"
     status: Literal["active", "sealed", "persisted"]
-    createdAt: str
+    """`sealed` takes no more writes; `persisted` no longer expires. A vault that is both is `sealed`."""
+    createdAt: "CreatedAt"
     description: Optional[str]
     """Null when none was given."""
-    metadata: Dict[str, Any]
+    metadata: "Metadata"
     sessionId: Optional["PaymentSessionId"]
     """The session that it came with; null when it was made by itself."""
     ttl: Optional[str]
+    """When the vault expires and is deleted; null once it is persisted."""
     summary: Optional[str]
+    """Summary of the seal; null until it is sealed or if none was given."""
     sealedAt: Optional[str]
+    """When the vault was sealed; null until then."""
     persistedAt: Optional[str]
+    """When the vault was persisted; null until then."""
     manifestHash: Optional[str]
     """SHA-256 of the manifest, in hex; null until it is sealed."""
 
@@ -1711,16 +2200,19 @@ class Vault(TypedDict):
 class VaultChange(TypedDict, total=False):
     description: Optional[str]
     """null takes it away."""
-    metadata: Dict[str, Any]
+    metadata: "NewMetadata"
     """Takes the place of all that was there."""
 
 
 class _VaultDocumentRequired(TypedDict):
     id: "VaultDocumentId"
     name: str
+    """Name of the document."""
     size: int
+    """Size of the data as canonical JSON (RFC 8785), in bytes."""
     sha256: str
-    createdAt: str
+    """SHA-256 of the canonical JSON, in hex."""
+    createdAt: "CreatedAt"
 
 
 class VaultDocument(_VaultDocumentRequired, total=False):
@@ -1731,47 +2223,65 @@ class VaultDocument(_VaultDocumentRequired, total=False):
 class VaultEvent(TypedDict):
     eventId: "EventId"
     type: str
+    """Name of the event."""
     vaultId: "VaultId"
     timestamp: str
+    """When the event was emitted."""
     payload: Dict[str, Any]
+    """Content of the event."""
 
 
 class VaultFile(TypedDict):
     id: "VaultFileId"
     name: str
+    """Name of the file."""
     mimeType: str
+    """Media type of the file."""
     size: int
+    """Size in bytes."""
     sha256: str
+    """SHA-256 of the bytes, in hex."""
     url: str
     """A link that needs no header, good for a quarter of an hour."""
-    createdAt: str
+    createdAt: "CreatedAt"
 
 
 class VaultQuota(TypedDict):
     active: "UsageFigure"
+    """Vaults that are not persisted."""
     persisted: "UsageFigure"
+    """Persisted vaults."""
     storageBytes: "UsageFigure"
+    """Bytes of all documents and files."""
 
 
 class VaultState(TypedDict):
     id: "VaultId"
     organisationId: "OrganisationId"
     status: Literal["active", "sealed", "persisted"]
-    createdAt: str
+    """`sealed` takes no more writes; `persisted` no longer expires. A vault that is both is `sealed`."""
+    createdAt: "CreatedAt"
     description: Optional[str]
     """Null when none was given."""
-    metadata: Dict[str, Any]
+    metadata: "Metadata"
     sessionId: Optional["PaymentSessionId"]
     """The session that it came with; null when it was made by itself."""
     ttl: Optional[str]
+    """When the vault expires and is deleted; null once it is persisted."""
     summary: Optional[str]
+    """Summary of the seal; null until it is sealed or if none was given."""
     sealedAt: Optional[str]
+    """When the vault was sealed; null until then."""
     persistedAt: Optional[str]
+    """When the vault was persisted; null until then."""
     manifestHash: Optional[str]
     """SHA-256 of the manifest, in hex; null until it is sealed."""
     documents: List["VaultDocument"]
+    """Documents of the vault."""
     files: List["VaultFile"]
+    """Files of the vault."""
     eventCount: int
+    """Number of events of the vault."""
     manifest: Union["Manifest", "RunningManifest"]
     """What the seal froze; before it, what a seal would freeze now, with `sealedAt` null."""
 
@@ -1782,21 +2292,26 @@ class VaultToken(TypedDict):
     """Shown this once."""
     vaultId: "VaultId"
     expiresAt: str
+    """When the token expires."""
 
 
 class VaultTokenRecord(TypedDict):
     id: "VaultTokenId"
     kind: Literal["token", "ticket"]
+    """Whether it is a token or a ticket."""
     madeBy: Optional[str]
     """The API key or the account that made it."""
     expiresAt: str
-    createdAt: str
+    """When it expires."""
+    createdAt: "CreatedAt"
 
 
 class VerifiedPayment(TypedDict):
     valid: Literal[True]
+    """Always true: a credential that is not valid is an error."""
     paymentId: "PaymentId"
     protocol: Literal["x402", "mpp"]
+    """The protocol of the payment."""
     scheme: str
     """How it is paid: exact (x402), charge (MPP), stub (test mode)."""
     method: Optional[Literal["evm", "tempo"]]
@@ -1806,12 +2321,19 @@ class VerifiedPayment(TypedDict):
     network: str
     """CAIP-2 id of the network."""
     amount: str
+    """Amount that was paid, in whole tokens."""
     coin: str
+    """Symbol of the token."""
     payer: Optional[str]
+    """Address of the payer; null where the protocol does not name it."""
     txHash: Optional[str]
+    """The transaction; null until the payment is settled."""
     settledAt: Optional[str]
+    """When the payment was settled; null until then."""
     settlementPending: bool
+    """Whether the money has still to move: call `payments.settle`."""
     settlementToken: str
+    """Send it to `payments.settle` with the payment id."""
     redeemable: bool
     """
     Whether the credential alone, sent again, can redeem the payment if it is settled and never delivered: it
@@ -1821,23 +2343,35 @@ class VerifiedPayment(TypedDict):
 
 class _VerifyAnswerRequired(TypedDict):
     isValid: bool
+    """Whether the payload meets the requirements."""
 
 
 class VerifyAnswer(_VerifyAnswerRequired, total=False):
     invalidReason: str
+    """Error code of x402, if it does not."""
     invalidMessage: str
+    """Explanation of the code."""
     payer: str
+    """Address of the payer."""
 
 
 class _VerifyRequestRequired(TypedDict):
     protocol: Literal["x402", "mpp"]
+    """The protocol of the credential."""
     credential: str
+    """
+    The header value with which the payer paid, as it arrived. In the test environment also
+    `stub_payment_accepted`.
+    """
     price: str
+    """Price in US dollars."""
     walletId: str
+    """The wallet that is to be paid, as in the challenge."""
 
 
 class VerifyRequest(_VerifyRequestRequired, total=False):
     currency: Literal["USD"]
+    """The currency of `price`."""
     otherWalletIds: List[str]
     """
     Further wallets that may be paid instead, on other networks: one 402 then offers them all, up to four MPP
@@ -1849,8 +2383,11 @@ class VerifyRequest(_VerifyRequestRequired, total=False):
     all.
     """
     method: str
+    """HTTP method of the paid request."""
     description: str
+    """What is sold; the payment record shows it."""
     network: str
+    """CAIP-2 id of the only network on which the payment is accepted."""
     digest: str
     """
     Content-Digest of the paid request’s body. A challenge that carries one is paid only by a request with the
@@ -1865,6 +2402,7 @@ class VerifyRequest(_VerifyRequestRequired, total=False):
 
 class _VerifySessionRequired(TypedDict):
     sessionToken: str
+    """What the payer sent in X-Service-Session-Id."""
     host: str
     """The host of the requested route."""
     walletId: str
@@ -1879,7 +2417,7 @@ class VerifySession(_VerifySessionRequired, total=False):
 class WalletChange(TypedDict, total=False):
     name: Optional[str]
     """null removes it."""
-    metadata: Dict[str, Any]
+    metadata: "NewMetadata"
     """Replaces all existing metadata."""
 
 
@@ -1895,14 +2433,21 @@ class WalletPaymentCredential(TypedDict):
 class WalletPayment(TypedDict):
     id: "WalletTransactionId"
     fromWalletId: Union["MasterWalletId", "ChildAddressId"]
+    """The wallet that pays."""
     toAddress: str
+    """Address of the recipient."""
     txHash: Optional[str]
     """Null until the transaction is signed."""
     fromChain: "ChainName"
+    """The chain that the money leaves."""
     toChain: "ChainName"
+    """The chain on which it arrives."""
     fromToken: str
+    """Symbol of the token that is sent."""
     toToken: str
+    """Symbol of the token that arrives."""
     amount: str
+    """Amount that is sent, in whole tokens of fromToken."""
     toAmount: str
     """Expected amount, then the received amount, in whole tokens of toToken."""
     minToAmount: str
@@ -1910,10 +2455,13 @@ class WalletPayment(TypedDict):
     feeAmount: str
     """Network fee, in feeToken: the expected maximum, then the actual fee."""
     feeToken: str
+    """Symbol of the token or coin in which the fee is paid."""
     route: Literal["direct", "partner-swap", "partner-bridge"]
+    """`direct` on one chain in one token, `partner-swap` to another token, `partner-bridge` to another chain."""
     routeReason: str
     """Explanation of the chosen route."""
     status: Literal["pending", "confirmed", "failed"]
+    """`confirmed` has arrived; `failed` moved nothing, or the money is back."""
     reason: Optional[str]
     """Why it failed."""
     receivedToken: Optional[str]
@@ -1921,18 +2469,22 @@ class WalletPayment(TypedDict):
     destinationTxHash: Optional[str]
     """Where a bridge delivered, if its partner says."""
     refundTxHash: Optional[str]
+    """The transaction of the refund; null without one."""
     refundedAt: Optional[str]
     """When a partner refunded the money; this may be after the transfer has failed."""
     reference: Optional[str]
-    metadata: Dict[str, Any]
+    """Your own reference; null if none was given."""
+    metadata: "Metadata"
     approval: Optional["ApprovalState"]
     """
     The approval that the wallet's policy requires; null if it requires none. While it is `waiting`, nothing
     moves and the funds stay reserved.
     """
-    createdAt: str
+    createdAt: "CreatedAt"
     confirmedAt: Optional[str]
+    """When it was confirmed; null until then."""
     method: Literal["x402/v2", "x402/v1", "mpp/evm-charge"]
+    """How it was paid."""
     credential: Optional["WalletPaymentCredential"]
     """Null until an approval is granted and a fresh 402 is paid."""
     outcome: Optional[Literal["paid", "refused", "unknown"]]
@@ -1941,6 +2493,7 @@ class WalletPayment(TypedDict):
     status). Null if the service did not send the credential.
     """
     response: Optional["SellerResponse"]
+    """The response of the seller; null without `url`, or if none arrived."""
 
 
 class WalletPolicy(TypedDict):
@@ -1948,6 +2501,7 @@ class WalletPolicy(TypedDict):
     policy: Optional["EffectivePolicy"]
     """null: none is set, and nothing is limited."""
     updatedAt: Optional[str]
+    """When the policy was last set; null if none was."""
 
 
 WalletTransaction = TypedDict(
@@ -1969,7 +2523,7 @@ WalletTransaction = TypedDict(
         "blockNumber": int,
         "amlStatus": Optional[Literal["pending", "clear", "flagged"]],
         "frozenAmount": str,
-        "createdAt": str,
+        "createdAt": "CreatedAt",
         "confirmedAt": Optional[str],
     },
 )
@@ -1978,23 +2532,32 @@ WalletTransaction = TypedDict(
 class Webhook(TypedDict):
     id: "WebhookId"
     url: str
+    """Address that receives the events."""
     events: List[str]
+    """Event types that it receives; `*` for all."""
     isActive: bool
-    createdAt: str
+    """Whether events are delivered. False if you disabled it, or if it failed for five days."""
+    createdAt: "CreatedAt"
 
 
 class WebhookChange(TypedDict, total=False):
     url: str
+    """New address."""
     events: List[Literal["*", "payment.received", "payment.settled", "payment.settlement_failed", "payment.refunded", "vault.sealed", "vault.expiring", "vault.expired", "vault.extended", "vault.persisted", "deposit.success", "wallet.flagged", "wallet.cleared", "transfer.completed", "transfer.failed", "transfer.refund_overdue", "transfer.delivery_overdue", "transfer.refunded", "approval.requested", "approval.granted", "approval.refused", "withdrawal.updated", "withdrawal.completed", "withdrawal.failed", "usage.threshold", "member.invited", "webhook.disabled", "webhook.test"]]
+    """New event types, in place of all before."""
     isActive: bool
+    """Whether events are delivered; `true` enables a webhook that the service disabled."""
 
 
 class WebhookWithSecret(TypedDict):
     id: "WebhookId"
     url: str
+    """Address that receives the events."""
     events: List[str]
+    """Event types that it receives; `*` for all."""
     isActive: bool
-    createdAt: str
+    """Whether events are delivered. False if you disabled it, or if it failed for five days."""
+    createdAt: "CreatedAt"
     secret: str
     """whsec_… Shown this once."""
 
@@ -2002,17 +2565,26 @@ class WebhookWithSecret(TypedDict):
 class Withdrawal(TypedDict):
     id: "WithdrawalId"
     fromWalletId: Union["MasterWalletId", "ChildAddressId"]
+    """The wallet that pays."""
     status: Literal["pending_conversion", "conversion_complete", "completed", "failed"]
+    """
+    `pending_conversion` until the partner has the tokens and sold them, then `conversion_complete`, and
+    `completed` when the bank has the money.
+    """
     txHash: Optional[str]
     """The transaction that moved the tokens to the partner; null until it is signed."""
     amount: str
+    """Amount in whole tokens."""
     token: str
+    """Symbol of the token that is sold."""
     chain: "ChainName"
+    """The chain that the money leaves."""
     bankAccountId: "BankAccountId"
     currency: str
     """The currency of the bank account."""
     reference: Optional[str]
-    metadata: Dict[str, Any]
+    """Text on the bank statement of the receiver; null if none was given."""
+    metadata: "Metadata"
     approval: Optional["ApprovalState"]
     """
     The approval that the wallet's policy requires; null if it requires none. While it is `waiting`, nothing
@@ -2021,6 +2593,7 @@ class Withdrawal(TypedDict):
     feeAmount: Optional[str]
     """The partner's fee, in whole tokens; null until the partner reports it."""
     exchangeRate: Optional[str]
+    """Exchange rate, as the partner reports it; null until then."""
     payoutAmount: Optional[str]
     """The amount that the bank receives, in currency, as the partner reports it."""
     estimatedDays: int
@@ -2029,6 +2602,8 @@ class Withdrawal(TypedDict):
     """Why it failed."""
     refund: Optional[Literal["none", "expected", "done", "held"]]
     """For a failed withdrawal, the refund state of tokens that the partner received."""
-    createdAt: str
+    createdAt: "CreatedAt"
     completedAt: Optional[str]
+    """When the bank received the money; null until then."""
     failedAt: Optional[str]
+    """When it failed; null if it did not."""

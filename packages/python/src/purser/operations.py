@@ -196,7 +196,7 @@ class WalletsByoOperations:
         chain: "ChainName",
         supported_tokens: List[str],
         name: Union[str, Omitted] = OMITTED,
-        metadata: Union[Dict[str, Any], Omitted] = OMITTED,
+        metadata: Union["NewMetadata", Omitted] = OMITTED,
         idempotency_key: Optional[str] = None,
         timeout: Optional[float] = None,
     ) -> "ByoWallet":
@@ -249,7 +249,7 @@ class WalletsByoOperations:
         id: str,
         *,
         name: Union[Optional[str], Omitted] = OMITTED,
-        metadata: Union[Dict[str, Any], Omitted] = OMITTED,
+        metadata: Union["NewMetadata", Omitted] = OMITTED,
         timeout: Optional[float] = None,
     ) -> "ByoWallet":
         """Change the name and metadata of a wallet that you own."""
@@ -327,7 +327,7 @@ class WalletsMasterOperations:
         chain: "ChainName",
         supported_tokens: List[str],
         name: Union[str, Omitted] = OMITTED,
-        metadata: Union[Dict[str, Any], Omitted] = OMITTED,
+        metadata: Union["NewMetadata", Omitted] = OMITTED,
         idempotency_key: Optional[str] = None,
         timeout: Optional[float] = None,
     ) -> "MasterWallet":
@@ -396,7 +396,7 @@ class WalletsMasterOperations:
         id: str,
         *,
         name: Union[Optional[str], Omitted] = OMITTED,
-        metadata: Union[Dict[str, Any], Omitted] = OMITTED,
+        metadata: Union["NewMetadata", Omitted] = OMITTED,
         auto_sweep: Union[Optional["AutoSweep"], Omitted] = OMITTED,
         timeout: Optional[float] = None,
     ) -> "MasterWallet":
@@ -505,7 +505,7 @@ class WalletsChildrenOperations:
         id: str,
         *,
         name: Union[str, Omitted] = OMITTED,
-        metadata: Union[Dict[str, Any], Omitted] = OMITTED,
+        metadata: Union["NewMetadata", Omitted] = OMITTED,
         count: Union[int, Omitted] = OMITTED,
         idempotency_key: Optional[str] = None,
         timeout: Optional[float] = None,
@@ -563,7 +563,7 @@ class WalletsChildrenOperations:
         cad: str,
         *,
         name: Union[Optional[str], Omitted] = OMITTED,
-        metadata: Union[Dict[str, Any], Omitted] = OMITTED,
+        metadata: Union["NewMetadata", Omitted] = OMITTED,
         timeout: Optional[float] = None,
     ) -> "ChildAddress":
         """Change the name and metadata of a child address."""
@@ -1983,7 +1983,7 @@ class WalletsOperations:
         prefer: Union[Literal["x402", "mpp"], Omitted] = OMITTED,
         approved_payment_id: Union["WalletTransactionId", Omitted] = OMITTED,
         reference: Union[str, Omitted] = OMITTED,
-        metadata: Union[Dict[str, Any], Omitted] = OMITTED,
+        metadata: Union["NewMetadata", Omitted] = OMITTED,
         idempotency_key: Optional[str] = None,
         timeout: Optional[float] = None,
     ) -> Union["FreeResponse", "WalletPayment"]:
@@ -2050,7 +2050,7 @@ class TransfersOperations:
         min_to_amount: Union[str, Omitted] = OMITTED,
         quote_id: Union["QuoteId", Omitted] = OMITTED,
         reference: Union[str, Omitted] = OMITTED,
-        metadata: Union[Dict[str, Any], Omitted] = OMITTED,
+        metadata: Union["NewMetadata", Omitted] = OMITTED,
         idempotency_key: Optional[str] = None,
         timeout: Optional[float] = None,
     ) -> "Transfer":
@@ -2265,7 +2265,7 @@ class WithdrawalsOperations:
         bank_account_id: "BankAccountId",
         from_wallet_type: Union[Literal["master", "child"], Omitted] = OMITTED,
         reference: Union[str, Omitted] = OMITTED,
-        metadata: Union[Dict[str, Any], Omitted] = OMITTED,
+        metadata: Union["NewMetadata", Omitted] = OMITTED,
         idempotency_key: Optional[str] = None,
         timeout: Optional[float] = None,
     ) -> "Withdrawal":
@@ -2624,7 +2624,7 @@ class VaultsOperations:
         *,
         description: Union[str, Omitted] = OMITTED,
         ttl: Union[str, Omitted] = OMITTED,
-        metadata: Union[Dict[str, Any], Omitted] = OMITTED,
+        metadata: Union["NewMetadata", Omitted] = OMITTED,
         idempotency_key: Optional[str] = None,
         timeout: Optional[float] = None,
     ) -> "Vault":
@@ -2688,7 +2688,7 @@ class VaultsOperations:
         id: str,
         *,
         description: Union[Optional[str], Omitted] = OMITTED,
-        metadata: Union[Dict[str, Any], Omitted] = OMITTED,
+        metadata: Union["NewMetadata", Omitted] = OMITTED,
         timeout: Optional[float] = None,
     ) -> "Vault":
         """Change the description and metadata of a vault."""
@@ -2722,7 +2722,7 @@ class VaultsOperations:
         id: str,
         *,
         event: str,
-        payload: Union[Dict[str, Any], Omitted] = OMITTED,
+        payload: Union["NewMetadata", Omitted] = OMITTED,
         idempotency_key: Optional[str] = None,
         timeout: Optional[float] = None,
     ) -> "VaultEvent":

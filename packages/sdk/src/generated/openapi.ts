@@ -4094,18 +4094,31 @@ export interface components {
     schemas: {
         readonly Account: {
             readonly id: components["schemas"]["AccountId"];
+            /** @description E-mail address of the account. */
             readonly email: string;
+            /** @description Name of the person; null if none is known. */
             readonly name: string | null;
+            /** @description Organisations of the account, the latest first. */
             readonly organisations: readonly components["schemas"]["Membership"][];
             /** @description Organisations that invited the account, which has not accepted; `id` names the invitation. */
             readonly invitations: readonly {
                 readonly id: components["schemas"]["OrganisationId"];
+                /** @description Name of the organisation. */
                 readonly name: string;
-                /** @enum {string} */
+                /**
+                 * @description Type of the organisation.
+                 * @enum {string}
+                 */
                 readonly type: "personal" | "team" | "enterprise";
-                /** @enum {string} */
+                /**
+                 * @description Role of the account in it.
+                 * @enum {string}
+                 */
                 readonly role: "owner" | "admin" | "member" | "viewer";
-                /** Format: date-time */
+                /**
+                 * Format: date-time
+                 * @description When the account was invited.
+                 */
                 readonly invitedAt: string;
             }[];
         };
@@ -4116,21 +4129,34 @@ export interface components {
         readonly AccountId: string;
         readonly ApiKey: {
             readonly id: components["schemas"]["ApiKeyId"];
+            /** @description Name of the key. */
             readonly name: string;
-            /** @enum {string} */
+            /**
+             * @description The environment that the key is for.
+             * @enum {string}
+             */
             readonly environment: "test" | "live";
+            /** @description The last four characters of the key. */
             readonly last4: string;
             /** @description What the key may be used for; null for everything. */
             readonly scopes: readonly ("read" | "payments" | "vaults" | "wallets" | "money" | "webhooks" | "organisation")[] | null;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When the key expires; null if it does not.
+             */
             readonly expiresAt: string | null;
             /** @description The key that made it; null for one made by a person or the operator. */
             readonly madeBy: components["schemas"]["ApiKeyId"] | null;
-            /** Format: date-time */
-            readonly createdAt: string;
-            /** Format: date-time */
+            readonly createdAt: components["schemas"]["CreatedAt"];
+            /**
+             * Format: date-time
+             * @description When it was last used, to the minute; null if it never was.
+             */
             readonly lastUsedAt: string | null;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it was revoked; null while it is valid.
+             */
             readonly revokedAt: string | null;
         };
         /**
@@ -4139,6 +4165,7 @@ export interface components {
          */
         readonly ApiKeyId: string;
         readonly ApiKeyRequest: {
+            /** @description A name of your own. */
             readonly name: string;
             /** @description None named: all, or those of the calling key. */
             readonly scopes?: readonly ("read" | "payments" | "vaults" | "wallets" | "money" | "webhooks" | "organisation")[] | null;
@@ -4148,10 +4175,14 @@ export interface components {
              * @example 2026-11-22T09:30:00Z
              */
             readonly expiresAt?: string | null;
-            /** @enum {string} */
+            /**
+             * @description The environment that the key is for. A test key creates only test keys.
+             * @enum {string}
+             */
             readonly environment: "test" | "live";
         };
         readonly ApiKeyRequestInPath: {
+            /** @description A name of your own. */
             readonly name: string;
             /** @description None named: all, or those of the calling key. */
             readonly scopes?: readonly ("read" | "payments" | "vaults" | "wallets" | "money" | "webhooks" | "organisation")[] | null;
@@ -4164,26 +4195,42 @@ export interface components {
         };
         readonly Approval: {
             readonly id: components["schemas"]["ApprovalId"];
-            /** @enum {string} */
+            /**
+             * @description `waiting` until a person decides (`granted`, `refused`), the requester cancels or it expires.
+             * @enum {string}
+             */
             readonly status: "waiting" | "granted" | "refused" | "canceled" | "expired";
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it expires without a decision.
+             */
             readonly expiresAt: string;
-            /** @enum {string} */
+            /**
+             * @description What waits: a transfer, a refund, a withdrawal or a payment of a 402.
+             * @enum {string}
+             */
             readonly kind: "transfer" | "refund" | "withdrawal" | "payment";
             /** @description The transfer, also of a refund or a payment of a 402; null for a withdrawal. */
             readonly transferId: components["schemas"]["WalletTransactionId"] | null;
+            /** @description The withdrawal; null for the other kinds. */
             readonly withdrawalId: components["schemas"]["WithdrawalId"] | null;
             /** @description The payment that a refund pays back. */
             readonly paymentId: components["schemas"]["PaymentId"] | null;
             /** @description The wallet whose policy requires the approval. */
             readonly masterWalletId: components["schemas"]["MasterWalletId"];
+            /** @description The wallet that pays. */
             readonly fromWalletId: components["schemas"]["MasterWalletId"] | components["schemas"]["ChildAddressId"];
             /** @description The recipient: an address, or the id of a bank account. */
             readonly to: string;
+            /** @description Amount in whole tokens. */
             readonly amount: string;
+            /** @description Symbol of the token that leaves the wallet. */
             readonly token: string;
+            /** @description The chain that the money leaves. */
             readonly chain: string;
+            /** @description Symbol of the token that arrives. */
             readonly toToken: string;
+            /** @description The chain on which it arrives. */
             readonly toChain: string;
             /** @description The policy's limit that the amount exceeds, in whole tokens. */
             readonly approvalAbove: string;
@@ -4191,22 +4238,31 @@ export interface components {
             readonly deniedBy: string | null;
             /** @description While it waits: what each cap of the token leaves after this movement, in whole tokens; null where there is no cap. */
             readonly remaining: {
+                /** @description What the hourly cap leaves. */
                 readonly perHour: string | null;
+                /** @description What the daily cap leaves. */
                 readonly perDay: string | null;
+                /** @description What the monthly cap leaves. */
                 readonly perMonth: string | null;
             } | null;
             /** @description The requester's reference; for a refund its reason. */
             readonly note: string | null;
+            /** @description Who made the request. */
             readonly requestedBy: {
+                /** @description The API key; null if a person made the request. */
                 readonly apiKeyId: components["schemas"]["ApiKeyId"] | null;
+                /** @description Name of the API key. */
                 readonly apiKeyName: string | null;
                 /** @description The person, or the account that created the API key. */
                 readonly accountId: components["schemas"]["AccountId"];
+                /** @description E-mail address of the account. */
                 readonly email: string;
             };
-            /** Format: date-time */
-            readonly createdAt: string;
-            /** Format: date-time */
+            readonly createdAt: components["schemas"]["CreatedAt"];
+            /**
+             * Format: date-time
+             * @description When it was decided; null until then.
+             */
             readonly decidedAt: string | null;
             /** @description The account, or the API key that canceled it. */
             readonly decidedBy: string | null;
@@ -4229,48 +4285,75 @@ export interface components {
         };
         readonly ApprovalState: {
             readonly id: components["schemas"]["ApprovalId"];
-            /** @enum {string} */
+            /**
+             * @description `waiting` until a person decides (`granted`, `refused`), the requester cancels or it expires.
+             * @enum {string}
+             */
             readonly status: "waiting" | "granted" | "refused" | "canceled" | "expired";
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it expires without a decision.
+             */
             readonly expiresAt: string;
         };
         readonly Attempt: {
             readonly id: components["schemas"]["DeliveryAttemptId"];
             readonly deliveryId: components["schemas"]["DeliveryId"];
             readonly eventId: components["schemas"]["EventId"];
+            /** @description The event type. */
             readonly type: string;
+            /** @description Number of the attempt, from 1. */
             readonly attempt: number;
-            /** @enum {string} */
+            /**
+             * @description Whether the receiver answered with a 2xx status.
+             * @enum {string}
+             */
             readonly status: "succeeded" | "failed";
+            /** @description HTTP status of the response; null without a response. */
             readonly responseStatus: number | null;
             /** @description The first kilobyte. */
             readonly responseBody: string | null;
+            /** @description Duration in milliseconds. */
             readonly durationMs: number;
+            /** @description Code of the failure; null for a success. */
             readonly error: string | null;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When the next attempt is due; null if there is none.
+             */
             readonly nextAttemptAt: string | null;
-            /** Format: date-time */
-            readonly createdAt: string;
+            readonly createdAt: components["schemas"]["CreatedAt"];
         };
         readonly AuditLogRecord: {
             readonly id: components["schemas"]["AuditRecordId"];
+            /** @description Number of the record in the log, from 1. */
             readonly sequence: number;
+            /** @description The environment of the change; null for changes of the organisation as a whole. */
             readonly environment: ("test" | "live") | null;
+            /** @description The operation, such as `organisations.apiKeys.create`. */
             readonly action: string;
+            /** @description Who made the change: its kind, and its id. */
             readonly actor: {
-                /** @enum {string} */
+                /**
+                 * @description Kind of the actor.
+                 * @enum {string}
+                 */
                 readonly kind: "api-key" | "person" | "guest" | "operator" | "system";
             } & {
                 readonly [key: string]: unknown;
             };
+            /** @description Id of the request. */
             readonly requestId: string;
+            /** @description Id of what was changed; null if there is none. */
             readonly target: string | null;
+            /** @description More about the change. It contains no secret. */
             readonly details: {
                 readonly [key: string]: unknown;
             };
-            /** Format: date-time */
-            readonly createdAt: string;
+            readonly createdAt: components["schemas"]["CreatedAt"];
+            /** @description Hash of the record before; zeros for the first. */
             readonly previousHash: string;
+            /** @description SHA-256 over the record and `previousHash`, in hex. */
             readonly hash: string;
         };
         /**
@@ -4279,17 +4362,24 @@ export interface components {
          */
         readonly AuditRecordId: string;
         readonly AutoSweep: {
-            /** @example USDC */
+            /**
+             * @description Symbol of the token that is swept.
+             * @example USDC
+             */
             readonly token: string;
             /**
              * @description Children with a lower balance are skipped.
              * @example 0.5
              */
             readonly minAmount: string;
-            /** @default 10 */
+            /**
+             * @description Minutes between two checks of the children.
+             * @default 10
+             */
             readonly everyMinutes?: number;
         };
         readonly Balance: {
+            /** @description Symbol of the token or of the native coin. */
             readonly tokenSymbol: string;
             /**
              * @description Decimal amount.
@@ -4305,16 +4395,18 @@ export interface components {
         };
         readonly BankAccount: {
             readonly id: components["schemas"]["BankAccountId"];
+            /** @description Name of the account holder. */
             readonly accountName: string;
+            /** @description Currency of the account. */
             readonly currency: string;
+            /** @description Whether it can receive withdrawals. */
             readonly isActive: boolean;
             /**
              * @description The last four characters of the account.
              * @example ****8472
              */
             readonly maskedAccount: string;
-            /** Format: date-time */
-            readonly createdAt: string;
+            readonly createdAt: components["schemas"]["CreatedAt"];
         };
         /**
          * @description Identifies the bank account.
@@ -4323,39 +4415,49 @@ export interface components {
         readonly BankAccountId: string;
         readonly ByoWallet: {
             readonly id: components["schemas"]["ByoWalletId"];
+            /** @description Address of the wallet, with EIP-55 checksum. */
             readonly address: string;
             readonly chain: components["schemas"]["ChainName"];
             /** @description Null if none was given. */
             readonly name: string | null;
+            /** @description Whether payments can be accepted: false while the address is flagged. */
             readonly isActive: boolean;
-            /** @enum {string} */
+            /**
+             * @description Result of sanctions screening: `pending` until it is known, then `clear` or `flagged`.
+             * @enum {string}
+             */
             readonly amlStatus: "pending" | "clear" | "flagged";
+            /** @description Symbols of the tokens that it accepts. */
             readonly supportedTokens: readonly string[];
-            readonly metadata: {
-                readonly [key: string]: unknown;
-            };
-            /** Format: date-time */
-            readonly createdAt: string;
+            readonly metadata: components["schemas"]["Metadata"];
+            readonly createdAt: components["schemas"]["CreatedAt"];
         };
         /**
          * @description Identifies the BYO wallet.
          * @example byw_01h455vb4pex5vsknk084sn02q
          */
         readonly ByoWalletId: string;
-        /** @enum {string} */
+        /**
+         * @description Name of a chain. In the test environment, the name of a main network means its test network.
+         * @enum {string}
+         */
         readonly ChainName: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
         readonly ChainRecord: {
             readonly name: components["schemas"]["ChainName"];
+            /** @description EIP-155 id of the network. */
             readonly chainId: number;
             /**
              * @description CAIP-2 id.
              * @example eip155:84532
              */
             readonly network: string;
+            /** @description Whether it is a test network. */
             readonly isTestnet: boolean;
             /** @description The coin that pays gas; null where gas is paid in stablecoins. */
             readonly nativeCoin: {
+                /** @description Symbol of the coin. */
                 readonly symbol: string;
+                /** @description Decimals of the coin. */
                 readonly decimals: number;
             } | null;
             /**
@@ -4377,7 +4479,10 @@ export interface components {
             } | null;
             /** @description Value of the WWW-Authenticate header (MPP): one offer, or several joined by commas. */
             readonly mpp: string | null;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When the challenges expire.
+             */
             readonly expiresAt: string;
         };
         /**
@@ -4388,26 +4493,43 @@ export interface components {
          *     }
          */
         readonly ChallengeRequest: {
-            /** @example byw_01h455vb4pex5vsknk084sn02q */
+            /**
+             * @description The wallet that is to be paid.
+             * @example byw_01h455vb4pex5vsknk084sn02q
+             */
             readonly walletId: string;
             /** @description Further wallets that may be paid instead, on other networks: one 402 then offers them all, up to four MPP offers. Send the same list to challenge and verify. */
             readonly otherWalletIds?: readonly string[];
+            /** @description URL of the paid route. */
             readonly resource?: string;
+            /** @description Host that sells, in place of `resource`. */
             readonly hostname?: string;
-            /** @example 0.01 */
+            /**
+             * @description Price in US dollars.
+             * @example 0.01
+             */
             readonly price: string;
             /** @description The paid route’s method, where its price is the same for every request. Money that is sent for an MPP challenge is then honored at the challenge’s price until it expires, though the price has risen since. */
             readonly method?: string;
+            /** @description What is sold, for the payer to read. */
             readonly description?: string;
+            /** @description Media type of what is sold. */
             readonly mimeType?: string;
             /**
+             * @description `charge` for one request, `session` for a pass for many requests.
              * @default charge
              * @enum {string}
              */
             readonly intent?: "charge" | "session";
-            /** @default true */
+            /**
+             * @description Whether x402 is offered.
+             * @default true
+             */
             readonly acceptX402?: boolean;
-            /** @default true */
+            /**
+             * @description Whether MPP is offered.
+             * @default true
+             */
             readonly acceptMPP?: boolean;
             /**
              * @description Whether the x402 challenge carries signed offers (extension offer-receipt), by which a payer can prove what was requested. They add about 600 bytes each to the header.
@@ -4427,6 +4549,7 @@ export interface components {
             readonly credentialHeader?: "Authorization" | "Payment-Authorization";
             /** @description IP address of your caller, to limit its challenges to 20 a minute. Not with count, which is for many callers. */
             readonly ip?: string;
+            /** @description How many challenges to make. With it the response is a list; each challenge is for one caller. */
             readonly count?: number;
             /**
              * @description With count: common parts of the challenges are returned once, and mpp is a list. An x402 challenge has nothing specific to one payer.
@@ -4436,17 +4559,18 @@ export interface components {
         };
         readonly ChildAddress: {
             readonly id: components["schemas"]["ChildAddressId"];
+            /** @description Address of the child, with EIP-55 checksum. */
             readonly address: string;
-            /** @example m/44'/60'/0'/0/1 */
+            /**
+             * @description HD derivation path (BIP-32).
+             * @example m/44'/60'/0'/0/1
+             */
             readonly derivationPath: string;
             readonly masterWalletId: components["schemas"]["MasterWalletId"];
             /** @description Null if none was given. */
             readonly name: string | null;
-            readonly metadata: {
-                readonly [key: string]: unknown;
-            };
-            /** Format: date-time */
-            readonly createdAt: string;
+            readonly metadata: components["schemas"]["Metadata"];
+            readonly createdAt: components["schemas"]["CreatedAt"];
         };
         /**
          * @description Identifies the child address.
@@ -4454,19 +4578,28 @@ export interface components {
          */
         readonly ChildAddressId: string;
         readonly ClockChange: {
+            /** @description How far the clock was advanced. */
             readonly advancedSeconds: number;
             /** @description How many of each are nearer to their time. */
             readonly moved: {
+                /** @description Payment sessions. */
                 readonly sessions: number;
+                /** @description Vaults. */
                 readonly vaults: number;
+                /** @description Vault tokens and tickets. */
                 readonly vaultTokens: number;
+                /** @description Waiting approvals. */
                 readonly approvals: number;
+                /** @description Amounts that count towards the caps of spend policies. */
                 readonly policyUses: number;
+                /** @description Deliveries that wait for their next attempt. */
                 readonly webhookDeliveries: number;
             };
         };
         readonly CompactChallenges: {
+            /** @description Value of the PAYMENT-REQUIRED header without `extra.challengeId`; null for what x402 does not support. */
             readonly x402: string | null;
+            /** @description JSON body of the 402 response (x402 version 1). */
             readonly x402V1: {
                 readonly [key: string]: unknown;
             } | null;
@@ -4474,18 +4607,33 @@ export interface components {
             readonly challengeIds: readonly string[] | null;
             /** @description For each challenge the value of its WWW-Authenticate header; each must be shown to one payer only. */
             readonly mpp: readonly string[] | null;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When the challenges expire.
+             */
             readonly expiresAt: string;
         };
+        /**
+         * Format: date-time
+         * @description When it was created.
+         */
+        readonly CreatedAt: string;
         readonly CreatedOrganisation: {
             readonly id: components["schemas"]["OrganisationId"];
+            /** @description Name of the organisation. */
             readonly name: string;
-            /** @enum {string} */
+            /**
+             * @description Type of the organisation.
+             * @enum {string}
+             */
             readonly type: "personal" | "team" | "enterprise";
-            /** @enum {string} */
+            /**
+             * @description Its plan, which sets quotas and limits.
+             * @enum {string}
+             */
             readonly plan: "hobby" | "pro" | "enterprise";
-            /** Format: date-time */
-            readonly createdAt: string;
+            readonly createdAt: components["schemas"]["CreatedAt"];
+            /** @description The first key, for the test environment. */
             readonly apiKeys: readonly components["schemas"]["NewApiKey"][];
         };
         readonly Delivered: {
@@ -4493,16 +4641,20 @@ export interface components {
             readonly delivered: number;
         };
         readonly DeliveredRequest: {
+            /** @description Payments whose answers have been sent. */
             readonly paymentIds: readonly components["schemas"]["PaymentId"][];
         };
         readonly Delivery: {
             readonly id: components["schemas"]["DeliveryId"];
             readonly eventId: components["schemas"]["EventId"];
+            /** @description The event type. */
             readonly type: string;
-            /** @enum {string} */
+            /**
+             * @description `pending` until it succeeds; `dead` after the last attempt.
+             * @enum {string}
+             */
             readonly status: "pending" | "succeeded" | "dead";
-            /** Format: date-time */
-            readonly createdAt: string;
+            readonly createdAt: components["schemas"]["CreatedAt"];
         };
         /**
          * @description Identifies the delivery attempt.
@@ -4515,42 +4667,60 @@ export interface components {
          */
         readonly DeliveryId: string;
         readonly DiscoveredResources: {
-            /** @constant */
+            /**
+             * @description Version of x402.
+             * @constant
+             */
             readonly x402Version: 2;
+            /** @description The resources that are for sale. */
             readonly items: readonly ({
+                /** @description URL of the resource. */
                 readonly resource: string;
+                /** @description Type of the resource: `http` or `mcp`. */
                 readonly type: string;
+                /** @description Version of x402. */
                 readonly x402Version: number;
+                /** @description Payment requirements, as x402 defines them. */
                 readonly accepts: readonly {
                     readonly [key: string]: unknown;
                 }[];
-                /** Format: date-time */
+                /**
+                 * Format: date-time
+                 * @description When the resource was last reported.
+                 */
                 readonly lastUpdated: string;
             } & {
                 readonly [key: string]: unknown;
             })[];
+            /** @description Which part of all resources this is. */
             readonly pagination: {
+                /** @description Most items of a page. */
                 readonly limit: number;
+                /** @description Number of items before this page. */
                 readonly offset: number;
+                /** @description Number of all items. */
                 readonly total: number;
             };
         };
         readonly EffectivePolicy: {
+            /** @description What may move money out of the wallet, by operation. An operation that is not named may not. */
             readonly operations: {
                 readonly [key: string]: components["schemas"]["PolicyRule"];
             };
+            /** @description What may leave, by token symbol. A token that is not named may not. */
             readonly tokens: {
                 readonly [key: string]: components["schemas"]["PolicyCaps"];
             };
         };
         readonly Event: {
             readonly id: components["schemas"]["EventId"];
+            /** @description The event type. */
             readonly type: string;
+            /** @description What happened; its members depend on the type. */
             readonly payload: {
                 readonly [key: string]: unknown;
             };
-            /** Format: date-time */
-            readonly createdAt: string;
+            readonly createdAt: components["schemas"]["CreatedAt"];
         };
         /**
          * @description Identifies the event.
@@ -4558,6 +4728,7 @@ export interface components {
          */
         readonly EventId: string;
         readonly EventSamples: {
+            /** @description Every event type. */
             readonly types: readonly {
                 /** @description The event type, such as `payment.settled`. */
                 readonly type: string;
@@ -4584,15 +4755,23 @@ export interface components {
             }[];
         };
         readonly ExtendRequest: {
-            /** @example 24h */
+            /**
+             * @description New time to live, counted from now, such as `24h`.
+             * @example 24h
+             */
             readonly ttl: string;
         };
         readonly FacilitatorBody: {
-            /** @example 2 */
+            /**
+             * @description Version of x402: 1 or 2.
+             * @example 2
+             */
             readonly x402Version: number;
+            /** @description The payment payload of the client, as x402 defines it. */
             readonly paymentPayload: {
                 readonly [key: string]: unknown;
             };
+            /** @description The requirements that the payload must meet, as x402 defines them. */
             readonly paymentRequirements: {
                 readonly [key: string]: unknown;
             };
@@ -4605,22 +4784,36 @@ export interface components {
             readonly response: components["schemas"]["SellerResponse"];
         };
         readonly InclusionProof: {
+            /** @description What was sealed. */
             readonly manifest: components["schemas"]["Manifest"];
+            /** @description Compact JWS (EdDSA) over the hash of the manifest and its Merkle root. */
             readonly statement: string;
+            /** @description Public keys of the service. */
             readonly keys: readonly components["schemas"]["PublishedKey"][];
         } | {
+            /** @description The item that is proven. */
             readonly item: components["schemas"]["SealedItem"];
+            /** @description Place of the item in the manifest. */
             readonly index: number;
+            /** @description Hashes from the item to the Merkle root (RFC 6962), in hex. */
             readonly path: readonly string[];
+            /** @description Number of items in the tree. */
             readonly treeSize: number;
+            /** @description Compact JWS (EdDSA) over the hash of the manifest and its Merkle root. */
             readonly statement: string;
         };
         readonly LegacyBalance: {
             readonly id: components["schemas"]["MasterWalletId"];
+            /** @description Address of the wallet, with EIP-55 checksum. */
             readonly address: string;
+            /** @description Balance of each coin. */
             readonly balances: readonly {
-                /** @enum {string} */
+                /**
+                 * @description The coin.
+                 * @enum {string}
+                 */
                 readonly coin: "USDC_E" | "USDC" | "USDT";
+                /** @description Symbol of the token or of the native coin. */
                 readonly tokenSymbol: string;
                 /**
                  * @description Decimal amount.
@@ -4637,17 +4830,23 @@ export interface components {
         };
         readonly LegacyWallet: {
             readonly id: components["schemas"]["MasterWalletId"];
+            /** @description Address of the wallet, with EIP-55 checksum. */
             readonly address: string;
-            /** @enum {string} */
+            /**
+             * @description The coin of the request.
+             * @enum {string}
+             */
             readonly coin: "USDC_E" | "USDC" | "USDT";
             readonly chain: components["schemas"]["ChainName"];
-            /** Format: date-time */
-            readonly createdAt: string;
+            readonly createdAt: components["schemas"]["CreatedAt"];
         };
         readonly LegacyWithdrawal: {
-            /** @description Hash of the transfer's transaction. */
+            /** @description The transfer: see `transfers.get`. */
             readonly id: components["schemas"]["WalletTransactionId"];
-            /** @constant */
+            /**
+             * @description The transfer will be sent.
+             * @constant
+             */
             readonly status: "queued";
         };
         readonly ListenerSecret: {
@@ -4657,10 +4856,14 @@ export interface components {
         readonly LoggedRequest: {
             /** @description The `X-Request-Id` of the response. */
             readonly id: components["schemas"]["RequestId"];
-            /** @enum {string} */
+            /**
+             * @description HTTP method.
+             * @enum {string}
+             */
             readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
             /** @description The path as this document declares it, without its values. */
             readonly route: string;
+            /** @description HTTP status of the response. */
             readonly status: number;
             /** @description From the arrival of the request to the beginning of its response, in milliseconds. */
             readonly durationMs: number;
@@ -4677,25 +4880,37 @@ export interface components {
             readonly createdAt: string;
         };
         readonly Manifest: {
-            /** @constant */
+            /**
+             * @description Version of this format.
+             * @constant
+             */
             readonly version: 1;
             readonly vaultId: components["schemas"]["VaultId"];
             readonly organisationId: components["schemas"]["OrganisationId"];
+            /** @description Summary of the seal; null if none was given. */
             readonly summary: string | null;
+            /** @description When the vault was sealed. */
             readonly sealedAt: string;
+            /** @description Every document and file of the vault. */
             readonly items: readonly components["schemas"]["SealedItem"][];
+            /** @description The events of the vault: their number, and one hash over all. */
             readonly eventsHead: {
+                /** @description Number of events. */
                 readonly count: number;
+                /** @description SHA-256 that covers every event, in hex. */
                 readonly hash: string;
             };
+            /** @description Receipt of the payment that the vault came with; null without one. */
             readonly payment: {
                 readonly [key: string]: unknown;
             } | null;
         };
         readonly MasterWallet: {
             readonly id: components["schemas"]["MasterWalletId"];
+            /** @description Address of the wallet, with EIP-55 checksum. */
             readonly address: string;
             readonly chain: components["schemas"]["ChainName"];
+            /** @description EIP-155 id of the network. */
             readonly chainId: number;
             /**
              * @description CAIP-2 id.
@@ -4704,40 +4919,46 @@ export interface components {
             readonly network: string;
             /** @description Null if none was given. */
             readonly name: string | null;
-            /** @enum {string} */
+            /**
+             * @description `retired` once it was retired: its deposits are still detected, and it can be restored.
+             * @enum {string}
+             */
             readonly provisionStatus: "active" | "retired";
+            /** @description Symbols of the tokens that it accepts. */
             readonly supportedTokens: readonly string[];
             /** @description The version of the seed that the wallet was derived from. */
             readonly keyVersion: number;
             /** @description Its automatic sweep; null for none. */
             readonly autoSweep: {
-                /** @example USDC */
+                /**
+                 * @description Symbol of the token that is swept.
+                 * @example USDC
+                 */
                 readonly token: string;
                 /**
                  * @description Children with a lower balance are skipped.
                  * @example 0.5
                  */
                 readonly minAmount: string;
-                /** @default 10 */
+                /**
+                 * @description Minutes between two checks of the children.
+                 * @default 10
+                 */
                 readonly everyMinutes: number;
             } | null;
-            readonly metadata: {
-                readonly [key: string]: unknown;
-            };
+            readonly metadata: components["schemas"]["Metadata"];
             /**
              * Format: date-time
              * @description Null while it is active.
              */
             readonly retiredAt: string | null;
-            /** Format: date-time */
-            readonly createdAt: string;
+            readonly createdAt: components["schemas"]["CreatedAt"];
         };
         readonly MasterWalletChange: {
+            /** @description A new name; null removes it. */
             readonly name?: string | null;
             /** @description Replaces all existing metadata. */
-            readonly metadata?: {
-                readonly [key: string]: unknown;
-            };
+            readonly metadata?: components["schemas"]["NewMetadata"];
             /** @description null turns it off. */
             readonly autoSweep?: components["schemas"]["AutoSweep"] | null;
         };
@@ -4750,46 +4971,73 @@ export interface components {
             readonly accountId: components["schemas"]["AccountId"];
             /** @description null for an account that was invited by its id and has not accepted. */
             readonly email: string | null;
-            /** @enum {string} */
+            /**
+             * @description Role of the member.
+             * @enum {string}
+             */
             readonly role: "owner" | "admin" | "member" | "viewer";
-            /** @enum {string} */
+            /**
+             * @description `invited` until the person accepts.
+             * @enum {string}
+             */
             readonly status: "active" | "invited";
-            /** Format: date-time */
-            readonly createdAt: string;
+            readonly createdAt: components["schemas"]["CreatedAt"];
         };
         readonly MemberChange: {
-            /** @enum {string} */
+            /**
+             * @description New role of the member.
+             * @enum {string}
+             */
             readonly role: "owner" | "admin" | "member" | "viewer";
         };
         readonly Membership: {
             readonly id: components["schemas"]["OrganisationId"];
+            /** @description Name of the organisation. */
             readonly name: string;
-            /** @enum {string} */
+            /**
+             * @description Type of the organisation.
+             * @enum {string}
+             */
             readonly type: "personal" | "team" | "enterprise";
-            /** @enum {string} */
+            /**
+             * @description Role of the account in it.
+             * @enum {string}
+             */
             readonly role: "owner" | "admin" | "member" | "viewer";
+        };
+        /** @description Your own data, as you sent it. */
+        readonly Metadata: {
+            readonly [key: string]: unknown;
         };
         readonly NewApiKey: {
             readonly id: components["schemas"]["ApiKeyId"];
+            /** @description Name of the key. */
             readonly name: string;
+            /** @description The secret key. It is shown this once. */
             readonly key: string;
-            /** @enum {string} */
+            /**
+             * @description The environment that the key is for.
+             * @enum {string}
+             */
             readonly environment: "test" | "live";
             /** @description What the key may be used for; null for everything. */
             readonly scopes: readonly ("read" | "payments" | "vaults" | "wallets" | "money" | "webhooks" | "organisation")[] | null;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When the key expires; null if it does not.
+             */
             readonly expiresAt: string | null;
             /** @description The key that made it; null for one made by a person or the operator. */
             readonly madeBy: components["schemas"]["ApiKeyId"] | null;
-            /** Format: date-time */
-            readonly createdAt: string;
+            readonly createdAt: components["schemas"]["CreatedAt"];
         };
         readonly NewApiKeyInPath: {
             readonly id: components["schemas"]["ApiKeyId"];
+            /** @description Name of the key. */
             readonly name: string;
+            /** @description The secret key. It is shown this once. */
             readonly key: string;
-            /** Format: date-time */
-            readonly createdAt: string;
+            readonly createdAt: components["schemas"]["CreatedAt"];
         };
         /**
          * @example {
@@ -4800,43 +5048,61 @@ export interface components {
          *     }
          */
         readonly NewBankAccount: {
+            /** @description Name of the account holder. */
             readonly accountName: string;
             /**
              * @description GBP, USD or EUR.
              * @example GBP
              */
             readonly currency: string;
-            /** @example 20-29-59 */
+            /**
+             * @description GBP: sort code of the bank.
+             * @example 20-29-59
+             */
             readonly sortCode?: string;
-            /** @example 63748472 */
+            /**
+             * @description GBP and USD: account number.
+             * @example 63748472
+             */
             readonly accountNumber?: string;
-            /** @example 021000021 */
+            /**
+             * @description USD: routing number of the bank (ABA).
+             * @example 021000021
+             */
             readonly routingNumber?: string;
-            /** @example GB33 BUKB 2020 1555 5555 55 */
+            /**
+             * @description EUR: IBAN of the account.
+             * @example GB33 BUKB 2020 1555 5555 55
+             */
             readonly iban?: string;
-            /** @example BUKBGB22 */
+            /**
+             * @description EUR: BIC of the bank.
+             * @example BUKBGB22
+             */
             readonly swiftBic?: string;
         };
         readonly NewByoWallet: {
-            /** @example 0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed */
+            /**
+             * @description Address of your wallet (EVM).
+             * @example 0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed
+             */
             readonly address: string;
             readonly chain: components["schemas"]["ChainName"];
             /**
+             * @description Symbols of the tokens that it accepts.
              * @example [
              *       "USDC"
              *     ]
              */
             readonly supportedTokens: readonly string[];
+            /** @description A name of your own. */
             readonly name?: string;
-            readonly metadata?: {
-                readonly [key: string]: unknown;
-            };
+            readonly metadata?: components["schemas"]["NewMetadata"];
         };
         readonly NewChildAddresses: {
+            /** @description A name of your own. */
             readonly name?: string;
-            readonly metadata?: {
-                readonly [key: string]: unknown;
-            };
+            readonly metadata?: components["schemas"]["NewMetadata"];
             /** @description Derive this many at once, at most 1000; the response is then an array, by index. Each has the same name and metadata. */
             readonly count?: number;
         };
@@ -4853,7 +5119,9 @@ export interface components {
             readonly advance: number | string;
         };
         readonly NewDocument: {
+            /** @description Name of the document. */
             readonly name: string;
+            /** @description The JSON object to store, at most 1 MiB. */
             readonly data: {
                 readonly [key: string]: unknown;
             };
@@ -4867,7 +5135,10 @@ export interface components {
             readonly coin?: "USDC_E" | "USDC" | "USDT";
         };
         readonly NewLegacyWithdrawal: {
-            /** @example 0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed */
+            /**
+             * @description Address of the recipient.
+             * @example 0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed
+             */
             readonly to: string;
             /**
              * @description Decimal amount in whole coins, more than zero.
@@ -4875,23 +5146,25 @@ export interface components {
              */
             readonly amount: string;
             /**
+             * @description The coin to send.
              * @default USDC_E
              * @enum {string}
              */
             readonly coin?: "USDC_E" | "USDC" | "USDT";
         };
         readonly NewMasterWallet: {
+            /** @description A name of your own. */
             readonly name?: string;
+            /** @description The chain of the wallet. */
             readonly chain: components["schemas"]["ChainName"];
             /**
+             * @description Symbols of the tokens that it accepts.
              * @example [
              *       "USDC"
              *     ]
              */
             readonly supportedTokens: readonly string[];
-            readonly metadata?: {
-                readonly [key: string]: unknown;
-            };
+            readonly metadata?: components["schemas"]["NewMetadata"];
         };
         /**
          * @example {
@@ -4900,18 +5173,29 @@ export interface components {
          *     }
          */
         readonly NewMember: {
+            /** @description The account to invite, in place of `email`. */
             readonly accountId?: components["schemas"]["AccountId"];
-            /** Format: email */
+            /**
+             * Format: email
+             * @description The e-mail address to invite.
+             */
             readonly email?: string;
             /**
+             * @description Role of the member.
              * @default member
              * @enum {string}
              */
             readonly role?: "owner" | "admin" | "member" | "viewer";
         };
+        /** @description Your own data, at most 16 KiB of JSON. Responses contain it. */
+        readonly NewMetadata: {
+            readonly [key: string]: unknown;
+        };
         readonly NewOrganisation: {
+            /** @description Name of the organisation. */
             readonly name: string;
             /**
+             * @description Type of the organisation.
              * @default personal
              * @enum {string}
              */
@@ -4933,7 +5217,9 @@ export interface components {
          *     }
          */
         readonly NewTestDeposit: {
+            /** @description The wallet or child address that receives the money. */
             readonly walletId: components["schemas"]["ByoWalletId"] | components["schemas"]["MasterWalletId"] | components["schemas"]["ChildAddressId"];
+            /** @description Symbol of the token. */
             readonly token: string;
             /** @description Decimal amount in whole tokens, at most 10000. */
             readonly amount: string;
@@ -4945,6 +5231,7 @@ export interface components {
          *     }
          */
         readonly NewTestPayment: {
+            /** @description The wallet that is paid. */
             readonly walletId: components["schemas"]["ByoWalletId"] | components["schemas"]["MasterWalletId"] | components["schemas"]["ChildAddressId"];
             /**
              * @description Decimal US dollars, at most 1.
@@ -4953,17 +5240,31 @@ export interface components {
             readonly price?: string;
         };
         readonly NewTransfer: {
+            /** @description The master wallet or child address that pays. */
             readonly fromWalletId: components["schemas"]["MasterWalletId"] | components["schemas"]["ChildAddressId"];
-            /** @enum {string} */
+            /**
+             * @description Kind of the wallet; its id says it too.
+             * @enum {string}
+             */
             readonly fromWalletType?: "master" | "child";
             /** @description The wallet's own chain if omitted. */
             readonly fromChain?: components["schemas"]["ChainName"];
-            /** @example USDC */
+            /**
+             * @description Symbol of the token that is sent.
+             * @example USDC
+             */
             readonly fromToken: string;
-            /** @example 0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed */
+            /**
+             * @description Address of the recipient.
+             * @example 0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed
+             */
             readonly toAddress: string;
+            /** @description The chain on which it arrives. */
             readonly toChain: components["schemas"]["ChainName"];
-            /** @example USDC */
+            /**
+             * @description Symbol of the token that arrives.
+             * @example USDC
+             */
             readonly toToken: string;
             /**
              * @description Decimal amount in whole tokens.
@@ -4979,22 +5280,34 @@ export interface components {
             readonly quoteId?: components["schemas"]["QuoteId"];
             /** @description Your own reference; it is returned and used for nothing else. */
             readonly reference?: string;
-            readonly metadata?: {
-                readonly [key: string]: unknown;
-            };
+            readonly metadata?: components["schemas"]["NewMetadata"];
         };
         readonly NewTransferQuote: {
+            /** @description The master wallet or child address that pays. */
             readonly fromWalletId: components["schemas"]["MasterWalletId"] | components["schemas"]["ChildAddressId"];
-            /** @enum {string} */
+            /**
+             * @description Kind of the wallet; its id says it too.
+             * @enum {string}
+             */
             readonly fromWalletType?: "master" | "child";
             /** @description The wallet's own chain if omitted. */
             readonly fromChain?: components["schemas"]["ChainName"];
-            /** @example USDC */
+            /**
+             * @description Symbol of the token that is sent.
+             * @example USDC
+             */
             readonly fromToken: string;
-            /** @example 0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed */
+            /**
+             * @description Address of the recipient.
+             * @example 0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed
+             */
             readonly toAddress: string;
+            /** @description The chain on which it arrives. */
             readonly toChain: components["schemas"]["ChainName"];
-            /** @example USDC */
+            /**
+             * @description Symbol of the token that arrives.
+             * @example USDC
+             */
             readonly toToken: string;
             /**
              * @description Decimal amount in whole tokens.
@@ -5008,18 +5321,20 @@ export interface components {
             readonly minToAmount?: string;
         };
         readonly NewVault: {
+            /** @description A description of your own. */
             readonly description?: string;
-            /** @example 24h */
+            /**
+             * @description Time to live, such as `30m`, `24h` or `7d`. The plan has a default and a maximum.
+             * @example 24h
+             */
             readonly ttl?: string;
-            readonly metadata?: {
-                readonly [key: string]: unknown;
-            };
+            readonly metadata?: components["schemas"]["NewMetadata"];
         };
         readonly NewVaultEvent: {
+            /** @description Name of the event. Names of the service, such as `vault.sealed`, are reserved. */
             readonly event: string;
-            readonly payload?: {
-                readonly [key: string]: unknown;
-            };
+            /** @description Content of the event, at most 16 KiB of JSON. */
+            readonly payload?: components["schemas"]["NewMetadata"];
         };
         readonly NewVaultToken: {
             /**
@@ -5087,62 +5402,88 @@ export interface components {
             readonly approvedPaymentId?: components["schemas"]["WalletTransactionId"];
             /** @description Your own reference; it is returned and used for nothing else. */
             readonly reference?: string;
-            readonly metadata?: {
-                readonly [key: string]: unknown;
-            };
+            readonly metadata?: components["schemas"]["NewMetadata"];
         };
         readonly NewWebhook: {
-            /** @example https://example.com/webhooks */
+            /**
+             * @description HTTPS address that receives the events; it must be public.
+             * @example https://example.com/webhooks
+             */
             readonly url: string;
+            /** @description Event types to receive; `*` for all, also later ones. */
             readonly events: readonly ("*" | "payment.received" | "payment.settled" | "payment.settlement_failed" | "payment.refunded" | "vault.sealed" | "vault.expiring" | "vault.expired" | "vault.extended" | "vault.persisted" | "deposit.success" | "wallet.flagged" | "wallet.cleared" | "transfer.completed" | "transfer.failed" | "transfer.refund_overdue" | "transfer.delivery_overdue" | "transfer.refunded" | "approval.requested" | "approval.granted" | "approval.refused" | "withdrawal.updated" | "withdrawal.completed" | "withdrawal.failed" | "usage.threshold" | "member.invited" | "webhook.disabled" | "webhook.test")[];
         };
         readonly NewWithdrawal: {
+            /** @description The master wallet or child address that pays. */
             readonly fromWalletId: components["schemas"]["MasterWalletId"] | components["schemas"]["ChildAddressId"];
-            /** @enum {string} */
+            /**
+             * @description Kind of the wallet; its id says it too.
+             * @enum {string}
+             */
             readonly fromWalletType?: "master" | "child";
             /**
              * @description Decimal amount in whole tokens, 50 or more.
              * @example 125
              */
             readonly amount: string;
-            /** @example USDC */
+            /**
+             * @description Symbol of the token that is sold.
+             * @example USDC
+             */
             readonly token: string;
+            /** @description The chain that the money leaves. */
             readonly chain: components["schemas"]["ChainName"];
             readonly bankAccountId: components["schemas"]["BankAccountId"];
             /** @description Text on the receiver's bank statement. */
             readonly reference?: string;
-            readonly metadata?: {
-                readonly [key: string]: unknown;
-            };
+            readonly metadata?: components["schemas"]["NewMetadata"];
         };
         readonly ObservedParam: {
+            /** @description Name of the parameter. */
             readonly name: string;
-            /** @example string */
+            /**
+             * @description Its type. Default `string`.
+             * @example string
+             */
             readonly type?: string | null;
+            /** @description Whether a request must have it. Default false. */
             readonly required?: boolean | null;
+            /** @description An example value. */
             readonly example?: (string | number | boolean) | null;
+            /** @description A value that was observed; used as the example if there is none. */
             readonly value?: (string | number | boolean) | null;
         };
         readonly OpenedSession: {
             readonly sessionId: components["schemas"]["PaymentSessionId"];
             readonly vaultId: components["schemas"]["VaultId"];
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When the session expires.
+             */
             readonly expiresAt: string;
+            /** @description Whether the session has expired: true from `expiresAt` on. */
             readonly isExpired: boolean;
             /** @description What the payer shows in X-Service-Session-Id. In this answer only; opening the session again ends it and gives another. */
             readonly sessionToken: string;
         };
         readonly Organisation: {
             readonly id: components["schemas"]["OrganisationId"];
+            /** @description Name of the organisation. */
             readonly name: string;
-            /** @enum {string} */
+            /**
+             * @description Type of the organisation.
+             * @enum {string}
+             */
             readonly type: "personal" | "team" | "enterprise";
-            /** @enum {string} */
+            /**
+             * @description Its plan, which sets quotas and limits.
+             * @enum {string}
+             */
             readonly plan: "hobby" | "pro" | "enterprise";
-            /** Format: date-time */
-            readonly createdAt: string;
+            readonly createdAt: components["schemas"]["CreatedAt"];
         };
         readonly OrganisationChange: {
+            /** @description New name of the organisation. */
             readonly name: string;
         };
         /**
@@ -5152,29 +5493,54 @@ export interface components {
         readonly OrganisationId: string;
         readonly Payment: {
             readonly id: components["schemas"]["PaymentId"];
-            /** @enum {string} */
+            /**
+             * @description `verified`: the credential is valid and the money has not moved. `settling`: a transaction is under way. `settled`: the money has moved. `settlement_failed`: it will not move. `voided`: nobody settled it in time.
+             * @enum {string}
+             */
             readonly status: "verified" | "settling" | "settled" | "settlement_failed" | "voided";
-            /** @enum {string} */
+            /**
+             * @description The protocol of the payment.
+             * @enum {string}
+             */
             readonly protocol: "x402" | "mpp";
+            /** @description Amount in whole tokens. */
             readonly amount: string;
+            /** @description Amount in the smallest unit of the token. */
             readonly rawAmount: string;
+            /** @description Symbol of the token. */
             readonly token: string;
+            /** @description Chain of the payment, by the name of the wallet. */
             readonly chain: string;
+            /** @description CAIP-2 id of the network. */
             readonly network: string;
+            /** @description Address of the payer; null where the protocol does not name it. */
             readonly payer: string | null;
+            /** @description Address that is paid. */
             readonly payTo: string;
+            /** @description The wallet that is paid; null for a payment by the facilitator alone. */
             readonly walletId: string | null;
+            /** @description URL of the paid route; null where none was named. */
             readonly resource: string | null;
+            /** @description Address of the paid route without its query; null where none was named. */
             readonly route: string | null;
+            /** @description HTTP method of the paid request; null where none was named. */
             readonly method: string | null;
+            /** @description What was sold; null where it was not described. */
             readonly description: string | null;
             /** @description The API key of the call; the account where a person made it in the dashboard. */
             readonly apiKeyId: components["schemas"]["ApiKeyId"] | components["schemas"]["AccountId"];
+            /** @description The transaction; null until the money moves. */
             readonly txHash: string | null;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When the payment was settled; null until then.
+             */
             readonly settledAt: string | null;
+            /** @description Code of why the settlement failed or the payment was voided; null otherwise. */
             readonly failureReason: string | null;
+            /** @description The vault that came with its session; null without one. */
             readonly vaultId: string | null;
+            /** @description The session that the payment opened; null without one. */
             readonly sessionId: string | null;
             /**
              * Format: date-time
@@ -5188,8 +5554,7 @@ export interface components {
             readonly redeemedAt: string | null;
             /** @description What refunds have paid back, or are about to. */
             readonly refundedAmount: string;
-            /** Format: date-time */
-            readonly createdAt: string;
+            readonly createdAt: components["schemas"]["CreatedAt"];
         };
         /**
          * @description Identifies the payment.
@@ -5199,24 +5564,39 @@ export interface components {
         readonly PaymentLog: {
             readonly id: components["schemas"]["PaymentLogRecordId"];
             readonly paymentId: components["schemas"]["PaymentId"];
+            /** @description Address of the paid route without its query; null where none was named. */
             readonly route: string | null;
+            /** @description HTTP method of the paid request; null where none was named. */
             readonly method: string | null;
+            /** @description Amount in whole tokens. */
             readonly amount: string;
+            /** @description Symbol of the token. */
             readonly token: string;
+            /** @description Chain of the payment, by the name of the wallet. */
             readonly chain: string;
-            /** @enum {string} */
+            /**
+             * @description The protocol of the payment.
+             * @enum {string}
+             */
             readonly protocol: "x402" | "mpp";
+            /** @description The transaction; null until the money moves. */
             readonly txHash: string | null;
+            /** @description Address of the payer; null where the protocol does not name it. */
             readonly payer: string | null;
+            /** @description The wallet that is paid; null for a payment by the facilitator alone. */
             readonly walletId: string | null;
+            /** @description The vault that came with its session; null without one. */
             readonly vaultId: string | null;
+            /** @description The session that the payment opened; null without one. */
             readonly sessionId: string | null;
             /** @description The API key of the call; the account where a person made it in the dashboard. */
             readonly apiKeyId: components["schemas"]["ApiKeyId"] | components["schemas"]["AccountId"];
-            /** @enum {string} */
+            /**
+             * @description Status of the payment, as `payments.get` shows it.
+             * @enum {string}
+             */
             readonly status: "verified" | "settling" | "settled" | "settlement_failed" | "voided";
-            /** Format: date-time */
-            readonly createdAt: string;
+            readonly createdAt: components["schemas"]["CreatedAt"];
         };
         /**
          * @description Identifies the payment log record.
@@ -5229,28 +5609,46 @@ export interface components {
          */
         readonly PaymentSessionId: string;
         readonly PaymentStatistics: {
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description Begin of the period.
+             */
             readonly from: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description End of the period, exclusive.
+             */
             readonly to: string;
-            /** @enum {string} */
+            /**
+             * @description Length of one interval.
+             * @enum {string}
+             */
             readonly interval: "minute" | "hour" | "day";
             /**
              * Format: date-time
              * @description `from`, or by the minute a later time where more than 200,000 payments follow: older ones are not counted.
              */
             readonly countedFrom: string;
+            /** @description Payments by interval, protocol, token and status. */
             readonly intervals: readonly {
                 /**
                  * Format: date-time
                  * @description When the interval begins. Intervals without payments are left out.
                  */
                 readonly at: string;
-                /** @enum {string} */
+                /**
+                 * @description The protocol of the payments.
+                 * @enum {string}
+                 */
                 readonly protocol: "x402" | "mpp";
+                /** @description Symbol of the token. */
                 readonly token: string;
-                /** @enum {string} */
+                /**
+                 * @description The present status of the payments.
+                 * @enum {string}
+                 */
                 readonly status: "verified" | "settling" | "settled" | "settlement_failed" | "voided";
+                /** @description Number of payments. */
                 readonly payments: number;
                 /**
                  * @description Decimal amount in whole tokens.
@@ -5258,6 +5656,7 @@ export interface components {
                  */
                 readonly amount: string;
             }[];
+            /** @description How long settlements took. */
             readonly settlement: {
                 /** @description Payments that settled on a chain; stubs are not among them. */
                 readonly payments: number;
@@ -5265,9 +5664,14 @@ export interface components {
                 readonly p50Ms: number | null;
                 /** @description From verification to settlement, to two digits. */
                 readonly p95Ms: number | null;
+                /** @description The same for each interval. */
                 readonly intervals: readonly {
-                    /** Format: date-time */
+                    /**
+                     * Format: date-time
+                     * @description When the interval begins.
+                     */
                     readonly at: string;
+                    /** @description Number of payments that settled on a chain. */
                     readonly payments: number;
                     /** @description From verification to settlement, to two digits. */
                     readonly p50Ms: number;
@@ -5277,92 +5681,146 @@ export interface components {
             };
             /** @description Reasons of failed settlements, the most frequent first. */
             readonly failures: readonly {
+                /** @description Code of the failure; null where none is known. */
                 readonly reason: string | null;
+                /** @description Number of payments. */
                 readonly payments: number;
             }[];
         };
         readonly PlanRecord: {
-            /** @enum {string} */
+            /**
+             * @description The plan of the organisation.
+             * @enum {string}
+             */
             readonly plan: "hobby" | "pro" | "enterprise";
+            /** @description Its limits; -1 means unlimited. */
             readonly limits: {
+                /** @description Verified payments in a calendar month (UTC). */
                 readonly paymentsPerMonth: number;
+                /** @description Registered wallets of your own. */
                 readonly byoWallets: number;
+                /** @description Managed wallets, without child addresses. */
                 readonly managedWallets: number;
+                /** @description Child addresses of all managed wallets. */
                 readonly childAddresses: number;
+                /** @description Routes in the registry. */
                 readonly registryRoutes: number;
+                /** @description Webhooks. */
                 readonly webhooks: number;
+                /** @description Vaults that are not persisted. */
                 readonly activeVaults: number;
+                /** @description Persisted vaults. */
                 readonly persistedVaults: number;
+                /** @description Bytes of all documents and files. */
                 readonly storageBytes: number;
+                /** @description Documents in one vault. */
                 readonly documentsPerVault: number;
+                /** @description Files in one vault. */
                 readonly filesPerVault: number;
+                /** @description Bytes of one file. */
                 readonly fileBytes: number;
+                /** @description Lifetime of a vault in seconds, if the request names none. */
                 readonly vaultTtlSecondsDefault: number;
+                /** @description Longest lifetime of a vault, in seconds. */
                 readonly vaultTtlSecondsMax: number;
             };
-            /** Format: uri */
+            /**
+             * Format: uri
+             * @description The billing page of the dashboard.
+             */
             readonly upgradeUrl: string;
         };
         readonly PolicyCaps: {
+            /** @description Most of one movement, in whole tokens. */
             readonly perTransaction?: string;
+            /** @description Most of any 60 minutes, in whole tokens. */
             readonly perHour?: string;
+            /** @description Most of any 24 hours, in whole tokens. */
             readonly perDay?: string;
+            /** @description Most of any 30 days, in whole tokens. */
             readonly perMonth?: string;
             /** @description A person approves each movement of more than this amount, in whole tokens. */
             readonly approvalAbove?: string;
         };
         readonly PolicyCapsInput: {
+            /** @description Most of one movement, in whole tokens. */
             readonly perTransaction?: string;
+            /** @description Most of any 60 minutes, in whole tokens. */
             readonly perHour?: string;
+            /** @description Most of any 24 hours, in whole tokens. */
             readonly perDay?: string;
+            /** @description Most of any 30 days, in whole tokens. */
             readonly perMonth?: string;
             /** @description A person approves each movement of more than this amount, in whole tokens. */
             readonly approvalAbove?: string;
         };
         readonly PolicyDocument: {
+            /** @description What may move money out of the wallet, by operation. An operation that is not named may not. */
             readonly operations: {
                 readonly [key: string]: {
+                    /** @description Addresses and bank accounts that may receive the money, or `any`. */
                     readonly recipients: "any" | readonly string[];
                 };
             };
+            /** @description What may leave, by token symbol. A token that is not named may not. */
             readonly tokens: {
                 readonly [key: string]: components["schemas"]["PolicyCapsInput"];
             };
         };
         readonly PolicyRule: {
+            /** @description Addresses and bank accounts that may receive the money, or `any`. */
             readonly recipients: "any" | readonly string[];
         };
         readonly Problem: {
-            /** Format: uri */
+            /**
+             * Format: uri
+             * @description Address of a page about the error; its last part is the code.
+             */
             readonly type: string;
+            /** @description The error in a few words. */
             readonly title: string;
+            /** @description The HTTP status. */
             readonly status: number;
+            /** @description What is wrong, and what to do about it. */
             readonly detail: string;
+            /** @description Id of the request, as in X-Request-Id. */
             readonly requestId: string;
             /** @description All faults of the request; path is a JSON Pointer. */
             readonly errors?: readonly {
+                /** @description Place of the fault: a JSON Pointer (RFC 6901). */
                 readonly path: string;
+                /** @description What is wrong there. */
                 readonly message: string;
             }[];
             /** @description `insufficient-balance`: the missing amounts, in whole tokens. */
             readonly balances?: readonly {
+                /** @description Symbol of the token. */
                 readonly token: string;
+                /** @description Amount that is needed. */
                 readonly required: string;
+                /** @description Amount that is available. */
                 readonly available: string;
                 /** @description Additional amount that waits until its sender is screened. */
                 readonly held?: string;
             }[];
             /** @description The payment protocol's own code. */
             readonly reason?: string | null;
+            /** @description Limit errors: what the plan allows. */
             readonly limit?: number;
+            /** @description Limit errors: what is used now. */
             readonly current?: number;
-            /** Format: uri */
+            /**
+             * Format: uri
+             * @description Limit errors: the billing page of the dashboard.
+             */
             readonly upgradeUrl?: string;
         } & {
             readonly [key: string]: unknown;
         };
         readonly PublishedKey: {
+            /** @description Id of the key, as the statement names it. */
             readonly kid: string;
+            /** @description The public key (Ed25519), in base64url. */
             readonly x: string;
         };
         /**
@@ -5371,11 +5829,17 @@ export interface components {
          */
         readonly QuoteId: string;
         readonly Rebuilt: {
-            /** @constant */
+            /**
+             * @description Always true.
+             * @constant
+             */
             readonly rebuilt: true;
         };
         readonly ReceivedChallenge: {
-            /** @constant */
+            /**
+             * @description The HTTP status, 402.
+             * @constant
+             */
             readonly status: 402;
             /** @description The header fields of the 402, by name in any case. `PAYMENT-REQUIRED` and `WWW-Authenticate` are read, the others ignored. */
             readonly headers: {
@@ -5393,11 +5857,19 @@ export interface components {
          *     }
          */
         readonly RedeemRequest: {
-            /** @enum {string} */
+            /**
+             * @description The protocol of the credential.
+             * @enum {string}
+             */
             readonly protocol: "x402" | "mpp";
-            /** @example stub_payment_accepted */
+            /**
+             * @description The header value with which the payer paid, as it arrived. In the test environment also `stub_payment_accepted`.
+             * @example stub_payment_accepted
+             */
             readonly credential: string;
+            /** @description URL of the paid route. */
             readonly resource: string;
+            /** @description HTTP method of the paid request. */
             readonly method: string;
             /**
              * @description Content-Digest of the paid request’s body. A challenge that carries one is paid only by a request with the same body.
@@ -5415,23 +5887,34 @@ export interface components {
             readonly paymentId?: components["schemas"]["PaymentId"];
             /** @description The payer’s signature (EIP-191) over the payment, the route and the time, at most 5 minutes old, where the credential shows nothing that the chain does not. */
             readonly signature?: {
+                /** @description The signature: 65 bytes in hex after `0x`. */
                 readonly value: string;
                 /**
                  * Format: date-time
+                 * @description When the payer signed (ISO 8601).
                  * @example 2026-11-22T09:30:00Z
                  */
                 readonly signedAt: string;
             };
         };
         readonly RedeemedRequest: {
-            /** @example c2VydmUgaXQgb25jZQ */
+            /**
+             * @description The token that `payments.redeem` returned.
+             * @example c2VydmUgaXQgb25jZQ
+             */
             readonly redemptionToken: string;
         };
         readonly Redemption: {
-            /** @constant */
+            /**
+             * @description Always true: a credential that is not valid is an error.
+             * @constant
+             */
             readonly valid: true;
             readonly paymentId: components["schemas"]["PaymentId"];
-            /** @enum {string} */
+            /**
+             * @description The protocol of the payment.
+             * @enum {string}
+             */
             readonly protocol: "x402" | "mpp";
             /** @description How it is paid: exact (x402), charge (MPP), stub (test mode). */
             readonly scheme: string;
@@ -5444,13 +5927,22 @@ export interface components {
              * @example eip155:8453
              */
             readonly network: string;
+            /** @description Amount that was paid, in whole tokens. */
             readonly amount: string;
+            /** @description Symbol of the token. */
             readonly coin: string;
+            /** @description Address of the payer; null where the protocol does not name it. */
             readonly payer: string | null;
+            /** @description The transaction; null until the payment is settled. */
             readonly txHash: string | null;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When the payment was settled; null until then.
+             */
             readonly settledAt: string | null;
+            /** @description Whether the money has still to move: call `payments.settle`. */
             readonly settlementPending: boolean;
+            /** @description Send it to `payments.settle` with the payment id. */
             readonly settlementToken: string;
             /** @description Whether the credential alone, sent again, can redeem the payment if it is settled and never delivered: it shows what the chain does not. */
             readonly redeemable: boolean;
@@ -5464,24 +5956,32 @@ export interface components {
             readonly paymentId: components["schemas"]["PaymentId"];
             /** @description The transfer that pays it: see transfers.get. */
             readonly transferId: components["schemas"]["WalletTransactionId"];
+            /** @description The wallet that pays. */
             readonly fromWalletId: components["schemas"]["MasterWalletId"] | components["schemas"]["ChildAddressId"];
             /** @description The payer of the payment. */
             readonly toAddress: string;
+            /** @description Amount in whole tokens. */
             readonly amount: string;
+            /** @description Symbol of the token. */
             readonly token: string;
+            /** @description Chain of the refund. */
             readonly chain: string;
+            /** @description Reason in the request; null where none was given. */
             readonly reason: string | null;
             /**
              * @description completed and payment.refunded follow when the block is final. What a failed refund took can be refunded again.
              * @enum {string}
              */
             readonly status: "pending" | "completed" | "failed";
+            /** @description The transaction; null until it is signed. */
             readonly txHash: string | null;
             /** @description The approval that the wallet's policy requires; null if it requires none. While it is `waiting`, nothing moves and the funds stay reserved. */
             readonly approval: components["schemas"]["ApprovalState"] | null;
-            /** Format: date-time */
-            readonly createdAt: string;
-            /** Format: date-time */
+            readonly createdAt: components["schemas"]["CreatedAt"];
+            /**
+             * Format: date-time
+             * @description When the refund became final; null until then.
+             */
             readonly completedAt: string | null;
         };
         /**
@@ -5507,12 +6007,19 @@ export interface components {
         };
         readonly RegistryRoute: {
             readonly id: components["schemas"]["RegistryRouteId"];
+            /** @description Host of the route. */
             readonly host: string;
+            /** @description HTTP method of the route. */
             readonly method: string;
+            /** @description Path of the route, with `{id}` for identifiers. */
             readonly routePattern: string;
+            /** @description Header fields that the route reads. */
             readonly headers: readonly components["schemas"]["RouteParam"][];
+            /** @description Query parameters of the route. */
             readonly queryParams: readonly components["schemas"]["RouteParam"][];
+            /** @description Members of the body of the route. */
             readonly bodyParams: readonly components["schemas"]["RouteParam"][];
+            /** @description Media type of the request body; null if none was reported. */
             readonly bodyContentType: string | null;
             /** @description US dollars, as last seen. */
             readonly amount: string;
@@ -5523,13 +6030,17 @@ export interface components {
             readonly protocol: "x402" | "mpp";
             /** @description Every one that was ever seen. */
             readonly protocols: readonly ("x402" | "mpp")[];
+            /** @description The payment log record of the last report; null if it named none. */
             readonly paymentLogId: components["schemas"]["PaymentLogRecordId"] | null;
             /** @description Whether other organisations find it by the facilitator’s discovery. */
             readonly isPublic: boolean;
+            /** @description How often the route was reported. */
             readonly snapshotCount: number;
-            /** Format: date-time */
-            readonly createdAt: string;
-            /** Format: date-time */
+            readonly createdAt: components["schemas"]["CreatedAt"];
+            /**
+             * Format: date-time
+             * @description When the route was last reported.
+             */
             readonly lastSeenAt: string;
         };
         /**
@@ -5538,6 +6049,7 @@ export interface components {
          */
         readonly RegistryRouteId: string;
         readonly Replay: {
+            /** @description Number of deliveries that will be sent again. */
             readonly replayed: number;
         };
         /**
@@ -5546,9 +6058,11 @@ export interface components {
          *     }
          */
         readonly ReplayRequest: {
+            /** @description The delivery to send again. */
             readonly deliveryId?: components["schemas"]["DeliveryId"];
             /**
              * Format: date-time
+             * @description Send every delivery again that died since then (ISO 8601).
              * @example 2026-11-22T09:30:00Z
              */
             readonly since?: string;
@@ -5560,14 +6074,19 @@ export interface components {
         readonly RequestId: string;
         readonly RescanRequest: {
             readonly chain: components["schemas"]["ChainName"];
-            /** @example 0xabababababababababababababababababababababababababababababababab */
+            /**
+             * @description Hash of the transaction.
+             * @example 0xabababababababababababababababababababababababababababababababab
+             */
             readonly txHash: string;
         };
         readonly RescanResult: {
+            /** @description Transactions of your wallets that were found in it. */
             readonly transactions: readonly components["schemas"]["WalletTransaction"][];
         };
         readonly Resend: {
             readonly eventId: components["schemas"]["EventId"];
+            /** @description Number of webhooks that receive the event again. */
             readonly deliveries: number;
         };
         readonly ResendRequest: {
@@ -5575,81 +6094,136 @@ export interface components {
             readonly webhookId?: components["schemas"]["WebhookId"];
         };
         readonly RevokedKey: {
+            /** @description Keys that were revoked with it. */
             readonly ended: readonly components["schemas"]["ApiKey"][];
+            /** @description Keys that it made and that are still valid. */
             readonly stillValid: readonly components["schemas"]["ApiKey"][];
         };
         readonly RouteChange: {
+            /** @description Whether other organisations find the route. */
             readonly isPublic: boolean;
         };
         readonly RouteParam: {
+            /** @description Name of the parameter. */
             readonly name: string;
-            /** @example string */
+            /**
+             * @description Its type, such as `string`.
+             * @example string
+             */
             readonly type: string;
+            /** @description Whether a request must have it. */
             readonly required: boolean;
+            /** @description An example value. */
             readonly example?: string | number | boolean;
         };
         readonly RouteSnapshot: {
-            /** @example api.example.com */
+            /**
+             * @description Host of the route, with a port other than that of https.
+             * @example api.example.com
+             */
             readonly host: string;
-            /** @example GET */
+            /**
+             * @description HTTP method of the route.
+             * @example GET
+             */
             readonly method: string;
             /**
              * @description A router’s pattern or a path. What looks like an identifier becomes {id}; the query is left out.
              * @example /users/:id
              */
             readonly routePattern: string;
+            /** @description Header fields that the route reads. */
             readonly headers?: readonly components["schemas"]["ObservedParam"][] | null;
+            /** @description Query parameters of the route. */
             readonly queryParams?: readonly components["schemas"]["ObservedParam"][] | null;
+            /** @description Members of the body of the route. */
             readonly bodyParams?: readonly components["schemas"]["ObservedParam"][] | null;
+            /** @description Media type of the request body. */
             readonly bodyContentType?: string | null;
-            /** @example 0.01 */
+            /**
+             * @description Price in US dollars.
+             * @example 0.01
+             */
             readonly amount: string;
-            /** @enum {string} */
+            /**
+             * @description Protocol in which it was paid.
+             * @enum {string}
+             */
             readonly protocol: "x402" | "mpp";
+            /** @description The payment log record of the payment that was observed. */
             readonly paymentLogId?: components["schemas"]["PaymentLogRecordId"] | null;
         };
         readonly RouteSummary: {
+            /** @description Address of the paid route without its query; null for payments without one. */
             readonly route: string | null;
+            /** @description Number of payments that have not failed. */
             readonly totalPayments: number;
+            /** @description Sum of the payments, in whole tokens. */
             readonly totalRevenue: string;
+            /** @description Symbol of the token. */
             readonly token: string;
         };
         readonly RunningManifest: {
-            /** @constant */
+            /**
+             * @description Version of this format.
+             * @constant
+             */
             readonly version: 1;
             readonly vaultId: components["schemas"]["VaultId"];
             readonly organisationId: components["schemas"]["OrganisationId"];
+            /** @description Summary of the seal; null if none was given. */
             readonly summary: string | null;
+            /** @description Null: the vault is not sealed. */
             readonly sealedAt: null;
+            /** @description Every document and file of the vault. */
             readonly items: readonly components["schemas"]["SealedItem"][];
+            /** @description The events of the vault: their number, and one hash over all. */
             readonly eventsHead: {
+                /** @description Number of events. */
                 readonly count: number;
+                /** @description SHA-256 that covers every event, in hex. */
                 readonly hash: string;
             };
+            /** @description Receipt of the payment that the vault came with; null without one. */
             readonly payment: {
                 readonly [key: string]: unknown;
             } | null;
         };
         readonly SealRequest: {
+            /** @description A summary that is sealed with the vault. */
             readonly summary?: string;
         };
         readonly SealedItem: {
-            /** @enum {string} */
+            /**
+             * @description Whether it is a document or a file.
+             * @enum {string}
+             */
             readonly kind: "document" | "file";
+            /** @description Id of the document or file. */
             readonly id: string;
+            /** @description Name of the item. */
             readonly name: string;
+            /** @description Media type of a file. */
             readonly mimeType?: string;
+            /** @description Size in bytes. */
             readonly size: number;
+            /** @description SHA-256 of the content, in hex. */
             readonly sha256: string;
         };
         /** @description The response of the seller, which is untrusted. `headers` and `body` are null in a repeat if they were not kept: the first answer was lost, or the body was over 64 KiB. */
         readonly SellerResponse: {
+            /** @description HTTP status. */
             readonly status: number;
+            /** @description Header fields. */
             readonly headers: {
                 readonly [key: string]: string;
             } | null;
+            /** @description The body, written as `bodyEncoding` says. */
             readonly body: string | null;
-            /** @enum {string} */
+            /**
+             * @description `text` for UTF-8, else `base64`.
+             * @enum {string}
+             */
             readonly bodyEncoding: "text" | "base64";
             /** @description False if the body is longer than 1 MiB, or broke off. */
             readonly isWhole: boolean;
@@ -5657,6 +6231,7 @@ export interface components {
             readonly receipt: {
                 /** @description The transaction as the seller states it. */
                 readonly txHash: string | null;
+                /** @description The whole statement. */
                 readonly details: {
                     readonly [key: string]: unknown;
                 };
@@ -5665,14 +6240,22 @@ export interface components {
         readonly Session: {
             readonly sessionId: components["schemas"]["PaymentSessionId"];
             readonly vaultId: components["schemas"]["VaultId"];
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When the session expires.
+             */
             readonly expiresAt: string;
+            /** @description Whether the session has expired: true from `expiresAt` on. */
             readonly isExpired: boolean;
         };
         readonly SettleAnswer: {
+            /** @description Whether the money has moved. */
             readonly success: boolean;
+            /** @description Error code of x402, if it has not. */
             readonly errorReason?: string;
+            /** @description Explanation of the code. */
             readonly errorMessage?: string;
+            /** @description Address of the payer. */
             readonly payer?: string;
             /** @description Transaction hash; empty when there is none. */
             readonly transaction: string;
@@ -5683,11 +6266,16 @@ export interface components {
         };
         readonly SettleRequest: {
             readonly paymentId: components["schemas"]["PaymentId"];
+            /** @description The token that `payments.verify` returned. */
             readonly settlementToken: string;
         };
         readonly Settlement: {
+            /** @description The transaction that moved the money; null for a stub payment. */
             readonly txHash: string | null;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When the payment was settled.
+             */
             readonly settledAt: string;
             /** @description Whether the payer has requested the answer again since. If so, take the right to serve it with payments.redeem before you send the answer. */
             readonly redemptionRequested: boolean;
@@ -5695,17 +6283,25 @@ export interface components {
             readonly receipt: string | null;
         };
         readonly Settling: {
-            /** @constant */
+            /**
+             * @description The outcome is not known yet: call `payments.settle` again.
+             * @constant
+             */
             readonly status: "settling";
+            /** @description The transaction; null before it was sent. */
             readonly txHash: string | null;
         };
         readonly SignInSession: {
             readonly id: components["schemas"]["SignInSessionId"];
-            /** Format: date-time */
-            readonly createdAt: string;
-            /** Format: date-time */
+            readonly createdAt: components["schemas"]["CreatedAt"];
+            /**
+             * Format: date-time
+             * @description When the session expires.
+             */
             readonly expiresAt: string;
+            /** @description IP address of the browser; null if not known. */
             readonly ipAddress: string | null;
+            /** @description User-Agent of the browser; null if not known. */
             readonly userAgent: string | null;
             /** @description Whether this session makes the request. */
             readonly isCurrent: boolean;
@@ -5716,19 +6312,29 @@ export interface components {
          */
         readonly SignInSessionId: string;
         readonly SnapshotAccepted: {
-            /** @constant */
+            /**
+             * @description Always true.
+             * @constant
+             */
             readonly accepted: true;
         };
         readonly Supported: {
+            /** @description What this facilitator verifies and settles. */
             readonly kinds: readonly {
+                /** @description Version of x402. */
                 readonly x402Version: number;
+                /** @description Payment scheme, such as `exact`. */
                 readonly scheme: string;
+                /** @description CAIP-2 id, or the name of version 1. */
                 readonly network: string;
+                /** @description More that the scheme needs to know. */
                 readonly extra?: {
                     readonly [key: string]: unknown;
                 };
             }[];
+            /** @description Extensions of x402 that are supported. */
             readonly extensions: readonly string[];
+            /** @description Addresses that send transactions, by family of networks, such as `eip155:*`. */
             readonly signers: {
                 readonly [key: string]: readonly string[];
             };
@@ -5737,8 +6343,12 @@ export interface components {
             readonly id: components["schemas"]["SweepId"];
             readonly masterWalletId: components["schemas"]["MasterWalletId"];
             readonly chain: components["schemas"]["ChainName"];
+            /** @description Symbol of the token. */
             readonly token: string;
-            /** @enum {string} */
+            /**
+             * @description Whether a request or the automatic sweep of the wallet began it.
+             * @enum {string}
+             */
             readonly trigger: "request" | "automatic";
             /**
              * @description completed once every child is swept or failed; see the record of each child.
@@ -5747,22 +6357,31 @@ export interface components {
             readonly status: "sweeping" | "completed";
             /** @description Whether children remain for another sweep, since one sweep has a maximum number. */
             readonly isPartial: boolean;
+            /** @description Number of children in this sweep. */
             readonly childCount: number;
             /** @description Total balance of the children of this sweep, as a decimal amount. */
             readonly amount: string;
             /** @description The amount that arrived. */
             readonly sweptAmount: string;
-            /** Format: date-time */
-            readonly createdAt: string;
-            /** Format: date-time */
+            readonly createdAt: components["schemas"]["CreatedAt"];
+            /**
+             * Format: date-time
+             * @description When every child was swept or had failed; null until then.
+             */
             readonly completedAt: string | null;
+            /** @description What happens to each child. */
             readonly children: readonly components["schemas"]["SweepChild"][];
         };
         readonly SweepChild: {
             readonly childAddressId: components["schemas"]["ChildAddressId"];
+            /** @description Address of the child, with EIP-55 checksum. */
             readonly address: string;
+            /** @description Amount that is moved, in whole tokens. */
             readonly amount: string;
-            /** @enum {string} */
+            /**
+             * @description `sent`: its transaction is under way. `swept`: the money has arrived.
+             * @enum {string}
+             */
             readonly status: "pending" | "sent" | "swept" | "failed";
             /** @description The transaction that moves it, or moved it. */
             readonly txHash: string | null;
@@ -5775,7 +6394,10 @@ export interface components {
          */
         readonly SweepId: string;
         readonly SweepRequest: {
-            /** @example USDC */
+            /**
+             * @description Symbol of the token that is swept.
+             * @example USDC
+             */
             readonly token: string;
             /** @description If omitted: all children of the wallet. */
             readonly childAddressIds?: readonly components["schemas"]["ChildAddressId"][];
@@ -5789,8 +6411,12 @@ export interface components {
             readonly id: components["schemas"]["SweepId"];
             readonly masterWalletId: components["schemas"]["MasterWalletId"];
             readonly chain: components["schemas"]["ChainName"];
+            /** @description Symbol of the token. */
             readonly token: string;
-            /** @enum {string} */
+            /**
+             * @description Whether a request or the automatic sweep of the wallet began it.
+             * @enum {string}
+             */
             readonly trigger: "request" | "automatic";
             /**
              * @description completed once every child is swept or failed; see the record of each child.
@@ -5799,50 +6425,73 @@ export interface components {
             readonly status: "sweeping" | "completed";
             /** @description Whether children remain for another sweep, since one sweep has a maximum number. */
             readonly isPartial: boolean;
+            /** @description Number of children in this sweep. */
             readonly childCount: number;
             /** @description Total balance of the children of this sweep, as a decimal amount. */
             readonly amount: string;
             /** @description The amount that arrived. */
             readonly sweptAmount: string;
-            /** Format: date-time */
-            readonly createdAt: string;
-            /** Format: date-time */
+            readonly createdAt: components["schemas"]["CreatedAt"];
+            /**
+             * Format: date-time
+             * @description When every child was swept or had failed; null until then.
+             */
             readonly completedAt: string | null;
         };
         readonly TestDeposit: {
+            /** @description The wallet or child address that receives the money. */
             readonly walletId: components["schemas"]["ByoWalletId"] | components["schemas"]["MasterWalletId"] | components["schemas"]["ChildAddressId"];
             readonly chain: components["schemas"]["ChainName"];
+            /** @description Symbol of the token. */
             readonly token: string;
+            /** @description Amount in whole tokens. */
             readonly amount: string;
             /** @description The faucet. */
             readonly from: string;
+            /** @description Address of the wallet. */
             readonly to: string;
-            /** @constant */
+            /**
+             * @description The deposit will be sent.
+             * @constant
+             */
             readonly status: "queued";
         };
         readonly Token: {
+            /** @description Symbol of the token, by which requests name it. */
             readonly symbol: string;
+            /** @description Name of the token. */
             readonly name: string;
+            /** @description Address of the token contract. */
             readonly address: string;
+            /** @description Decimals of the token. */
             readonly decimals: number;
             /** @description Whether a signed authorization (EIP-3009) can move it. */
             readonly eip3009: boolean;
             /** @description The domain under which the token checks signatures; null where it checks none. */
             readonly eip712: {
+                /** @description Name of the domain. */
                 readonly name: string;
+                /** @description Version of the domain. */
                 readonly version: string;
             } | null;
         };
         readonly Transfer: {
             readonly id: components["schemas"]["WalletTransactionId"];
+            /** @description The wallet that pays. */
             readonly fromWalletId: components["schemas"]["MasterWalletId"] | components["schemas"]["ChildAddressId"];
+            /** @description Address of the recipient. */
             readonly toAddress: string;
             /** @description Null until the transaction is signed. */
             readonly txHash: string | null;
+            /** @description The chain that the money leaves. */
             readonly fromChain: components["schemas"]["ChainName"];
+            /** @description The chain on which it arrives. */
             readonly toChain: components["schemas"]["ChainName"];
+            /** @description Symbol of the token that is sent. */
             readonly fromToken: string;
+            /** @description Symbol of the token that arrives. */
             readonly toToken: string;
+            /** @description Amount that is sent, in whole tokens of fromToken. */
             readonly amount: string;
             /** @description Expected amount, then the received amount, in whole tokens of toToken. */
             readonly toAmount: string;
@@ -5850,12 +6499,19 @@ export interface components {
             readonly minToAmount: string;
             /** @description Network fee, in feeToken: the expected maximum, then the actual fee. */
             readonly feeAmount: string;
+            /** @description Symbol of the token or coin in which the fee is paid. */
             readonly feeToken: string;
-            /** @enum {string} */
+            /**
+             * @description `direct` on one chain in one token, `partner-swap` to another token, `partner-bridge` to another chain.
+             * @enum {string}
+             */
             readonly route: "direct" | "partner-swap" | "partner-bridge";
             /** @description Explanation of the chosen route. */
             readonly routeReason: string;
-            /** @enum {string} */
+            /**
+             * @description `confirmed` has arrived; `failed` moved nothing, or the money is back.
+             * @enum {string}
+             */
             readonly status: "pending" | "confirmed" | "failed";
             /** @description Why it failed. */
             readonly reason: string | null;
@@ -5863,21 +6519,23 @@ export interface components {
             readonly receivedToken: string | null;
             /** @description Where a bridge delivered, if its partner says. */
             readonly destinationTxHash: string | null;
+            /** @description The transaction of the refund; null without one. */
             readonly refundTxHash: string | null;
             /**
              * Format: date-time
              * @description When a partner refunded the money; this may be after the transfer has failed.
              */
             readonly refundedAt: string | null;
+            /** @description Your own reference; null if none was given. */
             readonly reference: string | null;
-            readonly metadata: {
-                readonly [key: string]: unknown;
-            };
+            readonly metadata: components["schemas"]["Metadata"];
             /** @description The approval that the wallet's policy requires; null if it requires none. While it is `waiting`, nothing moves and the funds stay reserved. */
             readonly approval: components["schemas"]["ApprovalState"] | null;
-            /** Format: date-time */
-            readonly createdAt: string;
-            /** Format: date-time */
+            readonly createdAt: components["schemas"]["CreatedAt"];
+            /**
+             * Format: date-time
+             * @description When it was confirmed; null until then.
+             */
             readonly confirmedAt: string | null;
         };
         readonly TransferQuote: {
@@ -5888,10 +6546,15 @@ export interface components {
              * @description Expiry of the quote.
              */
             readonly expiresAt: string;
+            /** @description The chain that the money leaves. */
             readonly fromChain: components["schemas"]["ChainName"];
+            /** @description The chain on which it arrives. */
             readonly toChain: components["schemas"]["ChainName"];
+            /** @description Symbol of the token that is sent. */
             readonly fromToken: string;
+            /** @description Symbol of the token that arrives. */
             readonly toToken: string;
+            /** @description Amount that is sent, in whole tokens of fromToken. */
             readonly amount: string;
             /** @description Expected amount, then the received amount, in whole tokens of toToken. */
             readonly toAmount: string;
@@ -5899,8 +6562,12 @@ export interface components {
             readonly minToAmount: string;
             /** @description Network fee, in feeToken: the expected maximum, then the actual fee. */
             readonly feeAmount: string;
+            /** @description Symbol of the token or coin in which the fee is paid. */
             readonly feeToken: string;
-            /** @enum {string} */
+            /**
+             * @description `direct` on one chain in one token, `partner-swap` to another token, `partner-bridge` to another chain.
+             * @enum {string}
+             */
             readonly route: "direct" | "partner-swap" | "partner-bridge";
             /** @description Explanation of the chosen route. */
             readonly routeReason: string;
@@ -5908,55 +6575,88 @@ export interface components {
             readonly deniedBy: string | null;
         };
         readonly TriggerRequest: {
-            /** @enum {string} */
+            /**
+             * @description The type of the sample event.
+             * @enum {string}
+             */
             readonly type: "payment.received" | "payment.settled" | "payment.settlement_failed" | "payment.refunded" | "vault.sealed" | "vault.expiring" | "vault.expired" | "vault.extended" | "vault.persisted" | "deposit.success" | "wallet.flagged" | "wallet.cleared" | "transfer.completed" | "transfer.failed" | "transfer.refund_overdue" | "transfer.delivery_overdue" | "transfer.refunded" | "approval.requested" | "approval.granted" | "approval.refused" | "withdrawal.updated" | "withdrawal.completed" | "withdrawal.failed" | "usage.threshold" | "member.invited" | "webhook.disabled" | "webhook.test";
         };
         readonly Usage: {
-            /** @enum {string} */
+            /**
+             * @description The plan of the organisation.
+             * @enum {string}
+             */
             readonly plan: "hobby" | "pro" | "enterprise";
+            /** @description The calendar month (UTC) in which payments are counted. */
             readonly period: {
-                /** Format: date-time */
+                /**
+                 * Format: date-time
+                 * @description Begin of the month.
+                 */
                 readonly start: string;
-                /** Format: date-time */
+                /**
+                 * Format: date-time
+                 * @description End of the month, exclusive.
+                 */
                 readonly end: string;
             };
+            /** @description Verified payments of the month. */
             readonly payments: components["schemas"]["UsageFigure"];
+            /** @description Registered wallets of your own. */
             readonly byoWallets: components["schemas"]["UsageFigure"];
+            /** @description Managed wallets, without child addresses. */
             readonly managedWallets: components["schemas"]["UsageFigure"];
+            /** @description Vaults that are not persisted. */
             readonly activeVaults: components["schemas"]["UsageFigure"];
+            /** @description Persisted vaults. */
             readonly persistedVaults: components["schemas"]["UsageFigure"];
+            /** @description Bytes of all documents and files. */
             readonly storageBytes: components["schemas"]["UsageFigure"];
+            /** @description Webhooks. */
             readonly webhooks: components["schemas"]["UsageFigure"];
+            /** @description Child addresses of all managed wallets. */
             readonly childAddresses: components["schemas"]["UsageFigure"];
         };
         readonly UsageFigure: {
+            /** @description What is used. */
             readonly used: number;
-            /** @description -1 means unlimited. */
+            /** @description What the plan allows; -1 means unlimited. */
             readonly limit: number;
             /** @description What is used of the limit, rounded down; null where it is unlimited. */
             readonly percent: number | null;
+            /** @description Whether the plan has no limit for it. */
             readonly unlimited: boolean;
         };
         readonly Vault: {
             readonly id: components["schemas"]["VaultId"];
             readonly organisationId: components["schemas"]["OrganisationId"];
-            /** @enum {string} */
+            /**
+             * @description `sealed` takes no more writes; `persisted` no longer expires. A vault that is both is `sealed`.
+             * @enum {string}
+             */
             readonly status: "active" | "sealed" | "persisted";
-            /** Format: date-time */
-            readonly createdAt: string;
+            readonly createdAt: components["schemas"]["CreatedAt"];
             /** @description Null when none was given. */
             readonly description: string | null;
-            readonly metadata: {
-                readonly [key: string]: unknown;
-            };
+            readonly metadata: components["schemas"]["Metadata"];
             /** @description The session that it came with; null when it was made by itself. */
             readonly sessionId: components["schemas"]["PaymentSessionId"] | null;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When the vault expires and is deleted; null once it is persisted.
+             */
             readonly ttl: string | null;
+            /** @description Summary of the seal; null until it is sealed or if none was given. */
             readonly summary: string | null;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When the vault was sealed; null until then.
+             */
             readonly sealedAt: string | null;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When the vault was persisted; null until then.
+             */
             readonly persistedAt: string | null;
             /** @description SHA-256 of the manifest, in hex; null until it is sealed. */
             readonly manifestHash: string | null;
@@ -5965,21 +6665,21 @@ export interface components {
             /** @description null takes it away. */
             readonly description?: string | null;
             /** @description Takes the place of all that was there. */
-            readonly metadata?: {
-                readonly [key: string]: unknown;
-            };
+            readonly metadata?: components["schemas"]["NewMetadata"];
         };
         readonly VaultDocument: {
             readonly id: components["schemas"]["VaultDocumentId"];
+            /** @description Name of the document. */
             readonly name: string;
             /** @description Left out of a vault’s own record beyond 256 KiB in all; the document’s address has it. */
             readonly data?: {
                 readonly [key: string]: unknown;
             };
+            /** @description Size of the data as canonical JSON (RFC 8785), in bytes. */
             readonly size: number;
+            /** @description SHA-256 of the canonical JSON, in hex. */
             readonly sha256: string;
-            /** Format: date-time */
-            readonly createdAt: string;
+            readonly createdAt: components["schemas"]["CreatedAt"];
         };
         /**
          * @description Identifies the vault document.
@@ -5988,27 +6688,35 @@ export interface components {
         readonly VaultDocumentId: string;
         readonly VaultEvent: {
             readonly eventId: components["schemas"]["EventId"];
+            /** @description Name of the event. */
             readonly type: string;
             readonly vaultId: components["schemas"]["VaultId"];
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When the event was emitted.
+             */
             readonly timestamp: string;
+            /** @description Content of the event. */
             readonly payload: {
                 readonly [key: string]: unknown;
             };
         };
         readonly VaultFile: {
             readonly id: components["schemas"]["VaultFileId"];
+            /** @description Name of the file. */
             readonly name: string;
+            /** @description Media type of the file. */
             readonly mimeType: string;
+            /** @description Size in bytes. */
             readonly size: number;
+            /** @description SHA-256 of the bytes, in hex. */
             readonly sha256: string;
             /**
              * Format: uri
              * @description A link that needs no header, good for a quarter of an hour.
              */
             readonly url: string;
-            /** Format: date-time */
-            readonly createdAt: string;
+            readonly createdAt: components["schemas"]["CreatedAt"];
         };
         /**
          * @description Identifies the vault file.
@@ -6021,35 +6729,51 @@ export interface components {
          */
         readonly VaultId: string;
         readonly VaultQuota: {
+            /** @description Vaults that are not persisted. */
             readonly active: components["schemas"]["UsageFigure"];
+            /** @description Persisted vaults. */
             readonly persisted: components["schemas"]["UsageFigure"];
+            /** @description Bytes of all documents and files. */
             readonly storageBytes: components["schemas"]["UsageFigure"];
         };
         readonly VaultState: {
             readonly id: components["schemas"]["VaultId"];
             readonly organisationId: components["schemas"]["OrganisationId"];
-            /** @enum {string} */
+            /**
+             * @description `sealed` takes no more writes; `persisted` no longer expires. A vault that is both is `sealed`.
+             * @enum {string}
+             */
             readonly status: "active" | "sealed" | "persisted";
-            /** Format: date-time */
-            readonly createdAt: string;
+            readonly createdAt: components["schemas"]["CreatedAt"];
             /** @description Null when none was given. */
             readonly description: string | null;
-            readonly metadata: {
-                readonly [key: string]: unknown;
-            };
+            readonly metadata: components["schemas"]["Metadata"];
             /** @description The session that it came with; null when it was made by itself. */
             readonly sessionId: components["schemas"]["PaymentSessionId"] | null;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When the vault expires and is deleted; null once it is persisted.
+             */
             readonly ttl: string | null;
+            /** @description Summary of the seal; null until it is sealed or if none was given. */
             readonly summary: string | null;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When the vault was sealed; null until then.
+             */
             readonly sealedAt: string | null;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When the vault was persisted; null until then.
+             */
             readonly persistedAt: string | null;
             /** @description SHA-256 of the manifest, in hex; null until it is sealed. */
             readonly manifestHash: string | null;
+            /** @description Documents of the vault. */
             readonly documents: readonly components["schemas"]["VaultDocument"][];
+            /** @description Files of the vault. */
             readonly files: readonly components["schemas"]["VaultFile"][];
+            /** @description Number of events of the vault. */
             readonly eventCount: number;
             /** @description What the seal froze; before it, what a seal would freeze now, with `sealedAt` null. */
             readonly manifest: components["schemas"]["Manifest"] | components["schemas"]["RunningManifest"];
@@ -6059,7 +6783,10 @@ export interface components {
             /** @description Shown this once. */
             readonly token: string;
             readonly vaultId: components["schemas"]["VaultId"];
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When the token expires.
+             */
             readonly expiresAt: string;
         };
         /**
@@ -6069,20 +6796,31 @@ export interface components {
         readonly VaultTokenId: string;
         readonly VaultTokenRecord: {
             readonly id: components["schemas"]["VaultTokenId"];
-            /** @enum {string} */
+            /**
+             * @description Whether it is a token or a ticket.
+             * @enum {string}
+             */
             readonly kind: "token" | "ticket";
             /** @description The API key or the account that made it. */
             readonly madeBy: string | null;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it expires.
+             */
             readonly expiresAt: string;
-            /** Format: date-time */
-            readonly createdAt: string;
+            readonly createdAt: components["schemas"]["CreatedAt"];
         };
         readonly VerifiedPayment: {
-            /** @constant */
+            /**
+             * @description Always true: a credential that is not valid is an error.
+             * @constant
+             */
             readonly valid: true;
             readonly paymentId: components["schemas"]["PaymentId"];
-            /** @enum {string} */
+            /**
+             * @description The protocol of the payment.
+             * @enum {string}
+             */
             readonly protocol: "x402" | "mpp";
             /** @description How it is paid: exact (x402), charge (MPP), stub (test mode). */
             readonly scheme: string;
@@ -6095,43 +6833,72 @@ export interface components {
              * @example eip155:8453
              */
             readonly network: string;
+            /** @description Amount that was paid, in whole tokens. */
             readonly amount: string;
+            /** @description Symbol of the token. */
             readonly coin: string;
+            /** @description Address of the payer; null where the protocol does not name it. */
             readonly payer: string | null;
+            /** @description The transaction; null until the payment is settled. */
             readonly txHash: string | null;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When the payment was settled; null until then.
+             */
             readonly settledAt: string | null;
+            /** @description Whether the money has still to move: call `payments.settle`. */
             readonly settlementPending: boolean;
+            /** @description Send it to `payments.settle` with the payment id. */
             readonly settlementToken: string;
             /** @description Whether the credential alone, sent again, can redeem the payment if it is settled and never delivered: it shows what the chain does not. */
             readonly redeemable: boolean;
         };
         readonly VerifyAnswer: {
+            /** @description Whether the payload meets the requirements. */
             readonly isValid: boolean;
+            /** @description Error code of x402, if it does not. */
             readonly invalidReason?: string;
+            /** @description Explanation of the code. */
             readonly invalidMessage?: string;
+            /** @description Address of the payer. */
             readonly payer?: string;
         };
         readonly VerifyRequest: {
-            /** @enum {string} */
+            /**
+             * @description The protocol of the credential.
+             * @enum {string}
+             */
             readonly protocol: "x402" | "mpp";
-            /** @example stub_payment_accepted */
+            /**
+             * @description The header value with which the payer paid, as it arrived. In the test environment also `stub_payment_accepted`.
+             * @example stub_payment_accepted
+             */
             readonly credential: string;
-            /** @example 0.01 */
+            /**
+             * @description Price in US dollars.
+             * @example 0.01
+             */
             readonly price: string;
             /**
+             * @description The currency of `price`.
              * @default USD
              * @constant
              */
             readonly currency?: "USD";
-            /** @example byw_01h455vb4pex5vsknk084sn02q */
+            /**
+             * @description The wallet that is to be paid, as in the challenge.
+             * @example byw_01h455vb4pex5vsknk084sn02q
+             */
             readonly walletId: string;
             /** @description Further wallets that may be paid instead, on other networks: one 402 then offers them all, up to four MPP offers. Send the same list to challenge and verify. */
             readonly otherWalletIds?: readonly string[];
             /** @description The paid route’s URL. An MPP challenge that was made for a resource is good for that one alone, query and all. */
             readonly resource?: string;
+            /** @description HTTP method of the paid request. */
             readonly method?: string;
+            /** @description What is sold; the payment record shows it. */
             readonly description?: string;
+            /** @description CAIP-2 id of the only network on which the payment is accepted. */
             readonly network?: string;
             /**
              * @description Content-Digest of the paid request’s body. A challenge that carries one is paid only by a request with the same body.
@@ -6145,6 +6912,7 @@ export interface components {
             readonly reportsDelivery?: boolean;
         };
         readonly VerifySession: {
+            /** @description What the payer sent in X-Service-Session-Id. */
             readonly sessionToken: string;
             /**
              * @description The host of the requested route.
@@ -6166,20 +6934,25 @@ export interface components {
             /** @description null removes it. */
             readonly name?: string | null;
             /** @description Replaces all existing metadata. */
-            readonly metadata?: {
-                readonly [key: string]: unknown;
-            };
+            readonly metadata?: components["schemas"]["NewMetadata"];
         };
         readonly WalletPayment: {
             readonly id: components["schemas"]["WalletTransactionId"];
+            /** @description The wallet that pays. */
             readonly fromWalletId: components["schemas"]["MasterWalletId"] | components["schemas"]["ChildAddressId"];
+            /** @description Address of the recipient. */
             readonly toAddress: string;
             /** @description Null until the transaction is signed. */
             readonly txHash: string | null;
+            /** @description The chain that the money leaves. */
             readonly fromChain: components["schemas"]["ChainName"];
+            /** @description The chain on which it arrives. */
             readonly toChain: components["schemas"]["ChainName"];
+            /** @description Symbol of the token that is sent. */
             readonly fromToken: string;
+            /** @description Symbol of the token that arrives. */
             readonly toToken: string;
+            /** @description Amount that is sent, in whole tokens of fromToken. */
             readonly amount: string;
             /** @description Expected amount, then the received amount, in whole tokens of toToken. */
             readonly toAmount: string;
@@ -6187,12 +6960,19 @@ export interface components {
             readonly minToAmount: string;
             /** @description Network fee, in feeToken: the expected maximum, then the actual fee. */
             readonly feeAmount: string;
+            /** @description Symbol of the token or coin in which the fee is paid. */
             readonly feeToken: string;
-            /** @enum {string} */
+            /**
+             * @description `direct` on one chain in one token, `partner-swap` to another token, `partner-bridge` to another chain.
+             * @enum {string}
+             */
             readonly route: "direct" | "partner-swap" | "partner-bridge";
             /** @description Explanation of the chosen route. */
             readonly routeReason: string;
-            /** @enum {string} */
+            /**
+             * @description `confirmed` has arrived; `failed` moved nothing, or the money is back.
+             * @enum {string}
+             */
             readonly status: "pending" | "confirmed" | "failed";
             /** @description Why it failed. */
             readonly reason: string | null;
@@ -6200,23 +6980,28 @@ export interface components {
             readonly receivedToken: string | null;
             /** @description Where a bridge delivered, if its partner says. */
             readonly destinationTxHash: string | null;
+            /** @description The transaction of the refund; null without one. */
             readonly refundTxHash: string | null;
             /**
              * Format: date-time
              * @description When a partner refunded the money; this may be after the transfer has failed.
              */
             readonly refundedAt: string | null;
+            /** @description Your own reference; null if none was given. */
             readonly reference: string | null;
-            readonly metadata: {
-                readonly [key: string]: unknown;
-            };
+            readonly metadata: components["schemas"]["Metadata"];
             /** @description The approval that the wallet's policy requires; null if it requires none. While it is `waiting`, nothing moves and the funds stay reserved. */
             readonly approval: components["schemas"]["ApprovalState"] | null;
-            /** Format: date-time */
-            readonly createdAt: string;
-            /** Format: date-time */
+            readonly createdAt: components["schemas"]["CreatedAt"];
+            /**
+             * Format: date-time
+             * @description When it was confirmed; null until then.
+             */
             readonly confirmedAt: string | null;
-            /** @enum {string} */
+            /**
+             * @description How it was paid.
+             * @enum {string}
+             */
             readonly method: "x402/v2" | "x402/v1" | "mpp/evm-charge";
             /** @description Null until an approval is granted and a fresh 402 is paid. */
             readonly credential: {
@@ -6232,19 +7017,27 @@ export interface components {
             } | null;
             /** @description With `url`: `paid` (the response is 2xx), `refused` (402 or 409 again) or `unknown` (no response, or another status). Null if the service did not send the credential. */
             readonly outcome: ("paid" | "refused" | "unknown") | null;
+            /** @description The response of the seller; null without `url`, or if none arrived. */
             readonly response: components["schemas"]["SellerResponse"] | null;
         };
         readonly WalletPolicy: {
             readonly masterWalletId: components["schemas"]["MasterWalletId"];
             /** @description null: none is set, and nothing is limited. */
             readonly policy: components["schemas"]["EffectivePolicy"] | null;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When the policy was last set; null if none was.
+             */
             readonly updatedAt: string | null;
         };
         readonly WalletTransaction: {
             readonly id: components["schemas"]["WalletTransactionId"];
+            /** @description The wallet or child address. */
             readonly walletId: string;
-            /** @enum {string} */
+            /**
+             * @description `in` for what it received, `out` for what it sent.
+             * @enum {string}
+             */
             readonly direction: "in" | "out";
             /**
              * @description transfer: ordinary; only incoming ones of this kind are reported by deposit.success. internal: between your own managed wallets. unsupported: on a chain or in a token that the wallet was not created for. fee: a fee on Tempo. forward: from a virtual address to its master. held: kept back by the recipient’s receive policy.
@@ -6257,23 +7050,31 @@ export interface components {
              */
             readonly status: "pending" | "confirmed" | "withdrawn";
             readonly chain: components["schemas"]["ChainName"];
+            /** @description Symbol of the token. */
             readonly tokenSymbol: string;
             /** @description Decimal, in whole tokens. */
             readonly amount: string;
             /** @description In the token’s smallest unit. */
             readonly rawAmount: string;
+            /** @description Address of the sender. */
             readonly from: string;
+            /** @description Address of the recipient. */
             readonly to: string;
+            /** @description Hash of the transaction. */
             readonly txHash: string;
+            /** @description Index of the transfer log in the block. */
             readonly logIndex: number;
+            /** @description Number of the block. */
             readonly blockNumber: number;
             /** @description Screening status of the sender; null for outgoing transactions. */
             readonly amlStatus: ("pending" | "clear" | "flagged") | null;
             /** @description How much of the amount screening froze. */
             readonly frozenAmount: string;
-            /** Format: date-time */
-            readonly createdAt: string;
-            /** Format: date-time */
+            readonly createdAt: components["schemas"]["CreatedAt"];
+            /**
+             * Format: date-time
+             * @description When it had the confirmations that its chain requires; null until then.
+             */
             readonly confirmedAt: string | null;
         };
         /**
@@ -6283,16 +7084,23 @@ export interface components {
         readonly WalletTransactionId: string;
         readonly Webhook: {
             readonly id: components["schemas"]["WebhookId"];
+            /** @description Address that receives the events. */
             readonly url: string;
+            /** @description Event types that it receives; `*` for all. */
             readonly events: readonly string[];
+            /** @description Whether events are delivered. False if you disabled it, or if it failed for five days. */
             readonly isActive: boolean;
-            /** Format: date-time */
-            readonly createdAt: string;
+            readonly createdAt: components["schemas"]["CreatedAt"];
         };
         readonly WebhookChange: {
-            /** @example https://example.com/webhooks */
+            /**
+             * @description New address.
+             * @example https://example.com/webhooks
+             */
             readonly url?: string;
+            /** @description New event types, in place of all before. */
             readonly events?: readonly ("*" | "payment.received" | "payment.settled" | "payment.settlement_failed" | "payment.refunded" | "vault.sealed" | "vault.expiring" | "vault.expired" | "vault.extended" | "vault.persisted" | "deposit.success" | "wallet.flagged" | "wallet.cleared" | "transfer.completed" | "transfer.failed" | "transfer.refund_overdue" | "transfer.delivery_overdue" | "transfer.refunded" | "approval.requested" | "approval.granted" | "approval.refused" | "withdrawal.updated" | "withdrawal.completed" | "withdrawal.failed" | "usage.threshold" | "member.invited" | "webhook.disabled" | "webhook.test")[];
+            /** @description Whether events are delivered; `true` enables a webhook that the service disabled. */
             readonly isActive?: boolean;
         };
         /**
@@ -6302,35 +7110,44 @@ export interface components {
         readonly WebhookId: string;
         readonly WebhookWithSecret: {
             readonly id: components["schemas"]["WebhookId"];
+            /** @description Address that receives the events. */
             readonly url: string;
+            /** @description Event types that it receives; `*` for all. */
             readonly events: readonly string[];
+            /** @description Whether events are delivered. False if you disabled it, or if it failed for five days. */
             readonly isActive: boolean;
-            /** Format: date-time */
-            readonly createdAt: string;
+            readonly createdAt: components["schemas"]["CreatedAt"];
             /** @description whsec_… Shown this once. */
             readonly secret: string;
         };
         readonly Withdrawal: {
             readonly id: components["schemas"]["WithdrawalId"];
+            /** @description The wallet that pays. */
             readonly fromWalletId: components["schemas"]["MasterWalletId"] | components["schemas"]["ChildAddressId"];
-            /** @enum {string} */
+            /**
+             * @description `pending_conversion` until the partner has the tokens and sold them, then `conversion_complete`, and `completed` when the bank has the money.
+             * @enum {string}
+             */
             readonly status: "pending_conversion" | "conversion_complete" | "completed" | "failed";
             /** @description The transaction that moved the tokens to the partner; null until it is signed. */
             readonly txHash: string | null;
+            /** @description Amount in whole tokens. */
             readonly amount: string;
+            /** @description Symbol of the token that is sold. */
             readonly token: string;
+            /** @description The chain that the money leaves. */
             readonly chain: components["schemas"]["ChainName"];
             readonly bankAccountId: components["schemas"]["BankAccountId"];
             /** @description The currency of the bank account. */
             readonly currency: string;
+            /** @description Text on the bank statement of the receiver; null if none was given. */
             readonly reference: string | null;
-            readonly metadata: {
-                readonly [key: string]: unknown;
-            };
+            readonly metadata: components["schemas"]["Metadata"];
             /** @description The approval that the wallet's policy requires; null if it requires none. While it is `waiting`, nothing moves and the funds stay reserved. */
             readonly approval: components["schemas"]["ApprovalState"] | null;
             /** @description The partner's fee, in whole tokens; null until the partner reports it. */
             readonly feeAmount: string | null;
+            /** @description Exchange rate, as the partner reports it; null until then. */
             readonly exchangeRate: string | null;
             /** @description The amount that the bank receives, in currency, as the partner reports it. */
             readonly payoutAmount: string | null;
@@ -6340,11 +7157,16 @@ export interface components {
             readonly reason: string | null;
             /** @description For a failed withdrawal, the refund state of tokens that the partner received. */
             readonly refund: ("none" | "expected" | "done" | "held") | null;
-            /** Format: date-time */
-            readonly createdAt: string;
-            /** Format: date-time */
+            readonly createdAt: components["schemas"]["CreatedAt"];
+            /**
+             * Format: date-time
+             * @description When the bank received the money; null until then.
+             */
             readonly completedAt: string | null;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it failed; null if it did not.
+             */
             readonly failedAt: string | null;
         };
         /**
@@ -6559,14 +7381,21 @@ export interface components {
         readonly "Idempotency-Key": string;
         /** @description Identifies the payment. */
         readonly PaymentId: components["schemas"]["PaymentId"];
+        /** @description Most items of a page. */
         readonly limit: number;
+        /** @description Where the page starts: the cursor in the `Link` header of the page before. */
         readonly cursor: string;
+        /** @description Only this paid route, as a path or a URL. */
         readonly route: string;
+        /** @description Only payments of this protocol. */
         readonly protocol: "x402" | "mpp";
+        /** @description Only payments to this wallet. */
         readonly walletId: string;
+        /** @description Only payments that this API key verified. */
         readonly apiKeyId: string;
+        /** @description Only from this time on (ISO 8601). */
         readonly from: string;
-        /** @description Exclusive. */
+        /** @description Only before this time (ISO 8601). */
         readonly to: string;
         /** @description Identifies the payment log record. */
         readonly PaymentLogRecordId: components["schemas"]["PaymentLogRecordId"];
@@ -6576,9 +7405,13 @@ export interface components {
         readonly MasterWalletId: components["schemas"]["MasterWalletId"];
         /** @description Identifies the child address. */
         readonly ChildAddressId: components["schemas"]["ChildAddressId"];
+        /** @description Only transactions in this state. */
         readonly status: "pending" | "confirmed" | "withdrawn";
+        /** @description Only incoming or only outgoing transactions. */
         readonly direction: "in" | "out";
+        /** @description Only transactions on this chain. */
         readonly chain: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
+        /** @description Only this token, by its symbol. */
         readonly token: string;
         /** @description Identifies the approval. */
         readonly ApprovalId: components["schemas"]["ApprovalId"];
@@ -6803,7 +7636,9 @@ export interface operations {
     readonly "payments.statistics": {
         readonly parameters: {
             readonly query: {
+                /** @description Begin of the period (ISO 8601). */
                 readonly from: string;
+                /** @description End of the period (ISO 8601), exclusive. */
                 readonly to: string;
                 /** @description Length of one interval; at most 200 fit between `from` and `to`. For hours and days, `from` is the quarter of an hour in which it lies, and `to` the end of its own. */
                 readonly interval: "minute" | "hour" | "day";
@@ -7039,7 +7874,9 @@ export interface operations {
     readonly "payments.refunds.list": {
         readonly parameters: {
             readonly query?: {
+                /** @description Most items of a page. */
                 readonly limit?: components["parameters"]["limit"];
+                /** @description Where the page starts: the cursor in the `Link` header of the page before. */
                 readonly cursor?: components["parameters"]["cursor"];
             };
             readonly header?: never;
@@ -7073,14 +7910,21 @@ export interface operations {
     readonly "payments.logs.list": {
         readonly parameters: {
             readonly query?: {
+                /** @description Most items of a page. */
                 readonly limit?: components["parameters"]["limit"];
+                /** @description Where the page starts: the cursor in the `Link` header of the page before. */
                 readonly cursor?: components["parameters"]["cursor"];
+                /** @description Only this paid route, as a path or a URL. */
                 readonly route?: components["parameters"]["route"];
+                /** @description Only payments of this protocol. */
                 readonly protocol?: components["parameters"]["protocol"];
+                /** @description Only payments to this wallet. */
                 readonly walletId?: components["parameters"]["walletId"];
+                /** @description Only payments that this API key verified. */
                 readonly apiKeyId?: components["parameters"]["apiKeyId"];
+                /** @description Only from this time on (ISO 8601). */
                 readonly from?: components["parameters"]["from"];
-                /** @description Exclusive. */
+                /** @description Only before this time (ISO 8601). */
                 readonly to?: components["parameters"]["to"];
             };
             readonly header?: never;
@@ -7113,12 +7957,17 @@ export interface operations {
     readonly "payments.logs.summary": {
         readonly parameters: {
             readonly query?: {
+                /** @description Only this paid route, as a path or a URL. */
                 readonly route?: components["parameters"]["route"];
+                /** @description Only payments of this protocol. */
                 readonly protocol?: components["parameters"]["protocol"];
+                /** @description Only payments to this wallet. */
                 readonly walletId?: components["parameters"]["walletId"];
+                /** @description Only payments that this API key verified. */
                 readonly apiKeyId?: components["parameters"]["apiKeyId"];
+                /** @description Only from this time on (ISO 8601). */
                 readonly from?: components["parameters"]["from"];
-                /** @description Exclusive. */
+                /** @description Only before this time (ISO 8601). */
                 readonly to?: components["parameters"]["to"];
             };
             readonly header?: never;
@@ -7177,14 +8026,21 @@ export interface operations {
     readonly "account.paymentLogs.list": {
         readonly parameters: {
             readonly query?: {
+                /** @description Most items of a page. */
                 readonly limit?: components["parameters"]["limit"];
+                /** @description Where the page starts: the cursor in the `Link` header of the page before. */
                 readonly cursor?: components["parameters"]["cursor"];
+                /** @description Only this paid route, as a path or a URL. */
                 readonly route?: components["parameters"]["route"];
+                /** @description Only payments of this protocol. */
                 readonly protocol?: components["parameters"]["protocol"];
+                /** @description Only payments to this wallet. */
                 readonly walletId?: components["parameters"]["walletId"];
+                /** @description Only payments that this API key verified. */
                 readonly apiKeyId?: components["parameters"]["apiKeyId"];
+                /** @description Only from this time on (ISO 8601). */
                 readonly from?: components["parameters"]["from"];
-                /** @description Exclusive. */
+                /** @description Only before this time (ISO 8601). */
                 readonly to?: components["parameters"]["to"];
             };
             readonly header?: never;
@@ -7217,12 +8073,17 @@ export interface operations {
     readonly "account.paymentLogs.summary": {
         readonly parameters: {
             readonly query?: {
+                /** @description Only this paid route, as a path or a URL. */
                 readonly route?: components["parameters"]["route"];
+                /** @description Only payments of this protocol. */
                 readonly protocol?: components["parameters"]["protocol"];
+                /** @description Only payments to this wallet. */
                 readonly walletId?: components["parameters"]["walletId"];
+                /** @description Only payments that this API key verified. */
                 readonly apiKeyId?: components["parameters"]["apiKeyId"];
+                /** @description Only from this time on (ISO 8601). */
                 readonly from?: components["parameters"]["from"];
-                /** @description Exclusive. */
+                /** @description Only before this time (ISO 8601). */
                 readonly to?: components["parameters"]["to"];
             };
             readonly header?: never;
@@ -7383,12 +8244,19 @@ export interface operations {
     readonly "facilitator.resources": {
         readonly parameters: {
             readonly query?: {
+                /** @description Only resources of this type. */
                 readonly type?: "http" | "mcp";
+                /** @description Only what pays this address. */
                 readonly payTo?: string;
+                /** @description Only this payment scheme, such as `exact`. */
                 readonly scheme?: string;
+                /** @description Only this network, such as `eip155:8453`. */
                 readonly network?: string;
+                /** @description Only what declares this extension. */
                 readonly extensions?: string;
+                /** @description Most items of a page. */
                 readonly limit?: number;
+                /** @description How many items to skip. */
                 readonly offset?: number;
             };
             readonly header?: never;
@@ -7417,7 +8285,9 @@ export interface operations {
     readonly "wallets.byo.list": {
         readonly parameters: {
             readonly query?: {
+                /** @description Most items of a page. */
                 readonly limit?: components["parameters"]["limit"];
+                /** @description Where the page starts: the cursor in the `Link` header of the page before. */
                 readonly cursor?: components["parameters"]["cursor"];
             };
             readonly header?: never;
@@ -7577,7 +8447,9 @@ export interface operations {
     readonly "wallets.master.list": {
         readonly parameters: {
             readonly query?: {
+                /** @description Most items of a page. */
                 readonly limit?: components["parameters"]["limit"];
+                /** @description Where the page starts: the cursor in the `Link` header of the page before. */
                 readonly cursor?: components["parameters"]["cursor"];
             };
             readonly header?: never;
@@ -7774,7 +8646,9 @@ export interface operations {
     readonly "wallets.children.list": {
         readonly parameters: {
             readonly query?: {
+                /** @description Most items of a page. */
                 readonly limit?: components["parameters"]["limit"];
+                /** @description Where the page starts: the cursor in the `Link` header of the page before. */
                 readonly cursor?: components["parameters"]["cursor"];
             };
             readonly header?: never;
@@ -8053,7 +8927,9 @@ export interface operations {
     readonly "wallets.sweeps.list": {
         readonly parameters: {
             readonly query?: {
+                /** @description Most items of a page. */
                 readonly limit?: components["parameters"]["limit"];
+                /** @description Where the page starts: the cursor in the `Link` header of the page before. */
                 readonly cursor?: components["parameters"]["cursor"];
             };
             readonly header?: never;
@@ -8293,14 +9169,21 @@ export interface operations {
     readonly "wallets.legacy.history": {
         readonly parameters: {
             readonly query?: {
+                /** @description Most items of a page. */
                 readonly limit?: components["parameters"]["limit"];
+                /** @description Where the page starts: the cursor in the `Link` header of the page before. */
                 readonly cursor?: components["parameters"]["cursor"];
+                /** @description Only from this time on (ISO 8601). */
                 readonly from?: components["parameters"]["from"];
-                /** @description Exclusive. */
+                /** @description Only before this time (ISO 8601). */
                 readonly to?: components["parameters"]["to"];
+                /** @description Only transactions in this state. */
                 readonly status?: components["parameters"]["status"];
+                /** @description Only incoming or only outgoing transactions. */
                 readonly direction?: components["parameters"]["direction"];
+                /** @description Only transactions on this chain. */
                 readonly chain?: components["parameters"]["chain"];
+                /** @description Only this token, by its symbol. */
                 readonly token?: components["parameters"]["token"];
             };
             readonly header?: never;
@@ -8335,14 +9218,21 @@ export interface operations {
     readonly "wallets.byo.transactions": {
         readonly parameters: {
             readonly query?: {
+                /** @description Most items of a page. */
                 readonly limit?: components["parameters"]["limit"];
+                /** @description Where the page starts: the cursor in the `Link` header of the page before. */
                 readonly cursor?: components["parameters"]["cursor"];
+                /** @description Only from this time on (ISO 8601). */
                 readonly from?: components["parameters"]["from"];
-                /** @description Exclusive. */
+                /** @description Only before this time (ISO 8601). */
                 readonly to?: components["parameters"]["to"];
+                /** @description Only transactions in this state. */
                 readonly status?: components["parameters"]["status"];
+                /** @description Only incoming or only outgoing transactions. */
                 readonly direction?: components["parameters"]["direction"];
+                /** @description Only transactions on this chain. */
                 readonly chain?: components["parameters"]["chain"];
+                /** @description Only this token, by its symbol. */
                 readonly token?: components["parameters"]["token"];
             };
             readonly header?: never;
@@ -8380,14 +9270,21 @@ export interface operations {
     readonly "wallets.master.transactions": {
         readonly parameters: {
             readonly query?: {
+                /** @description Most items of a page. */
                 readonly limit?: components["parameters"]["limit"];
+                /** @description Where the page starts: the cursor in the `Link` header of the page before. */
                 readonly cursor?: components["parameters"]["cursor"];
+                /** @description Only from this time on (ISO 8601). */
                 readonly from?: components["parameters"]["from"];
-                /** @description Exclusive. */
+                /** @description Only before this time (ISO 8601). */
                 readonly to?: components["parameters"]["to"];
+                /** @description Only transactions in this state. */
                 readonly status?: components["parameters"]["status"];
+                /** @description Only incoming or only outgoing transactions. */
                 readonly direction?: components["parameters"]["direction"];
+                /** @description Only transactions on this chain. */
                 readonly chain?: components["parameters"]["chain"];
+                /** @description Only this token, by its symbol. */
                 readonly token?: components["parameters"]["token"];
             };
             readonly header?: never;
@@ -8425,14 +9322,21 @@ export interface operations {
     readonly "wallets.children.transactions": {
         readonly parameters: {
             readonly query?: {
+                /** @description Most items of a page. */
                 readonly limit?: components["parameters"]["limit"];
+                /** @description Where the page starts: the cursor in the `Link` header of the page before. */
                 readonly cursor?: components["parameters"]["cursor"];
+                /** @description Only from this time on (ISO 8601). */
                 readonly from?: components["parameters"]["from"];
-                /** @description Exclusive. */
+                /** @description Only before this time (ISO 8601). */
                 readonly to?: components["parameters"]["to"];
+                /** @description Only transactions in this state. */
                 readonly status?: components["parameters"]["status"];
+                /** @description Only incoming or only outgoing transactions. */
                 readonly direction?: components["parameters"]["direction"];
+                /** @description Only transactions on this chain. */
                 readonly chain?: components["parameters"]["chain"];
+                /** @description Only this token, by its symbol. */
                 readonly token?: components["parameters"]["token"];
             };
             readonly header?: never;
@@ -8708,12 +9612,17 @@ export interface operations {
     readonly "transfers.list": {
         readonly parameters: {
             readonly query?: {
+                /** @description Most items of a page. */
                 readonly limit?: components["parameters"]["limit"];
+                /** @description Where the page starts: the cursor in the `Link` header of the page before. */
                 readonly cursor?: components["parameters"]["cursor"];
+                /** @description Only from this time on (ISO 8601). */
                 readonly from?: components["parameters"]["from"];
-                /** @description Exclusive. */
+                /** @description Only before this time (ISO 8601). */
                 readonly to?: components["parameters"]["to"];
+                /** @description Only transfers from this wallet. */
                 readonly fromWalletId?: components["schemas"]["MasterWalletId"] | components["schemas"]["ChildAddressId"];
+                /** @description Only transfers in this state. */
                 readonly status?: "pending" | "confirmed" | "failed";
             };
             readonly header?: never;
@@ -8884,8 +9793,11 @@ export interface operations {
     readonly "approvals.list": {
         readonly parameters: {
             readonly query?: {
+                /** @description Most items of a page. */
                 readonly limit?: components["parameters"]["limit"];
+                /** @description Where the page starts: the cursor in the `Link` header of the page before. */
                 readonly cursor?: components["parameters"]["cursor"];
+                /** @description Only approvals in this state. */
                 readonly status?: "waiting" | "granted" | "refused" | "canceled" | "expired";
                 /** @description A wallet or child address; a wallet includes its children. */
                 readonly walletId?: components["schemas"]["MasterWalletId"] | components["schemas"]["ChildAddressId"];
@@ -9059,7 +9971,9 @@ export interface operations {
     readonly "withdrawals.bankAccounts.list": {
         readonly parameters: {
             readonly query?: {
+                /** @description Most items of a page. */
                 readonly limit?: components["parameters"]["limit"];
+                /** @description Where the page starts: the cursor in the `Link` header of the page before. */
                 readonly cursor?: components["parameters"]["cursor"];
             };
             readonly header?: never;
@@ -9234,11 +10148,15 @@ export interface operations {
     readonly "withdrawals.list": {
         readonly parameters: {
             readonly query?: {
+                /** @description Most items of a page. */
                 readonly limit?: components["parameters"]["limit"];
+                /** @description Where the page starts: the cursor in the `Link` header of the page before. */
                 readonly cursor?: components["parameters"]["cursor"];
+                /** @description Only from this time on (ISO 8601). */
                 readonly from?: components["parameters"]["from"];
-                /** @description Exclusive. */
+                /** @description Only before this time (ISO 8601). */
                 readonly to?: components["parameters"]["to"];
+                /** @description Only withdrawals in this state. */
                 readonly status?: "pending_conversion" | "conversion_complete" | "completed" | "failed";
             };
             readonly header?: never;
@@ -9298,7 +10216,9 @@ export interface operations {
     readonly "chains.list": {
         readonly parameters: {
             readonly query?: {
+                /** @description Most items of a page. */
                 readonly limit?: components["parameters"]["limit"];
+                /** @description Where the page starts: the cursor in the `Link` header of the page before. */
                 readonly cursor?: components["parameters"]["cursor"];
             };
             readonly header?: never;
@@ -9328,11 +10248,14 @@ export interface operations {
     readonly "chains.tokens": {
         readonly parameters: {
             readonly query?: {
+                /** @description Most items of a page. */
                 readonly limit?: components["parameters"]["limit"];
+                /** @description Where the page starts: the cursor in the `Link` header of the page before. */
                 readonly cursor?: components["parameters"]["cursor"];
             };
             readonly header?: never;
             readonly path: {
+                /** @description Name of a chain. In the test environment, the name of a main network means its test network. */
                 readonly chain: components["schemas"]["ChainName"];
             };
             readonly cookie?: never;
@@ -9453,12 +10376,15 @@ export interface operations {
     readonly "organisations.auditLog": {
         readonly parameters: {
             readonly query?: {
+                /** @description Most items of a page. */
                 readonly limit?: components["parameters"]["limit"];
+                /** @description Where the page starts: the cursor in the `Link` header of the page before. */
                 readonly cursor?: components["parameters"]["cursor"];
+                /** @description Only from this time on (ISO 8601). */
                 readonly from?: components["parameters"]["from"];
-                /** @description Exclusive. */
+                /** @description Only before this time (ISO 8601). */
                 readonly to?: components["parameters"]["to"];
-                /** @description Such as `organisations.apiKeys.create`. */
+                /** @description Only this action, such as `organisations.apiKeys.create`. */
                 readonly action?: string;
                 /** @description The id of what was changed. */
                 readonly target?: string;
@@ -9492,7 +10418,9 @@ export interface operations {
     readonly "organisations.members.list": {
         readonly parameters: {
             readonly query?: {
+                /** @description Most items of a page. */
                 readonly limit?: components["parameters"]["limit"];
+                /** @description Where the page starts: the cursor in the `Link` header of the page before. */
                 readonly cursor?: components["parameters"]["cursor"];
             };
             readonly header?: never;
@@ -9621,7 +10549,9 @@ export interface operations {
     readonly "organisations.apiKeys.list": {
         readonly parameters: {
             readonly query?: {
+                /** @description Most items of a page. */
                 readonly limit?: components["parameters"]["limit"];
+                /** @description Where the page starts: the cursor in the `Link` header of the page before. */
                 readonly cursor?: components["parameters"]["cursor"];
             };
             readonly header?: never;
@@ -9731,7 +10661,9 @@ export interface operations {
     readonly "organisations.apiKeys.listIn": {
         readonly parameters: {
             readonly query?: {
+                /** @description Most items of a page. */
                 readonly limit?: components["parameters"]["limit"];
+                /** @description Where the page starts: the cursor in the `Link` header of the page before. */
                 readonly cursor?: components["parameters"]["cursor"];
             };
             readonly header?: never;
@@ -9849,17 +10781,21 @@ export interface operations {
     readonly "requests.list": {
         readonly parameters: {
             readonly query?: {
+                /** @description Most items of a page. */
                 readonly limit?: components["parameters"]["limit"];
+                /** @description Where the page starts: the cursor in the `Link` header of the page before. */
                 readonly cursor?: components["parameters"]["cursor"];
+                /** @description Only this HTTP method. */
                 readonly method?: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
                 /** @description Such as `/payments/{id}`. */
                 readonly route?: string;
                 /** @description A status, or a class of them such as `4xx`. */
                 readonly status?: string;
-                /** @description Identifies the API key. */
+                /** @description Only requests with this API key. */
                 readonly apiKeyId?: components["schemas"]["ApiKeyId"];
+                /** @description Only from this time on (ISO 8601). */
                 readonly from?: components["parameters"]["from"];
-                /** @description Exclusive. */
+                /** @description Only before this time (ISO 8601). */
                 readonly to?: components["parameters"]["to"];
             };
             readonly header?: never;
@@ -10209,11 +11145,15 @@ export interface operations {
     readonly "registry.routes.list": {
         readonly parameters: {
             readonly query?: {
+                /** @description Most items of a page. */
                 readonly limit?: components["parameters"]["limit"];
+                /** @description Where the page starts: the cursor in the `Link` header of the page before. */
                 readonly cursor?: components["parameters"]["cursor"];
+                /** @description Only this host. */
                 readonly host?: string;
                 /** @description Routes that were ever paid for in this protocol. */
                 readonly protocol?: "x402" | "mpp";
+                /** @description Only up to this price, in US dollars. */
                 readonly maxAmount?: string;
                 /** @description Part of “METHOD host/route”, in any case. */
                 readonly q?: string;
@@ -10309,7 +11249,9 @@ export interface operations {
     readonly "sessions.list": {
         readonly parameters: {
             readonly query?: {
+                /** @description Most items of a page. */
                 readonly limit?: components["parameters"]["limit"];
+                /** @description Where the page starts: the cursor in the `Link` header of the page before. */
                 readonly cursor?: components["parameters"]["cursor"];
             };
             readonly header?: never;
@@ -10455,8 +11397,11 @@ export interface operations {
     readonly "vaults.list": {
         readonly parameters: {
             readonly query?: {
+                /** @description Most items of a page. */
                 readonly limit?: components["parameters"]["limit"];
+                /** @description Where the page starts: the cursor in the `Link` header of the page before. */
                 readonly cursor?: components["parameters"]["cursor"];
+                /** @description Only vaults in this state. */
                 readonly status?: "active" | "sealed" | "persisted";
             };
             readonly header?: never;
@@ -10918,7 +11863,10 @@ export interface operations {
         readonly requestBody: {
             readonly content: {
                 readonly "multipart/form-data": {
-                    /** Format: binary */
+                    /**
+                     * Format: binary
+                     * @description The file, with its name.
+                     */
                     readonly file: string;
                 };
             };
@@ -11085,7 +12033,9 @@ export interface operations {
     readonly "vaults.tokens.list": {
         readonly parameters: {
             readonly query?: {
+                /** @description Most items of a page. */
                 readonly limit?: components["parameters"]["limit"];
+                /** @description Where the page starts: the cursor in the `Link` header of the page before. */
                 readonly cursor?: components["parameters"]["cursor"];
             };
             readonly header?: never;
@@ -11264,7 +12214,9 @@ export interface operations {
     readonly "webhooks.list": {
         readonly parameters: {
             readonly query?: {
+                /** @description Most items of a page. */
                 readonly limit?: components["parameters"]["limit"];
+                /** @description Where the page starts: the cursor in the `Link` header of the page before. */
                 readonly cursor?: components["parameters"]["cursor"];
             };
             readonly header?: never;
@@ -11423,11 +12375,15 @@ export interface operations {
     readonly "webhooks.attempts.list": {
         readonly parameters: {
             readonly query?: {
+                /** @description Most items of a page. */
                 readonly limit?: components["parameters"]["limit"];
+                /** @description Where the page starts: the cursor in the `Link` header of the page before. */
                 readonly cursor?: components["parameters"]["cursor"];
+                /** @description Only from this time on (ISO 8601). */
                 readonly from?: components["parameters"]["from"];
-                /** @description Exclusive. */
+                /** @description Only before this time (ISO 8601). */
                 readonly to?: components["parameters"]["to"];
+                /** @description Only attempts with this outcome. */
                 readonly status?: "succeeded" | "failed";
             };
             readonly header?: never;
@@ -11570,11 +12526,15 @@ export interface operations {
     readonly "events.list": {
         readonly parameters: {
             readonly query?: {
+                /** @description Most items of a page. */
                 readonly limit?: components["parameters"]["limit"];
+                /** @description Where the page starts: the cursor in the `Link` header of the page before. */
                 readonly cursor?: components["parameters"]["cursor"];
+                /** @description Only from this time on (ISO 8601). */
                 readonly from?: components["parameters"]["from"];
-                /** @description Exclusive. */
+                /** @description Only before this time (ISO 8601). */
                 readonly to?: components["parameters"]["to"];
+                /** @description Only events of this type. */
                 readonly type?: "payment.received" | "payment.settled" | "payment.settlement_failed" | "payment.refunded" | "vault.sealed" | "vault.expiring" | "vault.expired" | "vault.extended" | "vault.persisted" | "deposit.success" | "wallet.flagged" | "wallet.cleared" | "transfer.completed" | "transfer.failed" | "transfer.refund_overdue" | "transfer.delivery_overdue" | "transfer.refunded" | "approval.requested" | "approval.granted" | "approval.refused" | "withdrawal.updated" | "withdrawal.completed" | "withdrawal.failed" | "usage.threshold" | "member.invited" | "webhook.disabled" | "webhook.test";
             };
             readonly header?: never;

@@ -2,6 +2,7 @@ import { parseInstant } from '@purser/protocol'
 import { z } from 'zod'
 import { instantOf } from './clock.ts'
 import { failPlatform } from './errors.ts'
+import { named } from './named.ts'
 import type { Page } from './operation.ts'
 
 /** Text of at most `charactersMax` UTF-16 units. Every request is checked by `unstorableTexts` before an operation reads it. */
@@ -37,6 +38,9 @@ export const Instant = z.codec(z.date(), z.iso.datetime(), {
   encode: (text) => instantOf(text),
 })
 
+/** When a record was created. */
+export const CreatedAt = Instant.describe('When it was created.')
+
 /** A time in a request: ISO 8601 in any form with a date; UTC if it has no zone. */
 export const InstantInput = z
   .string()
@@ -60,6 +64,12 @@ export const AnyJsonObject = z.record(z.string(), z.unknown())
 export const Metadata = z
   .record(text(128), Json)
   .refine((value) => JSON.stringify(value).length + zerosOf(value) <= 16_384, 'must be at most 16 KiB of JSON')
+  .describe('Your own data, at most 16 KiB of JSON. Responses contain it.')
+
+/** Metadata in a response. */
+export const StoredMetadata = z.record(z.string(), z.unknown()).describe('Your own data, as you sent it.')
+
+named({ CreatedAt, NewMetadata: Metadata, Metadata: StoredMetadata })
 
 /** Characters that jsonb adds by expanding numbers: `1e308` takes three hundred digits in the database and in every response. */
 function zerosOf(value: unknown): number {
@@ -75,14 +85,18 @@ function depthOf(value: unknown): number {
 
 /** `?limit=` and `?cursor=` of every list: 50 by default, at most 500; the cursor is opaque. */
 export const PageQuery = z.strictObject({
-  limit: z.coerce.number().int().min(1).max(500).default(50),
-  cursor: z.string().max(512).optional(),
+  limit: z.coerce.number().int().min(1).max(500).default(50).describe('Most items of a page.'),
+  cursor: z
+    .string()
+    .max(512)
+    .optional()
+    .describe('Where the page starts: the cursor in the `Link` header of the page before.'),
 })
 
 /** `?from=` and `?to=` of a list: when its rows were made. */
 export const periodFilters = {
-  from: InstantInput.optional(),
-  to: InstantInput.optional().meta({ description: 'Exclusive.' }),
+  from: InstantInput.optional().describe('Only from this time on (ISO 8601).'),
+  to: InstantInput.optional().describe('Only before this time (ISO 8601).'),
 }
 
 /** The sort key in a cursor that this service issued; anything else is a fault of the request. */

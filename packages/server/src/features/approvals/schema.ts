@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { id } from '../../platform/ids.ts'
 import { named } from '../../platform/named.ts'
-import { Instant, PageQuery, text } from '../../platform/wire.ts'
+import { CreatedAt, Instant, PageQuery, text } from '../../platform/wire.ts'
 
 export const approvalStatuses = ['waiting', 'granted', 'refused', 'canceled', 'expired'] as const
 export type ApprovalStatus = (typeof approvalStatuses)[number]
@@ -13,7 +13,13 @@ export type ApprovalKind = (typeof approvalKinds)[number]
 const Status = z.enum(approvalStatuses)
 
 /** An approval as a part of what it is about. */
-export const ApprovalState = z.strictObject({ id: id('apr'), status: Status, expiresAt: Instant })
+export const ApprovalState = z.strictObject({
+  id: id('apr'),
+  status: Status.describe(
+    '`waiting` until a person decides (`granted`, `refused`), the requester cancels or it expires.',
+  ),
+  expiresAt: Instant.describe('When it expires without a decision.'),
+})
 export type ApprovalState = z.input<typeof ApprovalState>
 
 export const approvalOf = ApprovalState.nullable().meta({
@@ -26,38 +32,47 @@ const Remaining = z.string().nullable()
 
 export const Approval = z.strictObject({
   ...ApprovalState.shape,
-  kind: z.enum(approvalKinds),
+  kind: z.enum(approvalKinds).describe('What waits: a transfer, a refund, a withdrawal or a payment of a 402.'),
   transferId: id('wtx')
     .nullable()
     .meta({ description: 'The transfer, also of a refund or a payment of a 402; null for a withdrawal.' }),
-  withdrawalId: id('wdr').nullable(),
+  withdrawalId: id('wdr').nullable().describe('The withdrawal; null for the other kinds.'),
   paymentId: id('pay').nullable().meta({ description: 'The payment that a refund pays back.' }),
   masterWalletId: id('mwt').meta({ description: 'The wallet whose policy requires the approval.' }),
-  fromWalletId: WalletIdOf,
+  fromWalletId: WalletIdOf.describe('The wallet that pays.'),
   to: z.string().meta({ description: 'The recipient: an address, or the id of a bank account.' }),
-  amount: z.string(),
-  token: z.string(),
-  chain: z.string(),
-  toToken: z.string(),
-  toChain: z.string(),
+  amount: z.string().describe('Amount in whole tokens.'),
+  token: z.string().describe('Symbol of the token that leaves the wallet.'),
+  chain: z.string().describe('The chain that the money leaves.'),
+  toToken: z.string().describe('Symbol of the token that arrives.'),
+  toChain: z.string().describe('The chain on which it arrives.'),
   approvalAbove: z.string().meta({ description: "The policy's limit that the amount exceeds, in whole tokens." }),
   deniedBy: z.string().nullable().meta({
     description:
       'While it waits: the rule of the present policy that would refuse the movement, gas left out; null if none would.',
   }),
-  remaining: z.strictObject({ perHour: Remaining, perDay: Remaining, perMonth: Remaining }).nullable().meta({
-    description:
-      'While it waits: what each cap of the token leaves after this movement, in whole tokens; null where there is no cap.',
-  }),
+  remaining: z
+    .strictObject({
+      perHour: Remaining.describe('What the hourly cap leaves.'),
+      perDay: Remaining.describe('What the daily cap leaves.'),
+      perMonth: Remaining.describe('What the monthly cap leaves.'),
+    })
+    .nullable()
+    .meta({
+      description:
+        'While it waits: what each cap of the token leaves after this movement, in whole tokens; null where there is no cap.',
+    }),
   note: z.string().nullable().meta({ description: "The requester's reference; for a refund its reason." }),
-  requestedBy: z.strictObject({
-    apiKeyId: id('key').nullable(),
-    apiKeyName: z.string().nullable(),
-    accountId: id('acc').meta({ description: 'The person, or the account that created the API key.' }),
-    email: z.string(),
-  }),
-  createdAt: Instant,
-  decidedAt: Instant.nullable(),
+  requestedBy: z
+    .strictObject({
+      apiKeyId: id('key').nullable().describe('The API key; null if a person made the request.'),
+      apiKeyName: z.string().nullable().describe('Name of the API key.'),
+      accountId: id('acc').meta({ description: 'The person, or the account that created the API key.' }),
+      email: z.string().describe('E-mail address of the account.'),
+    })
+    .describe('Who made the request.'),
+  createdAt: CreatedAt,
+  decidedAt: Instant.nullable().describe('When it was decided; null until then.'),
   decidedBy: z.string().nullable().meta({ description: 'The account, or the API key that canceled it.' }),
   reason: z.string().nullable().meta({ description: 'Why it was refused, in the words of the person who did.' }),
 })
@@ -66,7 +81,7 @@ export type Approval = z.input<typeof Approval>
 export const ApprovalParams = z.strictObject({ id: id('apr') })
 
 export const ApprovalListQuery = PageQuery.extend({
-  status: Status.optional(),
+  status: Status.optional().describe('Only approvals in this state.'),
   walletId: WalletIdOf.optional().meta({ description: 'A wallet or child address; a wallet includes its children.' }),
 })
 export type ApprovalListQuery = z.output<typeof ApprovalListQuery>

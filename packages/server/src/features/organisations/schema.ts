@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { id } from '../../platform/ids.ts'
 import { named } from '../../platform/named.ts'
 import { scopes } from '../../platform/roles.ts'
-import { Instant, InstantInput, PageQuery, periodFilters, text } from '../../platform/wire.ts'
+import { CreatedAt, Instant, InstantInput, PageQuery, periodFilters, text } from '../../platform/wire.ts'
 import { PlanName } from '../plans/index.ts'
 import { Role } from './roles.ts'
 
@@ -16,17 +16,20 @@ const Name = text(200, 1).refine((name) => name.trim() !== '', 'must not be blan
 /** An e-mail address, stored as written; two that differ only in letter case are one account. */
 export const Email = z.email().max(254)
 
-export const NewOrganisation = z.strictObject({ name: Name, type: OrganisationType.default('personal') })
+export const NewOrganisation = z.strictObject({
+  name: Name.describe('Name of the organisation.'),
+  type: OrganisationType.default('personal').describe('Type of the organisation.'),
+})
 export type NewOrganisation = z.output<typeof NewOrganisation>
 
-export const OrganisationChange = z.strictObject({ name: Name })
+export const OrganisationChange = z.strictObject({ name: Name.describe('New name of the organisation.') })
 
 export const Organisation = z.strictObject({
   id: id('org'),
-  name: z.string(),
-  type: OrganisationType,
-  plan: PlanName,
-  createdAt: Instant,
+  name: z.string().describe('Name of the organisation.'),
+  type: OrganisationType.describe('Type of the organisation.'),
+  plan: PlanName.describe('Its plan, which sets quotas and limits.'),
+  createdAt: CreatedAt,
 })
 export type Organisation = z.input<typeof Organisation>
 
@@ -35,7 +38,7 @@ const KeyLimits = {
     .array(z.enum(scopes))
     .nullable()
     .meta({ description: 'What the key may be used for; null for everything.' }),
-  expiresAt: Instant.nullable(),
+  expiresAt: Instant.nullable().describe('When the key expires; null if it does not.'),
   madeBy: id('key')
     .nullable()
     .meta({ description: 'The key that made it; null for one made by a person or the operator.' }),
@@ -44,18 +47,20 @@ const KeyLimits = {
 /** A new API key. Only this response ever shows `key`. */
 export const NewApiKey = z.strictObject({
   id: id('key'),
-  name: z.string(),
-  key: z.string(),
-  environment: EnvironmentName,
+  name: z.string().describe('Name of the key.'),
+  key: z.string().describe('The secret key. It is shown this once.'),
+  environment: EnvironmentName.describe('The environment that the key is for.'),
   ...KeyLimits,
-  createdAt: Instant,
+  createdAt: CreatedAt,
 })
 export type NewApiKey = z.input<typeof NewApiKey>
 
 /** The form of `NewApiKey` for paths with `{orgId}`, of which the document defines these fields alone. */
 export const NewApiKeyInPath = NewApiKey.pick({ id: true, name: true, key: true, createdAt: true })
 
-export const CreatedOrganisation = Organisation.extend({ apiKeys: z.array(NewApiKey) })
+export const CreatedOrganisation = Organisation.extend({
+  apiKeys: z.array(NewApiKey).describe('The first key, for the test environment.'),
+})
 
 /** Scopes in their one order, each once. */
 export const Scopes = z
@@ -65,25 +70,27 @@ export const Scopes = z
   .transform((named) => scopes.filter((scope) => named.includes(scope)))
 
 export const ApiKeyRequestInPath = z.strictObject({
-  name: Name,
+  name: Name.describe('A name of your own.'),
   scopes: Scopes.nullish().meta({ description: 'None named: all, or those of the calling key.' }),
   expiresAt: InstantInput.nullish().meta({
     description: 'In the future; no end, or that of the calling key, by default.',
   }),
 })
-export const ApiKeyRequest = ApiKeyRequestInPath.extend({ environment: EnvironmentName })
+export const ApiKeyRequest = ApiKeyRequestInPath.extend({
+  environment: EnvironmentName.describe('The environment that the key is for. A test key creates only test keys.'),
+})
 export type KeyRequest = z.output<typeof ApiKeyRequest>
 
 /** An API key as lists show it, without its value. `lastUsedAt` is exact to the minute. */
 export const ApiKey = z.strictObject({
   id: id('key'),
-  name: z.string(),
-  environment: EnvironmentName,
-  last4: z.string(),
+  name: z.string().describe('Name of the key.'),
+  environment: EnvironmentName.describe('The environment that the key is for.'),
+  last4: z.string().describe('The last four characters of the key.'),
   ...KeyLimits,
-  createdAt: Instant,
-  lastUsedAt: Instant.nullable(),
-  revokedAt: Instant.nullable(),
+  createdAt: CreatedAt,
+  lastUsedAt: Instant.nullable().describe('When it was last used, to the minute; null if it never was.'),
+  revokedAt: Instant.nullable().describe('When it was revoked; null while it is valid.'),
 })
 export type ApiKey = z.input<typeof ApiKey>
 
@@ -96,7 +103,10 @@ export const Revocation = z.strictObject({
 })
 
 /** The keys that a revoked key made: those that ended with it, and those that are still valid. */
-export const RevokedKey = z.strictObject({ ended: z.array(ApiKey), stillValid: z.array(ApiKey) })
+export const RevokedKey = z.strictObject({
+  ended: z.array(ApiKey).describe('Keys that were revoked with it.'),
+  stillValid: z.array(ApiKey).describe('Keys that it made and that are still valid.'),
+})
 export type RevokedKey = z.input<typeof RevokedKey>
 
 /** `invited` until the person accepts. */
@@ -106,14 +116,18 @@ export const Member = z.strictObject({
     .string()
     .nullable()
     .meta({ description: 'null for an account that was invited by its id and has not accepted.' }),
-  role: Role,
-  status: z.enum(['active', 'invited']),
-  createdAt: Instant,
+  role: Role.describe('Role of the member.'),
+  status: z.enum(['active', 'invited']).describe('`invited` until the person accepts.'),
+  createdAt: CreatedAt,
 })
 export type Member = z.input<typeof Member>
 
 export const NewMember = z
-  .strictObject({ accountId: id('acc').optional(), email: Email.optional(), role: Role.default('member') })
+  .strictObject({
+    accountId: id('acc').optional().describe('The account to invite, in place of `email`.'),
+    email: Email.optional().describe('The e-mail address to invite.'),
+    role: Role.default('member').describe('Role of the member.'),
+  })
   .refine((body) => (body.accountId === undefined) !== (body.email === undefined), {
     path: ['accountId'],
     message: 'give either accountId or email',
@@ -121,26 +135,30 @@ export const NewMember = z
   .meta({ example: { email: 'agent@example.com', role: 'member' } })
 export type NewMember = z.output<typeof NewMember>
 
-export const MemberChange = z.strictObject({ role: Role })
+export const MemberChange = z.strictObject({ role: Role.describe('New role of the member.') })
 
 /** A record of the audit log. `hash` covers the record and `previousHash`; both are SHA-256 in hexadecimal. */
 export const AuditLogRecord = z.strictObject({
   id: id('aud'),
-  sequence: z.int(),
-  environment: EnvironmentName.nullable(),
-  action: z.string(),
-  actor: z.looseObject({ kind: z.enum(['api-key', 'person', 'guest', 'operator', 'system']) }),
-  requestId: z.string(),
-  target: z.string().nullable(),
-  details: z.record(z.string(), z.unknown()),
-  createdAt: Instant,
-  previousHash: z.string(),
-  hash: z.string(),
+  sequence: z.int().describe('Number of the record in the log, from 1.'),
+  environment: EnvironmentName.nullable().describe(
+    'The environment of the change; null for changes of the organisation as a whole.',
+  ),
+  action: z.string().describe('The operation, such as `organisations.apiKeys.create`.'),
+  actor: z
+    .looseObject({ kind: z.enum(['api-key', 'person', 'guest', 'operator', 'system']).describe('Kind of the actor.') })
+    .describe('Who made the change: its kind, and its id.'),
+  requestId: z.string().describe('Id of the request.'),
+  target: z.string().nullable().describe('Id of what was changed; null if there is none.'),
+  details: z.record(z.string(), z.unknown()).describe('More about the change. It contains no secret.'),
+  createdAt: CreatedAt,
+  previousHash: z.string().describe('Hash of the record before; zeros for the first.'),
+  hash: z.string().describe('SHA-256 over the record and `previousHash`, in hex.'),
 })
 
 export const AuditLogQuery = PageQuery.extend({
   ...periodFilters,
-  action: text(64, 1).optional().meta({ description: 'Such as `organisations.apiKeys.create`.' }),
+  action: text(64, 1).optional().describe('Only this action, such as `organisations.apiKeys.create`.'),
   target: text(128, 1).optional().meta({ description: 'The id of what was changed.' }),
   actor: z
     .union([id('key'), id('acc')])

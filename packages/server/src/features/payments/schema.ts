@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { type Id, id } from '../../platform/ids.ts'
 import { named } from '../../platform/named.ts'
-import { Instant, PageQuery, periodFilters, text } from '../../platform/wire.ts'
+import { CreatedAt, Instant, PageQuery, periodFilters, text } from '../../platform/wire.ts'
 
 const WalletId = z
   .string()
@@ -42,25 +42,29 @@ const HttpMethod = z.string().regex(/^[A-Z]{1,16}$/, 'must be an HTTP method in 
 
 export const ChallengeRequest = z
   .strictObject({
-    walletId: WalletId,
+    walletId: WalletId.describe('The wallet that is to be paid.'),
     otherWalletIds: OtherWalletIds.optional(),
-    resource: Resource.optional(),
+    resource: Resource.optional().describe('URL of the paid route.'),
     hostname: z
       .string()
       .max(253)
       .regex(/^[A-Za-z0-9.-]+(:\d{1,5})?$/, 'must be a host name')
       .refine((value) => URL.canParse(`https://${value}/`), 'must be a host name')
-      .optional(),
-    price: Price,
+      .optional()
+      .describe('Host that sells, in place of `resource`.'),
+    price: Price.describe('Price in US dollars.'),
     method: HttpMethod.optional().meta({
       description:
         'The paid route’s method, where its price is the same for every request. Money that is sent for an MPP challenge is then honored at the challenge’s price until it expires, though the price has risen since.',
     }),
-    description: text(1024).optional(),
-    mimeType: text(255).optional(),
-    intent: z.enum(['charge', 'session']).default('charge'),
-    acceptX402: z.boolean().default(true),
-    acceptMPP: z.boolean().default(true),
+    description: text(1024).optional().describe('What is sold, for the payer to read.'),
+    mimeType: text(255).optional().describe('Media type of what is sold.'),
+    intent: z
+      .enum(['charge', 'session'])
+      .default('charge')
+      .describe('`charge` for one request, `session` for a pass for many requests.'),
+    acceptX402: z.boolean().default(true).describe('Whether x402 is offered.'),
+    acceptMPP: z.boolean().default(true).describe('Whether MPP is offered.'),
     signOffers: z.boolean().default(false).meta({
       description:
         'Whether the x402 challenge carries signed offers (extension offer-receipt), by which a payer can prove what was requested. They add about 600 bytes each to the header.',
@@ -74,7 +78,12 @@ export const ChallengeRequest = z
       description:
         'IP address of your caller, to limit its challenges to 20 a minute. Not with count, which is for many callers.',
     }),
-    count: z.int().min(1).max(100).optional(),
+    count: z
+      .int()
+      .min(1)
+      .max(100)
+      .optional()
+      .describe('How many challenges to make. With it the response is a list; each challenge is for one caller.'),
     compact: z.boolean().default(false).meta({
       description:
         'With count: common parts of the challenges are returned once, and mpp is a list. An x402 challenge has nothing specific to one payer.',
@@ -113,13 +122,16 @@ export const Challenge = z.strictObject({
   mpp: z.string().nullable().meta({
     description: 'Value of the WWW-Authenticate header (MPP): one offer, or several joined by commas.',
   }),
-  expiresAt: Instant,
+  expiresAt: Instant.describe('When the challenges expire.'),
 })
 
 /** Many challenges of one route and price, with their common parts given once. */
 export const CompactChallenges = z.strictObject({
-  x402: z.string().nullable(),
-  x402V1: z.record(z.string(), z.unknown()).nullable(),
+  x402: z
+    .string()
+    .nullable()
+    .describe('Value of the PAYMENT-REQUIRED header without `extra.challengeId`; null for what x402 does not support.'),
+  x402V1: z.record(z.string(), z.unknown()).nullable().describe('JSON body of the 402 response (x402 version 1).'),
   challengeIds: z.array(z.string()).nullable().meta({
     description:
       'For each challenge the extra.challengeId that belongs into every offer of its x402 header; 66 characters. An offer without one is paid like any other, and its payment is redeemed by other proofs alone.',
@@ -127,26 +139,34 @@ export const CompactChallenges = z.strictObject({
   mpp: z.array(z.string()).nullable().meta({
     description: 'For each challenge the value of its WWW-Authenticate header; each must be shown to one payer only.',
   }),
-  expiresAt: Instant,
+  expiresAt: Instant.describe('When the challenges expire.'),
 })
 
 export const VerifyRequest = z.strictObject({
-  protocol: z.enum(['x402', 'mpp']),
-  credential: z.string().min(1).max(65_536).meta({ example: 'stub_payment_accepted' }),
-  price: Price,
-  currency: z.literal('USD').default('USD'),
-  walletId: WalletId,
+  protocol: z.enum(['x402', 'mpp']).describe('The protocol of the credential.'),
+  credential: z
+    .string()
+    .min(1)
+    .max(65_536)
+    .meta({ example: 'stub_payment_accepted' })
+    .describe(
+      'The header value with which the payer paid, as it arrived. In the test environment also `stub_payment_accepted`.',
+    ),
+  price: Price.describe('Price in US dollars.'),
+  currency: z.literal('USD').default('USD').describe('The currency of `price`.'),
+  walletId: WalletId.describe('The wallet that is to be paid, as in the challenge.'),
   otherWalletIds: OtherWalletIds.optional(),
   resource: Resource.optional().meta({
     description:
       'The paid route’s URL. An MPP challenge that was made for a resource is good for that one alone, query and all.',
   }),
-  method: HttpMethod.optional(),
-  description: text(1024).optional(),
+  method: HttpMethod.optional().describe('HTTP method of the paid request.'),
+  description: text(1024).optional().describe('What is sold; the payment record shows it.'),
   network: z
     .string()
     .regex(/^eip155:\d{1,18}$/, 'must be a CAIP-2 id such as eip155:8453')
-    .optional(),
+    .optional()
+    .describe('CAIP-2 id of the only network on which the payment is accepted.'),
   digest: BodyDigest.optional(),
   reportsDelivery: z.boolean().default(false).meta({
     description:
@@ -156,9 +176,9 @@ export const VerifyRequest = z.strictObject({
 export type VerifyRequest = z.output<typeof VerifyRequest>
 
 export const VerifiedPayment = z.strictObject({
-  valid: z.literal(true),
+  valid: z.literal(true).describe('Always true: a credential that is not valid is an error.'),
   paymentId: id('pay'),
-  protocol: z.enum(['x402', 'mpp']),
+  protocol: z.enum(['x402', 'mpp']).describe('The protocol of the payment.'),
   scheme: z.string().meta({ description: 'How it is paid: exact (x402), charge (MPP), stub (test mode).' }),
   method: z
     .enum(['evm', 'tempo'])
@@ -166,25 +186,28 @@ export const VerifiedPayment = z.strictObject({
     .meta({ description: 'The payment method of MPP; null for x402 and stubs.' }),
   challengeId: z.string().nullable().meta({ description: 'Id of the MPP challenge that was paid.' }),
   network: z.string().meta({ description: 'CAIP-2 id of the network.', example: 'eip155:8453' }),
-  amount: z.string(),
-  coin: z.string(),
-  payer: z.string().nullable(),
-  txHash: z.string().nullable(),
-  settledAt: Instant.nullable(),
-  settlementPending: z.boolean(),
-  settlementToken: z.string(),
+  amount: z.string().describe('Amount that was paid, in whole tokens.'),
+  coin: z.string().describe('Symbol of the token.'),
+  payer: z.string().nullable().describe('Address of the payer; null where the protocol does not name it.'),
+  txHash: z.string().nullable().describe('The transaction; null until the payment is settled.'),
+  settledAt: Instant.nullable().describe('When the payment was settled; null until then.'),
+  settlementPending: z.boolean().describe('Whether the money has still to move: call `payments.settle`.'),
+  settlementToken: z.string().describe('Send it to `payments.settle` with the payment id.'),
   redeemable: z.boolean().meta({
     description:
       'Whether the credential alone, sent again, can redeem the payment if it is settled and never delivered: it shows what the chain does not.',
   }),
 })
 
-export const SettleRequest = z.strictObject({ paymentId: id('pay'), settlementToken: z.string().min(1).max(256) })
+export const SettleRequest = z.strictObject({
+  paymentId: id('pay'),
+  settlementToken: z.string().min(1).max(256).describe('The token that `payments.verify` returned.'),
+})
 export type SettleRequest = z.output<typeof SettleRequest>
 
 export const Settlement = z.strictObject({
-  txHash: z.string().nullable(),
-  settledAt: Instant,
+  txHash: z.string().nullable().describe('The transaction that moved the money; null for a stub payment.'),
+  settledAt: Instant.describe('When the payment was settled.'),
   redemptionRequested: z.boolean().meta({
     description:
       'Whether the payer has requested the answer again since. If so, take the right to serve it with payments.redeem before you send the answer.',
@@ -194,69 +217,79 @@ export const Settlement = z.strictObject({
       'A receipt that anybody can check, as a JWS (x402 extension offer-receipt): who paid, for which resource, in which transaction. Null where payer or resource is not known.',
   }),
 })
-export const Settling = z.strictObject({ status: z.literal('settling'), txHash: z.string().nullable() })
+export const Settling = z.strictObject({
+  status: z.literal('settling').describe('The outcome is not known yet: call `payments.settle` again.'),
+  txHash: z.string().nullable().describe('The transaction; null before it was sent.'),
+})
 
 export const paymentStatuses = ['verified', 'settling', 'settled', 'settlement_failed', 'voided'] as const
 
 export const Payment = z.strictObject({
   id: id('pay'),
-  status: z.enum(paymentStatuses),
-  protocol: z.enum(['x402', 'mpp']),
-  amount: z.string(),
-  rawAmount: z.string(),
-  token: z.string(),
-  chain: z.string(),
-  network: z.string(),
-  payer: z.string().nullable(),
-  payTo: z.string(),
-  walletId: z.string().nullable(),
-  resource: z.string().nullable(),
-  route: z.string().nullable(),
-  method: z.string().nullable(),
-  description: z.string().nullable(),
+  status: z
+    .enum(paymentStatuses)
+    .describe(
+      '`verified`: the credential is valid and the money has not moved. `settling`: a transaction is under way. `settled`: the money has moved. `settlement_failed`: it will not move. `voided`: nobody settled it in time.',
+    ),
+  protocol: z.enum(['x402', 'mpp']).describe('The protocol of the payment.'),
+  amount: z.string().describe('Amount in whole tokens.'),
+  rawAmount: z.string().describe('Amount in the smallest unit of the token.'),
+  token: z.string().describe('Symbol of the token.'),
+  chain: z.string().describe('Chain of the payment, by the name of the wallet.'),
+  network: z.string().describe('CAIP-2 id of the network.'),
+  payer: z.string().nullable().describe('Address of the payer; null where the protocol does not name it.'),
+  payTo: z.string().describe('Address that is paid.'),
+  walletId: z.string().nullable().describe('The wallet that is paid; null for a payment by the facilitator alone.'),
+  resource: z.string().nullable().describe('URL of the paid route; null where none was named.'),
+  route: z.string().nullable().describe('Address of the paid route without its query; null where none was named.'),
+  method: z.string().nullable().describe('HTTP method of the paid request; null where none was named.'),
+  description: z.string().nullable().describe('What was sold; null where it was not described.'),
   apiKeyId: z
     .union([id('key'), id('acc')])
     .meta({ description: 'The API key of the call; the account where a person made it in the dashboard.' }),
-  txHash: z.string().nullable(),
-  settledAt: Instant.nullable(),
-  failureReason: z.string().nullable(),
-  vaultId: z.string().nullable(),
-  sessionId: z.string().nullable(),
+  txHash: z.string().nullable().describe('The transaction; null until the money moves.'),
+  settledAt: Instant.nullable().describe('When the payment was settled; null until then.'),
+  failureReason: z
+    .string()
+    .nullable()
+    .describe('Code of why the settlement failed or the payment was voided; null otherwise.'),
+  vaultId: z.string().nullable().describe('The vault that came with its session; null without one.'),
+  sessionId: z.string().nullable().describe('The session that the payment opened; null without one.'),
   deliveredAt: Instant.nullable().meta({
     description:
       'When the answer was handed to the payer; of callers that do not report delivery, when it was settled.',
   }),
   redeemedAt: Instant.nullable().meta({ description: 'When the answer was handed out by a redemption.' }),
   refundedAmount: z.string().meta({ description: 'What refunds have paid back, or are about to.' }),
-  createdAt: Instant,
+  createdAt: CreatedAt,
 })
 
 export const PaymentLog = z.strictObject({
   id: id('plog'),
   paymentId: id('pay'),
-  route: z.string().nullable(),
-  method: z.string().nullable(),
-  amount: z.string(),
-  token: z.string(),
-  chain: z.string(),
-  protocol: z.enum(['x402', 'mpp']),
-  txHash: z.string().nullable(),
-  payer: z.string().nullable(),
-  walletId: z.string().nullable(),
-  vaultId: z.string().nullable(),
-  sessionId: z.string().nullable(),
+  route: z.string().nullable().describe('Address of the paid route without its query; null where none was named.'),
+  method: z.string().nullable().describe('HTTP method of the paid request; null where none was named.'),
+  amount: z.string().describe('Amount in whole tokens.'),
+  token: z.string().describe('Symbol of the token.'),
+  chain: z.string().describe('Chain of the payment, by the name of the wallet.'),
+  protocol: z.enum(['x402', 'mpp']).describe('The protocol of the payment.'),
+  txHash: z.string().nullable().describe('The transaction; null until the money moves.'),
+  payer: z.string().nullable().describe('Address of the payer; null where the protocol does not name it.'),
+  walletId: z.string().nullable().describe('The wallet that is paid; null for a payment by the facilitator alone.'),
+  vaultId: z.string().nullable().describe('The vault that came with its session; null without one.'),
+  sessionId: z.string().nullable().describe('The session that the payment opened; null without one.'),
   apiKeyId: z
     .union([id('key'), id('acc')])
     .meta({ description: 'The API key of the call; the account where a person made it in the dashboard.' }),
-  status: z.enum(paymentStatuses),
-  createdAt: Instant,
+  status: z.enum(paymentStatuses).describe('Status of the payment, as `payments.get` shows it.'),
+  createdAt: CreatedAt,
 })
 
 const logFilters = {
-  route: text(2048).optional(),
-  protocol: z.enum(['x402', 'mpp']).optional(),
-  walletId: text(64).optional(),
-  apiKeyId: text(64).optional(),
+  route: text(2048).optional().describe('Only this paid route, as a path or a URL.'),
+  protocol: z.enum(['x402', 'mpp']).optional().describe('Only payments of this protocol.'),
+  walletId: text(64).optional().describe('Only payments to this wallet.'),
+  apiKeyId: text(64).optional().describe('Only payments that this API key verified.'),
   ...periodFilters,
 }
 export const LogQuery = PageQuery.extend(logFilters)
@@ -264,10 +297,10 @@ export const SummaryQuery = z.strictObject(logFilters)
 export type LogFilters = z.output<typeof SummaryQuery>
 
 export const RouteSummary = z.strictObject({
-  route: z.string().nullable(),
-  totalPayments: z.int(),
-  totalRevenue: z.string(),
-  token: z.string(),
+  route: z.string().nullable().describe('Address of the paid route without its query; null for payments without one.'),
+  totalPayments: z.int().describe('Number of payments that have not failed.'),
+  totalRevenue: z.string().describe('Sum of the payments, in whole tokens.'),
+  token: z.string().describe('Symbol of the token.'),
 })
 
 export const PaymentParams = z.strictObject({ id: id('pay') })

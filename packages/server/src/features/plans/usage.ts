@@ -6,13 +6,13 @@ import { listCounters, listSharers, planOf, readAtOneInstant } from './store.ts'
 
 /** The used part of a quota, in a response. */
 export const UsageFigure = z.strictObject({
-  used: z.int(),
-  limit: z.int().meta({ description: '-1 means unlimited.' }),
+  used: z.int().describe('What is used.'),
+  limit: z.int().describe('What the plan allows; -1 means unlimited.'),
   percent: z
     .int()
     .nullable()
     .meta({ description: 'What is used of the limit, rounded down; null where it is unlimited.' }),
-  unlimited: z.boolean(),
+  unlimited: z.boolean().describe('Whether the plan has no limit for it.'),
 })
 type UsageFigure = z.input<typeof UsageFigure>
 

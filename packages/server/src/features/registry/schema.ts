@@ -1,17 +1,20 @@
 import { z } from 'zod'
 import { id } from '../../platform/ids.ts'
 import { named } from '../../platform/named.ts'
-import { Instant, PageQuery, text } from '../../platform/wire.ts'
+import { CreatedAt, Instant, PageQuery, text } from '../../platform/wire.ts'
 
 /** Most parameters of one kind that a route keeps. */
 export const paramsMax = 64
 
 /** A header, query parameter or body member of a route. */
 export const RouteParam = z.strictObject({
-  name: text(128, 1),
-  type: text(32, 1).meta({ example: 'string' }),
-  required: z.boolean(),
-  example: z.union([text(512), z.number(), z.boolean()]).optional(),
+  name: text(128, 1).describe('Name of the parameter.'),
+  type: text(32, 1).meta({ example: 'string' }).describe('Its type, such as `string`.'),
+  required: z.boolean().describe('Whether a request must have it.'),
+  example: z
+    .union([text(512), z.number(), z.boolean()])
+    .optional()
+    .describe('An example value.'),
 })
 export type RouteParam = z.output<typeof RouteParam>
 
@@ -21,11 +24,14 @@ export type RouteParam = z.output<typeof RouteParam>
  */
 const ObservedParam = z
   .strictObject({
-    name: RouteParam.shape.name,
-    type: RouteParam.shape.type.nullish(),
-    required: z.boolean().nullish(),
-    example: RouteParam.shape.example.unwrap().nullish(),
-    value: RouteParam.shape.example.unwrap().nullish(),
+    name: RouteParam.shape.name.describe('Name of the parameter.'),
+    type: RouteParam.shape.type.nullish().describe('Its type. Default `string`.'),
+    required: z.boolean().nullish().describe('Whether a request must have it. Default false.'),
+    example: RouteParam.shape.example.unwrap().nullish().describe('An example value.'),
+    value: RouteParam.shape.example
+      .unwrap()
+      .nullish()
+      .describe('A value that was observed; used as the example if there is none.'),
   })
   .transform(({ name, type, required, example, value }): RouteParam => {
     const shown = example ?? value ?? undefined
@@ -62,59 +68,64 @@ const Dollars = z
 const Protocol = z.enum(['x402', 'mpp'])
 
 export const Snapshot = z.strictObject({
-  host: Host,
+  host: Host.describe('Host of the route, with a port other than that of https.'),
   method: z
     .string()
     .regex(/^[A-Za-z][A-Za-z-]{0,31}$/, 'must be an HTTP method')
     .transform((method) => method.toUpperCase())
-    .meta({ example: 'GET' }),
+    .meta({ example: 'GET' })
+    .describe('HTTP method of the route.'),
   routePattern: text(2_048, 1).regex(/^\//, 'must begin with /').meta({
     description: 'A router’s pattern or a path. What looks like an identifier becomes {id}; the query is left out.',
     example: '/users/:id',
   }),
-  headers: ObservedParams,
-  queryParams: ObservedParams,
-  bodyParams: ObservedParams,
+  headers: ObservedParams.describe('Header fields that the route reads.'),
+  queryParams: ObservedParams.describe('Query parameters of the route.'),
+  bodyParams: ObservedParams.describe('Members of the body of the route.'),
   bodyContentType: text(255, 1)
     .nullish()
-    .transform((type) => type ?? undefined),
-  amount: Dollars,
-  protocol: Protocol,
+    .transform((type) => type ?? undefined)
+    .describe('Media type of the request body.'),
+  amount: Dollars.describe('Price in US dollars.'),
+  protocol: Protocol.describe('Protocol in which it was paid.'),
   paymentLogId: id('plog')
     .nullish()
-    .transform((paymentLogId) => paymentLogId ?? undefined),
+    .transform((paymentLogId) => paymentLogId ?? undefined)
+    .describe('The payment log record of the payment that was observed.'),
 })
 export type Snapshot = z.output<typeof Snapshot>
 
-export const SnapshotAccepted = z.strictObject({ accepted: z.literal(true) })
+export const SnapshotAccepted = z.strictObject({ accepted: z.literal(true).describe('Always true.') })
 
 /** A paid route as it was last reported. */
 export const RegistryRoute = z.strictObject({
   id: id('reg'),
-  host: z.string(),
-  method: z.string(),
-  routePattern: z.string(),
-  headers: z.array(RouteParam),
-  queryParams: z.array(RouteParam),
-  bodyParams: z.array(RouteParam),
-  bodyContentType: z.string().nullable(),
+  host: z.string().describe('Host of the route.'),
+  method: z.string().describe('HTTP method of the route.'),
+  routePattern: z.string().describe('Path of the route, with `{id}` for identifiers.'),
+  headers: z.array(RouteParam).describe('Header fields that the route reads.'),
+  queryParams: z.array(RouteParam).describe('Query parameters of the route.'),
+  bodyParams: z.array(RouteParam).describe('Members of the body of the route.'),
+  bodyContentType: z.string().nullable().describe('Media type of the request body; null if none was reported.'),
   amount: z.string().meta({ description: 'US dollars, as last seen.' }),
   protocol: Protocol.meta({ description: 'As last seen.' }),
   protocols: z.array(Protocol).meta({ description: 'Every one that was ever seen.' }),
-  paymentLogId: id('plog').nullable(),
+  paymentLogId: id('plog').nullable().describe('The payment log record of the last report; null if it named none.'),
   isPublic: z.boolean().meta({ description: 'Whether other organisations find it by the facilitator’s discovery.' }),
-  snapshotCount: z.int(),
-  createdAt: Instant,
-  lastSeenAt: Instant,
+  snapshotCount: z.int().describe('How often the route was reported.'),
+  createdAt: CreatedAt,
+  lastSeenAt: Instant.describe('When the route was last reported.'),
 })
 export type RegistryRoute = z.input<typeof RegistryRoute>
 
-export const RouteChange = z.strictObject({ isPublic: z.boolean() })
+export const RouteChange = z.strictObject({
+  isPublic: z.boolean().describe('Whether other organisations find the route.'),
+})
 
 export const RouteQuery = PageQuery.extend({
-  host: Host.optional(),
+  host: Host.optional().describe('Only this host.'),
   protocol: Protocol.optional().meta({ description: 'Routes that were ever paid for in this protocol.' }),
-  maxAmount: Dollars.optional(),
+  maxAmount: Dollars.optional().describe('Only up to this price, in US dollars.'),
   q: text(200, 1).optional().meta({ description: 'Part of “METHOD host/route”, in any case.' }),
 })
 export type RouteQuery = z.output<typeof RouteQuery>

@@ -7,9 +7,9 @@ const Method = z.enum(['GET', 'POST', 'PUT', 'PATCH', 'DELETE'])
 
 export const LoggedRequest = z.strictObject({
   id: id('req').meta({ description: 'The `X-Request-Id` of the response.' }),
-  method: Method,
+  method: Method.describe('HTTP method.'),
   route: z.string().meta({ description: 'The path as this document declares it, without its values.' }),
-  status: z.int(),
+  status: z.int().describe('HTTP status of the response.'),
   durationMs: z.int().meta({
     description: 'From the arrival of the request to the beginning of its response, in milliseconds.',
   }),
@@ -23,14 +23,14 @@ export type LoggedRequest = z.input<typeof LoggedRequest>
 export const RequestParams = z.strictObject({ requestId: id('req') })
 
 export const RequestQuery = PageQuery.extend({
-  method: Method.optional(),
+  method: Method.optional().describe('Only this HTTP method.'),
   route: text(200, 1).optional().meta({ description: 'Such as `/payments/{id}`.' }),
   status: z
     .string()
     .regex(/^[1-5](\d\d|xx)$/, 'must be a status such as 404, or a class such as 4xx')
     .optional()
     .meta({ description: 'A status, or a class of them such as `4xx`.' }),
-  apiKeyId: id('key').optional(),
+  apiKeyId: id('key').optional().describe('Only requests with this API key.'),
   ...periodFilters,
 })
 export type RequestQuery = z.output<typeof RequestQuery>

@@ -20,8 +20,8 @@ export type NewSession = z.output<typeof NewSession>
 export const Session = z.strictObject({
   sessionId: id('sess'),
   vaultId: id('vlt'),
-  expiresAt: Instant,
-  isExpired: z.boolean(),
+  expiresAt: Instant.describe('When the session expires.'),
+  isExpired: z.boolean().describe('Whether the session has expired: true from `expiresAt` on.'),
 })
 export type Session = z.input<typeof Session>
 
@@ -48,7 +48,7 @@ const Host = z
   .meta({ example: 'api.example.com' })
 
 export const VerifySession = z.strictObject({
-  sessionToken: text(256, 1),
+  sessionToken: text(256, 1).describe('What the payer sent in X-Service-Session-Id.'),
   host: Host.meta({ description: 'The host of the requested route.' }),
   walletId: WalletId.meta({ description: 'The wallet that the route sells for.' }),
   otherWalletIds: z

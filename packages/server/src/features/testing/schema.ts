@@ -8,21 +8,21 @@ const WalletId = z.union([id('byw'), id('mwt'), id('cad')])
 
 export const NewTestDeposit = z
   .strictObject({
-    walletId: WalletId,
-    token: z.string().min(1).max(32),
+    walletId: WalletId.describe('The wallet or child address that receives the money.'),
+    token: z.string().min(1).max(32).describe('Symbol of the token.'),
     amount: z.string().min(1).max(100).meta({ description: 'Decimal amount in whole tokens, at most 10000.' }),
   })
   .meta({ example: { walletId: 'mwt_01h455vb4pex5vsknk084sn02q', token: 'USDC', amount: '12.5' } })
 export type NewTestDeposit = z.output<typeof NewTestDeposit>
 
 export const TestDeposit = z.strictObject({
-  walletId: WalletId,
+  walletId: WalletId.describe('The wallet or child address that receives the money.'),
   chain: ChainName,
-  token: z.string(),
-  amount: z.string(),
+  token: z.string().describe('Symbol of the token.'),
+  amount: z.string().describe('Amount in whole tokens.'),
   from: z.string().meta({ description: 'The faucet.' }),
-  to: z.string(),
-  status: z.literal('queued'),
+  to: z.string().describe('Address of the wallet.'),
+  status: z.literal('queued').describe('The deposit will be sent.'),
 })
 export type TestDeposit = z.input<typeof TestDeposit>
 
@@ -31,7 +31,7 @@ const priceMax = 10n ** BigInt(usdDecimals)
 
 export const NewTestPayment = z
   .strictObject({
-    walletId: WalletId,
+    walletId: WalletId.describe('The wallet that is paid.'),
     price: z
       .string()
       .max(20)
@@ -64,15 +64,15 @@ export const NewClockChange = z
 export type NewClockChange = z.output<typeof NewClockChange>
 
 export const ClockChange = z.strictObject({
-  advancedSeconds: z.int(),
+  advancedSeconds: z.int().describe('How far the clock was advanced.'),
   moved: z
     .strictObject({
-      sessions: z.int(),
-      vaults: z.int(),
-      vaultTokens: z.int(),
-      approvals: z.int(),
-      policyUses: z.int(),
-      webhookDeliveries: z.int(),
+      sessions: z.int().describe('Payment sessions.'),
+      vaults: z.int().describe('Vaults.'),
+      vaultTokens: z.int().describe('Vault tokens and tickets.'),
+      approvals: z.int().describe('Waiting approvals.'),
+      policyUses: z.int().describe('Amounts that count towards the caps of spend policies.'),
+      webhookDeliveries: z.int().describe('Deliveries that wait for their next attempt.'),
     })
     .meta({ description: 'How many of each are nearer to their time.' }),
 })

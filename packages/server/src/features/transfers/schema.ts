@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { id } from '../../platform/ids.ts'
 import { named } from '../../platform/named.ts'
-import { Instant, Metadata, PageQuery, periodFilters, text } from '../../platform/wire.ts'
+import { CreatedAt, Instant, Metadata, PageQuery, periodFilters, StoredMetadata, text } from '../../platform/wire.ts'
 import { approvalOf } from '../approvals/index.ts'
 import { ChainName } from '../chains/index.ts'
 import { EvmAddress } from '../wallets/index.ts'
@@ -11,13 +11,13 @@ const Amount = z.string().min(1).max(100).meta({ description: 'Decimal amount in
 
 /** Request for a transfer. `fromWalletType` may be omitted: the id's prefix implies it. */
 export const NewTransfer = z.strictObject({
-  fromWalletId: z.union([id('mwt'), id('cad')]),
-  fromWalletType: z.enum(['master', 'child']).optional(),
+  fromWalletId: z.union([id('mwt'), id('cad')]).describe('The master wallet or child address that pays.'),
+  fromWalletType: z.enum(['master', 'child']).optional().describe('Kind of the wallet; its id says it too.'),
   fromChain: ChainName.optional().meta({ description: "The wallet's own chain if omitted." }),
-  fromToken: TokenSymbol,
-  toAddress: EvmAddress,
-  toChain: ChainName,
-  toToken: TokenSymbol,
+  fromToken: TokenSymbol.describe('Symbol of the token that is sent.'),
+  toAddress: EvmAddress.describe('Address of the recipient.'),
+  toChain: ChainName.describe('The chain on which it arrives.'),
+  toToken: TokenSymbol.describe('Symbol of the token that arrives.'),
   amount: Amount,
   minToAmount: Amount.optional().meta({
     description:
@@ -41,16 +41,18 @@ export type NewTransferQuote = z.output<typeof NewTransferQuote>
 export const RouteName = z.enum(['direct', 'partner-swap', 'partner-bridge'])
 
 const moved = {
-  fromChain: ChainName,
-  toChain: ChainName,
-  fromToken: z.string(),
-  toToken: z.string(),
-  amount: z.string(),
+  fromChain: ChainName.describe('The chain that the money leaves.'),
+  toChain: ChainName.describe('The chain on which it arrives.'),
+  fromToken: z.string().describe('Symbol of the token that is sent.'),
+  toToken: z.string().describe('Symbol of the token that arrives.'),
+  amount: z.string().describe('Amount that is sent, in whole tokens of fromToken.'),
   toAmount: z.string().meta({ description: 'Expected amount, then the received amount, in whole tokens of toToken.' }),
   minToAmount: z.string().meta({ description: 'Least amount that arrives, in whole tokens of toToken.' }),
   feeAmount: z.string().meta({ description: 'Network fee, in feeToken: the expected maximum, then the actual fee.' }),
-  feeToken: z.string(),
-  route: RouteName,
+  feeToken: z.string().describe('Symbol of the token or coin in which the fee is paid.'),
+  route: RouteName.describe(
+    '`direct` on one chain in one token, `partner-swap` to another token, `partner-bridge` to another chain.',
+  ),
   routeReason: z.string().meta({ description: 'Explanation of the chosen route.' }),
 }
 
@@ -58,25 +60,25 @@ const TransferStatus = z.enum(['pending', 'confirmed', 'failed'])
 
 export const Transfer = z.strictObject({
   id: id('wtx'),
-  fromWalletId: z.union([id('mwt'), id('cad')]),
-  toAddress: z.string(),
+  fromWalletId: z.union([id('mwt'), id('cad')]).describe('The wallet that pays.'),
+  toAddress: z.string().describe('Address of the recipient.'),
   txHash: z.string().nullable().meta({ description: 'Null until the transaction is signed.' }),
   ...moved,
-  status: TransferStatus,
+  status: TransferStatus.describe('`confirmed` has arrived; `failed` moved nothing, or the money is back.'),
   reason: z.string().nullable().meta({ description: 'Why it failed.' }),
   receivedToken: z.string().nullable().meta({
     description: 'The token that a partner delivered if it is not toToken: its symbol, or its address.',
   }),
   destinationTxHash: z.string().nullable().meta({ description: 'Where a bridge delivered, if its partner says.' }),
-  refundTxHash: z.string().nullable(),
+  refundTxHash: z.string().nullable().describe('The transaction of the refund; null without one.'),
   refundedAt: Instant.nullable().meta({
     description: 'When a partner refunded the money; this may be after the transfer has failed.',
   }),
-  reference: z.string().nullable(),
-  metadata: z.record(z.string(), z.unknown()),
+  reference: z.string().nullable().describe('Your own reference; null if none was given.'),
+  metadata: StoredMetadata,
   approval: approvalOf,
-  createdAt: Instant,
-  confirmedAt: Instant.nullable(),
+  createdAt: CreatedAt,
+  confirmedAt: Instant.nullable().describe('When it was confirmed; null until then.'),
 })
 export type Transfer = z.input<typeof Transfer>
 
@@ -95,8 +97,11 @@ export const TransferParams = z.strictObject({ id: id('wtx') })
 
 export const TransferListQuery = PageQuery.extend({
   ...periodFilters,
-  fromWalletId: z.union([id('mwt'), id('cad')]).optional(),
-  status: TransferStatus.optional(),
+  fromWalletId: z
+    .union([id('mwt'), id('cad')])
+    .optional()
+    .describe('Only transfers from this wallet.'),
+  status: TransferStatus.optional().describe('Only transfers in this state.'),
 })
 
 named({ NewTransfer, NewTransferQuote, Transfer, TransferQuote })

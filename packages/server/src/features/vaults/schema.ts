@@ -3,7 +3,7 @@ import { z } from 'zod'
 import type { Id } from '../../platform/ids.ts'
 import { id } from '../../platform/ids.ts'
 import { named } from '../../platform/named.ts'
-import { AnyJsonObject, Instant, Metadata, PageQuery, text } from '../../platform/wire.ts'
+import { AnyJsonObject, CreatedAt, Instant, Metadata, PageQuery, StoredMetadata, text } from '../../platform/wire.ts'
 import { UsageFigure } from '../plans/index.ts'
 
 export type VaultId = Id<'vlt'>
@@ -35,8 +35,8 @@ function hasFiniteNumbers(value: unknown): boolean {
 }
 
 export const NewVault = z.strictObject({
-  description: text(2_000).optional(),
-  ttl: Ttl.optional(),
+  description: text(2_000).optional().describe('A description of your own.'),
+  ttl: Ttl.optional().describe('Time to live, such as `30m`, `24h` or `7d`. The plan has a default and a maximum.'),
   metadata: Metadata.optional(),
 })
 export type NewVault = z.output<typeof NewVault>
@@ -56,17 +56,19 @@ export type VaultStatus = z.output<typeof VaultStatus>
 export const Vault = z.strictObject({
   id: id('vlt'),
   organisationId: id('org'),
-  status: VaultStatus,
-  createdAt: Instant,
+  status: VaultStatus.describe(
+    '`sealed` takes no more writes; `persisted` no longer expires. A vault that is both is `sealed`.',
+  ),
+  createdAt: CreatedAt,
   description: z.string().nullable().meta({ description: 'Null when none was given.' }),
-  metadata: z.record(z.string(), z.unknown()),
+  metadata: StoredMetadata,
   sessionId: id('sess')
     .nullable()
     .meta({ description: 'The session that it came with; null when it was made by itself.' }),
-  ttl: Instant.nullable(),
-  summary: z.string().nullable(),
-  sealedAt: Instant.nullable(),
-  persistedAt: Instant.nullable(),
+  ttl: Instant.nullable().describe('When the vault expires and is deleted; null once it is persisted.'),
+  summary: z.string().nullable().describe('Summary of the seal; null until it is sealed or if none was given.'),
+  sealedAt: Instant.nullable().describe('When the vault was sealed; null until then.'),
+  persistedAt: Instant.nullable().describe('When the vault was persisted; null until then.'),
   manifestHash: z
     .string()
     .nullable()
@@ -76,63 +78,71 @@ export type Vault = z.input<typeof Vault>
 
 export const VaultParams = z.strictObject({ id: id('vlt') })
 export const DocumentParams = z.strictObject({ id: id('vlt'), docId: id('doc') })
-export const VaultQuery = PageQuery.extend({ status: VaultStatus.optional() })
+export const VaultQuery = PageQuery.extend({ status: VaultStatus.optional().describe('Only vaults in this state.') })
 
 /** A document. `size` and `sha256` cover its data as canonical JSON (RFC 8785) in UTF-8. */
 export const VaultDocument = z.strictObject({
   id: id('doc'),
-  name: z.string(),
+  name: z.string().describe('Name of the document.'),
   data: z
     .record(z.string(), z.unknown())
     .optional()
     .meta({ description: 'Left out of a vault’s own record beyond 256 KiB in all; the document’s address has it.' }),
-  size: z.int(),
-  sha256: z.string(),
-  createdAt: Instant,
+  size: z.int().describe('Size of the data as canonical JSON (RFC 8785), in bytes.'),
+  sha256: z.string().describe('SHA-256 of the canonical JSON, in hex.'),
+  createdAt: CreatedAt,
 })
 export type VaultDocument = z.input<typeof VaultDocument>
 
 export const VaultFile = z.strictObject({
   id: id('fil'),
-  name: z.string(),
-  mimeType: z.string(),
-  size: z.int(),
-  sha256: z.string(),
+  name: z.string().describe('Name of the file.'),
+  mimeType: z.string().describe('Media type of the file.'),
+  size: z.int().describe('Size in bytes.'),
+  sha256: z.string().describe('SHA-256 of the bytes, in hex.'),
   url: z.url().meta({ description: 'A link that needs no header, good for a quarter of an hour.' }),
-  createdAt: Instant,
+  createdAt: CreatedAt,
 })
 export type VaultFile = z.input<typeof VaultFile>
 
 const SealedItem = z.strictObject({
-  kind: z.enum(['document', 'file']),
-  id: z.string(),
-  name: z.string(),
-  mimeType: z.string().optional(),
-  size: z.int(),
-  sha256: z.string(),
+  kind: z.enum(['document', 'file']).describe('Whether it is a document or a file.'),
+  id: z.string().describe('Id of the document or file.'),
+  name: z.string().describe('Name of the item.'),
+  mimeType: z.string().optional().describe('Media type of a file.'),
+  size: z.int().describe('Size in bytes.'),
+  sha256: z.string().describe('SHA-256 of the content, in hex.'),
 })
 
 /** The contents of a vault when it was sealed: see `SealManifest` in the protocol package. */
 export const Manifest = z.strictObject({
-  version: z.literal(1),
+  version: z.literal(1).describe('Version of this format.'),
   vaultId: id('vlt'),
   organisationId: id('org'),
-  summary: z.string().nullable(),
-  sealedAt: z.string(),
-  items: z.array(SealedItem),
-  eventsHead: z.strictObject({ count: z.int(), hash: z.string() }),
-  payment: z.record(z.string(), z.unknown()).nullable(),
+  summary: z.string().nullable().describe('Summary of the seal; null if none was given.'),
+  sealedAt: z.string().describe('When the vault was sealed.'),
+  items: z.array(SealedItem).describe('Every document and file of the vault.'),
+  eventsHead: z
+    .strictObject({
+      count: z.int().describe('Number of events.'),
+      hash: z.string().describe('SHA-256 that covers every event, in hex.'),
+    })
+    .describe('The events of the vault: their number, and one hash over all.'),
+  payment: z
+    .record(z.string(), z.unknown())
+    .nullable()
+    .describe('Receipt of the payment that the vault came with; null without one.'),
 })
 export type Manifest = z.output<typeof Manifest>
 
 /** The manifest that a seal would sign now: `Manifest` without the time of sealing and without a signature. */
-const RunningManifest = Manifest.extend({ sealedAt: z.null() })
+const RunningManifest = Manifest.extend({ sealedAt: z.null().describe('Null: the vault is not sealed.') })
 export type RunningManifest = z.output<typeof RunningManifest>
 
 export const VaultState = Vault.extend({
-  documents: z.array(VaultDocument),
-  files: z.array(VaultFile),
-  eventCount: z.int(),
+  documents: z.array(VaultDocument).describe('Documents of the vault.'),
+  files: z.array(VaultFile).describe('Files of the vault.'),
+  eventCount: z.int().describe('Number of events of the vault.'),
   manifest: z
     .union([Manifest, RunningManifest])
     .meta({ description: 'What the seal froze; before it, what a seal would freeze now, with `sealedAt` null.' }),
@@ -142,7 +152,10 @@ export type VaultState = z.input<typeof VaultState>
 /** Most bytes of a document's data as canonical JSON: 1 MB is 2^20 bytes. */
 export const documentBytesMax = 2 ** 20
 
-export const NewDocument = z.strictObject({ name: text(255, 1), data: JsonData })
+export const NewDocument = z.strictObject({
+  name: text(255, 1).describe('Name of the document.'),
+  data: JsonData.describe('The JSON object to store, at most 1 MiB.'),
+})
 export type NewDocument = z.output<typeof NewDocument>
 
 const systemEvents = ['document.added', 'file.added', 'file.deleted']
@@ -156,26 +169,35 @@ const EventName = text(128, 1).refine(
 /** The payload of an event, bounded as metadata is, since every open stream sends it. */
 const EventPayload = Metadata.refine(hasFiniteNumbers, 'must have no number beyond what a double-precision float holds')
 
-export const NewVaultEvent = z.strictObject({ event: EventName, payload: EventPayload.optional() })
+export const NewVaultEvent = z.strictObject({
+  event: EventName.describe('Name of the event. Names of the service, such as `vault.sealed`, are reserved.'),
+  payload: EventPayload.optional().describe('Content of the event, at most 16 KiB of JSON.'),
+})
 export type NewVaultEvent = z.output<typeof NewVaultEvent>
 
 /** An event as the stream sends it. */
 export const VaultEvent = z.strictObject({
   eventId: id('evt'),
-  type: z.string(),
+  type: z.string().describe('Name of the event.'),
   vaultId: id('vlt'),
-  timestamp: z.iso.datetime(),
-  payload: z.record(z.string(), z.unknown()),
+  timestamp: z.iso.datetime().describe('When the event was emitted.'),
+  payload: z.record(z.string(), z.unknown()).describe('Content of the event.'),
 })
 export type VaultEvent = z.output<typeof VaultEvent>
 
-export const ExtendRequest = z.strictObject({ ttl: Ttl })
+export const ExtendRequest = z.strictObject({ ttl: Ttl.describe('New time to live, counted from now, such as `24h`.') })
 export type ExtendRequest = z.output<typeof ExtendRequest>
 
-export const SealRequest = z.strictObject({ summary: text(sealLimits.summaryLengthMax).optional() })
+export const SealRequest = z.strictObject({
+  summary: text(sealLimits.summaryLengthMax).optional().describe('A summary that is sealed with the vault.'),
+})
 export type SealRequest = z.output<typeof SealRequest>
 
-export const VaultQuota = z.strictObject({ active: UsageFigure, persisted: UsageFigure, storageBytes: UsageFigure })
+export const VaultQuota = z.strictObject({
+  active: UsageFigure.describe('Vaults that are not persisted.'),
+  persisted: UsageFigure.describe('Persisted vaults.'),
+  storageBytes: UsageFigure.describe('Bytes of all documents and files.'),
+})
 export type VaultQuota = z.input<typeof VaultQuota>
 
 export const ProofQuery = z.strictObject({
@@ -185,17 +207,24 @@ export const ProofQuery = z.strictObject({
     .meta({ description: 'A document or file: its own proof of inclusion, without the others.' }),
 })
 
-const Key = z.strictObject({ kid: z.string(), x: z.string() })
+const Key = z.strictObject({
+  kid: z.string().describe('Id of the key, as the statement names it.'),
+  x: z.string().describe('The public key (Ed25519), in base64url.'),
+})
 
 /** The proof of a sealed vault, or of one item of it. */
 export const Proof = z.union([
-  z.strictObject({ manifest: Manifest, statement: z.string(), keys: z.array(Key) }),
   z.strictObject({
-    item: SealedItem,
-    index: z.int(),
-    path: z.array(z.string()),
-    treeSize: z.int(),
-    statement: z.string(),
+    manifest: Manifest.describe('What was sealed.'),
+    statement: z.string().describe('Compact JWS (EdDSA) over the hash of the manifest and its Merkle root.'),
+    keys: z.array(Key).describe('Public keys of the service.'),
+  }),
+  z.strictObject({
+    item: SealedItem.describe('The item that is proven.'),
+    index: z.int().describe('Place of the item in the manifest.'),
+    path: z.array(z.string()).describe('Hashes from the item to the Merkle root (RFC 6962), in hex.'),
+    treeSize: z.int().describe('Number of items in the tree.'),
+    statement: z.string().describe('Compact JWS (EdDSA) over the hash of the manifest and its Merkle root.'),
   }),
 ])
 export type Proof = z.input<typeof Proof>

@@ -2,7 +2,7 @@ import { parseAddress, zeroAddress } from '@purser/protocol'
 import { z } from 'zod'
 import { id } from '../../platform/ids.ts'
 import { named } from '../../platform/named.ts'
-import { Instant, Metadata, text } from '../../platform/wire.ts'
+import { CreatedAt, Metadata, StoredMetadata, text } from '../../platform/wire.ts'
 import { ChainName } from '../chains/index.ts'
 
 /**
@@ -28,10 +28,10 @@ export const TokenSymbols = z
   .meta({ example: ['USDC'] })
 
 export const NewByoWallet = z.strictObject({
-  address: EvmAddress,
+  address: EvmAddress.describe('Address of your wallet (EVM).'),
   chain: ChainName,
-  supportedTokens: TokenSymbols,
-  name: text(200).optional(),
+  supportedTokens: TokenSymbols.describe('Symbols of the tokens that it accepts.'),
+  name: text(200).optional().describe('A name of your own.'),
   metadata: Metadata.optional(),
 })
 export type NewByoWallet = z.output<typeof NewByoWallet>
@@ -45,14 +45,16 @@ export const AmlStatus = z.enum(amlStatuses)
  */
 export const ByoWallet = z.strictObject({
   id: id('byw'),
-  address: z.string(),
+  address: z.string().describe('Address of the wallet, with EIP-55 checksum.'),
   chain: ChainName,
   name: z.string().nullable().meta({ description: 'Null if none was given.' }),
-  isActive: z.boolean(),
-  amlStatus: AmlStatus,
-  supportedTokens: z.array(z.string()),
-  metadata: z.record(z.string(), z.unknown()),
-  createdAt: Instant,
+  isActive: z.boolean().describe('Whether payments can be accepted: false while the address is flagged.'),
+  amlStatus: AmlStatus.describe(
+    'Result of sanctions screening: `pending` until it is known, then `clear` or `flagged`.',
+  ),
+  supportedTokens: z.array(z.string()).describe('Symbols of the tokens that it accepts.'),
+  metadata: StoredMetadata,
+  createdAt: CreatedAt,
 })
 export type ByoWallet = z.input<typeof ByoWallet>
 

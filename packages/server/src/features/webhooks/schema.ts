@@ -2,7 +2,7 @@ import { eventTypes } from '@purser/protocol'
 import { z } from 'zod'
 import { id } from '../../platform/ids.ts'
 import { named } from '../../platform/named.ts'
-import { Instant, InstantInput, PageQuery, periodFilters, text } from '../../platform/wire.ts'
+import { CreatedAt, Instant, InstantInput, PageQuery, periodFilters, text } from '../../platform/wire.ts'
 import { allEvents } from './event-types.ts'
 
 /** The event types that a webhook subscribes to. An unknown type is refused, since a mistyped one would never match. */
@@ -14,23 +14,31 @@ const Subscriptions = z
 
 const WebhookUrl = text(2_048, 1).meta({ example: 'https://example.com/webhooks' })
 
-export const NewWebhook = z.strictObject({ url: WebhookUrl, events: Subscriptions })
+export const NewWebhook = z.strictObject({
+  url: WebhookUrl.describe('HTTPS address that receives the events; it must be public.'),
+  events: Subscriptions.describe('Event types to receive; `*` for all, also later ones.'),
+})
 export type NewWebhook = z.output<typeof NewWebhook>
 
 export const WebhookChange = z.strictObject({
-  url: WebhookUrl.optional(),
-  events: Subscriptions.optional(),
-  isActive: z.boolean().optional(),
+  url: WebhookUrl.optional().describe('New address.'),
+  events: Subscriptions.optional().describe('New event types, in place of all before.'),
+  isActive: z
+    .boolean()
+    .optional()
+    .describe('Whether events are delivered; `true` enables a webhook that the service disabled.'),
 })
 export type WebhookChange = z.output<typeof WebhookChange>
 
 /** A webhook as the document defines it, without its secret. `isActive` is false once its owner or the service turned it off. */
 export const Webhook = z.strictObject({
   id: id('wh'),
-  url: z.string(),
-  events: z.array(z.string()),
-  isActive: z.boolean(),
-  createdAt: Instant,
+  url: z.string().describe('Address that receives the events.'),
+  events: z.array(z.string()).describe('Event types that it receives; `*` for all.'),
+  isActive: z
+    .boolean()
+    .describe('Whether events are delivered. False if you disabled it, or if it failed for five days.'),
+  createdAt: CreatedAt,
 })
 export type Webhook = z.input<typeof Webhook>
 
@@ -48,9 +56,9 @@ export const deliveryStatuses = ['pending', 'succeeded', 'dead'] as const
 export const Delivery = z.strictObject({
   id: id('del'),
   eventId: id('evt'),
-  type: z.string(),
-  status: z.enum(deliveryStatuses),
-  createdAt: Instant,
+  type: z.string().describe('The event type.'),
+  status: z.enum(deliveryStatuses).describe('`pending` until it succeeds; `dead` after the last attempt.'),
+  createdAt: CreatedAt,
 })
 export type Delivery = z.input<typeof Delivery>
 
@@ -60,24 +68,30 @@ export const Attempt = z.strictObject({
   id: id('att'),
   deliveryId: id('del'),
   eventId: id('evt'),
-  type: z.string(),
-  attempt: z.int(),
-  status: AttemptStatus,
-  responseStatus: z.int().nullable(),
+  type: z.string().describe('The event type.'),
+  attempt: z.int().describe('Number of the attempt, from 1.'),
+  status: AttemptStatus.describe('Whether the receiver answered with a 2xx status.'),
+  responseStatus: z.int().nullable().describe('HTTP status of the response; null without a response.'),
   responseBody: z.string().nullable().meta({ description: 'The first kilobyte.' }),
-  durationMs: z.int(),
-  error: z.string().nullable(),
-  nextAttemptAt: Instant.nullable(),
-  createdAt: Instant,
+  durationMs: z.int().describe('Duration in milliseconds.'),
+  error: z.string().nullable().describe('Code of the failure; null for a success.'),
+  nextAttemptAt: Instant.nullable().describe('When the next attempt is due; null if there is none.'),
+  createdAt: CreatedAt,
 })
 export type Attempt = z.input<typeof Attempt>
 
-export const AttemptQuery = PageQuery.extend({ ...periodFilters, status: AttemptStatus.optional() })
+export const AttemptQuery = PageQuery.extend({
+  ...periodFilters,
+  status: AttemptStatus.optional().describe('Only attempts with this outcome.'),
+})
 export type AttemptQuery = z.output<typeof AttemptQuery>
 
 /** Which deliveries are replayed: the named one, or all that died since then. */
 export const ReplayRequest = z
-  .strictObject({ deliveryId: id('del').optional(), since: InstantInput.optional() })
+  .strictObject({
+    deliveryId: id('del').optional().describe('The delivery to send again.'),
+    since: InstantInput.optional().describe('Send every delivery again that died since then (ISO 8601).'),
+  })
   .refine(({ deliveryId, since }) => (deliveryId === undefined) !== (since === undefined), {
     message: 'give either deliveryId or since',
     path: ['deliveryId'],
@@ -85,18 +99,21 @@ export const ReplayRequest = z
   .meta({ example: { deliveryId: 'del_01h455vb4pex5vsknk084sn02q' } })
 export type ReplayRequest = z.output<typeof ReplayRequest>
 
-export const Replay = z.strictObject({ replayed: z.int() })
+export const Replay = z.strictObject({ replayed: z.int().describe('Number of deliveries that will be sent again.') })
 
 /** An event as it is delivered, and when it happened. */
 export const Event = z.strictObject({
   id: id('evt'),
-  type: z.string(),
-  payload: z.record(z.string(), z.unknown()),
-  createdAt: Instant,
+  type: z.string().describe('The event type.'),
+  payload: z.record(z.string(), z.unknown()).describe('What happened; its members depend on the type.'),
+  createdAt: CreatedAt,
 })
 export type Event = z.input<typeof Event>
 
 export const EventParams = z.strictObject({ eventId: id('evt') })
-export const EventQuery = PageQuery.extend({ ...periodFilters, type: z.enum(eventTypes).optional() })
+export const EventQuery = PageQuery.extend({
+  ...periodFilters,
+  type: z.enum(eventTypes).optional().describe('Only events of this type.'),
+})
 
 named({ NewWebhook, WebhookChange, Webhook, WebhookWithSecret, Delivery, Attempt, ReplayRequest, Replay, Event })

@@ -4,7 +4,9 @@ import { named } from '../../../platform/named.ts'
 import { InstantInput } from '../../../platform/wire.ts'
 import { VerifiedPayment, VerifyRequest } from '../schema.ts'
 
-export const DeliveredRequest = z.strictObject({ paymentIds: z.array(id('pay')).min(1).max(100) })
+export const DeliveredRequest = z.strictObject({
+  paymentIds: z.array(id('pay')).min(1).max(100).describe('Payments whose answers have been sent.'),
+})
 export const Delivered = z.strictObject({
   delivered: z
     .int()
@@ -18,8 +20,8 @@ export const RedeemRequest = z
   .strictObject({
     protocol,
     credential,
-    resource: resource.unwrap(),
-    method: method.unwrap(),
+    resource: resource.unwrap().describe('URL of the paid route.'),
+    method: method.unwrap().describe('HTTP method of the paid request.'),
     digest,
     rerun: z.boolean().default(true).meta({
       description:
@@ -35,8 +37,11 @@ export const RedeemRequest = z
     }),
     signature: z
       .strictObject({
-        value: z.string().regex(/^0x[0-9a-fA-F]{130}$/, 'must be 65 bytes in hex'),
-        signedAt: InstantInput,
+        value: z
+          .string()
+          .regex(/^0x[0-9a-fA-F]{130}$/, 'must be 65 bytes in hex')
+          .describe('The signature: 65 bytes in hex after `0x`.'),
+        signedAt: InstantInput.describe('When the payer signed (ISO 8601).'),
       })
       .optional()
       .meta({
@@ -67,7 +72,8 @@ export const RedeemedRequest = z.strictObject({
   redemptionToken: z
     .string()
     .regex(/^[\w-]{1,64}$/, 'must be the token that payments.redeem answered')
-    .meta({ example: 'c2VydmUgaXQgb25jZQ' }),
+    .meta({ example: 'c2VydmUgaXQgb25jZQ' })
+    .describe('The token that `payments.redeem` returned.'),
 })
 
 named({ DeliveredRequest, Delivered, RedeemRequest, Redemption, RedeemedRequest })

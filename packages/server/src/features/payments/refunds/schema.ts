@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { id } from '../../../platform/ids.ts'
 import { named } from '../../../platform/named.ts'
-import { Instant, PageQuery, text } from '../../../platform/wire.ts'
+import { CreatedAt, Instant, PageQuery, text } from '../../../platform/wire.ts'
 import { approvalOf } from '../../approvals/index.ts'
 
 export const refundStatuses = ['pending', 'completed', 'failed'] as const
@@ -30,20 +30,20 @@ export const Refund = z.strictObject({
   id: id('rfd'),
   paymentId: id('pay'),
   transferId: id('wtx').meta({ description: 'The transfer that pays it: see transfers.get.' }),
-  fromWalletId: z.union([id('mwt'), id('cad')]),
+  fromWalletId: z.union([id('mwt'), id('cad')]).describe('The wallet that pays.'),
   toAddress: z.string().meta({ description: 'The payer of the payment.' }),
-  amount: z.string(),
-  token: z.string(),
-  chain: z.string(),
-  reason: z.string().nullable(),
+  amount: z.string().describe('Amount in whole tokens.'),
+  token: z.string().describe('Symbol of the token.'),
+  chain: z.string().describe('Chain of the refund.'),
+  reason: z.string().nullable().describe('Reason in the request; null where none was given.'),
   status: z.enum(refundStatuses).meta({
     description:
       'completed and payment.refunded follow when the block is final. What a failed refund took can be refunded again.',
   }),
-  txHash: z.string().nullable(),
+  txHash: z.string().nullable().describe('The transaction; null until it is signed.'),
   approval: approvalOf,
-  createdAt: Instant,
-  completedAt: Instant.nullable(),
+  createdAt: CreatedAt,
+  completedAt: Instant.nullable().describe('When the refund became final; null until then.'),
 })
 
 named({ RefundRequest, Refund })

@@ -10,7 +10,7 @@ import { Transfer } from '../schema.ts'
 const WalletIdOf = z.union([id('mwt'), id('cad')])
 
 const Challenge = z.strictObject({
-  status: z.literal(402),
+  status: z.literal(402).describe('The HTTP status, 402.'),
   headers: z
     .record(z.string().min(1).max(128), z.string().max(65_536))
     .refine((headers) => Object.keys(headers).length <= 100, 'must have at most 100 members')
@@ -121,15 +121,15 @@ export type ChallengePayment = Omit<NewWalletPayment, 'challenge'> & { readonly 
 
 const SellerResponse = z
   .strictObject({
-    status: z.int(),
-    headers: z.record(z.string(), z.string()).nullable(),
-    body: z.string().nullable(),
-    bodyEncoding: z.enum(['text', 'base64']),
+    status: z.int().describe('HTTP status.'),
+    headers: z.record(z.string(), z.string()).nullable().describe('Header fields.'),
+    body: z.string().nullable().describe('The body, written as `bodyEncoding` says.'),
+    bodyEncoding: z.enum(['text', 'base64']).describe('`text` for UTF-8, else `base64`.'),
     isWhole: z.boolean().meta({ description: 'False if the body is longer than 1 MiB, or broke off.' }),
     receipt: z
       .strictObject({
         txHash: z.string().nullable().meta({ description: 'The transaction as the seller states it.' }),
-        details: z.record(z.string(), z.unknown()),
+        details: z.record(z.string(), z.unknown()).describe('The whole statement.'),
       })
       .nullable()
       .meta({ description: 'What the seller states of the payment, by `PAYMENT-RESPONSE` or `Payment-Receipt`.' }),
@@ -144,7 +144,7 @@ export const payingMethods = ['x402/v2', 'x402/v1', 'mpp/evm-charge'] as const
 
 export const WalletPayment = z.strictObject({
   ...Transfer.shape,
-  method: z.enum(payingMethods),
+  method: z.enum(payingMethods).describe('How it was paid.'),
   credential: z
     .strictObject({
       header: z.string().meta({ description: 'Name of the header field to send.' }),
@@ -157,7 +157,7 @@ export const WalletPayment = z.strictObject({
     description:
       'With `url`: `paid` (the response is 2xx), `refused` (402 or 409 again) or `unknown` (no response, or another status). Null if the service did not send the credential.',
   }),
-  response: SellerResponse.nullable(),
+  response: SellerResponse.nullable().describe('The response of the seller; null without `url`, or if none arrived.'),
 })
 export type WalletPayment = z.input<typeof WalletPayment>
 

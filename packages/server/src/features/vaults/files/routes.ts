@@ -49,7 +49,11 @@ export const vaultFileOperations: readonly Operation<Deps>[] = [
     params: VaultParams,
     streamsInput: {
       mediaType: 'multipart/form-data',
-      schema: { type: 'object', required: ['file'], properties: { file: { type: 'string', format: 'binary' } } },
+      schema: {
+        type: 'object',
+        required: ['file'],
+        properties: { file: { type: 'string', format: 'binary', description: 'The file, with its name.' } },
+      },
     },
     output: VaultFile,
     status: 201,

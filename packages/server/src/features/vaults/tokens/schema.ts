@@ -2,7 +2,7 @@ import { parseDuration } from '@purser/protocol'
 import { z } from 'zod'
 import { id } from '../../../platform/ids.ts'
 import { named } from '../../../platform/named.ts'
-import { Instant } from '../../../platform/wire.ts'
+import { CreatedAt, Instant } from '../../../platform/wire.ts'
 
 const hour = 3_600
 /** Lifetime of a token in seconds: shortest, default and longest. */
@@ -43,17 +43,17 @@ export const VaultToken = z.strictObject({
   id: id('vat'),
   token: z.string().meta({ description: 'Shown this once.' }),
   vaultId: id('vlt'),
-  expiresAt: Instant,
+  expiresAt: Instant.describe('When the token expires.'),
 })
 export type VaultToken = z.input<typeof VaultToken>
 
 /** A token or ticket as lists show it, without its text. */
 export const VaultTokenRecord = z.strictObject({
   id: id('vat'),
-  kind: TokenKind,
+  kind: TokenKind.describe('Whether it is a token or a ticket.'),
   madeBy: z.string().nullable().meta({ description: 'The API key or the account that made it.' }),
-  expiresAt: Instant,
-  createdAt: Instant,
+  expiresAt: Instant.describe('When it expires.'),
+  createdAt: CreatedAt,
 })
 
 export const VaultTokenParams = z.strictObject({ id: id('vlt'), tokenId: id('vat') })

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { id } from '../../../platform/ids.ts'
 import { named } from '../../../platform/named.ts'
-import { Instant, Metadata, text } from '../../../platform/wire.ts'
+import { CreatedAt, Metadata, StoredMetadata, text } from '../../../platform/wire.ts'
 
 /** Children that one request derives at most. */
 const childrenMax = 1_000
@@ -10,7 +10,7 @@ const sharedMetadataCharactersMax = 1_024
 
 export const NewChildAddresses = z
   .strictObject({
-    name: text(200).optional(),
+    name: text(200).optional().describe('A name of your own.'),
     metadata: Metadata.optional(),
     count: z
       .int()
@@ -31,12 +31,12 @@ export type NewChildAddresses = z.output<typeof NewChildAddresses>
 /** An address derived from a master wallet: the service holds its key, which never leaves. */
 export const ChildAddress = z.strictObject({
   id: id('cad'),
-  address: z.string(),
-  derivationPath: z.string().meta({ example: "m/44'/60'/0'/0/1" }),
+  address: z.string().describe('Address of the child, with EIP-55 checksum.'),
+  derivationPath: z.string().meta({ example: "m/44'/60'/0'/0/1" }).describe('HD derivation path (BIP-32).'),
   masterWalletId: id('mwt'),
   name: z.string().nullable().meta({ description: 'Null if none was given.' }),
-  metadata: z.record(z.string(), z.unknown()),
-  createdAt: Instant,
+  metadata: StoredMetadata,
+  createdAt: CreatedAt,
 })
 export type ChildAddress = z.input<typeof ChildAddress>
 

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { id } from '../../../platform/ids.ts'
 import { named } from '../../../platform/named.ts'
-import { Instant } from '../../../platform/wire.ts'
+import { CreatedAt } from '../../../platform/wire.ts'
 import { ChainName } from '../../chains/index.ts'
 import { Balance } from '../balances/schema.ts'
 import { LegacyCoin } from './coins.ts'
@@ -14,10 +14,10 @@ export type NewLegacyWallet = z.output<typeof NewLegacyWallet>
 /** The wallet of an organisation in one environment, as seen by one coin: the address is the same for all coins. */
 export const LegacyWallet = z.strictObject({
   id: id('mwt'),
-  address: z.string(),
-  coin: LegacyCoin,
+  address: z.string().describe('Address of the wallet, with EIP-55 checksum.'),
+  coin: LegacyCoin.describe('The coin of the request.'),
   chain: ChainName,
-  createdAt: Instant,
+  createdAt: CreatedAt,
 })
 export type LegacyWallet = z.input<typeof LegacyWallet>
 
@@ -29,8 +29,10 @@ export type LegacyBalanceQuery = z.output<typeof LegacyBalanceQuery>
 /** Balance of the wallet. `tokenSymbol` is the token on the chain, which in the test environment may be a substitute for the coin. */
 export const LegacyBalance = z.strictObject({
   id: id('mwt'),
-  address: z.string(),
-  balances: z.array(z.strictObject({ coin: LegacyCoin, ...Balance.shape })),
+  address: z.string().describe('Address of the wallet, with EIP-55 checksum.'),
+  balances: z
+    .array(z.strictObject({ coin: LegacyCoin.describe('The coin.'), ...Balance.shape }))
+    .describe('Balance of each coin.'),
 })
 export type LegacyBalance = z.input<typeof LegacyBalance>
 

@@ -11,9 +11,9 @@ export const TokenSymbol = z.string().min(1).max(32).meta({ example: 'USDC' })
 
 /** The token of an automatic sweep, and how often the children are checked. */
 export const AutoSweep = z.strictObject({
-  token: TokenSymbol,
+  token: TokenSymbol.describe('Symbol of the token that is swept.'),
   minAmount: MinAmount,
-  everyMinutes: z.int().min(1).max(1_440).default(10),
+  everyMinutes: z.int().min(1).max(1_440).default(10).describe('Minutes between two checks of the children.'),
 })
 export type AutoSweep = z.output<typeof AutoSweep>
 

@@ -1,15 +1,15 @@
 import { z } from 'zod'
 import { id } from '../../../platform/ids.ts'
 import { named } from '../../../platform/named.ts'
-import { Instant, Metadata, text } from '../../../platform/wire.ts'
+import { CreatedAt, Instant, Metadata, StoredMetadata, text } from '../../../platform/wire.ts'
 import { ChainName } from '../../chains/index.ts'
 import { TokenSymbols } from '../schema.ts'
 import { AutoSweep } from './auto-sweep.ts'
 
 export const NewMasterWallet = z.strictObject({
-  name: text(200).optional(),
-  chain: ChainName,
-  supportedTokens: TokenSymbols,
+  name: text(200).optional().describe('A name of your own.'),
+  chain: ChainName.describe('The chain of the wallet.'),
+  supportedTokens: TokenSymbols.describe('Symbols of the tokens that it accepts.'),
   metadata: Metadata.optional(),
 })
 export type NewMasterWallet = z.output<typeof NewMasterWallet>
@@ -17,24 +17,26 @@ export type NewMasterWallet = z.output<typeof NewMasterWallet>
 /** A wallet whose key the service holds. In the test environment `chainId` and `network` are those of the test network. */
 export const MasterWallet = z.strictObject({
   id: id('mwt'),
-  address: z.string(),
+  address: z.string().describe('Address of the wallet, with EIP-55 checksum.'),
   chain: ChainName,
-  chainId: z.int(),
+  chainId: z.int().describe('EIP-155 id of the network.'),
   network: z.string().meta({ description: 'CAIP-2 id.', example: 'eip155:84532' }),
   name: z.string().nullable().meta({ description: 'Null if none was given.' }),
-  provisionStatus: z.enum(['active', 'retired']),
-  supportedTokens: z.array(z.string()),
+  provisionStatus: z
+    .enum(['active', 'retired'])
+    .describe('`retired` once it was retired: its deposits are still detected, and it can be restored.'),
+  supportedTokens: z.array(z.string()).describe('Symbols of the tokens that it accepts.'),
   keyVersion: z.int().meta({ description: 'The version of the seed that the wallet was derived from.' }),
   autoSweep: AutoSweep.required().nullable().meta({ description: 'Its automatic sweep; null for none.' }),
-  metadata: z.record(z.string(), z.unknown()),
+  metadata: StoredMetadata,
   retiredAt: Instant.nullable().meta({ description: 'Null while it is active.' }),
-  createdAt: Instant,
+  createdAt: CreatedAt,
 })
 export type MasterWallet = z.input<typeof MasterWallet>
 
 /** Omitted fields stay as they are. */
 export const MasterWalletChange = z.strictObject({
-  name: text(200).nullable().optional(),
+  name: text(200).nullable().optional().describe('A new name; null removes it.'),
   metadata: Metadata.optional().meta({ description: 'Replaces all existing metadata.' }),
   autoSweep: AutoSweep.nullable().optional().meta({ description: 'null turns it off.' }),
 })

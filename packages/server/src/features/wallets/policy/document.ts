@@ -18,10 +18,10 @@ const Cap = z
   .refine((text) => typeof parseAmount(text, capDecimals) === 'bigint', 'must be a decimal amount, not negative')
 
 export const Caps = z.strictObject({
-  perTransaction: Cap.optional(),
-  perHour: Cap.optional(),
-  perDay: Cap.optional(),
-  perMonth: Cap.optional(),
+  perTransaction: Cap.optional().describe('Most of one movement, in whole tokens.'),
+  perHour: Cap.optional().describe('Most of any 60 minutes, in whole tokens.'),
+  perDay: Cap.optional().describe('Most of any 24 hours, in whole tokens.'),
+  perMonth: Cap.optional().describe('Most of any 30 days, in whole tokens.'),
   approvalAbove: Cap.optional().meta({
     description: 'A person approves each movement of more than this amount, in whole tokens.',
   }),
@@ -48,10 +48,18 @@ const Recipients = z.union([z.literal('any'), z.array(Recipient).max(recipientsM
  * operations, chains, and children of the wallet.
  */
 export const PolicyDocument = z.strictObject({
-  operations: z.partialRecord(z.enum(policyOperations), z.strictObject({ recipients: Recipients })),
+  operations: z
+    .partialRecord(
+      z.enum(policyOperations),
+      z.strictObject({
+        recipients: Recipients.describe('Addresses and bank accounts that may receive the money, or `any`.'),
+      }),
+    )
+    .describe('What may move money out of the wallet, by operation. An operation that is not named may not.'),
   tokens: z
     .record(TokenSymbol, Caps)
-    .refine((tokens) => Object.keys(tokens).length <= tokensMax, `must name at most ${tokensMax} tokens`),
+    .refine((tokens) => Object.keys(tokens).length <= tokensMax, `must name at most ${tokensMax} tokens`)
+    .describe('What may leave, by token symbol. A token that is not named may not.'),
 })
 export type PolicyDocument = z.output<typeof PolicyDocument>
 

@@ -25,7 +25,7 @@ export type ListenQuery = z.output<typeof ListenQuery>
 export const ListenerSecret = z.strictObject({ secret: z.string().meta({ description: 'whsec_…' }) })
 export type ListenerSecret = z.input<typeof ListenerSecret>
 
-export const TriggerRequest = z.strictObject({ type: z.enum(eventTypes) })
+export const TriggerRequest = z.strictObject({ type: z.enum(eventTypes).describe('The type of the sample event.') })
 export type TriggerRequest = z.output<typeof TriggerRequest>
 
 const EventMember = z.strictObject({
@@ -39,16 +39,18 @@ const EventMember = z.strictObject({
 
 /** Every event type with its members and a sample payload, as `events.trigger` creates it. */
 export const EventSamples = z.strictObject({
-  types: z.array(
-    z.strictObject({
-      type: z.string().meta({ description: 'The event type, such as `payment.settled`.' }),
-      description: z.string().meta({ description: 'When the event is published.' }),
-      members: z.array(EventMember).meta({ description: 'The members of the payload.' }),
-      payload: z
-        .record(z.string(), z.unknown())
-        .meta({ description: 'A sample payload with made-up ids and amounts.' }),
-    }),
-  ),
+  types: z
+    .array(
+      z.strictObject({
+        type: z.string().meta({ description: 'The event type, such as `payment.settled`.' }),
+        description: z.string().meta({ description: 'When the event is published.' }),
+        members: z.array(EventMember).meta({ description: 'The members of the payload.' }),
+        payload: z
+          .record(z.string(), z.unknown())
+          .meta({ description: 'A sample payload with made-up ids and amounts.' }),
+      }),
+    )
+    .describe('Every event type.'),
 })
 export type EventSamples = z.input<typeof EventSamples>
 
@@ -58,7 +60,10 @@ export const ResendRequest = z.strictObject({
 export type ResendRequest = z.output<typeof ResendRequest>
 
 /** The number of webhooks to which the event is sent again. */
-export const Resend = z.strictObject({ eventId: id('evt'), deliveries: z.int() })
+export const Resend = z.strictObject({
+  eventId: id('evt'),
+  deliveries: z.int().describe('Number of webhooks that receive the event again.'),
+})
 export type Resend = z.input<typeof Resend>
 
 named({ ListenerSecret, TriggerRequest, EventSamples, ResendRequest, Resend })

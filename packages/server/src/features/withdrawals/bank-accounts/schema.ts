@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { id } from '../../../platform/ids.ts'
 import { named } from '../../../platform/named.ts'
-import { Instant, text } from '../../../platform/wire.ts'
+import { CreatedAt, text } from '../../../platform/wire.ts'
 import { isCurrency } from './details.ts'
 import { type DetailFault, faultsOfDetails, type WrittenDetails } from './rules.ts'
 
@@ -14,13 +14,13 @@ const accountNameLengthMax = 140
 /** The account's holder and details: the fields of its currency, and no others. */
 export const NewBankAccount = z
   .strictObject({
-    accountName: text(accountNameLengthMax).trim().min(1),
+    accountName: text(accountNameLengthMax).trim().min(1).describe('Name of the account holder.'),
     currency: text(16, 1).meta({ description: 'GBP, USD or EUR.', example: 'GBP' }),
-    sortCode: detail('20-29-59').optional(),
-    accountNumber: detail('63748472').optional(),
-    routingNumber: detail('021000021').optional(),
-    iban: detail('GB33 BUKB 2020 1555 5555 55').optional(),
-    swiftBic: detail('BUKBGB22').optional(),
+    sortCode: detail('20-29-59').optional().describe('GBP: sort code of the bank.'),
+    accountNumber: detail('63748472').optional().describe('GBP and USD: account number.'),
+    routingNumber: detail('021000021').optional().describe('USD: routing number of the bank (ABA).'),
+    iban: detail('GB33 BUKB 2020 1555 5555 55').optional().describe('EUR: IBAN of the account.'),
+    swiftBic: detail('BUKBGB22').optional().describe('EUR: BIC of the bank.'),
   })
   .superRefine(
     (written, ctx) => {
@@ -44,11 +44,11 @@ function faultsOf(written: WrittenDetails & { readonly currency: unknown }): rea
 /** A bank account as in the document, with the end of its number to recognize it. The details themselves are never returned. */
 export const BankAccount = z.strictObject({
   id: id('bac'),
-  accountName: z.string(),
-  currency: z.string(),
-  isActive: z.boolean(),
+  accountName: z.string().describe('Name of the account holder.'),
+  currency: z.string().describe('Currency of the account.'),
+  isActive: z.boolean().describe('Whether it can receive withdrawals.'),
   maskedAccount: z.string().meta({ description: 'The last four characters of the account.', example: '****8472' }),
-  createdAt: Instant,
+  createdAt: CreatedAt,
 })
 export type BankAccount = z.input<typeof BankAccount>
 

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { id } from '../../../platform/ids.ts'
 import { named } from '../../../platform/named.ts'
-import { Instant, Metadata, PageQuery, periodFilters, text } from '../../../platform/wire.ts'
+import { CreatedAt, Instant, Metadata, PageQuery, periodFilters, StoredMetadata, text } from '../../../platform/wire.ts'
 import { approvalOf } from '../../approvals/index.ts'
 import { ChainName } from '../../chains/index.ts'
 
@@ -9,15 +9,15 @@ const referenceLengthMax = 140
 
 /** Request for a withdrawal. `fromWalletType` may be omitted: the id's prefix implies it. */
 export const NewWithdrawal = z.strictObject({
-  fromWalletId: z.union([id('mwt'), id('cad')]),
-  fromWalletType: z.enum(['master', 'child']).optional(),
+  fromWalletId: z.union([id('mwt'), id('cad')]).describe('The master wallet or child address that pays.'),
+  fromWalletType: z.enum(['master', 'child']).optional().describe('Kind of the wallet; its id says it too.'),
   amount: z
     .string()
     .min(1)
     .max(100)
     .meta({ description: 'Decimal amount in whole tokens, 50 or more.', example: '125' }),
-  token: z.string().min(1).max(32).meta({ example: 'USDC' }),
-  chain: ChainName,
+  token: z.string().min(1).max(32).meta({ example: 'USDC' }).describe('Symbol of the token that is sold.'),
+  chain: ChainName.describe('The chain that the money leaves.'),
   bankAccountId: id('bac'),
   reference: text(referenceLengthMax, 1).optional().meta({ description: "Text on the receiver's bank statement." }),
   metadata: Metadata.optional(),
@@ -26,32 +26,37 @@ export type NewWithdrawal = z.output<typeof NewWithdrawal>
 
 export const WithdrawalStatus = z.enum(['pending_conversion', 'conversion_complete', 'completed', 'failed'])
 
-export const WithdrawalListQuery = PageQuery.extend({ ...periodFilters, status: WithdrawalStatus.optional() })
+export const WithdrawalListQuery = PageQuery.extend({
+  ...periodFilters,
+  status: WithdrawalStatus.optional().describe('Only withdrawals in this state.'),
+})
 export type WithdrawalListQuery = z.output<typeof WithdrawalListQuery>
 
 export const Refund = z.enum(['none', 'expected', 'done', 'held'])
 
 export const Withdrawal = z.strictObject({
   id: id('wdr'),
-  fromWalletId: z.union([id('mwt'), id('cad')]),
-  status: WithdrawalStatus,
+  fromWalletId: z.union([id('mwt'), id('cad')]).describe('The wallet that pays.'),
+  status: WithdrawalStatus.describe(
+    '`pending_conversion` until the partner has the tokens and sold them, then `conversion_complete`, and `completed` when the bank has the money.',
+  ),
   txHash: z
     .string()
     .nullable()
     .meta({ description: 'The transaction that moved the tokens to the partner; null until it is signed.' }),
-  amount: z.string(),
-  token: z.string(),
-  chain: ChainName,
+  amount: z.string().describe('Amount in whole tokens.'),
+  token: z.string().describe('Symbol of the token that is sold.'),
+  chain: ChainName.describe('The chain that the money leaves.'),
   bankAccountId: id('bac'),
   currency: z.string().meta({ description: 'The currency of the bank account.' }),
-  reference: z.string().nullable(),
-  metadata: z.record(z.string(), z.unknown()),
+  reference: z.string().nullable().describe('Text on the bank statement of the receiver; null if none was given.'),
+  metadata: StoredMetadata,
   approval: approvalOf,
   feeAmount: z
     .string()
     .nullable()
     .meta({ description: "The partner's fee, in whole tokens; null until the partner reports it." }),
-  exchangeRate: z.string().nullable(),
+  exchangeRate: z.string().nullable().describe('Exchange rate, as the partner reports it; null until then.'),
   payoutAmount: z
     .string()
     .nullable()
@@ -61,9 +66,9 @@ export const Withdrawal = z.strictObject({
   refund: Refund.nullable().meta({
     description: 'For a failed withdrawal, the refund state of tokens that the partner received.',
   }),
-  createdAt: Instant,
-  completedAt: Instant.nullable(),
-  failedAt: Instant.nullable(),
+  createdAt: CreatedAt,
+  completedAt: Instant.nullable().describe('When the bank received the money; null until then.'),
+  failedAt: Instant.nullable().describe('When it failed; null if it did not.'),
 })
 export type Withdrawal = z.input<typeof Withdrawal>
 
