@@ -75,56 +75,56 @@ export const apiOperations: readonly ApiOperation[] = [
     "in": "query",
     "type": "number",
     "required": false,
-    "about": ""
+    "about": "Most items of a page"
    },
    {
     "name": "cursor",
     "in": "query",
     "type": "text",
     "required": false,
-    "about": ""
+    "about": "Where the page starts: the cursor in the `Link` header of the page before"
    },
    {
     "name": "route",
     "in": "query",
     "type": "text",
     "required": false,
-    "about": ""
+    "about": "Only this paid route, as a path or a URL"
    },
    {
     "name": "protocol",
     "in": "query",
     "type": "text",
     "required": false,
-    "about": "one of x402, mpp"
+    "about": "Only payments of this protocol; one of x402, mpp"
    },
    {
     "name": "walletId",
     "in": "query",
     "type": "text",
     "required": false,
-    "about": ""
+    "about": "Only payments to this wallet"
    },
    {
     "name": "apiKeyId",
     "in": "query",
     "type": "text",
     "required": false,
-    "about": ""
+    "about": "Only payments that this API key verified"
    },
    {
     "name": "from",
     "in": "query",
     "type": "text",
     "required": false,
-    "about": ""
+    "about": "Only from this time on (ISO 8601)"
    },
    {
     "name": "to",
     "in": "query",
     "type": "text",
     "required": false,
-    "about": "Exclusive"
+    "about": "Only before this time (ISO 8601)"
    }
   ]
  },
@@ -141,42 +141,42 @@ export const apiOperations: readonly ApiOperation[] = [
     "in": "query",
     "type": "text",
     "required": false,
-    "about": ""
+    "about": "Only this paid route, as a path or a URL"
    },
    {
     "name": "protocol",
     "in": "query",
     "type": "text",
     "required": false,
-    "about": "one of x402, mpp"
+    "about": "Only payments of this protocol; one of x402, mpp"
    },
    {
     "name": "walletId",
     "in": "query",
     "type": "text",
     "required": false,
-    "about": ""
+    "about": "Only payments to this wallet"
    },
    {
     "name": "apiKeyId",
     "in": "query",
     "type": "text",
     "required": false,
-    "about": ""
+    "about": "Only payments that this API key verified"
    },
    {
     "name": "from",
     "in": "query",
     "type": "text",
     "required": false,
-    "about": ""
+    "about": "Only from this time on (ISO 8601)"
    },
    {
     "name": "to",
     "in": "query",
     "type": "text",
     "required": false,
-    "about": "Exclusive"
+    "about": "Only before this time (ISO 8601)"
    }
   ]
  },
@@ -279,21 +279,21 @@ export const apiOperations: readonly ApiOperation[] = [
     "in": "query",
     "type": "number",
     "required": false,
-    "about": ""
+    "about": "Most items of a page"
    },
    {
     "name": "cursor",
     "in": "query",
     "type": "text",
     "required": false,
-    "about": ""
+    "about": "Where the page starts: the cursor in the `Link` header of the page before"
    },
    {
     "name": "status",
     "in": "query",
     "type": "text",
     "required": false,
-    "about": "one of waiting, granted, refused, canceled, expired"
+    "about": "Only approvals in this state; one of waiting, granted, refused, canceled, expired"
    },
    {
     "name": "walletId",
@@ -368,14 +368,14 @@ export const apiOperations: readonly ApiOperation[] = [
     "in": "query",
     "type": "number",
     "required": false,
-    "about": ""
+    "about": "Most items of a page"
    },
    {
     "name": "cursor",
     "in": "query",
     "type": "text",
     "required": false,
-    "about": ""
+    "about": "Where the page starts: the cursor in the `Link` header of the page before"
    }
   ]
  },
@@ -392,21 +392,21 @@ export const apiOperations: readonly ApiOperation[] = [
     "in": "path",
     "type": "text",
     "required": true,
-    "about": "one of base, ethereum, optimism, arbitrum, polygon, tempo, base-sepolia, eth-sepolia, tempo-moderato"
+    "about": "Name of a chain. In the test environment, the name of a main network means its test network; one of base, ethereum, optimism, arbitrum, polygon, tempo, base-sepolia, eth-sepolia, tempo-moderato"
    },
    {
     "name": "limit",
     "in": "query",
     "type": "number",
     "required": false,
-    "about": ""
+    "about": "Most items of a page"
    },
    {
     "name": "cursor",
     "in": "query",
     "type": "text",
     "required": false,
-    "about": ""
+    "about": "Where the page starts: the cursor in the `Link` header of the page before"
    }
   ]
  },
@@ -440,35 +440,35 @@ export const apiOperations: readonly ApiOperation[] = [
     "in": "query",
     "type": "number",
     "required": false,
-    "about": ""
+    "about": "Most items of a page"
    },
    {
     "name": "cursor",
     "in": "query",
     "type": "text",
     "required": false,
-    "about": ""
+    "about": "Where the page starts: the cursor in the `Link` header of the page before"
    },
    {
     "name": "from",
     "in": "query",
     "type": "text",
     "required": false,
-    "about": ""
+    "about": "Only from this time on (ISO 8601)"
    },
    {
     "name": "to",
     "in": "query",
     "type": "text",
     "required": false,
-    "about": "Exclusive"
+    "about": "Only before this time (ISO 8601)"
    },
    {
     "name": "type",
     "in": "query",
     "type": "text",
     "required": false,
-    "about": ""
+    "about": "Only events of this type"
    }
   ]
  },
@@ -518,7 +518,7 @@ export const apiOperations: readonly ApiOperation[] = [
     "in": "body",
     "type": "text",
     "required": true,
-    "about": ""
+    "about": "The type of the sample event"
    }
   ]
  },
@@ -544,49 +544,49 @@ export const apiOperations: readonly ApiOperation[] = [
     "in": "query",
     "type": "text",
     "required": false,
-    "about": "one of http, mcp"
+    "about": "Only resources of this type; one of http, mcp"
    },
    {
     "name": "payTo",
     "in": "query",
     "type": "text",
     "required": false,
-    "about": ""
+    "about": "Only what pays this address"
    },
    {
     "name": "scheme",
     "in": "query",
     "type": "text",
     "required": false,
-    "about": ""
+    "about": "Only this payment scheme, such as `exact`"
    },
    {
     "name": "network",
     "in": "query",
     "type": "text",
     "required": false,
-    "about": ""
+    "about": "Only this network, such as `eip155:8453`"
    },
    {
     "name": "extensions",
     "in": "query",
     "type": "text",
     "required": false,
-    "about": ""
+    "about": "Only what declares this extension"
    },
    {
     "name": "limit",
     "in": "query",
     "type": "number",
     "required": false,
-    "about": ""
+    "about": "Most items of a page"
    },
    {
     "name": "offset",
     "in": "query",
     "type": "number",
     "required": false,
-    "about": ""
+    "about": "How many items to skip"
    }
   ]
  },
@@ -603,21 +603,21 @@ export const apiOperations: readonly ApiOperation[] = [
     "in": "body",
     "type": "number",
     "required": true,
-    "about": ""
+    "about": "Version of x402: 1 or 2"
    },
    {
     "name": "paymentPayload",
     "in": "body",
     "type": "json",
     "required": true,
-    "about": ""
+    "about": "The payment payload of the client, as x402 defines it"
    },
    {
     "name": "paymentRequirements",
     "in": "body",
     "type": "json",
     "required": true,
-    "about": ""
+    "about": "The requirements that the payload must meet, as x402 defines them"
    }
   ]
  },
@@ -643,21 +643,21 @@ export const apiOperations: readonly ApiOperation[] = [
     "in": "body",
     "type": "number",
     "required": true,
-    "about": ""
+    "about": "Version of x402: 1 or 2"
    },
    {
     "name": "paymentPayload",
     "in": "body",
     "type": "json",
     "required": true,
-    "about": ""
+    "about": "The payment payload of the client, as x402 defines it"
    },
    {
     "name": "paymentRequirements",
     "in": "body",
     "type": "json",
     "required": true,
-    "about": ""
+    "about": "The requirements that the payload must meet, as x402 defines them"
    }
   ]
  },
@@ -674,7 +674,7 @@ export const apiOperations: readonly ApiOperation[] = [
     "in": "body",
     "type": "text",
     "required": true,
-    "about": ""
+    "about": "A name of your own"
    },
    {
     "name": "scopes",
@@ -695,7 +695,7 @@ export const apiOperations: readonly ApiOperation[] = [
     "in": "body",
     "type": "text",
     "required": true,
-    "about": "one of test, live"
+    "about": "The environment that the key is for. A test key creates only test keys; one of test, live"
    }
   ]
  },
@@ -719,7 +719,7 @@ export const apiOperations: readonly ApiOperation[] = [
     "in": "body",
     "type": "text",
     "required": true,
-    "about": ""
+    "about": "A name of your own"
    },
    {
     "name": "scopes",
@@ -750,14 +750,14 @@ export const apiOperations: readonly ApiOperation[] = [
     "in": "query",
     "type": "number",
     "required": false,
-    "about": ""
+    "about": "Most items of a page"
    },
    {
     "name": "cursor",
     "in": "query",
     "type": "text",
     "required": false,
-    "about": ""
+    "about": "Where the page starts: the cursor in the `Link` header of the page before"
    }
   ]
  },
@@ -781,14 +781,14 @@ export const apiOperations: readonly ApiOperation[] = [
     "in": "query",
     "type": "number",
     "required": false,
-    "about": ""
+    "about": "Most items of a page"
    },
    {
     "name": "cursor",
     "in": "query",
     "type": "text",
     "required": false,
-    "about": ""
+    "about": "Where the page starts: the cursor in the `Link` header of the page before"
    }
   ]
  },
@@ -860,35 +860,35 @@ export const apiOperations: readonly ApiOperation[] = [
     "in": "query",
     "type": "number",
     "required": false,
-    "about": ""
+    "about": "Most items of a page"
    },
    {
     "name": "cursor",
     "in": "query",
     "type": "text",
     "required": false,
-    "about": ""
+    "about": "Where the page starts: the cursor in the `Link` header of the page before"
    },
    {
     "name": "from",
     "in": "query",
     "type": "text",
     "required": false,
-    "about": ""
+    "about": "Only from this time on (ISO 8601)"
    },
    {
     "name": "to",
     "in": "query",
     "type": "text",
     "required": false,
-    "about": "Exclusive"
+    "about": "Only before this time (ISO 8601)"
    },
    {
     "name": "action",
     "in": "query",
     "type": "text",
     "required": false,
-    "about": "Such as `organisations.apiKeys.create`"
+    "about": "Only this action, such as `organisations.apiKeys.create`"
    },
    {
     "name": "target",
@@ -919,14 +919,14 @@ export const apiOperations: readonly ApiOperation[] = [
     "in": "body",
     "type": "text",
     "required": true,
-    "about": ""
+    "about": "Name of the organisation"
    },
    {
     "name": "type",
     "in": "body",
     "type": "text",
     "required": false,
-    "about": "one of personal, team, enterprise"
+    "about": "Type of the organisation; one of personal, team, enterprise"
    }
   ]
  },
@@ -952,21 +952,21 @@ export const apiOperations: readonly ApiOperation[] = [
     "in": "body",
     "type": "text",
     "required": false,
-    "about": "Identifies the account"
+    "about": "The account to invite, in place of `email`"
    },
    {
     "name": "email",
     "in": "body",
     "type": "text",
     "required": false,
-    "about": ""
+    "about": "The e-mail address to invite"
    },
    {
     "name": "role",
     "in": "body",
     "type": "text",
     "required": false,
-    "about": "one of owner, admin, member, viewer"
+    "about": "Role of the member; one of owner, admin, member, viewer"
    }
   ]
  },
@@ -983,14 +983,14 @@ export const apiOperations: readonly ApiOperation[] = [
     "in": "query",
     "type": "number",
     "required": false,
-    "about": ""
+    "about": "Most items of a page"
    },
    {
     "name": "cursor",
     "in": "query",
     "type": "text",
     "required": false,
-    "about": ""
+    "about": "Where the page starts: the cursor in the `Link` header of the page before"
    }
   ]
  },
@@ -1031,7 +1031,7 @@ export const apiOperations: readonly ApiOperation[] = [
     "in": "body",
     "type": "text",
     "required": true,
-    "about": "one of owner, admin, member, viewer"
+    "about": "New role of the member; one of owner, admin, member, viewer"
    }
   ]
  },
@@ -1048,7 +1048,7 @@ export const apiOperations: readonly ApiOperation[] = [
     "in": "body",
     "type": "text",
     "required": true,
-    "about": ""
+    "about": "New name of the organisation"
    }
   ]
  },
@@ -1065,7 +1065,7 @@ export const apiOperations: readonly ApiOperation[] = [
     "in": "body",
     "type": "text",
     "required": true,
-    "about": ""
+    "about": "The wallet that is to be paid"
    },
    {
     "name": "otherWalletIds",
@@ -1079,21 +1079,21 @@ export const apiOperations: readonly ApiOperation[] = [
     "in": "body",
     "type": "text",
     "required": false,
-    "about": ""
+    "about": "URL of the paid route"
    },
    {
     "name": "hostname",
     "in": "body",
     "type": "text",
     "required": false,
-    "about": ""
+    "about": "Host that sells, in place of `resource`"
    },
    {
     "name": "price",
     "in": "body",
     "type": "text",
     "required": true,
-    "about": ""
+    "about": "Price in US dollars"
    },
    {
     "name": "method",
@@ -1107,35 +1107,35 @@ export const apiOperations: readonly ApiOperation[] = [
     "in": "body",
     "type": "text",
     "required": false,
-    "about": ""
+    "about": "What is sold, for the payer to read"
    },
    {
     "name": "mimeType",
     "in": "body",
     "type": "text",
     "required": false,
-    "about": ""
+    "about": "Media type of what is sold"
    },
    {
     "name": "intent",
     "in": "body",
     "type": "text",
     "required": false,
-    "about": "one of charge, session"
+    "about": "`charge` for one request, `session` for a pass for many requests; one of charge, session"
    },
    {
     "name": "acceptX402",
     "in": "body",
     "type": "boolean",
     "required": false,
-    "about": ""
+    "about": "Whether x402 is offered"
    },
    {
     "name": "acceptMPP",
     "in": "body",
     "type": "boolean",
     "required": false,
-    "about": ""
+    "about": "Whether MPP is offered"
    },
    {
     "name": "signOffers",
@@ -1170,7 +1170,7 @@ export const apiOperations: readonly ApiOperation[] = [
     "in": "body",
     "type": "number",
     "required": false,
-    "about": ""
+    "about": "How many challenges to make. With it the response is a list; each challenge is for one caller"
    },
    {
     "name": "compact",
@@ -1194,7 +1194,7 @@ export const apiOperations: readonly ApiOperation[] = [
     "in": "body",
     "type": "json",
     "required": true,
-    "about": ""
+    "about": "Payments whose answers have been sent"
    }
   ]
  },
@@ -1245,56 +1245,56 @@ export const apiOperations: readonly ApiOperation[] = [
     "in": "query",
     "type": "number",
     "required": false,
-    "about": ""
+    "about": "Most items of a page"
    },
    {
     "name": "cursor",
     "in": "query",
     "type": "text",
     "required": false,
-    "about": ""
+    "about": "Where the page starts: the cursor in the `Link` header of the page before"
    },
    {
     "name": "route",
     "in": "query",
     "type": "text",
     "required": false,
-    "about": ""
+    "about": "Only this paid route, as a path or a URL"
    },
    {
     "name": "protocol",
     "in": "query",
     "type": "text",
     "required": false,
-    "about": "one of x402, mpp"
+    "about": "Only payments of this protocol; one of x402, mpp"
    },
    {
     "name": "walletId",
     "in": "query",
     "type": "text",
     "required": false,
-    "about": ""
+    "about": "Only payments to this wallet"
    },
    {
     "name": "apiKeyId",
     "in": "query",
     "type": "text",
     "required": false,
-    "about": ""
+    "about": "Only payments that this API key verified"
    },
    {
     "name": "from",
     "in": "query",
     "type": "text",
     "required": false,
-    "about": ""
+    "about": "Only from this time on (ISO 8601)"
    },
    {
     "name": "to",
     "in": "query",
     "type": "text",
     "required": false,
-    "about": "Exclusive"
+    "about": "Only before this time (ISO 8601)"
    }
   ]
  },
@@ -1311,42 +1311,42 @@ export const apiOperations: readonly ApiOperation[] = [
     "in": "query",
     "type": "text",
     "required": false,
-    "about": ""
+    "about": "Only this paid route, as a path or a URL"
    },
    {
     "name": "protocol",
     "in": "query",
     "type": "text",
     "required": false,
-    "about": "one of x402, mpp"
+    "about": "Only payments of this protocol; one of x402, mpp"
    },
    {
     "name": "walletId",
     "in": "query",
     "type": "text",
     "required": false,
-    "about": ""
+    "about": "Only payments to this wallet"
    },
    {
     "name": "apiKeyId",
     "in": "query",
     "type": "text",
     "required": false,
-    "about": ""
+    "about": "Only payments that this API key verified"
    },
    {
     "name": "from",
     "in": "query",
     "type": "text",
     "required": false,
-    "about": ""
+    "about": "Only from this time on (ISO 8601)"
    },
    {
     "name": "to",
     "in": "query",
     "type": "text",
     "required": false,
-    "about": "Exclusive"
+    "about": "Only before this time (ISO 8601)"
    }
   ]
  },
@@ -1363,28 +1363,28 @@ export const apiOperations: readonly ApiOperation[] = [
     "in": "body",
     "type": "text",
     "required": true,
-    "about": "one of x402, mpp"
+    "about": "The protocol of the credential; one of x402, mpp"
    },
    {
     "name": "credential",
     "in": "body",
     "type": "text",
     "required": true,
-    "about": ""
+    "about": "The header value with which the payer paid, as it arrived. In the test environment also `stub_payment_accepted`"
    },
    {
     "name": "resource",
     "in": "body",
     "type": "text",
     "required": true,
-    "about": ""
+    "about": "URL of the paid route"
    },
    {
     "name": "method",
     "in": "body",
     "type": "text",
     "required": true,
-    "about": ""
+    "about": "HTTP method of the paid request"
    },
    {
     "name": "digest",
@@ -1443,7 +1443,7 @@ export const apiOperations: readonly ApiOperation[] = [
     "in": "body",
     "type": "text",
     "required": true,
-    "about": ""
+    "about": "The token that `payments.redeem` returned"
    }
   ]
  },
@@ -1505,14 +1505,14 @@ export const apiOperations: readonly ApiOperation[] = [
     "in": "query",
     "type": "number",
     "required": false,
-    "about": ""
+    "about": "Most items of a page"
    },
    {
     "name": "cursor",
     "in": "query",
     "type": "text",
     "required": false,
-    "about": ""
+    "about": "Where the page starts: the cursor in the `Link` header of the page before"
    }
   ]
  },
@@ -1536,7 +1536,7 @@ export const apiOperations: readonly ApiOperation[] = [
     "in": "body",
     "type": "text",
     "required": true,
-    "about": ""
+    "about": "The token that `payments.verify` returned"
    }
   ]
  },
@@ -1553,14 +1553,14 @@ export const apiOperations: readonly ApiOperation[] = [
     "in": "query",
     "type": "text",
     "required": true,
-    "about": ""
+    "about": "Begin of the period (ISO 8601)"
    },
    {
     "name": "to",
     "in": "query",
     "type": "text",
     "required": true,
-    "about": ""
+    "about": "End of the period (ISO 8601), exclusive"
    },
    {
     "name": "interval",
@@ -1591,7 +1591,7 @@ export const apiOperations: readonly ApiOperation[] = [
     "in": "body",
     "type": "text",
     "required": true,
-    "about": ""
+    "about": "The token that `payments.redeem` returned"
    }
   ]
  },
@@ -1608,35 +1608,35 @@ export const apiOperations: readonly ApiOperation[] = [
     "in": "body",
     "type": "text",
     "required": true,
-    "about": "one of x402, mpp"
+    "about": "The protocol of the credential; one of x402, mpp"
    },
    {
     "name": "credential",
     "in": "body",
     "type": "text",
     "required": true,
-    "about": ""
+    "about": "The header value with which the payer paid, as it arrived. In the test environment also `stub_payment_accepted`"
    },
    {
     "name": "price",
     "in": "body",
     "type": "text",
     "required": true,
-    "about": ""
+    "about": "Price in US dollars"
    },
    {
     "name": "currency",
     "in": "body",
     "type": "text",
     "required": false,
-    "about": ""
+    "about": "The currency of `price`"
    },
    {
     "name": "walletId",
     "in": "body",
     "type": "text",
     "required": true,
-    "about": ""
+    "about": "The wallet that is to be paid, as in the challenge"
    },
    {
     "name": "otherWalletIds",
@@ -1657,21 +1657,21 @@ export const apiOperations: readonly ApiOperation[] = [
     "in": "body",
     "type": "text",
     "required": false,
-    "about": ""
+    "about": "HTTP method of the paid request"
    },
    {
     "name": "description",
     "in": "body",
     "type": "text",
     "required": false,
-    "about": ""
+    "about": "What is sold; the payment record shows it"
    },
    {
     "name": "network",
     "in": "body",
     "type": "text",
     "required": false,
-    "about": ""
+    "about": "CAIP-2 id of the only network on which the payment is accepted"
    },
    {
     "name": "digest",
@@ -1719,21 +1719,21 @@ export const apiOperations: readonly ApiOperation[] = [
     "in": "query",
     "type": "number",
     "required": false,
-    "about": ""
+    "about": "Most items of a page"
    },
    {
     "name": "cursor",
     "in": "query",
     "type": "text",
     "required": false,
-    "about": ""
+    "about": "Where the page starts: the cursor in the `Link` header of the page before"
    },
    {
     "name": "host",
     "in": "query",
     "type": "text",
     "required": false,
-    "about": ""
+    "about": "Only this host"
    },
    {
     "name": "protocol",
@@ -1747,7 +1747,7 @@ export const apiOperations: readonly ApiOperation[] = [
     "in": "query",
     "type": "text",
     "required": false,
-    "about": ""
+    "about": "Only up to this price, in US dollars"
    },
    {
     "name": "q",
@@ -1778,7 +1778,7 @@ export const apiOperations: readonly ApiOperation[] = [
     "in": "body",
     "type": "boolean",
     "required": true,
-    "about": ""
+    "about": "Whether other organisations find the route"
    }
   ]
  },
@@ -1795,14 +1795,14 @@ export const apiOperations: readonly ApiOperation[] = [
     "in": "body",
     "type": "text",
     "required": true,
-    "about": ""
+    "about": "Host of the route, with a port other than that of https"
    },
    {
     "name": "method",
     "in": "body",
     "type": "text",
     "required": true,
-    "about": ""
+    "about": "HTTP method of the route"
    },
    {
     "name": "routePattern",
@@ -1816,49 +1816,49 @@ export const apiOperations: readonly ApiOperation[] = [
     "in": "body",
     "type": "json",
     "required": false,
-    "about": ""
+    "about": "Header fields that the route reads"
    },
    {
     "name": "queryParams",
     "in": "body",
     "type": "json",
     "required": false,
-    "about": ""
+    "about": "Query parameters of the route"
    },
    {
     "name": "bodyParams",
     "in": "body",
     "type": "json",
     "required": false,
-    "about": ""
+    "about": "Members of the body of the route"
    },
    {
     "name": "bodyContentType",
     "in": "body",
     "type": "json",
     "required": false,
-    "about": ""
+    "about": "Media type of the request body"
    },
    {
     "name": "amount",
     "in": "body",
     "type": "text",
     "required": true,
-    "about": ""
+    "about": "Price in US dollars"
    },
    {
     "name": "protocol",
     "in": "body",
     "type": "text",
     "required": true,
-    "about": "one of x402, mpp"
+    "about": "Protocol in which it was paid; one of x402, mpp"
    },
    {
     "name": "paymentLogId",
     "in": "body",
     "type": "json",
     "required": false,
-    "about": ""
+    "about": "The payment log record of the payment that was observed"
    }
   ]
  },
@@ -1892,21 +1892,21 @@ export const apiOperations: readonly ApiOperation[] = [
     "in": "query",
     "type": "number",
     "required": false,
-    "about": ""
+    "about": "Most items of a page"
    },
    {
     "name": "cursor",
     "in": "query",
     "type": "text",
     "required": false,
-    "about": ""
+    "about": "Where the page starts: the cursor in the `Link` header of the page before"
    },
    {
     "name": "method",
     "in": "query",
     "type": "text",
     "required": false,
-    "about": "one of GET, POST, PUT, PATCH, DELETE"
+    "about": "Only this HTTP method; one of GET, POST, PUT, PATCH, DELETE"
    },
    {
     "name": "route",
@@ -1927,21 +1927,21 @@ export const apiOperations: readonly ApiOperation[] = [
     "in": "query",
     "type": "text",
     "required": false,
-    "about": "Identifies the API key"
+    "about": "Only requests with this API key"
    },
    {
     "name": "from",
     "in": "query",
     "type": "text",
     "required": false,
-    "about": ""
+    "about": "Only from this time on (ISO 8601)"
    },
    {
     "name": "to",
     "in": "query",
     "type": "text",
     "required": false,
-    "about": "Exclusive"
+    "about": "Only before this time (ISO 8601)"
    }
   ]
  },
@@ -1999,14 +1999,14 @@ export const apiOperations: readonly ApiOperation[] = [
     "in": "query",
     "type": "number",
     "required": false,
-    "about": ""
+    "about": "Most items of a page"
    },
    {
     "name": "cursor",
     "in": "query",
     "type": "text",
     "required": false,
-    "about": ""
+    "about": "Where the page starts: the cursor in the `Link` header of the page before"
    }
   ]
  },
@@ -2023,7 +2023,7 @@ export const apiOperations: readonly ApiOperation[] = [
     "in": "body",
     "type": "text",
     "required": true,
-    "about": ""
+    "about": "What the payer sent in X-Service-Session-Id"
    },
    {
     "name": "host",
@@ -2078,14 +2078,14 @@ export const apiOperations: readonly ApiOperation[] = [
     "in": "body",
     "type": "text",
     "required": true,
-    "about": ""
+    "about": "The wallet or child address that receives the money"
    },
    {
     "name": "token",
     "in": "body",
     "type": "text",
     "required": true,
-    "about": ""
+    "about": "Symbol of the token"
    },
    {
     "name": "amount",
@@ -2109,7 +2109,7 @@ export const apiOperations: readonly ApiOperation[] = [
     "in": "body",
     "type": "text",
     "required": true,
-    "about": ""
+    "about": "The wallet that is paid"
    },
    {
     "name": "price",
@@ -2133,14 +2133,14 @@ export const apiOperations: readonly ApiOperation[] = [
     "in": "body",
     "type": "text",
     "required": true,
-    "about": ""
+    "about": "The master wallet or child address that pays"
    },
    {
     "name": "fromWalletType",
     "in": "body",
     "type": "text",
     "required": false,
-    "about": "one of master, child"
+    "about": "Kind of the wallet; its id says it too; one of master, child"
    },
    {
     "name": "fromChain",
@@ -2154,28 +2154,28 @@ export const apiOperations: readonly ApiOperation[] = [
     "in": "body",
     "type": "text",
     "required": true,
-    "about": ""
+    "about": "Symbol of the token that is sent"
    },
    {
     "name": "toAddress",
     "in": "body",
     "type": "text",
     "required": true,
-    "about": ""
+    "about": "Address of the recipient"
    },
    {
     "name": "toChain",
     "in": "body",
     "type": "text",
     "required": true,
-    "about": "one of base, ethereum, optimism, arbitrum, polygon, tempo, base-sepolia, eth-sepolia, tempo-moderato"
+    "about": "The chain on which it arrives; one of base, ethereum, optimism, arbitrum, polygon, tempo, base-sepolia, eth-sepolia, tempo-moderato"
    },
    {
     "name": "toToken",
     "in": "body",
     "type": "text",
     "required": true,
-    "about": ""
+    "about": "Symbol of the token that arrives"
    },
    {
     "name": "amount",
@@ -2210,7 +2210,7 @@ export const apiOperations: readonly ApiOperation[] = [
     "in": "body",
     "type": "json",
     "required": false,
-    "about": ""
+    "about": "Your own data, at most 16 KiB of JSON. Responses contain it"
    }
   ]
  },
@@ -2244,42 +2244,42 @@ export const apiOperations: readonly ApiOperation[] = [
     "in": "query",
     "type": "number",
     "required": false,
-    "about": ""
+    "about": "Most items of a page"
    },
    {
     "name": "cursor",
     "in": "query",
     "type": "text",
     "required": false,
-    "about": ""
+    "about": "Where the page starts: the cursor in the `Link` header of the page before"
    },
    {
     "name": "from",
     "in": "query",
     "type": "text",
     "required": false,
-    "about": ""
+    "about": "Only from this time on (ISO 8601)"
    },
    {
     "name": "to",
     "in": "query",
     "type": "text",
     "required": false,
-    "about": "Exclusive"
+    "about": "Only before this time (ISO 8601)"
    },
    {
     "name": "fromWalletId",
     "in": "query",
     "type": "text",
     "required": false,
-    "about": ""
+    "about": "Only transfers from this wallet"
    },
    {
     "name": "status",
     "in": "query",
     "type": "text",
     "required": false,
-    "about": "one of pending, confirmed, failed"
+    "about": "Only transfers in this state; one of pending, confirmed, failed"
    }
   ]
  },
@@ -2296,14 +2296,14 @@ export const apiOperations: readonly ApiOperation[] = [
     "in": "body",
     "type": "text",
     "required": true,
-    "about": ""
+    "about": "The master wallet or child address that pays"
    },
    {
     "name": "fromWalletType",
     "in": "body",
     "type": "text",
     "required": false,
-    "about": "one of master, child"
+    "about": "Kind of the wallet; its id says it too; one of master, child"
    },
    {
     "name": "fromChain",
@@ -2317,28 +2317,28 @@ export const apiOperations: readonly ApiOperation[] = [
     "in": "body",
     "type": "text",
     "required": true,
-    "about": ""
+    "about": "Symbol of the token that is sent"
    },
    {
     "name": "toAddress",
     "in": "body",
     "type": "text",
     "required": true,
-    "about": ""
+    "about": "Address of the recipient"
    },
    {
     "name": "toChain",
     "in": "body",
     "type": "text",
     "required": true,
-    "about": "one of base, ethereum, optimism, arbitrum, polygon, tempo, base-sepolia, eth-sepolia, tempo-moderato"
+    "about": "The chain on which it arrives; one of base, ethereum, optimism, arbitrum, polygon, tempo, base-sepolia, eth-sepolia, tempo-moderato"
    },
    {
     "name": "toToken",
     "in": "body",
     "type": "text",
     "required": true,
-    "about": ""
+    "about": "Symbol of the token that arrives"
    },
    {
     "name": "amount",
@@ -2369,21 +2369,21 @@ export const apiOperations: readonly ApiOperation[] = [
     "in": "body",
     "type": "text",
     "required": false,
-    "about": ""
+    "about": "A description of your own"
    },
    {
     "name": "ttl",
     "in": "body",
     "type": "text",
     "required": false,
-    "about": ""
+    "about": "Time to live, such as `30m`, `24h` or `7d`. The plan has a default and a maximum"
    },
    {
     "name": "metadata",
     "in": "body",
     "type": "json",
     "required": false,
-    "about": ""
+    "about": "Your own data, at most 16 KiB of JSON. Responses contain it"
    }
   ]
  },
@@ -2424,14 +2424,14 @@ export const apiOperations: readonly ApiOperation[] = [
     "in": "body",
     "type": "text",
     "required": true,
-    "about": ""
+    "about": "Name of the document"
    },
    {
     "name": "data",
     "in": "body",
     "type": "json",
     "required": true,
-    "about": ""
+    "about": "The JSON object to store, at most 1 MiB"
    }
   ]
  },
@@ -2479,14 +2479,14 @@ export const apiOperations: readonly ApiOperation[] = [
     "in": "body",
     "type": "text",
     "required": true,
-    "about": ""
+    "about": "Name of the event. Names of the service, such as `vault.sealed`, are reserved"
    },
    {
     "name": "payload",
     "in": "body",
     "type": "json",
     "required": false,
-    "about": ""
+    "about": "Content of the event, at most 16 KiB of JSON"
    }
   ]
  },
@@ -2510,7 +2510,7 @@ export const apiOperations: readonly ApiOperation[] = [
     "in": "body",
     "type": "text",
     "required": true,
-    "about": ""
+    "about": "New time to live, counted from now, such as `24h`"
    }
   ]
  },
@@ -2568,21 +2568,21 @@ export const apiOperations: readonly ApiOperation[] = [
     "in": "query",
     "type": "number",
     "required": false,
-    "about": ""
+    "about": "Most items of a page"
    },
    {
     "name": "cursor",
     "in": "query",
     "type": "text",
     "required": false,
-    "about": ""
+    "about": "Where the page starts: the cursor in the `Link` header of the page before"
    },
    {
     "name": "status",
     "in": "query",
     "type": "text",
     "required": false,
-    "about": "one of active, sealed, persisted"
+    "about": "Only vaults in this state; one of active, sealed, persisted"
    }
   ]
  },
@@ -2656,7 +2656,7 @@ export const apiOperations: readonly ApiOperation[] = [
     "in": "body",
     "type": "text",
     "required": false,
-    "about": ""
+    "about": "A summary that is sealed with the vault"
    }
   ]
  },
@@ -2711,14 +2711,14 @@ export const apiOperations: readonly ApiOperation[] = [
     "in": "query",
     "type": "number",
     "required": false,
-    "about": ""
+    "about": "Most items of a page"
    },
    {
     "name": "cursor",
     "in": "query",
     "type": "text",
     "required": false,
-    "about": ""
+    "about": "Where the page starts: the cursor in the `Link` header of the page before"
    }
   ]
  },
@@ -2824,35 +2824,35 @@ export const apiOperations: readonly ApiOperation[] = [
     "in": "body",
     "type": "text",
     "required": true,
-    "about": ""
+    "about": "Address of your wallet (EVM)"
    },
    {
     "name": "chain",
     "in": "body",
     "type": "text",
     "required": true,
-    "about": "one of base, ethereum, optimism, arbitrum, polygon, tempo, base-sepolia, eth-sepolia, tempo-moderato"
+    "about": "Name of a chain. In the test environment, the name of a main network means its test network; one of base, ethereum, optimism, arbitrum, polygon, tempo, base-sepolia, eth-sepolia, tempo-moderato"
    },
    {
     "name": "supportedTokens",
     "in": "body",
     "type": "json",
     "required": true,
-    "about": ""
+    "about": "Symbols of the tokens that it accepts"
    },
    {
     "name": "name",
     "in": "body",
     "type": "text",
     "required": false,
-    "about": ""
+    "about": "A name of your own"
    },
    {
     "name": "metadata",
     "in": "body",
     "type": "json",
     "required": false,
-    "about": ""
+    "about": "Your own data, at most 16 KiB of JSON. Responses contain it"
    }
   ]
  },
@@ -2903,14 +2903,14 @@ export const apiOperations: readonly ApiOperation[] = [
     "in": "query",
     "type": "number",
     "required": false,
-    "about": ""
+    "about": "Most items of a page"
    },
    {
     "name": "cursor",
     "in": "query",
     "type": "text",
     "required": false,
-    "about": ""
+    "about": "Where the page starts: the cursor in the `Link` header of the page before"
    }
   ]
  },
@@ -2934,56 +2934,56 @@ export const apiOperations: readonly ApiOperation[] = [
     "in": "query",
     "type": "number",
     "required": false,
-    "about": ""
+    "about": "Most items of a page"
    },
    {
     "name": "cursor",
     "in": "query",
     "type": "text",
     "required": false,
-    "about": ""
+    "about": "Where the page starts: the cursor in the `Link` header of the page before"
    },
    {
     "name": "from",
     "in": "query",
     "type": "text",
     "required": false,
-    "about": ""
+    "about": "Only from this time on (ISO 8601)"
    },
    {
     "name": "to",
     "in": "query",
     "type": "text",
     "required": false,
-    "about": "Exclusive"
+    "about": "Only before this time (ISO 8601)"
    },
    {
     "name": "status",
     "in": "query",
     "type": "text",
     "required": false,
-    "about": "one of pending, confirmed, withdrawn"
+    "about": "Only transactions in this state; one of pending, confirmed, withdrawn"
    },
    {
     "name": "direction",
     "in": "query",
     "type": "text",
     "required": false,
-    "about": "one of in, out"
+    "about": "Only incoming or only outgoing transactions; one of in, out"
    },
    {
     "name": "chain",
     "in": "query",
     "type": "text",
     "required": false,
-    "about": "one of base, ethereum, optimism, arbitrum, polygon, tempo, base-sepolia, eth-sepolia, tempo-moderato"
+    "about": "Only transactions on this chain; one of base, ethereum, optimism, arbitrum, polygon, tempo, base-sepolia, eth-sepolia, tempo-moderato"
    },
    {
     "name": "token",
     "in": "query",
     "type": "text",
     "required": false,
-    "about": ""
+    "about": "Only this token, by its symbol"
    }
   ]
  },
@@ -3062,14 +3062,14 @@ export const apiOperations: readonly ApiOperation[] = [
     "in": "body",
     "type": "text",
     "required": false,
-    "about": ""
+    "about": "A name of your own"
    },
    {
     "name": "metadata",
     "in": "body",
     "type": "json",
     "required": false,
-    "about": ""
+    "about": "Your own data, at most 16 KiB of JSON. Responses contain it"
    },
    {
     "name": "count",
@@ -3124,14 +3124,14 @@ export const apiOperations: readonly ApiOperation[] = [
     "in": "query",
     "type": "number",
     "required": false,
-    "about": ""
+    "about": "Most items of a page"
    },
    {
     "name": "cursor",
     "in": "query",
     "type": "text",
     "required": false,
-    "about": ""
+    "about": "Where the page starts: the cursor in the `Link` header of the page before"
    }
   ]
  },
@@ -3162,56 +3162,56 @@ export const apiOperations: readonly ApiOperation[] = [
     "in": "query",
     "type": "number",
     "required": false,
-    "about": ""
+    "about": "Most items of a page"
    },
    {
     "name": "cursor",
     "in": "query",
     "type": "text",
     "required": false,
-    "about": ""
+    "about": "Where the page starts: the cursor in the `Link` header of the page before"
    },
    {
     "name": "from",
     "in": "query",
     "type": "text",
     "required": false,
-    "about": ""
+    "about": "Only from this time on (ISO 8601)"
    },
    {
     "name": "to",
     "in": "query",
     "type": "text",
     "required": false,
-    "about": "Exclusive"
+    "about": "Only before this time (ISO 8601)"
    },
    {
     "name": "status",
     "in": "query",
     "type": "text",
     "required": false,
-    "about": "one of pending, confirmed, withdrawn"
+    "about": "Only transactions in this state; one of pending, confirmed, withdrawn"
    },
    {
     "name": "direction",
     "in": "query",
     "type": "text",
     "required": false,
-    "about": "one of in, out"
+    "about": "Only incoming or only outgoing transactions; one of in, out"
    },
    {
     "name": "chain",
     "in": "query",
     "type": "text",
     "required": false,
-    "about": "one of base, ethereum, optimism, arbitrum, polygon, tempo, base-sepolia, eth-sepolia, tempo-moderato"
+    "about": "Only transactions on this chain; one of base, ethereum, optimism, arbitrum, polygon, tempo, base-sepolia, eth-sepolia, tempo-moderato"
    },
    {
     "name": "token",
     "in": "query",
     "type": "text",
     "required": false,
-    "about": ""
+    "about": "Only this token, by its symbol"
    }
   ]
  },
@@ -3266,14 +3266,14 @@ export const apiOperations: readonly ApiOperation[] = [
     "in": "body",
     "type": "text",
     "required": true,
-    "about": "one of base, ethereum, optimism, arbitrum, polygon, tempo, base-sepolia, eth-sepolia, tempo-moderato"
+    "about": "Name of a chain. In the test environment, the name of a main network means its test network; one of base, ethereum, optimism, arbitrum, polygon, tempo, base-sepolia, eth-sepolia, tempo-moderato"
    },
    {
     "name": "txHash",
     "in": "body",
     "type": "text",
     "required": true,
-    "about": ""
+    "about": "Hash of the transaction"
    }
   ]
  },
@@ -3333,56 +3333,56 @@ export const apiOperations: readonly ApiOperation[] = [
     "in": "query",
     "type": "number",
     "required": false,
-    "about": ""
+    "about": "Most items of a page"
    },
    {
     "name": "cursor",
     "in": "query",
     "type": "text",
     "required": false,
-    "about": ""
+    "about": "Where the page starts: the cursor in the `Link` header of the page before"
    },
    {
     "name": "from",
     "in": "query",
     "type": "text",
     "required": false,
-    "about": ""
+    "about": "Only from this time on (ISO 8601)"
    },
    {
     "name": "to",
     "in": "query",
     "type": "text",
     "required": false,
-    "about": "Exclusive"
+    "about": "Only before this time (ISO 8601)"
    },
    {
     "name": "status",
     "in": "query",
     "type": "text",
     "required": false,
-    "about": "one of pending, confirmed, withdrawn"
+    "about": "Only transactions in this state; one of pending, confirmed, withdrawn"
    },
    {
     "name": "direction",
     "in": "query",
     "type": "text",
     "required": false,
-    "about": "one of in, out"
+    "about": "Only incoming or only outgoing transactions; one of in, out"
    },
    {
     "name": "chain",
     "in": "query",
     "type": "text",
     "required": false,
-    "about": "one of base, ethereum, optimism, arbitrum, polygon, tempo, base-sepolia, eth-sepolia, tempo-moderato"
+    "about": "Only transactions on this chain; one of base, ethereum, optimism, arbitrum, polygon, tempo, base-sepolia, eth-sepolia, tempo-moderato"
    },
    {
     "name": "token",
     "in": "query",
     "type": "text",
     "required": false,
-    "about": ""
+    "about": "Only this token, by its symbol"
    }
   ]
  },
@@ -3399,7 +3399,7 @@ export const apiOperations: readonly ApiOperation[] = [
     "in": "body",
     "type": "text",
     "required": true,
-    "about": ""
+    "about": "Address of the recipient"
    },
    {
     "name": "amount",
@@ -3413,7 +3413,7 @@ export const apiOperations: readonly ApiOperation[] = [
     "in": "body",
     "type": "text",
     "required": false,
-    "about": "one of USDC_E, USDC, USDT"
+    "about": "The coin to send; one of USDC_E, USDC, USDT"
    }
   ]
  },
@@ -3447,28 +3447,28 @@ export const apiOperations: readonly ApiOperation[] = [
     "in": "body",
     "type": "text",
     "required": false,
-    "about": ""
+    "about": "A name of your own"
    },
    {
     "name": "chain",
     "in": "body",
     "type": "text",
     "required": true,
-    "about": "one of base, ethereum, optimism, arbitrum, polygon, tempo, base-sepolia, eth-sepolia, tempo-moderato"
+    "about": "The chain of the wallet; one of base, ethereum, optimism, arbitrum, polygon, tempo, base-sepolia, eth-sepolia, tempo-moderato"
    },
    {
     "name": "supportedTokens",
     "in": "body",
     "type": "json",
     "required": true,
-    "about": ""
+    "about": "Symbols of the tokens that it accepts"
    },
    {
     "name": "metadata",
     "in": "body",
     "type": "json",
     "required": false,
-    "about": ""
+    "about": "Your own data, at most 16 KiB of JSON. Responses contain it"
    }
   ]
  },
@@ -3502,14 +3502,14 @@ export const apiOperations: readonly ApiOperation[] = [
     "in": "query",
     "type": "number",
     "required": false,
-    "about": ""
+    "about": "Most items of a page"
    },
    {
     "name": "cursor",
     "in": "query",
     "type": "text",
     "required": false,
-    "about": ""
+    "about": "Where the page starts: the cursor in the `Link` header of the page before"
    }
   ]
  },
@@ -3550,14 +3550,14 @@ export const apiOperations: readonly ApiOperation[] = [
     "in": "body",
     "type": "json",
     "required": true,
-    "about": ""
+    "about": "What may move money out of the wallet, by operation. An operation that is not named may not"
    },
    {
     "name": "tokens",
     "in": "body",
     "type": "json",
     "required": true,
-    "about": ""
+    "about": "What may leave, by token symbol. A token that is not named may not"
    }
   ]
  },
@@ -3615,7 +3615,7 @@ export const apiOperations: readonly ApiOperation[] = [
     "in": "body",
     "type": "text",
     "required": true,
-    "about": ""
+    "about": "Symbol of the token that is swept"
    },
    {
     "name": "childAddressIds",
@@ -3653,56 +3653,56 @@ export const apiOperations: readonly ApiOperation[] = [
     "in": "query",
     "type": "number",
     "required": false,
-    "about": ""
+    "about": "Most items of a page"
    },
    {
     "name": "cursor",
     "in": "query",
     "type": "text",
     "required": false,
-    "about": ""
+    "about": "Where the page starts: the cursor in the `Link` header of the page before"
    },
    {
     "name": "from",
     "in": "query",
     "type": "text",
     "required": false,
-    "about": ""
+    "about": "Only from this time on (ISO 8601)"
    },
    {
     "name": "to",
     "in": "query",
     "type": "text",
     "required": false,
-    "about": "Exclusive"
+    "about": "Only before this time (ISO 8601)"
    },
    {
     "name": "status",
     "in": "query",
     "type": "text",
     "required": false,
-    "about": "one of pending, confirmed, withdrawn"
+    "about": "Only transactions in this state; one of pending, confirmed, withdrawn"
    },
    {
     "name": "direction",
     "in": "query",
     "type": "text",
     "required": false,
-    "about": "one of in, out"
+    "about": "Only incoming or only outgoing transactions; one of in, out"
    },
    {
     "name": "chain",
     "in": "query",
     "type": "text",
     "required": false,
-    "about": "one of base, ethereum, optimism, arbitrum, polygon, tempo, base-sepolia, eth-sepolia, tempo-moderato"
+    "about": "Only transactions on this chain; one of base, ethereum, optimism, arbitrum, polygon, tempo, base-sepolia, eth-sepolia, tempo-moderato"
    },
    {
     "name": "token",
     "in": "query",
     "type": "text",
     "required": false,
-    "about": ""
+    "about": "Only this token, by its symbol"
    }
   ]
  },
@@ -3726,7 +3726,7 @@ export const apiOperations: readonly ApiOperation[] = [
     "in": "body",
     "type": "json",
     "required": false,
-    "about": ""
+    "about": "A new name; null removes it"
    },
    {
     "name": "metadata",
@@ -3848,7 +3848,7 @@ export const apiOperations: readonly ApiOperation[] = [
     "in": "body",
     "type": "json",
     "required": false,
-    "about": ""
+    "about": "Your own data, at most 16 KiB of JSON. Responses contain it"
    }
   ]
  },
@@ -3896,14 +3896,14 @@ export const apiOperations: readonly ApiOperation[] = [
     "in": "query",
     "type": "number",
     "required": false,
-    "about": ""
+    "about": "Most items of a page"
    },
    {
     "name": "cursor",
     "in": "query",
     "type": "text",
     "required": false,
-    "about": ""
+    "about": "Where the page starts: the cursor in the `Link` header of the page before"
    }
   ]
  },
@@ -3927,35 +3927,35 @@ export const apiOperations: readonly ApiOperation[] = [
     "in": "query",
     "type": "number",
     "required": false,
-    "about": ""
+    "about": "Most items of a page"
    },
    {
     "name": "cursor",
     "in": "query",
     "type": "text",
     "required": false,
-    "about": ""
+    "about": "Where the page starts: the cursor in the `Link` header of the page before"
    },
    {
     "name": "from",
     "in": "query",
     "type": "text",
     "required": false,
-    "about": ""
+    "about": "Only from this time on (ISO 8601)"
    },
    {
     "name": "to",
     "in": "query",
     "type": "text",
     "required": false,
-    "about": "Exclusive"
+    "about": "Only before this time (ISO 8601)"
    },
    {
     "name": "status",
     "in": "query",
     "type": "text",
     "required": false,
-    "about": "one of succeeded, failed"
+    "about": "Only attempts with this outcome; one of succeeded, failed"
    }
   ]
  },
@@ -3972,14 +3972,14 @@ export const apiOperations: readonly ApiOperation[] = [
     "in": "body",
     "type": "text",
     "required": true,
-    "about": ""
+    "about": "HTTPS address that receives the events; it must be public"
    },
    {
     "name": "events",
     "in": "body",
     "type": "json",
     "required": true,
-    "about": ""
+    "about": "Event types to receive; `*` for all, also later ones"
    }
   ]
  },
@@ -4030,14 +4030,14 @@ export const apiOperations: readonly ApiOperation[] = [
     "in": "query",
     "type": "number",
     "required": false,
-    "about": ""
+    "about": "Most items of a page"
    },
    {
     "name": "cursor",
     "in": "query",
     "type": "text",
     "required": false,
-    "about": ""
+    "about": "Where the page starts: the cursor in the `Link` header of the page before"
    }
   ]
  },
@@ -4061,14 +4061,14 @@ export const apiOperations: readonly ApiOperation[] = [
     "in": "body",
     "type": "text",
     "required": false,
-    "about": "Identifies the delivery"
+    "about": "The delivery to send again"
    },
    {
     "name": "since",
     "in": "body",
     "type": "text",
     "required": false,
-    "about": ""
+    "about": "Send every delivery again that died since then (ISO 8601)"
    }
   ]
  },
@@ -4126,21 +4126,21 @@ export const apiOperations: readonly ApiOperation[] = [
     "in": "body",
     "type": "text",
     "required": false,
-    "about": ""
+    "about": "New address"
    },
    {
     "name": "events",
     "in": "body",
     "type": "json",
     "required": false,
-    "about": ""
+    "about": "New event types, in place of all before"
    },
    {
     "name": "isActive",
     "in": "body",
     "type": "boolean",
     "required": false,
-    "about": ""
+    "about": "Whether events are delivered; `true` enables a webhook that the service disabled"
    }
   ]
  },
@@ -4157,7 +4157,7 @@ export const apiOperations: readonly ApiOperation[] = [
     "in": "body",
     "type": "text",
     "required": true,
-    "about": ""
+    "about": "Name of the account holder"
    },
    {
     "name": "currency",
@@ -4171,35 +4171,35 @@ export const apiOperations: readonly ApiOperation[] = [
     "in": "body",
     "type": "text",
     "required": false,
-    "about": ""
+    "about": "GBP: sort code of the bank"
    },
    {
     "name": "accountNumber",
     "in": "body",
     "type": "text",
     "required": false,
-    "about": ""
+    "about": "GBP and USD: account number"
    },
    {
     "name": "routingNumber",
     "in": "body",
     "type": "text",
     "required": false,
-    "about": ""
+    "about": "USD: routing number of the bank (ABA)"
    },
    {
     "name": "iban",
     "in": "body",
     "type": "text",
     "required": false,
-    "about": ""
+    "about": "EUR: IBAN of the account"
    },
    {
     "name": "swiftBic",
     "in": "body",
     "type": "text",
     "required": false,
-    "about": ""
+    "about": "EUR: BIC of the bank"
    }
   ]
  },
@@ -4250,14 +4250,14 @@ export const apiOperations: readonly ApiOperation[] = [
     "in": "query",
     "type": "number",
     "required": false,
-    "about": ""
+    "about": "Most items of a page"
    },
    {
     "name": "cursor",
     "in": "query",
     "type": "text",
     "required": false,
-    "about": ""
+    "about": "Where the page starts: the cursor in the `Link` header of the page before"
    }
   ]
  },
@@ -4274,14 +4274,14 @@ export const apiOperations: readonly ApiOperation[] = [
     "in": "body",
     "type": "text",
     "required": true,
-    "about": ""
+    "about": "The master wallet or child address that pays"
    },
    {
     "name": "fromWalletType",
     "in": "body",
     "type": "text",
     "required": false,
-    "about": "one of master, child"
+    "about": "Kind of the wallet; its id says it too; one of master, child"
    },
    {
     "name": "amount",
@@ -4295,14 +4295,14 @@ export const apiOperations: readonly ApiOperation[] = [
     "in": "body",
     "type": "text",
     "required": true,
-    "about": ""
+    "about": "Symbol of the token that is sold"
    },
    {
     "name": "chain",
     "in": "body",
     "type": "text",
     "required": true,
-    "about": "one of base, ethereum, optimism, arbitrum, polygon, tempo, base-sepolia, eth-sepolia, tempo-moderato"
+    "about": "The chain that the money leaves; one of base, ethereum, optimism, arbitrum, polygon, tempo, base-sepolia, eth-sepolia, tempo-moderato"
    },
    {
     "name": "bankAccountId",
@@ -4323,7 +4323,7 @@ export const apiOperations: readonly ApiOperation[] = [
     "in": "body",
     "type": "json",
     "required": false,
-    "about": ""
+    "about": "Your own data, at most 16 KiB of JSON. Responses contain it"
    }
   ]
  },
@@ -4357,35 +4357,35 @@ export const apiOperations: readonly ApiOperation[] = [
     "in": "query",
     "type": "number",
     "required": false,
-    "about": ""
+    "about": "Most items of a page"
    },
    {
     "name": "cursor",
     "in": "query",
     "type": "text",
     "required": false,
-    "about": ""
+    "about": "Where the page starts: the cursor in the `Link` header of the page before"
    },
    {
     "name": "from",
     "in": "query",
     "type": "text",
     "required": false,
-    "about": ""
+    "about": "Only from this time on (ISO 8601)"
    },
    {
     "name": "to",
     "in": "query",
     "type": "text",
     "required": false,
-    "about": "Exclusive"
+    "about": "Only before this time (ISO 8601)"
    },
    {
     "name": "status",
     "in": "query",
     "type": "text",
     "required": false,
-    "about": "one of pending_conversion, conversion_complete, completed, failed"
+    "about": "Only withdrawals in this state; one of pending_conversion, conversion_complete, completed, failed"
    }
   ]
  }
