@@ -9,6 +9,12 @@ export function mustOptions(value: unknown, name: string): void {
   must(typeof value === 'object' && value !== null && !Array.isArray(value), name, value, remedy)
 }
 
+/** Throws a `TypeError` unless all members of an object have a known name. A mistyped one would have no effect. */
+export function mustNames(name: string, value: object, known: readonly string[], what: string): void {
+  for (const [member, given] of Object.entries(value))
+    must(known.includes(member), `${name}.${member}`, given, `There is no such ${what}. Use ${known.join(', ')}.`)
+}
+
 /** Throws a `TypeError` unless an option is a whole number of at least `least`, or undefined. */
 export function mustCount(name: string, value: unknown, least: number): void {
   const isCount = value === undefined || (typeof value === 'number' && Number.isInteger(value) && value >= least)
@@ -61,12 +67,21 @@ function shown(value: unknown): string {
   if (value === undefined) return 'missing'
   if (typeof value === 'function') return 'a function'
   if (typeof value === 'bigint') return `${value}n`
-  return typeof value === 'string' ? JSON.stringify(value.slice(0, 80)) : jsonOf(value).slice(0, 80)
+  return typeof value === 'string' ? JSON.stringify(masked(value).slice(0, 80)) : jsonOf(value).slice(0, 80)
+}
+
+/** API keys, tokens of vaults, secrets of webhooks and private keys: a caller may give one as the wrong option. */
+const secretPattern = /(?:svc_(?:test|live)_sk_|vat_|whsec_|0x(?=[0-9a-f]{64})|\b(?=[0-9a-f]{64}\b))[\w+/=-]+/gi
+
+/** The text with each secret shortened to its first four characters. */
+function masked(text: string): string {
+  return text.replace(secretPattern, (secret) => `${secret.slice(0, 4)}…`)
 }
 
 function jsonOf(value: unknown): string {
   try {
-    return JSON.stringify(value) ?? String(value)
+    const json = JSON.stringify(value, (_key, member) => (typeof member === 'string' ? masked(member) : member))
+    return json ?? String(value)
   } catch {
     return typeof value
   }

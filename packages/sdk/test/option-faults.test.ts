@@ -4,7 +4,7 @@ import { walletMiddleware as expressWallet, payMiddleware } from '../src/middlew
 import { payHook, walletPlugin } from '../src/middleware/fastify.ts'
 import { payMiddleware as honoPay, walletMiddleware as honoWallet } from '../src/middleware/hono.ts'
 import { withPayment } from '../src/middleware/next.ts'
-import { createPayingFetch } from '../src/pay/index.ts'
+import { createPayingFetch, memoryLedger } from '../src/pay/index.ts'
 import { account } from './pay-stage.ts'
 
 /** Options as a caller without types may give them. */
@@ -12,6 +12,7 @@ type Options = { readonly [name: string]: unknown }
 type Made = (options: never) => unknown
 
 const none = undefined
+const privateKey = `0x${'5ec2e7'.repeat(10)}5ec2`
 const client = { apiKey: 'svc_test_sk_for-the-sdk-tests', baseUrl: 'http://purser.test' }
 const wallet = { ...client, walletId: 'byw_1' }
 const pay = { signer: account, limits: { perCall: '0.05' } }
@@ -81,7 +82,7 @@ const payFaults: [string, unknown, RegExp][] = [
 
 const fetchFaults: [string, unknown, RegExp][] = [
   ['signer', none, /^signer is missing\. .*privateKeyToAccount/],
-  ['signer', '0x01', /^signer is "0x01"\./],
+  ['signer', privateKey, /^signer is text \(not shown: it may be a private key\)\. .*privateKeyToAccount/],
   ['signer', { address: account.address }, /^signer\.signTypedData is missing\./],
   ['signer', { ...account, address: '0x1' }, /^signer\.address is "0x1"\./],
   ['limits', none, /^limits is missing\. .*perCall/],
@@ -92,6 +93,7 @@ const fetchFaults: [string, unknown, RegExp][] = [
   ['limits', { confirmAbove: '1' }, /^limits\.confirm is missing\. .*confirmAbove/],
   ['limits', { confirm: () => true }, /^limits\.confirmAbove is missing\./],
   ['limits', { confirm: 'ask', confirmAbove: '1' }, /^limits\.confirm is "ask"\./],
+  ['limits', { perCall: '1', perday: '5' }, /^limits\.perday is "5"\. There is no such limit\. Use perCall, .*perDay/],
   ['limits', { hosts: 'api.test' }, /^limits\.hosts is "api\.test"\. List hosts/],
   ['limits', { networks: ['ethereum-classic'] }, /^limits\.networks is "ethereum-classic"\. Use one of .*base/],
   ['prefer', ['cheap'], /^prefer is "cheap"\./],
@@ -114,6 +116,15 @@ const managedFaults: [string, unknown, RegExp][] = [
   ['wallet', { ...managed.wallet, approvedPaymentId: 'x' }, /^wallet\.approvedPaymentId is "x"\./],
   ['limits', none, /^limits is missing\./],
   ['limits', { perCall: 0.05 }, /^limits\.perCall is 0\.05\./],
+  ['limits', { perCall: '1', perDay: '5' }, /^limits\.perDay is "5"\. With a managed wallet, .*policy/],
+  [
+    'limits',
+    { perCall: '1', confirm: () => true, confirmAbove: '1' },
+    /^limits\.confirm is a function\. With a managed/,
+  ],
+  ['limits', { perCall: '1', percall: '5' }, /^limits\.percall is "5"\. There is no such limit/],
+  ['signer', account, /^signer is given together with wallet\./],
+  ['ledger', memoryLedger(), /^ledger is given together with wallet\. .*policy/],
   ['prefer', 'base', /^prefer is "base"\. Give "x402" or "mpp"/],
 ]
 
@@ -158,3 +169,33 @@ test.each([...walletFaults, ...payFaults])(
     await expect(handler(new Request('http://shop.test/'), {})).rejects.toThrow(message)
   },
 )
+
+const secrets = [
+  privateKey,
+  'svc_test_sk_0123456789secret',
+  'svc_live_sk_0123456789secret',
+  `whsec_${'c2VjcmV0'.repeat(6)}`,
+]
+const places: [string, (secret: string) => unknown][] = [
+  ['signer', (secret) => createPayingFetch({ ...pay, signer: secret } as never)],
+  ['signer in a list', (secret) => createPayingFetch({ ...pay, signer: [secret], limits: [secret] } as never)],
+  ['walletId', (secret) => expressWallet({ ...wallet, walletId: secret })],
+  ['baseUrl', (secret) => createPurser({ ...client, baseUrl: secret })],
+  ['the options', (secret) => createPurser([secret] as never)],
+]
+
+test.each(places)('no message shows a secret that is given as %s', (_place, make) => {
+  for (const secret of secrets) {
+    const error = catchError(() => make(secret))
+    expect(error).toBeInstanceOf(TypeError)
+    expect(String(error)).not.toContain(secret.slice(-10))
+  }
+})
+
+function catchError(run: () => unknown): unknown {
+  try {
+    return run()
+  } catch (error) {
+    return error
+  }
+}

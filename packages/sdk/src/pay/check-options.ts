@@ -1,5 +1,5 @@
 import { networks } from '@purser/protocol'
-import { must, mustBooleans, mustFunctions, mustList, mustOptions } from '../check.ts'
+import { must, mustBooleans, mustFunctions, mustList, mustNames, mustOptions } from '../check.ts'
 import type { PayingFetchOptions } from './options.ts'
 
 /** Throws a `TypeError` for options whose shape is wrong, which a caller without types may give. */
@@ -7,12 +7,14 @@ export function checkPayingOptions(options: PayingFetchOptions): void {
   mustOptions(options, 'The first argument')
   const { signer, limits, prefer, ledger, tokens, sessions, allowInsecure } = options
   const remedy = 'Give a signer such as privateKeyToAccount(key) of viem, or a managed wallet as "wallet".'
+  mustNotBeText(signer, remedy)
   must(typeof signer === 'object' && signer !== null, 'signer', signer, remedy)
   must(typeof signer.signTypedData === 'function', 'signer.signTypedData', signer.signTypedData, remedy)
   const { sendTransaction, signTempoTransaction } = signer
   mustFunctions({ 'signer.sendTransaction': sendTransaction, 'signer.signTempoTransaction': signTempoTransaction })
   const shape = 'Give limits such as { perCall: "0.05", perDay: "5" }. Without perCall nothing is paid.'
   must(typeof limits === 'object' && limits !== null && !Array.isArray(limits), 'limits', limits, shape)
+  mustNames('limits', limits, limitNames, 'limit')
   mustFunctions({ 'limits.confirm': limits.confirm })
   mustList('limits.hosts', limits.hosts, 'List hosts, such as ["api.example.com"].')
   mustList('limits.networks', limits.networks, 'List networks, such as ["base"].')
@@ -23,6 +25,14 @@ export function checkPayingOptions(options: PayingFetchOptions): void {
   mustBooleans({ sessions, allowInsecure })
   const { onPayment, onFault, fetch, now, random } = options
   mustFunctions({ onPayment, onFault, fetch, now, random })
+}
+
+/** A limit under another name would not be applied. */
+const limitNames = ['perCall', 'perHostPerDay', 'perDay', 'confirmAbove', 'confirm', 'hosts', 'networks']
+
+/** A private key or a mnemonic is a common mistake here, so the message shows no part of it. */
+function mustNotBeText(signer: unknown, remedy: string): void {
+  if (typeof signer === 'string') throw new TypeError(`signer is text (not shown: it may be a private key). ${remedy}`)
 }
 
 function mustLedger(ledger: PayingFetchOptions['ledger']): void {

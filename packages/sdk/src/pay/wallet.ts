@@ -125,8 +125,10 @@ function isPaidBy({ method, network, token, rawAmount, payTo }: Quote, payment: 
 }
 
 /** Throws a `TypeError` for a wallet that cannot pay. */
-function checkWallet({ wallet, prefer }: WalletFetchOptions): void {
+function checkWallet(given: WalletFetchOptions): void {
+  const { wallet, prefer } = given
   mustOptions(wallet, 'wallet')
+  checkNotForWallets(given)
   const { id, wallets, approvedPaymentId } = wallet
   const isId = typeof id === 'string' && /^(?:mwt|cad)_[0-9a-z]+$/.test(id)
   must(isId, 'wallet.id', id, 'Give the id of a managed wallet (mwt_…) or of a child address (cad_…).')
@@ -136,3 +138,24 @@ function checkWallet({ wallet, prefer }: WalletFetchOptions): void {
   const isProtocol = prefer === undefined || prefer === 'x402' || prefer === 'mpp'
   must(isProtocol, 'prefer', prefer, 'Give "x402" or "mpp".')
 }
+
+/** Refuses what only a payer with a key has: a limit that is given and not applied would be worse than none. */
+function checkNotForWallets(given: WalletFetchOptions): void {
+  const options: object = given
+  const limits: object = given.limits ?? {}
+  for (const [name, value] of Object.entries(limits))
+    must(
+      !signerLimits.includes(name) || value === undefined,
+      `limits.${name}`,
+      value,
+      "With a managed wallet, caps over time and approvals are the wallet's policy; leave it out.",
+    )
+  for (const [name, value] of Object.entries(options))
+    if (signerOptions.includes(name) && value !== undefined)
+      throw new TypeError(
+        `${name} is given together with wallet. The service signs, and the wallet's policy counts; leave one of them out.`,
+      )
+}
+
+const signerLimits = ['perHostPerDay', 'perDay', 'confirmAbove', 'confirm']
+const signerOptions = ['signer', 'ledger', 'tokens', 'random']
