@@ -10,6 +10,7 @@ from purser import (
     File,
     HttpxConnections,
     LimitError,
+    PermissionDeniedError,
     Purser,
     PurserError,
     Retry,
@@ -79,12 +80,14 @@ class Client(unittest.TestCase):
         error = caught.exception
         self.assertEqual((error.status, error.code, error.title), (422, "validation-error", "validation-error"))
         self.assertEqual((error.detail, error.request_id, error.errors), ("validation-error.", "req_1", faults))
+        self.assertEqual(str(error), "validation-error. /price: must be decimal")
         self.assertEqual(len(self.fake.seen), 1)
 
     def test_each_kind_of_failure_has_its_class(self):
         cases = [
             ("reset", ConnectionFailedError, 3),
             (problem(401, "unauthorized"), AuthenticationError, 1),
+            (problem(403, "policy-denied"), PermissionDeniedError, 1),
             (problem(429, "payment-limit-reached"), LimitError, 1),
             (problem(500, "internal-error"), UnavailableError, 3),
             ((302, None, {"location": "http://127.0.0.1:1/"}), UnavailableError, 1),

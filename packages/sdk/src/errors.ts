@@ -45,7 +45,7 @@ export class PurserError extends Error {
 }
 
 /**
- * 401 and 403: the key is missing, invalid, revoked, of another environment, or lacks the permission.
+ * 401: the API key is missing, invalid or revoked, or the session has ended.
  *
  * @example
  * import { AuthenticationError, type Purser } from '@purser/sdk'
@@ -61,6 +61,20 @@ export class PurserError extends Error {
  * }
  */
 export class AuthenticationError extends PurserError {}
+
+/**
+ * 403: the caller is known and may not do this. `code` says why, such as `policy-denied` (the wallet's spend policy),
+ * `scope-not-allowed` (the key's scopes) or `approval-needs-person`.
+ *
+ * @example
+ * import { PermissionDeniedError } from '@purser/sdk'
+ *
+ * export function deniedRuleOf(error: unknown): unknown {
+ *   if (!(error instanceof PermissionDeniedError) || error.code !== 'policy-denied') return undefined
+ *   return error.problem?.rule
+ * }
+ */
+export class PermissionDeniedError extends PurserError {}
 
 /**
  * 400, 413, 415, 422: the request is invalid.
@@ -192,11 +206,28 @@ export function errorOf(status: number, facts: Omit<ErrorFacts, 'status' | 'code
   const { problem } = facts
   const code = problem === undefined ? `http-${status}` : codeOf(problem)
   const Kind = kindOf(status, code)
-  return new Kind(problem?.detail ?? `Purser answered with status ${status}.`, { ...facts, status, code })
+  return new Kind(messageOf(problem) ?? `Purser answered with status ${status}.`, { ...facts, status, code })
+}
+
+const shownFaultsMax = 3
+const faultLengthMax = 200
+
+/** The problem's sentence and its first faults: a log often has nothing but the message. */
+function messageOf(problem: Problem | undefined): string | undefined {
+  if (problem?.errors === undefined || problem.errors.length === 0) return problem?.detail
+  const { detail, errors } = problem
+  const shown = errors.slice(0, shownFaultsMax).map(({ path, message }) => shortened(`${path}: ${message}`))
+  const others = errors.length > shownFaultsMax ? [`and ${errors.length - shownFaultsMax} more`] : []
+  return `${detail} ${[...shown, ...others].join('; ')}`
+}
+
+function shortened(text: string): string {
+  return text.length > faultLengthMax ? `${text.slice(0, faultLengthMax)}…` : text
 }
 
 function kindOf(status: number, code: string): typeof PurserError {
-  if (status === 401 || status === 403) return AuthenticationError
+  if (status === 401) return AuthenticationError
+  if (status === 403) return PermissionDeniedError
   if (status === 402) return PaymentRefusedError
   if (status === 404) return NotFoundError
   if (status === 409) return ConflictError

@@ -26,6 +26,7 @@ export {
   LimitError,
   NotFoundError,
   PaymentRefusedError,
+  PermissionDeniedError,
   PurserError,
   RateLimitError,
   UnavailableError,

@@ -7,6 +7,7 @@ import {
   LimitError,
   NotFoundError,
   PaymentRefusedError,
+  PermissionDeniedError,
   type PurserError,
   type PurserOptions,
   UnavailableError,
@@ -66,7 +67,7 @@ test.each([
   [400, 'malformed-json', ValidationError],
   [401, 'unauthorized', AuthenticationError],
   [402, 'payment-verification-failed', PaymentRefusedError],
-  [403, 'environment-not-allowed', AuthenticationError],
+  [403, 'policy-denied', PermissionDeniedError],
   [404, 'wallet-not-found', NotFoundError],
   [409, 'duplicate-payment', ConflictError],
   [422, 'validation-error', ValidationError],
@@ -97,7 +98,13 @@ test('an error has the members of its problem: the reason of a refusal, the faul
     '/payments/verify',
     problem(402, 'payment-verification-failed', { reason: 'invalid_exact_evm_signature' }),
   )
-  fake.script('/byo-wallets', problem(422, 'validation-error', { errors: [{ path: '/address', message: 'no' }, 7] }))
+  fake.script(
+    '/byo-wallets',
+    problem(422, 'validation-error', {
+      detail: 'The request is invalid.',
+      errors: [{ path: '/address', message: 'no' }, 7],
+    }),
+  )
   const limit = { limit: 1, current: 1, upgradeUrl: 'http://dash.test' }
   fake.script('/members', problem(429, 'some-limit-reached', limit))
   const purser = client()
@@ -105,6 +112,12 @@ test('an error has the members of its problem: the reason of a refusal, the faul
   const body = { address: 'x', chain: 'base', supportedTokens: ['USDC'] } as const
   const faults = await failure(purser.wallets.byo.create(body))
   expect(faults).toMatchObject({ errors: [{ path: '/address', message: 'no' }] })
+  expect(faults.message).toBe('The request is invalid. /address: no')
+  const many = Array.from({ length: 5 }, (_, at) => ({ path: `/events/${at}`, message: 'x'.repeat(500) }))
+  fake.script('/byo-wallets', problem(422, 'validation-error', { detail: 'The request is invalid.', errors: many }))
+  const shortened = (await failure(purser.wallets.byo.create(body))).message
+  expect(shortened).toMatch(/^The request is invalid\. \/events\/0: x+…; .*\/events\/2: x+…; and 2 more$/)
+  expect(shortened.length).toBeLessThan(700)
   const member = purser.organisations.members.add({ email: 'a@b.test', role: 'member' })
   expect(await failure(member)).toMatchObject(limit)
 })

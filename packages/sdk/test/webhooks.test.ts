@@ -273,6 +273,8 @@ test('a header that is missing or occurs twice is refused', () => {
     expect(refusalOf(() => unwrap(body, { ...headers, [name.toUpperCase()]: '1' }, secret, at))).toBe('header-repeated')
   }
   expect(refusalOf(() => unwrap(body, {}, secret, at))).toBe('header-missing')
+  expect(() => unwrap(body, {}, secret, at)).toThrow('There is no webhook-signature.')
+  expect(() => unwrap(body, {}, secret, at)).toThrow(expect.objectContaining({ status: 400 }))
   expect(refusalOf(() => unwrap(body, new Headers(), secret, at))).toBe('header-missing')
 })
 

@@ -51,7 +51,11 @@ class PurserError(Exception):
 
 
 class AuthenticationError(PurserError):
-    """401 or 403: the key is invalid, or may not do this."""
+    """401: the API key is missing, invalid or revoked."""
+
+
+class PermissionDeniedError(PurserError):
+    """403: the caller is known and may not do this. ``code`` says why, such as ``policy-denied`` or ``scope-not-allowed``."""
 
 
 class ValidationError(PurserError):
@@ -91,10 +95,27 @@ def error_of(
 ) -> PurserError:
     """The error for a response that is not a success."""
     code = str(problem["type"]).rsplit("/", 1)[-1] if problem else f"http-{status}"
-    detail = str(problem.get("detail") or problem["title"]) if problem else f"Purser answered with status {status}."
+    message = _message(problem) if problem else f"Purser answered with status {status}."
     return _kind(status, code)(
-        detail, code=code, status=status, problem=problem, request_id=request_id, retry_after=retry_after
+        message, code=code, status=status, problem=problem, request_id=request_id, retry_after=retry_after
     )
+
+
+_SHOWN_FAULTS_MAX = 3
+_FAULT_LENGTH_MAX = 200
+
+
+def _message(problem: Mapping[str, Any]) -> str:
+    """The problem's sentence and its first faults: a log often has nothing but the message."""
+    detail = str(problem.get("detail") or problem["title"])
+    errors = problem.get("errors")
+    faults = [fault for fault in errors if isinstance(fault, dict)] if isinstance(errors, list) else []
+    if not faults:
+        return detail
+    texts = [f"{fault.get('path')}: {fault.get('message')}" for fault in faults[:_SHOWN_FAULTS_MAX]]
+    shown = [text[:_FAULT_LENGTH_MAX] + "…" if len(text) > _FAULT_LENGTH_MAX else text for text in texts]
+    others = [f"and {len(faults) - _SHOWN_FAULTS_MAX} more"] if len(faults) > _SHOWN_FAULTS_MAX else []
+    return f"{detail} {'; '.join(shown + others)}"
 
 
 def is_quota(code: str) -> bool:
@@ -114,7 +135,7 @@ _KINDS: Dict[int, Type[PurserError]] = {
     400: ValidationError,
     401: AuthenticationError,
     402: PaymentRefusedError,
-    403: AuthenticationError,
+    403: PermissionDeniedError,
     404: NotFoundError,
     409: ConflictError,
     413: ValidationError,

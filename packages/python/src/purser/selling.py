@@ -18,6 +18,7 @@ from .errors import (
     AuthenticationError,
     ConflictError,
     PaymentRefusedError,
+    PermissionDeniedError,
     PurserError,
     RateLimitError,
     UnavailableError,
@@ -583,7 +584,7 @@ def _refusal_in(error: Exception, credential: Credential) -> Optional[_Refusal]:
 
 
 def _is_misconfigured(error: Exception) -> bool:
-    return isinstance(error, (AuthenticationError, ValidationError))
+    return isinstance(error, (AuthenticationError, PermissionDeniedError, ValidationError))
 
 
 def _payments_in(value: Optional[str]) -> List[str]:

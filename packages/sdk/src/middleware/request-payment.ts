@@ -1,4 +1,10 @@
-import { AuthenticationError, NotFoundError, RateLimitError, ValidationError } from '../errors.ts'
+import {
+  AuthenticationError,
+  NotFoundError,
+  PermissionDeniedError,
+  RateLimitError,
+  ValidationError,
+} from '../errors.ts'
 import { challengeAnswer, type OwnAnswer, problemAnswer, type Refusal } from './answers.ts'
 import type { ChallengeRequested } from './contract.ts'
 import { offersFor } from './offers.ts'
@@ -41,11 +47,13 @@ export async function requestPayment(context: PaymentContext, refusal?: Refusal)
   }
 }
 
+const faultsOfConfiguration = [AuthenticationError, PermissionDeniedError, ValidationError, NotFoundError]
+
 /**
  * Whether Purser refused the provider's configuration, such as the key, a wallet or a price. Retrying does not help.
  */
 export function isMisconfigured(error: unknown): boolean {
-  return error instanceof AuthenticationError || error instanceof ValidationError || error instanceof NotFoundError
+  return faultsOfConfiguration.some((Kind) => error instanceof Kind)
 }
 
 function requestOf({

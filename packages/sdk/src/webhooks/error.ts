@@ -41,6 +41,8 @@ const sentences: Readonly<Record<WebhookRefusal, string>> = {
  */
 export class WebhookVerificationError extends Error {
   readonly reason: WebhookRefusal
+  /** The status with which Express, Fastify and Koa answer an error that a handler throws. */
+  readonly status = 400
 
   constructor(reason: WebhookRefusal, detail = '') {
     super(detail === '' ? sentences[reason] : `${sentences[reason]} ${detail}`)

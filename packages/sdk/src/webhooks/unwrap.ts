@@ -61,6 +61,8 @@ function whyNotSent(headers: ReceivedHeaders, { body, secrets, options }: Judged
   const moment = { nowSeconds: now.getTime() / 1000, toleranceSeconds }
   const signature = headerOf(headers, 'webhook-signature')
   if (signature === undefined) {
+    if (headerOf(headers, 'x-service-signature') === undefined)
+      throw new WebhookVerificationError('header-missing', 'There is no webhook-signature.')
     const received = { timestamp: needed(headers, 'x-service-timestamp'), body }
     return verifyServiceWebhook({ ...received, signature: needed(headers, 'x-service-signature') }, secrets, moment)
   }

@@ -56,7 +56,11 @@ test('a key with one scope is refused every operation of another scope and none 
       const { status, text } = await sendSample(world.base, operation, keys.get(scope) ?? '', sample)
       const isRefused = status === 403 && text.includes('/problems/scope-not-allowed')
       expect([operation.id, scope, isRefused]).toEqual([operation.id, scope, scope !== scopeOf(operation)])
-      if (isRefused) expect(JSON.parse(text)).toMatchObject({ requiredScope: scopeOf(operation) })
+      if (isRefused)
+        expect(JSON.parse(text)).toMatchObject({
+          requiredScope: scopeOf(operation),
+          detail: expect.stringContaining(`scope "${scopeOf(operation)}"`),
+        })
       expect([operation.id, scope, status]).not.toEqual([operation.id, scope, 401])
       count++
     }

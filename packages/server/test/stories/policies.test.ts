@@ -132,6 +132,23 @@ test('without a policy there is none to read and nothing is limited; the first o
   expect((await get()).body).toEqual(set.body)
 })
 
+test('a policy that would allow nothing by mistake is refused, and the message says what to write', async () => {
+  const master = await aRichMaster()
+  const cases = [
+    [
+      { operations: { pay: { recipients: ['any'] } }, tokens: {} },
+      '/operations/pay/recipients',
+      /must be "any", or a list/,
+    ],
+    [{ operations: {}, tokens: { usdc: { perDay: '1' } } }, '/tokens/usdc', /must be "USDC"/],
+  ] as const
+  for (const [policy, at, message] of cases) {
+    const { status, body } = await setPolicy(master, policy)
+    expect([status, body.errors]).toEqual([422, [{ path: at, message: expect.stringMatching(message) }]])
+  }
+  expect((await world.call(org.testKey, 'GET', `${masters}/${master.id}/policy`)).body.policy).toBeNull()
+})
+
 test('what a policy does not allow is refused with the rule, recorded in the audit log, and moves nothing', async () => {
   const friend = stranger()
   const master = await underPolicy(policyOf({ perTransaction: '2' }, [friend]))
@@ -139,6 +156,9 @@ test('what a policy does not allow is refused with the rule, recorded in the aud
   const over = await send(master, { toAddress: friend, amount: '2.000001' })
   expect([over.status, codeOf(over)]).toEqual([403, 'policy-denied'])
   expect(over.body).toMatchObject({ rule: 'perTransaction', cap: '2', amount: '2.000001', masterWalletId: master.id })
+  expect(over.body.detail).toBe(
+    "The wallet's spend policy allows at most 2 USDC in one movement, and this one is 2.000001 USDC. Nothing was moved.",
+  )
   const toAddress = stranger()
   expect(ruleOf(await send(master, { toAddress }))).toBe('recipient')
   const coin = { toAddress: friend, fromToken: 'ETH', toToken: 'ETH', amount: '0.1' }

@@ -33,6 +33,7 @@ test.each(foreign)('a write with a cookie from the origin %s is 403 and changes 
   for (const [method, path, body] of changes) {
     const answer = await browser.call(method, path, body, { origin })
     expect([answer.status, codeOf(answer)]).toEqual([403, 'origin-not-allowed'])
+    expect(answer.body.detail).toContain('the header Origin: http://dashboard.test.')
     expect(answer.headers.get('access-control-allow-credentials')).toBeNull()
   }
   expect((await browser.call('GET', '/organisations/current')).body.name).toBe('Acme')

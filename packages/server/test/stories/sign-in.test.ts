@@ -137,7 +137,9 @@ test('a person who was removed from an organisation is refused from the next req
   expect((await browser.call('GET', '/organisations/current')).status).toBe(200)
   const { id } = (await browser.call('GET', '/account')).body
   expect((await owner.call('DELETE', `/organisations/current/members/${id}`)).status).toBe(204)
-  expect(codeOf(await browser.call('GET', '/organisations/current'))).toBe('organisation-not-found')
+  const refused = await browser.call('GET', '/organisations/current')
+  expect(codeOf(refused)).toBe('organisation-not-found')
+  expect(refused.body.detail).toContain('X-Service-Organisation')
 })
 
 test('an organisation of others, one that does not exist and none at all are answered alike', async () => {

@@ -63,7 +63,9 @@ export async function identify(
 const countedCodes = ['rate-limit-exceeded', 'role-not-allowed', 'scope-not-allowed', 'fresh-authentication-required']
 
 function refusalOf(verdict: Exclude<Verdict, 'yes'>, { needs }: BoundOperation): Problem {
-  return failPlatform(verdict, verdict === 'scope-not-allowed' ? { requiredScope: needs.scope } : {})
+  if (verdict !== 'scope-not-allowed') return failPlatform(verdict)
+  const detail = `This needs an API key with the scope "${needs.scope}", and this key is limited to other scopes.`
+  return failPlatform(verdict, { detail, requiredScope: needs.scope })
 }
 
 async function findCaller(
@@ -131,7 +133,7 @@ async function findPerson(
   if (operation.needs.role === 'person') return { tenant: tenantOfAccount(person.accountId), actor, person }
   const isElsewhere = operation.organisationInPath === true && params.orgId !== organisationId
   if (organisationId === undefined || person.role === undefined || isElsewhere)
-    throw failPlatform('organisation-not-found')
+    throw failPlatform('organisation-not-found', { detail: 'X-Service-Organisation names no organisation of yours.' })
   const environment = environmentOf(headers['x-service-environment'], environments)
   const tenant: Tenant = { organisationId, environment }
   return { tenant, actor, person }
@@ -146,5 +148,7 @@ function environmentOf(named: string | undefined, served: readonly Environment[]
 
 /** Browsers name the origin with every request that may change something, and pages cannot choose what they name. */
 export function refuseOtherOrigin({ origin }: Pick<People, 'origin'>, named: string | undefined): void {
-  if (named !== origin) throw failPlatform('origin-not-allowed')
+  if (named === origin) return
+  const detail = `A request with a session cookie that changes something must have the header Origin: ${origin}.`
+  throw failPlatform('origin-not-allowed', { detail })
 }

@@ -4,6 +4,7 @@ import { expect, test } from 'vitest'
 import {
   approvalLimitOf,
   decide,
+  denialSentence,
   isLoosened,
   looseningsOf,
   type Movement,
@@ -42,6 +43,25 @@ test('an operation or recipient that is not named is refused, and the rule is na
   expect(ruleFor({ token: { symbol: 'USDT', decimals: 6 } })).toBe('token')
   for (const symbol of ['constructor', 'toString', '__proto__'])
     expect(ruleFor({ token: { symbol, decimals: 6 } })).toBe('token')
+})
+
+test('a denial says in a sentence what refused', () => {
+  const denial = { operation: 'pay', recipient: '0xA', token: 'USDC', amount: '0.6' } as const
+  const sentences = [
+    denialSentence({ ...denial, rule: 'operation' }),
+    denialSentence({ ...denial, rule: 'recipient' }),
+    denialSentence({ ...denial, rule: 'token' }),
+    denialSentence({ ...denial, rule: 'perTransaction', cap: '0.50' }),
+    denialSentence({ ...denial, rule: 'perDay', cap: '2', used: '1.5' }),
+  ]
+  const policy = "The wallet's spend policy"
+  expect(sentences).toEqual([
+    `${policy} does not allow the operation "pay". Nothing was moved.`,
+    `${policy} does not name 0xA as a recipient of "pay". Nothing was moved.`,
+    `${policy} does not name the token USDC. Nothing was moved.`,
+    `${policy} allows at most 0.50 USDC in one movement, and this one is 0.6 USDC. Nothing was moved.`,
+    `${policy} allows at most 2 USDC in a day: 1.5 is used, and this needs 0.6. Nothing was moved.`,
+  ])
 })
 
 test('a cap can be reached to the last unit and not exceeded by one', () => {

@@ -76,6 +76,34 @@ export function approvalLimitOf(
   return isOver(attoOf(rawAmount, token.decimals), limit) ? limit : undefined
 }
 
+/** What refused a movement, in a sentence. Amounts are in whole tokens; `used` is there for the caps over time. */
+export function denialSentence(denial: {
+  readonly rule: PolicyRule
+  readonly operation: PolicyOperation
+  readonly recipient: string
+  readonly token: string
+  readonly amount: string
+  readonly cap?: string
+  readonly used?: string
+}): string {
+  const { rule, operation, recipient, token, amount, cap, used } = denial
+  const does = "The wallet's spend policy"
+  if (rule === 'operation') return `${does} does not allow the operation "${operation}". Nothing was moved.`
+  if (rule === 'recipient')
+    return `${does} does not name ${recipient} as a recipient of "${operation}". Nothing was moved.`
+  if (rule === 'token') return `${does} does not name the token ${token}. Nothing was moved.`
+  const most = `${does} allows at most ${cap} ${token} ${spans[rule]}`
+  const rest = used === undefined ? `and this one is ${amount} ${token}` : `${used} is used, and this needs ${amount}`
+  return `${most}${used === undefined ? ', ' : ': '}${rest}. Nothing was moved.`
+}
+
+const spans: Readonly<Record<'perTransaction' | PolicyWindow, string>> = {
+  perTransaction: 'in one movement',
+  perHour: 'in an hour',
+  perDay: 'in a day',
+  perMonth: 'in thirty days',
+}
+
 function isOver(atto: bigint, text: string | undefined): boolean {
   const cap = capOf(text)
   return cap !== undefined && atto > cap

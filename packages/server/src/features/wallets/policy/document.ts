@@ -1,4 +1,4 @@
-import { parseAddress, parseAmount } from '@purser/protocol'
+import { networks, parseAddress, parseAmount } from '@purser/protocol'
 import { z } from 'zod'
 import { isId } from '../../../platform/ids.ts'
 import { named } from '../../../platform/named.ts'
@@ -41,7 +41,9 @@ const Recipient = z.string().transform((text, ctx) => {
   ctx.addIssue({ code: 'custom', message: 'must be an address or the id of a bank account' })
   return z.NEVER
 })
-const Recipients = z.union([z.literal('any'), z.array(Recipient).max(recipientsMax)])
+const Recipients = z.union([z.literal('any'), z.array(Recipient).max(recipientsMax)], {
+  error: `must be "any", or a list of at most ${recipientsMax.toLocaleString('en')} addresses and ids of bank accounts`,
+})
 
 /**
  * What may leave a wallet. An operation or a token that is not named may not; an omitted cap is unlimited. Caps are per token, over all
@@ -62,6 +64,25 @@ export const PolicyDocument = z.strictObject({
     .describe('What may leave, by token symbol. A token that is not named may not.'),
 })
 export type PolicyDocument = z.output<typeof PolicyDocument>
+
+const knownSymbols = new Set(
+  networks.flatMap(({ nativeCoin, tokens }) => [
+    ...(nativeCoin === null ? [] : [nativeCoin.symbol]),
+    ...tokens.map(({ symbol }) => symbol),
+  ]),
+)
+
+/**
+ * The tokens whose symbol is a known one in other letter case, with the known one. Such a policy would let none of the
+ * known token out, and nobody would notice before the first refusal.
+ */
+export function miscasedTokensOf({ tokens }: PolicyDocument): readonly { given: string; known: string }[] {
+  return Object.keys(tokens).flatMap((given) => {
+    if (knownSymbols.has(given)) return []
+    const known = [...knownSymbols].find((symbol) => symbol.toLowerCase() === given.toLowerCase())
+    return known === undefined ? [] : [{ given, known }]
+  })
+}
 
 /** A cap as a number in 1e-18 of the token; undefined for unlimited. */
 export function capOf(text: string | undefined): bigint | undefined {

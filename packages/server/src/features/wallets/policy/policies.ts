@@ -2,11 +2,12 @@ import { requireFresh } from '../../../platform/access.ts'
 import { appendAudit } from '../../../platform/audit.ts'
 import type { Tenant } from '../../../platform/ctx.ts'
 import type { Tx } from '../../../platform/db/db.ts'
+import { failPlatform } from '../../../platform/errors.ts'
 import type { MasterWalletId } from '../../../platform/ids.ts'
 import { fail } from '../errors.ts'
 import type { Ctx } from '../ports.ts'
 import { looseningsOf } from './decide.ts'
-import type { PolicyDocument } from './document.ts'
+import { miscasedTokensOf, type PolicyDocument } from './document.ts'
 import { failPolicy } from './errors.ts'
 import { underPolicy } from './reserve.ts'
 import type { WalletPolicy } from './schema.ts'
@@ -23,6 +24,7 @@ export async function getPolicy(ctx: Ctx, walletId: MasterWalletId): Promise<Wal
  * first.
  */
 export function tightenPolicy(ctx: Ctx, walletId: MasterWalletId, document: PolicyDocument): Promise<WalletPolicy> {
+  refuseMiscased(document)
   return underPolicy(ctx, async (tx) => {
     if (!(await lockPolicy(tx, ctx.tenant, walletId))) throw fail('wallet-not-found')
     const before = await findPolicy(tx, ctx.tenant, walletId)
@@ -37,6 +39,14 @@ export function tightenPolicy(ctx: Ctx, walletId: MasterWalletId, document: Poli
   })
 }
 
+function refuseMiscased(document: PolicyDocument): void {
+  const errors = miscasedTokensOf(document).map(({ given, known }) => ({
+    path: `/tokens/${given}`,
+    message: `must be "${known}": the symbol of a token is in its own letter case`,
+  }))
+  if (errors.length > 0) throw failPlatform('validation-error', { errors })
+}
+
 /** Context of the operator: no tenant, since the wallet determines it. */
 export type PolicyOperator = Pick<Ctx, 'db' | 'clock' | 'random' | 'actor' | 'requestId'>
 
@@ -46,6 +56,7 @@ export function overridePolicy(
   walletId: MasterWalletId,
   document: PolicyDocument | undefined,
 ): Promise<WalletPolicy> {
+  if (document !== undefined) refuseMiscased(document)
   return operator.db.tx(async (tx) => {
     const tenant = await findTenantOfWallet(tx, walletId)
     if (tenant === undefined || !(await lockPolicy(tx, tenant, walletId))) throw fail('wallet-not-found')

@@ -5,7 +5,15 @@ import type { Queryable, Tx } from '../../../platform/db/db.ts'
 import { isProblem, type Problem } from '../../../platform/errors.ts'
 import type { MasterWalletId } from '../../../platform/ids.ts'
 import type { Ctx } from '../ports.ts'
-import { approvalLimitOf, decide, gasRuleAgainst, type PolicyRule, type Usage, windowStartsAt } from './decide.ts'
+import {
+  approvalLimitOf,
+  decide,
+  denialSentence,
+  gasRuleAgainst,
+  type PolicyRule,
+  type Usage,
+  windowStartsAt,
+} from './decide.ts'
 import { attoOf, type PolicyDocument, type PolicyOperation } from './document.ts'
 import { failPolicy } from './errors.ts'
 import {
@@ -217,7 +225,8 @@ async function refuseDenied(tx: Tx, tenant: Tenant, movement: OutgoingMovement, 
   const denial = await denialOf(tx, tenant, movement, at)
   if (denial === undefined) return
   const { masterWalletId, operation, recipient } = movement
-  throw failPolicy('policy-denied', { ...denial, masterWalletId, operation, recipient })
+  const detail = denialSentence({ ...denial, operation, recipient })
+  throw failPolicy('policy-denied', { detail, ...denial, masterWalletId, operation, recipient })
 }
 
 /** Releases the reservation of a movement that failed with its money in place. Idempotent; does nothing for one that reserved nothing. */
