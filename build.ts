@@ -247,7 +247,14 @@ function copyGuides(dist: string): void {
 }
 
 function publicManifest(name: Name, files: readonly string[]): Json {
-  const { private: _private, devDependencies: _devDependencies, exports, bin: _bin, ...kept } = readManifest(name)
+  const {
+    private: _private,
+    devDependencies: _dev,
+    scripts: _scripts,
+    exports,
+    bin: _bin,
+    ...kept
+  } = readManifest(name)
   const compiled = (file: unknown) => compiledName(String(file).replace('./src/', './'))
   const entries = Object.entries(recordOf(exports)).map(([entry, file]) => [entry, conditions(compiled(file))])
   const bins = programsOf(name).map(([program]) => [program, `./bin/${program}.js`])

@@ -129,6 +129,18 @@ for (const place of (process.env.PATH ?? '').split(':')) {
   if (Number.parseInt(version.slice(1), 10) >= 20) nodes.set(version, node)
 }
 
+test.each(names)('the sources of %s are not packed, and the message names the build that is', async (name) => {
+  const { code, stderr } = await run(
+    'npm',
+    ['pack', '--pack-destination', place],
+    npm,
+    path.join(root, 'packages', name),
+  )
+  expect(code).not.toBe(0)
+  expect(stderr).toContain(`npm run build && npm pack ./packages/${name}/dist`)
+  expect(manifestOf(name)).not.toHaveProperty('scripts')
+})
+
 test("npm installs the SDK's tarball without a registry and without a sibling", async () => {
   const folder = path.join(place, 'offline')
   mkdirSync(folder)
