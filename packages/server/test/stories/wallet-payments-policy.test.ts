@@ -145,6 +145,20 @@ test('a payment that was approved takes one fresh 402 for the same payee and at 
   expect(await endOf(stage, paymentId)).toEqual(['confirmed', null])
 })
 
+test('a payment can be made as soon as it is approved, also before the decision is applied', async () => {
+  const payTo = stranger()
+  const admin = await anAdmin(stage)
+  const waiting = await Promise.all([aWaiting(payTo), aWaiting(payTo), aWaiting(payTo)])
+  const answers = await Promise.all(
+    waiting.map(async ({ child, approvalId, paymentId }) => {
+      expect((await admin.call('POST', `/approvals/${approvalId}/approve`)).status).toBe(200)
+      const challenge = challengeOf(offer({ amount: '900000', payTo }))
+      return await pay(stage, { from: child, challenge, changes: { approvedPaymentId: paymentId } })
+    }),
+  )
+  expect(answers.map(({ status, body }) => [status, body.id])).toEqual(waiting.map(({ paymentId }) => [201, paymentId]))
+})
+
 test('a payment that is refused, undecided for a day or unused for an hour ends, by the test clock too, and its funds are free', async () => {
   const [refused, expiring, unused] = await Promise.all([
     aWaiting(stranger()),

@@ -1,10 +1,10 @@
 import { instantOf } from '../../../platform/clock.ts'
 import { id } from '../../../platform/ids.ts'
 import type { Recurring } from '../../../platform/job.ts'
-import { applyDecisions, markApplied } from '../../approvals/index.ts'
+import { type ApprovalId, applyDecisions, approvalStates, markApplied } from '../../approvals/index.ts'
 import { end } from '../ending.ts'
-import type { Deps } from '../ports.ts'
-import { lockTransfer, type TransferId } from '../store.ts'
+import type { Ctx, Deps } from '../ports.ts'
+import { lockTransfer, type TransferId, type TransferRow } from '../store.ts'
 import { clearPayUntil, listUnused, lockPayment, setPayUntil } from './store.ts'
 
 /** How long a fresh 402 can be paid with an approved payment. Its funds stay reserved until then. */
@@ -15,20 +15,32 @@ const endedAtOnce = 50
 export const applyPaymentDecisions: Recurring<Deps> = applyDecisions<Deps>({
   name: 'transfers.apply-payment-approvals',
   kinds: ['payment'],
-  begin: (ctx, approval) =>
-    ctx.db.tx(async (tx) => {
-      const transferId = subjectOf(approval)
-      const now = ctx.clock.now()
-      const { endedAt } = await lockTransfer(tx, transferId)
-      if (!(await markApplied(tx, approval.id, now)) || endedAt !== null) return
-      await setPayUntil(tx, transferId, instantOf(now.getTime() + payMs))
-    }),
+  begin: (ctx, approval) => open(ctx, subjectOf(approval), approval.id),
   end: (ctx, approval, reason) =>
     ctx.db.tx(async (tx) => {
       const { id: transferId } = await lockTransfer(tx, subjectOf(approval))
       if (await markApplied(tx, approval.id, ctx.clock.now())) await end(ctx, tx, transferId, reason)
     }),
 })
+
+/**
+ * Permits a fresh 402 to be paid if the approval was granted and the decision is not applied yet. A caller who learns of the
+ * decision by an event or by reading the payment can therefore pay at once.
+ */
+export async function openIfGranted(ctx: Ctx, { id: transferId, approvalId }: TransferRow): Promise<void> {
+  if (approvalId === null) return
+  const state = (await approvalStates(ctx, [{ approvalId }])).get(approvalId)
+  if (state?.status === 'granted') await open(ctx, transferId, approvalId)
+}
+
+function open(ctx: Pick<Deps, 'db' | 'clock'>, transferId: TransferId, approvalId: ApprovalId): Promise<void> {
+  return ctx.db.tx(async (tx) => {
+    const now = ctx.clock.now()
+    const { endedAt } = await lockTransfer(tx, transferId)
+    if (!(await markApplied(tx, approvalId, now)) || endedAt !== null) return
+    await setPayUntil(tx, transferId, instantOf(now.getTime() + payMs))
+  })
+}
 
 /**
  * Ends approved payments for which no fresh 402 came in time, and releases their funds. Idempotent: each is ended under

@@ -19,6 +19,7 @@ import { contendedBy, outgoing } from '../record.ts'
 import type { NewTransfer } from '../schema.ts'
 import { findOwnTransfer, lockTransfer, setAmount, type TransferId, type TransferRow } from '../store.ts'
 import { storeOne } from '../transfer.ts'
+import { openIfGranted } from './approved.ts'
 import { failPaying } from './errors.ts'
 import { type AllowedOffer, offersWithin, type Refusal } from './offers.ts'
 import type { ChallengePayment } from './schema.ts'
@@ -191,6 +192,7 @@ async function storeApproved(
   { source, transferId }: { readonly source: SourceWallet; readonly transferId: TransferId },
 ): Promise<TransferId> {
   const approved = await findOwnTransfer(ctx.db, ctx.tenant, transferId)
+  if (approved !== undefined) await openIfGranted(ctx, approved)
   const payment = await findPayment(ctx.db, ctx.tenant, transferId)
   if (approved === undefined || payment === undefined || approved.walletId !== source.id)
     throw fail('transfer-not-found')
