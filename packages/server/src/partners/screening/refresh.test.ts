@@ -7,13 +7,16 @@ import { z } from 'zod'
 import { freshDatabase, type TestDatabase } from '../../../test/database.ts'
 import { toyDeps } from '../../../test/toy-deps.ts'
 import { ShiftedClock } from '../../../test/webhooks/clock.ts'
+import { createChains } from '../../chain/index.ts'
 import { sql } from '../../platform/db/db.ts'
+import { createLog } from '../../platform/log.ts'
 import { createOutbound, type Outbound } from '../../platform/outbound.ts'
 import { bundledList } from './bundled-list.ts'
 import { isStale } from './dating.ts'
 import { createListReader, ensureBundledList, readAddresses } from './lists.ts'
 import { type RefreshOptions, refreshList, refreshWhenDue } from './refresh.ts'
 import { ListRefused } from './sanctions-list.ts'
+import { openScreening } from './screening.ts'
 
 const dayMs = 86_400_000
 let outbound: Outbound
@@ -116,6 +119,20 @@ test('a fresh deployment has the bundled list with its date, and it is stale', a
   expect(row).toMatchObject({ version: 1n, listDate: '2024-09-27', addressCount: 156 })
   expect(addresses.has('0x098b716b8aaf21512996dc57eb0615e2383e2f96')).toBe(true)
   expect(isStale(row.asOf, clock.now())).toBe(true)
+})
+
+test.each([
+  [false, 1],
+  [true, 0],
+])('a stale list is logged, except where all screenings are the sandbox’s (%s)', async (isSandbox, count) => {
+  const { deps, clock } = await aDeployment()
+  const lines: string[] = []
+  const log = createLog({ level: 'warn', destination: { write: (line) => void lines.push(line) } })
+  const chains = createChains({ outbound, clock, networks: [], rpcUrls: {}, rpcTimeoutMs: 1_000, log })
+  const screening = await openScreening({ ...deps, log }, { chains, outbound, listUrl: undefined, isSandbox })
+  await screening.refreshIfDue()
+  await screening.stop()
+  expect(lines.filter((line) => line.includes('the sanctions list is stale'))).toHaveLength(count)
 })
 
 test('the official list from its source is a new version, fresh as of the reading, and the previous one is kept', async () => {

@@ -65,7 +65,8 @@ export async function openScreening(deps: ScreeningDeps, options: ScreeningOptio
     },
     async refreshIfDue() {
       if (options.listUrl !== undefined) await refreshWhenDue({ ...deps, ...options }, options.listUrl)
-      reportListAge(deps, await list(), options.listUrl !== undefined)
+      const isUsed = options.isSandbox !== true || isOracleConfigured
+      reportListAge(deps, await list(), { hasUrl: options.listUrl !== undefined, isUsed })
     },
   }
 }
@@ -130,17 +131,22 @@ function shown({ version, source, listDate, asOf, addressCount }: ListRow, now: 
   return { version, source, listDate, asOf, addressCount, isStale: isStale(asOf, now) }
 }
 
-function reportListAge({ metrics, log, clock }: ScreeningDeps, list: ListState, hasUrl: boolean): void {
+/** `isUsed`: whether a screening can wait for the list. With the sandbox, those of live keys alone can. */
+function reportListAge(
+  { metrics, log, clock }: ScreeningDeps,
+  list: ListState,
+  { hasUrl, isUsed }: { readonly hasUrl: boolean; readonly isUsed: boolean },
+): void {
   const ageSeconds = Math.max(0, (clock.now().getTime() - list.asOf.getTime()) / 1_000)
   metrics
     .gauge('purser_sanctions_list_age_seconds', 'Time since the sanctions list was last known to be current.')
     .set(ageSeconds)
   metrics.gauge('purser_sanctions_list_addresses', 'Addresses on the sanctions list.').set(list.addressCount)
   metrics.gauge('purser_sanctions_list_stale', '1 while no screening can clear an address.').set(list.isStale ? 1 : 0)
-  if (!list.isStale) return
+  if (!list.isStale || !isUsed) return
   const how = hasUrl ? 'see why the refresh fails' : 'set SANCTIONS_LIST_URL, or run purser admin refresh-sanctions'
   log.warn(
     { listDate: list.listDate, asOf: list.asOf, how },
-    'the sanctions list is stale: every screening stays pending until it is refreshed',
+    'the sanctions list is stale: a screening that needs it stays pending until it is refreshed',
   )
 }
