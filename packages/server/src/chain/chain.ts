@@ -14,10 +14,8 @@ import {
 import { createBatchedReads } from './batched-reads.ts'
 import { fail } from './errors.ts'
 import { feeLimits, firstFees } from './fees.ts'
-import { createInspect } from './inspect.ts'
+import { createPaymentReads } from './judge-payments.ts'
 import { l1FeeCall, readL1Fee } from './l1-fee.ts'
-import { readPayerFunds } from './payer-funds.ts'
-import { inspectPermit2 } from './permit2.ts'
 import type { Chain, Head, LookUp, OfferedFees, QuorumReads, SeenReceipt, TokenDomain, Watch } from './port.ts'
 import { createLogReader } from './rpc/logs.ts'
 import { readHex, readQuantity, readReceipt } from './rpc/read.ts'
@@ -26,9 +24,8 @@ import { send } from './rpc/send.ts'
 import { simulate } from './simulate.ts'
 import { sendTempo, tryTempo } from './tempo-node.ts'
 import { tryCalls } from './try-calls.ts'
-import { trySending } from './try-sending.ts'
 
-/** The network's single-node reads and sends: the `Chain` port without block reads and quorum reads. */
+/** The network's reads and sends that need no block of a quorum: the `Chain` port without block reads and quorum reads. */
 export function createChain(network: Network, rpc: Rpc & NodeRpc): Omit<Chain, 'blocks' | keyof QuorumReads> {
   const read = async (to: Address, data: Hex): Promise<Hex> =>
     readHex(await rpc.result('eth_call', [{ to, data }, 'latest']), 'call result')
@@ -40,8 +37,7 @@ export function createChain(network: Network, rpc: Rpc & NodeRpc): Omit<Chain, '
   return {
     network,
     ...createBatchedReads(rpc, network, () => offeredFees(rpc, network)),
-    inspectAuthorization: createInspect(rpc),
-    payerFunds: (question) => readPayerFunds(rpc, question),
+    ...createPaymentReads(rpc, headOf),
     call: read,
     callAtDepth: (to, data) => rpc.onOneNode((one) => callAtDepth(network, one, { to, data })),
     async balances(questions) {
@@ -69,12 +65,9 @@ export function createChain(network: Network, rpc: Rpc & NodeRpc): Omit<Chain, '
     },
     tryCalls: (from, calls) => tryCalls(rpc, from, calls),
     simulate: (from, calls, readings) => simulate(rpc, from, calls, readings),
-    trySending: async (call) =>
-      trySending(rpc, call, readHead(await rpc.result('eth_getBlockByNumber', ['latest', false]))),
     accountsWithCode: (accounts) => withCode(rpc, accounts),
     code: async (address) => readHex(await rpc.result('eth_getCode', [address, 'latest']), 'code'),
-    inspectPermit2: (probe) => inspectPermit2(rpc, probe),
-    head: async () => readHead(await rpc.result('eth_getBlockByNumber', ['latest', false])),
+    head: () => headOf(rpc),
     suggestedTip: () => suggestedTip(rpc),
     transactionCount: async (account, block) =>
       readQuantity(await rpc.result('eth_getTransactionCount', [account, block]), 'transaction count'),
@@ -208,6 +201,10 @@ async function lookUp(rpc: Rpc & NodeRpc, hashes: readonly Hex[]): Promise<LookU
 function resultOf(answer: RpcAnswer | undefined): unknown {
   if (answer?.ok !== true) throw fail('chain-unavailable', {}, new Error(answer?.message ?? 'no answer'))
   return answer.result
+}
+
+async function headOf(rpc: Rpc): Promise<Head> {
+  return readHead(await rpc.result('eth_getBlockByNumber', ['latest', false]))
 }
 
 function readHead(block: unknown): Head {

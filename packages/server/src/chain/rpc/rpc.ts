@@ -98,7 +98,7 @@ export function createRpc(outbound: Outbound, { nodes, chainId, timeoutMs, lagBl
   }
   const rpcOf = (node: Node): Rpc => {
     const rpc: Rpc = {
-      ...methodsOf((calls) => askChecked(node, calls).catch(unavailable)),
+      ...methodsOf(async (calls) => (calls.length === 0 ? [] : askChecked(node, calls).catch(unavailable))),
       onOneNode: (work) => work(rpc),
     }
     return rpc
