@@ -61,8 +61,9 @@ export const walletFaults: readonly Fault[] = [
     file: 'features/transfers/ending.ts',
     find: "return status === 'failed' && reason !== 'not-received'",
     replace: "return status !== 'pending' && reason !== 'not-received'",
-    within: 30,
+    within: 100,
     isQuick: true,
+    foundBy: 82,
   },
   {
     name: 'the-next-step-gets-no-nonce',
@@ -76,8 +77,8 @@ export const walletFaults: readonly Fault[] = [
     file: 'features/wallets/deposits/several-nodes.ts',
     find: 'const nodes = reads.eachNode()',
     replace: 'const nodes = [reads]',
-    within: 20,
+    within: 40,
     isQuick: true,
-    foundBy: 10,
+    foundBy: 31,
   },
 ]
