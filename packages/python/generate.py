@@ -46,18 +46,38 @@ class Models:
         self.classes: List[str] = []
         self.aliases: List[str] = []
         self.names: List[str] = []
-        for name, schema in schemas.items():
+        for name, schema in sorted(schemas.items(), key=lambda item: self.depth(item[1])):
             self.add(name, schema)
+
+    def depth(self, schema: Dict[str, Any]) -> int:
+        """How many types it extends, one by the other: a class stands after the one that it inherits from."""
+        if "allOf" not in schema:
+            return 0
+        return 1 + self.depth(self.schemas[schema["allOf"][0]["$ref"].rsplit("/", 1)[-1]])
 
     def add(self, name: str, schema: Dict[str, Any]) -> None:
         if name in self.names:
             raise ValueError(f"two types have the name {name}")
         self.names.append(name)
+        if "allOf" in schema:
+            self.classes.append(self.extension(name, schema))
+            return
         if is_record(schema):
             self.classes.append(self.record(name, schema))
             return
         text = docstring(schema.get("description"), "")
         self.aliases.append(f'{name} = {self.type_of(schema, name, "Variant")}\n{text}')
+
+    def extension(self, name: str, schema: Dict[str, Any]) -> str:
+        """A class that inherits the members of another one."""
+        base, further = schema["allOf"]
+        members = {
+            key: (self.type_of(value, name, key), value.get("description"))
+            for key, value in further["properties"].items()
+        }
+        if set(further.get("required", [])) != set(members) or not all(is_identifier(key) for key in members):
+            raise ValueError(f"{name} extends another type by a member that is optional or is no identifier")
+        return class_of(name, base["$ref"].rsplit("/", 1)[-1], members, schema.get("description"))
 
     def record(self, name: str, schema: Dict[str, Any]) -> str:
         required = set(schema.get("required", []))

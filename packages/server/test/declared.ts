@@ -82,7 +82,9 @@ const ofHttp =
   /^(connection|keep-alive|date|transfer-encoding|content-(type|length)|cache-control|access-control-[a-z-]+|x-(content-type-options|accel-buffering))$/
 
 function isHeaderDeclared(response: unknown, name: string): boolean {
-  const declared = Object.keys(Object(memberOf(response, 'headers')))
+  const declared = [openApi['x-every-response'].headers, memberOf(response, 'headers')].flatMap((headers) =>
+    Object.keys(Object(headers)),
+  )
   return ofHttp.test(name) || declared.some((header) => header.toLowerCase() === name)
 }
 

@@ -169,8 +169,9 @@ test.each(withBody)(
       ]
       const isOfType = (value: unknown): boolean =>
         typeof value === typeof body[name] && Array.isArray(value) === Array.isArray(body[name])
-      const isTaken = (value: unknown): boolean =>
-        value === null && Object(properties)[name]?.anyOf?.some((schema: { type?: string }) => schema.type === 'null')
+      const { type, anyOf = [] } = Object(Object(properties)[name])
+      const types: unknown[] = [type, ...anyOf.map((schema: { type?: string }) => schema.type)].flat()
+      const isTaken = (value: unknown): boolean => value === null && types.includes('null')
       for (const wrong of wrongs.filter((value) => !isOfType(value) && !isTaken(value))) {
         const answer = await sendSample(operation, org.testKey, { body: JSON.stringify({ ...body, [name]: wrong }) })
         expect([answer.status, whyNotDeclared(operation, answer)], `${name} = ${JSON.stringify(wrong)}`).toEqual([

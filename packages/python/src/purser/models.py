@@ -174,82 +174,6 @@ class ApiKeyRequestInPath(_ApiKeyRequestInPathRequired, total=False):
     """In the future; no end, or that of the calling key, by default."""
 
 
-class ApprovalRemaining(TypedDict):
-    perHour: Optional[str]
-    """What the hourly cap leaves."""
-    perDay: Optional[str]
-    """What the daily cap leaves."""
-    perMonth: Optional[str]
-    """What the monthly cap leaves."""
-
-
-class ApprovalRequestedBy(TypedDict):
-    """Who made the request."""
-    apiKeyId: Optional["ApiKeyId"]
-    """The API key; null if a person made the request."""
-    apiKeyName: Optional[str]
-    """Name of the API key."""
-    accountId: "AccountId"
-    """The person, or the account that created the API key."""
-    email: str
-    """E-mail address of the account."""
-
-
-class Approval(TypedDict):
-    id: "ApprovalId"
-    status: Literal["waiting", "granted", "refused", "canceled", "expired"]
-    """`waiting` until a person decides (`granted`, `refused`), the requester cancels or it expires."""
-    expiresAt: str
-    """When it expires without a decision."""
-    kind: Literal["transfer", "refund", "withdrawal", "payment"]
-    """What waits: a transfer, a refund, a withdrawal or a payment of a 402."""
-    transferId: Optional["WalletTransactionId"]
-    """The transfer, also of a refund or a payment of a 402; null for a withdrawal."""
-    withdrawalId: Optional["WithdrawalId"]
-    """The withdrawal; null for the other kinds."""
-    paymentId: Optional["PaymentId"]
-    """The payment that a refund pays back."""
-    masterWalletId: "MasterWalletId"
-    """The wallet whose policy requires the approval."""
-    fromWalletId: Union["MasterWalletId", "ChildAddressId"]
-    """The wallet that pays."""
-    to: str
-    """The recipient: an address, or the id of a bank account."""
-    amount: str
-    """Amount in whole tokens."""
-    token: str
-    """Symbol of the token that leaves the wallet."""
-    chain: str
-    """The chain that the money leaves."""
-    toToken: str
-    """Symbol of the token that arrives."""
-    toChain: str
-    """The chain on which it arrives."""
-    approvalAbove: str
-    """The policy's limit that the amount exceeds, in whole tokens."""
-    deniedBy: Optional[str]
-    """
-    While it waits: the rule of the present policy that would refuse the movement, gas left out; null if none
-    would.
-    """
-    remaining: Optional["ApprovalRemaining"]
-    """
-    While it waits: what each cap of the token leaves after this movement, in whole tokens; null where there is
-    no cap.
-    """
-    note: Optional[str]
-    """The requester's reference; for a refund its reason."""
-    requestedBy: "ApprovalRequestedBy"
-    """Who made the request."""
-    createdAt: "CreatedAt"
-    decidedAt: Optional[str]
-    """When it was decided; null until then."""
-    decidedBy: Optional[str]
-    """The account, or the API key that canceled it."""
-    reason: Optional[str]
-    """Why it was refused, in the words of the person who did."""
-
-
 class ApprovalRefusal(TypedDict, total=False):
     reason: str
     """Why; the requester sees it."""
@@ -520,19 +444,6 @@ class CompactChallenges(TypedDict):
     """For each challenge the value of its WWW-Authenticate header; each must be shown to one payer only."""
     expiresAt: str
     """When the challenges expire."""
-
-
-class CreatedOrganisation(TypedDict):
-    id: "OrganisationId"
-    name: str
-    """Name of the organisation."""
-    type: Literal["personal", "team", "enterprise"]
-    """Type of the organisation."""
-    plan: Literal["hobby", "pro", "enterprise"]
-    """Its plan, which sets quotas and limits."""
-    createdAt: "CreatedAt"
-    apiKeys: List["NewApiKey"]
-    """The first key, for the test environment."""
 
 
 class Delivered(TypedDict):
@@ -827,23 +738,6 @@ class Membership(TypedDict):
     """Type of the organisation."""
     role: Literal["owner", "admin", "member", "viewer"]
     """Role of the account in it."""
-
-
-class NewApiKey(TypedDict):
-    id: "ApiKeyId"
-    name: str
-    """Name of the key."""
-    key: str
-    """The secret key. It is shown this once."""
-    environment: Literal["test", "live"]
-    """The environment that the key is for."""
-    scopes: Optional[List[Literal["read", "payments", "vaults", "wallets", "money", "webhooks", "organisation"]]]
-    """What the key may be used for; null for everything."""
-    expiresAt: Optional[str]
-    """When the key expires; null if it does not."""
-    madeBy: Optional["ApiKeyId"]
-    """The key that made it; null for one made by a person or the operator."""
-    createdAt: "CreatedAt"
 
 
 class NewApiKeyInPath(TypedDict):
@@ -1150,20 +1044,6 @@ class ObservedParam(_ObservedParamRequired, total=False):
     """An example value."""
     value: Optional[Union[str, float, bool]]
     """A value that was observed; used as the example if there is none."""
-
-
-class OpenedSession(TypedDict):
-    sessionId: "PaymentSessionId"
-    vaultId: "VaultId"
-    expiresAt: str
-    """When the session expires."""
-    isExpired: bool
-    """Whether the session has expired: true from `expiresAt` on."""
-    sessionToken: str
-    """
-    What the payer shows in X-Service-Session-Id. In this answer only; opening the session again ends it and
-    gives another.
-    """
 
 
 class Organisation(TypedDict):
@@ -1542,45 +1422,6 @@ class RedeemedRequest(TypedDict):
     """The token that `payments.redeem` returned."""
 
 
-class Redemption(TypedDict):
-    valid: Literal[True]
-    """Always true: a credential that is not valid is an error."""
-    paymentId: "PaymentId"
-    protocol: Literal["x402", "mpp"]
-    """The protocol of the payment."""
-    scheme: str
-    """How it is paid: exact (x402), charge (MPP), stub (test mode)."""
-    method: Optional[Literal["evm", "tempo"]]
-    """The payment method of MPP; null for x402 and stubs."""
-    challengeId: Optional[str]
-    """Id of the MPP challenge that was paid."""
-    network: str
-    """CAIP-2 id of the network."""
-    amount: str
-    """Amount that was paid, in whole tokens."""
-    coin: str
-    """Symbol of the token."""
-    payer: Optional[str]
-    """Address of the payer; null where the protocol does not name it."""
-    txHash: Optional[str]
-    """The transaction; null until the payment is settled."""
-    settledAt: Optional[str]
-    """When the payment was settled; null until then."""
-    settlementPending: bool
-    """Whether the money has still to move: call `payments.settle`."""
-    settlementToken: str
-    """Send it to `payments.settle` with the payment id."""
-    redeemable: bool
-    """
-    Whether the credential alone, sent again, can redeem the payment if it is settled and never delivered: it
-    shows what the chain does not.
-    """
-    redemptionToken: str
-    """Send it to payments.redeemed before the answer leaves."""
-    expiresIn: int
-    """Seconds after which another process may redeem the payment."""
-
-
 class Refund(TypedDict):
     id: "RefundId"
     paymentId: "PaymentId"
@@ -1931,31 +1772,6 @@ class Supported(TypedDict):
     """Addresses that send transactions, by family of networks, such as `eip155:*`."""
 
 
-class Sweep(TypedDict):
-    id: "SweepId"
-    masterWalletId: "MasterWalletId"
-    chain: "ChainName"
-    token: str
-    """Symbol of the token."""
-    trigger: Literal["request", "automatic"]
-    """Whether a request or the automatic sweep of the wallet began it."""
-    status: Literal["sweeping", "completed"]
-    """completed once every child is swept or failed; see the record of each child."""
-    isPartial: bool
-    """Whether children remain for another sweep, since one sweep has a maximum number."""
-    childCount: int
-    """Number of children in this sweep."""
-    amount: str
-    """Total balance of the children of this sweep, as a decimal amount."""
-    sweptAmount: str
-    """The amount that arrived."""
-    createdAt: "CreatedAt"
-    completedAt: Optional[str]
-    """When every child was swept or had failed; null until then."""
-    children: List["SweepChild"]
-    """What happens to each child."""
-
-
 class SweepChild(TypedDict):
     childAddressId: "ChildAddressId"
     address: str
@@ -2255,37 +2071,6 @@ class VaultQuota(TypedDict):
     """Bytes of all documents and files."""
 
 
-class VaultState(TypedDict):
-    id: "VaultId"
-    organisationId: "OrganisationId"
-    status: Literal["active", "sealed", "persisted"]
-    """`sealed` takes no more writes; `persisted` no longer expires. A vault that is both is `sealed`."""
-    createdAt: "CreatedAt"
-    description: Optional[str]
-    """Null when none was given."""
-    metadata: "Metadata"
-    sessionId: Optional["PaymentSessionId"]
-    """The session that it came with; null when it was made by itself."""
-    ttl: Optional[str]
-    """When the vault expires and is deleted; null once it is persisted."""
-    summary: Optional[str]
-    """Summary of the seal; null until it is sealed or if none was given."""
-    sealedAt: Optional[str]
-    """When the vault was sealed; null until then."""
-    persistedAt: Optional[str]
-    """When the vault was persisted; null until then."""
-    manifestHash: Optional[str]
-    """SHA-256 of the manifest, in hex; null until it is sealed."""
-    documents: List["VaultDocument"]
-    """Documents of the vault."""
-    files: List["VaultFile"]
-    """Files of the vault."""
-    eventCount: int
-    """Number of events of the vault."""
-    manifest: Union["Manifest", "RunningManifest"]
-    """What the seal froze; before it, what a seal would freeze now, with `sealedAt` null."""
-
-
 class VaultToken(TypedDict):
     id: "VaultTokenId"
     token: str
@@ -2421,81 +2206,6 @@ class WalletChange(TypedDict, total=False):
     """Replaces all existing metadata."""
 
 
-class WalletPaymentCredential(TypedDict):
-    header: str
-    """Name of the header field to send."""
-    value: str
-    """Its value. It gives access to the goods: keep it out of logs."""
-    validBefore: str
-    """After this the payee can no longer take the money."""
-
-
-class WalletPayment(TypedDict):
-    id: "WalletTransactionId"
-    fromWalletId: Union["MasterWalletId", "ChildAddressId"]
-    """The wallet that pays."""
-    toAddress: str
-    """Address of the recipient."""
-    txHash: Optional[str]
-    """Null until the transaction is signed."""
-    fromChain: "ChainName"
-    """The chain that the money leaves."""
-    toChain: "ChainName"
-    """The chain on which it arrives."""
-    fromToken: str
-    """Symbol of the token that is sent."""
-    toToken: str
-    """Symbol of the token that arrives."""
-    amount: str
-    """Amount that is sent, in whole tokens of fromToken."""
-    toAmount: str
-    """Expected amount, then the received amount, in whole tokens of toToken."""
-    minToAmount: str
-    """Least amount that arrives, in whole tokens of toToken."""
-    feeAmount: str
-    """Network fee, in feeToken: the expected maximum, then the actual fee."""
-    feeToken: str
-    """Symbol of the token or coin in which the fee is paid."""
-    route: Literal["direct", "partner-swap", "partner-bridge"]
-    """`direct` on one chain in one token, `partner-swap` to another token, `partner-bridge` to another chain."""
-    routeReason: str
-    """Explanation of the chosen route."""
-    status: Literal["pending", "confirmed", "failed"]
-    """`confirmed` has arrived; `failed` moved nothing, or the money is back."""
-    reason: Optional[str]
-    """Why it failed."""
-    receivedToken: Optional[str]
-    """The token that a partner delivered if it is not toToken: its symbol, or its address."""
-    destinationTxHash: Optional[str]
-    """Where a bridge delivered, if its partner says."""
-    refundTxHash: Optional[str]
-    """The transaction of the refund; null without one."""
-    refundedAt: Optional[str]
-    """When a partner refunded the money; this may be after the transfer has failed."""
-    reference: Optional[str]
-    """Your own reference; null if none was given."""
-    metadata: "Metadata"
-    approval: Optional["ApprovalState"]
-    """
-    The approval that the wallet's policy requires; null if it requires none. While it is `waiting`, nothing
-    moves and the funds stay reserved.
-    """
-    createdAt: "CreatedAt"
-    confirmedAt: Optional[str]
-    """When it was confirmed; null until then."""
-    method: Literal["x402/v2", "x402/v1", "mpp/evm-charge"]
-    """How it was paid."""
-    credential: Optional["WalletPaymentCredential"]
-    """Null until an approval is granted and a fresh 402 is paid."""
-    outcome: Optional[Literal["paid", "refused", "unknown"]]
-    """
-    With `url`: `paid` (the response is 2xx), `refused` (402 or 409 again) or `unknown` (no response, or another
-    status). Null if the service did not send the credential.
-    """
-    response: Optional["SellerResponse"]
-    """The response of the seller; null without `url`, or if none arrived."""
-
-
 class WalletPolicy(TypedDict):
     masterWalletId: "MasterWalletId"
     policy: Optional["EffectivePolicy"]
@@ -2549,19 +2259,6 @@ class WebhookChange(TypedDict, total=False):
     """Whether events are delivered; `true` enables a webhook that the service disabled."""
 
 
-class WebhookWithSecret(TypedDict):
-    id: "WebhookId"
-    url: str
-    """Address that receives the events."""
-    events: List[str]
-    """Event types that it receives; `*` for all."""
-    isActive: bool
-    """Whether events are delivered. False if you disabled it, or if it failed for five days."""
-    createdAt: "CreatedAt"
-    secret: str
-    """whsec_… Shown this once."""
-
-
 class Withdrawal(TypedDict):
     id: "WithdrawalId"
     fromWalletId: Union["MasterWalletId", "ChildAddressId"]
@@ -2607,3 +2304,149 @@ class Withdrawal(TypedDict):
     """When the bank received the money; null until then."""
     failedAt: Optional[str]
     """When it failed; null if it did not."""
+
+
+class ApprovalRemaining(TypedDict):
+    perHour: Optional[str]
+    """What the hourly cap leaves."""
+    perDay: Optional[str]
+    """What the daily cap leaves."""
+    perMonth: Optional[str]
+    """What the monthly cap leaves."""
+
+
+class ApprovalRequestedBy(TypedDict):
+    """Who made the request."""
+    apiKeyId: Optional["ApiKeyId"]
+    """The API key; null if a person made the request."""
+    apiKeyName: Optional[str]
+    """Name of the API key."""
+    accountId: "AccountId"
+    """The person, or the account that created the API key."""
+    email: str
+    """E-mail address of the account."""
+
+
+class Approval(ApprovalState):
+    kind: Literal["transfer", "refund", "withdrawal", "payment"]
+    """What waits: a transfer, a refund, a withdrawal or a payment of a 402."""
+    transferId: Optional["WalletTransactionId"]
+    """The transfer, also of a refund or a payment of a 402; null for a withdrawal."""
+    withdrawalId: Optional["WithdrawalId"]
+    """The withdrawal; null for the other kinds."""
+    paymentId: Optional["PaymentId"]
+    """The payment that a refund pays back."""
+    masterWalletId: "MasterWalletId"
+    """The wallet whose policy requires the approval."""
+    fromWalletId: Union["MasterWalletId", "ChildAddressId"]
+    """The wallet that pays."""
+    to: str
+    """The recipient: an address, or the id of a bank account."""
+    amount: str
+    """Amount in whole tokens."""
+    token: str
+    """Symbol of the token that leaves the wallet."""
+    chain: str
+    """The chain that the money leaves."""
+    toToken: str
+    """Symbol of the token that arrives."""
+    toChain: str
+    """The chain on which it arrives."""
+    approvalAbove: str
+    """The policy's limit that the amount exceeds, in whole tokens."""
+    deniedBy: Optional[str]
+    """
+    While it waits: the rule of the present policy that would refuse the movement, gas left out; null if none
+    would.
+    """
+    remaining: Optional["ApprovalRemaining"]
+    """
+    While it waits: what each cap of the token leaves after this movement, in whole tokens; null where there is
+    no cap.
+    """
+    note: Optional[str]
+    """The requester's reference; for a refund its reason."""
+    requestedBy: "ApprovalRequestedBy"
+    """Who made the request."""
+    createdAt: "CreatedAt"
+    decidedAt: Optional[str]
+    """When it was decided; null until then."""
+    decidedBy: Optional[str]
+    """The account, or the API key that canceled it."""
+    reason: Optional[str]
+    """Why it was refused, in the words of the person who did."""
+
+
+class CreatedOrganisation(Organisation):
+    apiKeys: List["NewApiKey"]
+    """The first key, for the test environment."""
+
+
+class NewApiKey(NewApiKeyInPath):
+    environment: Literal["test", "live"]
+    """The environment that the key is for."""
+    scopes: Optional[List[Literal["read", "payments", "vaults", "wallets", "money", "webhooks", "organisation"]]]
+    """What the key may be used for; null for everything."""
+    expiresAt: Optional[str]
+    """When the key expires; null if it does not."""
+    madeBy: Optional["ApiKeyId"]
+    """The key that made it; null for one made by a person or the operator."""
+
+
+class OpenedSession(Session):
+    sessionToken: str
+    """
+    What the payer shows in X-Service-Session-Id. In this answer only; opening the session again ends it and
+    gives another.
+    """
+
+
+class Redemption(VerifiedPayment):
+    redemptionToken: str
+    """Send it to payments.redeemed before the answer leaves."""
+    expiresIn: int
+    """Seconds after which another process may redeem the payment."""
+
+
+class Sweep(SweepSummary):
+    children: List["SweepChild"]
+    """What happens to each child."""
+
+
+class VaultState(Vault):
+    documents: List["VaultDocument"]
+    """Documents of the vault."""
+    files: List["VaultFile"]
+    """Files of the vault."""
+    eventCount: int
+    """Number of events of the vault."""
+    manifest: Union["Manifest", "RunningManifest"]
+    """What the seal froze; before it, what a seal would freeze now, with `sealedAt` null."""
+
+
+class WalletPaymentCredential(TypedDict):
+    header: str
+    """Name of the header field to send."""
+    value: str
+    """Its value. It gives access to the goods: keep it out of logs."""
+    validBefore: str
+    """After this the payee can no longer take the money."""
+
+
+class WalletPayment(Transfer):
+    method: Literal["x402/v2", "x402/v1", "mpp/evm-charge"]
+    """How it was paid."""
+    credential: Optional["WalletPaymentCredential"]
+    """Null until an approval is granted and a fresh 402 is paid."""
+    outcome: Optional[Literal["paid", "refused", "unknown"]]
+    """
+    With `url`: `paid` (the response is 2xx), `refused` (402 or 409 again) or `unknown` (no response, or another
+    status). Null if the service did not send the credential.
+    """
+    response: Optional["SellerResponse"]
+    """The response of the seller; null without `url`, or if none arrived."""
+
+
+class WebhookWithSecret(Webhook):
+    secret: str
+    """whsec_… Shown this once."""

@@ -4193,18 +4193,7 @@ export interface components {
              */
             readonly expiresAt?: string | null;
         };
-        readonly Approval: {
-            readonly id: components["schemas"]["ApprovalId"];
-            /**
-             * @description `waiting` until a person decides (`granted`, `refused`), the requester cancels or it expires.
-             * @enum {string}
-             */
-            readonly status: "waiting" | "granted" | "refused" | "canceled" | "expired";
-            /**
-             * Format: date-time
-             * @description When it expires without a decision.
-             */
-            readonly expiresAt: string;
+        readonly Approval: components["schemas"]["ApprovalState"] & {
             /**
              * @description What waits: a transfer, a refund, a withdrawal or a payment of a 402.
              * @enum {string}
@@ -4618,21 +4607,7 @@ export interface components {
          * @description When it was created.
          */
         readonly CreatedAt: string;
-        readonly CreatedOrganisation: {
-            readonly id: components["schemas"]["OrganisationId"];
-            /** @description Name of the organisation. */
-            readonly name: string;
-            /**
-             * @description Type of the organisation.
-             * @enum {string}
-             */
-            readonly type: "personal" | "team" | "enterprise";
-            /**
-             * @description Its plan, which sets quotas and limits.
-             * @enum {string}
-             */
-            readonly plan: "hobby" | "pro" | "enterprise";
-            readonly createdAt: components["schemas"]["CreatedAt"];
+        readonly CreatedOrganisation: components["schemas"]["Organisation"] & {
             /** @description The first key, for the test environment. */
             readonly apiKeys: readonly components["schemas"]["NewApiKey"][];
         };
@@ -5009,12 +4984,7 @@ export interface components {
         readonly Metadata: {
             readonly [key: string]: unknown;
         };
-        readonly NewApiKey: {
-            readonly id: components["schemas"]["ApiKeyId"];
-            /** @description Name of the key. */
-            readonly name: string;
-            /** @description The secret key. It is shown this once. */
-            readonly key: string;
+        readonly NewApiKey: components["schemas"]["NewApiKeyInPath"] & {
             /**
              * @description The environment that the key is for.
              * @enum {string}
@@ -5029,7 +4999,6 @@ export interface components {
             readonly expiresAt: string | null;
             /** @description The key that made it; null for one made by a person or the operator. */
             readonly madeBy: components["schemas"]["ApiKeyId"] | null;
-            readonly createdAt: components["schemas"]["CreatedAt"];
         };
         readonly NewApiKeyInPath: {
             readonly id: components["schemas"]["ApiKeyId"];
@@ -5453,16 +5422,7 @@ export interface components {
             /** @description A value that was observed; used as the example if there is none. */
             readonly value?: (string | number | boolean) | null;
         };
-        readonly OpenedSession: {
-            readonly sessionId: components["schemas"]["PaymentSessionId"];
-            readonly vaultId: components["schemas"]["VaultId"];
-            /**
-             * Format: date-time
-             * @description When the session expires.
-             */
-            readonly expiresAt: string;
-            /** @description Whether the session has expired: true from `expiresAt` on. */
-            readonly isExpired: boolean;
+        readonly OpenedSession: components["schemas"]["Session"] & {
             /** @description What the payer shows in X-Service-Session-Id. In this answer only; opening the session again ends it and gives another. */
             readonly sessionToken: string;
         };
@@ -5904,48 +5864,7 @@ export interface components {
              */
             readonly redemptionToken: string;
         };
-        readonly Redemption: {
-            /**
-             * @description Always true: a credential that is not valid is an error.
-             * @constant
-             */
-            readonly valid: true;
-            readonly paymentId: components["schemas"]["PaymentId"];
-            /**
-             * @description The protocol of the payment.
-             * @enum {string}
-             */
-            readonly protocol: "x402" | "mpp";
-            /** @description How it is paid: exact (x402), charge (MPP), stub (test mode). */
-            readonly scheme: string;
-            /** @description The payment method of MPP; null for x402 and stubs. */
-            readonly method: ("evm" | "tempo") | null;
-            /** @description Id of the MPP challenge that was paid. */
-            readonly challengeId: string | null;
-            /**
-             * @description CAIP-2 id of the network.
-             * @example eip155:8453
-             */
-            readonly network: string;
-            /** @description Amount that was paid, in whole tokens. */
-            readonly amount: string;
-            /** @description Symbol of the token. */
-            readonly coin: string;
-            /** @description Address of the payer; null where the protocol does not name it. */
-            readonly payer: string | null;
-            /** @description The transaction; null until the payment is settled. */
-            readonly txHash: string | null;
-            /**
-             * Format: date-time
-             * @description When the payment was settled; null until then.
-             */
-            readonly settledAt: string | null;
-            /** @description Whether the money has still to move: call `payments.settle`. */
-            readonly settlementPending: boolean;
-            /** @description Send it to `payments.settle` with the payment id. */
-            readonly settlementToken: string;
-            /** @description Whether the credential alone, sent again, can redeem the payment if it is settled and never delivered: it shows what the chain does not. */
-            readonly redeemable: boolean;
+        readonly Redemption: components["schemas"]["VerifiedPayment"] & {
             /** @description Send it to payments.redeemed before the answer leaves. */
             readonly redemptionToken: string;
             /** @description Seconds after which another process may redeem the payment. */
@@ -6339,36 +6258,7 @@ export interface components {
                 readonly [key: string]: readonly string[];
             };
         };
-        readonly Sweep: {
-            readonly id: components["schemas"]["SweepId"];
-            readonly masterWalletId: components["schemas"]["MasterWalletId"];
-            readonly chain: components["schemas"]["ChainName"];
-            /** @description Symbol of the token. */
-            readonly token: string;
-            /**
-             * @description Whether a request or the automatic sweep of the wallet began it.
-             * @enum {string}
-             */
-            readonly trigger: "request" | "automatic";
-            /**
-             * @description completed once every child is swept or failed; see the record of each child.
-             * @enum {string}
-             */
-            readonly status: "sweeping" | "completed";
-            /** @description Whether children remain for another sweep, since one sweep has a maximum number. */
-            readonly isPartial: boolean;
-            /** @description Number of children in this sweep. */
-            readonly childCount: number;
-            /** @description Total balance of the children of this sweep, as a decimal amount. */
-            readonly amount: string;
-            /** @description The amount that arrived. */
-            readonly sweptAmount: string;
-            readonly createdAt: components["schemas"]["CreatedAt"];
-            /**
-             * Format: date-time
-             * @description When every child was swept or had failed; null until then.
-             */
-            readonly completedAt: string | null;
+        readonly Sweep: components["schemas"]["SweepSummary"] & {
             /** @description What happens to each child. */
             readonly children: readonly components["schemas"]["SweepChild"][];
         };
@@ -6736,39 +6626,7 @@ export interface components {
             /** @description Bytes of all documents and files. */
             readonly storageBytes: components["schemas"]["UsageFigure"];
         };
-        readonly VaultState: {
-            readonly id: components["schemas"]["VaultId"];
-            readonly organisationId: components["schemas"]["OrganisationId"];
-            /**
-             * @description `sealed` takes no more writes; `persisted` no longer expires. A vault that is both is `sealed`.
-             * @enum {string}
-             */
-            readonly status: "active" | "sealed" | "persisted";
-            readonly createdAt: components["schemas"]["CreatedAt"];
-            /** @description Null when none was given. */
-            readonly description: string | null;
-            readonly metadata: components["schemas"]["Metadata"];
-            /** @description The session that it came with; null when it was made by itself. */
-            readonly sessionId: components["schemas"]["PaymentSessionId"] | null;
-            /**
-             * Format: date-time
-             * @description When the vault expires and is deleted; null once it is persisted.
-             */
-            readonly ttl: string | null;
-            /** @description Summary of the seal; null until it is sealed or if none was given. */
-            readonly summary: string | null;
-            /**
-             * Format: date-time
-             * @description When the vault was sealed; null until then.
-             */
-            readonly sealedAt: string | null;
-            /**
-             * Format: date-time
-             * @description When the vault was persisted; null until then.
-             */
-            readonly persistedAt: string | null;
-            /** @description SHA-256 of the manifest, in hex; null until it is sealed. */
-            readonly manifestHash: string | null;
+        readonly VaultState: components["schemas"]["Vault"] & {
             /** @description Documents of the vault. */
             readonly documents: readonly components["schemas"]["VaultDocument"][];
             /** @description Files of the vault. */
@@ -6936,68 +6794,7 @@ export interface components {
             /** @description Replaces all existing metadata. */
             readonly metadata?: components["schemas"]["NewMetadata"];
         };
-        readonly WalletPayment: {
-            readonly id: components["schemas"]["WalletTransactionId"];
-            /** @description The wallet that pays. */
-            readonly fromWalletId: components["schemas"]["MasterWalletId"] | components["schemas"]["ChildAddressId"];
-            /** @description Address of the recipient. */
-            readonly toAddress: string;
-            /** @description Null until the transaction is signed. */
-            readonly txHash: string | null;
-            /** @description The chain that the money leaves. */
-            readonly fromChain: components["schemas"]["ChainName"];
-            /** @description The chain on which it arrives. */
-            readonly toChain: components["schemas"]["ChainName"];
-            /** @description Symbol of the token that is sent. */
-            readonly fromToken: string;
-            /** @description Symbol of the token that arrives. */
-            readonly toToken: string;
-            /** @description Amount that is sent, in whole tokens of fromToken. */
-            readonly amount: string;
-            /** @description Expected amount, then the received amount, in whole tokens of toToken. */
-            readonly toAmount: string;
-            /** @description Least amount that arrives, in whole tokens of toToken. */
-            readonly minToAmount: string;
-            /** @description Network fee, in feeToken: the expected maximum, then the actual fee. */
-            readonly feeAmount: string;
-            /** @description Symbol of the token or coin in which the fee is paid. */
-            readonly feeToken: string;
-            /**
-             * @description `direct` on one chain in one token, `partner-swap` to another token, `partner-bridge` to another chain.
-             * @enum {string}
-             */
-            readonly route: "direct" | "partner-swap" | "partner-bridge";
-            /** @description Explanation of the chosen route. */
-            readonly routeReason: string;
-            /**
-             * @description `confirmed` has arrived; `failed` moved nothing, or the money is back.
-             * @enum {string}
-             */
-            readonly status: "pending" | "confirmed" | "failed";
-            /** @description Why it failed. */
-            readonly reason: string | null;
-            /** @description The token that a partner delivered if it is not toToken: its symbol, or its address. */
-            readonly receivedToken: string | null;
-            /** @description Where a bridge delivered, if its partner says. */
-            readonly destinationTxHash: string | null;
-            /** @description The transaction of the refund; null without one. */
-            readonly refundTxHash: string | null;
-            /**
-             * Format: date-time
-             * @description When a partner refunded the money; this may be after the transfer has failed.
-             */
-            readonly refundedAt: string | null;
-            /** @description Your own reference; null if none was given. */
-            readonly reference: string | null;
-            readonly metadata: components["schemas"]["Metadata"];
-            /** @description The approval that the wallet's policy requires; null if it requires none. While it is `waiting`, nothing moves and the funds stay reserved. */
-            readonly approval: components["schemas"]["ApprovalState"] | null;
-            readonly createdAt: components["schemas"]["CreatedAt"];
-            /**
-             * Format: date-time
-             * @description When it was confirmed; null until then.
-             */
-            readonly confirmedAt: string | null;
+        readonly WalletPayment: components["schemas"]["Transfer"] & {
             /**
              * @description How it was paid.
              * @enum {string}
@@ -7108,15 +6905,7 @@ export interface components {
          * @example wh_01h455vb4pex5vsknk084sn02q
          */
         readonly WebhookId: string;
-        readonly WebhookWithSecret: {
-            readonly id: components["schemas"]["WebhookId"];
-            /** @description Address that receives the events. */
-            readonly url: string;
-            /** @description Event types that it receives; `*` for all. */
-            readonly events: readonly string[];
-            /** @description Whether events are delivered. False if you disabled it, or if it failed for five days. */
-            readonly isActive: boolean;
-            readonly createdAt: components["schemas"]["CreatedAt"];
+        readonly WebhookWithSecret: components["schemas"]["Webhook"] & {
             /** @description whsec_… Shown this once. */
             readonly secret: string;
         };
@@ -7179,10 +6968,6 @@ export interface components {
         /** @description Bad Request: one of the operation's `x-problems` with this status. */
         readonly 400: {
             headers: {
-                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                readonly RateLimit: components["headers"]["RateLimit"];
-                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                 readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
                 readonly [name: string]: unknown;
             };
@@ -7193,10 +6978,6 @@ export interface components {
         /** @description Payment Required: one of the operation's `x-problems` with this status. */
         readonly 402: {
             headers: {
-                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                readonly RateLimit: components["headers"]["RateLimit"];
-                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                 readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
                 readonly [name: string]: unknown;
             };
@@ -7207,10 +6988,6 @@ export interface components {
         /** @description Forbidden: one of the operation's `x-problems` with this status. */
         readonly 403: {
             headers: {
-                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                readonly RateLimit: components["headers"]["RateLimit"];
-                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                 readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
                 readonly [name: string]: unknown;
             };
@@ -7221,10 +6998,6 @@ export interface components {
         /** @description Not Found: one of the operation's `x-problems` with this status. */
         readonly 404: {
             headers: {
-                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                readonly RateLimit: components["headers"]["RateLimit"];
-                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                 readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
                 readonly [name: string]: unknown;
             };
@@ -7235,10 +7008,6 @@ export interface components {
         /** @description Conflict: one of the operation's `x-problems` with this status. */
         readonly 409: {
             headers: {
-                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                readonly RateLimit: components["headers"]["RateLimit"];
-                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                 readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
                 readonly "Retry-After": components["headers"]["Retry-After"];
                 readonly [name: string]: unknown;
@@ -7250,10 +7019,6 @@ export interface components {
         /** @description Payload Too Large: one of the operation's `x-problems` with this status. */
         readonly 413: {
             headers: {
-                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                readonly RateLimit: components["headers"]["RateLimit"];
-                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                 readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
                 readonly [name: string]: unknown;
             };
@@ -7264,10 +7029,6 @@ export interface components {
         /** @description Range Not Satisfiable: one of the operation's `x-problems` with this status. */
         readonly 416: {
             headers: {
-                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                readonly RateLimit: components["headers"]["RateLimit"];
-                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                 readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
                 readonly "Content-Range": components["headers"]["Content-Range"];
                 readonly [name: string]: unknown;
@@ -7279,10 +7040,6 @@ export interface components {
         /** @description Unprocessable Entity: one of the operation's `x-problems` with this status. */
         readonly 422: {
             headers: {
-                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                readonly RateLimit: components["headers"]["RateLimit"];
-                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                 readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
                 readonly [name: string]: unknown;
             };
@@ -7293,10 +7050,6 @@ export interface components {
         /** @description Too Many Requests: one of the operation's `x-problems` with this status. */
         readonly 429: {
             headers: {
-                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                readonly RateLimit: components["headers"]["RateLimit"];
-                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                 readonly "Retry-After": components["headers"]["Retry-After"];
                 readonly [name: string]: unknown;
             };
@@ -7307,10 +7060,6 @@ export interface components {
         /** @description Bad Gateway: one of the operation's `x-problems` with this status. */
         readonly 502: {
             headers: {
-                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                readonly RateLimit: components["headers"]["RateLimit"];
-                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                 readonly [name: string]: unknown;
             };
             content: {
@@ -7320,10 +7069,6 @@ export interface components {
         /** @description Service Unavailable: one of the operation's `x-problems` with this status. */
         readonly 503: {
             headers: {
-                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                readonly RateLimit: components["headers"]["RateLimit"];
-                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                 readonly "Retry-After": components["headers"]["Retry-After"];
                 readonly [name: string]: unknown;
             };
@@ -7334,10 +7079,6 @@ export interface components {
         /** @description Refused, as any operation may be: `bad-request`, `unauthorized`, `role-not-allowed`, `scope-not-allowed`, `fresh-authentication-required`, `origin-not-allowed`, `environment-not-served`, `organisation-not-found`, `request-timeout`, `validation-error`, `rate-limit-exceeded`, `request-header-fields-too-large`. */
         readonly "4XX": {
             headers: {
-                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                readonly RateLimit: components["headers"]["RateLimit"];
-                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                 readonly "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
                 readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
                 readonly "Retry-After": components["headers"]["Retry-After"];
@@ -7350,10 +7091,6 @@ export interface components {
         /** @description Failed, as any operation may be: `internal-error`, `service-unavailable`. */
         readonly "5XX": {
             headers: {
-                readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                readonly RateLimit: components["headers"]["RateLimit"];
-                readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                 readonly "Retry-After": components["headers"]["Retry-After"];
                 readonly [name: string]: unknown;
             };
@@ -7496,10 +7233,6 @@ export interface operations {
             /** @description Success. */
             readonly 200: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
                     readonly [name: string]: unknown;
                 };
@@ -7532,10 +7265,6 @@ export interface operations {
             /** @description Success. */
             readonly 200: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
                     readonly [name: string]: unknown;
                 };
@@ -7571,10 +7300,6 @@ export interface operations {
             /** @description Success. */
             readonly 200: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
                     readonly [name: string]: unknown;
                 };
@@ -7585,10 +7310,6 @@ export interface operations {
             /** @description Success. */
             readonly 202: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
                     readonly [name: string]: unknown;
                 };
@@ -7618,10 +7339,6 @@ export interface operations {
             /** @description Success. */
             readonly 200: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -7652,10 +7369,6 @@ export interface operations {
             /** @description Success. */
             readonly 200: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -7685,10 +7398,6 @@ export interface operations {
             /** @description Success. */
             readonly 200: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
                     readonly [name: string]: unknown;
                 };
@@ -7719,10 +7428,6 @@ export interface operations {
             /** @description Success. */
             readonly 200: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
                     readonly [name: string]: unknown;
                 };
@@ -7758,10 +7463,6 @@ export interface operations {
             /** @description Success. */
             readonly 200: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
                     readonly [name: string]: unknown;
                 };
@@ -7797,10 +7498,6 @@ export interface operations {
             /** @description Success. */
             readonly 200: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
                     readonly [name: string]: unknown;
                 };
@@ -7836,10 +7533,6 @@ export interface operations {
             /** @description Success. */
             readonly 201: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
                     readonly [name: string]: unknown;
                 };
@@ -7850,10 +7543,6 @@ export interface operations {
             /** @description Success. */
             readonly 202: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
                     readonly [name: string]: unknown;
                 };
@@ -7891,10 +7580,6 @@ export interface operations {
             /** @description Success. */
             readonly 200: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly Link: components["headers"]["Link"];
                     readonly [name: string]: unknown;
                 };
@@ -7936,10 +7621,6 @@ export interface operations {
             /** @description Success. */
             readonly 200: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly Link: components["headers"]["Link"];
                     readonly Vary: components["headers"]["Vary"];
                     readonly "Content-Disposition": components["headers"]["Content-Disposition"];
@@ -7979,10 +7660,6 @@ export interface operations {
             /** @description Success. */
             readonly 200: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -8008,10 +7685,6 @@ export interface operations {
             /** @description Success. */
             readonly 200: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -8052,10 +7725,6 @@ export interface operations {
             /** @description Success. */
             readonly 200: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly Link: components["headers"]["Link"];
                     readonly Vary: components["headers"]["Vary"];
                     readonly "Content-Disposition": components["headers"]["Content-Disposition"];
@@ -8095,10 +7764,6 @@ export interface operations {
             /** @description Success. */
             readonly 200: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -8124,10 +7789,6 @@ export interface operations {
             /** @description Success. */
             readonly 200: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -8158,10 +7819,6 @@ export interface operations {
             /** @description Success. */
             readonly 200: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
                     readonly [name: string]: unknown;
                 };
@@ -8195,10 +7852,6 @@ export interface operations {
             /** @description Success. */
             readonly 200: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
                     /** @description What became of the extensions that the payment names (x402 version 2), as JSON in base64. */
                     readonly "EXTENSION-RESPONSES"?: string;
@@ -8227,10 +7880,6 @@ export interface operations {
             /** @description Success. */
             readonly 200: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -8268,10 +7917,6 @@ export interface operations {
             /** @description Success. */
             readonly 200: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -8299,10 +7944,6 @@ export interface operations {
             /** @description Success. */
             readonly 200: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly Link: components["headers"]["Link"];
                     readonly [name: string]: unknown;
                 };
@@ -8333,10 +7974,6 @@ export interface operations {
             /** @description Success. */
             readonly 201: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
                     readonly [name: string]: unknown;
                 };
@@ -8367,10 +8004,6 @@ export interface operations {
             /** @description Success. */
             readonly 200: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -8397,10 +8030,6 @@ export interface operations {
             /** @description Done; no body. */
             readonly 204: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly [name: string]: unknown;
                 };
                 content?: never;
@@ -8429,10 +8058,6 @@ export interface operations {
             /** @description Success. */
             readonly 200: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -8461,10 +8086,6 @@ export interface operations {
             /** @description Success. */
             readonly 200: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly Link: components["headers"]["Link"];
                     readonly [name: string]: unknown;
                 };
@@ -8495,10 +8116,6 @@ export interface operations {
             /** @description Success. */
             readonly 201: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
                     readonly [name: string]: unknown;
                 };
@@ -8528,10 +8145,6 @@ export interface operations {
             /** @description Success. */
             readonly 200: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -8558,10 +8171,6 @@ export interface operations {
             /** @description Done; no body. */
             readonly 204: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly [name: string]: unknown;
                 };
                 content?: never;
@@ -8592,10 +8201,6 @@ export interface operations {
             /** @description Success. */
             readonly 200: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -8626,10 +8231,6 @@ export interface operations {
             /** @description Success. */
             readonly 200: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
                     readonly [name: string]: unknown;
                 };
@@ -8663,10 +8264,6 @@ export interface operations {
             /** @description Success. */
             readonly 200: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly Link: components["headers"]["Link"];
                     readonly [name: string]: unknown;
                 };
@@ -8701,10 +8298,6 @@ export interface operations {
             /** @description Success. */
             readonly 201: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
                     readonly [name: string]: unknown;
                 };
@@ -8736,10 +8329,6 @@ export interface operations {
             /** @description Success. */
             readonly 200: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -8772,10 +8361,6 @@ export interface operations {
             /** @description Success. */
             readonly 200: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -8802,10 +8387,6 @@ export interface operations {
             /** @description Success. */
             readonly 200: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -8835,10 +8416,6 @@ export interface operations {
             /** @description Success. */
             readonly 200: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -8866,10 +8443,6 @@ export interface operations {
             /** @description Success. */
             readonly 200: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -8904,10 +8477,6 @@ export interface operations {
             /** @description Success. */
             readonly 202: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
                     readonly [name: string]: unknown;
                 };
@@ -8944,10 +8513,6 @@ export interface operations {
             /** @description Success. */
             readonly 200: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly Link: components["headers"]["Link"];
                     readonly [name: string]: unknown;
                 };
@@ -8977,10 +8542,6 @@ export interface operations {
             /** @description Success. */
             readonly 200: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -9007,10 +8568,6 @@ export interface operations {
             /** @description Success. */
             readonly 200: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -9041,10 +8598,6 @@ export interface operations {
             /** @description Success. */
             readonly 200: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -9076,10 +8629,6 @@ export interface operations {
             /** @description Success. */
             readonly 200: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
                     readonly [name: string]: unknown;
                 };
@@ -9090,10 +8639,6 @@ export interface operations {
             /** @description Success. */
             readonly 201: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
                     readonly [name: string]: unknown;
                 };
@@ -9119,10 +8664,6 @@ export interface operations {
             /** @description Success. */
             readonly 200: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -9149,10 +8690,6 @@ export interface operations {
             /** @description Success. */
             readonly 200: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -9195,10 +8732,6 @@ export interface operations {
             /** @description Success. */
             readonly 200: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly Link: components["headers"]["Link"];
                     readonly Vary: components["headers"]["Vary"];
                     readonly "Content-Disposition": components["headers"]["Content-Disposition"];
@@ -9247,10 +8780,6 @@ export interface operations {
             /** @description Success. */
             readonly 200: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly Link: components["headers"]["Link"];
                     readonly Vary: components["headers"]["Vary"];
                     readonly "Content-Disposition": components["headers"]["Content-Disposition"];
@@ -9299,10 +8828,6 @@ export interface operations {
             /** @description Success. */
             readonly 200: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly Link: components["headers"]["Link"];
                     readonly Vary: components["headers"]["Vary"];
                     readonly "Content-Disposition": components["headers"]["Content-Disposition"];
@@ -9353,10 +8878,6 @@ export interface operations {
             /** @description Success. */
             readonly 200: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly Link: components["headers"]["Link"];
                     readonly Vary: components["headers"]["Vary"];
                     readonly "Content-Disposition": components["headers"]["Content-Disposition"];
@@ -9392,10 +8913,6 @@ export interface operations {
             /** @description Success. */
             readonly 200: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
                     readonly [name: string]: unknown;
                 };
@@ -9428,10 +8945,6 @@ export interface operations {
             /** @description Success. */
             readonly 202: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
                     readonly [name: string]: unknown;
                 };
@@ -9465,10 +8978,6 @@ export interface operations {
             /** @description Success. */
             readonly 201: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
                     readonly [name: string]: unknown;
                 };
@@ -9505,10 +9014,6 @@ export interface operations {
             /** @description Success. */
             readonly 200: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
                     readonly [name: string]: unknown;
                 };
@@ -9540,10 +9045,6 @@ export interface operations {
             /** @description Success. */
             readonly 201: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
                     readonly [name: string]: unknown;
                 };
@@ -9554,10 +9055,6 @@ export interface operations {
             /** @description Success. */
             readonly 202: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
                     readonly [name: string]: unknown;
                 };
@@ -9592,10 +9089,6 @@ export interface operations {
             /** @description Success. */
             readonly 200: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
                     readonly [name: string]: unknown;
                 };
@@ -9634,10 +9127,6 @@ export interface operations {
             /** @description Success. */
             readonly 200: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly Link: components["headers"]["Link"];
                     readonly Vary: components["headers"]["Vary"];
                     readonly "Content-Disposition": components["headers"]["Content-Disposition"];
@@ -9667,10 +9156,6 @@ export interface operations {
             /** @description Success. */
             readonly 200: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -9701,10 +9186,6 @@ export interface operations {
             /** @description Success. */
             readonly 200: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
                     readonly [name: string]: unknown;
                 };
@@ -9715,10 +9196,6 @@ export interface operations {
             /** @description Success. */
             readonly 201: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
                     readonly [name: string]: unknown;
                 };
@@ -9729,10 +9206,6 @@ export interface operations {
             /** @description Success. */
             readonly 202: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
                     readonly [name: string]: unknown;
                 };
@@ -9770,10 +9243,6 @@ export interface operations {
             /** @description Success. */
             readonly 202: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
                     readonly [name: string]: unknown;
                 };
@@ -9811,10 +9280,6 @@ export interface operations {
             /** @description Success. */
             readonly 200: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly Link: components["headers"]["Link"];
                     readonly [name: string]: unknown;
                 };
@@ -9841,10 +9306,6 @@ export interface operations {
             /** @description Success. */
             readonly 200: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -9874,10 +9335,6 @@ export interface operations {
             /** @description Success. */
             readonly 200: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
                     readonly [name: string]: unknown;
                 };
@@ -9914,10 +9371,6 @@ export interface operations {
             /** @description Success. */
             readonly 200: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
                     readonly [name: string]: unknown;
                 };
@@ -9950,10 +9403,6 @@ export interface operations {
             /** @description Success. */
             readonly 200: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
                     readonly [name: string]: unknown;
                 };
@@ -9985,10 +9434,6 @@ export interface operations {
             /** @description Success. */
             readonly 200: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly Link: components["headers"]["Link"];
                     readonly [name: string]: unknown;
                 };
@@ -10019,10 +9464,6 @@ export interface operations {
             /** @description Success. */
             readonly 201: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
                     readonly [name: string]: unknown;
                 };
@@ -10050,10 +9491,6 @@ export interface operations {
             /** @description Success. */
             readonly 200: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -10080,10 +9517,6 @@ export interface operations {
             /** @description Done; no body. */
             readonly 204: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly [name: string]: unknown;
                 };
                 content?: never;
@@ -10112,10 +9545,6 @@ export interface operations {
             /** @description Success. */
             readonly 201: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
                     readonly [name: string]: unknown;
                 };
@@ -10126,10 +9555,6 @@ export interface operations {
             /** @description Success. */
             readonly 202: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
                     readonly [name: string]: unknown;
                 };
@@ -10168,10 +9593,6 @@ export interface operations {
             /** @description Success. */
             readonly 200: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly Link: components["headers"]["Link"];
                     readonly [name: string]: unknown;
                 };
@@ -10198,10 +9619,6 @@ export interface operations {
             /** @description Success. */
             readonly 200: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -10230,10 +9647,6 @@ export interface operations {
             /** @description Success. */
             readonly 200: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly Link: components["headers"]["Link"];
                     readonly [name: string]: unknown;
                 };
@@ -10265,10 +9678,6 @@ export interface operations {
             /** @description Success. */
             readonly 200: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly Link: components["headers"]["Link"];
                     readonly [name: string]: unknown;
                 };
@@ -10301,10 +9710,6 @@ export interface operations {
             /** @description Success. */
             readonly 201: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
                     readonly [name: string]: unknown;
                 };
@@ -10329,10 +9734,6 @@ export interface operations {
             /** @description Success. */
             readonly 200: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -10359,10 +9760,6 @@ export interface operations {
             /** @description Success. */
             readonly 200: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -10400,10 +9797,6 @@ export interface operations {
             /** @description Success. */
             readonly 200: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly Link: components["headers"]["Link"];
                     readonly [name: string]: unknown;
                 };
@@ -10432,10 +9825,6 @@ export interface operations {
             /** @description Success. */
             readonly 200: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly Link: components["headers"]["Link"];
                     readonly [name: string]: unknown;
                 };
@@ -10466,10 +9855,6 @@ export interface operations {
             /** @description Success. */
             readonly 201: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
                     readonly [name: string]: unknown;
                 };
@@ -10497,10 +9882,6 @@ export interface operations {
             /** @description Done; no body. */
             readonly 204: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly [name: string]: unknown;
                 };
                 content?: never;
@@ -10530,10 +9911,6 @@ export interface operations {
             /** @description Success. */
             readonly 200: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -10563,10 +9940,6 @@ export interface operations {
             /** @description Success. */
             readonly 200: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly Link: components["headers"]["Link"];
                     readonly [name: string]: unknown;
                 };
@@ -10597,10 +9970,6 @@ export interface operations {
             /** @description Success. */
             readonly 201: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
                     readonly [name: string]: unknown;
                 };
@@ -10632,10 +10001,6 @@ export interface operations {
             /** @description Success. */
             readonly 200: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -10645,10 +10010,6 @@ export interface operations {
             /** @description Done; no body. */
             readonly 204: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly [name: string]: unknown;
                 };
                 content?: never;
@@ -10678,10 +10039,6 @@ export interface operations {
             /** @description Success. */
             readonly 200: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly Link: components["headers"]["Link"];
                     readonly [name: string]: unknown;
                 };
@@ -10715,10 +10072,6 @@ export interface operations {
             /** @description Success. */
             readonly 201: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
                     readonly [name: string]: unknown;
                 };
@@ -10752,10 +10105,6 @@ export interface operations {
             /** @description Success. */
             readonly 200: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -10765,10 +10114,6 @@ export interface operations {
             /** @description Done; no body. */
             readonly 204: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly [name: string]: unknown;
                 };
                 content?: never;
@@ -10807,10 +10152,6 @@ export interface operations {
             /** @description Success. */
             readonly 200: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly Link: components["headers"]["Link"];
                     readonly [name: string]: unknown;
                 };
@@ -10837,10 +10178,6 @@ export interface operations {
             /** @description Success. */
             readonly 200: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -10864,10 +10201,6 @@ export interface operations {
             /** @description Success. */
             readonly 200: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -10890,10 +10223,6 @@ export interface operations {
             /** @description Success. */
             readonly 200: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -10922,10 +10251,6 @@ export interface operations {
             /** @description Done; no body. */
             readonly 204: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
                     readonly [name: string]: unknown;
                 };
@@ -10954,10 +10279,6 @@ export interface operations {
             /** @description Done; no body. */
             readonly 204: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
                     readonly [name: string]: unknown;
                 };
@@ -10980,10 +10301,6 @@ export interface operations {
             /** @description Success. */
             readonly 200: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly Link: components["headers"]["Link"];
                     readonly [name: string]: unknown;
                 };
@@ -11011,10 +10328,6 @@ export interface operations {
             /** @description Done; no body. */
             readonly 204: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly [name: string]: unknown;
                 };
                 content?: never;
@@ -11037,10 +10350,6 @@ export interface operations {
             /** @description Success. */
             readonly 200: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -11063,10 +10372,6 @@ export interface operations {
             /** @description Success. */
             readonly 200: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -11092,10 +10397,6 @@ export interface operations {
             /** @description Success. */
             readonly 200: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
                     readonly [name: string]: unknown;
                 };
@@ -11126,10 +10427,6 @@ export interface operations {
             /** @description Success. */
             readonly 202: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
                     readonly [name: string]: unknown;
                 };
@@ -11167,10 +10464,6 @@ export interface operations {
             /** @description Success. */
             readonly 200: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly Link: components["headers"]["Link"];
                     readonly [name: string]: unknown;
                 };
@@ -11197,10 +10490,6 @@ export interface operations {
             /** @description Success. */
             readonly 200: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -11231,10 +10520,6 @@ export interface operations {
             /** @description Success. */
             readonly 200: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -11263,10 +10548,6 @@ export interface operations {
             /** @description Success. */
             readonly 200: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly Link: components["headers"]["Link"];
                     readonly [name: string]: unknown;
                 };
@@ -11297,10 +10578,6 @@ export interface operations {
             /** @description Success. */
             readonly 200: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
                     readonly [name: string]: unknown;
                 };
@@ -11311,10 +10588,6 @@ export interface operations {
             /** @description Success. */
             readonly 201: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
                     readonly [name: string]: unknown;
                 };
@@ -11344,10 +10617,6 @@ export interface operations {
             /** @description Success. */
             readonly 200: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -11378,10 +10647,6 @@ export interface operations {
             /** @description Success. */
             readonly 200: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
                     readonly [name: string]: unknown;
                 };
@@ -11413,10 +10678,6 @@ export interface operations {
             /** @description Success. */
             readonly 200: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly Link: components["headers"]["Link"];
                     readonly [name: string]: unknown;
                 };
@@ -11447,10 +10708,6 @@ export interface operations {
             /** @description Success. */
             readonly 201: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
                     readonly [name: string]: unknown;
                 };
@@ -11476,10 +10733,6 @@ export interface operations {
             /** @description Success. */
             readonly 200: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -11505,10 +10758,6 @@ export interface operations {
             /** @description Success. */
             readonly 200: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -11535,10 +10784,6 @@ export interface operations {
             /** @description Done; no body. */
             readonly 204: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly [name: string]: unknown;
                 };
                 content?: never;
@@ -11567,10 +10812,6 @@ export interface operations {
             /** @description Success. */
             readonly 200: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -11605,10 +10846,6 @@ export interface operations {
             /** @description Success. */
             readonly 201: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
                     readonly [name: string]: unknown;
                 };
@@ -11641,10 +10878,6 @@ export interface operations {
             /** @description Success. */
             readonly 200: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -11678,10 +10911,6 @@ export interface operations {
             /** @description Success. */
             readonly 201: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
                     readonly [name: string]: unknown;
                 };
@@ -11719,10 +10948,6 @@ export interface operations {
             /** @description Success. */
             readonly 200: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
                     readonly [name: string]: unknown;
                 };
@@ -11755,10 +10980,6 @@ export interface operations {
             /** @description Success. */
             readonly 200: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
                     readonly [name: string]: unknown;
                 };
@@ -11794,10 +11015,6 @@ export interface operations {
             /** @description Success. */
             readonly 200: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
                     readonly [name: string]: unknown;
                 };
@@ -11830,10 +11047,6 @@ export interface operations {
             /** @description Success. */
             readonly 200: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -11875,10 +11088,6 @@ export interface operations {
             /** @description Success. */
             readonly 201: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
                     readonly [name: string]: unknown;
                 };
@@ -11921,10 +11130,6 @@ export interface operations {
             /** @description OK */
             readonly 200: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     /** @description The SHA-256 of the whole file, for If-None-Match and If-Range. */
                     readonly ETag?: string;
                     /** @description bytes. */
@@ -11946,10 +11151,6 @@ export interface operations {
             /** @description The requested part. */
             readonly 206: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     /** @description The SHA-256 of the whole file, for If-None-Match and If-Range. */
                     readonly ETag?: string;
                     /** @description bytes. */
@@ -11972,10 +11173,6 @@ export interface operations {
             /** @description Not modified; no body. */
             readonly 304: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     /** @description The SHA-256 of the whole file, for If-None-Match and If-Range. */
                     readonly ETag?: string;
                     /** @description bytes. */
@@ -12016,10 +11213,6 @@ export interface operations {
             /** @description Done; no body. */
             readonly 204: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly [name: string]: unknown;
                 };
                 content?: never;
@@ -12050,10 +11243,6 @@ export interface operations {
             /** @description Success. */
             readonly 200: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly Link: components["headers"]["Link"];
                     readonly [name: string]: unknown;
                 };
@@ -12088,10 +11277,6 @@ export interface operations {
             /** @description Success. */
             readonly 201: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
                     readonly [name: string]: unknown;
                 };
@@ -12119,10 +11304,6 @@ export interface operations {
             /** @description Done; no body. */
             readonly 204: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly [name: string]: unknown;
                 };
                 content?: never;
@@ -12149,10 +11330,6 @@ export interface operations {
             /** @description Done; no body. */
             readonly 204: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly [name: string]: unknown;
                 };
                 content?: never;
@@ -12184,10 +11361,6 @@ export interface operations {
             /** @description OK */
             readonly 200: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -12197,10 +11370,6 @@ export interface operations {
             /** @description Done; no body. */
             readonly 204: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly [name: string]: unknown;
                 };
                 content?: never;
@@ -12228,10 +11397,6 @@ export interface operations {
             /** @description Success. */
             readonly 200: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly Link: components["headers"]["Link"];
                     readonly [name: string]: unknown;
                 };
@@ -12262,10 +11427,6 @@ export interface operations {
             /** @description Success. */
             readonly 201: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
                     readonly [name: string]: unknown;
                 };
@@ -12294,10 +11455,6 @@ export interface operations {
             /** @description Success. */
             readonly 200: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -12324,10 +11481,6 @@ export interface operations {
             /** @description Done; no body. */
             readonly 204: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly [name: string]: unknown;
                 };
                 content?: never;
@@ -12356,10 +11509,6 @@ export interface operations {
             /** @description Success. */
             readonly 200: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -12398,10 +11547,6 @@ export interface operations {
             /** @description Success. */
             readonly 200: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly Link: components["headers"]["Link"];
                     readonly [name: string]: unknown;
                 };
@@ -12436,10 +11581,6 @@ export interface operations {
             /** @description Success. */
             readonly 202: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
                     readonly [name: string]: unknown;
                 };
@@ -12472,10 +11613,6 @@ export interface operations {
             /** @description Success. */
             readonly 200: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
                     readonly [name: string]: unknown;
                 };
@@ -12507,10 +11644,6 @@ export interface operations {
             /** @description Success. */
             readonly 200: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
                     readonly [name: string]: unknown;
                 };
@@ -12546,10 +11679,6 @@ export interface operations {
             /** @description Success. */
             readonly 200: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly Link: components["headers"]["Link"];
                     readonly [name: string]: unknown;
                 };
@@ -12576,10 +11705,6 @@ export interface operations {
             /** @description Success. */
             readonly 200: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -12603,10 +11728,6 @@ export interface operations {
             /** @description Success. */
             readonly 200: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -12636,10 +11757,6 @@ export interface operations {
             /** @description Success. */
             readonly 201: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
                     readonly [name: string]: unknown;
                 };
@@ -12674,10 +11791,6 @@ export interface operations {
             /** @description Success. */
             readonly 202: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
                     readonly [name: string]: unknown;
                 };
@@ -12707,10 +11820,6 @@ export interface operations {
             /** @description Success. */
             readonly 200: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
                     readonly [name: string]: unknown;
                 };
@@ -12741,10 +11850,6 @@ export interface operations {
             /** @description OK */
             readonly 200: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -12754,10 +11859,6 @@ export interface operations {
             /** @description Done; no body. */
             readonly 204: {
                 headers: {
-                    readonly "X-Request-Id": components["headers"]["X-Request-Id"];
-                    readonly "X-Service-Version": components["headers"]["X-Service-Version"];
-                    readonly RateLimit: components["headers"]["RateLimit"];
-                    readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     readonly [name: string]: unknown;
                 };
                 content?: never;

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { withExtensions } from './extended-schemas.ts'
 
 type Json = Readonly<Record<string, unknown>>
 export type Direction = 'input' | 'output'
@@ -33,7 +34,7 @@ export function componentSchemas(used: Readonly<Record<Direction, readonly z.Zod
       if (found === undefined) throw new Error('this schema was not among those used')
       return placed(found, direction)
     },
-    components: all,
+    components: withExtensions(all),
     descriptionOf: ({ $ref }) =>
       typeof $ref === 'string' ? all[$ref.slice(componentPath.length)]?.description : undefined,
   }

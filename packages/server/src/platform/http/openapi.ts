@@ -43,6 +43,7 @@ export function openApiDocument(
     info: { ...info, license: { name: 'Apache-2.0', identifier: 'Apache-2.0' } },
     servers: [{ url: '/' }],
     security: [{ apiKey: [] }],
+    'x-every-response': { headers: answerHeaders },
     tags: [...new Set(operations.map(tagOf))].sort().map((name) => ({ name, description: tags[name] ?? name })),
     paths,
     webhooks: Object.fromEntries(
@@ -128,24 +129,24 @@ function otherAnswer(operation: Operation, schemas: ComponentSchemas, status: nu
 
 function success(operation: Operation, schemas: ComponentSchemas, output: z.ZodType | undefined): Json {
   const headers = successHeaders(operation)
-  if (output === undefined) return { description: 'Done; no body.', headers }
+  if (output === undefined) return { description: 'Done; no body.', ...headers }
   const schema = schemas.of(output, 'output')
   const content = {
     'application/json': { schema: operation.list === true ? { type: 'array', items: schema } : schema },
     ...(operation.csvName === undefined ? {} : { 'text/csv': { schema: { type: 'string' } } }),
   }
-  return { description: 'Success.', headers, content }
+  return { description: 'Success.', ...headers, content }
 }
 
 /** A response of bytes, not JSON. */
 function streamed(operation: Operation, mediaType: string): Json {
   const content = { [mediaType]: { schema: { type: 'string', format: 'binary' } } }
-  return { description: 'OK', headers: successHeaders(operation), content }
+  return { description: 'OK', ...successHeaders(operation), content }
 }
 
+/** Those of this operation, beside those of every response. */
 function successHeaders({ method, list, csvName, answerHeaders: own = {} }: Operation): Json {
-  return {
-    ...answerHeaders,
+  const headers = {
     ...(method === 'POST' ? headerRefs(['Idempotency-Replayed']) : {}),
     ...(list === true ? headerRefs(['Link']) : {}),
     ...(csvName === undefined ? {} : headerRefs(['Vary', 'Content-Disposition'])),
@@ -153,4 +154,5 @@ function successHeaders({ method, list, csvName, answerHeaders: own = {} }: Oper
       Object.entries(own).map(([name, description]) => [name, { schema: { type: 'string' }, description }]),
     ),
   }
+  return Object.keys(headers).length === 0 ? {} : { headers }
 }

@@ -120,7 +120,7 @@ function recordOf(name: string, entry: ErrorEntry): Json {
 /** A status that modules use. */
 function ownResponse(status: number): Json {
   const description = `${STATUS_CODES[status]}: one of the operation's \`x-problems\` with this status.`
-  return { description, headers: { ...answerHeaders, ...headersOf(status) }, content: problemContent }
+  return { description, headers: headersOf(status), content: problemContent }
 }
 
 /** What every operation may return, of one class of statuses. */
@@ -130,7 +130,7 @@ function sharedResponse(word: string, statusClass: number): Json {
   const statuses = Object.values(failPlatform.table).map(({ status }) => status)
   return {
     description: `${word}, as any operation may be: ${codes.map((code) => `\`${code}\``).join(', ')}.`,
-    headers: Object.assign({}, answerHeaders, ...statuses.filter(isMeant).map(headersOf)),
+    headers: Object.assign({}, ...statuses.filter(isMeant).map(headersOf)),
     content: problemContent,
     'x-problems': codes,
   }
@@ -181,5 +181,5 @@ export function headerRefs(names: readonly (keyof typeof headerComponents)[]): J
   return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]))
 }
 
-/** Headers that every response has. */
+/** Headers that every response has; `x-every-response` of the document names them once. */
 export const answerHeaders: Json = headerRefs(['X-Request-Id', 'X-Service-Version', 'RateLimit', 'RateLimit-Policy'])

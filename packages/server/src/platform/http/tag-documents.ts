@@ -45,7 +45,7 @@ function documentOf(document: Json, tag: Tag): Json {
     paths,
     webhooks: undefined,
     ...webhooks,
-    components: componentsOf(Object(document.components), { paths, webhooks }),
+    components: componentsOf(Object(document.components), [document['x-every-response'], paths, webhooks]),
   }
 }
 

@@ -63,6 +63,8 @@ const Described = z.object({
   responses: z.record(z.string(), z.union([Reference, Answer])),
 })
 
+export type Answer = z.output<typeof Answer>
+
 const Refusal = z.object({
   status: z.int(),
   title: z.string(),
@@ -82,6 +84,7 @@ const SharedResponse = z.object({ 'x-problems': z.array(z.string()) })
 /** The parts of our OpenAPI document that are shown to a reader. */
 const ApiDocument = z.object({
   info: z.object({ title: z.string(), version: z.string(), description: z.string() }),
+  'x-every-response': z.object({ headers: z.record(z.string(), Reference) }),
   paths: z.record(z.string(), z.record(z.string(), Described)),
   webhooks: z.record(z.string(), Event),
   components: z.object({
@@ -95,7 +98,23 @@ export type ApiDocument = z.output<typeof ApiDocument>
 /** Reads an OpenAPI document, with its named schemas and parameters written out where they are used. */
 export function apiDocument(openApi: unknown): ApiDocument {
   const isMeant = (reference: string): boolean => /^#\/components\/(schemas|parameters)\//.test(reference)
-  return ApiDocument.parse(withoutReferences(openApi, openApi, isMeant))
+  return ApiDocument.parse(withoutExtensions(withoutReferences(openApi, openApi, isMeant)))
+}
+
+/** Schemas that extend another one (`allOf`) with all their members in one place. */
+function withoutExtensions(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutExtensions)
+  if (typeof value !== 'object' || value === null) return value
+  const { allOf, ...others }: Readonly<Record<string, unknown>> = { ...value }
+  const own = Object.fromEntries(Object.entries(others).map(([name, inner]) => [name, withoutExtensions(inner)]))
+  if (!Array.isArray(allOf)) return own
+  const parts = allOf.map((part) => Object(withoutExtensions(part)))
+  return {
+    ...own,
+    type: 'object',
+    properties: Object.assign({}, ...parts.map(({ properties }) => properties)),
+    required: parts.flatMap(({ required = [] }) => required),
+  }
 }
 
 /** One operation, with its method and path. */

@@ -1,4 +1,5 @@
 import {
+  type Answer,
   type ApiDocument,
   apiDocument,
   type Described,
@@ -30,9 +31,11 @@ export function referencePage(openApi: unknown, baseUrl: string): string {
   return page(`${document.info.title} API`, body.join('\n'))
 }
 
-function introduction({ info }: ApiDocument, baseUrl: string): string {
+function introduction(document: ApiDocument, baseUrl: string): string {
+  const { info } = document
   return `<p>${prose(info.description)}</p>
-<p>Version ${escapeHtml(info.version)}. Base address ${code(baseUrl)}. Every request carries ${code('Authorization: Bearer <API key>')}; bodies are JSON. The machine-readable description is <a href="/openapi.json">/openapi.json</a>.</p>`
+<p>Version ${escapeHtml(info.version)}. Base address ${code(baseUrl)}. Every request carries ${code('Authorization: Bearer <API key>')}; bodies are JSON. The machine-readable description is <a href="/openapi.json">/openapi.json</a>.</p>
+<p>Every response has these header fields:</p>${headersList(document['x-every-response'].headers, document.components.headers)}`
 }
 
 function contentsOf([tag, members]: readonly [string, readonly Described[]]): string {
@@ -78,14 +81,19 @@ function answersOf({ operationId, responses }: Described, { components }: ApiDoc
         ? fieldsTable(`Answer ${status} of ${operationId}`, content.schema)
         : `<p>${code(type)}</p>`,
     )
-    const headers = Object.entries(answer.headers).map(([name, header]) => {
-      const said = '$ref' in header ? components.headers[referred(header)]?.description : header.description
-      return `<li>${code(name)}: ${prose(said ?? '')}</li>`
-    })
-    const named = `<details><summary>Header fields</summary><ul>${headers.join('')}</ul></details>`
+    const fields = headersList(answer.headers, components.headers)
+    const named = fields === '' ? '' : `<details><summary>Header fields</summary>${fields}</details>`
     return [`<h4>Answer ${status}</h4><p>${prose(answer.description)}</p>${bodies.join('')}${named}`]
   })
   return answers.join('')
+}
+
+function headersList(headers: Answer['headers'], known: ApiDocument['components']['headers']): string {
+  const items = Object.entries(headers).map(([name, header]) => {
+    const said = '$ref' in header ? known[referred(header)]?.description : header.description
+    return `<li>${code(name)}: ${prose(said ?? '')}</li>`
+  })
+  return items.length === 0 ? '' : `<ul>${items.join('')}</ul>`
 }
 
 /** The operation's own errors in full, and the shared ones by name. */
