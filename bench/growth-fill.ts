@@ -175,6 +175,12 @@ function tablesOf(owner: Owner, payments: number): Readonly<Record<string, Fille
       to_token: `'USDC'`,
       decimals: '6',
     })),
+    // A value that all transfers have.
+    metadata_values: of(0.067, days, (ms) => ({
+      key: `'batch'`,
+      value: `'nightly'`,
+      row_id: `bench_id('wtx', ${ms}, n)`,
+    })),
     vaults: of(0.067, days, (ms) => ({ id: `bench_id('vlt', ${ms}, n)`, expires_at: `now() + interval '1 year'` })),
     audit_log: of(0.333, days, (ms) => ({
       id: `bench_id('aud', ${ms}, n)`,

@@ -67,6 +67,14 @@ test('a resource is created, read, listed, changed and deleted', async () => {
   expect(await call('vaults', 'delete', id)).toEqual({ code: 0, stdout: 'Done.\n', stderr: '' })
 })
 
+test('a list is filtered by a member of its metadata', async () => {
+  expect(await json('transfers', 'list', '--metadata', '{"order":"none"}')).toEqual([])
+  for (const metadata of ['{"a":"1","b":"2"}', '["a"]', 'null']) {
+    const refused = await call('transfers', 'list', '--metadata', metadata)
+    expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining('metadata')])
+  }
+})
+
 test('a list is a table of as many items as requested, from as many pages as needed', async () => {
   for (const name of ['one', 'two', 'three']) await json('vaults', 'create', '--description', name)
   const { stdout } = await call('vaults', 'list', '--limit', '2')

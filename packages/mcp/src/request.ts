@@ -33,10 +33,18 @@ export function faultsOf(tool: Tool, given: Arguments): readonly Fault[] {
 
 function isSendable({ places }: Tool, name: string, value: unknown): boolean {
   if (value === undefined || places[name] === 'body') return true
-  if (places[name] === 'query') return ['string', 'number', 'boolean'].includes(typeof value)
+  if (places[name] === 'query') return Object.values(parametersOf(name, value)).every(isScalar)
   if (places[name] === 'key') return typeof value === 'string' && /^[\x21-\x7e]{1,255}$/.test(value)
   // A path segment that URL resolution removes would call another operation.
   return typeof value === 'string' && value.isWellFormed() && !['', '.', '..'].includes(value)
+}
+
+const isScalar = (value: unknown): boolean => ['string', 'number', 'boolean'].includes(typeof value)
+
+/** An argument in the query: an object is a parameter for each member, `metadata.<key>`. */
+function parametersOf(name: string, value: unknown): Record<string, unknown> {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return { [name]: value }
+  return Object.fromEntries(Object.entries(value).map(([member, inner]) => [`${name}.${member}`, inner]))
 }
 
 const pointer = (name: string): string => `/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`
@@ -54,7 +62,7 @@ export function requestOf(tool: Tool, given: Arguments, idempotencyKey: string |
     path: tool.path.replace(/\{(\w+)\}/g, (_, name: string) =>
       encodeURIComponent(String(params[name])),
     ) as `/${string}`,
-    query: at('query') as ServiceRequest['query'],
+    query: Object.assign({}, ...Object.entries(at('query')).map(([name, value]) => parametersOf(name, value))),
     body: Object.values(tool.places).includes('body') ? at('body') : undefined,
     idempotencyKey,
   }

@@ -4,6 +4,7 @@ import { expect, test } from 'vitest'
 import { operations } from '../../server/src/operations.ts'
 import { tools } from '../src/generated/tools.ts'
 import { toolsOf } from '../src/print-tool.ts'
+import { faultsOf, requestOf } from '../src/request.ts'
 import { annotationsOf } from '../src/tool.ts'
 
 const document = JSON.parse(readFileSync(new URL('../../../openapi.json', import.meta.url), 'utf8'))
@@ -50,6 +51,16 @@ test('every tool that changes something takes an Idempotency-Key', () => {
   const changing = tools.filter(({ effect }) => !['reads', 'searches'].includes(effect))
   expect(changing.length).toBeGreaterThan(4)
   expect(changing.filter(({ places }) => places.idempotencyKey !== 'key')).toEqual([])
+})
+
+test('a filter by metadata is a parameter of its own for its member, and a value that is no text is a fault', () => {
+  const tool = tools.find(({ name }) => name === 'transfers_list')
+  if (tool === undefined) throw new Error('there is no such tool')
+  const given = { metadata: { 'order id': '42' } }
+  expect(faultsOf(tool, given)).toEqual([])
+  expect(requestOf(tool, given, undefined).query).toEqual({ limit: 20, 'metadata.order id': '42' })
+  for (const metadata of [{ order: { id: '42' } }, ['42'], null])
+    expect(faultsOf(tool, { metadata })).toEqual([expect.objectContaining({ path: '/metadata' })])
 })
 
 test('every argument of every tool is described', () => {

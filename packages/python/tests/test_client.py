@@ -53,6 +53,11 @@ class Client(unittest.TestCase):
         self.assertEqual(first["headers"]["authorization"], f"Bearer {KEY}")
         self.assertNotEqual(first["headers"]["idempotency-key"], second["headers"]["idempotency-key"])
 
+    def test_a_filter_by_metadata_is_one_parameter_with_the_name_of_the_member(self):
+        self.fake.script("/wallet-infra/transfers", (200, [], {}))
+        self.purser.transfers.list(status="failed", metadata={"order id": "4&2"}).page()
+        self.assertEqual(self.fake.seen[0]["path"], "/wallet-infra/transfers?status=failed&metadata.order+id=4%262")
+
     def test_all_attempts_of_a_post_carry_one_idempotency_key(self):
         settled = 200, {"txHash": None, "settledAt": "2026-11-26T12:00:00Z"}, {}
         self.fake.script("/payments/settle", "reset", problem(503, "chain-unavailable"), settled)

@@ -162,4 +162,4 @@ export type {
   WebhookAttempt,
   WebhookChange,
 } from './webhook-endpoints.ts'
-export type { BankAccount, NewBankAccount, NewWithdrawal, Withdrawal } from './withdrawals.ts'
+export type { BankAccount, NewBankAccount, NewWithdrawal, Withdrawal, WithdrawalQuery } from './withdrawals.ts'

@@ -3,7 +3,8 @@ import { readProblem } from './problem.ts'
 import { mayRetry, type RetryPolicy, readRetryAfter, retryDelayMs } from './retry.ts'
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
-export type QueryValue = string | number | boolean | undefined
+/** An object is sent as one parameter for each member, `name.member`. */
+export type QueryValue = string | number | boolean | Readonly<Record<string, string>> | undefined
 
 /** The options of a call besides its body. */
 export interface CallOptions {
@@ -202,7 +203,11 @@ function parse(text: string): unknown {
 
 function queryOf(query: Readonly<Record<string, QueryValue>> = {}): string {
   const search = new URLSearchParams()
-  for (const [name, value] of Object.entries(query)) if (value !== undefined) search.append(name, String(value))
+  for (const [name, value] of Object.entries(query)) {
+    if (value instanceof Object && !Array.isArray(value))
+      for (const [member, text] of Object.entries(value)) search.append(`${name}.${member}`, text)
+    else if (value !== undefined) search.append(name, String(value))
+  }
   return search.size === 0 ? '' : `?${search}`
 }
 

@@ -1,6 +1,6 @@
 import { call, list } from './call.ts'
 import type { operations } from './generated/openapi.ts'
-import type { Answer, Body } from './operations.ts'
+import type { Answer, Body, Query } from './operations.ts'
 import type { Listing, PageQuery } from './paging.ts'
 import type { CallOptions, Send } from './transport.ts'
 
@@ -10,6 +10,8 @@ export type BankAccount = Answer<operations['withdrawals.bankAccounts.get']>
 
 export type NewWithdrawal = Body<operations['withdrawals.create']>
 export type Withdrawal = Answer<operations['withdrawals.get']>
+/** `metadata` restricts the list to withdrawals with one member, such as `{ orderId: '42' }`. */
+export type WithdrawalQuery = Query<operations['withdrawals.list']>
 
 /** The operations on withdrawals to banks, and on bank accounts. */
 export function withdrawalsOf(send: Send) {
@@ -17,7 +19,7 @@ export function withdrawalsOf(send: Send) {
   return {
     create: (body: NewWithdrawal, options?: CallOptions): Promise<Withdrawal> =>
       call(send, 'POST', '/wallet-infra/withdraw', { ...options, body }),
-    list: (query?: PageQuery, options?: CallOptions): Listing<Withdrawal> =>
+    list: (query?: WithdrawalQuery, options?: CallOptions): Listing<Withdrawal> =>
       list(send, '/wallet-infra/withdrawals', { ...options, query }),
     get: (id: string, options?: CallOptions): Promise<Withdrawal> =>
       call(send, 'GET', '/wallet-infra/withdrawals/{id}', at(id, options)),

@@ -250,6 +250,12 @@ test('any list can be read by its path, over all its pages', async () => {
   expect(await list.toArray({ limit: 10 })).toEqual([1, 2])
 })
 
+test('a filter by metadata is one parameter with the name of the member', async () => {
+  const list = client().transfers.list({ status: 'failed', metadata: { 'order id': '4&2' } })
+  fake.script('/wallet-infra/transfers?status=failed&metadata.order+id=4%262', { status: 200, body: [] })
+  expect(await list.page()).toEqual({ items: [], cursor: undefined })
+})
+
 test('a list is read as CSV over all its pages, as the parts of one file, and an answer that is no CSV is an error', async () => {
   const csv = { 'content-type': 'text/csv; charset=utf-8; header=present' }
   const link = '</logs?a=1&cursor=c2>; rel="next"'

@@ -71,6 +71,9 @@ beforeAll(async () => {
   }
   for (const [table, columns] of Object.entries(of))
     await fillTable(database.db, table, { ...organisation, ...columns }, { last: rows })
+  const member = { ...organisation, key: `'plan'`, value: `case when n % 4 = 0 then 'often' else 'always' end` }
+  for (const prefix of ['wtx', 'wdr'])
+    await fillTable(database.db, 'metadata_values', { ...member, row_id: idOf(prefix) }, { last: rows })
 }, 60_000)
 afterAll(() => database?.drop())
 
@@ -116,6 +119,8 @@ const attempts = (filters: Omit<Parameters<typeof listAttempts>[2], 'webhookId'>
   listAttempts(db, tenant, { ...filters, webhookId: 'wh_1' }, page)
 const audit = (filters: AuditFilters) => (db: Queryable) => listAuditRecords(db, tenant, filters, page)
 const full = limit + 1
+const plan = (value: string) => ({ key: 'plan', value })
+const deep = { limit, after: firstIdAt('wtx', at(100).getTime()) }
 const [past, future] = [new Date('2020-01-01T00:00:00Z'), new Date('9999-01-01T00:00:00Z')]
 
 const lists: readonly (readonly [name: string, rows: number, list: (db: Queryable) => Promise<unknown>])[] = [
@@ -157,6 +162,25 @@ const lists: readonly (readonly [name: string, rows: number, list: (db: Queryabl
   ['audit records of an actor', full, audit({ actor: 'key_1' })],
   ['audit records of the past', 0, audit({ to: past })],
   ['audit records of the future', 0, audit({ from: future })],
+  ['transfers with a member', full, (db) => listTransfers(db, tenant, { metadata: plan('often') }, page)],
+  [
+    'transfers with a member, after a cursor',
+    full,
+    (db) => listTransfers(db, tenant, { metadata: plan('often') }, deep),
+  ],
+  [
+    'transfers with a member in the past',
+    0,
+    (db) => listTransfers(db, tenant, { metadata: plan('often'), to: past }, page),
+  ],
+  ['transfers with no such member', 0, (db) => listTransfers(db, tenant, { metadata: plan('never') }, page)],
+  [
+    'transfers of a wallet and a status with a member',
+    full,
+    (db) => listTransfers(db, tenant, { metadata: plan('always'), walletId: 'wallet', status: 'confirmed' }, page),
+  ],
+  ['withdrawals with a member', full, (db) => listWithdrawals(db, tenant, { metadata: plan('often') }, page)],
+  ['withdrawals with no such member', 0, (db) => listWithdrawals(db, tenant, { metadata: plan('never') }, page)],
   ['transfers of a wallet', full, (db) => listTransfers(db, tenant, { walletId: 'wallet' }, page)],
 ]
 

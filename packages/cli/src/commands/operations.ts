@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises'
+import type { QueryValue } from '@purser/sdk'
 import { type Args, type Command, CommandError, type Io, type Option, type Outcome } from '../command.ts'
 import { apiOperations } from '../generated/operations.ts'
 import type { ApiOperation, OperationArgument } from '../operation.ts'
@@ -82,7 +83,7 @@ async function runOperation(operation: ApiOperation, args: Args, io: Io): Promis
 
 interface OperationRequest {
   readonly path: `/${string}`
-  readonly query: Readonly<Record<string, string | number | boolean>>
+  readonly query: Readonly<Record<string, QueryValue>>
   readonly body: unknown
 }
 

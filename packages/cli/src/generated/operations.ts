@@ -2210,7 +2210,7 @@ export const apiOperations: readonly ApiOperation[] = [
     "in": "body",
     "type": "json",
     "required": false,
-    "about": "Your own data, at most 16 KiB of JSON. Responses contain it"
+    "about": "Your own data, at most 16 KiB of JSON and 50 members. Responses contain it, and lists find it"
    }
   ]
  },
@@ -2280,6 +2280,13 @@ export const apiOperations: readonly ApiOperation[] = [
     "type": "text",
     "required": false,
     "about": "Only transfers in this state; one of pending, confirmed, failed"
+   },
+   {
+    "name": "metadata",
+    "in": "query",
+    "type": "json",
+    "required": false,
+    "about": "One member of the metadata and its value: a text, a number or a boolean. In a URL it is `metadata.<key>=<value>`"
    }
   ]
  },
@@ -3848,7 +3855,7 @@ export const apiOperations: readonly ApiOperation[] = [
     "in": "body",
     "type": "json",
     "required": false,
-    "about": "Your own data, at most 16 KiB of JSON. Responses contain it"
+    "about": "Your own data, at most 16 KiB of JSON and 50 members. Responses contain it, and lists find it"
    }
   ]
  },
@@ -4323,7 +4330,7 @@ export const apiOperations: readonly ApiOperation[] = [
     "in": "body",
     "type": "json",
     "required": false,
-    "about": "Your own data, at most 16 KiB of JSON. Responses contain it"
+    "about": "Your own data, at most 16 KiB of JSON and 50 members. Responses contain it, and lists find it"
    }
   ]
  },
@@ -4386,6 +4393,13 @@ export const apiOperations: readonly ApiOperation[] = [
     "type": "text",
     "required": false,
     "about": "Only withdrawals in this state; one of pending_conversion, conversion_complete, completed, failed"
+   },
+   {
+    "name": "metadata",
+    "in": "query",
+    "type": "json",
+    "required": false,
+    "about": "One member of the metadata and its value: a text, a number or a boolean. In a URL it is `metadata.<key>=<value>`"
    }
   ]
  }

@@ -1079,7 +1079,7 @@ export const tools: readonly Tool[] = [
         "metadata": {
           "type": "object",
           "additionalProperties": {},
-          "description": "Your own data, at most 16 KiB of JSON. Responses contain it."
+          "description": "Your own data, at most 16 KiB of JSON and 50 members. Responses contain it, and lists find it."
         },
         "idempotencyKey": {
           "type": "string",
@@ -1217,7 +1217,8 @@ export const tools: readonly Tool[] = [
       "from": "query",
       "to": "query",
       "fromWalletId": "query",
-      "status": "query"
+      "status": "query",
+      "metadata": "query"
     },
     "answers": "pages",
     "inputSchema": {
@@ -1262,6 +1263,14 @@ export const tools: readonly Tool[] = [
             "failed"
           ],
           "description": "Only transfers in this state."
+        },
+        "metadata": {
+          "maxProperties": 1,
+          "type": "object",
+          "additionalProperties": {
+            "type": "string"
+          },
+          "description": "One member of the metadata and its value: a text, a number or a boolean. In a URL it is `metadata.<key>=<value>`."
         }
       },
       "required": [],
@@ -1420,7 +1429,7 @@ export const tools: readonly Tool[] = [
         "metadata": {
           "type": "object",
           "additionalProperties": {},
-          "description": "Your own data, at most 16 KiB of JSON. Responses contain it."
+          "description": "Your own data, at most 16 KiB of JSON and 50 members. Responses contain it, and lists find it."
         },
         "idempotencyKey": {
           "type": "string",
@@ -1658,7 +1667,7 @@ export const tools: readonly Tool[] = [
         "metadata": {
           "type": "object",
           "additionalProperties": {},
-          "description": "Your own data, at most 16 KiB of JSON. Responses contain it."
+          "description": "Your own data, at most 16 KiB of JSON and 50 members. Responses contain it, and lists find it."
         },
         "idempotencyKey": {
           "type": "string",
@@ -1688,7 +1697,8 @@ export const tools: readonly Tool[] = [
       "cursor": "query",
       "from": "query",
       "to": "query",
-      "status": "query"
+      "status": "query",
+      "metadata": "query"
     },
     "answers": "pages",
     "inputSchema": {
@@ -1721,6 +1731,14 @@ export const tools: readonly Tool[] = [
             "failed"
           ],
           "description": "Only withdrawals in this state."
+        },
+        "metadata": {
+          "maxProperties": 1,
+          "type": "object",
+          "additionalProperties": {
+            "type": "string"
+          },
+          "description": "One member of the metadata and its value: a text, a number or a boolean. In a URL it is `metadata.<key>=<value>`."
         }
       },
       "required": [],

@@ -2132,12 +2132,13 @@ class TransfersOperations:
         to: Optional[str] = None,
         from_wallet_id: Optional[Union["MasterWalletId", "ChildAddressId"]] = None,
         status: Optional[Literal["pending", "confirmed", "failed"]] = None,
+        metadata: Optional[Dict[str, str]] = None,
         timeout: Optional[float] = None,
     ) -> Listing["Transfer"]:
         """List the transfers, newest first."""
         return self._transport.listing(
             "/wallet-infra/transfers",
-            query={"limit": limit, "cursor": cursor, "from": from_, "to": to, "fromWalletId": from_wallet_id, "status": status},
+            query={"limit": limit, "cursor": cursor, "from": from_, "to": to, "fromWalletId": from_wallet_id, "status": status, "metadata": metadata},
             timeout=timeout,
         )
 
@@ -2302,12 +2303,13 @@ class WithdrawalsOperations:
         from_: Optional[str] = None,
         to: Optional[str] = None,
         status: Optional[Literal["pending_conversion", "conversion_complete", "completed", "failed"]] = None,
+        metadata: Optional[Dict[str, str]] = None,
         timeout: Optional[float] = None,
     ) -> Listing["Withdrawal"]:
         """List the withdrawals, newest first."""
         return self._transport.listing(
             "/wallet-infra/withdrawals",
-            query={"limit": limit, "cursor": cursor, "from": from_, "to": to, "status": status},
+            query={"limit": limit, "cursor": cursor, "from": from_, "to": to, "status": status, "metadata": metadata},
             timeout=timeout,
         )
 

@@ -9,7 +9,7 @@ import secrets
 import time
 from datetime import datetime, timezone
 from email.utils import parsedate_to_datetime
-from typing import Any, Callable, Dict, Generic, Iterator, List, Mapping, NamedTuple, Optional, TypeVar
+from typing import Any, Callable, Dict, Generic, Iterator, List, Mapping, NamedTuple, Optional, Tuple, TypeVar
 from urllib.parse import parse_qs, quote, urlencode, urlsplit
 
 from .connections import Connections, HttpRequest, Response
@@ -269,7 +269,12 @@ def next_cursor(link: Optional[str]) -> Optional[str]:
 
 
 def _query_of(query: Mapping[str, Any]) -> str:
-    pairs = [(name, _text_of(value)) for name, value in query.items() if value is not None]
+    pairs: List[Tuple[str, Optional[str]]] = []
+    for name, value in query.items():
+        if isinstance(value, Mapping):
+            pairs += [(f"{name}.{member}", _text_of(one)) for member, one in value.items()]
+        elif value is not None:
+            pairs.append((name, _text_of(value)))
     pairs = [pair for pair in pairs if pair[1] is not None]
     return f"?{urlencode(pairs)}" if pairs else ""
 

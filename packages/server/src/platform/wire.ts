@@ -71,6 +71,16 @@ export const StoredMetadata = z.record(z.string(), z.unknown()).describe('Your o
 
 named({ CreatedAt, NewMetadata: Metadata, Metadata: StoredMetadata })
 
+/** Most members of metadata that a list can be filtered by: each text, number and boolean among them is in an index. */
+const filteredKeysMax = 50
+
+export const FilteredMetadata = Metadata.refine(
+  (value) => Object.keys(value).length <= filteredKeysMax,
+  `must have at most ${filteredKeysMax} members`,
+).describe(
+  `Your own data, at most 16 KiB of JSON and ${filteredKeysMax} members. Responses contain it, and lists find it.`,
+)
+
 /** Characters that jsonb adds by expanding numbers: `1e308` takes three hundred digits in the database and in every response. */
 function zerosOf(value: unknown): number {
   if (typeof value === 'number') return Math.abs(Number(String(value).split('e')[1] ?? 0))
@@ -97,6 +107,44 @@ export const PageQuery = z.strictObject({
 export const periodFilters = {
   from: InstantInput.optional().describe('Only from this time on (ISO 8601).'),
   to: InstantInput.optional().describe('Only before this time (ISO 8601).'),
+}
+
+/** A member of metadata, and its value as text. */
+export interface MetadataMember {
+  readonly key: string
+  readonly value: string
+}
+
+/** `?metadata.<key>=<value>` of a list whose rows have `FilteredMetadata`. */
+export const metadataFilter = {
+  metadata: z
+    .record(text(128, 1), text(255))
+    .transform((given, ctx): MetadataMember => {
+      const [first, ...others] = Object.entries(given)
+      if (first !== undefined && others.length === 0) return { key: first[0], value: first[1] }
+      ctx.addIssue({ code: 'custom', message: 'must be one key and its value' })
+      return z.NEVER
+    })
+    .optional()
+    .meta({
+      description:
+        'One member of the metadata and its value: a text, a number or a boolean. In a URL it is `metadata.<key>=<value>`.',
+      maxProperties: 1,
+    }),
+}
+
+/** A query with the members of metadata that it names in an object of their own, for a schema with `metadataFilter`. */
+export function groupMetadata(query: unknown, schema: z.ZodType): unknown {
+  if (!(schema instanceof z.ZodObject) || schema.shape.metadata === undefined) return query
+  const named = Object.entries(Object(query)).map(([name, value]) => [metadataKeyIn(name), name, value] as const)
+  const members = named.flatMap(([key, , value]): [string, unknown][] => (key === undefined ? [] : [[key, value]]))
+  const others = named.flatMap(([key, name, value]): [string, unknown][] => (key === undefined ? [[name, value]] : []))
+  return Object.fromEntries(members.length === 0 ? others : [...others, ['metadata', Object.fromEntries(members)]])
+}
+
+function metadataKeyIn(name: string): string | undefined {
+  const [, dotted, bracketed] = /^metadata(?:\.(.*)|\[(.*)\])$/s.exec(name) ?? []
+  return dotted ?? bracketed
 }
 
 /** The sort key in a cursor that this service issued; anything else is a fault of the request. */

@@ -38,6 +38,12 @@ test('reference and metadata of a transfer are returned where it is created, rea
   )
 })
 
+test('a transfer that was just made is found by a member of its metadata', async () => {
+  const made = await call('POST', '/wallet-infra/transfer', { fromWalletId, ...moved, metadata: { order: 'new' } })
+  const listed = (await call('GET', '/wallet-infra/transfers?metadata.order=new')).list
+  expect(listed.map(({ id }) => id)).toEqual([made.body.id])
+})
+
 test('a transfer without them returns null and an empty object', async () => {
   const made = await call('POST', '/wallet-infra/transfer', { fromWalletId, ...moved })
   expect(made.body).toMatchObject({ reference: null, metadata: {} })
@@ -47,6 +53,7 @@ test.each([
   ['/reference', { reference: 'r'.repeat(81) }],
   ['/reference', { reference: '' }],
   ['/metadata', { metadata: { text: 'x'.repeat(16_385) } }],
+  ['/metadata', { metadata: Object.fromEntries(Array.from({ length: 51 }, (_, at) => [`key${at}`, at])) }],
 ])('%s beyond its limits is a validation error', async (path, fields) => {
   const refused = await call('POST', '/wallet-infra/transfer', { fromWalletId, ...moved, ...fields })
   expect([refused.status, JSON.stringify(refused.body.errors)]).toEqual([422, expect.stringContaining(path)])
@@ -62,4 +69,9 @@ test('metadata of a withdrawal is returned where it is created, read and listed'
   expect((await call('GET', '/wallet-infra/withdrawals')).list).toContainEqual(
     expect.objectContaining({ id: made.body.id, metadata }),
   )
+  const found = (await call('GET', '/wallet-infra/withdrawals?metadata.order=7')).list
+  expect(found.map(({ id }) => id)).toEqual([made.body.id])
+  // The transfer that takes the tokens to the partner is part of the withdrawal.
+  const transfers = (await call('GET', '/wallet-infra/transfers?metadata.order=7')).list
+  expect(transfers.filter(({ amount }) => amount === '50')).toEqual([])
 })

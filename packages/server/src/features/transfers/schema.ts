@@ -1,7 +1,16 @@
 import { z } from 'zod'
 import { id } from '../../platform/ids.ts'
 import { named } from '../../platform/named.ts'
-import { CreatedAt, Instant, Metadata, PageQuery, periodFilters, StoredMetadata, text } from '../../platform/wire.ts'
+import {
+  CreatedAt,
+  FilteredMetadata,
+  Instant,
+  metadataFilter,
+  PageQuery,
+  periodFilters,
+  StoredMetadata,
+  text,
+} from '../../platform/wire.ts'
 import { approvalOf } from '../approvals/index.ts'
 import { ChainName } from '../chains/index.ts'
 import { EvmAddress } from '../wallets/index.ts'
@@ -31,7 +40,7 @@ export const NewTransfer = z.strictObject({
   reference: text(80, 1)
     .optional()
     .meta({ description: 'Your own reference; it is returned and used for nothing else.' }),
-  metadata: Metadata.optional(),
+  metadata: FilteredMetadata.optional(),
 })
 export type NewTransfer = z.output<typeof NewTransfer>
 
@@ -102,6 +111,7 @@ export const TransferListQuery = PageQuery.extend({
     .optional()
     .describe('Only transfers from this wallet.'),
   status: TransferStatus.optional().describe('Only transfers in this state.'),
+  ...metadataFilter,
 })
 
 named({ NewTransfer, NewTransferQuote, Transfer, TransferQuote })

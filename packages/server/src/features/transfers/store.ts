@@ -3,8 +3,9 @@ import { z } from 'zod'
 import type { ChainTransactionId } from '../../chain/port.ts'
 import type { Tenant } from '../../platform/ctx.ts'
 import { type Queryable, sql, type Tx } from '../../platform/db/db.ts'
-import { boundsOf, filtered, type Period, within } from '../../platform/db/page.ts'
+import { boundsOf, filtered, type Period, within, withMetadata } from '../../platform/db/page.ts'
 import { type Id, id } from '../../platform/ids.ts'
+import type { MetadataMember } from '../../platform/wire.ts'
 import { ChainName } from '../chains/index.ts'
 import { RouteName } from './schema.ts'
 
@@ -262,6 +263,7 @@ export async function setAmount(tx: Tx, transferId: TransferId, rawAmount: bigin
 export interface TransferFilters extends Period {
   readonly walletId?: string | undefined
   readonly status?: TransferRow['status'] | undefined
+  readonly metadata?: MetadataMember | undefined
 }
 
 /** Newest first, one more than the limit. */
@@ -271,12 +273,17 @@ export function listTransfers(
   filters: TransferFilters,
   page: { readonly limit: number; readonly after: string | undefined },
 ): Promise<TransferRow[]> {
-  const columnsOf = [[sql`wallet_id`, filters.walletId] as const, [sql`status`, filters.status] as const]
-  const { where, order } = filtered(columnsOf, sql`id`, boundsOf('wtx', filters, page.after))
+  const marked = withMetadata(sql`transfers`, tenant, filters.metadata)
+  const columnsOf = [
+    ...marked.filters,
+    [sql`wallet_id`, filters.walletId] as const,
+    [sql`status`, filters.status] as const,
+  ]
+  const { where, order } = filtered(columnsOf, marked.id, boundsOf('wtx', filters, page.after))
   return db.many(
     TransferRow,
     sql`
-    select ${columns} from transfers
+    select ${columns} from ${marked.from}
     where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and purpose <> 'withdrawal'
       and ${where} and ${within(sql`created_at`, filters)} order by ${order} limit ${page.limit + 1}`,
   )

@@ -1,4 +1,6 @@
 import { newTypeId } from '@purser/protocol'
+import type { Tenant } from '../tenant.ts'
+import type { MetadataMember } from '../wire.ts'
 import { type Sql, sql } from './db.ts'
 
 /** The ids of a page: those below the cursor, and within a range of time where there is one. */
@@ -75,6 +77,27 @@ export function filtered(
   const [first, ...rest] = givenOf(filters)
   const { where, order } = first === undefined ? newestFirst(id, bounds) : newestOf(first[0], first[1], id, bounds)
   return { where: conjunction([where, ...rest.map(([column, value]) => sql`${column} = ${value}`)]), order }
+}
+
+interface WithMetadata {
+  readonly from: Sql
+  /** The column that the list is ordered by. */
+  readonly id: Sql
+  /** The filter, which has to be the list's first one, or none. */
+  readonly filters: readonly (readonly [column: Sql, value: string])[]
+}
+
+/** Selects a table's rows with a member in their metadata, by the primary key of `metadata_values`; all rows if none is given. */
+export function withMetadata(table: Sql, tenant: Tenant, member: MetadataMember | undefined): WithMetadata {
+  if (member === undefined) return { from: table, id: sql`id`, filters: [] }
+  const found = sql`select row_id, value as metadata_value from metadata_values
+    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and key = ${member.key}`
+  return {
+    // Not a join, whose plan may begin with the table: each row that was found is looked up, in the order of the list.
+    from: sql`(${found}) as found cross join lateral (select * from ${table} where id = row_id offset 0) as listed`,
+    id: sql`row_id`,
+    filters: [[sql`metadata_value`, member.value]],
+  }
 }
 
 /** Returns the filters that were given, in their order. */

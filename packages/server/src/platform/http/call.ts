@@ -10,7 +10,7 @@ import { publishEvent } from '../events.ts'
 import { newId, type RequestId } from '../ids.ts'
 import { type Operation, type Page, Reply } from '../operation.ts'
 import { describeSpan } from '../tracing/spans.ts'
-import { unstorableText, unstorableTexts } from '../wire.ts'
+import { groupMetadata, unstorableText, unstorableTexts } from '../wire.ts'
 import type { Identity } from './authenticate.ts'
 import { csvHeaders, csvOf, prefersCsv } from './csv.ts'
 import * as idempotency from './idempotency.ts'
@@ -233,7 +233,8 @@ function readInput(
 ): { params: unknown; query: unknown; body: unknown; headers: unknown; stream: unknown } {
   const params = operation.params?.safeParse(request.params)
   if (params?.success === false) throw unknownResource(operation)
-  const query = (operation.query ?? noQuery).safeParse(request.query)
+  const querySchema = operation.query ?? noQuery
+  const query = querySchema.safeParse(groupMetadata(request.query, querySchema))
   const given = operation.streamsInput === undefined ? readBody(request) : undefined
   const body = operation.streamsInput === undefined ? (operation.input ?? noInput).safeParse(given) : undefined
   const issues = [query, body].flatMap((parsed) => (parsed?.success === false ? parsed.error.issues : []))

@@ -38,6 +38,9 @@ interface Parameter {
   readonly in: 'path' | 'query' | 'header'
   readonly required: boolean
   readonly description?: string
+  /** Of an object: a parameter for each member, `name[member]`. */
+  readonly style?: 'deepObject'
+  readonly explode?: true
   readonly schema: Json
 }
 
@@ -70,6 +73,7 @@ function membersOf(schema: z.ZodType | undefined, place: 'path' | 'query', schem
       in: place,
       required: place === 'path' || required.includes(name),
       ...(typeof description === 'string' ? { description } : {}),
+      ...(property.type === 'object' ? ({ style: 'deepObject', explode: true } as const) : {}),
       schema: property,
     }
   })

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { isSendable } from '../../../platform/guarded-fetch.ts'
 import { id } from '../../../platform/ids.ts'
 import { named } from '../../../platform/named.ts'
-import { Instant, Metadata, text } from '../../../platform/wire.ts'
+import { FilteredMetadata, Instant, text } from '../../../platform/wire.ts'
 import { ChainName } from '../../chains/index.ts'
 import { Transfer } from '../schema.ts'
 
@@ -91,7 +91,7 @@ export const NewWalletPayment = z
     reference: text(80, 1)
       .optional()
       .meta({ description: 'Your own reference; it is returned and used for nothing else.' }),
-    metadata: Metadata.optional(),
+    metadata: FilteredMetadata.optional(),
   })
   .superRefine(({ challenge, url, method, headers, body, bodyEncoding }, { addIssue }) => {
     const refuse = (name: string, message: string) =>

@@ -1,7 +1,16 @@
 import { z } from 'zod'
 import { id } from '../../../platform/ids.ts'
 import { named } from '../../../platform/named.ts'
-import { CreatedAt, Instant, Metadata, PageQuery, periodFilters, StoredMetadata, text } from '../../../platform/wire.ts'
+import {
+  CreatedAt,
+  FilteredMetadata,
+  Instant,
+  metadataFilter,
+  PageQuery,
+  periodFilters,
+  StoredMetadata,
+  text,
+} from '../../../platform/wire.ts'
 import { approvalOf } from '../../approvals/index.ts'
 import { ChainName } from '../../chains/index.ts'
 
@@ -20,7 +29,7 @@ export const NewWithdrawal = z.strictObject({
   chain: ChainName.describe('The chain that the money leaves.'),
   bankAccountId: id('bac'),
   reference: text(referenceLengthMax, 1).optional().meta({ description: "Text on the receiver's bank statement." }),
-  metadata: Metadata.optional(),
+  metadata: FilteredMetadata.optional(),
 })
 export type NewWithdrawal = z.output<typeof NewWithdrawal>
 
@@ -29,6 +38,7 @@ export const WithdrawalStatus = z.enum(['pending_conversion', 'conversion_comple
 export const WithdrawalListQuery = PageQuery.extend({
   ...periodFilters,
   status: WithdrawalStatus.optional().describe('Only withdrawals in this state.'),
+  ...metadataFilter,
 })
 export type WithdrawalListQuery = z.output<typeof WithdrawalListQuery>
 

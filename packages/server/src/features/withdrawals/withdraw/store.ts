@@ -2,8 +2,9 @@ import { z } from 'zod'
 import type { Payout, PayoutFailure } from '../../../partners/offramp/port.ts'
 import type { Tenant } from '../../../platform/ctx.ts'
 import { breaksUnique, type Queryable, type Sql, sql, type Tx } from '../../../platform/db/db.ts'
-import { boundsOf, filtered, type Period, within } from '../../../platform/db/page.ts'
+import { boundsOf, filtered, type Period, within, withMetadata } from '../../../platform/db/page.ts'
 import { type EventId, type Id, id } from '../../../platform/ids.ts'
+import type { MetadataMember } from '../../../platform/wire.ts'
 import { ChainName } from '../../chains/index.ts'
 import type { TransferId } from '../../transfers/index.ts'
 import { Refund, WithdrawalStatus } from './schema.ts'
@@ -111,14 +112,19 @@ function oneOf(tenant: Tenant, withdrawalId: WithdrawalId): Sql {
 export function listWithdrawals(
   db: Queryable,
   tenant: Tenant,
-  filters: Period & { readonly status?: WithdrawalRow['status'] | undefined },
+  filters: Period & {
+    readonly status?: WithdrawalRow['status'] | undefined
+    readonly metadata?: MetadataMember | undefined
+  },
   page: { readonly limit: number; readonly after: string | undefined },
 ): Promise<WithdrawalRow[]> {
-  const { where, order } = filtered([[sql`status`, filters.status]], sql`id`, boundsOf('wdr', filters, page.after))
+  const marked = withMetadata(sql`withdrawals`, tenant, filters.metadata)
+  const columnsOf = [...marked.filters, [sql`status`, filters.status] as const]
+  const { where, order } = filtered(columnsOf, marked.id, boundsOf('wdr', filters, page.after))
   return db.many(
     WithdrawalRow,
     sql`
-    select ${columns} from withdrawals
+    select ${columns} from ${marked.from}
     where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and ${where} and ${within(sql`created_at`, filters)}
     order by ${order} limit ${page.limit + 1}`,
   )
