@@ -913,6 +913,7 @@ class NewTransfer(_NewTransferRequired, total=False):
     reference: str
     """Your own reference; it is returned and used for nothing else."""
     metadata: "NewMetadata"
+    """Your own data, at most 16 KiB of JSON and 50 members. Responses contain it, and lists find it."""
 
 
 class _NewTransferQuoteRequired(TypedDict):
@@ -1001,6 +1002,7 @@ class NewWalletPayment(_NewWalletPaymentRequired, total=False):
     reference: str
     """Your own reference; it is returned and used for nothing else."""
     metadata: "NewMetadata"
+    """Your own data, at most 16 KiB of JSON and 50 members. Responses contain it, and lists find it."""
 
 
 class NewWebhook(TypedDict):
@@ -1028,6 +1030,7 @@ class NewWithdrawal(_NewWithdrawalRequired, total=False):
     reference: str
     """Text on the receiver's bank statement."""
     metadata: "NewMetadata"
+    """Your own data, at most 16 KiB of JSON and 50 members. Responses contain it, and lists find it."""
 
 
 class _ObservedParamRequired(TypedDict):

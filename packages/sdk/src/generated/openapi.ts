@@ -5249,6 +5249,7 @@ export interface components {
             readonly quoteId?: components["schemas"]["QuoteId"];
             /** @description Your own reference; it is returned and used for nothing else. */
             readonly reference?: string;
+            /** @description Your own data, at most 16 KiB of JSON and 50 members. Responses contain it, and lists find it. */
             readonly metadata?: components["schemas"]["NewMetadata"];
         };
         readonly NewTransferQuote: {
@@ -5371,6 +5372,7 @@ export interface components {
             readonly approvedPaymentId?: components["schemas"]["WalletTransactionId"];
             /** @description Your own reference; it is returned and used for nothing else. */
             readonly reference?: string;
+            /** @description Your own data, at most 16 KiB of JSON and 50 members. Responses contain it, and lists find it. */
             readonly metadata?: components["schemas"]["NewMetadata"];
         };
         readonly NewWebhook: {
@@ -5405,6 +5407,7 @@ export interface components {
             readonly bankAccountId: components["schemas"]["BankAccountId"];
             /** @description Text on the receiver's bank statement. */
             readonly reference?: string;
+            /** @description Your own data, at most 16 KiB of JSON and 50 members. Responses contain it, and lists find it. */
             readonly metadata?: components["schemas"]["NewMetadata"];
         };
         readonly ObservedParam: {
@@ -7150,6 +7153,10 @@ export interface components {
         readonly chain: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
         /** @description Only this token, by its symbol. */
         readonly token: string;
+        /** @description One member of the metadata and its value: a text, a number or a boolean. In a URL it is `metadata.<key>=<value>`. */
+        readonly metadata: {
+            readonly [key: string]: string;
+        };
         /** @description Identifies the approval. */
         readonly ApprovalId: components["schemas"]["ApprovalId"];
         /** @description Identifies the bank account. */
@@ -9117,6 +9124,8 @@ export interface operations {
                 readonly fromWalletId?: components["schemas"]["MasterWalletId"] | components["schemas"]["ChildAddressId"];
                 /** @description Only transfers in this state. */
                 readonly status?: "pending" | "confirmed" | "failed";
+                /** @description One member of the metadata and its value: a text, a number or a boolean. In a URL it is `metadata.<key>=<value>`. */
+                readonly metadata?: components["parameters"]["metadata"];
             };
             readonly header?: never;
             readonly path?: never;
@@ -9583,6 +9592,8 @@ export interface operations {
                 readonly to?: components["parameters"]["to"];
                 /** @description Only withdrawals in this state. */
                 readonly status?: "pending_conversion" | "conversion_complete" | "completed" | "failed";
+                /** @description One member of the metadata and its value: a text, a number or a boolean. In a URL it is `metadata.<key>=<value>`. */
+                readonly metadata?: components["parameters"]["metadata"];
             };
             readonly header?: never;
             readonly path?: never;
