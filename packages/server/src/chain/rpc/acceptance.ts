@@ -21,7 +21,7 @@ export function electorateOf(all: readonly Voter[]): Electorate {
 }
 
 /**
- * Asks all nodes at once, as of their own latest blocks, and resolves when `needed` of them accept. Nodes may differ by a block, so a dissenting
+ * Asks all nodes at once, as of their own latest blocks, and resolves when `needed` of them accept or refuse. Nodes may differ by a block, so a dissenting
  * one is not suspended, and a payer whose money has just arrived is accepted once a majority has it. Throws `chain-unavailable` if too few answer.
  */
 export function askForAcceptance<T>(
@@ -40,6 +40,8 @@ export function askForAcceptance<T>(
       if (isAccepting(answer)) accepting.push(answer)
       else refusing.push(answer)
       if (accepting.length >= needed) resolve({ isAccepted: true, answers: [...accepting] })
+      // A majority that refuses waits for no slow node either.
+      else if (refusing.length >= needed) resolve({ isAccepted: false, answer })
     })
     Promise.all(requests).then(() => {
       const [answer] = refusing
