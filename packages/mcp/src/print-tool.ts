@@ -71,11 +71,18 @@ const pageItemsDefault = 20
 export function toolsOf(document: ApiDocument): Tool[] {
   // A client sees the tool without the document.
   const paths = withoutReferences(document.paths, document) as ApiDocument['paths']
-  return Object.entries(paths).flatMap(([path, operations]) =>
+  const tools = Object.entries(paths).flatMap(([path, operations]) =>
     Object.entries(operations)
       .filter(([, operation]) => operation['x-purser-tool'] !== undefined)
       .map(([method, operation]) => toolOf(path, method, operation)),
   )
+  const names = new Map(tools.map(({ operationId, name }) => [operationId, name]))
+  return tools.map((tool) => ({ ...tool, description: withToolNames(tool.description, names) }))
+}
+
+/** The text with the tools that it names in place of their operations. */
+function withToolNames(text: string, names: ReadonlyMap<string, string>): string {
+  return text.replaceAll(/`([\w.]+)`/g, (all, id: string) => names.get(id) ?? all)
 }
 
 function toolOf(path: string, verb: string, operation: ApiOperation): Tool {
@@ -211,10 +218,10 @@ function slimmed(value: JSONValue, isProperties = false): JSONValue {
   return Object.fromEntries(kept.map(([name, inner]) => [name, slimmed(inner, !isProperties && name === 'properties')]))
 }
 
-/** Every argument is described: by the document, or by what it is in every operation. */
+/** Every argument is described by the document, or by what the tool does with it. */
 function described({ name, place, schema }: Input): JSONObject {
   const slim = slimmed(schema) as Schema
-  const description = schema.description ?? argumentDescriptions[name]
+  const description = argumentDescriptions[name] ?? schema.description
   if (description === undefined) throw new Error(`the argument ${name} (${place}) has no description`)
   return { ...slim, description }
 }

@@ -90,6 +90,13 @@ test('an operation with two parameters of one name, a body without names or a re
   expect(toolsOf(operation(body({ properties: { a: { description: 'A.' } } })))).toHaveLength(1)
 })
 
+test('a description names tools and not their operations', () => {
+  const ids = tools.map(({ operationId }) => operationId).filter((id) => id.includes('.'))
+  const naming = tools.filter(({ description }) => ids.some((id) => description.includes(`\`${id}\``)))
+  expect(naming).toEqual([])
+  expect(tools.find(({ name }) => name === 'wallets_master_get')?.description).toContain('wallets_master_balances')
+})
+
 test('what is committed is what openapi.json gives', () => {
   expect(toolsOf(document)).toEqual(tools)
 })

@@ -110,7 +110,10 @@ function ofType(
   inner: (schema: unknown) => fc.Arbitrary<unknown>,
   knownTexts: readonly string[],
 ): fc.Arbitrary<unknown> {
-  switch (memberOf(schema, 'type')) {
+  const type = memberOf(schema, 'type')
+  if (Array.isArray(type))
+    return fc.oneof(...type.map((one) => ofType({ ...Object(schema), type: one }, inner, knownTexts)))
+  switch (type) {
     case 'object':
       return objectOf(schema, inner)
     case 'array':

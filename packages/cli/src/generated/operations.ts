@@ -2790,7 +2790,7 @@ export const apiOperations: readonly ApiOperation[] = [
     "in": "body",
     "type": "json",
     "required": false,
-    "about": "null takes it away"
+    "about": "A new description; null removes it"
    },
    {
     "name": "metadata",
@@ -3014,7 +3014,7 @@ export const apiOperations: readonly ApiOperation[] = [
     "in": "body",
     "type": "json",
     "required": false,
-    "about": "null removes it"
+    "about": "A new name; null removes it"
    },
    {
     "name": "metadata",
@@ -3249,7 +3249,7 @@ export const apiOperations: readonly ApiOperation[] = [
     "in": "body",
     "type": "json",
     "required": false,
-    "about": "null removes it"
+    "about": "A new name; null removes it"
    },
    {
     "name": "metadata",
@@ -3747,7 +3747,7 @@ export const apiOperations: readonly ApiOperation[] = [
     "in": "body",
     "type": "json",
     "required": false,
-    "about": "null turns it off"
+    "about": "The automatic sweep; null turns it off"
    }
   ]
  },

@@ -144,7 +144,7 @@ export const tools: readonly Tool[] = [
     "name": "payments_get",
     "operationId": "payments.get",
     "title": "Payments: get",
-    "description": "Get one payment.",
+    "description": "Get one payment. Shows whether the money has moved, and how much of it was refunded.",
     "method": "GET",
     "path": "/payments/{id}",
     "effect": "reads",
@@ -170,7 +170,7 @@ export const tools: readonly Tool[] = [
     "name": "payments_refunds_list",
     "operationId": "payments.refunds.list",
     "title": "Payments: refunds list",
-    "description": "List the refunds of a payment, newest first. Returns one page. If there are more, pass `nextCursor` as `cursor`.",
+    "description": "List the refunds of a payment, newest first. A failed refund is listed too; what it took can be refunded again. Returns one page. If there are more, pass `nextCursor` as `cursor`.",
     "method": "GET",
     "path": "/payments/{id}/refunds",
     "effect": "reads",
@@ -191,11 +191,11 @@ export const tools: readonly Tool[] = [
           "default": 20,
           "type": "integer",
           "maximum": 500,
-          "description": "Most items of a page."
+          "description": "Most items of one answer."
         },
         "cursor": {
           "type": "string",
-          "description": "Where the page starts: the cursor in the `Link` header of the page before."
+          "description": "The nextCursor of the page before."
         }
       },
       "required": [
@@ -208,7 +208,7 @@ export const tools: readonly Tool[] = [
     "name": "payments_logs_list",
     "operationId": "payments.logs.list",
     "title": "Payments: logs list",
-    "description": "List payment logs, newest first. Returns one page. If there are more, pass `nextCursor` as `cursor`.",
+    "description": "List payment logs, newest first. One record for each payment, with its route and the API key that verified it. Returns one page. If there are more, pass `nextCursor` as `cursor`.",
     "method": "GET",
     "path": "/payments/logs",
     "effect": "reads",
@@ -230,11 +230,11 @@ export const tools: readonly Tool[] = [
           "default": 20,
           "type": "integer",
           "maximum": 500,
-          "description": "Most items of a page."
+          "description": "Most items of one answer."
         },
         "cursor": {
           "type": "string",
-          "description": "Where the page starts: the cursor in the `Link` header of the page before."
+          "description": "The nextCursor of the page before."
         },
         "route": {
           "type": "string",
@@ -273,7 +273,7 @@ export const tools: readonly Tool[] = [
     "name": "payments_logs_summary",
     "operationId": "payments.logs.summary",
     "title": "Payments: logs summary",
-    "description": "Totals per route and token.",
+    "description": "Totals per route and token. Counts payments that have not failed, over the whole period.",
     "method": "GET",
     "path": "/payments/logs/summary",
     "effect": "reads",
@@ -326,7 +326,7 @@ export const tools: readonly Tool[] = [
     "name": "payments_logs_get",
     "operationId": "payments.logs.get",
     "title": "Payments: logs get",
-    "description": "Get one payment log.",
+    "description": "Get one payment log. Shows the payment as it is now.",
     "method": "GET",
     "path": "/payments/logs/{paymentLogId}",
     "effect": "reads",
@@ -397,7 +397,7 @@ export const tools: readonly Tool[] = [
           "default": 20,
           "type": "integer",
           "maximum": 100,
-          "description": "Most items of a page."
+          "description": "Most items of one answer."
         },
         "offset": {
           "default": 0,
@@ -414,7 +414,7 @@ export const tools: readonly Tool[] = [
     "name": "wallets_byo_list",
     "operationId": "wallets.byo.list",
     "title": "Wallets: byo list",
-    "description": "List the wallets that you own, newest first. Returns one page. If there are more, pass `nextCursor` as `cursor`.",
+    "description": "List the wallets that you own, newest first. Wallets that you deleted are left out. Returns one page. If there are more, pass `nextCursor` as `cursor`.",
     "method": "GET",
     "path": "/wallet-infra/byo-wallets",
     "effect": "reads",
@@ -430,11 +430,11 @@ export const tools: readonly Tool[] = [
           "default": 20,
           "type": "integer",
           "maximum": 500,
-          "description": "Most items of a page."
+          "description": "Most items of one answer."
         },
         "cursor": {
           "type": "string",
-          "description": "Where the page starts: the cursor in the `Link` header of the page before."
+          "description": "The nextCursor of the page before."
         }
       },
       "required": [],
@@ -445,7 +445,7 @@ export const tools: readonly Tool[] = [
     "name": "wallets_master_list",
     "operationId": "wallets.master.list",
     "title": "Wallets: master list",
-    "description": "List the managed wallets, newest first. Returns one page. If there are more, pass `nextCursor` as `cursor`.",
+    "description": "List the managed wallets, newest first. Retired wallets are listed too, with `provisionStatus` `retired`. Returns one page. If there are more, pass `nextCursor` as `cursor`.",
     "method": "GET",
     "path": "/wallet-infra/master-wallets",
     "effect": "reads",
@@ -461,11 +461,11 @@ export const tools: readonly Tool[] = [
           "default": 20,
           "type": "integer",
           "maximum": 500,
-          "description": "Most items of a page."
+          "description": "Most items of one answer."
         },
         "cursor": {
           "type": "string",
-          "description": "Where the page starts: the cursor in the `Link` header of the page before."
+          "description": "The nextCursor of the page before."
         }
       },
       "required": [],
@@ -476,7 +476,7 @@ export const tools: readonly Tool[] = [
     "name": "wallets_master_get",
     "operationId": "wallets.master.get",
     "title": "Wallets: master get",
-    "description": "Get one managed wallet.",
+    "description": "Get one managed wallet. Its balances are read with wallets_master_balances.",
     "method": "GET",
     "path": "/wallet-infra/master-wallets/{id}",
     "effect": "reads",
@@ -550,7 +550,7 @@ export const tools: readonly Tool[] = [
     "name": "wallets_children_list",
     "operationId": "wallets.children.list",
     "title": "Wallets: children list",
-    "description": "List the child addresses of a managed wallet, newest first. Returns one page. If there are more, pass `nextCursor` as `cursor`.",
+    "description": "List the child addresses of a managed wallet, newest first. Their balances are read with wallets_children_balances. Returns one page. If there are more, pass `nextCursor` as `cursor`.",
     "method": "GET",
     "path": "/wallet-infra/master-wallets/{id}/child-addresses",
     "effect": "reads",
@@ -571,11 +571,11 @@ export const tools: readonly Tool[] = [
           "default": 20,
           "type": "integer",
           "maximum": 500,
-          "description": "Most items of a page."
+          "description": "Most items of one answer."
         },
         "cursor": {
           "type": "string",
-          "description": "Where the page starts: the cursor in the `Link` header of the page before."
+          "description": "The nextCursor of the page before."
         }
       },
       "required": [
@@ -588,7 +588,7 @@ export const tools: readonly Tool[] = [
     "name": "wallets_children_get",
     "operationId": "wallets.children.get",
     "title": "Wallets: children get",
-    "description": "Get one child address.",
+    "description": "Get one child address. Its balances are read with wallets_children_balances.",
     "method": "GET",
     "path": "/wallet-infra/master-wallets/{id}/child-addresses/{cad}",
     "effect": "reads",
@@ -704,7 +704,7 @@ export const tools: readonly Tool[] = [
     "name": "wallets_byo_transactions",
     "operationId": "wallets.byo.transactions",
     "title": "Wallets: byo transactions",
-    "description": "List the transactions of a wallet that you own, newest first. Returns one page. If there are more, pass `nextCursor` as `cursor`.",
+    "description": "List the transactions of a wallet that you own, newest first. The token transfers to and from its address that were detected. A transfer of the native coin is not. Returns one page. If there are more, pass `nextCursor` as `cursor`.",
     "method": "GET",
     "path": "/wallet-infra/byo-wallets/{id}/transactions",
     "effect": "reads",
@@ -731,11 +731,11 @@ export const tools: readonly Tool[] = [
           "default": 20,
           "type": "integer",
           "maximum": 500,
-          "description": "Most items of a page."
+          "description": "Most items of one answer."
         },
         "cursor": {
           "type": "string",
-          "description": "Where the page starts: the cursor in the `Link` header of the page before."
+          "description": "The nextCursor of the page before."
         },
         "from": {
           "type": "string",
@@ -792,7 +792,7 @@ export const tools: readonly Tool[] = [
     "name": "wallets_master_transactions",
     "operationId": "wallets.master.transactions",
     "title": "Wallets: master transactions",
-    "description": "List the transactions of a managed wallet, newest first. Returns one page. If there are more, pass `nextCursor` as `cursor`.",
+    "description": "List the transactions of a managed wallet, newest first. The token transfers to and from its own address that were detected. A transfer of the native coin is not. Returns one page. If there are more, pass `nextCursor` as `cursor`.",
     "method": "GET",
     "path": "/wallet-infra/master-wallets/{id}/transactions",
     "effect": "reads",
@@ -819,11 +819,11 @@ export const tools: readonly Tool[] = [
           "default": 20,
           "type": "integer",
           "maximum": 500,
-          "description": "Most items of a page."
+          "description": "Most items of one answer."
         },
         "cursor": {
           "type": "string",
-          "description": "Where the page starts: the cursor in the `Link` header of the page before."
+          "description": "The nextCursor of the page before."
         },
         "from": {
           "type": "string",
@@ -880,7 +880,7 @@ export const tools: readonly Tool[] = [
     "name": "wallets_children_transactions",
     "operationId": "wallets.children.transactions",
     "title": "Wallets: children transactions",
-    "description": "List the transactions of a child address, newest first. Returns one page. If there are more, pass `nextCursor` as `cursor`.",
+    "description": "List the transactions of a child address, newest first. The token transfers to and from its address that were detected. A transfer of the native coin is not. Returns one page. If there are more, pass `nextCursor` as `cursor`.",
     "method": "GET",
     "path": "/wallet-infra/master-wallets/{id}/child-addresses/{cad}/transactions",
     "effect": "reads",
@@ -912,11 +912,11 @@ export const tools: readonly Tool[] = [
           "default": 20,
           "type": "integer",
           "maximum": 500,
-          "description": "Most items of a page."
+          "description": "Most items of one answer."
         },
         "cursor": {
           "type": "string",
-          "description": "Where the page starts: the cursor in the `Link` header of the page before."
+          "description": "The nextCursor of the page before."
         },
         "from": {
           "type": "string",
@@ -1207,7 +1207,7 @@ export const tools: readonly Tool[] = [
     "name": "transfers_list",
     "operationId": "transfers.list",
     "title": "Transfers: list",
-    "description": "List the transfers, newest first. Returns one page. If there are more, pass `nextCursor` as `cursor`.",
+    "description": "List the transfers, newest first. Filtered by wallet, status and time. Returns one page. If there are more, pass `nextCursor` as `cursor`.",
     "method": "GET",
     "path": "/wallet-infra/transfers",
     "effect": "reads",
@@ -1228,11 +1228,11 @@ export const tools: readonly Tool[] = [
           "default": 20,
           "type": "integer",
           "maximum": 500,
-          "description": "Most items of a page."
+          "description": "Most items of one answer."
         },
         "cursor": {
           "type": "string",
-          "description": "Where the page starts: the cursor in the `Link` header of the page before."
+          "description": "The nextCursor of the page before."
         },
         "from": {
           "type": "string",
@@ -1281,7 +1281,7 @@ export const tools: readonly Tool[] = [
     "name": "transfers_get",
     "operationId": "transfers.get",
     "title": "Transfers: get",
-    "description": "Get a transfer.",
+    "description": "Get a transfer. Shows its present state: `pending`, `confirmed` or `failed`.",
     "method": "GET",
     "path": "/wallet-infra/transfers/{id}",
     "effect": "reads",
@@ -1448,7 +1448,7 @@ export const tools: readonly Tool[] = [
     "name": "approvals_list",
     "operationId": "approvals.list",
     "title": "Approvals: list",
-    "description": "List the approvals that spend policies required, newest first. Returns one page. If there are more, pass `nextCursor` as `cursor`.",
+    "description": "List the approvals that spend policies required, newest first. Each is of a movement of money above `approvalAbove` of a wallet's policy. Returns one page. If there are more, pass `nextCursor` as `cursor`.",
     "method": "GET",
     "path": "/approvals",
     "effect": "reads",
@@ -1466,11 +1466,11 @@ export const tools: readonly Tool[] = [
           "default": 20,
           "type": "integer",
           "maximum": 500,
-          "description": "Most items of a page."
+          "description": "Most items of one answer."
         },
         "cursor": {
           "type": "string",
-          "description": "Where the page starts: the cursor in the `Link` header of the page before."
+          "description": "The nextCursor of the page before."
         },
         "status": {
           "type": "string",
@@ -1505,7 +1505,7 @@ export const tools: readonly Tool[] = [
     "name": "approvals_get",
     "operationId": "approvals.get",
     "title": "Approvals: get",
-    "description": "Get an approval.",
+    "description": "Get an approval. While it waits, `deniedBy` shows whether the present policy would refuse the movement, and `remaining` what the caps leave.",
     "method": "GET",
     "path": "/approvals/{id}",
     "effect": "reads",
@@ -1562,7 +1562,7 @@ export const tools: readonly Tool[] = [
     "name": "withdrawals_bankAccounts_list",
     "operationId": "withdrawals.bankAccounts.list",
     "title": "Withdrawals: bank accounts list",
-    "description": "List bank accounts, newest first. Returns one page. If there are more, pass `nextCursor` as `cursor`.",
+    "description": "List bank accounts, newest first. `maskedAccount` helps to recognize an account. Its details are never returned. Returns one page. If there are more, pass `nextCursor` as `cursor`.",
     "method": "GET",
     "path": "/wallet-infra/bank-accounts",
     "effect": "reads",
@@ -1578,11 +1578,11 @@ export const tools: readonly Tool[] = [
           "default": 20,
           "type": "integer",
           "maximum": 500,
-          "description": "Most items of a page."
+          "description": "Most items of one answer."
         },
         "cursor": {
           "type": "string",
-          "description": "Where the page starts: the cursor in the `Link` header of the page before."
+          "description": "The nextCursor of the page before."
         }
       },
       "required": [],
@@ -1688,7 +1688,7 @@ export const tools: readonly Tool[] = [
     "name": "withdrawals_list",
     "operationId": "withdrawals.list",
     "title": "Withdrawals: list",
-    "description": "List the withdrawals, newest first. Returns one page. If there are more, pass `nextCursor` as `cursor`.",
+    "description": "List the withdrawals, newest first. Filtered by status and time. Returns one page. If there are more, pass `nextCursor` as `cursor`.",
     "method": "GET",
     "path": "/wallet-infra/withdrawals",
     "effect": "reads",
@@ -1708,11 +1708,11 @@ export const tools: readonly Tool[] = [
           "default": 20,
           "type": "integer",
           "maximum": 500,
-          "description": "Most items of a page."
+          "description": "Most items of one answer."
         },
         "cursor": {
           "type": "string",
-          "description": "Where the page starts: the cursor in the `Link` header of the page before."
+          "description": "The nextCursor of the page before."
         },
         "from": {
           "type": "string",
@@ -1749,7 +1749,7 @@ export const tools: readonly Tool[] = [
     "name": "withdrawals_get",
     "operationId": "withdrawals.get",
     "title": "Withdrawals: get",
-    "description": "Get a withdrawal.",
+    "description": "Get a withdrawal. Shows its present state, what the bank receives and, after a failure, where the tokens are.",
     "method": "GET",
     "path": "/wallet-infra/withdrawals/{id}",
     "effect": "reads",
@@ -1775,7 +1775,7 @@ export const tools: readonly Tool[] = [
     "name": "chains_list",
     "operationId": "chains.list",
     "title": "Chains: list",
-    "description": "List the chains that the calling key can use. Returns one page. If there are more, pass `nextCursor` as `cursor`.",
+    "description": "List the chains that the calling key can use. `configured` shows whether this deployment has a node for it; without one, what needs the chain is 503. Returns one page. If there are more, pass `nextCursor` as `cursor`.",
     "method": "GET",
     "path": "/wallet-infra/chains",
     "effect": "reads",
@@ -1791,11 +1791,11 @@ export const tools: readonly Tool[] = [
           "default": 20,
           "type": "integer",
           "maximum": 500,
-          "description": "Most items of a page."
+          "description": "Most items of one answer."
         },
         "cursor": {
           "type": "string",
-          "description": "Where the page starts: the cursor in the `Link` header of the page before."
+          "description": "The nextCursor of the page before."
         }
       },
       "required": [],
@@ -1806,7 +1806,7 @@ export const tools: readonly Tool[] = [
     "name": "chains_tokens",
     "operationId": "chains.tokens",
     "title": "Chains: tokens",
-    "description": "List the tokens of a chain. Returns one page. If there are more, pass `nextCursor` as `cursor`.",
+    "description": "List the tokens of a chain. Requests name a token by its `symbol`. Returns one page. If there are more, pass `nextCursor` as `cursor`.",
     "method": "GET",
     "path": "/wallet-infra/chains/{chain}/tokens",
     "effect": "reads",
@@ -1838,11 +1838,11 @@ export const tools: readonly Tool[] = [
           "default": 20,
           "type": "integer",
           "maximum": 500,
-          "description": "Most items of a page."
+          "description": "Most items of one answer."
         },
         "cursor": {
           "type": "string",
-          "description": "Where the page starts: the cursor in the `Link` header of the page before."
+          "description": "The nextCursor of the page before."
         }
       },
       "required": [
@@ -1877,11 +1877,11 @@ export const tools: readonly Tool[] = [
           "default": 20,
           "type": "integer",
           "maximum": 500,
-          "description": "Most items of a page."
+          "description": "Most items of one answer."
         },
         "cursor": {
           "type": "string",
-          "description": "Where the page starts: the cursor in the `Link` header of the page before."
+          "description": "The nextCursor of the page before."
         },
         "method": {
           "type": "string",
@@ -1923,7 +1923,7 @@ export const tools: readonly Tool[] = [
     "name": "requests_get",
     "operationId": "requests.get",
     "title": "Requests: get",
-    "description": "Get a request by the `X-Request-Id` of its response.",
+    "description": "Get a request by the `X-Request-Id` of its response. Shows how it was answered. Requests are kept for 7 days.",
     "method": "GET",
     "path": "/requests/{requestId}",
     "effect": "reads",
@@ -1949,7 +1949,7 @@ export const tools: readonly Tool[] = [
     "name": "billing_usage",
     "operationId": "billing.usage",
     "title": "Billing: usage",
-    "description": "Get what is used and what the plan grants.",
+    "description": "Get what is used and what the plan grants. Each quota with what is used of it. Payments are counted by calendar month (UTC).",
     "method": "GET",
     "path": "/billing/usage",
     "effect": "reads",
@@ -1966,7 +1966,7 @@ export const tools: readonly Tool[] = [
     "name": "registry_routes_list",
     "operationId": "registry.routes.list",
     "title": "Registry: routes list",
-    "description": "List your paid routes that were seen, newest first. Returns one page. If there are more, pass `nextCursor` as `cursor`.",
+    "description": "List your paid routes that were seen, newest first. The routes of your organisation, as they were last reported. Returns one page. If there are more, pass `nextCursor` as `cursor`.",
     "method": "GET",
     "path": "/registry/routes",
     "effect": "reads",
@@ -1986,11 +1986,11 @@ export const tools: readonly Tool[] = [
           "default": 20,
           "type": "integer",
           "maximum": 500,
-          "description": "Most items of a page."
+          "description": "Most items of one answer."
         },
         "cursor": {
           "type": "string",
-          "description": "Where the page starts: the cursor in the `Link` header of the page before."
+          "description": "The nextCursor of the page before."
         },
         "host": {
           "type": "string",
@@ -2021,7 +2021,7 @@ export const tools: readonly Tool[] = [
     "name": "registry_routes_get",
     "operationId": "registry.routes.get",
     "title": "Registry: routes get",
-    "description": "Get one paid route.",
+    "description": "Get one paid route. With its price and parameters, as they were last reported.",
     "method": "GET",
     "path": "/registry/routes/{id}",
     "effect": "reads",
@@ -2047,7 +2047,7 @@ export const tools: readonly Tool[] = [
     "name": "sessions_list",
     "operationId": "sessions.list",
     "title": "Sessions: list",
-    "description": "List sessions, newest first. Returns one page. If there are more, pass `nextCursor` as `cursor`.",
+    "description": "List sessions, newest first. Expired sessions are listed too. Their tokens are never shown. Returns one page. If there are more, pass `nextCursor` as `cursor`.",
     "method": "GET",
     "path": "/sessions",
     "effect": "reads",
@@ -2063,11 +2063,11 @@ export const tools: readonly Tool[] = [
           "default": 20,
           "type": "integer",
           "maximum": 500,
-          "description": "Most items of a page."
+          "description": "Most items of one answer."
         },
         "cursor": {
           "type": "string",
-          "description": "Where the page starts: the cursor in the `Link` header of the page before."
+          "description": "The nextCursor of the page before."
         }
       },
       "required": [],
@@ -2078,7 +2078,7 @@ export const tools: readonly Tool[] = [
     "name": "sessions_get",
     "operationId": "sessions.get",
     "title": "Sessions: get",
-    "description": "Get one session.",
+    "description": "Get one session. `isExpired` shows whether its payer has to pay again.",
     "method": "GET",
     "path": "/sessions/{sessionId}",
     "effect": "reads",
@@ -2104,7 +2104,7 @@ export const tools: readonly Tool[] = [
     "name": "vaults_create",
     "operationId": "vaults.create",
     "title": "Vaults: create",
-    "description": "Make a vault.",
+    "description": "Make a vault. A workspace for documents, files and events, which is deleted when its `ttl` ends. Counts towards the active vaults of the plan.",
     "method": "POST",
     "path": "/vaults",
     "effect": "adds",
@@ -2144,7 +2144,7 @@ export const tools: readonly Tool[] = [
     "name": "vaults_list",
     "operationId": "vaults.list",
     "title": "Vaults: list",
-    "description": "List vaults, newest first. Returns one page. If there are more, pass `nextCursor` as `cursor`.",
+    "description": "List vaults, newest first. Without their contents. Expired vaults are deleted and not listed. Returns one page. If there are more, pass `nextCursor` as `cursor`.",
     "method": "GET",
     "path": "/vaults",
     "effect": "reads",
@@ -2161,11 +2161,11 @@ export const tools: readonly Tool[] = [
           "default": 20,
           "type": "integer",
           "maximum": 500,
-          "description": "Most items of a page."
+          "description": "Most items of one answer."
         },
         "cursor": {
           "type": "string",
-          "description": "Where the page starts: the cursor in the `Link` header of the page before."
+          "description": "The nextCursor of the page before."
         },
         "status": {
           "type": "string",
@@ -2185,7 +2185,7 @@ export const tools: readonly Tool[] = [
     "name": "vaults_get",
     "operationId": "vaults.get",
     "title": "Vaults: get",
-    "description": "Get a vault with its contents.",
+    "description": "Get a vault with its contents. With an API key or a vault token. Beyond 256 KiB in all, documents are listed without `data`.",
     "method": "GET",
     "path": "/vaults/{id}",
     "effect": "reads",
@@ -2211,7 +2211,7 @@ export const tools: readonly Tool[] = [
     "name": "vaults_documents_add",
     "operationId": "vaults.documents.add",
     "title": "Vaults: documents add",
-    "description": "Put a JSON document into a vault.",
+    "description": "Put a JSON document into a vault. Any JSON object of at most 1 MiB. A sealed vault takes none.",
     "method": "POST",
     "path": "/vaults/{id}/documents",
     "effect": "adds",
@@ -2255,7 +2255,7 @@ export const tools: readonly Tool[] = [
     "name": "vaults_documents_get",
     "operationId": "vaults.documents.get",
     "title": "Vaults: documents get",
-    "description": "Get a document with its data.",
+    "description": "Get a document with its data. With an API key or a vault token.",
     "method": "GET",
     "path": "/vaults/{id}/documents/{docId}",
     "effect": "reads",
@@ -2287,7 +2287,7 @@ export const tools: readonly Tool[] = [
     "name": "vaults_seal",
     "operationId": "vaults.seal",
     "title": "Vaults: seal",
-    "description": "Make a vault permanently read-only and sign its contents. Cannot be undone.",
+    "description": "Make a vault permanently read-only and sign its contents. Every later write is 409 `vault-sealed`, and streams end with `vault.sealed`. Get the signed proof with vaults_proof. Cannot be undone.",
     "method": "POST",
     "path": "/vaults/{id}/seal",
     "effect": "ends",
@@ -2323,7 +2323,7 @@ export const tools: readonly Tool[] = [
     "name": "vaults_proof",
     "operationId": "vaults.proof",
     "title": "Vaults: proof",
-    "description": "Get the proof of a sealed vault, or of one item in it.",
+    "description": "Get the proof of a sealed vault, or of one item in it. Anybody can check it offline with the public keys of `/.well-known/jwks.json`.",
     "method": "GET",
     "path": "/vaults/{id}/proof",
     "effect": "reads",
@@ -2363,7 +2363,7 @@ export const tools: readonly Tool[] = [
     "name": "webhooks_list",
     "operationId": "webhooks.list",
     "title": "Webhooks: list",
-    "description": "List webhooks, newest first. Returns one page. If there are more, pass `nextCursor` as `cursor`.",
+    "description": "List webhooks, newest first. Without their secrets. Returns one page. If there are more, pass `nextCursor` as `cursor`.",
     "method": "GET",
     "path": "/webhooks",
     "effect": "reads",
@@ -2379,11 +2379,11 @@ export const tools: readonly Tool[] = [
           "default": 20,
           "type": "integer",
           "maximum": 500,
-          "description": "Most items of a page."
+          "description": "Most items of one answer."
         },
         "cursor": {
           "type": "string",
-          "description": "Where the page starts: the cursor in the `Link` header of the page before."
+          "description": "The nextCursor of the page before."
         }
       },
       "required": [],
@@ -2394,7 +2394,7 @@ export const tools: readonly Tool[] = [
     "name": "webhooks_attempts_list",
     "operationId": "webhooks.attempts.list",
     "title": "Webhooks: attempts list",
-    "description": "List attempts to deliver, newest first. Returns one page. If there are more, pass `nextCursor` as `cursor`.",
+    "description": "List attempts to deliver, newest first. With the response of the receiver. Attempts are kept for 30 days. Returns one page. If there are more, pass `nextCursor` as `cursor`.",
     "method": "GET",
     "path": "/webhooks/{webhookId}/attempts",
     "effect": "reads",
@@ -2418,11 +2418,11 @@ export const tools: readonly Tool[] = [
           "default": 20,
           "type": "integer",
           "maximum": 500,
-          "description": "Most items of a page."
+          "description": "Most items of one answer."
         },
         "cursor": {
           "type": "string",
-          "description": "Where the page starts: the cursor in the `Link` header of the page before."
+          "description": "The nextCursor of the page before."
         },
         "from": {
           "type": "string",
@@ -2451,7 +2451,7 @@ export const tools: readonly Tool[] = [
     "name": "events_list",
     "operationId": "events.list",
     "title": "Events: list",
-    "description": "List the events of the last 30 days, newest first. Returns one page. If there are more, pass `nextCursor` as `cursor`.",
+    "description": "List the events of the last 30 days, newest first. Also those that no webhook received. Returns one page. If there are more, pass `nextCursor` as `cursor`.",
     "method": "GET",
     "path": "/events",
     "effect": "reads",
@@ -2470,11 +2470,11 @@ export const tools: readonly Tool[] = [
           "default": 20,
           "type": "integer",
           "maximum": 500,
-          "description": "Most items of a page."
+          "description": "Most items of one answer."
         },
         "cursor": {
           "type": "string",
-          "description": "Where the page starts: the cursor in the `Link` header of the page before."
+          "description": "The nextCursor of the page before."
         },
         "from": {
           "type": "string",
@@ -2526,7 +2526,7 @@ export const tools: readonly Tool[] = [
     "name": "events_get",
     "operationId": "events.get",
     "title": "Events: get",
-    "description": "Get one event of the last 30 days.",
+    "description": "Get one event of the last 30 days. With the payload that webhooks receive.",
     "method": "GET",
     "path": "/events/{eventId}",
     "effect": "reads",

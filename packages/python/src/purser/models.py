@@ -622,7 +622,7 @@ class LegacyWithdrawal(TypedDict):
 
 class ListenerSecret(TypedDict):
     secret: str
-    """whsec_…"""
+    """The secret that signs the deliveries: `whsec_` and more."""
 
 
 class LoggedRequest(TypedDict):
@@ -711,13 +711,13 @@ class MasterWalletChange(TypedDict, total=False):
     metadata: "NewMetadata"
     """Replaces all existing metadata."""
     autoSweep: Optional["AutoSweep"]
-    """null turns it off."""
+    """The automatic sweep; null turns it off."""
 
 
 class Member(TypedDict):
     accountId: "AccountId"
     email: Optional[str]
-    """null for an account that was invited by its id and has not accepted."""
+    """E-mail address of the person; null for an account that was invited by its id and has not accepted."""
     role: Literal["owner", "admin", "member", "viewer"]
     """Role of the member."""
     status: Literal["active", "invited"]
@@ -1444,7 +1444,7 @@ class Refund(TypedDict):
     """Reason in the request; null where none was given."""
     status: Literal["pending", "completed", "failed"]
     """
-    completed and payment.refunded follow when the block is final. What a failed refund took can be refunded
+    `completed` and payment.refunded follow when the block is final. What a failed refund took can be refunded
     again.
     """
     txHash: Optional[str]
@@ -1810,7 +1810,7 @@ class SweepSummary(TypedDict):
     trigger: Literal["request", "automatic"]
     """Whether a request or the automatic sweep of the wallet began it."""
     status: Literal["sweeping", "completed"]
-    """completed once every child is swept or failed; see the record of each child."""
+    """`completed` once every child is swept or failed; see the record of each child."""
     isPartial: bool
     """Whether children remain for another sweep, since one sweep has a maximum number."""
     childCount: int
@@ -2018,7 +2018,7 @@ class Vault(TypedDict):
 
 class VaultChange(TypedDict, total=False):
     description: Optional[str]
-    """null takes it away."""
+    """A new description; null removes it."""
     metadata: "NewMetadata"
     """Takes the place of all that was there."""
 
@@ -2204,7 +2204,7 @@ class VerifySession(_VerifySessionRequired, total=False):
 
 class WalletChange(TypedDict, total=False):
     name: Optional[str]
-    """null removes it."""
+    """A new name; null removes it."""
     metadata: "NewMetadata"
     """Replaces all existing metadata."""
 
@@ -2212,7 +2212,7 @@ class WalletChange(TypedDict, total=False):
 class WalletPolicy(TypedDict):
     masterWalletId: "MasterWalletId"
     policy: Optional["EffectivePolicy"]
-    """null: none is set, and nothing is limited."""
+    """The policy; null if none is set, and nothing is limited."""
     updatedAt: Optional[str]
     """When the policy was last set; null if none was."""
 
@@ -2452,4 +2452,4 @@ class WalletPayment(Transfer):
 
 class WebhookWithSecret(Webhook):
     secret: str
-    """whsec_… Shown this once."""
+    """The secret that signs the deliveries: `whsec_` and more. It is shown this once."""

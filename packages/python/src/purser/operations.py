@@ -18,7 +18,10 @@ class WalletsMasterPolicyOperations:
         *,
         timeout: Optional[float] = None,
     ) -> "WalletPolicy":
-        """Get what may leave a managed wallet and its children."""
+        """
+        Get what may leave a managed wallet and its children. `policy` is null if none was set; then nothing is
+        limited.
+        """
         return self._transport.request(
             "GET",
             path_of("/wallet-infra/master-wallets/{id}/policy", id=id),
@@ -63,7 +66,10 @@ class PaymentsRefundsOperations:
         cursor: Optional[str] = None,
         timeout: Optional[float] = None,
     ) -> Listing["Refund"]:
-        """List the refunds of a payment, newest first."""
+        """
+        List the refunds of a payment, newest first. A failed refund is listed too; what it took can be refunded
+        again.
+        """
         return self._transport.listing(
             path_of("/payments/{id}/refunds", id=id),
             query={"limit": limit, "cursor": cursor},
@@ -88,7 +94,10 @@ class PaymentsLogsOperations:
         to: Optional[str] = None,
         timeout: Optional[float] = None,
     ) -> Listing["PaymentLog"]:
-        """List payment logs, newest first."""
+        """
+        List payment logs, newest first. One record for each payment, with its route and the API key that
+        verified it.
+        """
         return self._transport.listing(
             "/payments/logs",
             query={"limit": limit, "cursor": cursor, "route": route, "protocol": protocol, "walletId": wallet_id, "apiKeyId": api_key_id, "from": from_, "to": to},
@@ -106,7 +115,7 @@ class PaymentsLogsOperations:
         to: Optional[str] = None,
         timeout: Optional[float] = None,
     ) -> List["RouteSummary"]:
-        """Totals per route and token."""
+        """Totals per route and token. Counts payments that have not failed, over the whole period."""
         return self._transport.request(
             "GET",
             "/payments/logs/summary",
@@ -120,7 +129,7 @@ class PaymentsLogsOperations:
         *,
         timeout: Optional[float] = None,
     ) -> "PaymentLog":
-        """Get one payment log."""
+        """Get one payment log. Shows the payment as it is now."""
         return self._transport.request(
             "GET",
             path_of("/payments/logs/{paymentLogId}", paymentLogId=payment_log_id),
@@ -145,7 +154,10 @@ class AccountPaymentLogsOperations:
         to: Optional[str] = None,
         timeout: Optional[float] = None,
     ) -> Listing["PaymentLog"]:
-        """List payment logs, newest first."""
+        """
+        List payment logs, newest first. One record for each payment, with its route and the API key that
+        verified it.
+        """
         return self._transport.listing(
             "/account/payment-logs",
             query={"limit": limit, "cursor": cursor, "route": route, "protocol": protocol, "walletId": wallet_id, "apiKeyId": api_key_id, "from": from_, "to": to},
@@ -163,7 +175,7 @@ class AccountPaymentLogsOperations:
         to: Optional[str] = None,
         timeout: Optional[float] = None,
     ) -> List["RouteSummary"]:
-        """Totals per route and token."""
+        """Totals per route and token. Counts payments that have not failed, over the whole period."""
         return self._transport.request(
             "GET",
             "/account/payment-logs/summary",
@@ -177,7 +189,7 @@ class AccountPaymentLogsOperations:
         *,
         timeout: Optional[float] = None,
     ) -> "PaymentLog":
-        """Get one payment log."""
+        """Get one payment log. Shows the payment as it is now."""
         return self._transport.request(
             "GET",
             path_of("/account/payment-logs/{paymentLogId}", paymentLogId=payment_log_id),
@@ -200,7 +212,10 @@ class WalletsByoOperations:
         idempotency_key: Optional[str] = None,
         timeout: Optional[float] = None,
     ) -> "ByoWallet":
-        """Register a wallet that you own."""
+        """
+        Register a wallet that you own. The service detects deposits at its address, and never has its key. The
+        address is screened at once; a flagged wallet cannot be paid. Counts towards the wallets of the plan.
+        """
         return self._transport.request(
             "POST",
             "/wallet-infra/byo-wallets",
@@ -224,7 +239,7 @@ class WalletsByoOperations:
         cursor: Optional[str] = None,
         timeout: Optional[float] = None,
     ) -> Listing["ByoWallet"]:
-        """List the wallets that you own, newest first."""
+        """List the wallets that you own, newest first. Wallets that you deleted are left out."""
         return self._transport.listing(
             "/wallet-infra/byo-wallets",
             query={"limit": limit, "cursor": cursor},
@@ -237,7 +252,7 @@ class WalletsByoOperations:
         *,
         timeout: Optional[float] = None,
     ) -> "ByoWallet":
-        """Get one wallet that you own."""
+        """Get one wallet that you own. `isActive` shows whether it can be paid."""
         return self._transport.request(
             "GET",
             path_of("/wallet-infra/byo-wallets/{id}", id=id),
@@ -252,7 +267,10 @@ class WalletsByoOperations:
         metadata: Union["NewMetadata", Omitted] = OMITTED,
         timeout: Optional[float] = None,
     ) -> "ByoWallet":
-        """Change the name and metadata of a wallet that you own."""
+        """
+        Change the name and metadata of a wallet that you own. Omitted fields stay as they are. Address and
+        chain never change: register another wallet.
+        """
         return self._transport.request(
             "PATCH",
             path_of("/wallet-infra/byo-wallets/{id}", id=id),
@@ -271,7 +289,10 @@ class WalletsByoOperations:
         *,
         timeout: Optional[float] = None,
     ) -> None:
-        """Stop watching a wallet that you own."""
+        """
+        Stop watching a wallet that you own. Its deposits are no longer detected, and it no longer counts
+        towards the plan. Money at the address is not touched.
+        """
         return self._transport.request(
             "DELETE",
             path_of("/wallet-infra/byo-wallets/{id}", id=id),
@@ -308,7 +329,10 @@ class WalletsByoOperations:
         token: Optional[str] = None,
         timeout: Optional[float] = None,
     ) -> Listing["WalletTransaction"]:
-        """List the transactions of a wallet that you own, newest first."""
+        """
+        List the transactions of a wallet that you own, newest first. The token transfers to and from its
+        address that were detected. A transfer of the native coin is not.
+        """
         return self._transport.listing(
             path_of("/wallet-infra/byo-wallets/{id}/transactions", id=id),
             query={"limit": limit, "cursor": cursor, "from": from_, "to": to, "status": status, "direction": direction, "chain": chain, "token": token},
@@ -331,7 +355,11 @@ class WalletsMasterOperations:
         idempotency_key: Optional[str] = None,
         timeout: Optional[float] = None,
     ) -> "MasterWallet":
-        """Create a wallet whose key the service holds."""
+        """
+        Create a wallet whose key the service holds. Derives the next address of the organisation and moves no
+        money. Counts towards the managed wallets of the plan. Next, send money to its address or derive child
+        addresses.
+        """
         return self._transport.request(
             "POST",
             "/wallet-infra/master-wallets",
@@ -354,7 +382,10 @@ class WalletsMasterOperations:
         cursor: Optional[str] = None,
         timeout: Optional[float] = None,
     ) -> Listing["MasterWallet"]:
-        """List the managed wallets, newest first."""
+        """
+        List the managed wallets, newest first. Retired wallets are listed too, with `provisionStatus`
+        `retired`.
+        """
         return self._transport.listing(
             "/wallet-infra/master-wallets",
             query={"limit": limit, "cursor": cursor},
@@ -367,7 +398,7 @@ class WalletsMasterOperations:
         *,
         timeout: Optional[float] = None,
     ) -> "MasterWallet":
-        """Get one managed wallet."""
+        """Get one managed wallet. Its balances are read with `wallets.master.balances`."""
         return self._transport.request(
             "GET",
             path_of("/wallet-infra/master-wallets/{id}", id=id),
@@ -400,7 +431,10 @@ class WalletsMasterOperations:
         auto_sweep: Union[Optional["AutoSweep"], Omitted] = OMITTED,
         timeout: Optional[float] = None,
     ) -> "MasterWallet":
-        """Change the name, the metadata and the automatic sweep of a managed wallet."""
+        """
+        Change the name, the metadata and the automatic sweep of a managed wallet. Omitted fields stay as they
+        are.
+        """
         return self._transport.request(
             "PATCH",
             path_of("/wallet-infra/master-wallets/{id}", id=id),
@@ -421,7 +455,10 @@ class WalletsMasterOperations:
         idempotency_key: Optional[str] = None,
         timeout: Optional[float] = None,
     ) -> "MasterWallet":
-        """Restore a retired wallet."""
+        """
+        Restore a retired wallet. It can be used again and counts towards the plan. Restoring an active wallet
+        changes nothing.
+        """
         return self._transport.request(
             "POST",
             path_of("/wallet-infra/master-wallets/{id}/restore", id=id),
@@ -488,7 +525,10 @@ class WalletsMasterOperations:
         token: Optional[str] = None,
         timeout: Optional[float] = None,
     ) -> Listing["WalletTransaction"]:
-        """List the transactions of a managed wallet, newest first."""
+        """
+        List the transactions of a managed wallet, newest first. The token transfers to and from its own address
+        that were detected. A transfer of the native coin is not.
+        """
         return self._transport.listing(
             path_of("/wallet-infra/master-wallets/{id}/transactions", id=id),
             query={"limit": limit, "cursor": cursor, "from": from_, "to": to, "status": status, "direction": direction, "chain": chain, "token": token},
@@ -536,7 +576,10 @@ class WalletsChildrenOperations:
         cursor: Optional[str] = None,
         timeout: Optional[float] = None,
     ) -> Listing["ChildAddress"]:
-        """List the child addresses of a managed wallet, newest first."""
+        """
+        List the child addresses of a managed wallet, newest first. Their balances are read with
+        `wallets.children.balances`.
+        """
         return self._transport.listing(
             path_of("/wallet-infra/master-wallets/{id}/child-addresses", id=id),
             query={"limit": limit, "cursor": cursor},
@@ -550,7 +593,7 @@ class WalletsChildrenOperations:
         *,
         timeout: Optional[float] = None,
     ) -> "ChildAddress":
-        """Get one child address."""
+        """Get one child address. Its balances are read with `wallets.children.balances`."""
         return self._transport.request(
             "GET",
             path_of("/wallet-infra/master-wallets/{id}/child-addresses/{cad}", id=id, cad=cad),
@@ -566,7 +609,7 @@ class WalletsChildrenOperations:
         metadata: Union["NewMetadata", Omitted] = OMITTED,
         timeout: Optional[float] = None,
     ) -> "ChildAddress":
-        """Change the name and metadata of a child address."""
+        """Change the name and metadata of a child address. Omitted fields stay as they are."""
         return self._transport.request(
             "PATCH",
             path_of("/wallet-infra/master-wallets/{id}/child-addresses/{cad}", id=id, cad=cad),
@@ -611,7 +654,10 @@ class WalletsChildrenOperations:
         token: Optional[str] = None,
         timeout: Optional[float] = None,
     ) -> Listing["WalletTransaction"]:
-        """List the transactions of a child address, newest first."""
+        """
+        List the transactions of a child address, newest first. The token transfers to and from its address that
+        were detected. A transfer of the native coin is not.
+        """
         return self._transport.listing(
             path_of("/wallet-infra/master-wallets/{id}/child-addresses/{cad}/transactions", id=id, cad=cad),
             query={"limit": limit, "cursor": cursor, "from": from_, "to": to, "status": status, "direction": direction, "chain": chain, "token": token},
@@ -631,7 +677,10 @@ class WalletsSweepsOperations:
         cursor: Optional[str] = None,
         timeout: Optional[float] = None,
     ) -> Listing["SweepSummary"]:
-        """List the sweeps of a managed wallet, newest first."""
+        """
+        List the sweeps of a managed wallet, newest first. Those of requests and automatic ones, with their
+        totals.
+        """
         return self._transport.listing(
             path_of("/wallet-infra/master-wallets/{id}/sweeps", id=id),
             query={"limit": limit, "cursor": cursor},
@@ -645,7 +694,10 @@ class WalletsSweepsOperations:
         *,
         timeout: Optional[float] = None,
     ) -> "Sweep":
-        """Get one sweep, with the amount and state of each child."""
+        """
+        Get one sweep, with the amount and state of each child. The money of a child that failed is still there;
+        a later sweep takes it.
+        """
         return self._transport.request(
             "GET",
             path_of("/wallet-infra/master-wallets/{id}/sweeps/{sweepId}", id=id, sweepId=sweep_id),
@@ -685,7 +737,10 @@ class WalletsLegacyOperations:
         *,
         timeout: Optional[float] = None,
     ) -> "LegacyWallet":
-        """Get the organisation's legacy wallet, with the coin that it was created for."""
+        """
+        Get the organisation's legacy wallet, with the coin that it was created for. It is 404 until
+        `wallets.legacy.create` has made it.
+        """
         return self._transport.request(
             "GET",
             "/wallets/me",
@@ -698,7 +753,7 @@ class WalletsLegacyOperations:
         coin: Optional[Literal["USDC_E", "USDC", "USDT"]] = None,
         timeout: Optional[float] = None,
     ) -> "LegacyBalance":
-        """Read what the legacy wallet holds of its coins."""
+        """Read what the legacy wallet holds of its coins. As of the newest block."""
         return self._transport.request(
             "GET",
             "/wallets/balance",
@@ -719,7 +774,7 @@ class WalletsLegacyOperations:
         token: Optional[str] = None,
         timeout: Optional[float] = None,
     ) -> Listing["WalletTransaction"]:
-        """List the transactions of the legacy wallet, newest first."""
+        """List the transactions of the legacy wallet, newest first. The token transfers to and from its address."""
         return self._transport.listing(
             "/wallets/history",
             query={"limit": limit, "cursor": cursor, "from": from_, "to": to, "status": status, "direction": direction, "chain": chain, "token": token},
@@ -767,7 +822,10 @@ class WalletsDepositsOperations:
         idempotency_key: Optional[str] = None,
         timeout: Optional[float] = None,
     ) -> "RescanResult":
-        """Look for a deposit in one transaction."""
+        """
+        Look for a deposit in one transaction. For a deposit that was not detected. What is found is recorded,
+        screened and reported as every deposit is; what is known already changes nothing.
+        """
         return self._transport.request(
             "POST",
             "/wallet-infra/deposits/rescan",
@@ -926,7 +984,10 @@ class WithdrawalsBankAccountsOperations:
         cursor: Optional[str] = None,
         timeout: Optional[float] = None,
     ) -> Listing["BankAccount"]:
-        """List bank accounts, newest first."""
+        """
+        List bank accounts, newest first. `maskedAccount` helps to recognize an account. Its details are never
+        returned.
+        """
         return self._transport.listing(
             "/wallet-infra/bank-accounts",
             query={"limit": limit, "cursor": cursor},
@@ -939,7 +1000,7 @@ class WithdrawalsBankAccountsOperations:
         *,
         timeout: Optional[float] = None,
     ) -> "BankAccount":
-        """Get one bank account."""
+        """Get one bank account. `maskedAccount` helps to recognize the account. Its details are never returned."""
         return self._transport.request(
             "GET",
             path_of("/wallet-infra/bank-accounts/{id}", id=id),
@@ -952,7 +1013,7 @@ class WithdrawalsBankAccountsOperations:
         *,
         timeout: Optional[float] = None,
     ) -> None:
-        """Delete a bank account and erase its details."""
+        """Delete a bank account and erase its details. It can no longer receive withdrawals."""
         return self._transport.request(
             "DELETE",
             path_of("/wallet-infra/bank-accounts/{id}", id=id),
@@ -971,7 +1032,7 @@ class OrganisationsMembersOperations:
         cursor: Optional[str] = None,
         timeout: Optional[float] = None,
     ) -> Listing["Member"]:
-        """List the members, newest first."""
+        """List the members, newest first. Who was invited and has not accepted is listed too."""
         return self._transport.listing(
             "/organisations/current/members",
             query={"limit": limit, "cursor": cursor},
@@ -987,7 +1048,10 @@ class OrganisationsMembersOperations:
         idempotency_key: Optional[str] = None,
         timeout: Optional[float] = None,
     ) -> "Member":
-        """Add a member by account or by e-mail address."""
+        """
+        Add a member by account or by e-mail address. The person becomes a member by accepting the invitation.
+        An API key cannot give the roles owner and admin.
+        """
         return self._transport.request(
             "POST",
             "/organisations/current/members",
@@ -1009,7 +1073,10 @@ class OrganisationsMembersOperations:
         role: Literal["owner", "admin", "member", "viewer"],
         timeout: Optional[float] = None,
     ) -> "Member":
-        """Give a member another role."""
+        """
+        Give a member another role. An API key cannot give or take the roles owner and admin. The last owner
+        stays owner.
+        """
         return self._transport.request(
             "PATCH",
             path_of("/organisations/current/members/{accountId}", accountId=account_id),
@@ -1027,7 +1094,10 @@ class OrganisationsMembersOperations:
         *,
         timeout: Optional[float] = None,
     ) -> None:
-        """Remove a member."""
+        """
+        Remove a member. Their access ends at once. An API key cannot remove an owner or admin, and nobody the
+        last owner.
+        """
         return self._transport.request(
             "DELETE",
             path_of("/organisations/current/members/{accountId}", accountId=account_id),
@@ -1049,7 +1119,10 @@ class OrganisationsApiKeysOperations:
         idempotency_key: Optional[str] = None,
         timeout: Optional[float] = None,
     ) -> "NewApiKey":
-        """Create an API key, which only this answer shows."""
+        """
+        Create an API key, which only this answer shows. Store `key`, which cannot be read later. A key creates
+        only keys of its own environment, with its own scopes or fewer.
+        """
         return self._transport.request(
             "POST",
             "/organisations/current/api-keys",
@@ -1072,7 +1145,7 @@ class OrganisationsApiKeysOperations:
         cursor: Optional[str] = None,
         timeout: Optional[float] = None,
     ) -> Listing["ApiKey"]:
-        """List API keys, newest first, without their values."""
+        """List API keys, newest first, without their values. `last4` and `lastUsedAt` help to recognize a key."""
         return self._transport.listing(
             "/organisations/current/api-keys",
             query={"limit": limit, "cursor": cursor},
@@ -1107,7 +1180,10 @@ class OrganisationsApiKeysOperations:
         idempotency_key: Optional[str] = None,
         timeout: Optional[float] = None,
     ) -> "NewApiKeyInPath":
-        """Create an API key of the caller's environment, which only this answer shows."""
+        """
+        Create an API key of the caller's environment, which only this answer shows. As `POST
+        /organisations/current/api-keys`. Store `key`, which cannot be read later.
+        """
         return self._transport.request(
             "POST",
             path_of("/organisations/{orgId}/api-keys", orgId=org_id),
@@ -1130,7 +1206,7 @@ class OrganisationsApiKeysOperations:
         cursor: Optional[str] = None,
         timeout: Optional[float] = None,
     ) -> Listing["ApiKey"]:
-        """List API keys, newest first, without their values."""
+        """List API keys, newest first, without their values. As `GET /organisations/current/api-keys`."""
         return self._transport.listing(
             path_of("/organisations/{orgId}/api-keys", orgId=org_id),
             query={"limit": limit, "cursor": cursor},
@@ -1168,7 +1244,10 @@ class AccountInvitationsOperations:
         idempotency_key: Optional[str] = None,
         timeout: Optional[float] = None,
     ) -> None:
-        """Accept an invitation to an organisation."""
+        """
+        Accept an invitation to an organisation. Only the invited person does this, and has the role of the
+        invitation from then on.
+        """
         return self._transport.request(
             "POST",
             path_of("/account/invitations/{id}/accept", id=id),
@@ -1183,7 +1262,7 @@ class AccountInvitationsOperations:
         idempotency_key: Optional[str] = None,
         timeout: Optional[float] = None,
     ) -> None:
-        """Decline an invitation to an organisation."""
+        """Decline an invitation to an organisation. Only the invited person does this. They can be invited again."""
         return self._transport.request(
             "POST",
             path_of("/account/invitations/{id}/decline", id=id),
@@ -1201,7 +1280,10 @@ class AccountSessionsOperations:
         *,
         timeout: Optional[float] = None,
     ) -> Listing["SignInSession"]:
-        """List the sessions in which you are signed in, newest first."""
+        """
+        List the sessions in which you are signed in, newest first. For people who are signed in to the
+        dashboard; API keys have no sessions.
+        """
         return self._transport.listing(
             "/account/sessions",
             query={},
@@ -1214,7 +1296,10 @@ class AccountSessionsOperations:
         *,
         timeout: Optional[float] = None,
     ) -> None:
-        """End one of your sessions at once."""
+        """
+        End one of your sessions at once. For people who are signed in to the dashboard; API keys have no
+        sessions.
+        """
         return self._transport.request(
             "DELETE",
             path_of("/account/sessions/{id}", id=id),
@@ -1284,7 +1369,10 @@ class RegistryRoutesOperations:
         q: Optional[str] = None,
         timeout: Optional[float] = None,
     ) -> Listing["RegistryRoute"]:
-        """List your paid routes that were seen, newest first."""
+        """
+        List your paid routes that were seen, newest first. The routes of your organisation, as they were last
+        reported.
+        """
         return self._transport.listing(
             "/registry/routes",
             query={"limit": limit, "cursor": cursor, "host": host, "protocol": protocol, "maxAmount": max_amount, "q": q},
@@ -1297,7 +1385,7 @@ class RegistryRoutesOperations:
         *,
         timeout: Optional[float] = None,
     ) -> "RegistryRoute":
-        """Get one paid route."""
+        """Get one paid route. With its price and parameters, as they were last reported."""
         return self._transport.request(
             "GET",
             path_of("/registry/routes/{id}", id=id),
@@ -1341,7 +1429,7 @@ class VaultsDocumentsOperations:
         idempotency_key: Optional[str] = None,
         timeout: Optional[float] = None,
     ) -> "VaultDocument":
-        """Put a JSON document into a vault."""
+        """Put a JSON document into a vault. Any JSON object of at most 1 MiB. A sealed vault takes none."""
         return self._transport.request(
             "POST",
             path_of("/vaults/{id}/documents", id=id),
@@ -1362,7 +1450,7 @@ class VaultsDocumentsOperations:
         *,
         timeout: Optional[float] = None,
     ) -> "VaultDocument":
-        """Get a document with its data."""
+        """Get a document with its data. With an API key or a vault token."""
         return self._transport.request(
             "GET",
             path_of("/vaults/{id}/documents/{docId}", id=id, docId=doc_id),
@@ -1420,7 +1508,7 @@ class VaultsFilesOperations:
         *,
         timeout: Optional[float] = None,
     ) -> None:
-        """Delete a file."""
+        """Delete a file. Its bytes no longer count towards the storage. A sealed vault keeps its files."""
         return self._transport.request(
             "DELETE",
             path_of("/vaults/{id}/files/{fileId}", id=id, fileId=file_id),
@@ -1466,7 +1554,10 @@ class VaultsTokensOperations:
         cursor: Optional[str] = None,
         timeout: Optional[float] = None,
     ) -> Listing["VaultTokenRecord"]:
-        """List a vault's valid tokens and tickets, newest first, without their text."""
+        """
+        List a vault's valid tokens and tickets, newest first, without their text. `madeBy` shows which API key
+        or account made one.
+        """
         return self._transport.listing(
             path_of("/vaults/{id}/tokens", id=id),
             query={"limit": limit, "cursor": cursor},
@@ -1479,7 +1570,7 @@ class VaultsTokensOperations:
         *,
         timeout: Optional[float] = None,
     ) -> None:
-        """End all of a vault's tokens and tickets, and what they opened, at once."""
+        """End all of a vault's tokens and tickets, and what they opened, at once. API keys still read the vault."""
         return self._transport.request(
             "DELETE",
             path_of("/vaults/{id}/tokens", id=id),
@@ -1493,7 +1584,10 @@ class VaultsTokensOperations:
         *,
         timeout: Optional[float] = None,
     ) -> None:
-        """End one token or ticket of a vault, and what it opened, at once."""
+        """
+        End one token or ticket of a vault, and what it opened, at once. API keys and other tokens still read
+        the vault.
+        """
         return self._transport.request(
             "DELETE",
             path_of("/vaults/{id}/tokens/{tokenId}", id=id, tokenId=token_id),
@@ -1516,7 +1610,10 @@ class WebhooksAttemptsOperations:
         status: Optional[Literal["succeeded", "failed"]] = None,
         timeout: Optional[float] = None,
     ) -> Listing["Attempt"]:
-        """List attempts to deliver, newest first."""
+        """
+        List attempts to deliver, newest first. With the response of the receiver. Attempts are kept for 30
+        days.
+        """
         return self._transport.listing(
             path_of("/webhooks/{webhookId}/attempts", webhookId=webhook_id),
             query={"limit": limit, "cursor": cursor, "from": from_, "to": to, "status": status},
@@ -1603,7 +1700,11 @@ class PaymentsOperations:
         idempotency_key: Optional[str] = None,
         timeout: Optional[float] = None,
     ) -> "VerifiedPayment":
-        """Verify a payment credential and record the payment, once."""
+        """
+        Verify a payment credential and record the payment, once. A credential pays once: a used one is 409, and
+        a bad one is 402 with the code of its protocol in `reason`. Counts towards the payments of the month. If
+        `settlementPending` is true, call `payments.settle` next.
+        """
         return self._transport.request(
             "POST",
             "/payments/verify",
@@ -1658,7 +1759,7 @@ class PaymentsOperations:
         *,
         timeout: Optional[float] = None,
     ) -> "Payment":
-        """Get one payment."""
+        """Get one payment. Shows whether the money has moved, and how much of it was refunded."""
         return self._transport.request(
             "GET",
             path_of("/payments/{id}", id=id),
@@ -1673,7 +1774,10 @@ class PaymentsOperations:
         interval: Literal["minute", "hour", "day"],
         timeout: Optional[float] = None,
     ) -> "PaymentStatistics":
-        """Count payments per interval of time, with amounts, latency and reasons of failures."""
+        """
+        Count payments per interval of time, with amounts, latency and reasons of failures. For charts: an entry
+        for each interval, protocol, token and status that has payments.
+        """
         return self._transport.request(
             "GET",
             "/payments/statistics",
@@ -1841,7 +1945,7 @@ class AccountOperations:
         *,
         timeout: Optional[float] = None,
     ) -> "Account":
-        """Get your account, its organisations and its invitations."""
+        """Get your account, its organisations and its invitations. For an API key, the account that created it."""
         return self._transport.request(
             "GET",
             "/account",
@@ -1853,7 +1957,7 @@ class AccountOperations:
         *,
         timeout: Optional[float] = None,
     ) -> "Usage":
-        """Get what is used and what the plan grants; the same as billing usage."""
+        """Get what is used and what the plan grants; the same as billing usage. As `GET /billing/usage`."""
         return self._transport.request(
             "GET",
             "/account/usage",
@@ -1926,7 +2030,10 @@ class FacilitatorOperations:
         *,
         timeout: Optional[float] = None,
     ) -> "Supported":
-        """What can be paid through the facilitator in the environment of the key."""
+        """
+        What can be paid through the facilitator in the environment of the key. A server that sells by x402
+        chooses its offers from these schemes, networks and extensions.
+        """
         return self._transport.request(
             "GET",
             "/facilitator/supported",
@@ -1947,7 +2054,8 @@ class FacilitatorOperations:
     ) -> "DiscoveredResources":
         """
         List what declared itself by the bazaar extension when it was paid for, and what its organisation made
-        public.
+        public. Of all organisations in the environment of the key, with their payment requirements. Pay one
+        with `wallets.pay`.
         """
         return self._transport.request(
             "GET",
@@ -2135,7 +2243,7 @@ class TransfersOperations:
         metadata: Optional[Dict[str, str]] = None,
         timeout: Optional[float] = None,
     ) -> Listing["Transfer"]:
-        """List the transfers, newest first."""
+        """List the transfers, newest first. Filtered by wallet, status and time."""
         return self._transport.listing(
             "/wallet-infra/transfers",
             query={"limit": limit, "cursor": cursor, "from": from_, "to": to, "fromWalletId": from_wallet_id, "status": status, "metadata": metadata},
@@ -2148,7 +2256,7 @@ class TransfersOperations:
         *,
         timeout: Optional[float] = None,
     ) -> "Transfer":
-        """Get a transfer."""
+        """Get a transfer. Shows its present state: `pending`, `confirmed` or `failed`."""
         return self._transport.request(
             "GET",
             path_of("/wallet-infra/transfers/{id}", id=id),
@@ -2169,7 +2277,10 @@ class ApprovalsOperations:
         wallet_id: Optional[Union["MasterWalletId", "ChildAddressId"]] = None,
         timeout: Optional[float] = None,
     ) -> Listing["Approval"]:
-        """List the approvals that spend policies required, newest first."""
+        """
+        List the approvals that spend policies required, newest first. Each is of a movement of money above
+        `approvalAbove` of a wallet's policy.
+        """
         return self._transport.listing(
             "/approvals",
             query={"limit": limit, "cursor": cursor, "status": status, "walletId": wallet_id},
@@ -2182,7 +2293,10 @@ class ApprovalsOperations:
         *,
         timeout: Optional[float] = None,
     ) -> "Approval":
-        """Get an approval."""
+        """
+        Get an approval. While it waits, `deniedBy` shows whether the present policy would refuse the movement,
+        and `remaining` what the caps leave.
+        """
         return self._transport.request(
             "GET",
             path_of("/approvals/{id}", id=id),
@@ -2306,7 +2420,7 @@ class WithdrawalsOperations:
         metadata: Optional[Dict[str, str]] = None,
         timeout: Optional[float] = None,
     ) -> Listing["Withdrawal"]:
-        """List the withdrawals, newest first."""
+        """List the withdrawals, newest first. Filtered by status and time."""
         return self._transport.listing(
             "/wallet-infra/withdrawals",
             query={"limit": limit, "cursor": cursor, "from": from_, "to": to, "status": status, "metadata": metadata},
@@ -2319,7 +2433,10 @@ class WithdrawalsOperations:
         *,
         timeout: Optional[float] = None,
     ) -> "Withdrawal":
-        """Get a withdrawal."""
+        """
+        Get a withdrawal. Shows its present state, what the bank receives and, after a failure, where the tokens
+        are.
+        """
         return self._transport.request(
             "GET",
             path_of("/wallet-infra/withdrawals/{id}", id=id),
@@ -2338,7 +2455,10 @@ class ChainsOperations:
         cursor: Optional[str] = None,
         timeout: Optional[float] = None,
     ) -> Listing["ChainRecord"]:
-        """List the chains that the calling key can use."""
+        """
+        List the chains that the calling key can use. `configured` shows whether this deployment has a node for
+        it; without one, what needs the chain is 503.
+        """
         return self._transport.listing(
             "/wallet-infra/chains",
             query={"limit": limit, "cursor": cursor},
@@ -2353,7 +2473,7 @@ class ChainsOperations:
         cursor: Optional[str] = None,
         timeout: Optional[float] = None,
     ) -> Listing["Token"]:
-        """List the tokens of a chain."""
+        """List the tokens of a chain. Requests name a token by its `symbol`."""
         return self._transport.listing(
             path_of("/wallet-infra/chains/{chain}/tokens", chain=chain),
             query={"limit": limit, "cursor": cursor},
@@ -2375,7 +2495,10 @@ class OrganisationsOperations:
         idempotency_key: Optional[str] = None,
         timeout: Optional[float] = None,
     ) -> "CreatedOrganisation":
-        """Create an organisation, with one test key that only this answer shows."""
+        """
+        Create an organisation, with one test key that only this answer shows. The account of the caller becomes
+        its owner, and it is on the hobby plan. An account owns at most 10 organisations.
+        """
         return self._transport.request(
             "POST",
             "/organisations",
@@ -2394,7 +2517,7 @@ class OrganisationsOperations:
         *,
         timeout: Optional[float] = None,
     ) -> "Organisation":
-        """Get the organisation of the calling key."""
+        """Get the organisation of the calling key. What is used of its plan is in `billing.usage`."""
         return self._transport.request(
             "GET",
             "/organisations/current",
@@ -2407,7 +2530,7 @@ class OrganisationsOperations:
         name: str,
         timeout: Optional[float] = None,
     ) -> "Organisation":
-        """Rename the organisation."""
+        """Rename the organisation. Everything else stays as it is."""
         return self._transport.request(
             "PATCH",
             "/organisations/current",
@@ -2431,7 +2554,11 @@ class OrganisationsOperations:
         actor: Optional[Union["ApiKeyId", "AccountId"]] = None,
         timeout: Optional[float] = None,
     ) -> Listing["AuditLogRecord"]:
-        """List the hash-chained audit log, newest first."""
+        """
+        List the hash-chained audit log, newest first. Each record has the hash of the one before it, so that a
+        later change of any is found. A test key sees records of the test environment and of the organisation as
+        a whole.
+        """
         return self._transport.listing(
             "/organisations/current/audit-log",
             query={"limit": limit, "cursor": cursor, "from": from_, "to": to, "action": action, "target": target, "actor": actor},
@@ -2473,7 +2600,10 @@ class RequestsOperations:
         *,
         timeout: Optional[float] = None,
     ) -> "LoggedRequest":
-        """Get a request by the `X-Request-Id` of its response."""
+        """
+        Get a request by the `X-Request-Id` of its response. Shows how it was answered. Requests are kept for 7
+        days.
+        """
         return self._transport.request(
             "GET",
             path_of("/requests/{requestId}", requestId=request_id),
@@ -2490,7 +2620,10 @@ class BillingOperations:
         *,
         timeout: Optional[float] = None,
     ) -> "Usage":
-        """Get what is used and what the plan grants."""
+        """
+        Get what is used and what the plan grants. Each quota with what is used of it. Payments are counted by
+        calendar month (UTC).
+        """
         return self._transport.request(
             "GET",
             "/billing/usage",
@@ -2502,7 +2635,7 @@ class BillingOperations:
         *,
         timeout: Optional[float] = None,
     ) -> "PlanRecord":
-        """Get the plan with all its limits."""
+        """Get the plan with all its limits. Another plan is chosen in the dashboard or set by the operator."""
         return self._transport.request(
             "GET",
             "/billing/plan",
@@ -2515,7 +2648,10 @@ class BillingOperations:
         idempotency_key: Optional[str] = None,
         timeout: Optional[float] = None,
     ) -> "Rebuilt":
-        """Recount usage from the records."""
+        """
+        Recount usage from the records. Corrects the counters that quotas are compared with. It changes nothing
+        else.
+        """
         return self._transport.request(
             "POST",
             "/billing/rebuild-cache",
@@ -2567,7 +2703,7 @@ class SessionsOperations:
         cursor: Optional[str] = None,
         timeout: Optional[float] = None,
     ) -> Listing["Session"]:
-        """List sessions, newest first."""
+        """List sessions, newest first. Expired sessions are listed too. Their tokens are never shown."""
         return self._transport.listing(
             "/sessions",
             query={"limit": limit, "cursor": cursor},
@@ -2580,7 +2716,7 @@ class SessionsOperations:
         *,
         timeout: Optional[float] = None,
     ) -> "Session":
-        """Get one session."""
+        """Get one session. `isExpired` shows whether its payer has to pay again."""
         return self._transport.request(
             "GET",
             path_of("/sessions/{sessionId}", sessionId=session_id),
@@ -2597,7 +2733,10 @@ class SessionsOperations:
         idempotency_key: Optional[str] = None,
         timeout: Optional[float] = None,
     ) -> "Session":
-        """Whether a session’s token opens a route."""
+        """
+        Whether a session’s token opens a route. The middlewares of the SDK call it before they serve a route.
+        If the token is not valid for the host and the wallet, it is 402 `session-not-found`: request a payment.
+        """
         return self._transport.request(
             "POST",
             "/sessions/verify",
@@ -2630,7 +2769,10 @@ class VaultsOperations:
         idempotency_key: Optional[str] = None,
         timeout: Optional[float] = None,
     ) -> "Vault":
-        """Make a vault."""
+        """
+        Make a vault. A workspace for documents, files and events, which is deleted when its `ttl` ends. Counts
+        towards the active vaults of the plan.
+        """
         return self._transport.request(
             "POST",
             "/vaults",
@@ -2653,7 +2795,7 @@ class VaultsOperations:
         status: Optional[Literal["active", "sealed", "persisted"]] = None,
         timeout: Optional[float] = None,
     ) -> Listing["Vault"]:
-        """List vaults, newest first."""
+        """List vaults, newest first. Without their contents. Expired vaults are deleted and not listed."""
         return self._transport.listing(
             "/vaults",
             query={"limit": limit, "cursor": cursor, "status": status},
@@ -2665,7 +2807,10 @@ class VaultsOperations:
         *,
         timeout: Optional[float] = None,
     ) -> "VaultQuota":
-        """Get what vaults use and what the plan grants."""
+        """
+        Get what vaults use and what the plan grants. Active and persisted vaults, and the bytes of all
+        documents and files.
+        """
         return self._transport.request(
             "GET",
             "/vaults/quota",
@@ -2678,7 +2823,10 @@ class VaultsOperations:
         *,
         timeout: Optional[float] = None,
     ) -> "VaultState":
-        """Get a vault with its contents."""
+        """
+        Get a vault with its contents. With an API key or a vault token. Beyond 256 KiB in all, documents are
+        listed without `data`.
+        """
         return self._transport.request(
             "GET",
             path_of("/vaults/{id}", id=id),
@@ -2693,7 +2841,10 @@ class VaultsOperations:
         metadata: Union["NewMetadata", Omitted] = OMITTED,
         timeout: Optional[float] = None,
     ) -> "Vault":
-        """Change the description and metadata of a vault."""
+        """
+        Change the description and metadata of a vault. Omitted fields stay as they are. A sealed vault is not
+        changed.
+        """
         return self._transport.request(
             "PATCH",
             path_of("/vaults/{id}", id=id),
@@ -2712,7 +2863,7 @@ class VaultsOperations:
         *,
         timeout: Optional[float] = None,
     ) -> None:
-        """Delete a vault with its contents."""
+        """Delete a vault with its contents. At once and for good, with its documents, files, tokens and streams."""
         return self._transport.request(
             "DELETE",
             path_of("/vaults/{id}", id=id),
@@ -2728,7 +2879,10 @@ class VaultsOperations:
         idempotency_key: Optional[str] = None,
         timeout: Optional[float] = None,
     ) -> "VaultEvent":
-        """Emit an event of your own to all who watch the vault."""
+        """
+        Emit an event of your own to all who watch the vault. Open streams receive it at once; later ones can
+        replay it. A sealed vault takes none.
+        """
         return self._transport.request(
             "POST",
             path_of("/vaults/{id}/emit", id=id),
@@ -2750,7 +2904,7 @@ class VaultsOperations:
         idempotency_key: Optional[str] = None,
         timeout: Optional[float] = None,
     ) -> "Vault":
-        """Give a vault a new end, counted from now."""
+        """Give a vault a new end, counted from now. Also for a sealed vault, within the limit of the plan."""
         return self._transport.request(
             "POST",
             path_of("/vaults/{id}/extend", id=id),
@@ -2770,7 +2924,10 @@ class VaultsOperations:
         idempotency_key: Optional[str] = None,
         timeout: Optional[float] = None,
     ) -> "Vault":
-        """Keep a vault until it is deleted."""
+        """
+        Keep a vault until it is deleted. It no longer expires. It counts towards the persisted vaults of the
+        plan and no longer towards the active ones.
+        """
         return self._transport.request(
             "POST",
             path_of("/vaults/{id}/persist", id=id),
@@ -2786,7 +2943,10 @@ class VaultsOperations:
         idempotency_key: Optional[str] = None,
         timeout: Optional[float] = None,
     ) -> "Vault":
-        """Make a vault permanently read-only and sign its contents."""
+        """
+        Make a vault permanently read-only and sign its contents. Every later write is 409 `vault-sealed`, and
+        streams end with `vault.sealed`. Get the signed proof with `vaults.proof`.
+        """
         return self._transport.request(
             "POST",
             path_of("/vaults/{id}/seal", id=id),
@@ -2806,7 +2966,10 @@ class VaultsOperations:
         item: Optional[Union["VaultDocumentId", "VaultFileId"]] = None,
         timeout: Optional[float] = None,
     ) -> "InclusionProof":
-        """Get the proof of a sealed vault, or of one item in it."""
+        """
+        Get the proof of a sealed vault, or of one item in it. Anybody can check it offline with the public keys
+        of `/.well-known/jwks.json`.
+        """
         return self._transport.request(
             "GET",
             path_of("/vaults/{id}/proof", id=id),
@@ -2850,7 +3013,10 @@ class WebhooksOperations:
         idempotency_key: Optional[str] = None,
         timeout: Optional[float] = None,
     ) -> "WebhookWithSecret":
-        """Register an address for events."""
+        """
+        Register an address for events. Store `secret`, which signs each delivery and cannot be read later.
+        Counts towards the webhooks of the plan. Next, call `webhooks.test`.
+        """
         return self._transport.request(
             "POST",
             "/webhooks",
@@ -2871,7 +3037,7 @@ class WebhooksOperations:
         cursor: Optional[str] = None,
         timeout: Optional[float] = None,
     ) -> Listing["Webhook"]:
-        """List webhooks, newest first."""
+        """List webhooks, newest first. Without their secrets."""
         return self._transport.listing(
             "/webhooks",
             query={"limit": limit, "cursor": cursor},
@@ -2884,7 +3050,7 @@ class WebhooksOperations:
         *,
         timeout: Optional[float] = None,
     ) -> "Webhook":
-        """Get one webhook."""
+        """Get one webhook. Without its secret. `webhooks.attempts.list` shows how deliveries went."""
         return self._transport.request(
             "GET",
             path_of("/webhooks/{webhookId}", webhookId=webhook_id),
@@ -2900,7 +3066,10 @@ class WebhooksOperations:
         is_active: Union[bool, Omitted] = OMITTED,
         timeout: Optional[float] = None,
     ) -> "Webhook":
-        """Change where events go, which ones, or whether any do."""
+        """
+        Change where events go, which ones, or whether any do. Omitted fields stay as they are. `isActive: true`
+        enables a webhook that the service disabled after five days of failures.
+        """
         return self._transport.request(
             "PATCH",
             path_of("/webhooks/{webhookId}", webhookId=webhook_id),
@@ -2920,7 +3089,7 @@ class WebhooksOperations:
         *,
         timeout: Optional[float] = None,
     ) -> None:
-        """Send no more events to an address."""
+        """Send no more events to an address. The events stay readable with `events.list`."""
         return self._transport.request(
             "DELETE",
             path_of("/webhooks/{webhookId}", webhookId=webhook_id),
@@ -2936,7 +3105,10 @@ class WebhooksOperations:
         idempotency_key: Optional[str] = None,
         timeout: Optional[float] = None,
     ) -> Union["Delivery", "Replay"]:
-        """Deliver again: one delivery, or all that died since a time."""
+        """
+        Deliver again: one delivery, or all that died since a time. By `deliveryId` or `since`. The `eventId`
+        stays the same, so that a receiver recognizes what it has.
+        """
         return self._transport.request(
             "POST",
             path_of("/webhooks/{webhookId}/replay", webhookId=webhook_id),
@@ -2957,7 +3129,10 @@ class WebhooksOperations:
         idempotency_key: Optional[str] = None,
         timeout: Optional[float] = None,
     ) -> "Delivery":
-        """Send the event webhook.test to this webhook."""
+        """
+        Send the event webhook.test to this webhook. Returns the delivery; `webhooks.attempts.list` shows how it
+        went.
+        """
         return self._transport.request(
             "POST",
             path_of("/webhooks/{webhookId}/test", webhookId=webhook_id),
@@ -2972,7 +3147,10 @@ class WebhooksOperations:
         idempotency_key: Optional[str] = None,
         timeout: Optional[float] = None,
     ) -> "WebhookWithSecret":
-        """Make a new secret; the old one signs beside it for 24 hours."""
+        """
+        Make a new secret; the old one signs beside it for 24 hours. Store `secret`, which cannot be read later.
+        For 24 hours each delivery has a signature of both.
+        """
         return self._transport.request(
             "POST",
             path_of("/webhooks/{webhookId}/rotate-secret", webhookId=webhook_id),
@@ -2995,7 +3173,7 @@ class EventsOperations:
         type: Optional[Literal["payment.received", "payment.settled", "payment.settlement_failed", "payment.refunded", "vault.sealed", "vault.expiring", "vault.expired", "vault.extended", "vault.persisted", "deposit.success", "wallet.flagged", "wallet.cleared", "transfer.completed", "transfer.failed", "transfer.refund_overdue", "transfer.delivery_overdue", "transfer.refunded", "approval.requested", "approval.granted", "approval.refused", "withdrawal.updated", "withdrawal.completed", "withdrawal.failed", "usage.threshold", "member.invited", "webhook.disabled", "webhook.test"]] = None,
         timeout: Optional[float] = None,
     ) -> Listing["Event"]:
-        """List the events of the last 30 days, newest first."""
+        """List the events of the last 30 days, newest first. Also those that no webhook received."""
         return self._transport.listing(
             "/events",
             query={"limit": limit, "cursor": cursor, "from": from_, "to": to, "type": type},
@@ -3008,7 +3186,7 @@ class EventsOperations:
         *,
         timeout: Optional[float] = None,
     ) -> "Event":
-        """Get one event of the last 30 days."""
+        """Get one event of the last 30 days. With the payload that webhooks receive."""
         return self._transport.request(
             "GET",
             path_of("/events/{eventId}", eventId=event_id),
@@ -3020,7 +3198,10 @@ class EventsOperations:
         *,
         timeout: Optional[float] = None,
     ) -> "EventSamples":
-        """List every event type, with a made-up payload of each."""
+        """
+        List every event type, with a made-up payload of each. With the meaning of each member. `events.trigger`
+        sends such a payload.
+        """
         return self._transport.request(
             "GET",
             "/events/types",
@@ -3034,7 +3215,10 @@ class EventsOperations:
         idempotency_key: Optional[str] = None,
         timeout: Optional[float] = None,
     ) -> "Event":
-        """Make up an event of a type, for every webhook and listener; in the test environment alone."""
+        """
+        Make up an event of a type, for every webhook and listener; in the test environment alone. Tests a
+        receiver. Nothing happens but the delivery.
+        """
         return self._transport.request(
             "POST",
             "/events/trigger",
@@ -3055,7 +3239,10 @@ class EventsOperations:
         idempotency_key: Optional[str] = None,
         timeout: Optional[float] = None,
     ) -> "Resend":
-        """Send an event again, to all that it concerns or to one webhook."""
+        """
+        Send an event again, to all that it concerns or to one webhook. The `eventId` stays the same, so that a
+        receiver recognizes what it has.
+        """
         return self._transport.request(
             "POST",
             path_of("/events/{eventId}/resend", eventId=event_id),
@@ -3074,7 +3261,10 @@ class EventsOperations:
         idempotency_key: Optional[str] = None,
         timeout: Optional[float] = None,
     ) -> "ListenerSecret":
-        """Get the secret that signs what listeners with this API key are sent."""
+        """
+        Get the secret that signs what listeners with this API key are sent. Deliveries of `events.stream` are
+        verified with it. It stays the same for the key.
+        """
         return self._transport.request(
             "POST",
             "/events/listener",

@@ -33,7 +33,10 @@ export interface paths {
         };
         readonly get?: never;
         readonly put?: never;
-        /** Verify a payment credential and record the payment, once. */
+        /**
+         * Verify a payment credential and record the payment, once.
+         * @description A credential pays once: a used one is 409, and a bad one is 402 with the code of its protocol in `reason`. Counts towards the payments of the month. If `settlementPending` is true, call `payments.settle` next.
+         */
         readonly post: operations["payments.verify"];
         readonly delete?: never;
         readonly options?: never;
@@ -68,7 +71,10 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** Get one payment. */
+        /**
+         * Get one payment.
+         * @description Shows whether the money has moved, and how much of it was refunded.
+         */
         readonly get: operations["payments.get"];
         readonly put?: never;
         readonly post?: never;
@@ -85,7 +91,10 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** Count payments per interval of time, with amounts, latency and reasons of failures. */
+        /**
+         * Count payments per interval of time, with amounts, latency and reasons of failures.
+         * @description For charts: an entry for each interval, protocol, token and status that has payments.
+         */
         readonly get: operations["payments.statistics"];
         readonly put?: never;
         readonly post?: never;
@@ -202,7 +211,10 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** List the refunds of a payment, newest first. */
+        /**
+         * List the refunds of a payment, newest first.
+         * @description A failed refund is listed too; what it took can be refunded again.
+         */
         readonly get: operations["payments.refunds.list"];
         readonly put?: never;
         readonly post?: never;
@@ -219,7 +231,10 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** List payment logs, newest first. */
+        /**
+         * List payment logs, newest first.
+         * @description One record for each payment, with its route and the API key that verified it.
+         */
         readonly get: operations["payments.logs.list"];
         readonly put?: never;
         readonly post?: never;
@@ -236,7 +251,10 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** Totals per route and token. */
+        /**
+         * Totals per route and token.
+         * @description Counts payments that have not failed, over the whole period.
+         */
         readonly get: operations["payments.logs.summary"];
         readonly put?: never;
         readonly post?: never;
@@ -253,7 +271,10 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** Get one payment log. */
+        /**
+         * Get one payment log.
+         * @description Shows the payment as it is now.
+         */
         readonly get: operations["payments.logs.get"];
         readonly put?: never;
         readonly post?: never;
@@ -270,7 +291,10 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** List payment logs, newest first. */
+        /**
+         * List payment logs, newest first.
+         * @description One record for each payment, with its route and the API key that verified it.
+         */
         readonly get: operations["account.paymentLogs.list"];
         readonly put?: never;
         readonly post?: never;
@@ -287,7 +311,10 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** Totals per route and token. */
+        /**
+         * Totals per route and token.
+         * @description Counts payments that have not failed, over the whole period.
+         */
         readonly get: operations["account.paymentLogs.summary"];
         readonly put?: never;
         readonly post?: never;
@@ -304,7 +331,10 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** Get one payment log. */
+        /**
+         * Get one payment log.
+         * @description Shows the payment as it is now.
+         */
         readonly get: operations["account.paymentLogs.get"];
         readonly put?: never;
         readonly post?: never;
@@ -361,7 +391,10 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** What can be paid through the facilitator in the environment of the key. */
+        /**
+         * What can be paid through the facilitator in the environment of the key.
+         * @description A server that sells by x402 chooses its offers from these schemes, networks and extensions.
+         */
         readonly get: operations["facilitator.supported"];
         readonly put?: never;
         readonly post?: never;
@@ -378,7 +411,10 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** List what declared itself by the bazaar extension when it was paid for, and what its organisation made public. */
+        /**
+         * List what declared itself by the bazaar extension when it was paid for, and what its organisation made public.
+         * @description Of all organisations in the environment of the key, with their payment requirements. Pay one with `wallets.pay`.
+         */
         readonly get: operations["facilitator.resources"];
         readonly put?: never;
         readonly post?: never;
@@ -395,10 +431,16 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** List the wallets that you own, newest first. */
+        /**
+         * List the wallets that you own, newest first.
+         * @description Wallets that you deleted are left out.
+         */
         readonly get: operations["wallets.byo.list"];
         readonly put?: never;
-        /** Register a wallet that you own. */
+        /**
+         * Register a wallet that you own.
+         * @description The service detects deposits at its address, and never has its key. The address is screened at once; a flagged wallet cannot be paid. Counts towards the wallets of the plan.
+         */
         readonly post: operations["wallets.byo.create"];
         readonly delete?: never;
         readonly options?: never;
@@ -413,15 +455,24 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** Get one wallet that you own. */
+        /**
+         * Get one wallet that you own.
+         * @description `isActive` shows whether it can be paid.
+         */
         readonly get: operations["wallets.byo.get"];
         readonly put?: never;
         readonly post?: never;
-        /** Stop watching a wallet that you own. */
+        /**
+         * Stop watching a wallet that you own.
+         * @description Its deposits are no longer detected, and it no longer counts towards the plan. Money at the address is not touched.
+         */
         readonly delete: operations["wallets.byo.delete"];
         readonly options?: never;
         readonly head?: never;
-        /** Change the name and metadata of a wallet that you own. */
+        /**
+         * Change the name and metadata of a wallet that you own.
+         * @description Omitted fields stay as they are. Address and chain never change: register another wallet.
+         */
         readonly patch: operations["wallets.byo.update"];
         readonly trace?: never;
     };
@@ -432,10 +483,16 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** List the managed wallets, newest first. */
+        /**
+         * List the managed wallets, newest first.
+         * @description Retired wallets are listed too, with `provisionStatus` `retired`.
+         */
         readonly get: operations["wallets.master.list"];
         readonly put?: never;
-        /** Create a wallet whose key the service holds. */
+        /**
+         * Create a wallet whose key the service holds.
+         * @description Derives the next address of the organisation and moves no money. Counts towards the managed wallets of the plan. Next, send money to its address or derive child addresses.
+         */
         readonly post: operations["wallets.master.create"];
         readonly delete?: never;
         readonly options?: never;
@@ -450,7 +507,10 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** Get one managed wallet. */
+        /**
+         * Get one managed wallet.
+         * @description Its balances are read with `wallets.master.balances`.
+         */
         readonly get: operations["wallets.master.get"];
         readonly put?: never;
         readonly post?: never;
@@ -461,7 +521,10 @@ export interface paths {
         readonly delete: operations["wallets.master.retire"];
         readonly options?: never;
         readonly head?: never;
-        /** Change the name, the metadata and the automatic sweep of a managed wallet. */
+        /**
+         * Change the name, the metadata and the automatic sweep of a managed wallet.
+         * @description Omitted fields stay as they are.
+         */
         readonly patch: operations["wallets.master.update"];
         readonly trace?: never;
     };
@@ -474,7 +537,10 @@ export interface paths {
         };
         readonly get?: never;
         readonly put?: never;
-        /** Restore a retired wallet. */
+        /**
+         * Restore a retired wallet.
+         * @description It can be used again and counts towards the plan. Restoring an active wallet changes nothing.
+         */
         readonly post: operations["wallets.master.restore"];
         readonly delete?: never;
         readonly options?: never;
@@ -489,7 +555,10 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** List the child addresses of a managed wallet, newest first. */
+        /**
+         * List the child addresses of a managed wallet, newest first.
+         * @description Their balances are read with `wallets.children.balances`.
+         */
         readonly get: operations["wallets.children.list"];
         readonly put?: never;
         /**
@@ -510,14 +579,20 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** Get one child address. */
+        /**
+         * Get one child address.
+         * @description Its balances are read with `wallets.children.balances`.
+         */
         readonly get: operations["wallets.children.get"];
         readonly put?: never;
         readonly post?: never;
         readonly delete?: never;
         readonly options?: never;
         readonly head?: never;
-        /** Change the name and metadata of a child address. */
+        /**
+         * Change the name and metadata of a child address.
+         * @description Omitted fields stay as they are.
+         */
         readonly patch: operations["wallets.children.update"];
         readonly trace?: never;
     };
@@ -608,7 +683,10 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** List the sweeps of a managed wallet, newest first. */
+        /**
+         * List the sweeps of a managed wallet, newest first.
+         * @description Those of requests and automatic ones, with their totals.
+         */
         readonly get: operations["wallets.sweeps.list"];
         readonly put?: never;
         readonly post?: never;
@@ -625,7 +703,10 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** Get one sweep, with the amount and state of each child. */
+        /**
+         * Get one sweep, with the amount and state of each child.
+         * @description The money of a child that failed is still there; a later sweep takes it.
+         */
         readonly get: operations["wallets.sweeps.get"];
         readonly put?: never;
         readonly post?: never;
@@ -642,7 +723,10 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** Get what may leave a managed wallet and its children. */
+        /**
+         * Get what may leave a managed wallet and its children.
+         * @description `policy` is null if none was set; then nothing is limited.
+         */
         readonly get: operations["wallets.master.policy.get"];
         /**
          * Set or tighten what may leave a managed wallet and its children.
@@ -683,7 +767,10 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** Get the organisation's legacy wallet, with the coin that it was created for. */
+        /**
+         * Get the organisation's legacy wallet, with the coin that it was created for.
+         * @description It is 404 until `wallets.legacy.create` has made it.
+         */
         readonly get: operations["wallets.legacy.get"];
         readonly put?: never;
         readonly post?: never;
@@ -700,7 +787,10 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** Read what the legacy wallet holds of its coins. */
+        /**
+         * Read what the legacy wallet holds of its coins.
+         * @description As of the newest block.
+         */
         readonly get: operations["wallets.legacy.balance"];
         readonly put?: never;
         readonly post?: never;
@@ -717,7 +807,10 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** List the transactions of the legacy wallet, newest first. */
+        /**
+         * List the transactions of the legacy wallet, newest first.
+         * @description The token transfers to and from its address.
+         */
         readonly get: operations["wallets.legacy.history"];
         readonly put?: never;
         readonly post?: never;
@@ -734,7 +827,10 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** List the transactions of a wallet that you own, newest first. */
+        /**
+         * List the transactions of a wallet that you own, newest first.
+         * @description The token transfers to and from its address that were detected. A transfer of the native coin is not.
+         */
         readonly get: operations["wallets.byo.transactions"];
         readonly put?: never;
         readonly post?: never;
@@ -751,7 +847,10 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** List the transactions of a managed wallet, newest first. */
+        /**
+         * List the transactions of a managed wallet, newest first.
+         * @description The token transfers to and from its own address that were detected. A transfer of the native coin is not.
+         */
         readonly get: operations["wallets.master.transactions"];
         readonly put?: never;
         readonly post?: never;
@@ -768,7 +867,10 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** List the transactions of a child address, newest first. */
+        /**
+         * List the transactions of a child address, newest first.
+         * @description The token transfers to and from its address that were detected. A transfer of the native coin is not.
+         */
         readonly get: operations["wallets.children.transactions"];
         readonly put?: never;
         readonly post?: never;
@@ -787,7 +889,10 @@ export interface paths {
         };
         readonly get?: never;
         readonly put?: never;
-        /** Look for a deposit in one transaction. */
+        /**
+         * Look for a deposit in one transaction.
+         * @description For a deposit that was not detected. What is found is recorded, screened and reported as every deposit is; what is known already changes nothing.
+         */
         readonly post: operations["wallets.deposits.rescan"];
         readonly delete?: never;
         readonly options?: never;
@@ -902,7 +1007,10 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** List the transfers, newest first. */
+        /**
+         * List the transfers, newest first.
+         * @description Filtered by wallet, status and time.
+         */
         readonly get: operations["transfers.list"];
         readonly put?: never;
         readonly post?: never;
@@ -919,7 +1027,10 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** Get a transfer. */
+        /**
+         * Get a transfer.
+         * @description Shows its present state: `pending`, `confirmed` or `failed`.
+         */
         readonly get: operations["transfers.get"];
         readonly put?: never;
         readonly post?: never;
@@ -976,7 +1087,10 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** List the approvals that spend policies required, newest first. */
+        /**
+         * List the approvals that spend policies required, newest first.
+         * @description Each is of a movement of money above `approvalAbove` of a wallet's policy.
+         */
         readonly get: operations["approvals.list"];
         readonly put?: never;
         readonly post?: never;
@@ -993,7 +1107,10 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** Get an approval. */
+        /**
+         * Get an approval.
+         * @description While it waits, `deniedBy` shows whether the present policy would refuse the movement, and `remaining` what the caps leave.
+         */
         readonly get: operations["approvals.get"];
         readonly put?: never;
         readonly post?: never;
@@ -1070,7 +1187,10 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** List bank accounts, newest first. */
+        /**
+         * List bank accounts, newest first.
+         * @description `maskedAccount` helps to recognize an account. Its details are never returned.
+         */
         readonly get: operations["withdrawals.bankAccounts.list"];
         readonly put?: never;
         /**
@@ -1091,11 +1211,17 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** Get one bank account. */
+        /**
+         * Get one bank account.
+         * @description `maskedAccount` helps to recognize the account. Its details are never returned.
+         */
         readonly get: operations["withdrawals.bankAccounts.get"];
         readonly put?: never;
         readonly post?: never;
-        /** Delete a bank account and erase its details. */
+        /**
+         * Delete a bank account and erase its details.
+         * @description It can no longer receive withdrawals.
+         */
         readonly delete: operations["withdrawals.bankAccounts.delete"];
         readonly options?: never;
         readonly head?: never;
@@ -1129,7 +1255,10 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** List the withdrawals, newest first. */
+        /**
+         * List the withdrawals, newest first.
+         * @description Filtered by status and time.
+         */
         readonly get: operations["withdrawals.list"];
         readonly put?: never;
         readonly post?: never;
@@ -1146,7 +1275,10 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** Get a withdrawal. */
+        /**
+         * Get a withdrawal.
+         * @description Shows its present state, what the bank receives and, after a failure, where the tokens are.
+         */
         readonly get: operations["withdrawals.get"];
         readonly put?: never;
         readonly post?: never;
@@ -1163,7 +1295,10 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** List the chains that the calling key can use. */
+        /**
+         * List the chains that the calling key can use.
+         * @description `configured` shows whether this deployment has a node for it; without one, what needs the chain is 503.
+         */
         readonly get: operations["chains.list"];
         readonly put?: never;
         readonly post?: never;
@@ -1180,7 +1315,10 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** List the tokens of a chain. */
+        /**
+         * List the tokens of a chain.
+         * @description Requests name a token by its `symbol`.
+         */
         readonly get: operations["chains.tokens"];
         readonly put?: never;
         readonly post?: never;
@@ -1199,7 +1337,10 @@ export interface paths {
         };
         readonly get?: never;
         readonly put?: never;
-        /** Create an organisation, with one test key that only this answer shows. */
+        /**
+         * Create an organisation, with one test key that only this answer shows.
+         * @description The account of the caller becomes its owner, and it is on the hobby plan. An account owns at most 10 organisations.
+         */
         readonly post: operations["organisations.create"];
         readonly delete?: never;
         readonly options?: never;
@@ -1214,14 +1355,20 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** Get the organisation of the calling key. */
+        /**
+         * Get the organisation of the calling key.
+         * @description What is used of its plan is in `billing.usage`.
+         */
         readonly get: operations["organisations.current"];
         readonly put?: never;
         readonly post?: never;
         readonly delete?: never;
         readonly options?: never;
         readonly head?: never;
-        /** Rename the organisation. */
+        /**
+         * Rename the organisation.
+         * @description Everything else stays as it is.
+         */
         readonly patch: operations["organisations.update"];
         readonly trace?: never;
     };
@@ -1232,7 +1379,10 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** List the hash-chained audit log, newest first. */
+        /**
+         * List the hash-chained audit log, newest first.
+         * @description Each record has the hash of the one before it, so that a later change of any is found. A test key sees records of the test environment and of the organisation as a whole.
+         */
         readonly get: operations["organisations.auditLog"];
         readonly put?: never;
         readonly post?: never;
@@ -1249,10 +1399,16 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** List the members, newest first. */
+        /**
+         * List the members, newest first.
+         * @description Who was invited and has not accepted is listed too.
+         */
         readonly get: operations["organisations.members.list"];
         readonly put?: never;
-        /** Add a member by account or by e-mail address. */
+        /**
+         * Add a member by account or by e-mail address.
+         * @description The person becomes a member by accepting the invitation. An API key cannot give the roles owner and admin.
+         */
         readonly post: operations["organisations.members.add"];
         readonly delete?: never;
         readonly options?: never;
@@ -1270,11 +1426,17 @@ export interface paths {
         readonly get?: never;
         readonly put?: never;
         readonly post?: never;
-        /** Remove a member. */
+        /**
+         * Remove a member.
+         * @description Their access ends at once. An API key cannot remove an owner or admin, and nobody the last owner.
+         */
         readonly delete: operations["organisations.members.remove"];
         readonly options?: never;
         readonly head?: never;
-        /** Give a member another role. */
+        /**
+         * Give a member another role.
+         * @description An API key cannot give or take the roles owner and admin. The last owner stays owner.
+         */
         readonly patch: operations["organisations.members.update"];
         readonly trace?: never;
     };
@@ -1285,10 +1447,16 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** List API keys, newest first, without their values. */
+        /**
+         * List API keys, newest first, without their values.
+         * @description `last4` and `lastUsedAt` help to recognize a key.
+         */
         readonly get: operations["organisations.apiKeys.list"];
         readonly put?: never;
-        /** Create an API key, which only this answer shows. */
+        /**
+         * Create an API key, which only this answer shows.
+         * @description Store `key`, which cannot be read later. A key creates only keys of its own environment, with its own scopes or fewer.
+         */
         readonly post: operations["organisations.apiKeys.create"];
         readonly delete?: never;
         readonly options?: never;
@@ -1323,10 +1491,16 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** List API keys, newest first, without their values. */
+        /**
+         * List API keys, newest first, without their values.
+         * @description As `GET /organisations/current/api-keys`.
+         */
         readonly get: operations["organisations.apiKeys.listIn"];
         readonly put?: never;
-        /** Create an API key of the caller's environment, which only this answer shows. */
+        /**
+         * Create an API key of the caller's environment, which only this answer shows.
+         * @description As `POST /organisations/current/api-keys`. Store `key`, which cannot be read later.
+         */
         readonly post: operations["organisations.apiKeys.createIn"];
         readonly delete?: never;
         readonly options?: never;
@@ -1381,7 +1555,10 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** Get a request by the `X-Request-Id` of its response. */
+        /**
+         * Get a request by the `X-Request-Id` of its response.
+         * @description Shows how it was answered. Requests are kept for 7 days.
+         */
         readonly get: operations["requests.get"];
         readonly put?: never;
         readonly post?: never;
@@ -1398,7 +1575,10 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** Get your account, its organisations and its invitations. */
+        /**
+         * Get your account, its organisations and its invitations.
+         * @description For an API key, the account that created it.
+         */
         readonly get: operations["account.get"];
         readonly put?: never;
         readonly post?: never;
@@ -1415,7 +1595,10 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** Get what is used and what the plan grants; the same as billing usage. */
+        /**
+         * Get what is used and what the plan grants; the same as billing usage.
+         * @description As `GET /billing/usage`.
+         */
         readonly get: operations["account.usage"];
         readonly put?: never;
         readonly post?: never;
@@ -1434,7 +1617,10 @@ export interface paths {
         };
         readonly get?: never;
         readonly put?: never;
-        /** Accept an invitation to an organisation. */
+        /**
+         * Accept an invitation to an organisation.
+         * @description Only the invited person does this, and has the role of the invitation from then on.
+         */
         readonly post: operations["account.invitations.accept"];
         readonly delete?: never;
         readonly options?: never;
@@ -1451,7 +1637,10 @@ export interface paths {
         };
         readonly get?: never;
         readonly put?: never;
-        /** Decline an invitation to an organisation. */
+        /**
+         * Decline an invitation to an organisation.
+         * @description Only the invited person does this. They can be invited again.
+         */
         readonly post: operations["account.invitations.decline"];
         readonly delete?: never;
         readonly options?: never;
@@ -1466,7 +1655,10 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** List the sessions in which you are signed in, newest first. */
+        /**
+         * List the sessions in which you are signed in, newest first.
+         * @description For people who are signed in to the dashboard; API keys have no sessions.
+         */
         readonly get: operations["account.sessions.list"];
         readonly put?: never;
         readonly post?: never;
@@ -1486,7 +1678,10 @@ export interface paths {
         readonly get?: never;
         readonly put?: never;
         readonly post?: never;
-        /** End one of your sessions at once. */
+        /**
+         * End one of your sessions at once.
+         * @description For people who are signed in to the dashboard; API keys have no sessions.
+         */
         readonly delete: operations["account.sessions.end"];
         readonly options?: never;
         readonly head?: never;
@@ -1500,7 +1695,10 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** Get what is used and what the plan grants. */
+        /**
+         * Get what is used and what the plan grants.
+         * @description Each quota with what is used of it. Payments are counted by calendar month (UTC).
+         */
         readonly get: operations["billing.usage"];
         readonly put?: never;
         readonly post?: never;
@@ -1517,7 +1715,10 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** Get the plan with all its limits. */
+        /**
+         * Get the plan with all its limits.
+         * @description Another plan is chosen in the dashboard or set by the operator.
+         */
         readonly get: operations["billing.plan"];
         readonly put?: never;
         readonly post?: never;
@@ -1536,7 +1737,10 @@ export interface paths {
         };
         readonly get?: never;
         readonly put?: never;
-        /** Recount usage from the records. */
+        /**
+         * Recount usage from the records.
+         * @description Corrects the counters that quotas are compared with. It changes nothing else.
+         */
         readonly post: operations["billing.rebuildCache"];
         readonly delete?: never;
         readonly options?: never;
@@ -1571,7 +1775,10 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** List your paid routes that were seen, newest first. */
+        /**
+         * List your paid routes that were seen, newest first.
+         * @description The routes of your organisation, as they were last reported.
+         */
         readonly get: operations["registry.routes.list"];
         readonly put?: never;
         readonly post?: never;
@@ -1588,7 +1795,10 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** Get one paid route. */
+        /**
+         * Get one paid route.
+         * @description With its price and parameters, as they were last reported.
+         */
         readonly get: operations["registry.routes.get"];
         readonly put?: never;
         readonly post?: never;
@@ -1609,7 +1819,10 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** List sessions, newest first. */
+        /**
+         * List sessions, newest first.
+         * @description Expired sessions are listed too. Their tokens are never shown.
+         */
         readonly get: operations["sessions.list"];
         readonly put?: never;
         /**
@@ -1630,7 +1843,10 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** Get one session. */
+        /**
+         * Get one session.
+         * @description `isExpired` shows whether its payer has to pay again.
+         */
         readonly get: operations["sessions.get"];
         readonly put?: never;
         readonly post?: never;
@@ -1649,7 +1865,10 @@ export interface paths {
         };
         readonly get?: never;
         readonly put?: never;
-        /** Whether a session’s token opens a route. */
+        /**
+         * Whether a session’s token opens a route.
+         * @description The middlewares of the SDK call it before they serve a route. If the token is not valid for the host and the wallet, it is 402 `session-not-found`: request a payment.
+         */
         readonly post: operations["sessions.verify"];
         readonly delete?: never;
         readonly options?: never;
@@ -1664,10 +1883,16 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** List vaults, newest first. */
+        /**
+         * List vaults, newest first.
+         * @description Without their contents. Expired vaults are deleted and not listed.
+         */
         readonly get: operations["vaults.list"];
         readonly put?: never;
-        /** Make a vault. */
+        /**
+         * Make a vault.
+         * @description A workspace for documents, files and events, which is deleted when its `ttl` ends. Counts towards the active vaults of the plan.
+         */
         readonly post: operations["vaults.create"];
         readonly delete?: never;
         readonly options?: never;
@@ -1682,7 +1907,10 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** Get what vaults use and what the plan grants. */
+        /**
+         * Get what vaults use and what the plan grants.
+         * @description Active and persisted vaults, and the bytes of all documents and files.
+         */
         readonly get: operations["vaults.quota"];
         readonly put?: never;
         readonly post?: never;
@@ -1699,15 +1927,24 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** Get a vault with its contents. */
+        /**
+         * Get a vault with its contents.
+         * @description With an API key or a vault token. Beyond 256 KiB in all, documents are listed without `data`.
+         */
         readonly get: operations["vaults.get"];
         readonly put?: never;
         readonly post?: never;
-        /** Delete a vault with its contents. */
+        /**
+         * Delete a vault with its contents.
+         * @description At once and for good, with its documents, files, tokens and streams.
+         */
         readonly delete: operations["vaults.delete"];
         readonly options?: never;
         readonly head?: never;
-        /** Change the description and metadata of a vault. */
+        /**
+         * Change the description and metadata of a vault.
+         * @description Omitted fields stay as they are. A sealed vault is not changed.
+         */
         readonly patch: operations["vaults.update"];
         readonly trace?: never;
     };
@@ -1720,7 +1957,10 @@ export interface paths {
         };
         readonly get?: never;
         readonly put?: never;
-        /** Put a JSON document into a vault. */
+        /**
+         * Put a JSON document into a vault.
+         * @description Any JSON object of at most 1 MiB. A sealed vault takes none.
+         */
         readonly post: operations["vaults.documents.add"];
         readonly delete?: never;
         readonly options?: never;
@@ -1735,7 +1975,10 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** Get a document with its data. */
+        /**
+         * Get a document with its data.
+         * @description With an API key or a vault token.
+         */
         readonly get: operations["vaults.documents.get"];
         readonly put?: never;
         readonly post?: never;
@@ -1754,7 +1997,10 @@ export interface paths {
         };
         readonly get?: never;
         readonly put?: never;
-        /** Emit an event of your own to all who watch the vault. */
+        /**
+         * Emit an event of your own to all who watch the vault.
+         * @description Open streams receive it at once; later ones can replay it. A sealed vault takes none.
+         */
         readonly post: operations["vaults.emit"];
         readonly delete?: never;
         readonly options?: never;
@@ -1771,7 +2017,10 @@ export interface paths {
         };
         readonly get?: never;
         readonly put?: never;
-        /** Give a vault a new end, counted from now. */
+        /**
+         * Give a vault a new end, counted from now.
+         * @description Also for a sealed vault, within the limit of the plan.
+         */
         readonly post: operations["vaults.extend"];
         readonly delete?: never;
         readonly options?: never;
@@ -1788,7 +2037,10 @@ export interface paths {
         };
         readonly get?: never;
         readonly put?: never;
-        /** Keep a vault until it is deleted. */
+        /**
+         * Keep a vault until it is deleted.
+         * @description It no longer expires. It counts towards the persisted vaults of the plan and no longer towards the active ones.
+         */
         readonly post: operations["vaults.persist"];
         readonly delete?: never;
         readonly options?: never;
@@ -1805,7 +2057,10 @@ export interface paths {
         };
         readonly get?: never;
         readonly put?: never;
-        /** Make a vault permanently read-only and sign its contents. */
+        /**
+         * Make a vault permanently read-only and sign its contents.
+         * @description Every later write is 409 `vault-sealed`, and streams end with `vault.sealed`. Get the signed proof with `vaults.proof`.
+         */
         readonly post: operations["vaults.seal"];
         readonly delete?: never;
         readonly options?: never;
@@ -1820,7 +2075,10 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** Get the proof of a sealed vault, or of one item in it. */
+        /**
+         * Get the proof of a sealed vault, or of one item in it.
+         * @description Anybody can check it offline with the public keys of `/.well-known/jwks.json`.
+         */
         readonly get: operations["vaults.proof"];
         readonly put?: never;
         readonly post?: never;
@@ -1864,7 +2122,10 @@ export interface paths {
         readonly get: operations["vaults.files.get"];
         readonly put?: never;
         readonly post?: never;
-        /** Delete a file. */
+        /**
+         * Delete a file.
+         * @description Its bytes no longer count towards the storage. A sealed vault keeps its files.
+         */
         readonly delete: operations["vaults.files.delete"];
         readonly options?: never;
         readonly head?: never;
@@ -1878,7 +2139,10 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** List a vault's valid tokens and tickets, newest first, without their text. */
+        /**
+         * List a vault's valid tokens and tickets, newest first, without their text.
+         * @description `madeBy` shows which API key or account made one.
+         */
         readonly get: operations["vaults.tokens.list"];
         readonly put?: never;
         /**
@@ -1886,7 +2150,10 @@ export interface paths {
          * @description With `kind: "ticket"` it opens one stream of events, as `?ticket=` in the address.
          */
         readonly post: operations["vaults.tokens.create"];
-        /** End all of a vault's tokens and tickets, and what they opened, at once. */
+        /**
+         * End all of a vault's tokens and tickets, and what they opened, at once.
+         * @description API keys still read the vault.
+         */
         readonly delete: operations["vaults.tokens.revokeAll"];
         readonly options?: never;
         readonly head?: never;
@@ -1903,7 +2170,10 @@ export interface paths {
         readonly get?: never;
         readonly put?: never;
         readonly post?: never;
-        /** End one token or ticket of a vault, and what it opened, at once. */
+        /**
+         * End one token or ticket of a vault, and what it opened, at once.
+         * @description API keys and other tokens still read the vault.
+         */
         readonly delete: operations["vaults.tokens.revoke"];
         readonly options?: never;
         readonly head?: never;
@@ -1937,10 +2207,16 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** List webhooks, newest first. */
+        /**
+         * List webhooks, newest first.
+         * @description Without their secrets.
+         */
         readonly get: operations["webhooks.list"];
         readonly put?: never;
-        /** Register an address for events. */
+        /**
+         * Register an address for events.
+         * @description Store `secret`, which signs each delivery and cannot be read later. Counts towards the webhooks of the plan. Next, call `webhooks.test`.
+         */
         readonly post: operations["webhooks.create"];
         readonly delete?: never;
         readonly options?: never;
@@ -1955,15 +2231,24 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** Get one webhook. */
+        /**
+         * Get one webhook.
+         * @description Without its secret. `webhooks.attempts.list` shows how deliveries went.
+         */
         readonly get: operations["webhooks.get"];
         readonly put?: never;
         readonly post?: never;
-        /** Send no more events to an address. */
+        /**
+         * Send no more events to an address.
+         * @description The events stay readable with `events.list`.
+         */
         readonly delete: operations["webhooks.delete"];
         readonly options?: never;
         readonly head?: never;
-        /** Change where events go, which ones, or whether any do. */
+        /**
+         * Change where events go, which ones, or whether any do.
+         * @description Omitted fields stay as they are. `isActive: true` enables a webhook that the service disabled after five days of failures.
+         */
         readonly patch: operations["webhooks.update"];
         readonly trace?: never;
     };
@@ -1974,7 +2259,10 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** List attempts to deliver, newest first. */
+        /**
+         * List attempts to deliver, newest first.
+         * @description With the response of the receiver. Attempts are kept for 30 days.
+         */
         readonly get: operations["webhooks.attempts.list"];
         readonly put?: never;
         readonly post?: never;
@@ -1993,7 +2281,10 @@ export interface paths {
         };
         readonly get?: never;
         readonly put?: never;
-        /** Deliver again: one delivery, or all that died since a time. */
+        /**
+         * Deliver again: one delivery, or all that died since a time.
+         * @description By `deliveryId` or `since`. The `eventId` stays the same, so that a receiver recognizes what it has.
+         */
         readonly post: operations["webhooks.replay"];
         readonly delete?: never;
         readonly options?: never;
@@ -2010,7 +2301,10 @@ export interface paths {
         };
         readonly get?: never;
         readonly put?: never;
-        /** Send the event webhook.test to this webhook. */
+        /**
+         * Send the event webhook.test to this webhook.
+         * @description Returns the delivery; `webhooks.attempts.list` shows how it went.
+         */
         readonly post: operations["webhooks.test"];
         readonly delete?: never;
         readonly options?: never;
@@ -2027,7 +2321,10 @@ export interface paths {
         };
         readonly get?: never;
         readonly put?: never;
-        /** Make a new secret; the old one signs beside it for 24 hours. */
+        /**
+         * Make a new secret; the old one signs beside it for 24 hours.
+         * @description Store `secret`, which cannot be read later. For 24 hours each delivery has a signature of both.
+         */
         readonly post: operations["webhooks.rotateSecret"];
         readonly delete?: never;
         readonly options?: never;
@@ -2042,7 +2339,10 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** List the events of the last 30 days, newest first. */
+        /**
+         * List the events of the last 30 days, newest first.
+         * @description Also those that no webhook received.
+         */
         readonly get: operations["events.list"];
         readonly put?: never;
         readonly post?: never;
@@ -2059,7 +2359,10 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** Get one event of the last 30 days. */
+        /**
+         * Get one event of the last 30 days.
+         * @description With the payload that webhooks receive.
+         */
         readonly get: operations["events.get"];
         readonly put?: never;
         readonly post?: never;
@@ -2076,7 +2379,10 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** List every event type, with a made-up payload of each. */
+        /**
+         * List every event type, with a made-up payload of each.
+         * @description With the meaning of each member. `events.trigger` sends such a payload.
+         */
         readonly get: operations["events.types"];
         readonly put?: never;
         readonly post?: never;
@@ -2095,7 +2401,10 @@ export interface paths {
         };
         readonly get?: never;
         readonly put?: never;
-        /** Make up an event of a type, for every webhook and listener; in the test environment alone. */
+        /**
+         * Make up an event of a type, for every webhook and listener; in the test environment alone.
+         * @description Tests a receiver. Nothing happens but the delivery.
+         */
         readonly post: operations["events.trigger"];
         readonly delete?: never;
         readonly options?: never;
@@ -2112,7 +2421,10 @@ export interface paths {
         };
         readonly get?: never;
         readonly put?: never;
-        /** Send an event again, to all that it concerns or to one webhook. */
+        /**
+         * Send an event again, to all that it concerns or to one webhook.
+         * @description The `eventId` stays the same, so that a receiver recognizes what it has.
+         */
         readonly post: operations["events.resend"];
         readonly delete?: never;
         readonly options?: never;
@@ -2129,7 +2441,10 @@ export interface paths {
         };
         readonly get?: never;
         readonly put?: never;
-        /** Get the secret that signs what listeners with this API key are sent. */
+        /**
+         * Get the secret that signs what listeners with this API key are sent.
+         * @description Deliveries of `events.stream` are verified with it. It stays the same for the key.
+         */
         readonly post: operations["events.listener"];
         readonly delete?: never;
         readonly options?: never;
@@ -4825,7 +5140,7 @@ export interface components {
             readonly status: "queued";
         };
         readonly ListenerSecret: {
-            /** @description whsec_… */
+            /** @description The secret that signs the deliveries: `whsec_` and more. */
             readonly secret: string;
         };
         readonly LoggedRequest: {
@@ -4934,7 +5249,7 @@ export interface components {
             readonly name?: string | null;
             /** @description Replaces all existing metadata. */
             readonly metadata?: components["schemas"]["NewMetadata"];
-            /** @description null turns it off. */
+            /** @description The automatic sweep; null turns it off. */
             readonly autoSweep?: components["schemas"]["AutoSweep"] | null;
         };
         /**
@@ -4944,7 +5259,7 @@ export interface components {
         readonly MasterWalletId: string;
         readonly Member: {
             readonly accountId: components["schemas"]["AccountId"];
-            /** @description null for an account that was invited by its id and has not accepted. */
+            /** @description E-mail address of the person; null for an account that was invited by its id and has not accepted. */
             readonly email: string | null;
             /**
              * @description Role of the member.
@@ -5891,7 +6206,7 @@ export interface components {
             /** @description Reason in the request; null where none was given. */
             readonly reason: string | null;
             /**
-             * @description completed and payment.refunded follow when the block is final. What a failed refund took can be refunded again.
+             * @description `completed` and payment.refunded follow when the block is final. What a failed refund took can be refunded again.
              * @enum {string}
              */
             readonly status: "pending" | "completed" | "failed";
@@ -6312,7 +6627,7 @@ export interface components {
              */
             readonly trigger: "request" | "automatic";
             /**
-             * @description completed once every child is swept or failed; see the record of each child.
+             * @description `completed` once every child is swept or failed; see the record of each child.
              * @enum {string}
              */
             readonly status: "sweeping" | "completed";
@@ -6555,7 +6870,7 @@ export interface components {
             readonly manifestHash: string | null;
         };
         readonly VaultChange: {
-            /** @description null takes it away. */
+            /** @description A new description; null removes it. */
             readonly description?: string | null;
             /** @description Takes the place of all that was there. */
             readonly metadata?: components["schemas"]["NewMetadata"];
@@ -6792,7 +7107,7 @@ export interface components {
             readonly otherWalletIds?: readonly string[];
         };
         readonly WalletChange: {
-            /** @description null removes it. */
+            /** @description A new name; null removes it. */
             readonly name?: string | null;
             /** @description Replaces all existing metadata. */
             readonly metadata?: components["schemas"]["NewMetadata"];
@@ -6822,7 +7137,7 @@ export interface components {
         };
         readonly WalletPolicy: {
             readonly masterWalletId: components["schemas"]["MasterWalletId"];
-            /** @description null: none is set, and nothing is limited. */
+            /** @description The policy; null if none is set, and nothing is limited. */
             readonly policy: components["schemas"]["EffectivePolicy"] | null;
             /**
              * Format: date-time
@@ -6840,12 +7155,12 @@ export interface components {
              */
             readonly direction: "in" | "out";
             /**
-             * @description transfer: ordinary; only incoming ones of this kind are reported by deposit.success. internal: between your own managed wallets. unsupported: on a chain or in a token that the wallet was not created for. fee: a fee on Tempo. forward: from a virtual address to its master. held: kept back by the recipient’s receive policy.
+             * @description `transfer`: ordinary; only incoming ones of this kind are reported by deposit.success. `internal`: between your own managed wallets. `unsupported`: on a chain or in a token that the wallet was not created for. `fee`: a fee on Tempo. `forward`: from a virtual address to its master. `held`: kept back by the receive policy of the recipient.
              * @enum {string}
              */
             readonly kind: "transfer" | "internal" | "unsupported" | "fee" | "forward" | "held";
             /**
-             * @description withdrawn: a reorganization removed its block; it returns with the same id if the transaction does.
+             * @description `withdrawn`: a reorganization removed its block; it returns with the same id if the transaction does.
              * @enum {string}
              */
             readonly status: "pending" | "confirmed" | "withdrawn";
@@ -6909,7 +7224,7 @@ export interface components {
          */
         readonly WebhookId: string;
         readonly WebhookWithSecret: components["schemas"]["Webhook"] & {
-            /** @description whsec_… Shown this once. */
+            /** @description The secret that signs the deliveries: `whsec_` and more. It is shown this once. */
             readonly secret: string;
         };
         readonly Withdrawal: {

@@ -25,6 +25,7 @@ export const approvalOperations: readonly Operation<Deps>[] = [
     method: 'GET',
     path: '/approvals',
     summary: 'List the approvals that spend policies required, newest first.',
+    description: "Each is of a movement of money above `approvalAbove` of a wallet's policy.",
     query: ApprovalListQuery,
     output: Approval,
     list: true,
@@ -37,6 +38,8 @@ export const approvalOperations: readonly Operation<Deps>[] = [
     method: 'GET',
     path: '/approvals/{id}',
     summary: 'Get an approval.',
+    description:
+      'While it waits, `deniedBy` shows whether the present policy would refuse the movement, and `remaining` what the caps leave.',
     params: ApprovalParams,
     output: Approval,
     errors: { 'approval-not-found': notFound },

@@ -13,6 +13,8 @@ export const chainOperations: readonly Operation<Deps>[] = [
     method: 'GET',
     path: '/wallet-infra/chains',
     summary: 'List the chains that the calling key can use.',
+    description:
+      '`configured` shows whether this deployment has a node for it; without one, what needs the chain is 503.',
     query: PageQuery,
     output: ChainRecord,
     list: true,
@@ -25,6 +27,7 @@ export const chainOperations: readonly Operation<Deps>[] = [
     method: 'GET',
     path: '/wallet-infra/chains/{chain}/tokens',
     summary: 'List the tokens of a chain.',
+    description: 'Requests name a token by its `symbol`.',
     params: ChainParams,
     query: PageQuery,
     output: Token,

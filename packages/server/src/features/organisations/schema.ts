@@ -115,7 +115,9 @@ export const Member = z.strictObject({
   email: z
     .string()
     .nullable()
-    .meta({ description: 'null for an account that was invited by its id and has not accepted.' }),
+    .meta({
+      description: 'E-mail address of the person; null for an account that was invited by its id and has not accepted.',
+    }),
   role: Role.describe('Role of the member.'),
   status: z.enum(['active', 'invited']).describe('`invited` until the person accepts.'),
   createdAt: CreatedAt,

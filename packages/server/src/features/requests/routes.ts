@@ -29,6 +29,7 @@ export const requestOperations: readonly Operation<Deps>[] = [
     method: 'GET',
     path: '/requests/{requestId}',
     summary: 'Get a request by the `X-Request-Id` of its response.',
+    description: 'Shows how it was answered. Requests are kept for 7 days.',
     params: RequestParams,
     output: LoggedRequest,
     errors: fail.table,

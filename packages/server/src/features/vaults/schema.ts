@@ -43,7 +43,7 @@ export type NewVault = z.output<typeof NewVault>
 
 /** Omitted fields stay unchanged. */
 export const VaultChange = z.strictObject({
-  description: text(2_000).nullable().optional().meta({ description: 'null takes it away.' }),
+  description: text(2_000).nullable().optional().meta({ description: 'A new description; null removes it.' }),
   metadata: Metadata.optional().meta({ description: 'Takes the place of all that was there.' }),
 })
 export type VaultChange = z.output<typeof VaultChange>

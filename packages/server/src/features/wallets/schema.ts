@@ -60,7 +60,7 @@ export type ByoWallet = z.input<typeof ByoWallet>
 
 /** Omitted fields stay as they are. */
 export const WalletChange = z.strictObject({
-  name: text(200).nullable().optional().meta({ description: 'null removes it.' }),
+  name: text(200).nullable().optional().meta({ description: 'A new name; null removes it.' }),
   metadata: Metadata.optional().meta({ description: 'Replaces all existing metadata.' }),
 })
 export type WalletChange = z.output<typeof WalletChange>

@@ -44,7 +44,9 @@ export type Webhook = z.input<typeof Webhook>
 
 /** A webhook with its secret, only in the responses that create one. */
 export const WebhookWithSecret = Webhook.extend({
-  secret: z.string().meta({ description: 'whsec_… Shown this once.' }),
+  secret: z
+    .string()
+    .meta({ description: 'The secret that signs the deliveries: `whsec_` and more. It is shown this once.' }),
 })
 export type WebhookWithSecret = z.input<typeof WebhookWithSecret>
 

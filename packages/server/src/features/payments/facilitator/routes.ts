@@ -66,6 +66,7 @@ export const facilitatorOperations: readonly Operation<Deps>[] = [
     method: 'GET',
     path: '/facilitator/supported',
     summary: 'What can be paid through the facilitator in the environment of the key.',
+    description: 'A server that sells by x402 chooses its offers from these schemes, networks and extensions.',
     output: schema.Supported,
     run: (ctx) => supported(ctx),
   }),
@@ -77,6 +78,8 @@ export const facilitatorOperations: readonly Operation<Deps>[] = [
     path: '/facilitator/discovery/resources',
     summary:
       'List what declared itself by the bazaar extension when it was paid for, and what its organisation made public.',
+    description:
+      'Of all organisations in the environment of the key, with their payment requirements. Pay one with `wallets.pay`.',
     query: schema.DiscoveryQuery,
     output: schema.DiscoveredResources,
     run: (ctx, { query }) => discoverResources(ctx, query),

@@ -45,6 +45,7 @@ export const refundOperations: readonly Operation<Deps>[] = [
     method: 'GET',
     path: '/payments/{id}/refunds',
     summary: 'List the refunds of a payment, newest first.',
+    description: 'A failed refund is listed too; what it took can be refunded again.',
     params: PaymentParams,
     query: RefundQuery,
     output: Refund,

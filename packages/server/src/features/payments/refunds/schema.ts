@@ -38,7 +38,7 @@ export const Refund = z.strictObject({
   reason: z.string().nullable().describe('Reason in the request; null where none was given.'),
   status: z.enum(refundStatuses).meta({
     description:
-      'completed and payment.refunded follow when the block is final. What a failed refund took can be refunded again.',
+      '`completed` and payment.refunded follow when the block is final. What a failed refund took can be refunded again.',
   }),
   txHash: z.string().nullable().describe('The transaction; null until it is signed.'),
   approval: approvalOf,

@@ -8,6 +8,7 @@ export const statisticsOperation = operation({
   method: 'GET',
   path: '/payments/statistics',
   summary: 'Count payments per interval of time, with amounts, latency and reasons of failures.',
+  description: 'For charts: an entry for each interval, protocol, token and status that has payments.',
   query: StatisticsQuery,
   output: Statistics,
   run: (ctx, { query }) => paymentStatistics(ctx, query),

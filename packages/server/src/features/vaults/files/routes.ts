@@ -97,6 +97,7 @@ export const vaultFileOperations: readonly Operation<Deps>[] = [
     method: 'DELETE',
     path: '/vaults/{id}/files/{fileId}',
     summary: 'Delete a file.',
+    description: 'Its bytes no longer count towards the storage. A sealed vault keeps its files.',
     params: FileParams,
     errors: { ...notWritable, ...fileNotFound },
     semaphores: ofVault,

@@ -31,6 +31,8 @@ export const depositOperations: readonly Operation<Deps>[] = [
     method: 'GET',
     path: '/wallet-infra/byo-wallets/{id}/transactions',
     summary: 'List the transactions of a wallet that you own, newest first.',
+    description:
+      'The token transfers to and from its address that were detected. A transfer of the native coin is not.',
     params: ByoWalletParams,
     ...listing,
     errors: { 'wallet-not-found': failWallet.table['wallet-not-found'], ...chainNotAvailable },
@@ -46,6 +48,8 @@ export const depositOperations: readonly Operation<Deps>[] = [
     method: 'GET',
     path: '/wallet-infra/master-wallets/{id}/transactions',
     summary: 'List the transactions of a managed wallet, newest first.',
+    description:
+      'The token transfers to and from its own address that were detected. A transfer of the native coin is not.',
     params: MasterWalletParams,
     ...listing,
     errors: { 'wallet-not-found': failWallet.table['wallet-not-found'], ...chainNotAvailable },
@@ -61,6 +65,8 @@ export const depositOperations: readonly Operation<Deps>[] = [
     method: 'GET',
     path: '/wallet-infra/master-wallets/{id}/child-addresses/{cad}/transactions',
     summary: 'List the transactions of a child address, newest first.',
+    description:
+      'The token transfers to and from its address that were detected. A transfer of the native coin is not.',
     params: ChildAddressParams,
     ...listing,
     errors: { 'child-address-not-found': failWallet.table['child-address-not-found'], ...chainNotAvailable },
@@ -75,6 +81,8 @@ export const depositOperations: readonly Operation<Deps>[] = [
     method: 'POST',
     path: '/wallet-infra/deposits/rescan',
     summary: 'Look for a deposit in one transaction.',
+    description:
+      'For a deposit that was not detected. What is found is recorded, screened and reported as every deposit is; what is known already changes nothing.',
     input: RescanRequest,
     output: RescanResult,
     idempotency: 'intent',

@@ -15,10 +15,11 @@ export const WalletTransaction = z.strictObject({
   direction: z.enum(['in', 'out']).describe('`in` for what it received, `out` for what it sent.'),
   kind: z.enum(transactionKinds).meta({
     description:
-      'transfer: ordinary; only incoming ones of this kind are reported by deposit.success. internal: between your own managed wallets. unsupported: on a chain or in a token that the wallet was not created for. fee: a fee on Tempo. forward: from a virtual address to its master. held: kept back by the recipient’s receive policy.',
+      '`transfer`: ordinary; only incoming ones of this kind are reported by deposit.success. `internal`: between your own managed wallets. `unsupported`: on a chain or in a token that the wallet was not created for. `fee`: a fee on Tempo. `forward`: from a virtual address to its master. `held`: kept back by the receive policy of the recipient.',
   }),
   status: z.enum(transactionStatuses).meta({
-    description: 'withdrawn: a reorganization removed its block; it returns with the same id if the transaction does.',
+    description:
+      '`withdrawn`: a reorganization removed its block; it returns with the same id if the transaction does.',
   }),
   chain: ChainName,
   tokenSymbol: z.string().describe('Symbol of the token.'),

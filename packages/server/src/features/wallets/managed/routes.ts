@@ -20,6 +20,8 @@ export const masterWalletOperations: readonly Operation<Deps>[] = [
     method: 'POST',
     path: '/wallet-infra/master-wallets',
     summary: 'Create a wallet whose key the service holds.',
+    description:
+      'Derives the next address of the organisation and moves no money. Counts towards the managed wallets of the plan. Next, send money to its address or derive child addresses.',
     input: NewMasterWallet,
     output: MasterWallet,
     status: 201,
@@ -43,6 +45,7 @@ export const masterWalletOperations: readonly Operation<Deps>[] = [
     method: 'GET',
     path: '/wallet-infra/master-wallets',
     summary: 'List the managed wallets, newest first.',
+    description: 'Retired wallets are listed too, with `provisionStatus` `retired`.',
     query: PageQuery,
     output: MasterWallet,
     list: true,
@@ -55,6 +58,7 @@ export const masterWalletOperations: readonly Operation<Deps>[] = [
     method: 'GET',
     path: '/wallet-infra/master-wallets/{id}',
     summary: 'Get one managed wallet.',
+    description: 'Its balances are read with `wallets.master.balances`.',
     params: MasterWalletParams,
     output: MasterWallet,
     errors: { 'wallet-not-found': fail.table['wallet-not-found'] },
@@ -84,6 +88,7 @@ export const masterWalletOperations: readonly Operation<Deps>[] = [
     method: 'POST',
     path: '/wallet-infra/master-wallets/{id}/restore',
     summary: 'Restore a retired wallet.',
+    description: 'It can be used again and counts towards the plan. Restoring an active wallet changes nothing.',
     params: MasterWalletParams,
     output: MasterWallet,
     errors: {

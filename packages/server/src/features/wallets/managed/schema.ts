@@ -38,7 +38,7 @@ export type MasterWallet = z.input<typeof MasterWallet>
 export const MasterWalletChange = z.strictObject({
   name: text(200).nullable().optional().describe('A new name; null removes it.'),
   metadata: Metadata.optional().meta({ description: 'Replaces all existing metadata.' }),
-  autoSweep: AutoSweep.nullable().optional().meta({ description: 'null turns it off.' }),
+  autoSweep: AutoSweep.nullable().optional().meta({ description: 'The automatic sweep; null turns it off.' }),
 })
 export type MasterWalletChange = z.output<typeof MasterWalletChange>
 

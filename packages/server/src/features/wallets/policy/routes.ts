@@ -16,6 +16,7 @@ export const policyRoutes: readonly Operation<Deps>[] = [
     method: 'GET',
     path: '/wallet-infra/master-wallets/{id}/policy',
     summary: 'Get what may leave a managed wallet and its children.',
+    description: '`policy` is null if none was set; then nothing is limited.',
     params: MasterWalletParams,
     output: WalletPolicy,
     errors: notFound,

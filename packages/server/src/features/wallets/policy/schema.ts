@@ -20,7 +20,7 @@ const ShownDocument = z.strictObject({
 
 export const WalletPolicy = z.strictObject({
   masterWalletId: id('mwt'),
-  policy: ShownDocument.nullable().meta({ description: 'null: none is set, and nothing is limited.' }),
+  policy: ShownDocument.nullable().meta({ description: 'The policy; null if none is set, and nothing is limited.' }),
   updatedAt: Instant.nullable().describe('When the policy was last set; null if none was.'),
 })
 export type WalletPolicy = z.input<typeof WalletPolicy>

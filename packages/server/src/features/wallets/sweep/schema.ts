@@ -31,7 +31,7 @@ const summaryFields = {
     .describe('Whether a request or the automatic sweep of the wallet began it.'),
   status: z
     .enum(['sweeping', 'completed'])
-    .meta({ description: 'completed once every child is swept or failed; see the record of each child.' }),
+    .meta({ description: '`completed` once every child is swept or failed; see the record of each child.' }),
   isPartial: z
     .boolean()
     .meta({ description: 'Whether children remain for another sweep, since one sweep has a maximum number.' }),

@@ -22,7 +22,9 @@ export const ListenQuery = z.strictObject({
 export type ListenQuery = z.output<typeof ListenQuery>
 
 /** The secret that signs what the listeners of the calling key receive; it never changes. */
-export const ListenerSecret = z.strictObject({ secret: z.string().meta({ description: 'whsec_…' }) })
+export const ListenerSecret = z.strictObject({
+  secret: z.string().meta({ description: 'The secret that signs the deliveries: `whsec_` and more.' }),
+})
 export type ListenerSecret = z.input<typeof ListenerSecret>
 
 export const TriggerRequest = z.strictObject({ type: z.enum(eventTypes).describe('The type of the sample event.') })
