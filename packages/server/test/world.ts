@@ -121,7 +121,7 @@ export async function aWorld(
 async function countDepositsAsBooked({ db }: TestDatabase, { rpcUrls }: Config): Promise<void> {
   for (const network of Object.keys(rpcUrls))
     await db.run(
-      sql`insert into deposit_cursors (network, scanned, checked) values (${network}, 1000000000, 1000000000)`,
+      sql`insert into deposit_cursors (network, scanned, checked, tokens) values (${network}, 1000000000, 1000000000, null)`,
     )
 }
 

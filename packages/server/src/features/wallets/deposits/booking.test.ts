@@ -125,6 +125,15 @@ test('a wallet of the customer at the address of a managed wallet takes no recor
   expect(booked(base, [transfer({})], [managed, child, ...own])).toContainEqual(['mwt_1', 'in', 'internal'])
 })
 
+test('a managed wallet of several networks has its record under the chain of the network where the money moved', () => {
+  const elsewhere = watch('mwt_1', bob, { network: 'eth-sepolia', chain: 'ethereum' })
+  for (const watches of [
+    [elsewhere, watch('mwt_1', bob)],
+    [watch('mwt_1', bob), elsewhere],
+  ])
+    expect(booked(base, [transfer({})], watches)).toEqual([['mwt_1', 'in', 'transfer']])
+})
+
 test('a transfer counts from shortly before the wallet was watched until it no longer is; a manual rescan also finds earlier ones', () => {
   const at = (ms: number) => instantOf(blockSeconds * 1_000 + ms)
   const counted = (changes: Partial<WatchRow>, byHand = false) =>

@@ -132,13 +132,17 @@ function isOver(watch: WatchRow, { blockNumber, at }: Place, network: Network): 
  * can move their money on every network, and screening holds only what their own ledger has.
  */
 function nearest(watches: readonly WatchRow[], { network }: Ledger): WatchRow[] {
-  const atHome = new Set(
-    watches.filter((watch) => watch.network === network.name).map(({ organisationId }) => organisationId),
-  )
+  const here = watches.filter((watch) => watch.network === network.name)
+  const walletsHere = new Set(here.map(({ walletId }) => walletId))
+  const organisationsHere = new Set(here.map(({ organisationId }) => organisationId))
   const seen = new Set<string>()
   return watches.filter((watch) => {
-    const isAway = watch.network !== network.name && !isManaged(watch)
-    if (isAway && atHome.has(watch.organisationId)) return false
+    const isHere = watch.network === network.name
+    if (
+      !isHere &&
+      (walletsHere.has(watch.walletId) || (!isManaged(watch) && organisationsHere.has(watch.organisationId)))
+    )
+      return false
     // A wallet of several networks has a watch for each.
     const isFirst = !seen.has(watch.walletId)
     seen.add(watch.walletId)
