@@ -112,12 +112,9 @@ export type RevokedKey = z.input<typeof RevokedKey>
 /** `invited` until the person accepts. */
 export const Member = z.strictObject({
   accountId: id('acc'),
-  email: z
-    .string()
-    .nullable()
-    .meta({
-      description: 'E-mail address of the person; null for an account that was invited by its id and has not accepted.',
-    }),
+  email: z.string().nullable().meta({
+    description: 'E-mail address of the person; null for an account that was invited by its id and has not accepted.',
+  }),
   role: Role.describe('Role of the member.'),
   status: z.enum(['active', 'invited']).describe('`invited` until the person accepts.'),
   createdAt: CreatedAt,
