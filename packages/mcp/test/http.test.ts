@@ -163,7 +163,7 @@ test('another path, another method, a long message and one that is no JSON are r
 test('a key has at most 32 requests at once', async () => {
   const { url, port } = await aServer()
   expect((await post(url, bearer(stage.key))).status).toBe(200)
-  const held = Array.from({ length: 32 }, () => {
+  const connections = Array.from({ length: 32 }, () => {
     const socket = connect(port, '127.0.0.1')
     onTestFinished(() => void socket.destroy())
     const head = `POST /mcp HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer ${stage.key}\r\n`
@@ -171,7 +171,7 @@ test('a key has at most 32 requests at once', async () => {
     return socket
   })
   await expect.poll(async () => (await post(url, bearer(stage.key))).status).toBe(429)
-  for (const socket of held) socket.destroy()
+  for (const socket of connections) socket.destroy()
   await expect.poll(async () => (await post(url, bearer(stage.key))).status).toBe(200)
 })
 

@@ -3,7 +3,7 @@ import { createInspect } from './inspect.ts'
 import { readPayerFunds } from './payer-funds.ts'
 import { inspectPermit2 } from './permit2.ts'
 import type { AuthorizationFacts, Chain, PayerFunds, PayerQuestion } from './port.ts'
-import { askForAcceptance, electorateOf } from './rpc/acceptance.ts'
+import { electorateOf, requestAcceptance } from './rpc/acceptance.ts'
 import type { NodeRpc, Rpc, Voter } from './rpc/rpc.ts'
 import { type SentCall, trySending } from './try-sending.ts'
 
@@ -28,13 +28,13 @@ export function createPaymentReads(rpc: Rpc & NodeRpc, headOf: (rpc: Rpc) => Pro
     async inspectAuthorization(probe) {
       const isAccepting = ({ simulation, nonceUsed, balance }: AuthorizationFacts): boolean =>
         simulation.ok && !nonceUsed && balance >= probe.authorization.value
-      const ask = (voter: Voter) => (inspects.get(voter) ?? inspect)(probe)
-      const found = await askForAcceptance(electorateOf(rpc.voters), ask, isAccepting)
+      const query = (voter: Voter) => (inspects.get(voter) ?? inspect)(probe)
+      const found = await requestAcceptance(electorateOf(rpc.voters), query, isAccepting)
       return found.isAccepted ? poorest(found.answers) : found.answer
     },
     async inspectPermit2(probe) {
       const { amount } = probe.settlement
-      const found = await askForAcceptance(
+      const found = await requestAcceptance(
         electorateOf(rpc.voters),
         ({ rpc: one }) => inspectPermit2(one, probe),
         ({ trial, nonceUsed, proxyDeployed, balance, allowance }) =>
@@ -44,7 +44,7 @@ export function createPaymentReads(rpc: Rpc & NodeRpc, headOf: (rpc: Rpc) => Pro
     },
     async payerFunds(question) {
       const electorate = electorateOf(rpc.voters)
-      const found = await askForAcceptance(
+      const found = await requestAcceptance(
         electorate,
         ({ rpc: one }) => readPayerFunds(one, question),
         () => true,
@@ -52,8 +52,8 @@ export function createPaymentReads(rpc: Rpc & NodeRpc, headOf: (rpc: Rpc) => Pro
       return found.isAccepted ? agreedOf(question, found.answers, electorate.needed) : found.answer
     },
     async trySending(call) {
-      const ask = ({ rpc: one }: Voter) => tryOn(one, call)
-      return (await askForAcceptance(electorateOf(rpc.voters), ask, (isTaken) => isTaken)).isAccepted
+      const query = ({ rpc: one }: Voter) => tryOn(one, call)
+      return (await requestAcceptance(electorateOf(rpc.voters), query, (isTaken) => isTaken)).isAccepted
     },
   }
 }

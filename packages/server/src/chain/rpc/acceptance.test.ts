@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { isProblem } from '../../platform/errors.ts'
 import { fail } from '../errors.ts'
-import { askForAcceptance } from './acceptance.ts'
+import { requestAcceptance } from './acceptance.ts'
 import type { Voter } from './rpc.ts'
 
 type Answer = 'accepts' | 'refuses' | 'fails' | 'hangs'
@@ -9,7 +9,7 @@ type Answer = 'accepts' | 'refuses' | 'fails' | 'hangs'
 /** What a majority says where the nodes answer like this. */
 async function judged(...answers: readonly Answer[]): Promise<'accepted' | 'refused' | 'unavailable'> {
   const voters = answers.map(() => ({}) as Voter)
-  const ask = async (voter: Voter): Promise<Answer> => {
+  const query = async (voter: Voter): Promise<Answer> => {
     const answer = answers[voters.indexOf(voter)]
     if (answer === 'hangs') return new Promise(() => undefined)
     if (answer === undefined || answer === 'fails') throw fail('chain-unavailable')
@@ -17,7 +17,7 @@ async function judged(...answers: readonly Answer[]): Promise<'accepted' | 'refu
   }
   const electorate = { voters, needed: Math.floor(answers.length / 2) + 1 }
   try {
-    const { isAccepted } = await askForAcceptance(electorate, ask, (answer) => answer === 'accepts')
+    const { isAccepted } = await requestAcceptance(electorate, query, (answer) => answer === 'accepts')
     return isAccepted ? 'accepted' : 'refused'
   } catch (error) {
     if (isProblem(error, 'chain-unavailable')) return 'unavailable'

@@ -21,18 +21,18 @@ export function electorateOf(all: readonly Voter[]): Electorate {
 }
 
 /**
- * Asks all nodes at once, as of their own latest blocks, and resolves when `needed` of them accept or refuse. Nodes may differ by a block, so a dissenting
+ * Queries all nodes at once, as of their own latest blocks, and resolves when `needed` of them accept or refuse. Nodes may differ by a block, so a dissenting
  * one is not suspended, and a payer whose money has just arrived is accepted once a majority has it. Throws `chain-unavailable` if too few answer.
  */
-export function askForAcceptance<T>(
+export function requestAcceptance<T>(
   { voters, needed }: Electorate,
-  ask: (voter: Voter) => Promise<T>,
+  query: (voter: Voter) => Promise<T>,
   isAccepting: (answer: T) => boolean,
 ): Promise<Acceptance<T>> {
   const [accepting, refusing]: [T[], T[]] = [[], []]
   return new Promise((resolve, reject) => {
     const requests = voters.map(async (voter) => {
-      const answer = await ask(voter).catch((error: unknown) => {
+      const answer = await query(voter).catch((error: unknown) => {
         if (!isProblem(error, 'chain-unavailable')) throw error
         return undefined
       })
