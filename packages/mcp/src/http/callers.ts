@@ -103,7 +103,7 @@ function callerOf({ serverOf, onError }: Offer, means: CallerMeans): Caller {
   const calls = followCalls()
   const handler = createMcpHandler(
     ({ era, requestInfo }) => {
-      const served = serverOf(means, (asker) => calls.follow(asker, requestInfo?.signal))
+      const served = serverOf(means, (asker) => calls.follow(asker, requestInfo))
       const server = 'server' in served ? served.server : served
       if (era === 'legacy')
         server.setNotificationHandler('notifications/cancelled', ({ params: { requestId } }) => {

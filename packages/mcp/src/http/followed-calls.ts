@@ -3,10 +3,16 @@ import type { Asker } from '../server.ts'
 
 /** The running calls of one API key. */
 export interface FollowedCalls {
-  /** Follows a call to its end. `left` aborts if the connection is closed before the result was sent. */
-  readonly follow: (asker: Asker, left: AbortSignal | undefined) => Waiting
+  /** Follows a call to its end. The signal of `request` aborts if its connection is closed before the result was sent. */
+  readonly follow: (asker: Asker, request: Request | undefined) => Waiting
   /** Notes that a client canceled the request with this id. */
   readonly cancel: (id: string | number) => void
+}
+
+interface FollowedCall {
+  isCanceled: boolean
+  /** Kept until the call ends: Node collects a request, and the sources of `AbortSignal.any`, that nothing refers to, and then no abort arrives. */
+  readonly sources: readonly unknown[]
 }
 
 /**
@@ -15,11 +21,11 @@ export interface FollowedCalls {
  * Idempotency-Key stays open for an equal call.
  */
 export function followCalls(): FollowedCalls {
-  const running = new Map<string | number, Set<{ isCanceled: boolean }>>()
+  const running = new Map<string | number, Set<FollowedCall>>()
   return {
-    follow({ id, signal: own }, left) {
-      const signal = left === undefined ? own : AbortSignal.any([own, left])
-      const call = { isCanceled: false }
+    follow({ id, signal: own }, request) {
+      const signal = request === undefined ? own : AbortSignal.any([own, request.signal])
+      const call: FollowedCall = { isCanceled: false, sources: [own, request] }
       const calls = running.get(id) ?? new Set()
       running.set(id, calls.add(call))
       const end = () => {
