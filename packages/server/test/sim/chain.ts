@@ -10,6 +10,7 @@ import {
   emptyState,
   innerCalls,
   type Moved,
+  pay,
   type Rules,
   runCall,
   type SimLog,
@@ -60,6 +61,8 @@ export interface SimBlock {
   readonly baseFee: bigint
 }
 
+/** The sender of what is minted. */
+const nobody: Address = `0x${'0'.repeat(40)}`
 const stranger: Address = `0x${'5'.repeat(40)}`
 
 /** The price of a unit of gas, in wei, unless the chain's `baseFee` differs. */
@@ -119,6 +122,18 @@ export class SimChain {
     const head = this.blocks.at(-1)
     if (head === undefined) throw new Error('a chain has a first block')
     return head
+  }
+
+  /** Mints the token in the first block, with the logs that a node shows. Nodes must not have seen the chain before. */
+  mint(mints: readonly { readonly to: Address; readonly value: bigint }[]): void {
+    const first = this.head
+    const sum = mints.reduce((total, { value }) => total + value, 0n)
+    first.state.balances.set(nobody, sum)
+    const logs = mints.flatMap((one) => pay(this.rules, first.state, { from: nobody, ...one })?.logs ?? [])
+    const own = { hash: this.#newHash(), nonce: undefined, from: stranger, to: this.rules.token, input: '0x', value: 0n } as const
+    const transaction = { ...own, calls: [], gasLimit: 300_000n, fee: 0n }
+    const receipt = { transaction, status: '0x1', gasUsed: 60_000n, logs, moved: [], firstLog: 0 } as const
+    this.blocks = [{ ...first, receipts: new Map([[own.hash, receipt]]) }]
   }
 
   /** Accepts a raw transaction of an account of the service. */

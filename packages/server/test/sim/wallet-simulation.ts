@@ -68,12 +68,15 @@ export class WalletSimulation {
       isDeep: seed % 12 === 5,
       setNow: stage.setNow,
       countLocked: stage.countLocked,
-      chainAt: (timestamp) => aWalletChain(stage, stage.near, { chance, timestamp, temper: this.#temper }),
+      chainAt: (timestamp) => {
+        const chain = aWalletChain(stage, stage.near, { chance, timestamp, temper: this.#temper })
+        endow(stage, chain, chance)
+        return chain
+      },
       signed: () => [],
       themes: [...themes, 'hides-deposits', 'hides-deposits', 'hides-deposits'],
     })
     const { chain, nodes, gate, liar } = this.#scene
-    endow(stage, chain, chance)
     const [timestamp, temper] = [chain.head.timestamp, { pool: 'fair' } as const]
     const farChain = aWalletChain(stage, stage.far, { chance, timestamp, temper })
     farChain.head.state.balances.set(`0x${'b2'.repeat(20)}`, 10n ** 15n)

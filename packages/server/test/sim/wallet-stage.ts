@@ -127,15 +127,16 @@ export function aWalletChain(
   return new SimChain(rules, chance, { timestamp, depth })
 }
 
-/** Gives the wallets what they begin with. */
+/** Gives the wallets what they begin with. The token is minted, with the logs by which the service books it. */
 export function endow(
   { wallets, signer }: Pick<WalletStage, 'wallets' | 'signer'>,
-  { head: { state } }: SimChain,
+  chain: SimChain,
   chance: Chance,
 ): void {
+  const { state } = chain.head
   addCoin(state, signer.address, 10n ** 20n)
+  chain.mint(wallets.map(({ address: to, isChild }) => ({ to, value: isChild ? genesis.childRaw : genesis.masterRaw })))
   for (const { address, isChild } of wallets) {
-    state.balances.set(address.toLowerCase(), isChild ? genesis.childRaw : genesis.masterRaw)
     if (!isChild) addCoin(state, address, genesis.masterWei)
     else if (chance.happens(0.3)) addCoin(state, address, genesis.childWei)
   }
