@@ -17,6 +17,7 @@ import { feeLimits, firstFees } from './fees.ts'
 import { createPaymentReads } from './judge-payments.ts'
 import { l1FeeCall, readL1Fee } from './l1-fee.ts'
 import type { Chain, Head, LookUp, OfferedFees, QuorumReads, SeenReceipt, TokenDomain, Watch } from './port.ts'
+import { electorateOf, requestVotes } from './rpc/acceptance.ts'
 import { createLogReader } from './rpc/logs.ts'
 import { readHex, readQuantity, readReceipt } from './rpc/read.ts'
 import { isRecord, type NodeRpc, type Rpc, type RpcAnswer, type RpcCall } from './rpc/rpc.ts'
@@ -127,11 +128,14 @@ function tipOf(answer: RpcAnswer | undefined): bigint | undefined {
   }
 }
 
-async function withCode(rpc: Rpc, accounts: readonly Address[]): Promise<ReadonlySet<string>> {
+/** An account counts as one without code only if a majority of the nodes says so, since one with code may burn gas that others paid for. */
+async function withCode({ voters }: NodeRpc, accounts: readonly Address[]): Promise<ReadonlySet<string>> {
   if (accounts.length === 0) return new Set()
-  const answers = await rpc.batch(accounts.map((account) => ({ method: 'eth_getCode', params: [account, 'latest'] })))
-  const codes = answers.map((answer) => readHex(answer.ok ? answer.result : undefined, 'code'))
-  return new Set(accounts.filter((_, index) => codes[index] !== '0x').map((account) => account.toLowerCase()))
+  const calls = accounts.map((account) => ({ method: 'eth_getCode', params: [account, 'latest'] }))
+  const votes = await requestVotes(electorateOf(voters), accounts.length, async ({ rpc }) =>
+    (await rpc.batch(calls)).map((answer) => (readHex(resultOf(answer), 'code') === '0x' ? 'plain' : 'coded')),
+  )
+  return new Set(accounts.filter((_, index) => votes[index] !== 'plain').map((account) => account.toLowerCase()))
 }
 
 export function domainReads(token: Address) {

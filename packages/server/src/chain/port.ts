@@ -97,7 +97,10 @@ export interface Chain extends QuorumReads {
    * that does not decide counts as success.
    */
   trySending(call: SentCall): Promise<boolean>
-  /** Those of the accounts, in lower case, that have code as of the latest block: contracts, and ordinary accounts that delegate (EIP-7702). */
+  /**
+   * Those of the accounts, in lower case, that have code as of the latest block: contracts, and ordinary accounts that delegate (EIP-7702). An account
+   * that a majority of the nodes does not call one without code is among them.
+   */
   accountsWithCode(accounts: readonly Address[]): Promise<ReadonlySet<string>>
   /** A payer's balance and spent nonces as of the latest block, which may still be reorganized away. */
   payerFunds(question: PayerQuestion): Promise<PayerFunds>

@@ -130,7 +130,14 @@ export class SimChain {
     const sum = mints.reduce((total, { value }) => total + value, 0n)
     first.state.balances.set(nobody, sum)
     const logs = mints.flatMap((one) => pay(this.rules, first.state, { from: nobody, ...one })?.logs ?? [])
-    const own = { hash: this.#newHash(), nonce: undefined, from: stranger, to: this.rules.token, input: '0x', value: 0n } as const
+    const own = {
+      hash: this.#newHash(),
+      nonce: undefined,
+      from: stranger,
+      to: this.rules.token,
+      input: '0x',
+      value: 0n,
+    } as const
     const transaction = { ...own, calls: [], gasLimit: 300_000n, fee: 0n }
     const receipt = { transaction, status: '0x1', gasUsed: 60_000n, logs, moved: [], firstLog: 0 } as const
     this.blocks = [{ ...first, receipts: new Map([[own.hash, receipt]]) }]

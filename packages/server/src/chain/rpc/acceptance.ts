@@ -24,30 +24,62 @@ export function electorateOf(all: readonly Voter[]): Electorate {
  * Queries all nodes at once, as of their own latest blocks, and resolves when `needed` of them accept or refuse. Nodes may differ by a block, so a dissenting
  * one is not suspended, and a payer whose money has just arrived is accepted once a majority has it. Throws `chain-unavailable` if too few answer.
  */
-export function requestAcceptance<T>(
+export async function requestAcceptance<T>(
   { voters, needed }: Electorate,
   query: (voter: Voter) => Promise<T>,
   isAccepting: (answer: T) => boolean,
 ): Promise<Acceptance<T>> {
   const [accepting, refusing]: [T[], T[]] = [[], []]
+  await collect(voters, query, (answer) => {
+    if (isAccepting(answer)) accepting.push(answer)
+    else refusing.push(answer)
+    // A majority that refuses waits for no slow node either.
+    return accepting.length >= needed || refusing.length >= needed
+  })
+  if (accepting.length >= needed) return { isAccepted: true, answers: accepting }
+  const [answer] = refusing
+  if (answer === undefined || accepting.length + refusing.length < needed)
+    throw fail('chain-unavailable', {}, new Error('too few nodes judge a payment'))
+  return { isAccepted: false, answer }
+}
+
+/**
+ * Queries all nodes at once about each of `count` items, and resolves when `needed` of them agree on every item, or when all have answered: an item on which they
+ * do not agree is undefined. Nobody is suspended. Throws `chain-unavailable` if too few answer.
+ */
+export async function requestVotes<T extends string>(
+  { voters, needed }: Electorate,
+  count: number,
+  query: (voter: Voter) => Promise<readonly T[]>,
+): Promise<readonly (T | undefined)[]> {
+  const cast: (readonly T[])[] = []
+  const decided = (): readonly (T | undefined)[] =>
+    Array.from({ length: count }, (_, index) => {
+      const votes = cast.map((one) => one[index])
+      return votes.find((vote) => votes.filter((other) => other === vote).length >= needed)
+    })
+  await collect(voters, query, (votes) => {
+    cast.push(votes)
+    return decided().every((vote) => vote !== undefined)
+  })
+  if (cast.length < needed) throw fail('chain-unavailable', {}, new Error('too few nodes answer'))
+  return decided()
+}
+
+/** Resolves when an answer decides, or when all nodes have answered. A node that fails has no vote. */
+function collect<T>(
+  voters: readonly Voter[],
+  query: (voter: Voter) => Promise<T>,
+  isDecided: (answer: T) => boolean,
+): Promise<void> {
   return new Promise((resolve, reject) => {
     const requests = voters.map(async (voter) => {
       const answer = await query(voter).catch((error: unknown) => {
         if (!isProblem(error, 'chain-unavailable')) throw error
         return undefined
       })
-      if (answer === undefined) return
-      if (isAccepting(answer)) accepting.push(answer)
-      else refusing.push(answer)
-      if (accepting.length >= needed) resolve({ isAccepted: true, answers: [...accepting] })
-      // A majority that refuses waits for no slow node either.
-      else if (refusing.length >= needed) resolve({ isAccepted: false, answer })
+      if (answer !== undefined && isDecided(answer)) resolve()
     })
-    Promise.all(requests).then(() => {
-      const [answer] = refusing
-      const isEnough = accepting.length + refusing.length >= needed
-      if (isEnough && answer !== undefined) resolve({ isAccepted: false, answer })
-      else reject(fail('chain-unavailable', {}, new Error('too few nodes judge a payment')))
-    }, reject)
+    Promise.all(requests).then(() => resolve(), reject)
   })
 }
