@@ -38,6 +38,8 @@ export interface Delivery {
 }
 
 const NewTransfer = z.object({
+  on_behalf_of: z.string(),
+  client_reference_id: z.string(),
   amount: z.string(),
   source: z.object({ payment_rail: z.string(), currency: z.string(), from_address: z.string() }),
   destination: z.object({ payment_rail: z.string(), currency: z.string(), external_account_id: z.string() }),
@@ -79,7 +81,7 @@ export async function aBridge(): Promise<BridgeDouble> {
     toAddress,
     requested,
   }: BridgeTransfer & { readonly requested: NewTransfer }) => ({
-    ...{ id, state, on_behalf_of: 'cust_alice', developer_fee: '0.5', ...requested },
+    ...{ id, state, developer_fee: '0.5', ...requested },
     source_deposit_instructions: { ...requested.source, amount: `${amount}.0`, to_address: toAddress },
     receipt: {
       ...{ initial_amount: amount, developer_fee: '0.5', exchange_fee: '0.0' },

@@ -1,4 +1,5 @@
 import { type DevChain, startChain, tokenBalance } from '@purser/devnet'
+import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { z } from 'zod'
 import { sql } from '../../src/platform/db/db.ts'
@@ -219,7 +220,7 @@ test.each([
     payment_rail: 'base',
     currency: 'usdc',
     amount: '60.0',
-    to_address: master.address.replace(/^0x./, '0x1'),
+    to_address: privateKeyToAddress(generatePrivateKey()),
   }
   bridge.instead = ({ method, path }) =>
     method === 'POST' && path === '/transfers'
@@ -254,6 +255,75 @@ test('a payout that Bridge answers for two withdrawals pays for one: the other f
   expect(statuses).toEqual(['failed'])
   expect(await tokenBalance(base, 'USDC', toAddress)).toBe(60_000_000n)
   expect(await tokenBalance(base, 'USDC', other.address)).toBe(100_000_000n)
+})
+
+test.each([
+  ['customer', { on_behalf_of: 'cust_bob' }],
+  ['bank account', { destination: { payment_rail: 'faster_payments', currency: 'gbp', external_account_id: 'other' } }],
+  ['withdrawal', { client_reference_id: 'wdr_01h455vb4pex5vsknk084sn02r' }],
+])('a new payout for another %s gets no tokens, though its amount and place fit', async (_, lie) => {
+  const master = await stage.aMaster()
+  const toAddress = privateKeyToAddress(generatePrivateKey())
+  const place = { payment_rail: 'base', currency: 'usdc', amount: '60.0', to_address: toAddress }
+  const of = { id: `transfer_of_${Object.keys(lie)[0]}`, state: 'awaiting_funds', source_deposit_instructions: place }
+  bridge.instead = ({ method, path }) =>
+    method === 'POST' && path === '/transfers' ? { status: 201, json: { ...of, ...lie } } : undefined
+  const made = await withdraw(master)
+  expect([made.status, made.body.txHash]).toEqual([201, null])
+  expect(await stage.countOf(master.address, 'base')).toBe(0)
+})
+
+test('the state of another payout does not complete a withdrawal, and its own state does', async () => {
+  const [one, other] = [await begun(), await begun()]
+  await expect.poll(() => tokenBalance(base, 'USDC', one.payout.toAddress)).toBe(60_000_000n)
+  await says(other.payout, 'payment_processed')
+  await until(other, 'completed')
+  const paid = { id: other.payout.id, state: 'payment_processed' }
+  let reads = 0
+  bridge.instead = ({ method, path }) => {
+    if (method !== 'GET' || path !== `/transfers/${one.payout.id}`) return undefined
+    reads += 1
+    return { json: paid }
+  }
+  const polled = async () => {
+    await stage.hurry(one.made)
+    return reads
+  }
+  await expect.poll(polled, { interval: 200 }).toBeGreaterThan(1)
+  expect([(await read(one)).status, await reportOf(one)]).toEqual(['pending_conversion', []])
+  bridge.instead = () => undefined
+  one.payout.state = 'payment_processed'
+  await stage.hurry(one.made)
+  await until(one, 'completed')
+})
+
+test('tokens for a payout go to no managed wallet, of whatever organization', async () => {
+  const [master, stranger] = [await stage.aMaster(), await stage.world.organisation()]
+  const { body } = await stage.world.call(stranger.liveKey, 'POST', '/wallet-infra/master-wallets', {
+    chain: 'base',
+    supportedTokens: ['USDC'],
+  })
+  const place = { payment_rail: 'base', currency: 'usdc', amount: '60.0', to_address: body.address }
+  const lie = { id: 'transfer_to_wallet', state: 'awaiting_funds', source_deposit_instructions: place }
+  bridge.instead = ({ method, path }) =>
+    method === 'POST' && path === '/transfers' ? { status: 201, json: lie } : undefined
+  const made = await withdraw(master)
+  expect([made.status, made.body.reason]).toEqual([422, 'partner-refused'])
+  expect(await stage.countOf(master.address, 'base')).toBe(0)
+})
+
+test('an account that Bridge answers for two bank accounts is paid for one: a withdrawal to the other is refused', async () => {
+  const master = await stage.aMaster(200_000_000n)
+  const first = await withdraw(master)
+  expect(first.status).toBe(201)
+  const known = bridge.accounts.find(({ key }) => key === first.body.bankAccountId)
+  bridge.instead = ({ method, path }) =>
+    method === 'POST' && path.endsWith('/external_accounts') ? { status: 201, json: { id: known?.id } } : undefined
+  const second = await withdraw(master)
+  expect([second.status, codeOf(second)]).toEqual([422, 'bank-account-refused'])
+  expect(bridge.transfers.filter(({ key }) => key === first.body.id)).toHaveLength(1)
+  bridge.instead = () => undefined
+  expect((await withdraw(master)).status).toBe(201)
 })
 
 test('neither Bridge’s key nor the bank account is in any log line', () => {

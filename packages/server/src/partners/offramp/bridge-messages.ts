@@ -12,6 +12,12 @@ export const ExternalAccount = z.object({ id: short, active: z.boolean().optiona
 export const Transfer = z.object({
   id: short,
   state: short,
+  on_behalf_of: z.string().max(256).nullish(),
+  client_reference_id: z.string().max(256).nullish(),
+  source: z.object({ from_address: z.string().max(128).nullish() }).nullish(),
+  destination: z
+    .object({ external_account_id: z.string().max(256).nullish(), currency: z.string().max(16).nullish() })
+    .nullish(),
   source_deposit_instructions: z
     .object({
       to_address: z.string().max(128).optional(),
@@ -109,6 +115,23 @@ export const bankRails = {
   EUR: { rail: 'sepa', reference: 'sepa_reference', form: /^[A-Za-z0-9 &\-/]{6,140}$/ },
   GBP: { rail: 'faster_payments', reference: 'reference', form: /^[A-Za-z0-9 &\-./]{1,18}$/ },
 } as const
+
+/**
+ * Whether an answer names something else than was requested: another customer, bank account, currency, source or reference. Tokens sent for it would
+ * pay somebody else. What the answer leaves out is not compared.
+ */
+export function isOfAnother(transfer: Transfer, requested: NewPayout): boolean {
+  const { source, destination } = transfer
+  const [from, wanted] = [source?.from_address, requested.fromAddress]
+  const pairs = [
+    [transfer.on_behalf_of, requested.customerId],
+    [transfer.client_reference_id, requested.key],
+    [destination?.external_account_id, requested.accountId],
+    [destination?.currency?.toLowerCase(), requested.currency.toLowerCase()],
+    [from?.toLowerCase(), wanted.toLowerCase()],
+  ]
+  return pairs.some(([answered, own]) => answered !== undefined && answered !== null && answered !== own)
+}
 
 /** The deposit that Bridge requests, or undefined when it differs from the agreed one: tokens sent elsewhere cannot be recovered. */
 export function depositOf(

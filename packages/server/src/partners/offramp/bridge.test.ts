@@ -114,7 +114,7 @@ test.each([
   ['error', 'failed', 'held'],
 ] as const)('%s is %s', async (state, expected, refund) => {
   expect(bridgeStates).toContain(state)
-  reported = transferIn(state)
+  reported = transferIn(state, { id: 'transfer/123' })
   const read = await bridge.readPayout('transfer/123')
   expect([read?.state, read?.partnerState, read?.failure?.refund]).toEqual([expected, state, refund])
   expect(read?.awaitsDeposit).toBe(state === 'awaiting_funds')
@@ -144,6 +144,22 @@ test.each([
   const instructions = { ...published.transfer.source_deposit_instructions, ...changes }
   reported = transferIn('awaiting_funds', { source_deposit_instructions: instructions })
   await expect(bridge.createPayout(payout)).rejects.toMatchObject({ code: 'partner-unavailable' })
+})
+
+test.each([
+  ['customer', { on_behalf_of: 'cust_bob' }],
+  ['reference', { client_reference_id: 'wdr_01h455vb4pex5vsknk084sn02r' }],
+  ['bank account', { destination: { ...published.transfer.destination, external_account_id: 'external_account_124' } }],
+  ['currency', { destination: { ...published.transfer.destination, currency: 'eur' } }],
+  ['source', { source: { ...published.transfer.source, from_address: payout.fromAddress.replace(/.$/, 'f') } }],
+])('the transfer of another %s is no answer to a request, though its deposit fits', async (_, changes) => {
+  reported = transferIn('awaiting_funds', changes)
+  await expect(bridge.createPayout(payout)).rejects.toMatchObject({ code: 'partner-unavailable' })
+})
+
+test('a transfer other than the one that was read is no answer, whatever its state', async () => {
+  reported = transferIn('payment_processed')
+  await expect(bridge.readPayout('transfer_124')).rejects.toMatchObject({ code: 'partner-unavailable' })
 })
 
 test.each([

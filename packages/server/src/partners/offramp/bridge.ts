@@ -10,6 +10,7 @@ import {
   depositOf,
   ExternalAccount,
   externalAccountBody,
+  isOfAnother,
   refusalOf,
   Transfer,
   trimZeros,
@@ -54,7 +55,7 @@ export function createBridge(
       const path = `${accountsOf(customerId)}/${encodeURIComponent(accountId)}`
       const answer = await requestPartner(api, { method: 'DELETE', path }, z.unknown())
       if (answer.ok || answer.declined.status === 404) return
-      throw fail('partner-unavailable', {}, new Error(`bridge did not delete an account: ${answer.declined.status}`))
+      throw failed(`bridge did not delete an account: ${answer.declined.status}`)
     },
     async createPayout(request) {
       const refusal = refusalBeforeRequest(request)
@@ -62,16 +63,22 @@ export function createBridge(
       const body = transferBody(request)
       const answer = await post(api, { path: '/transfers', key: request.key, body }, Transfer)
       if (!answer.ok) return answer
+      if (isOfAnother(answer.value, request)) throw failed('bridge answered with the transfer of another request')
       return { ok: true, value: payoutOf(log, answer.value, request) }
     },
     async readPayout(payoutId) {
       const request: PartnerRequest = { method: 'GET', path: `/transfers/${encodeURIComponent(payoutId)}` }
       const answer = await requestPartner(api, request, Transfer)
+      if (answer.ok && answer.value.id !== payoutId) throw failed('bridge answered with another transfer')
       if (answer.ok) return payoutOf(log, answer.value)
       if (answer.declined.status === 404) return undefined
-      throw fail('partner-unavailable', {}, new Error(`bridge refused to read a transfer: ${answer.declined.status}`))
+      throw failed(`bridge refused to read a transfer: ${answer.declined.status}`)
     },
   }
+}
+
+function failed(message: string): Error {
+  return fail('partner-unavailable', {}, new Error(message))
 }
 
 function accountsOf(customerId: string): string {
@@ -126,7 +133,7 @@ function payoutOf(log: Log, transfer: Transfer, requested?: NewPayout): Payout {
   if (wantsOperator) log.warn(about, 'a payout waits for the operator at the partner')
   const deposit = requested === undefined ? undefined : depositOf(transfer, requested)
   if (requested !== undefined && state.awaitsDeposit && deposit === undefined)
-    throw fail('partner-unavailable', {}, new Error('bridge requests a different deposit than agreed'))
+    throw failed('bridge requests a different deposit than agreed')
   const receipt = receiptOf(transfer)
   return {
     payoutId: transfer.id,

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Tenant } from '../../../platform/ctx.ts'
-import { type Queryable, sql, type Tx } from '../../../platform/db/db.ts'
+import { breaksUnique, type Queryable, sql, type Tx } from '../../../platform/db/db.ts'
 import { id, type OrganisationId } from '../../../platform/ids.ts'
 import type { BankAccountId } from './store.ts'
 
@@ -89,18 +89,24 @@ export async function noteRequest(tx: Tx, tenant: Tenant, account: PayoutAccount
   return true
 }
 
-/** Stores the partner's response. */
+/** Stores the partner's response. Returns false, and stores nothing, if that account is another bank account's, of whatever organisation. */
 export async function setPayoutAccount(
   db: Queryable,
   tenant: Tenant,
   { bankAccountId, partner, customerId }: PayoutAccountKey,
   made: { readonly accountId: string; readonly isActive: boolean },
-): Promise<void> {
-  await db.run(sql`
-    update payout_accounts set account_id = ${made.accountId}, is_active = ${made.isActive}
-    from bank_accounts as bank
-    where bank.id = bank_account_id and bank.organisation_id = ${tenant.organisationId} and bank.environment = ${tenant.environment}
-      and bank_account_id = ${bankAccountId} and partner = ${partner} and customer_id = ${customerId}`)
+): Promise<boolean> {
+  try {
+    await db.run(sql`
+      update payout_accounts set account_id = ${made.accountId}, is_active = ${made.isActive}
+      from bank_accounts as bank
+      where bank.id = bank_account_id and bank.organisation_id = ${tenant.organisationId} and bank.environment = ${tenant.environment}
+        and bank_account_id = ${bankAccountId} and partner = ${partner} and customer_id = ${customerId}`)
+    return true
+  } catch (error) {
+    if (breaksUnique(error, 'payout_accounts_once')) return false
+    throw error
+  }
 }
 
 /** Deletes the record of a request after the partner refused to create an account. */

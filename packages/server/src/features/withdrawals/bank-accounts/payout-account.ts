@@ -36,7 +36,12 @@ export async function payoutAccountOf(ctx: Ctx, partner: OffRamp, account: BankA
     await deleteRequest(ctx.db, ctx.tenant, key)
     return { ok: false, code: agreed.refusal.code }
   }
-  await setPayoutAccount(ctx.db, ctx.tenant, key, agreed.value)
+  if (!(await setPayoutAccount(ctx.db, ctx.tenant, key, agreed.value))) {
+    // What is paid to it would reach the owner of the other bank account.
+    ctx.log.error({ partner: partner.name, bankAccountId: account.id }, 'a partner answered with another bank account')
+    await deleteRequest(ctx.db, ctx.tenant, key)
+    return { ok: false, code: 'account-of-another' }
+  }
   return agreed.value.isActive
     ? { ok: true, accountId: agreed.value.accountId }
     : { ok: false, code: 'account-not-active' }

@@ -59,6 +59,7 @@ async function lostAccount(ctx: Ctx, partner: OffRamp, account: AccountRemoval):
   if (sealed === null) return undefined
   const agreed = await partner.createAccount(newAccount(ctx, account, { accountName, sealed }))
   if (!agreed.ok) return undefined
-  await setPayoutAccount(ctx.db, ctx.tenant, account, agreed.value)
-  return agreed.value.accountId
+  // The account of another bank account stays.
+  const isOwn = await setPayoutAccount(ctx.db, ctx.tenant, account, agreed.value)
+  return isOwn ? agreed.value.accountId : undefined
 }

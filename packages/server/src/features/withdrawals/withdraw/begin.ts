@@ -4,6 +4,7 @@ import type { OffRamp, Payout } from '../../../partners/offramp/port.ts'
 import { Problem } from '../../../platform/errors.ts'
 import { dropReservations, retryOnContention } from '../../funds/index.ts'
 import { type NewTransfer, planTransfer, prepareTransfer, storeTransfer } from '../../transfers/index.ts'
+import { isManagedAddress } from '../../wallets/index.ts'
 import { findCustomerOfAccount } from '../bank-accounts/payout-account-store.ts'
 import type { Ctx } from '../ports.ts'
 import { end } from './end.ts'
@@ -67,6 +68,8 @@ async function agree(ctx: Ctx, partner: OffRamp, row: WithdrawalRow): Promise<Fa
   if (!agreed.ok) return { reason: 'partner-refused', code: agreed.refusal.code }
   const { payoutId, deposit, partnerState } = agreed.value
   if (!isFit(agreed.value, row) || deposit === undefined) return { reason: 'partner-refused', code: partnerState }
+  // A wallet of this service, of whatever organisation, is no place of the partner.
+  if (await isManagedAddress(ctx.db, deposit.address)) return { reason: 'partner-refused', code: partnerState }
   const payout = { payoutId, depositAddress: deposit.address, partnerState }
   const isNew = await setPayout(ctx.db, ctx.tenant, row.id, payout)
   // A payout pays one withdrawal: tokens for another would be the partner's.
