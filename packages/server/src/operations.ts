@@ -22,6 +22,7 @@ import { bankAccountOperations, withdrawalOperations } from './features/withdraw
 import { apiVersion } from './platform/api-version.ts'
 import { openApiDocument } from './platform/http/openapi.ts'
 import type { Operation } from './platform/operation.ts'
+import recordedExamples from './recorded-examples.json' with { type: 'json' }
 
 /** All public API operations. */
 export const operations: readonly Operation[] = [
@@ -86,5 +87,5 @@ export const openApi = openApiDocument(
       'code, followed by a dot and a status where one code has several meanings.',
   },
   eventPayloads,
-  tagDescriptions,
+  { tags: tagDescriptions, examples: recordedExamples },
 )

@@ -41,9 +41,14 @@ export function whyNotDeclared(
   if (memberOf(content, type) === undefined && memberOf(content, '*/*') === undefined)
     return `${status} is not declared as ${type}`
   if (!type.endsWith('json')) return undefined
-  const validate = validatorOf([...place, 'content', type, 'schema'])
-  const body: unknown = JSON.parse(text)
-  return validate(body) ? undefined : `${status} ${ajv.errorsText(validate.errors)}: ${text.slice(0, 300)}`
+  const fault = whyNotOfSchema([...place, 'content', type, 'schema'], JSON.parse(text))
+  return fault === undefined ? undefined : `${status} ${fault}: ${text.slice(0, 300)}`
+}
+
+/** Why a value does not fit the schema at this place of the committed `openapi.json`, or undefined when it does. */
+export function whyNotOfSchema(place: readonly string[], value: unknown): string | undefined {
+  const validate = validatorOf(place)
+  return validate(value) ? undefined : ajv.errorsText(validate.errors)
 }
 
 /** As `whyNotDeclared`, for the operation at a requested address. An address without an operation declares nothing. */

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { openApi, operations } from '../src/operations.ts'
 import { type ErrorEntry, failPlatform } from '../src/platform/errors.ts'
 import { apiDocument, operationsOf } from '../src/platform/http/reference/document.ts'
-import { exampleOf } from '../src/platform/http/reference/example.ts'
+import { bodyOf } from '../src/platform/http/reference/example.ts'
 import { htmlHeaders } from '../src/platform/http/reference/html.ts'
 import { referencePage } from '../src/platform/http/reference/reference.ts'
 import { allErrors, errorsOf } from '../src/platform/http/refusals.ts'
@@ -62,10 +62,18 @@ test.each(each.filter(([, { input }]) => input !== undefined))(
   'the example request of %s is one that the operation accepts',
   (id, { input }) => {
     const body = described.find(({ operationId }) => operationId === id)?.requestBody?.content['application/json']
-    const parsed = input?.safeParse(body && exampleOf(body.schema))
+    const parsed = input?.safeParse(body && bodyOf(body))
     expect(parsed?.error?.issues ?? []).toEqual([])
   },
 )
+
+test('the page shows the recorded request and response of an operation', () => {
+  const read = readOf('wallets.byo.create')
+  expect(read).toContain('"name":"Forecast API"}\'')
+  expect(read).toContain(
+    '"id": "byw_01h455vb4pex5vsknk084sn02q", "address": "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"',
+  )
+})
 
 test('every link within the page has a target, no id occurs twice, and each error has its row', () => {
   const names = [...html.matchAll(/ id="([^"]+)"/g)].map(([, name]) => name)

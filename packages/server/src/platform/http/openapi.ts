@@ -4,6 +4,7 @@ import { type ComponentSchemas, componentSchemas } from './component-schemas.ts'
 import { deliveryComponents, deliveryOf } from './deliveries.ts'
 import { type Parameters, parametersOf } from './parameters.ts'
 import { ProblemRecord } from './problem.ts'
+import { type Examples, examplesOf, type RecordedExamples } from './recorded-examples.ts'
 import { answerHeaders, createRefusals, headerComponents, headerRefs, type Refusals } from './refusals.ts'
 
 type Json = Readonly<Record<string, unknown>>
@@ -20,21 +21,28 @@ export interface ApiInfo {
 /** The schema of each event type's payload, as sent to webhooks. */
 export type EventPayloads = Readonly<Record<string, z.ZodType>>
 
+/** What a document shows a reader beside the schemas. */
+export interface Explanations {
+  readonly tags?: TagDescriptions
+  readonly examples?: RecordedExamples
+}
+
 /** The OpenAPI 3.1 document of these operations and events, generated from the schemas that validate them. */
 export function openApiDocument(
   operations: readonly Operation[],
   info: ApiInfo,
   eventPayloads: EventPayloads = {},
-  tags: TagDescriptions = {},
+  { tags = {}, examples: recorded = {} }: Explanations = {},
 ): Json {
   const paths: Record<string, Record<string, unknown>> = {}
   const schemas = componentSchemas(schemasUsed(operations, eventPayloads))
   const refusals = createRefusals()
   const parameters = parametersOf(operations, schemas)
+  const examples = examplesOf(recorded)
   for (const operation of operations) {
     paths[operation.path] = {
       ...paths[operation.path],
-      [operation.method.toLowerCase()]: describe(operation, { schemas, refusals, parameters }),
+      [operation.method.toLowerCase()]: describe(operation, { schemas, refusals, parameters, examples }),
     }
   }
   const errors = refusals.components()
@@ -54,6 +62,7 @@ export function openApiDocument(
         apiKey: { type: 'http', scheme: 'bearer', description: 'An API key: svc_test_sk_… or svc_live_sk_…' },
       },
       schemas: schemas.components,
+      examples: examples.components,
       parameters: { ...parameters.components, ...deliveryComponents.parameters },
       headers: headerComponents,
       ...errors,
@@ -82,13 +91,16 @@ interface Parts {
   readonly schemas: ComponentSchemas
   readonly refusals: Refusals
   readonly parameters: Parameters
+  readonly examples: Examples
 }
 
-function describe(operation: Operation, { schemas, refusals, parameters: all }: Parts): Json {
+function describe(operation: Operation, { schemas, refusals, parameters: all, examples }: Parts): Json {
   const parameters = all.of(operation)
   const content =
     operation.streamsInput === undefined
-      ? operation.input && { 'application/json': { schema: schemas.of(operation.input, 'input') } }
+      ? operation.input && {
+          'application/json': { schema: schemas.of(operation.input, 'input'), ...examples.ofRequest(operation.id) },
+        }
       : { [operation.streamsInput.mediaType]: { schema: operation.streamsInput.schema } }
   const refused = refusals.of(operation)
   return {
@@ -100,11 +112,11 @@ function describe(operation: Operation, { schemas, refusals, parameters: all }: 
     ...(parameters.length === 0 ? {} : { parameters }),
     ...(content === undefined ? {} : { requestBody: { required: true, content } }),
     ...refused,
-    responses: { ...answersOf(operation, schemas), ...refused.responses },
+    responses: { ...answersOf(operation, schemas, examples), ...refused.responses },
   }
 }
 
-function answersOf(operation: Operation, schemas: ComponentSchemas): Json {
+function answersOf(operation: Operation, schemas: ComponentSchemas, examples: Examples): Json {
   const isJson = operation.streamsOutput === undefined
   const status = operation.status ?? (operation.output === undefined && isJson ? 204 : 200)
   const usual = isJson
@@ -113,7 +125,18 @@ function answersOf(operation: Operation, schemas: ComponentSchemas): Json {
   const others = Object.entries(operation.otherOutputs ?? {}).map(
     ([other, schema]) => [other, otherAnswer(operation, schemas, Number(other), schema)] as const,
   )
-  return { [status]: usual, ...Object.fromEntries(others) }
+  const answers = Object.entries<Json>({ [status]: usual, ...Object.fromEntries(others) })
+  return Object.fromEntries(
+    answers.map(([of, answer]) => [of, exemplified(answer, examples.ofResponse(operation.id, Number(of)))]),
+  )
+}
+
+/** A response of JSON with the members of its example. */
+function exemplified(answer: Json, example: Json): Json {
+  const content: Json = Object(answer.content)
+  const json = content['application/json']
+  if (json === undefined) return answer
+  return { ...answer, content: { ...content, 'application/json': { ...Object(json), ...example } } }
 }
 
 /** A response besides the usual one; that of a stream is bytes too, unless its status has no body. */

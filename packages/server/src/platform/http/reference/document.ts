@@ -35,7 +35,11 @@ export const Schema = z.object({
 })
 export type Schema = z.output<typeof Schema>
 
-const Content = z.record(z.string(), z.object({ schema: Schema }))
+const Example = z.object({ value: Value })
+const MediaType = z.object({ schema: Schema, examples: z.object({ recorded: Example }).optional() })
+const Content = z.record(z.string(), MediaType)
+export type MediaType = z.output<typeof MediaType>
+
 const Reference = z.object({ $ref: z.string() })
 const Header = z.union([Reference, z.object({ description: z.string() })])
 const Answer = z.object({
@@ -95,9 +99,9 @@ const ApiDocument = z.object({
 })
 export type ApiDocument = z.output<typeof ApiDocument>
 
-/** Reads an OpenAPI document, with its named schemas and parameters written out where they are used. */
+/** Reads an OpenAPI document, with its named schemas, parameters and examples written out where they are used. */
 export function apiDocument(openApi: unknown): ApiDocument {
-  const isMeant = (reference: string): boolean => /^#\/components\/(schemas|parameters)\//.test(reference)
+  const isMeant = (reference: string): boolean => /^#\/components\/(schemas|parameters|examples)\//.test(reference)
   return ApiDocument.parse(withoutExtensions(withoutReferences(openApi, openApi, isMeant)))
 }
 

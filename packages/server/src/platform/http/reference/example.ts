@@ -1,6 +1,6 @@
-import type { Described, Schema } from './document.ts'
+import type { Described, MediaType, Schema } from './document.ts'
 
-/** A request to paste into a shell: the required fields, with valid values. */
+/** A request to paste into a shell: a recorded body or, without one, the required fields with valid values. */
 export function exampleRequest(operation: Described, baseUrl: string): string {
   const { method, requestBody } = operation
   const body = requestBody?.content['application/json']
@@ -12,10 +12,15 @@ export function exampleRequest(operation: Described, baseUrl: string): string {
       : []),
     ...(body === undefined
       ? []
-      : ["-H 'Content-Type: application/json'", `-d ${quoted(JSON.stringify(exampleOf(body.schema)))}`]),
+      : ["-H 'Content-Type: application/json'", `-d ${quoted(JSON.stringify(bodyOf(body)))}`]),
     ...(requestBody !== undefined && body === undefined ? ['-F file=@report.pdf'] : []),
   ]
   return lines.join(' \\\n  ')
+}
+
+/** The example of a body: the recorded one, or one that fits the schema. */
+export function bodyOf({ schema, examples }: MediaType): unknown {
+  return examples === undefined ? exampleOf(schema) : examples.recorded.value
 }
 
 function quoted(text: string): string {

@@ -3,6 +3,7 @@ import {
   type ApiDocument,
   apiDocument,
   type Described,
+  type MediaType,
   operationsOf,
   type Parameter,
   type Refusal,
@@ -78,7 +79,7 @@ function answersOf({ operationId, responses }: Described, { components }: ApiDoc
     if ('$ref' in answer || Number(status) >= 400) return []
     const bodies = Object.entries(answer.content ?? {}).map(([type, content]) =>
       type === 'application/json' && 'schema' in content
-        ? fieldsTable(`Answer ${status} of ${operationId}`, content.schema)
+        ? fieldsTable(`Answer ${status} of ${operationId}`, content.schema) + recordedAnswer(content)
         : `<p>${code(type)}</p>`,
     )
     const fields = headersList(answer.headers, components.headers)
@@ -86,6 +87,13 @@ function answersOf({ operationId, responses }: Described, { components }: ApiDoc
     return [`<h4>Answer ${status}</h4><p>${prose(answer.description)}</p>${bodies.join('')}${named}`]
   })
   return answers.join('')
+}
+
+/** The response that was recorded, if there is one. */
+function recordedAnswer({ examples }: MediaType): string {
+  if (examples === undefined) return ''
+  const text = JSON.stringify(examples.recorded.value, null, 2)
+  return `<details><summary>Example</summary><pre tabindex="0">${escapeHtml(text)}</pre></details>`
 }
 
 function headersList(headers: Answer['headers'], known: ApiDocument['components']['headers']): string {

@@ -1,0 +1,77 @@
+import { networks } from '@purser/protocol'
+import type { RecordedExample } from '../src/platform/http/recorded-examples.ts'
+import { formType } from './files/uploads.ts'
+import { normaliser } from './normal-values.ts'
+import { asKey, operationOf, sendRaw } from './raw-requests.ts'
+import type { Sample } from './samples.ts'
+import type { World } from './world.ts'
+
+type Json = Readonly<Record<string, unknown>>
+
+interface Call extends Sample {
+  readonly headers?: Readonly<Record<string, string>>
+  /** The response is not recorded before it fulfils this. */
+  readonly until?: (answer: Json) => boolean
+}
+
+export interface ExampleRecorder {
+  /** Calls an operation until the response is as expected, records it, and returns it; of a list, its first item. */
+  record(id: string, call?: Call): Promise<Json>
+  /** The first recorded call of each operation. */
+  readonly examples: ReadonlyMap<string, RecordedExample>
+}
+
+/** Calls operations of a world and keeps the calls as examples, with values that are the same in every run. */
+export function exampleRecorder(world: World, key: string, addresses: readonly string[]): ExampleRecorder {
+  const examples = new Map<string, RecordedExample>()
+  const tokens = networks.flatMap((network) => network.tokens.map(({ address }) => address))
+  const constants = new Set([...tokens, ...addresses].map((address) => address.toLowerCase()))
+
+  async function send(id: string, call: Call, more: Readonly<Record<string, string>> = {}) {
+    const { params = {}, query = '', body, form, headers = asKey(key) } = call
+    const type = form === undefined ? {} : { 'content-type': formType }
+    const sent = form ?? (body === undefined ? undefined : JSON.stringify(body))
+    const requested = { params, query, headers: { ...headers, ...type, ...more }, body: sent }
+    const answer = await sendRaw(world.base, operationOf(id), requested)
+    if (answer.status >= 300) throw new Error(`${id}: ${answer.status} ${answer.text}`)
+    return answer
+  }
+
+  async function record(id: string, call: Call = {}): Promise<Json> {
+    const started = Date.now()
+    const { status, headers, text } = await send(id, call)
+    const isJson = headers.get('content-type')?.startsWith('application/json') === true
+    const response: unknown = isJson ? JSON.parse(text) : text
+    const first: Json = Object(Array.isArray(response) ? response[0] : response)
+    if (call.until?.(first) === false) {
+      if (started > until(id)) throw new Error(`${id} answers ${text}`)
+      await new Promise((resolve) => setTimeout(resolve, 100))
+      return record(id, call)
+    }
+    const normal = normaliser(started, constants)
+    const request = normal(call.body)
+    const shown = { status, ...(request === undefined ? {} : { request }), response: normal(shortOf(response)) }
+    if (!examples.has(id)) examples.set(id, shown)
+    return first
+  }
+
+  const ends = new Map<string, number>()
+  /** When to give up: a minute after the first call of the operation. */
+  function until(id: string): number {
+    const end = ends.get(id) ?? Date.now() + 60_000
+    ends.set(id, end)
+    return end
+  }
+  return { record, examples }
+}
+
+/** A response to read: of a list its first items, as many as are short, and of a long one inside also the first only. */
+function shortOf(response: unknown): unknown {
+  if (Array.isArray(response))
+    return response.filter((_, index) => index === 0 || JSON.stringify(response.slice(0, index + 1)).length < 400)
+  const members = Object.entries(Object(response)).map(([name, value]) => {
+    const isLong = Array.isArray(value) && value.length > 2 && JSON.stringify(value).length > 1_000
+    return [name, isLong ? value.slice(0, 1) : value]
+  })
+  return typeof response === 'object' && response !== null ? Object.fromEntries(members) : response
+}

@@ -1,0 +1,85 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { fundNative, fundToken } from '@purser/devnet'
+import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts'
+import { expect, test } from 'vitest'
+import document from '../../../openapi.json' with { type: 'json' }
+import { operations } from '../src/operations.ts'
+import { memberOf, whyNotOfSchema } from './declared.ts'
+import { exampleRecorder } from './example-recorder.ts'
+import { callEverything, shop, supplier } from './example-story.ts'
+import { aWorld, startChain } from './world.ts'
+
+const each = operations.map((operation) => [operation.id, operation] as const)
+const placeOf = ({ path, method }: { readonly path: string; readonly method: string }) => [
+  'paths',
+  path,
+  method.toLowerCase(),
+]
+const jsonBody = ['requestBody', 'content', 'application/json']
+
+/** The place of the first success response of JSON that has an example; of the first without, if none has one. */
+function responsePlace(place: readonly string[]): readonly string[] | undefined {
+  const responses = Object.entries(Object(memberOf(document, ...place, 'responses')))
+  const places = responses
+    .filter(([status, response]) => Number(status) < 300 && memberOf(response, 'content', 'application/json'))
+    .map(([status]) => [...place, 'responses', status, 'content', 'application/json'])
+  return places.find((one) => exampleAt(one) !== undefined) ?? places[0]
+}
+
+/** The example of a media type, which may be a component. */
+function exampleAt(place: readonly string[]): unknown {
+  const reference = memberOf(document, ...place, 'examples', 'recorded', '$ref')
+  if (typeof reference !== 'string') return memberOf(document, ...place, 'examples', 'recorded', 'value')
+  return memberOf(document.components.examples, reference.slice('#/components/examples/'.length), 'value')
+}
+
+test.each(each)('%s has an example of its request and of its response, and both fit their schemas', (_, operation) => {
+  const place = placeOf(operation)
+  const places = [[...place, ...jsonBody], responsePlace(place)]
+  for (const one of places) {
+    if (one === undefined || memberOf(document, ...one) === undefined) continue
+    const example = exampleAt(one)
+    expect(example, one.join(' ')).toBeDefined()
+    expect(whyNotOfSchema([...one, 'schema'], example), one.join(' ')).toBeUndefined()
+  }
+  const body = exampleAt([...place, ...jsonBody])
+  if (operation.input !== undefined) expect(operation.input.safeParse(body).error?.issues ?? []).toEqual([])
+})
+
+test('every example is what the service answers today', async () => {
+  const lines = Object.entries(await recordExamples()).map(
+    ([id, call]) => `${JSON.stringify(id)}:${JSON.stringify(call)}`,
+  )
+  // After a change: npx vitest run recorded-examples -u
+  await expect(`{\n${lines.join(',\n')}\n}\n`).toMatchFileSnapshot('../src/recorded-examples.json')
+})
+
+/** The examples of a new run, in the order of the committed ones. */
+async function recordExamples(): Promise<Readonly<Record<string, unknown>>> {
+  const testFaucetKey = generatePrivateKey()
+  const [base, ethereum] = await Promise.all([
+    startChain({ network: 'base-sepolia' }),
+    startChain({ network: 'eth-sepolia' }),
+  ])
+  const faucet = privateKeyToAddress(testFaucetKey)
+  await fundNative(base, faucet, 10n ** 20n)
+  await fundToken(base, 'USDC', faucet, 100_000_000n)
+  const hook = createServer((_, response) => response.end()).listen(0, '127.0.0.1')
+  await once(hook, 'listening')
+  const hookUrl = `http://127.0.0.1:${(hook.address() as AddressInfo).port}/purser`
+  const baseUrl = 'https://pay.example.com'
+  const world = await aWorld({ chains: [base, ethereum], config: { testFaucetKey, baseUrl, dashboardUrl: baseUrl } })
+  try {
+    const org = await world.organisation('pro')
+    const { record, examples } = exampleRecorder(world, org.testKey, [shop, supplier])
+    await callEverything({ world, org, base, ethereum, record, hookUrl })
+    const text = JSON.stringify(Object.fromEntries(examples)).replaceAll(hookUrl, 'https://api.example.com/purser')
+    return JSON.parse(text)
+  } finally {
+    hook.close()
+    await world.stop()
+    await Promise.all([base.stop(), ethereum.stop()])
+  }
+}
