@@ -10,7 +10,7 @@ import { answerHeaders, createRefusals, headerComponents, headerRefs, type Refus
 type Json = Readonly<Record<string, unknown>>
 
 /** What the operations of each tag are about. */
-export type TagDescriptions = Readonly<Record<string, string>>
+type TagDescriptions = Readonly<Record<string, string>>
 
 export interface ApiInfo {
   readonly title: string

@@ -43,7 +43,7 @@ const byFormat: Readonly<Record<string, string>> = {
 }
 
 /** A simple value that is valid for the schema. */
-export function exampleOf(schema: Schema): unknown {
+function exampleOf(schema: Schema): unknown {
   const [first] = [schema.example, schema.const, schema.default, schema.enum?.[0]].filter(
     (value) => value !== undefined,
   )
