@@ -6,7 +6,7 @@ import { startRequestLog } from './features/requests/index.ts'
 import { startDepositWatcher } from './features/wallets/index.ts'
 import { openMail } from './mail.ts'
 import { createModules, type Deps } from './modules.ts'
-import { openApi, operations } from './operations.ts'
+import { makeOpenApi, operations } from './operations.ts'
 import { createAuthenticate } from './platform/http/authenticate.ts'
 import { dashboardPages } from './platform/http/dashboard.ts'
 import { keySetPages } from './platform/http/key-set.ts'
@@ -126,7 +126,7 @@ async function startHttp(
     const signIn = await startSignIn(config, built, stops)
     const keySet = keySetPages(deps.baseUrl, deps.serviceSeal.publicKeys)
     const pages = [
-      ...publicPages(deps, operations, openApi, () => built.life.isStopping),
+      ...publicPages(deps, operations, makeOpenApi, () => built.life.isStopping),
       ...keySet,
       ...built.pages,
       ...signIn.pages,

@@ -74,18 +74,17 @@ const tagDescriptions = {
   withdrawals: 'Withdrawals to bank accounts.',
 } as const
 
-/** The OpenAPI 3.1 document; `openapi.json` is its committed copy. */
-export const openApi = openApiDocument(
-  operations,
-  {
-    title: 'Purser',
-    version: apiVersion,
-    description:
-      'Payments and wallet infrastructure for AI agents: x402 challenges, verification and settlement on chain. ' +
-      'An error is a problem record (RFC 9457) whose `type` ends with a code. `x-problems` of an operation names its errors, beside ' +
-      'those of the responses `4XX` and `5XX`; `x-problems` of the components has the status, title and detail of each. A name is a ' +
-      'code, followed by a dot and a status where one code has several meanings.',
-  },
-  eventPayloads,
-  { tags: tagDescriptions, examples: recordedExamples },
-)
+const info = {
+  title: 'Purser',
+  version: apiVersion,
+  description:
+    'Payments and wallet infrastructure for AI agents: x402 challenges, verification and settlement on chain. ' +
+    'An error is a problem record (RFC 9457) whose `type` ends with a code. `x-problems` of an operation names its errors, beside ' +
+    'those of the responses `4XX` and `5XX`; `x-problems` of the components has the status, title and detail of each. A name is a ' +
+    'code, followed by a dot and a status where one code has several meanings.',
+}
+
+/** Makes the OpenAPI 3.1 document, whose committed copy is `openapi.json`. It takes about 200 ms, so a start does not wait for it. */
+export function makeOpenApi(): Readonly<Record<string, unknown>> {
+  return openApiDocument(operations, info, eventPayloads, { tags: tagDescriptions, examples: recordedExamples })
+}

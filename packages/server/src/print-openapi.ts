@@ -1,8 +1,8 @@
 import { readFile, writeFile } from 'node:fs/promises'
-import { openApi } from './operations.ts'
+import { makeOpenApi } from './operations.ts'
 
 const file = new URL('../../../openapi.json', import.meta.url)
-const text = `${linesOf(openApi, 3)}\n`
+const text = `${linesOf(makeOpenApi(), 3)}\n`
 
 /** JSON with one line for each operation and each component: small, and a change of one of them is a change of one line. */
 function linesOf(value: unknown, depth: number): string {

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { expect, test } from 'vitest'
-import { openApi, operations } from '../src/operations.ts'
+import { makeOpenApi, operations } from '../src/operations.ts'
 import { type ErrorEntry, failPlatform } from '../src/platform/errors.ts'
 import { apiDocument, operationsOf } from '../src/platform/http/reference/document.ts'
 import { bodyOf } from '../src/platform/http/reference/example.ts'
@@ -9,6 +9,7 @@ import { referencePage } from '../src/platform/http/reference/reference.ts'
 import { allErrors, errorsOf } from '../src/platform/http/refusals.ts'
 import { memberOf } from './declared.ts'
 
+const openApi = makeOpenApi()
 const html = referencePage(openApi, 'https://pay.example.com')
 const described = operationsOf(apiDocument(openApi))
 const each = operations.map((operation) => [operation.id, operation] as const)

@@ -1,8 +1,8 @@
 import { withoutReferences } from '@purser/protocol'
 import { expect, test } from 'vitest'
 import document from '../../../openapi.json' with { type: 'json' }
-import { encodedPage } from '../src/platform/http/encoded.ts'
-import { tagDocuments, tagPages } from '../src/platform/http/tag-documents.ts'
+import { keptPages } from '../src/platform/http/encoded.ts'
+import { documentPages, tagDocuments } from '../src/platform/http/tag-documents.ts'
 
 const documents = tagDocuments(document)
 
@@ -66,10 +66,13 @@ test('every tag says what it is about', () => {
 })
 
 test('/openapi/<tag>.json has an ETag and is compressed; an unknown tag is answered as missing', async () => {
-  const [page] = tagPages(document, () => ({ status: 404, headers: {}, body: '' }))
+  const [, page] = documentPages(
+    () => document,
+    () => ({ status: 404, headers: {}, body: '' }),
+  )
   const request = { method: 'GET', url: '', address: '127.0.0.1', headers: {}, body: new Uint8Array() } as const
   const plain = await page?.answer({ '*': 'vaults.json' }, request)
-  expect(plain).toEqual(encodedPage({ headers: plainHeaders, body: JSON.stringify(documents.get('vaults')) })(request))
+  expect(plain).toEqual(keptPages(plainHeaders)('vaults', () => JSON.stringify(documents.get('vaults')))(request))
   const packed = await page?.answer({ '*': 'vaults.json' }, { ...request, headers: { 'accept-encoding': 'br' } })
   expect(packed?.headers['content-encoding']).toBe('br')
   const etag = plain?.headers.etag ?? ''

@@ -17,7 +17,7 @@ export function accepts(header: string, encoding: string): boolean {
 }
 
 /** A text that stays as it is while the process runs. */
-export interface Page {
+interface Page {
   readonly headers: Readonly<Record<string, string>>
   readonly body: string
 }
@@ -34,7 +34,7 @@ const encoders = {
  * Answers with the encoding that the client accepts, and 304 without a body if the client has the page already. A client asks again each
  * time (`no-cache`), so a new version of the service is seen at once.
  */
-export function encodedPage({ headers: own, body }: Page): EncodedPage {
+function encodedPage({ headers: own, body }: Page): EncodedPage {
   const digest = hash('sha256', body, 'base64url').slice(0, 22)
   const encoded = new Map<string, Uint8Array>()
   return ({ headers: requested }) => {
@@ -52,6 +52,16 @@ export function encodedPage({ headers: own, body }: Page): EncodedPage {
     const bytes = encoded.get(encoding) ?? encoders[encoding](body)
     encoded.set(encoding, bytes)
     return { status: 200, headers, body: bytes }
+  }
+}
+
+/** Pages with these headers, by name: each is made when it is first requested, and kept. */
+export function keptPages(headers: Page['headers']): (name: string, make: () => string) => EncodedPage {
+  const kept = new Map<string, EncodedPage>()
+  return (name, make) => {
+    const page = kept.get(name) ?? encodedPage({ headers, body: make() })
+    kept.set(name, page)
+    return page
   }
 }
 

@@ -137,7 +137,9 @@ beforeAll(async () => {
   server = createHttpServer({
     deps,
     operations: bindOperations(deps, operations),
-    pages: publicPages(deps, operations, openApiDocument(operations, { title: 'Toys', version: '1', description: '' })),
+    pages: publicPages(deps, operations, () =>
+      openApiDocument(operations, { title: 'Toys', version: '1', description: '' }),
+    ),
     authenticate: createAuthenticate(findKey, ['test']),
     keyLimit: { perSecond: 1, burst: 200 },
     addressLimit: { perSecond: 1_000, burst: 1_000 },

@@ -14,7 +14,12 @@ afterAll(() => database.drop())
 /** Status of `/readyz`, and how many milliseconds it took. */
 async function readiness(more: Partial<Deps>, isStopping = false): Promise<{ status: number; ms: number }> {
   const begun = performance.now()
-  const pages = publicPages({ ...toyDeps(database.db), ...more }, [], {}, () => isStopping)
+  const pages = publicPages(
+    { ...toyDeps(database.db), ...more },
+    [],
+    () => ({}),
+    () => isStopping,
+  )
   const answer = await pages
     .find(({ path }) => path === '/readyz')
     ?.answer({}, { method: 'GET', url: '/readyz', address: '127.0.0.1', headers: {}, body: new Uint8Array() })

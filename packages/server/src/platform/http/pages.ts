@@ -3,34 +3,35 @@ import { isMigrated } from '../db/migrate.ts'
 import { failPlatform } from '../errors.ts'
 import type { Operation } from '../operation.ts'
 import { newRequestId, problemAnswer, type RawAnswer } from './call.ts'
-import { encodedPage } from './encoded.ts'
 import { guidePages } from './guides/guide-pages.ts'
 import { referencePage } from './reference/reference.ts'
 import { allErrors } from './refusals.ts'
 import type { PublicPage } from './server.ts'
-import { tagPages, tagsOf } from './tag-documents.ts'
+import { documentPages, tagsOf } from './tag-documents.ts'
 
 /** Pages that need no key: health, the API's description, its documentation, and one page for each error code. */
 export function publicPages(
   deps: Deps,
   operations: readonly Operation[],
-  openApi: Readonly<Record<string, unknown>>,
+  makeDocument: () => Readonly<Record<string, unknown>>,
   isStopping: () => boolean = () => false,
 ): PublicPage[] {
   const errors = allErrors(operations)
   const missing = (): RawAnswer => problemAnswer({ ...deps, requestId: newRequestId(deps) }, failPlatform('not-found'))
-  const document = JSON.stringify(openApi)
-  const description = encodedPage({ headers: { 'content-type': 'application/json; charset=utf-8' }, body: document })
+  let made: ReturnType<typeof makeDocument> | undefined
+  const document = () => {
+    made ??= makeDocument()
+    return made
+  }
   const pages: PublicPage[] = [
     healthPage,
     { path: '/readyz', answer: () => (isStopping() ? json({ status: 'stopping' }, 503) : readinessWithin(deps)) },
-    { path: '/openapi.json', answer: (_, request) => description(request) },
-    ...tagPages(openApi, missing),
+    ...documentPages(document, missing),
     ...guidePages({
       baseUrl: deps.baseUrl,
       errors,
-      reference: () => referencePage(openApi, deps.baseUrl),
-      tags: tagsOf(openApi),
+      reference: () => referencePage(document(), deps.baseUrl),
+      tags: () => tagsOf(document()),
       missing,
     }),
   ]

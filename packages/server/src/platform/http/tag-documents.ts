@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { RawAnswer } from './call.ts'
-import { type EncodedPage, encodedPage } from './encoded.ts'
+import { keptPages } from './encoded.ts'
 import type { PublicPage } from './public-page.ts'
 
 const Tags = z.array(z.object({ name: z.string(), description: z.string() })).default([])
@@ -8,19 +8,18 @@ type Tag = z.output<typeof Tags>[number]
 const Names = z.array(z.string())
 type Json = Readonly<Record<string, unknown>>
 
-/** The pages `/openapi/<tag>.json`. Each is made when it is first requested. */
-export function tagPages(document: Json, missing: () => RawAnswer): PublicPage[] {
-  const tags = new Map(tagsOf(document).map((tag) => [tag.name, tag]))
-  const headers = { 'content-type': 'application/json; charset=utf-8' }
-  const kept = new Map<string, EncodedPage>()
+/** The pages `/openapi.json` and `/openapi/<tag>.json`. Each is made when it is first requested. */
+export function documentPages(document: () => Json, missing: () => RawAnswer): PublicPage[] {
+  const json = keptPages({ 'content-type': 'application/json; charset=utf-8' })
   const answer: PublicPage['answer'] = ({ '*': requested = '' }, request) => {
-    const tag = tags.get(/^(\w+)\.json$/.exec(requested)?.[1] ?? '')
-    if (tag === undefined) return missing()
-    const page = kept.get(tag.name) ?? encodedPage({ headers, body: JSON.stringify(documentOf(document, tag)) })
-    kept.set(tag.name, page)
-    return page(request)
+    const name = /^(\w+)\.json$/.exec(requested)?.[1]
+    const tag = tagsOf(document()).find((one) => one.name === name)
+    return tag === undefined ? missing() : json(tag.name, () => JSON.stringify(documentOf(document(), tag)))(request)
   }
-  return [{ path: '/openapi/*', answer }]
+  return [
+    { path: '/openapi.json', answer: (_, request) => json('', () => JSON.stringify(document()))(request) },
+    { path: '/openapi/*', answer },
+  ]
 }
 
 /**

@@ -1,6 +1,6 @@
 import { type ErrorTable, failPlatform } from '../../errors.ts'
 import type { RawAnswer } from '../call.ts'
-import { type EncodedPage, encodedPage } from '../encoded.ts'
+import { keptPages } from '../encoded.ts'
 import type { PageRequest, PublicPage } from '../public-page.ts'
 import { code, escapeHtml, htmlHeaders, page, prose } from '../reference/html.ts'
 import { type Guide, groups, linkTarget, readGuides } from './guides.ts'
@@ -10,7 +10,7 @@ export interface GuideOptions {
   readonly baseUrl: string
   readonly errors: ErrorTable
   /** The tags of the operations; each has its own OpenAPI document. */
-  readonly tags: readonly { readonly name: string; readonly description: string }[]
+  readonly tags: () => readonly { readonly name: string; readonly description: string }[]
   /** The whole API reference, as HTML. */
   readonly reference: () => string
   /** The answer for an address where nothing is. */
@@ -26,21 +26,12 @@ const claim = 'Payment and wallet infrastructure for AI agents: x402 and MPP, ma
  * `/docs` the guides as HTML and Markdown, the reference and a page for each error code. Each is rendered when it is first requested.
  */
 export function guidePages(options: GuideOptions): PublicPage[] {
-  const kept = new Map<string, EncodedPage>()
   let guides: ReadonlyMap<string, Guide> | undefined
   const read = (): ReadonlyMap<string, Guide> => {
     guides ??= readGuides()
     return guides
   }
-  const keeper =
-    (headers: Readonly<Record<string, string>>) =>
-    (name: string, make: () => string): EncodedPage => {
-      const key = `${headers['content-type']} ${name}`
-      const found = kept.get(key) ?? encodedPage({ headers, body: make() })
-      kept.set(key, found)
-      return found
-    }
-  const [html, markdown, text] = [keeper(htmlHeaders), keeper(markdownHeaders), keeper(textHeaders)]
+  const [html, markdown, text] = [keptPages(htmlHeaders), keptPages(markdownHeaders), keptPages(textHeaders)]
   const guideAnswer = (requested: string, request: PageRequest): RawAnswer => {
     const guide = read().get(requested.replace(/\.md$/, ''))
     if (guide === undefined) return options.missing()
@@ -90,7 +81,9 @@ function guidesIn(guides: ReadonlyMap<string, Guide>, names: readonly string[]):
 }
 
 function llmsText(guides: ReadonlyMap<string, Guide>, { baseUrl, tags }: GuideOptions): string {
-  const documents = tags.map(({ name, description }) => `- [${name}](${baseUrl}/openapi/${name}.json): ${description}`)
+  const documents = tags().map(
+    ({ name, description }) => `- [${name}](${baseUrl}/openapi/${name}.json): ${description}`,
+  )
   const parts = groups.map(([title, names]) => {
     const lines = guidesIn(guides, names).map(
       (guide) => `- [${guide.title}](${baseUrl}/docs/${guide.name}.md): ${guide.summary}`,

@@ -13,7 +13,7 @@ const missing: RawAnswer = { status: 404, headers: {}, body: '' }
 const pages = guidePages({
   baseUrl: 'https://pay.example.com',
   errors,
-  tags: [{ name: 'vaults', description: 'About vaults.' }],
+  tags: () => [{ name: 'vaults', description: 'About vaults.' }],
   reference: () => 'reference',
   missing: () => missing,
 })
