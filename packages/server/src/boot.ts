@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Config } from './config.ts'
 import type { Overrides } from './deps.ts'
-import type { SignIn } from './features/people/index.ts'
+import { openSignIn, type SignIn } from './features/people/index.ts'
 import { startRequestLog } from './features/requests/index.ts'
 import { startDepositWatcher } from './features/wallets/index.ts'
 import { openMail } from './mail.ts'
@@ -150,9 +150,7 @@ async function startHttp(
   return { port, metricsPort }
 }
 
-/** better-auth is loaded where people sign in, and not by workers. */
 async function startSignIn(config: Config, built: Built, stops: (() => Promise<void>)[]): Promise<SignIn> {
-  const { openSignIn } = await import('./features/people/sign-in.ts')
   const { isSignUpOpen = false, issuers = [], smtp } = config.signIn ?? {}
   const mail = smtp === undefined ? undefined : await openMail(smtp)
   const pool = built.opened.openSignInPool()

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { sessionCookieOf } from '../src/features/people/auth.ts'
+import { sessionCookieOf } from '../src/features/people/cookie.ts'
 import { makeSignInLink } from '../src/features/people/index.ts'
 import { sql } from '../src/platform/db/db.ts'
 import type { OrganisationId } from '../src/platform/ids.ts'

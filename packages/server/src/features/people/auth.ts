@@ -6,24 +6,12 @@ import { Kysely, PostgresDialect } from 'kysely'
 import { freshMs } from '../../platform/access.ts'
 import { newId } from '../../platform/ids.ts'
 import { accountOf } from './accounts.ts'
+import { cookiePrefixOf } from './cookie.ts'
 import { linkSignIn } from './link-sign-in.ts'
-import type { OidcIssuer, SignInDeps, SignInOptions } from './sign-in-options.ts'
+import { addressHeader, type OidcIssuer, type SignInDeps, type SignInOptions } from './sign-in-options.ts'
 import { findUser, hasAccount } from './store.ts'
 
 const sessionSeconds = 7 * 86_400
-
-/** The beginning of every cookie's name; browsers take `__Host-` from the very host alone, over HTTPS. */
-function cookiePrefixOf(baseUrl: string): string {
-  return baseUrl.startsWith('https://') ? '__Host-purser' : 'purser'
-}
-
-/** The name of the session's cookie. */
-export function sessionCookieOf(baseUrl: string): string {
-  return `${cookiePrefixOf(baseUrl)}.session_token`
-}
-
-/** The header in which the HTTP server names the caller's address to better-auth; one of a caller is overwritten. */
-export const addressHeader = 'x-purser-address'
 
 /**
  * better-auth on the schema `auth`: passwords, passkeys, one-time links and OpenID Connect. It makes a user only for an address that was

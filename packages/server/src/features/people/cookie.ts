@@ -1,5 +1,15 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 
+/** The prefix of every cookie's name. Over HTTPS it is `__Host-`, which binds the cookie to this host (RFC 6265bis, section 4.1.3.2). */
+export function cookiePrefixOf(baseUrl: string): string {
+  return baseUrl.startsWith('https://') ? '__Host-purser' : 'purser'
+}
+
+/** The name of the session's cookie. */
+export function sessionCookieOf(baseUrl: string): string {
+  return `${cookiePrefixOf(baseUrl)}.session_token`
+}
+
 /** The value of a cookie in a Cookie header, decoded; undefined where it is not there or not decodable. */
 export function cookieValue(header: string | undefined, name: string): string | undefined {
   for (const part of (header ?? '').split(';')) {

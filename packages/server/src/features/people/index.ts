@@ -6,7 +6,7 @@ import { peopleOperations } from './routes.ts'
 
 export { makeSignInLink } from './links.ts'
 export { peopleOperations } from './routes.ts'
-export type { SignIn } from './sign-in.ts'
+export { openSignIn, type SignIn } from './sign-in.ts'
 export type { SendMail } from './sign-in-options.ts'
 export { hasAccount, listEndedSessions } from './store.ts'
 

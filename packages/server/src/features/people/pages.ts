@@ -6,9 +6,8 @@ import { type People, refuseOtherOrigin } from '../../platform/http/identify.ts'
 import { readJson } from '../../platform/http/json.ts'
 import { createLimiter, type RateLimit } from '../../platform/http/limits.ts'
 import type { PageRequest, PublicPage } from '../../platform/http/server.ts'
-import { addressHeader } from './auth.ts'
 import type { Deps } from './ports.ts'
-import type { SignInOptions } from './sign-in-options.ts'
+import { addressHeader, type SignInOptions } from './sign-in-options.ts'
 
 /** What of better-auth is reachable; the rest answers 404. What it says of tokens is left out of its answers. */
 const paths: Readonly<Record<string, readonly RegExp[]>> = {
@@ -36,7 +35,7 @@ const limitedPath = /^\/(sign-in\/(email|link)|passkey\/verify-authentication|re
 const freshPath = /^\/(change-password|link-social|unlink-account|passkey\/delete-passkey)$/
 
 /** better-auth's handler of requests. */
-type AuthHandler = (request: Request) => Promise<Response>
+export type AuthHandler = (request: Request) => Promise<Response>
 
 interface Mounted {
   readonly handler: AuthHandler

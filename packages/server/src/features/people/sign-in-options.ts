@@ -3,6 +3,9 @@ import type { Deps } from './ports.ts'
 
 export type SignInDeps = Pick<Deps, 'db' | 'clock' | 'random' | 'log' | 'baseUrl'>
 
+/** The header in which the HTTP server passes the caller's address to better-auth. One that a caller sends is overwritten. */
+export const addressHeader = 'x-purser-address'
+
 /** How people sign in to this deployment. */
 export interface SignInOptions {
   /** From which better-auth derives what it signs. At least 32 bytes of chance, as text. */

@@ -1,7 +1,7 @@
 import type { People } from '../../platform/http/identify.ts'
 import type { PublicPage } from '../../platform/http/server.ts'
-import { createAuth, sessionCookieOf } from './auth.ts'
-import { signInPages } from './pages.ts'
+import { sessionCookieOf } from './cookie.ts'
+import { type AuthHandler, signInPages } from './pages.ts'
 import { createPeople } from './people.ts'
 import type { Deps } from './ports.ts'
 import type { SignInOptions } from './sign-in-options.ts'
@@ -12,10 +12,17 @@ export interface SignIn {
   readonly pages: readonly PublicPage[]
 }
 
-/** Opens the sign-in of people. The endpoints of OpenID Connect issuers are discovered in the background. */
+/**
+ * Opens the sign-in of people. better-auth is loaded at the first request to `/auth`: it costs a start 250 ms of computing, and many processes
+ * never sign anybody in.
+ */
 export function openSignIn(deps: Deps, options: SignInOptions): SignIn {
   const { secret, dashboardUrl } = options
   const people = createPeople(deps, { cookieName: sessionCookieOf(deps.baseUrl), secret, dashboardUrl })
-  const { handler } = createAuth(deps, options)
+  let loaded: Promise<AuthHandler> | undefined
+  const handler: AuthHandler = async (request) => {
+    loaded ??= import('./auth.ts').then(({ createAuth }) => createAuth(deps, options).handler)
+    return (await loaded)(request)
+  }
   return { people, pages: signInPages(deps, { handler, people, options }) }
 }
