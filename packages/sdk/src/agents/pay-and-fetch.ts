@@ -1,6 +1,7 @@
 import { PaymentOutcomeUnknownError, PaymentRejectedError } from '../pay/errors.ts'
 import type { PayingFetch, PayingRequestInit } from '../pay/options.ts'
 import { createPayingFetch } from '../pay/paying-fetch.ts'
+import { timeLimit } from '../time-limit.ts'
 import type { PayingToolsOptions } from './options.ts'
 import { failureResult, responseResult } from './results.ts'
 import { type AgentTool, ArgumentError, argumentsOf, type ToolArgument, textOf } from './tool.ts'
@@ -42,15 +43,16 @@ export function payAndFetchTool(options: PayingToolsOptions, charactersMax: numb
       additionalProperties: true,
     },
     execute: async (input, { signal } = {}) => {
-      const timeout = AbortSignal.timeout(timeoutMs)
+      const limit = timeLimit(timeoutMs, signal)
       try {
         const { url, init, approved } = requestOf(input, options.limits.hosts)
         const send = approved === undefined ? pay : payApproved(approved)
-        const both = signal === undefined ? timeout : AbortSignal.any([signal, timeout])
-        return await responseResult(await sendTwice(send, url, { ...init, signal: both }), charactersMax)
+        return await responseResult(await sendTwice(send, url, { ...init, signal: limit.signal }), charactersMax)
       } catch (error) {
         if (signal?.aborted === true) throw error
         return failureResult(error, options.onFault)
+      } finally {
+        limit.end()
       }
     },
   }

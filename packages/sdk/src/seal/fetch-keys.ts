@@ -1,3 +1,4 @@
+import { timeLimit } from '../time-limit.ts'
 import { type Jwks, readJwks } from './keys.ts'
 
 export type FetchKeysOptions = {
@@ -72,16 +73,21 @@ function didOf({ host, pathname }: URL): string {
 
 async function textOf(url: string, { fetch: other, signal, timeoutMs = 10_000 }: FetchKeysOptions): Promise<string> {
   const send = other ?? ((input, init) => fetch(input, init))
-  const timeout = AbortSignal.timeout(timeoutMs)
-  const either = signal === undefined ? timeout : AbortSignal.any([signal, timeout])
+  const limit = timeLimit(timeoutMs, signal)
   try {
-    const response = await send(url, { redirect: 'error', signal: either, headers: { accept: 'application/json' } })
+    const response = await send(url, {
+      redirect: 'error',
+      signal: limit.signal,
+      headers: { accept: 'application/json' },
+    })
     if (response.status === 200) return await boundedText(response)
     await response.body?.cancel()
     throw new KeysUnavailableError(`The request for the key set failed with status ${response.status}.`)
   } catch (error) {
     if (error instanceof KeysUnavailableError) throw error
     throw new KeysUnavailableError('The key set could not be fetched.', error)
+  } finally {
+    limit.end()
   }
 }
 
