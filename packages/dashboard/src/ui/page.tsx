@@ -6,18 +6,22 @@ export function Page({
   title,
   state,
   action,
+  back,
   children,
   wide = false,
 }: {
   title: ReactNode
   state?: ReactNode
   action?: ReactNode
+  /** A link to the page that this one belongs to. */
+  back?: ReactNode
   children: ReactNode
   /** For tables, which use the whole width. */
   wide?: boolean
 }) {
   return (
     <div className={classes('w-full px-4 pt-6 pb-16 sm:px-8', wide ? 'max-w-[1600px]' : 'max-w-[1280px]')}>
+      {back}
       <header className="mb-5 flex flex-wrap items-start justify-between gap-x-6 gap-y-3">
         <div className="min-w-0">
           <h1 className="text-xl font-semibold tracking-tight">{title}</h1>

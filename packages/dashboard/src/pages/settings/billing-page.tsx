@@ -1,8 +1,7 @@
 import type { Plan } from '@purser/sdk'
 import { useQuery } from '@tanstack/react-query'
-import { Link } from '@tanstack/react-router'
-import { ArrowLeft } from 'lucide-react'
 import { useMay, useWorkspace } from '../../api/context.ts'
+import { BackLink } from '../../ui/detail-page.tsx'
 import { ErrorBlock } from '../../ui/error-block.tsx'
 import { sentenceCase } from '../../ui/format.ts'
 import { Card, Page, Skeleton } from '../../ui/page.tsx'
@@ -18,6 +17,7 @@ export function BillingPage() {
   const near = quotasOf(usage.data).filter(isNearlyUsed)
   return (
     <Page
+      back={<BackLink to="/settings" list="Settings" />}
       title={plan.data === undefined ? 'Plan' : `${sentenceCase(plan.data.plan)} plan`}
       state={
         near.length === 0
@@ -25,9 +25,6 @@ export function BillingPage() {
           : 'Some limits are reached or nearly reached.'
       }
     >
-      <Link to="/settings" className="mb-4 inline-flex items-center gap-1.5 text-ink-2 hover:text-ink">
-        <ArrowLeft className="size-4" aria-hidden /> Settings
-      </Link>
       {error !== null && <ErrorBlock error={error} onRetry={() => void plan.refetch().then(() => usage.refetch())} />}
       <div className="grid gap-5 lg:grid-cols-2">
         <div className="flex min-w-0 flex-col gap-5">

@@ -37,10 +37,10 @@ export function whereTransferIs({ status, txHash, reason, refundTxHash, approval
     : 'Its transaction is sent. It has arrived when the network confirms it.'
 }
 
-/** What the route does, in words; a partner's own reason follows. */
+/** What the route does, in words. A partner's own reason follows; that of a direct transfer says no more than "direct". */
 export function routeWords({ route, routeReason }: Pick<Transfer, 'route' | 'routeReason'>): string {
   const words = { direct: 'Direct', 'partner-swap': 'Swap by a partner', 'partner-bridge': 'Bridge by a partner' }[
     route
   ]
-  return routeReason === '' ? words : `${words}: ${routeReason}`
+  return route === 'direct' || routeReason === '' ? words : `${words}: ${routeReason}`
 }

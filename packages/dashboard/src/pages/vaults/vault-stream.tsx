@@ -41,7 +41,8 @@ const statusWords = { connecting: 'Connecting', live: 'Live', ended: 'Ended' } a
 
 function EventRow({ event: { type, timestamp, payload } }: { event: VaultEvent }) {
   const { vaultId: _, ...rest } = payload
-  const text = JSON.stringify(rest)
+  // Spaces between the members, so that lines break there and not inside a name.
+  const text = JSON.stringify(rest, null, 1).replaceAll(/\n */g, ' ')
   return (
     <li className="border-b border-line px-4 py-2 last:border-b-0">
       <p className="flex items-baseline justify-between gap-3">
@@ -51,7 +52,7 @@ function EventRow({ event: { type, timestamp, payload } }: { event: VaultEvent }
         </span>
       </p>
       {text !== '{}' && (
-        <p className="mt-0.5 font-mono text-xs break-all text-ink-2">
+        <p className="mt-0.5 font-mono text-xs wrap-anywhere text-ink-2">
           {text.length > payloadTextMax ? `${text.slice(0, payloadTextMax)}…` : text}
         </p>
       )}

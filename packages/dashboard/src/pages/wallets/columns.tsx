@@ -57,8 +57,8 @@ function WalletBalance({ walletId }: { walletId: string }) {
   if (shown === undefined) return <span className="text-ink-3">nothing</span>
   return (
     <span className="inline-flex items-baseline gap-2">
-      {has.length > 1 && <span className="text-xs text-ink-3">+{has.length - 1}</span>}
       <Amount value={shown.formattedBalance} token={shown.tokenSymbol} />
+      {has.length > 1 && <span className="text-xs text-ink-3">+{has.length - 1} more</span>}
     </span>
   )
 }
