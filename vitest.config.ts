@@ -63,7 +63,7 @@ const quick = ['packages/{protocol,server}/src/**/*.test.ts', 'packages/{sdk,mcp
 const slowBesideQuick = [
   'packages/mcp/test/{agent,conformance,http,lost-answers,usage}.test.ts',
   'packages/protocol/src/{merkle,seal-verify}.test.ts',
-  'packages/sdk/test/{agents,delivery-real,examples,ledgers,ledgers-crash,middleware,middleware-delivery,middleware-mpp}.test.ts',
+  'packages/sdk/test/{agents,delivery-real,examples,guides,ledgers,ledgers-crash,middleware,middleware-delivery,middleware-mpp}.test.ts',
   'packages/sdk/test/{middleware-sessions,middleware-settle,mppx-facilitated,paid-tool,published,real-server}.test.ts',
   'packages/sdk/test/{sessions-real,vault-files}.test.ts',
   'packages/server/src/**/*-{anvil,crash,tempo}.test.ts',

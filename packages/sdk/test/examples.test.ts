@@ -3,6 +3,7 @@ import path from 'node:path'
 import ts from 'typescript'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
+import { compiledModules } from './compiled-modules.ts'
 
 const root = path.resolve(import.meta.dirname, '../../..')
 const source = path.resolve(import.meta.dirname, '../src')
@@ -44,28 +45,7 @@ const entries: readonly string[] = Object.values(
     .parse(JSON.parse(readFileSync(path.join(source, '../package.json'), 'utf8'))).exports,
 ).map((file) => path.resolve(source, '..', file))
 
-/** The examples and the entries as one program, with the options of the project. */
-function compile(): ts.Program {
-  const config = ts.readConfigFile(path.join(root, 'tsconfig.json'), ts.sys.readFile)
-  const { options } = ts.parseJsonConfigFileContent(config.config, ts.sys, root)
-  const host = ts.createCompilerHost({ ...options, noEmit: true })
-  const { getSourceFile, fileExists, readFile } = host
-  host.fileExists = (file) => modules.has(file) || fileExists(file)
-  host.readFile = (file) => modules.get(file) ?? readFile(file)
-  host.getSourceFile = (file, language, ...rest) => {
-    const text = modules.get(file)
-    return text === undefined ? getSourceFile(file, language, ...rest) : ts.createSourceFile(file, text, language)
-  }
-  return ts.createProgram([...modules.keys(), ...entries], { ...options, noEmit: true }, host)
-}
-
-const program = compile()
-
-function errorsIn(file: string): readonly string[] {
-  return ts
-    .getPreEmitDiagnostics(program, program.getSourceFile(file))
-    .map(({ messageText }) => `${path.basename(file)}: ${ts.flattenDiagnosticMessageText(messageText, ' ')}`)
-}
+const { program, errors } = compiledModules(modules, { entries })
 
 /** The functions and classes that an entry exports. */
 function callablesOf(entry: string): readonly ts.Symbol[] {
@@ -82,7 +62,7 @@ function callablesOf(entry: string): readonly ts.Symbol[] {
 test('every example of the documentation, and every block of the READMEs and of the guide for agents, compiles', () => {
   expect(examples.size).toBeGreaterThan(15)
   expect(snippets.size).toBe(12)
-  expect([...modules.keys()].flatMap(errorsIn)).toEqual([])
+  expect(errors).toEqual([])
 })
 
 test('every function and class that the package exports has an example', () => {
