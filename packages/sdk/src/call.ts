@@ -1,3 +1,4 @@
+import { must } from './check.ts'
 import type { Answer, Body, Item, Operation, ParamName, PathOf, Query } from './operations.ts'
 import { type Listing, listing } from './paging.ts'
 import type { CallOptions, Method, Send, SendOptions } from './transport.ts'
@@ -60,7 +61,9 @@ export function fill(path: string, params: Readonly<Record<string, string>> = {}
   return path.replace(/\{(\w+)\}/g, (_, name: string) => segment(params[name]))
 }
 
-function segment(value = ''): string {
+function segment(value: unknown = ''): string {
+  const remedy = 'Give the id as text, such as "pay_01h455vb4pex5vsknk084sn02q".'
+  must(typeof value === 'string', 'The id in the path', value, remedy)
   if (value === '' || value === '.' || value === '..') throw new TypeError('An id in a path must not be empty.')
   return encodeURIComponent(value)
 }

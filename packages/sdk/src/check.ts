@@ -15,6 +15,24 @@ export function mustNames(name: string, value: object, known: readonly string[],
     must(known.includes(member), `${name}.${member}`, given, `There is no such ${what}. Use ${known.join(', ')}.`)
 }
 
+/** The names of options, one member for each. The compiler finds one that is missing here. */
+export type Named<T> = Readonly<Record<keyof T, true>>
+
+/**
+ * Throws a `TypeError` unless a function was called with an object whose members all have a known name. A mistyped option would have no
+ * effect.
+ */
+export function mustKnow(value: unknown, known: Readonly<Record<string, true>>, name = 'The first argument'): void {
+  mustOptions(value, name)
+  for (const [member, given] of Object.entries(Object(value)))
+    must(
+      given === undefined || Object.hasOwn(known, member),
+      member,
+      given,
+      `There is no such option. Use ${Object.keys(known).join(', ')}.`,
+    )
+}
+
 /** Throws a `TypeError` unless an option is a whole number of at least `least`, or undefined. */
 export function mustCount(name: string, value: unknown, least: number): void {
   const isCount = value === undefined || (typeof value === 'number' && Number.isInteger(value) && value >= least)

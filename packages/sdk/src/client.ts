@@ -2,7 +2,18 @@ import { accountOf } from './account.ts'
 import type { Environment } from './api-keys.ts'
 import { approvalsOf } from './approvals.ts'
 import { billingOf } from './billing.ts'
-import { must, mustCount, mustFunctions, mustKey, mustOptions, mustTexts, mustWebAddress } from './check.ts'
+import {
+  must,
+  mustCount,
+  mustFunctions,
+  mustKey,
+  mustKnow,
+  mustNames,
+  mustOptions,
+  mustTexts,
+  mustWebAddress,
+  type Named,
+} from './check.ts'
 import { facilitatorOf } from './facilitator.ts'
 import { organisationsOf } from './organisations.ts'
 import { csvParts, listing } from './paging.ts'
@@ -105,7 +116,18 @@ export function createPurser(options: PurserOptions | SessionOptions) {
   }
 }
 
+/** Options of the connection with an API key. */
+export const clientOptions: Named<PurserOptions> = {
+  apiKey: true,
+  baseUrl: true,
+  fetch: true,
+  timeoutMs: true,
+  maxRetries: true,
+  retry: true,
+}
+
 function settingsOf(options: PurserOptions | SessionOptions): TransportSettings {
+  mustKnow(options, { ...clientOptions, session: true })
   checkConnection(options)
   const { baseUrl, maxRetries = defaultRetryPolicy.maxRetries } = options
   const { origin, pathname } = new URL(baseUrl)
@@ -128,8 +150,9 @@ export function checkConnection(options: PurserOptions | SessionOptions): void {
   mustCount('maxRetries', maxRetries, 0)
   if (retry === undefined) return
   mustOptions(retry, 'retry')
-  for (const name of ['delayMsFirst', 'delayMsMax', 'retryAfterMsMax'] as const)
-    mustCount(`retry.${name}`, retry[name], 0)
+  const delays = ['delayMsFirst', 'delayMsMax', 'retryAfterMsMax'] as const
+  mustNames('retry', retry, delays, 'option')
+  for (const name of delays) mustCount(`retry.${name}`, retry[name], 0)
 }
 
 function callerOf(options: PurserOptions | SessionOptions): Pick<TransportSettings, 'identity' | 'credentials'> {
@@ -141,6 +164,7 @@ function callerOf(options: PurserOptions | SessionOptions): Pick<TransportSettin
 
 function headersOf(session: BrowserSession): Record<string, string> {
   mustOptions(session, 'session')
+  mustNames('session', session, ['organisationId', 'environment'], 'option')
   const { organisationId, environment } = session
   mustTexts({ 'session.organisationId': organisationId })
   const isKnown = environment === undefined || environment === 'test' || environment === 'live'

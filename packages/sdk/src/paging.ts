@@ -1,3 +1,4 @@
+import { must, mustKnow } from './check.ts'
 import { UnavailableError } from './errors.ts'
 import type { operations } from './generated/openapi.ts'
 import type { Query } from './operations.ts'
@@ -45,7 +46,10 @@ export function listing<T>(send: Send, path: string, query: object = {}, options
       page = await load(page.cursor)
     }
   }
-  const toArray = async ({ limit }: { readonly limit: number }): Promise<T[]> => {
+  const toArray = async (bound: { readonly limit: number }): Promise<T[]> => {
+    mustKnow(bound, { limit: true }, 'The argument of toArray')
+    const { limit } = bound
+    must(typeof limit === 'number' && limit >= 0, 'limit', limit, 'Give the most items to return, such as 100.')
     const batched: T[] = []
     if (limit <= 0) return batched
     for await (const item of items()) if (batched.push(item) >= limit) break

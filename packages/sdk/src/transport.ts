@@ -1,3 +1,4 @@
+import { must, mustCount, mustTexts, type Named } from './check.ts'
 import { ConnectionError, errorOf, PurserError, UnavailableError } from './errors.ts'
 import { readProblem } from './problem.ts'
 import { mayRetry, type RetryPolicy, readRetryAfter, retryDelayMs } from './retry.ts'
@@ -71,6 +72,7 @@ export type Open = (path: string, options?: Omit<RequestOptions, 'body'>) => Pro
 export function transport(settings: TransportSettings): { readonly send: Send; readonly open: Open } {
   return {
     send: (method, path, options = {}) => {
+      checkCall(options)
       const url = settings.baseUrl + path + queryOf(options.query)
       const request = requestOf(settings, method, options)
       const isOnce = options.upload?.body instanceof ReadableStream
@@ -78,12 +80,40 @@ export function transport(settings: TransportSettings): { readonly send: Send; r
       return withRetries(settings, patience, () => attemptOnce(settings, url, request, options))
     },
     open: (path, options = {}) => {
+      checkCall(options)
       const url = settings.baseUrl + path + queryOf(options.query)
       const headers = { ...options.headers, ...settings.identity }
       const request: RequestInit = { ...sameForAll(settings), method: 'GET', headers }
       return withRetries(settings, options, () => openOnce(settings, url, request, options))
     },
   }
+}
+
+/** The options of every call. A caller without types may mistype one: without its Idempotency-Key a payment is not the same again. */
+const callOptions: Named<CallOptions> = {
+  idempotencyKey: true,
+  signal: true,
+  timeoutMs: true,
+  maxRetries: true,
+  headers: true,
+}
+const sendOptions: Named<Omit<SendOptions, keyof CallOptions>> = {
+  body: true,
+  query: true,
+  keyless: true,
+  upload: true,
+  accept: true,
+}
+
+function checkCall(options: SendOptions): void {
+  const { body: _, ...named } = options
+  for (const [name, value] of Object.entries(named)) {
+    const isKnown = value === undefined || Object.hasOwn(callOptions, name) || Object.hasOwn(sendOptions, name)
+    must(isKnown, name, value, `There is no such option of a call. Use ${Object.keys(callOptions).join(', ')}.`)
+  }
+  mustTexts({ idempotencyKey: options.idempotencyKey })
+  mustCount('timeoutMs', options.timeoutMs, 1)
+  mustCount('maxRetries', options.maxRetries, 0)
 }
 
 async function withRetries<T>(

@@ -1,4 +1,5 @@
 import { fill } from './call.ts'
+import { mustKnow } from './check.ts'
 import { NotFoundError, PurserError } from './errors.ts'
 import { readEvents } from './event-stream.ts'
 import { delayMsAfter, isPassing, jsonIn, textOf } from './live-answer.ts'
@@ -24,6 +25,7 @@ export async function* vaultEvents(
   query: EventsQuery = {},
   options: CallOptions = {},
 ): AsyncGenerator<VaultEvent> {
+  mustKnow(query, { from: true, lastEventId: true }, 'The query')
   const place = { lastEventId: query.lastEventId, isBegun: false, failures: 0 }
   while (true) {
     try {

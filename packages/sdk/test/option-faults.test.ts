@@ -32,7 +32,10 @@ const clientFaults: [string, unknown, RegExp][] = [
   ['maxRetries', -1, /^maxRetries is -1\./],
   ['retry', 3, /^retry is 3\./],
   ['retry', { delayMsFirst: 'soon' }, /^retry\.delayMsFirst is "soon"\./],
+  ['timeout', 5, /^timeout is 5\. There is no such option\. Use .*timeoutMs/],
+  ['retry', { first: 1 }, /^retry\.first is 1\. There is no such option\. Use delayMsFirst/],
   ['session', null, /^session is null\./],
+  ['session', { organisation: 'org_1' }, /^session\.organisation is "org_1"\. There is no such option/],
   ['session', { environment: 'prod' }, /^session\.environment is "prod"\. Give "test" or "live"/],
 ]
 
@@ -44,6 +47,8 @@ const routeFaults: [string, unknown, RegExp][] = [
   ['bodyBytesMax', '10MB', /^bodyBytesMax is "10MB"\./],
   ['freeMethods', 'HEAD', /^freeMethods is "HEAD"\. List methods/],
   ['cors', { origins: 'https://app.test' }, /^cors\.origins is "https:/],
+  ['cors', { origins: '*', maxAge: 5 }, /^cors\.maxAge is 5\. There is no such option\. Use origins/],
+  ['acceptsSessions', true, /^acceptsSessions is true\. There is no such option\. Use .*acceptSessions/],
   ['protocols', [], /^protocols is \[\]\./],
   ['credentialHeader', 'X-Pay', /^credentialHeader is "X-Pay"\./],
   ['acceptSessions', 'yes', /^acceptSessions is "yes"\. Give true or false/],
@@ -58,6 +63,7 @@ const walletFaults: [string, unknown, RegExp][] = [
   ['otherWalletIds', 'byw_2', /^otherWalletIds is "byw_2"\. List/],
   ['otherWalletIds', ['mine'], /^otherWalletIds is "mine"/],
   ['signOffers', 1, /^signOffers is 1\./],
+  ['publicURL', 'https://api.example.com', /^publicURL is .*There is no such option\. Use .*publicUrl/],
   ['publicUrl', 'api.example.com', /^publicUrl is "api\.example\.com"\./],
   ['challengeBatch', 0, /^challengeBatch is 0\./],
   ['replayTtlMs', 'x', /^replayTtlMs is "x"\./],
@@ -101,6 +107,7 @@ const fetchFaults: [string, unknown, RegExp][] = [
   ['ledger', {}, /^ledger\.reserve is missing\./],
   ['tokens', {}, /^tokens is \{\}\./],
   ['onPayment', 1, /^onPayment is 1\./],
+  ['onPaid', () => none, /^onPaid is a function\. There is no such option\. Use .*onPayment/],
   ['onFault', 1, /^onFault is 1\./],
   ['sessions', 'no', /^sessions is "no"\./],
   ['allowInsecure', 1, /^allowInsecure is 1\./],
@@ -169,6 +176,47 @@ test.each([...walletFaults, ...payFaults])(
     await expect(handler(new Request('http://shop.test/'), {})).rejects.toThrow(message)
   },
 )
+
+const purser = createPurser({ ...client, fetch: () => Promise.reject(new Error('nothing was to be sent')) })
+const calls: [string, (options: never) => unknown, RegExp][] = [
+  [
+    'an option of a call',
+    () => purser.payments.get('pay_1', { timeout: 5 } as never),
+    /^timeout is 5\. There is no such/,
+  ],
+  [
+    'an Idempotency-Key',
+    () => purser.test.payments.create({ walletId: 'byw_1' }, { idempotencykey: 'a' } as never),
+    /^idempotencykey is "a"\. .* Use idempotencyKey/,
+  ],
+  ['an option of a list', () => purser.events.list({}, { timeout: 5 } as never).page(), /^timeout is 5\./],
+  ['an option of a file', () => purser.vaults.files.add('vlt_1', new Blob(), { filename: 'a' } as never), /^filename/],
+  ['a bound', () => purser.events.list().toArray({ limits: 5 } as never), /^limits is 5\. .*Use limit\./],
+  ['no bound', () => purser.events.list().toArray({} as never), /^limit is missing\./],
+  [
+    'no argument of toArray',
+    () => purser.events.list().toArray(undefined as never),
+    /^The argument of toArray is missing/,
+  ],
+  ['an id that is an object', () => purser.payments.get({ id: 'pay_1' } as never), /^The id in the path is \{"id"/],
+  [
+    'a place in a stream',
+    () =>
+      purser.vaults
+        .events('vlt_1', { form: 'x' } as never)
+        [Symbol.asyncIterator]()
+        .next(),
+    /^form/,
+  ],
+]
+
+test.each(calls)('a call refuses %s that would have no effect', async (_what, call, message) => {
+  const error = await Promise.resolve()
+    .then(call as () => unknown)
+    .catch((thrown: unknown) => thrown)
+  expect(error).toBeInstanceOf(TypeError)
+  expect(String(error)).toMatch(new RegExp(`TypeError: ${message.source.replace(/^\^/, '')}`))
+})
 
 const secrets = [
   privateKey,

@@ -27,11 +27,11 @@ const approvedPaymentId: ToolArgument = {
 
 /** A tool that fetches a URL and pays for it. */
 export function payAndFetchTool(options: PayingToolsOptions, charactersMax: number): AgentTool {
-  const pay = createPayingFetch(options)
-  const timeoutMs = options.timeoutMs ?? 60_000
-  const isWallet = 'wallet' in options
+  const { charactersMax: _, timeoutMs = 60_000, balances: _balances, resources: _resources, ...paying } = options
+  const pay = createPayingFetch(paying)
+  const isWallet = 'wallet' in paying
   const payApproved = (paymentId: string): PayingFetch =>
-    isWallet ? createPayingFetch({ ...options, wallet: { ...options.wallet, approvedPaymentId: paymentId } }) : pay
+    isWallet ? createPayingFetch({ ...paying, wallet: { ...paying.wallet, approvedPaymentId: paymentId } }) : pay
   return {
     name: 'pay_and_fetch',
     description:

@@ -4,15 +4,59 @@ import {
   mustCount,
   mustFunctions,
   mustList,
+  mustNames,
   mustOptions,
   mustTexts,
   mustWebAddress,
+  type Named,
 } from '../check.ts'
+import { clientOptions } from '../client.ts'
 import type { PayOptions, RouteDefaults, WalletOptions } from './options.ts'
 import { sessionSecondsOf } from './sessions.ts'
 
 const walletIdPattern = /^(?:byw|mwt|cad)_[0-9a-z]+$/
 const pricePattern = /^\d{1,60}(?:\.\d{1,60})?$/
+
+const routeDefaults: Named<RouteDefaults> = {
+  description: true,
+  mimeType: true,
+  onPending: true,
+  holdMsMax: true,
+  bodyBytesMax: true,
+  freeMethods: true,
+  cors: true,
+  protocols: true,
+  credentialHeader: true,
+  acceptSessions: true,
+  sessionTtl: true,
+}
+
+/** The options of a wallet, and so of all its routes. */
+export const walletOptions: Named<WalletOptions> = {
+  walletId: true,
+  otherWalletIds: true,
+  publicUrl: true,
+  ...clientOptions,
+  ...routeDefaults,
+  signOffers: true,
+  challengeBatch: true,
+  replayTtlMs: true,
+  registry: true,
+  keptBytesMax: true,
+  keptMsMax: true,
+  abandonedRunsMax: true,
+  onUndelivered: true,
+  onFault: true,
+}
+
+/** The options of one route. */
+export const payOptions: Named<PayOptions<unknown>> = {
+  price: true,
+  currency: true,
+  ...routeDefaults,
+  clientIp: true,
+  bindBody: true,
+}
 
 /** Throws a `TypeError` with the option, its value and the remedy, for an option that makes payments impossible. */
 export function checkWalletOptions(options: WalletOptions): void {
@@ -68,6 +112,8 @@ function checkRouteOptions(options: RouteDefaults): void {
   must(areKnown, 'protocols', protocols, 'Use "x402", "mpp" or both. With neither, no payment is possible.')
   mustCount('holdMsMax', holdMsMax, 0)
   mustCount('bodyBytesMax', bodyBytesMax, 0)
+  if (cors !== undefined && cors !== null)
+    mustNames('cors', cors, ['origins', 'methods', 'headers', 'maxAgeSeconds'], 'option')
   const origins = cors?.origins
   const isCors = cors === undefined || origins === '*' || Array.isArray(origins)
   must(isCors, 'cors.origins', origins, 'Give "*" or a list of origins.')

@@ -1,7 +1,8 @@
 import type { Request, RequestHandler } from 'express'
+import { mustKnow } from '../check.ts'
 import { attachPaid, attachSeller, findVault, sellerOf } from './attach.ts'
 import { setAnswerHead, setReadable } from './buffer-response.ts'
-import { checkPayOptions } from './check-options.ts'
+import { checkPayOptions, payOptions, walletOptions } from './check-options.ts'
 import { admit } from './core.ts'
 import type { PayOptions, WalletOptions } from './options.ts'
 import { headerOfRequest, sellResponse } from './sell-response.ts'
@@ -37,6 +38,7 @@ export type { PaidVault } from './vault.ts'
  * })
  */
 export function walletMiddleware(options: WalletOptions): RequestHandler {
+  mustKnow(options, walletOptions)
   const seller = createSeller(options)
   return (req, _res, next) => {
     attachSeller(req, seller)
@@ -59,6 +61,7 @@ export function walletMiddleware(options: WalletOptions): RequestHandler {
  */
 export function payMiddleware(options: PayOptions<Request>): RequestHandler {
   // Throws for an invalid option at start-up, not at the first payment.
+  mustKnow(options, payOptions)
   checkPayOptions(options)
   return async (req, res, next) => {
     try {

@@ -1,6 +1,7 @@
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
+import { mustKnow } from '../check.ts'
 import { attachPaid, attachSeller, findVault, sellerOf } from './attach.ts'
-import { checkPayOptions } from './check-options.ts'
+import { checkPayOptions, payOptions, walletOptions } from './check-options.ts'
 import { admit } from './core.ts'
 import { exposeHeaders, readingHeaders } from './headers.ts'
 import type { PayOptions, WalletOptions } from './options.ts'
@@ -17,6 +18,7 @@ export type { CorsOptions } from './preflight.ts'
 export type { PaidVault } from './vault.ts'
 
 const openWallet: FastifyPluginAsync<WalletOptions> = async (app, options) => {
+  mustKnow(options, { ...walletOptions, prefix: true, logLevel: true, logSerializers: true })
   const seller = createSeller(options)
   app.addHook('onRequest', async (request) => attachSeller(request, seller))
 }
@@ -58,6 +60,7 @@ export function payHook(
   options: PayOptions<FastifyRequest>,
 ): (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply | undefined> {
   // Throws for an invalid option at start-up, not at the first payment.
+  mustKnow(options, payOptions)
   checkPayOptions(options)
   return async (request, reply) => {
     const admission = await admit(sellerOf(request), options, {

@@ -1,6 +1,7 @@
 import type { Context, MiddlewareHandler } from 'hono'
+import { mustKnow } from '../check.ts'
 import { attachPaid, attachSeller, findVault, sellerOf } from './attach.ts'
-import { checkPayOptions } from './check-options.ts'
+import { checkPayOptions, payOptions, walletOptions } from './check-options.ts'
 import { admit } from './core.ts'
 import type { PayOptions, WalletOptions } from './options.ts'
 import { createSeller } from './seller.ts'
@@ -34,6 +35,7 @@ export type { PaidVault } from './vault.ts'
  * app.get('/forecast', payMiddleware({ price: '0.01' }), (c) => c.json({ sky: 'clear', paidBy: paymentOf(c)?.payer }))
  */
 export function walletMiddleware(options: WalletOptions): MiddlewareHandler {
+  mustKnow(options, walletOptions)
   const seller = createSeller(options)
   return async (c, next) => {
     attachSeller(c, seller)
@@ -54,6 +56,7 @@ export function walletMiddleware(options: WalletOptions): MiddlewareHandler {
  */
 export function payMiddleware(options: PayOptions<Context>): MiddlewareHandler {
   // Throws for an invalid option at start-up, not at the first payment.
+  mustKnow(options, payOptions)
   checkPayOptions(options)
   return async (c, next) => {
     const { origin, pathname, search } = new URL(c.req.url)

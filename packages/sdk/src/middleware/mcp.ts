@@ -1,9 +1,9 @@
-import { must, mustOptions } from '../check.ts'
+import { must, mustKnow } from '../check.ts'
 import { isRecord } from '../problem.ts'
 import type { Paid } from './admission.ts'
 import type { OwnAnswer } from './answers.ts'
 import { attachPaid } from './attach.ts'
-import { checkPayOptions } from './check-options.ts'
+import { checkPayOptions, payOptions, walletOptions } from './check-options.ts'
 import { admit } from './core.ts'
 import type { PayOptions, RouteDefaults, WalletOptions } from './options.ts'
 import { createSeller } from './seller.ts'
@@ -18,6 +18,23 @@ export type { PaidVault } from './vault.ts'
 
 /** Options that only HTTP has. */
 type HttpOnly = 'cors' | 'freeMethods' | 'credentialHeader' | 'acceptSessions' | 'sessionTtl' | 'mimeType'
+
+const httpOnly: readonly string[] = [
+  'cors',
+  'freeMethods',
+  'credentialHeader',
+  'acceptSessions',
+  'sessionTtl',
+  'mimeType',
+  'registry',
+  'clientIp',
+  'bindBody',
+  'currency',
+] satisfies (HttpOnly | 'registry' | keyof PayOptions<unknown>)[]
+
+function withoutHttp(names: Readonly<Record<string, true>>): Readonly<Record<string, true>> {
+  return Object.fromEntries(Object.entries(names).filter(([name]) => !httpOnly.includes(name)))
+}
 
 /** The wallet and the key of a server's paid tools. `publicUrl` is the address of the MCP server. */
 export interface ToolWalletOptions extends Omit<WalletOptions, HttpOnly | 'registry' | 'publicUrl'> {
@@ -71,7 +88,7 @@ export type PaidTool = <A extends unknown[], R extends object>(
  * )
  */
 export function createPaidTool(options: ToolWalletOptions): PaidTool {
-  mustOptions(options, 'The first argument')
+  mustKnow(options, withoutHttp(walletOptions))
   must(options.publicUrl !== undefined, 'publicUrl', undefined, 'Give the URL of your MCP server.')
   const seller = createSeller({ ...options, registry: false })
   return (tool, run) => {
@@ -98,7 +115,7 @@ export function createPaidTool(options: ToolWalletOptions): PaidTool {
 }
 
 function checkTool<A>(tool: PaidToolOptions<A>): void {
-  mustOptions(tool, 'The first argument')
+  mustKnow(tool, { name: true, ...withoutHttp(payOptions) })
   must(typeof tool.name === 'string' && tool.name !== '', 'name', tool.name, 'Give the name of the tool.')
   checkPayOptions(payOptionsOf(tool))
 }

@@ -1,5 +1,6 @@
+import { mustKnow } from '../check.ts'
 import { attachPaid } from './attach.ts'
-import { checkPayOptions } from './check-options.ts'
+import { checkPayOptions, payOptions, walletOptions } from './check-options.ts'
 import { admit } from './core.ts'
 import type { PayOptions, WalletOptions } from './options.ts'
 import { createSeller, type Seller } from './seller.ts'
@@ -40,7 +41,10 @@ export function withPayment<R extends Request, C>(
 ): (request: R, context: C) => Promise<Response> {
   let seller: Seller | undefined
   return async (request, context) => {
-    if (seller === undefined) checkPayOptions(options)
+    if (seller === undefined) {
+      mustKnow(options, { ...walletOptions, ...payOptions })
+      checkPayOptions(options)
+    }
     seller ??= createSeller(options)
     const { protocol, host, pathname, search } = new URL(request.url)
     const admission = await admit(seller, options, {

@@ -1,10 +1,25 @@
 import { networks } from '@purser/protocol'
-import { must, mustBooleans, mustFunctions, mustList, mustNames, mustOptions } from '../check.ts'
+import { must, mustBooleans, mustFunctions, mustKnow, mustList, mustNames, mustOptions, type Named } from '../check.ts'
 import type { PayingFetchOptions } from './options.ts'
+
+const payingOptions: Named<PayingFetchOptions> = {
+  signer: true,
+  limits: true,
+  prefer: true,
+  ledger: true,
+  tokens: true,
+  onPayment: true,
+  onFault: true,
+  sessions: true,
+  allowInsecure: true,
+  fetch: true,
+  now: true,
+  random: true,
+}
 
 /** Throws a `TypeError` for options whose shape is wrong, which a caller without types may give. */
 export function checkPayingOptions(options: PayingFetchOptions): void {
-  mustOptions(options, 'The first argument')
+  mustKnow(options, payingOptions)
   const { signer, limits, prefer, ledger, tokens, sessions, allowInsecure } = options
   const remedy = 'Give a signer such as privateKeyToAccount(key) of viem, or a managed wallet as "wallet".'
   mustNotBeText(signer, remedy)
