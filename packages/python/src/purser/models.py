@@ -1083,7 +1083,7 @@ class Payment(TypedDict):
     chain: str
     """Chain of the payment, by the name of the wallet."""
     network: str
-    """CAIP-2 id of the network."""
+    """Name of the network; `chains.list` gives its CAIP-2 id."""
     payer: Optional[str]
     """Address of the payer; null where the protocol does not name it."""
     payTo: str

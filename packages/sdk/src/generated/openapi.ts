@@ -5789,7 +5789,10 @@ export interface components {
             readonly token: string;
             /** @description Chain of the payment, by the name of the wallet. */
             readonly chain: string;
-            /** @description CAIP-2 id of the network. */
+            /**
+             * @description Name of the network; `chains.list` gives its CAIP-2 id.
+             * @example base-sepolia
+             */
             readonly network: string;
             /** @description Address of the payer; null where the protocol does not name it. */
             readonly payer: string | null;

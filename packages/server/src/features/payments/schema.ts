@@ -236,7 +236,9 @@ export const Payment = z.strictObject({
   rawAmount: z.string().describe('Amount in the smallest unit of the token.'),
   token: z.string().describe('Symbol of the token.'),
   chain: z.string().describe('Chain of the payment, by the name of the wallet.'),
-  network: z.string().describe('CAIP-2 id of the network.'),
+  network: z
+    .string()
+    .meta({ description: 'Name of the network; `chains.list` gives its CAIP-2 id.', example: 'base-sepolia' }),
   payer: z.string().nullable().describe('Address of the payer; null where the protocol does not name it.'),
   payTo: z.string().describe('Address that is paid.'),
   walletId: z.string().nullable().describe('The wallet that is paid; null for a payment by the facilitator alone.'),
