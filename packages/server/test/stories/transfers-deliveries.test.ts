@@ -1,5 +1,6 @@
 import { fundNative, fundToken } from '@purser/devnet'
 import type { Address, Hex } from '@purser/protocol'
+import { createTestClient, http } from 'viem'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { z } from 'zod'
 import { runAdmin } from '../../src/admin/run.ts'
@@ -104,6 +105,35 @@ test('a transfer of another wallet of the service is no delivery of a partner', 
   await expect
     .poll(async () => [await countEnded([sent]), countLines(words, sent) > 1], { interval: 500 })
     .toEqual([0, true])
+})
+
+const laterSeconds = 1_200
+
+/** Time passes on both chains and in the service. */
+async function passTime(): Promise<void> {
+  stage.clock.forward(laterSeconds * 1_000)
+  for (const { rpcUrl } of [stage.base, stage.ethereum]) {
+    const node = createTestClient({ mode: 'anvil', transport: http(rpcUrl) })
+    await node.increaseTime({ seconds: laterSeconds })
+    await node.mine({ blocks: 1 })
+  }
+}
+
+test('a payment of the right amount to the right account from long before a transfer left is not its delivery', async () => {
+  const toAddress = stranger()
+  const master = await stage.aMaster()
+  const before = await payOut(toAddress)
+  await passTime()
+  const sent = await stage.send(bridgeOf(master, { toAddress }))
+  saysDelivered(before)
+  const words = 'a partner reports a delivery that is not on the chain'
+  await expect
+    .poll(async () => [await countEnded([sent]), countLines(words, sent) > 1], { interval: 500 })
+    .toEqual([0, true])
+  const destinationTxHash = await payOut(toAddress)
+  saysDelivered(destinationTxHash)
+  await expect.poll(() => countEnded([sent]), { interval: 500 }).toBe(1)
+  expect(await stage.get(sent)).toMatchObject({ destinationTxHash })
 })
 
 const dayMs = 24 * 3_600_000

@@ -1,5 +1,13 @@
-import { type Address, decodeTransferLog, type Hex, type Network, sameAddress, zeroAddress } from '@purser/protocol'
-import type { Receipt } from '../../chain/port.ts'
+import {
+  type Address,
+  decodeTransferLog,
+  type Hex,
+  type Network,
+  networkByName,
+  sameAddress,
+  zeroAddress,
+} from '@purser/protocol'
+import type { Chain, Receipt } from '../../chain/port.ts'
 import { findReceipt, isConfirmed, withoutOwn } from './named-receipts.ts'
 import type { Ctx } from './ports.ts'
 import type { TransferRow } from './store.ts'
@@ -16,15 +24,18 @@ export interface NamedDelivery {
   readonly rawLeast: bigint
 }
 
+/** How much earlier than the money left a delivery's block may be, since each chain has its own clock. */
+const clocksApartSeconds = 600n
+
 /**
  * The places on the chain that can be this delivery: the transaction's payments of enough of the token to the recipient, from no wallet of this
- * service, the smallest first, so that one transaction can deliver several transfers. Undefined if it has none, also while too few nodes respond:
+ * service, the smallest first, so that one transaction can deliver several transfers. A payment from before the money left is none. Undefined if it has none, also while too few nodes respond:
  * retry later. The partner's statement alone proves nothing; without a node on that network only the named transaction is known. A swap
  * pays in the transfer's own transaction and needs no other proof. Throws `chain-unavailable`.
  */
 export async function findDeliveries(
   ctx: Work,
-  transfer: Pick<TransferRow, 'route' | 'toAddress'>,
+  transfer: Pick<TransferRow, 'route' | 'toAddress' | 'fromNetwork' | 'txHash'>,
   named: NamedDelivery,
 ): Promise<readonly string[] | undefined> {
   const { network, hash } = named
@@ -37,9 +48,28 @@ export async function findDeliveries(
   const chain = ctx.chains.on(network)
   const receipt = await findReceipt(chain, hash)
   if (receipt === undefined || !(await isConfirmed(chain, receipt))) return undefined
+  if (!(await isAfterLeaving(ctx, transfer, await timeOf(chain, receipt)))) return undefined
   if (!sameAddress(named.token, zeroAddress)) return paymentsIn(ctx, receipt, { ...named, account })
   const arrival = { account, rawLeast: named.rawLeast, hash, block: receipt.blockNumber }
   return (await chain.confirmCoinArrival(arrival)) === 'yes' ? [`${place}:${account.toLowerCase()}`] : undefined
+}
+
+async function isAfterLeaving(
+  ctx: Work,
+  { fromNetwork, txHash }: Pick<TransferRow, 'fromNetwork' | 'txHash'>,
+  seconds: bigint,
+): Promise<boolean> {
+  const network = networkByName(fromNetwork)
+  if (network === undefined || txHash === null) return false
+  const chain = ctx.chains.on(network)
+  const sent = await findReceipt(chain, txHash)
+  return sent !== undefined && seconds + clocksApartSeconds >= (await timeOf(chain, sent))
+}
+
+/** The time of a receipt's block, in seconds since 1970, by a majority of the nodes. */
+async function timeOf(chain: Chain, { blockNumber }: Receipt): Promise<bigint> {
+  const { block } = await chain.stateAt([], { atMost: blockNumber })
+  return block.timestampSeconds
 }
 
 async function paymentsIn(
