@@ -14,21 +14,25 @@ interface Found {
   readonly receipt: Receipt
 }
 
-/** Stores receipts in batches and returns how many transactions are now final. A transaction that cannot be stored does not block others. */
-export async function advanceAll(parts: AdvanceParts, known: readonly Found[], head: bigint): Promise<number> {
-  const news = await confirmed(
-    parts,
-    known.filter(({ transaction: { status, minedBlock }, receipt }) => {
-      return status !== 'mined' || minedBlock !== receipt.blockNumber || isFinal(parts, receipt, head)
-    }),
-    head,
-  )
+/** How many transactions are now final, and the ids of those whose receipts the quorum does not confirm. */
+interface Advanced {
+  readonly closed: number
+  readonly unconfirmed: ReadonlySet<string>
+}
+
+/** Stores receipts in batches. A transaction that cannot be stored does not block others. */
+export async function advanceAll(parts: AdvanceParts, known: readonly Found[], head: bigint): Promise<Advanced> {
+  const wanted = known.filter(({ transaction: { status, minedBlock }, receipt }) => {
+    return status !== 'mined' || minedBlock !== receipt.blockNumber || isFinal(parts, receipt, head)
+  })
+  const news = await confirmed(parts, wanted, head)
+  const unconfirmed = new Set(wanted.filter((one) => !news.includes(one)).map(({ transaction }) => transaction.id))
   let closed = 0
   for (let from = 0; from < news.length; from += closedAtOnce) {
     const some = news.slice(from, from + closedAtOnce)
     closed += await advance(parts, some, head).catch(() => advanceEach(parts, some, head))
   }
-  return closed
+  return { closed, unconfirmed }
 }
 
 /**

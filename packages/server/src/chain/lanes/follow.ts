@@ -56,14 +56,16 @@ async function followReceipts(parts: LaneParts, senders: readonly Address[]): Pr
   })
   const known = sent.flatMap((transaction) => {
     const receipt = found.get(transaction.id)
-    // A receipt for a nonce that the chain has not reached is inconsistent; it is read again.
+    // A receipt for a nonce that the chain has not reached is inconsistent.
     if (receipt === undefined || countOf(transaction) <= transaction.nonce || receipt.blockNumber > head.number)
       return []
-    parts.usedSince.delete(transaction.id)
     return [{ transaction, receipt }]
   })
-  const closed = await advanceAll(parts, known, head.number)
-  const missing = sent.filter(({ id }) => !found.has(id))
+  const { closed, unconfirmed } = await advanceAll(parts, known, head.number)
+  // A receipt that only one node shows is none: otherwise that node could keep a transaction from being sent again.
+  const shown = new Set(known.flatMap(({ transaction: { id } }) => (unconfirmed.has(id) ? [] : [id])))
+  for (const id of shown) parts.usedSince.delete(id)
+  const missing = sent.filter(({ id }) => !shown.has(id))
   await inParallel(missing, missingAtOnce, (transaction) =>
     followMissing(parts, transaction, { attempts, transactionCount: countOf(transaction), head: head.number }).catch(
       (error: unknown) => logNotFollowed(parts, transaction, error),
@@ -98,35 +100,44 @@ async function followMissing(
     const depth = head - (transaction.minedBlock ?? head) + 1n
     if (depth >= BigInt(parts.chain.network.confirmationDepth) && (await advanceByOthers(parts, transaction, hashes)))
       return
-    // A node that counts the nonce but has no receipt is indexing late. A node without the transaction may be the only one, so the quorum decides.
-    if (transactionCount > transaction.nonce || (await parts.chain.isInNoBlock(hashes)) !== 'yes') return
-    return returnToSent(parts, transaction)
+    // A node that counts the nonce but has no receipt is indexing late, unless another transaction used it after a reorganization. A node without the
+    // transaction may be the only one, so the quorum decides.
+    const isGone =
+      transactionCount > transaction.nonce
+        ? await hasLongBeenLost(parts, transaction, hashes)
+        : (await parts.chain.isInNoBlock(hashes)) === 'yes'
+    return isGone ? returnToSent(parts, transaction) : undefined
   }
   const now = clock.now().getTime()
   const latest = attempts.get(transaction.id)?.at(-1)
-  if (transactionCount <= transaction.nonce) parts.usedSince.delete(transaction.id)
-  else if (latest !== undefined && hasLongBeenUsed(parts, transaction, now)) {
-    if ((await parts.chain.isNonceLost(transaction.sender, transaction.nonce, hashes)) === 'yes')
-      return resolveReplaced(parts, transaction, latest).finally(() => parts.usedSince.delete(transaction.id))
+  if (latest === undefined) return
+  const resolveIfLost = async (): Promise<boolean> => {
+    if (!(await hasLongBeenLost(parts, transaction, hashes))) return false
+    await resolveReplaced(parts, transaction, latest).finally(() => parts.usedSince.delete(transaction.id))
+    return true
   }
-  if (latest === undefined || now - (transaction.lastBroadcastAt?.getTime() ?? 0) <= rebroadcastMs) return
+  if (transactionCount > transaction.nonce && (await resolveIfLost())) return
+  if (now - (transaction.lastBroadcastAt?.getTime() ?? 0) <= rebroadcastMs) return
   await advanceByOthers(parts, transaction, hashes)
   const [answer] = await broadcast(parts, [transaction], attempts)
+  // Most nodes say that the nonce is used, though the preferred one does not count it.
+  if (answer?.outcome === 'nonce-too-low' && transactionCount <= transaction.nonce && (await resolveIfLost())) return
   // A higher fee helps only the lowest pending nonce, and only when the node accepts the transaction.
   const stuckMs = Math.max(parts.chain.network.blockTimeMs * stuckBlocks, 10_000)
   const isStuck = now - latest.createdAt.getTime() > stuckMs && transactionCount === transaction.nonce
   if (isStuck && answer?.outcome === 'sent') await replace(parts, transaction, latest)
 }
 
-/** Searches the other nodes for a receipt that the preferred node does not return; a majority must confirm it. Returns whether a node has it. */
+/** Searches the other nodes for a receipt that the preferred node does not return. Returns whether a majority confirms it. */
 async function advanceByOthers(
   parts: LaneParts,
   transaction: TransactionRow,
   hashes: readonly Hex[],
 ): Promise<boolean> {
   const seen = (await parts.chain.findReceipts(hashes)).find((found) => found !== undefined)
-  if (seen !== undefined) await advanceAll(parts, [{ transaction, receipt: seen.receipt }], seen.head.number)
-  return seen !== undefined
+  if (seen === undefined) return false
+  const { unconfirmed } = await advanceAll(parts, [{ transaction, receipt: seen.receipt }], seen.head.number)
+  return unconfirmed.size === 0
 }
 
 /** Handles a reorganized block: calls the handler in the database transaction that schedules the same bytes for sending. */
@@ -138,14 +149,22 @@ function returnToSent({ deps, handlers, leased }: LaneParts, transaction: Transa
 }
 
 /**
- * Whether the nonce has been used, without a receipt of ours, for longer than a node may lag. Counted from the first observation, not from the
- * transaction's creation, because it may have waited long before it could be sent.
+ * Whether a quorum finds the nonce used without a receipt of ours, and found so before, longer ago than a node may lag. Counted from the first such
+ * finding, not from the transaction's creation, because it may have waited long before it could be sent. One node neither begins nor ends the time.
  */
-function hasLongBeenUsed({ usedSince, chain }: LaneParts, transaction: TransactionRow, now: number): boolean {
+async function hasLongBeenLost(
+  { usedSince, chain, deps }: LaneParts,
+  { id, sender, nonce }: TransactionRow,
+  hashes: readonly Hex[],
+): Promise<boolean> {
   const { blockTimeMs, confirmationDepth } = chain.network
-  const since = usedSince.get(transaction.id) ?? now
-  usedSince.set(transaction.id, since)
-  return now - since > Math.max(replacedMsMin, blockTimeMs * confirmationDepth * 4)
+  const now = deps.clock.now().getTime()
+  const since = usedSince.get(id)
+  if (since !== undefined && now - since <= Math.max(replacedMsMin, blockTimeMs * confirmationDepth * 4)) return false
+  const verdict = await chain.isNonceLost(sender, nonce, hashes)
+  if (verdict === 'no') usedSince.delete(id)
+  if (verdict === 'yes' && since === undefined) usedSince.set(id, now)
+  return verdict === 'yes' && since !== undefined
 }
 
 /**

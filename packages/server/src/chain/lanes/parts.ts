@@ -18,7 +18,7 @@ export interface LaneParts {
   readonly handlers: Handlers
   /** The leases under which the turn began. Every write checks them; after losing them the turn can only rebroadcast stored bytes. */
   readonly leased: LeaseSet
-  /** When this process first observed a transaction's nonce as used without a receipt of ours: milliseconds by transaction id. */
+  /** When a quorum first found a transaction’s nonce used without a receipt of ours: milliseconds by transaction id. */
   readonly usedSince: Map<string, number>
 }
 

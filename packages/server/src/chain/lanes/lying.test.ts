@@ -1,0 +1,140 @@
+import { type DevChain, startChain } from '@purser/devnet'
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { freshDatabase, type TestDatabase } from '../../../test/database.ts'
+import {
+  aLane,
+  aStillClock,
+  effectsOf,
+  type Payment,
+  passLane,
+  planPayment,
+  rpc,
+  type Stage,
+  weiOf,
+} from '../../../test/lane-stage.ts'
+import { type LyingNode, startLyingNode } from '../../../test/lying-node.ts'
+
+// The first of three nodes lies. It does not vote against the others where they compare receipts, so that nobody suspends it.
+let database: TestDatabase
+let dev: DevChain
+let liar: LyingNode
+const cleanups: (() => Promise<unknown>)[] = []
+
+beforeAll(async () => {
+  database = await freshDatabase({ connectionsMax: 20 })
+  dev = await startChain({ network: 'base-sepolia' })
+  liar = await startLyingNode(dev.rpcUrl)
+})
+afterEach(async () => {
+  liar.tellTheTruth()
+  for (const clean of cleanups.splice(0).reverse()) await clean()
+})
+afterAll(async () => {
+  await liar?.stop()
+  await dev?.stop()
+  await database?.drop()
+})
+
+async function aStage(clock: ReturnType<typeof aStillClock>, confirmationDepth = 1): Promise<Stage> {
+  const rpcUrls = [liar.url, dev.rpcUrl, dev.rpcUrl]
+  const stage = await aLane({ db: database.db, dev, clock, rpcUrls, confirmationDepth })
+  cleanups.push(() => stage.outbound.close())
+  return stage
+}
+
+const word = (digit: string): string => `0x${digit.repeat(64)}`
+
+/** It shows a receipt for every transaction, in a block that it has not, or above its head. */
+function showReceipts(blockNumber: string): void {
+  liar.lie('eth_getTransactionReceipt', ({ params: [transactionHash] }) => ({
+    result: {
+      ...{ transactionHash, blockNumber, blockHash: word('7'), status: '0x1', gasUsed: '0x5208' },
+      ...{ effectiveGasPrice: '0x3b9aca00', logs: [] },
+    },
+  }))
+  liar.lie('eth_getBlockByNumber', ({ params: [block], truth }) => (block === 'latest' ? truth() : { result: null }))
+}
+
+async function look(stage: Stage, clock: ReturnType<typeof aStillClock>): Promise<void> {
+  for (let looked = 0; looked < 8; looked += 1) {
+    clock.forward(30_000)
+    await passLane(stage.parts, stage.lane)
+  }
+}
+
+const paid = (stage: Stage, { to }: Payment) => weiOf(stage, to)
+
+/** Another sender of the account uses the nonce of its planned payment. */
+const useNonce = (stage: Stage) => rpc(stage.outbound, dev.rpcUrl, 'anvil_setNonce', [stage.signer.address, '0x1'])
+
+test.each(['0x1', '0xffffff'])(
+  'a node that shows a receipt in block %s does not hide that the nonce was used elsewhere',
+  async (blockNumber) => {
+    const clock = aStillClock()
+    const stage = await aStage(clock)
+    const payment = await planPayment(stage)
+    await useNonce(stage)
+    showReceipts(blockNumber)
+    await look(stage, clock)
+    expect(await effectsOf(database.db, payment.id)).toEqual(['sent', 'replaced'])
+  },
+)
+
+test('a node that counts no transaction does not hide that the nonce was used elsewhere', async () => {
+  const clock = aStillClock()
+  const stage = await aStage(clock)
+  const payment = await planPayment(stage)
+  await useNonce(stage)
+  await passLane(stage.parts, stage.lane)
+  liar.lie('eth_getTransactionCount', () => ({ result: '0x0' }))
+  await look(stage, clock)
+  expect(await effectsOf(database.db, payment.id)).toEqual(['sent', 'replaced'])
+})
+
+test('a node that counts too many transactions does not give up a payment that is in a block afterwards', async () => {
+  const clock = aStillClock()
+  const stage = await aStage(clock)
+  await rpc(stage.outbound, dev.rpcUrl, 'evm_setAutomine', [false])
+  cleanups.push(() => rpc(stage.outbound, dev.rpcUrl, 'evm_setAutomine', [true]))
+  const payment = await planPayment(stage)
+  liar.lie('eth_getTransactionCount', () => ({ result: '0x9' }))
+  await look(stage, clock)
+  expect((await effectsOf(database.db, payment.id)).filter((step) => step !== 'sent')).toEqual([])
+  liar.tellTheTruth()
+  await rpc(stage.outbound, dev.rpcUrl, 'anvil_mine', ['0x1'])
+  await look(stage, clock)
+  expect(await paid(stage, payment)).toBe(1n)
+  expect((await effectsOf(database.db, payment.id)).at(-1)).toBe('final')
+})
+
+test('a payment whose block is undone, and whose nonce another transaction then uses, is reported as replaced', async () => {
+  const clock = aStillClock()
+  const stage = await aStage(clock, 3)
+  const before = await rpc(stage.outbound, dev.rpcUrl, 'evm_snapshot')
+  const payment = await planPayment(stage)
+  await look(stage, clock)
+  expect(await effectsOf(database.db, payment.id)).toEqual(['sent', 'mined'])
+  await rpc(stage.outbound, dev.rpcUrl, 'evm_revert', [before])
+  await useNonce(stage)
+  await rpc(stage.outbound, dev.rpcUrl, 'anvil_mine', ['0x4'])
+  await look(stage, clock)
+  await look(stage, clock)
+  expect((await effectsOf(database.db, payment.id)).at(-1)).toBe('replaced')
+})
+
+test('a payment that the nodes dropped is sent again, although one shows a receipt for it', async () => {
+  const clock = aStillClock()
+  const stage = await aStage(clock)
+  await rpc(stage.outbound, dev.rpcUrl, 'evm_setAutomine', [false])
+  cleanups.push(() => rpc(stage.outbound, dev.rpcUrl, 'evm_setAutomine', [true]))
+  const payment = await planPayment(stage)
+  await passLane(stage.parts, stage.lane)
+  await rpc(stage.outbound, dev.rpcUrl, 'anvil_dropAllTransactions')
+  await rpc(stage.outbound, dev.rpcUrl, 'anvil_mine', ['0x1'])
+  expect(await paid(stage, payment)).toBe(0n)
+  showReceipts('0x1')
+  clock.forward(5_000)
+  await passLane(stage.parts, stage.lane)
+  await rpc(stage.outbound, dev.rpcUrl, 'anvil_mine', ['0x1'])
+  expect(await paid(stage, payment)).toBe(1n)
+})
