@@ -117,6 +117,14 @@ class Client(unittest.TestCase):
         self.assertEqual(self.purser.payments.get("a/b?"), {"id": "x"})
         self.assertRaises(ValueError, self.purser.payments.get, "..")
 
+    def test_an_id_that_is_no_text_and_a_file_without_its_name_are_refused(self):
+        purser = self.purser
+        with self.assertRaisesRegex(TypeError, r"^id is None\. Give the id as text"):
+            purser.payments.get(None)
+        with self.assertRaisesRegex(TypeError, r"^file is bytes\. Give File\(content, name, content_type\)"):
+            purser.vaults.files.add("vlt_1", file=b"a;b")
+        self.assertEqual(self.fake.seen, [])
+
     def test_a_file_is_uploaded_and_downloaded_and_a_deletion_answers_nothing(self):
         self.fake.script("/vaults/vlt_1/files", (201, {"id": "vfl_1"}, {}))
         self.purser.vaults.files.add("vlt_1", file=File(b"\x00\xff", 'a".bin'))

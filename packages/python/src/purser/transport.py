@@ -218,6 +218,8 @@ class Transport:
 def path_of(template: str, **values: str) -> str:
     """A path with its parameters quoted. An empty one or dots would be the path of another operation."""
     for name, value in values.items():
+        if not isinstance(value, str):
+            raise TypeError(f"{name} is {value!r}. Give the id as text, such as 'pay_01h455vb4pex5vsknk084sn02q'.")
         if value in ("", ".", ".."):
             raise ValueError(f"{name} is empty or dots: {value!r}. Give the id.")
         template = template.replace("{" + name + "}", quote(value, safe=""))
@@ -328,7 +330,10 @@ def _fresh_key() -> str:
 
 def _multipart(files: Mapping[str, File], boundary: str) -> bytes:
     parts = []
-    for field, (content, name, content_type) in files.items():
+    for field, file in files.items():
+        if not isinstance(file, tuple):
+            raise TypeError(f"{field} is {type(file).__name__}. Give File(content, name, content_type), with the content as bytes.")
+        content, name, content_type = File(*file)
         if re.search(r"[\r\n]", name + content_type):
             raise ValueError("The name or the type of a file contains a line break. Remove it.")
         shown = name.replace("%", "%25").replace('"', "%22")
