@@ -25,6 +25,7 @@ import { createOutbound } from './platform/outbound.ts'
 import { type Random, systemRandom } from './platform/random.ts'
 import { createSemaphores } from './platform/semaphores.ts'
 import { createWitness, nameDeployment } from './platform/witness/witness.ts'
+import { createProbe } from './platform/work/probe.ts'
 
 export interface Overrides {
   readonly clock?: Clock
@@ -101,6 +102,7 @@ export async function openPorts(config: Config, overrides: Overrides = {}) {
       db,
       fairDb: createFairDb(config.databaseConnectionsMax),
       withSemaphores: createSemaphores(config.databaseConnectionsMax),
+      probe: createProbe({ db, log }),
       clock,
       random,
       log,

@@ -20,6 +20,7 @@ import { createLog } from '../src/platform/log.ts'
 import { createMetrics } from '../src/platform/metrics.ts'
 import { createOutbound, type Outbound } from '../src/platform/outbound.ts'
 import { systemRandom } from '../src/platform/random.ts'
+import { createProbe } from '../src/platform/work/probe.ts'
 import { steadyWitness } from './steady-witness.ts'
 
 export const purpose = 'stage.pay'
@@ -60,11 +61,13 @@ export async function aLane(options: StageOptions) {
   const signer = await aSigner()
   if (options.funded !== false) await fundNative(options.dev, signer.address, 10n ** 20n)
   const clock = options.clock ?? systemClock
+  const log = createLog({ level: 'silent' })
   const deps = {
     db: options.db,
+    probe: createProbe({ db: options.db, log }),
     clock,
     random: systemRandom,
-    log: createLog({ level: 'silent' }),
+    log,
     metrics: createMetrics(),
     witness: steadyWitness,
   }

@@ -8,6 +8,7 @@ import { createMetrics } from '../src/platform/metrics.ts'
 import { systemRandom } from '../src/platform/random.ts'
 import type { Sealer } from '../src/platform/secret.ts'
 import { createSemaphores } from '../src/platform/semaphores.ts'
+import { createProbe } from '../src/platform/work/probe.ts'
 import { steadyWitness } from './steady-witness.ts'
 
 /** A sealer with a new key, for tests of the platform alone. */
@@ -32,13 +33,15 @@ function toySealer(): Sealer {
 
 /** The platform's own ports, for tests that need no feature. */
 export function toyDeps(db: Db, baseUrl = 'http://purser.test'): Deps {
+  const log = createLog({ level: 'silent' })
   const floor = {
     db,
+    probe: createProbe({ db, log }),
     fairDb: createFairDb(16),
     withSemaphores: createSemaphores(16),
     clock: systemClock,
     random: systemRandom,
-    log: createLog({ level: 'silent' }),
+    log,
     metrics: createMetrics(),
     sealer: toySealer(),
     witness: steadyWitness,

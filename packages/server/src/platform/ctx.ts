@@ -15,6 +15,7 @@ import type { Random } from './random.ts'
 import type { Sealer } from './secret.ts'
 import type { WithSemaphores } from './semaphores.ts'
 import type { Witness } from './witness/witness.ts'
+import type { Probe } from './work/probe.ts'
 
 /** A person who is signed in, as one request found them. */
 export interface Person {
@@ -63,6 +64,8 @@ export interface Deps {
   readonly fairDb: FairDb
   /** Queues of requests that would lock the same rows, before they take a connection. */
   readonly withSemaphores: WithSemaphores
+  /** Wakes loops when the database has work for them. */
+  readonly probe: Probe
   readonly clock: Clock
   readonly random: Random
   readonly log: Log

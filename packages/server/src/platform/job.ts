@@ -1,4 +1,5 @@
 import type { Background, Deps } from './ctx.ts'
+import type { Sql } from './db/db.ts'
 
 export interface Retry {
   readonly attemptsMax: number
@@ -16,6 +17,8 @@ export type Beside = (work: Promise<void>) => void
 export interface Recurring<D extends Deps = Deps> {
   readonly name: string
   readonly everyMs: number
+  /** A condition under which it has work: it then runs at most every `everyMs`, and otherwise rarely. See `Watcher`. */
+  readonly isDue?: (deps: D) => Sql
   /** Must be safe to run twice concurrently; the docstring of each says why. Without `beside` it waits for all of its work. */
   readonly run: (ctx: D & Background, beside?: Beside) => Promise<void>
 }
@@ -24,6 +27,7 @@ export interface Recurring<D extends Deps = Deps> {
 export interface Loop {
   readonly name: string
   readonly everyMs: number
+  readonly isDue?: () => Sql
   readonly run: (beside?: Beside) => Promise<void>
 }
 

@@ -1,6 +1,7 @@
 import type { Address } from '@purser/protocol'
 import { z } from 'zod'
-import { type Queryable, sql, type Tx } from '../../platform/db/db.ts'
+import { type Queryable, type Sql, sql, type Tx } from '../../platform/db/db.ts'
+import { onAnyOf } from '../../platform/db/due-checks.ts'
 
 export interface LaneKey {
   readonly network: string
@@ -12,6 +13,14 @@ const HexText = z.templateLiteral(['0x', z.string()])
 
 /** The database's generation. A lane must have it to plan. 0 before the database was first served. */
 export const generation = sql`coalesce((select generation from witness_state), 0)`
+
+/** A condition: whether any lane on the networks was not compared with the chain since the last restore. */
+export function isAnyUncompared(networks: readonly string[]): Sql {
+  return onAnyOf(
+    networks,
+    sql`select l.sender from lanes l where l.network = n.network and l.generation < ${generation} order by l.generation, l.sender limit 1`,
+  )
+}
 
 /** Accounts whose lanes were not compared with the chain since the last restore, ordered by address, starting after `page.after`. */
 export async function listUncompared(

@@ -5,7 +5,14 @@ import { newId } from '../../platform/ids.ts'
 import type { Recurring } from '../../platform/job.ts'
 import { fail } from '../errors.ts'
 import type { Chain, ChainPorts } from '../port.ts'
-import { type LanePlace, listUncompared, lockUncompared, markCompared, moveNextNonce } from './compare-store.ts'
+import {
+  isAnyUncompared,
+  type LanePlace,
+  listUncompared,
+  lockUncompared,
+  markCompared,
+  moveNextNonce,
+} from './compare-store.ts'
 import type { LaneHandler, PlannedTransaction } from './port.ts'
 import { insertTransactions } from './store.ts'
 
@@ -27,6 +34,7 @@ const filledMax = 200n
 export const compareLanes: Recurring<ComparingDeps> = {
   name: 'lanes.compare',
   everyMs: 2_000,
+  isDue: ({ chains }) => isAnyUncompared(chains.configured.map(({ name }) => name)),
   async run(ctx) {
     if (!ctx.witness.isCurrent()) return
     for (const network of ctx.chains.configured)

@@ -2,22 +2,23 @@ import type { Address } from '@purser/protocol'
 import type { Deps } from '../../platform/ctx.ts'
 import { keepLeases, type Leases } from '../../platform/leases/leases.ts'
 import { type Loop, startLoop } from '../../platform/work/loop.ts'
+import { startDueLoop } from '../../platform/work/probe.ts'
 import type { Chains, FeeSponsor } from '../port.ts'
 import { NetworkDriver } from './driver.ts'
 import { findNextNonce, insertLane } from './nonce-store.ts'
 import { type Planning, planAll, planOne } from './plan.ts'
 import type { AccountPlan, LaneHandler, LaneSigner, Lanes } from './port.ts'
 import { scopeOf, sharesOf } from './shards.ts'
-import { countOpen, listOpenNetworks, markReopened } from './store.ts'
+import { countOpen, isAnyOpen, listOpenNetworks, markReopened } from './store.ts'
 
-/** Poll interval for idle lanes, in one statement for all of them. Needed because other processes plan too. */
+/** How often idle networks are compared with what is open, in one statement for all of them. Needed because other processes plan too. */
 const idlePollMs = 250
 const failureMs = 500
 const leaseMsDefault = 6_000
 const openMaxDefault = 8
 
 export interface LanesOptions {
-  readonly deps: Pick<Deps, 'db' | 'clock' | 'random' | 'log' | 'metrics' | 'witness'>
+  readonly deps: Pick<Deps, 'db' | 'probe' | 'clock' | 'random' | 'log' | 'metrics' | 'witness'>
   readonly chains: Chains
   /** The account's signer; undefined when this process has none. */
   readonly signerOf: (account: Address) => Promise<LaneSigner | undefined>
@@ -86,7 +87,9 @@ class LaneWork {
       }),
     )
     const run = (): Promise<undefined> => this.#wakeBusyNetworks()
-    this.#poll = startLoop({ name: 'lanes', everyMs: idlePollMs, log: deps.log, run })
+    const names = chains.configured.map(({ name }) => name)
+    const { probe, log } = deps
+    this.#poll = startDueLoop({ name: 'lanes', everyMs: idlePollMs, probe, isDue: () => isAnyOpen(names), log, run })
   }
 
   notify(network: string): void {

@@ -6,7 +6,7 @@ import { forTenant } from '../../platform/work/runner.ts'
 import { storeDecision } from './decide.ts'
 import type { Deps } from './ports.ts'
 import type { ApprovalKind } from './schema.ts'
-import { type ApprovalRow, lockExpired, takeToApply } from './store.ts'
+import { type ApprovalRow, isAnyExpired, isAnyToApply, lockExpired, takeToApply } from './store.ts'
 
 const pageRows = 50
 
@@ -17,6 +17,7 @@ const pageRows = 50
 export const expireApprovals: Recurring<Deps> = {
   name: 'approvals.expire',
   everyMs: 1_000,
+  isDue: ({ clock }) => isAnyExpired(clock.now()),
   async run(system) {
     for (let expired = pageRows; expired === pageRows; )
       expired = await system.db.tx(async (tx) => {
@@ -52,6 +53,7 @@ export function applyDecisions<D extends Deps>(application: Application<D>): Rec
   return {
     name: application.name,
     everyMs: 500,
+    isDue: ({ clock }) => isAnyToApply(application.kinds, clock.now()),
     async run(system) {
       const now = system.clock.now()
       const until = instantOf(now.getTime() + retryMs)

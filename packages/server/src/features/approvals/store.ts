@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Tenant } from '../../platform/ctx.ts'
-import { type Queryable, sql, type Tx } from '../../platform/db/db.ts'
+import { type Queryable, type Sql, sql, type Tx } from '../../platform/db/db.ts'
 import { type AccountId, type ApiKeyId, type Id, id, type MasterWalletId } from '../../platform/ids.ts'
 import { policyOperations } from '../wallets/index.ts'
 import { type ApprovalKind, type ApprovalStatus, approvalKinds, approvalStatuses } from './schema.ts'
@@ -162,6 +162,17 @@ export function lockExpired(tx: Tx, now: Date, limit: number): Promise<ApprovalR
     select ${columns} from movement_approvals a where a.status = 'waiting' and a.expires_at <= ${now}
     order by a.expires_at limit ${limit} for update skip locked`,
   )
+}
+
+/** A condition: whether `lockExpired` would lock any. */
+export function isAnyExpired(now: Date): Sql {
+  return sql`(select expires_at from movement_approvals where status = 'waiting' and expires_at <= ${now} order by expires_at limit 1) is not null`
+}
+
+/** A condition: whether `takeToApply` would take any. */
+export function isAnyToApply(kinds: readonly ApprovalKind[], now: Date): Sql {
+  return sql`(select apply_at from movement_approvals
+    where status <> 'waiting' and applied_at is null and apply_at <= ${now} and kind = any(${kinds}::text[]) order by apply_at limit 1) is not null`
 }
 
 /**

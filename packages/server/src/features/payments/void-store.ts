@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { type Queryable, sql } from '../../platform/db/db.ts'
-import { type DueChecks, listDueChecks } from '../../platform/db/due-checks.ts'
+import { type Queryable, type Sql, sql } from '../../platform/db/db.ts'
+import { type DueChecks, listDueChecks, onAnyOf } from '../../platform/db/due-checks.ts'
 import { id, type PaymentId } from '../../platform/ids.ts'
 import { StoredAuthorization, StoredPermit2 } from './store.ts'
 
@@ -26,6 +26,14 @@ export type CheckedRow = z.output<typeof CheckedRow>
 
 const columns = sql`id, organisation_id, environment, wallet_id, network, chain, token, decimals, asset, raw_amount, payer, settlement,
   valid_before, created_at, status`
+
+/** A condition: whether any payment of the networks is due. */
+export function isAnyToCheck(networks: readonly string[], now: Date): Sql {
+  return onAnyOf(
+    networks,
+    sql`select p.check_at from payments p where p.network = n.network and p.check_at is not null and p.check_at <= ${now} order by p.check_at limit 1`,
+  )
+}
 
 /** Returns payments of one network that are due, fairly by organization. */
 export async function listToCheck(

@@ -7,7 +7,7 @@ import { findUse as findRelayUse, nonceStates, type RelayPayload } from '../rela
 import { expiredReasonOf } from './methods/settlement.ts'
 import type { Ctx, Deps } from './ports.ts'
 import { recordFailed, recordSettled } from './settlement-outcome.ts'
-import { type CheckedRow, listToCheck, setCheckAt } from './void-store.ts'
+import { type CheckedRow, isAnyToCheck, listToCheck, setCheckAt } from './void-store.ts'
 
 type System = Omit<Ctx, 'tenant'>
 
@@ -25,6 +25,11 @@ const graceMs = 60_000
 export const voidUnsettled: Recurring<Deps> = {
   name: 'payments.void-unsettled',
   everyMs: 1_000,
+  isDue: ({ chains, clock }) =>
+    isAnyToCheck(
+      checkedOf(chains).map(({ name }) => name),
+      clock.now(),
+    ),
   async run(ctx, beside) {
     const searches: Promise<void>[] = []
     const check = async (network: Network): Promise<void> => {
@@ -35,10 +40,13 @@ export const voidUnsettled: Recurring<Deps> = {
         ctx.log.warn(details, 'the chain could not be read for unsettled payments; they stay due')
       }
     }
-    const networks = ctx.chains.configured.flatMap(({ name }) => networkByName(name) ?? [])
-    await Promise.all(networks.filter(({ settlesEip3009 }) => settlesEip3009).map(check))
+    await Promise.all(checkedOf(ctx.chains).map(check))
     await Promise.all(searches)
   },
+}
+
+function checkedOf({ configured }: System['chains']): readonly Network[] {
+  return configured.flatMap(({ name }) => networkByName(name) ?? []).filter(({ settlesEip3009 }) => settlesEip3009)
 }
 
 interface Checked {

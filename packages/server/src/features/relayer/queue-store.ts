@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { breaksUnique, type Queryable, type Sql, sql, type Tx } from '../../platform/db/db.ts'
+import { onAnyOf } from '../../platform/db/due-checks.ts'
 import { id } from '../../platform/ids.ts'
 import { amongWaiting } from './store.ts'
 
@@ -122,6 +123,15 @@ function turnKeysOf(turns: readonly TurnKey[], name: Sql = sql`given`): Sql {
 
 const DueRow = z.object({ network: z.string(), batch: z.boolean(), alone: z.boolean(), check: z.boolean() })
 export type DueRow = z.output<typeof DueRow>
+
+/** A condition: whether `listDue` would find anything due on the networks. */
+export function isAnyDue(networks: readonly string[]): Sql {
+  const turn = (alone: boolean) =>
+    sql`(select t.due_at from relay_turns t where t.network = n.network and t.alone = ${alone} and t.due_at <= now() order by t.due_at limit 1)`
+  const check = sql`(select r.check_at from relays r where r.network = n.network and r.check_at is not null and r.check_at <= now()
+    order by r.check_at limit 1)`
+  return onAnyOf(networks, sql`select coalesce(${turn(false)}, ${turn(true)}, ${check})`)
+}
 
 /** Returns for each network whether a batch, a relay that is sent alone, or a read of the chain is due: one index lookup each. */
 export function listDue(db: Queryable, networks: readonly string[]): Promise<DueRow[]> {

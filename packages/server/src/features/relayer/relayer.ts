@@ -1,11 +1,12 @@
 import type { Network } from '@purser/protocol'
 import { keepLeases } from '../../platform/leases/leases.ts'
-import { pause, startLoop } from '../../platform/work/loop.ts'
+import { pause } from '../../platform/work/loop.ts'
+import { startDueLoop } from '../../platform/work/probe.ts'
 import { sendAlone } from './alone.ts'
 import { sendBatch } from './batch.ts'
 import { checkRelays } from './check.ts'
 import type { RelayerParts } from './parts.ts'
-import { type DueRow, listDue, listForgotten, makeDue } from './queue-store.ts'
+import { type DueRow, isAnyDue, listDue, listForgotten, makeDue } from './queue-store.ts'
 
 const pollMs = 200
 const batchingMs = 20
@@ -40,7 +41,17 @@ export function startRelayer(parts: RelayerParts): Relayer {
       drivers.filter(({ network }) => leases.leasesOf(scopeOf(network.name)).leases.length > 0),
     )
   }
-  const loop = startLoop({ name: 'relayer', everyMs: pollMs, failureMs, log: parts.ctx.log, run })
+  const names = parts.networks.map(({ name }) => name)
+  const { probe, log } = parts.ctx
+  const loop = startDueLoop({
+    name: 'relayer',
+    everyMs: pollMs,
+    failureMs,
+    probe,
+    isDue: () => isAnyDue(names),
+    log,
+    run,
+  })
   return {
     notify: loop.wake,
     async stop() {

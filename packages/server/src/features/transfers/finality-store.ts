@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { ChainTransactionId } from '../../chain/port.ts'
-import { type Queryable, sql, type Tx } from '../../platform/db/db.ts'
+import { type Queryable, type Sql, sql, type Tx } from '../../platform/db/db.ts'
+import { onAnyOf } from '../../platform/db/due-checks.ts'
 import { id } from '../../platform/ids.ts'
 import type { SeenTransfer } from './outcome-store.ts'
 import type { TransferId } from './store.ts'
@@ -45,6 +46,14 @@ const DueRow = z.object({
   fault: z.string().nullable(),
 })
 export type DueTransfer = z.output<typeof DueRow>
+
+/** A condition: whether any transfer of the networks is due for a finality check. */
+export function isAnyToFinalize(networks: readonly string[], now: Date): Sql {
+  return onAnyOf(
+    networks,
+    sql`select t.finality_at from transfers t where t.from_network = n.network and t.finality_at <= ${now} order by t.finality_at limit 1`,
+  )
+}
 
 /** Transfers of a network whose blocks are due for a finality check, longest due first. */
 export function listToFinalize(db: Queryable, network: string, now: Date, limit: number): Promise<DueTransfer[]> {

@@ -7,6 +7,7 @@ import { relays } from '../relayer/index.ts'
 import { endAll } from './ending.ts'
 import {
   type DueTransfer,
+  isAnyToFinalize,
   listToFinalize,
   lockSettled,
   markFinal,
@@ -57,12 +58,21 @@ export function awaitFinality(ctx: Work, tx: Tx, network: Network, settled: read
 export const finalizeTransfers: Recurring<Deps> = {
   name: 'transfers.finalize',
   everyMs: 500,
+  isDue: ({ chains, clock }) =>
+    isAnyToFinalize(
+      awaitedOf(chains).map(({ name }) => name),
+      clock.now(),
+    ),
   async run(ctx) {
-    for (const network of ctx.chains.configured.filter((one) => !isFinalAtDepth(one)))
+    for (const network of awaitedOf(ctx.chains))
       await finalizeOn(ctx, network).catch((error: unknown) =>
         ctx.log.warn({ err: error, network: network.name }, 'blocks of transfers could not be checked; retrying'),
       )
   },
+}
+
+function awaitedOf({ configured }: Work['chains']) {
+  return configured.filter((network) => !isFinalAtDepth(network))
 }
 
 async function finalizeOn(ctx: Work, network: Network): Promise<void> {

@@ -16,7 +16,15 @@ import { proveCall } from './proof.ts'
 import { publishRefunded, publishRefundOverdue } from './refund-events.ts'
 import { isRefundOf, type ProvenRefund, proveRefund, refundedTogetherMax } from './refund-proof.ts'
 import { listFailing, listPaidBack, markFailing, markRefunded } from './refund-store.ts'
-import { listDueForPoll, listSteps, markArrived, setNextPollAt, setPartnerStatus, takeMessage } from './route-store.ts'
+import {
+  isAnyDueForPoll,
+  listDueForPoll,
+  listSteps,
+  markArrived,
+  setNextPollAt,
+  setPartnerStatus,
+  takeMessage,
+} from './route-store.ts'
 import { assignStep, findNextStep, lockTransfer, type StepRow, type TransferRow, transferPurpose } from './store.ts'
 import { beginWaiting, isWaitingForUnit } from './waiting-unit.ts'
 
@@ -31,6 +39,7 @@ const atOnce = 8
 export const followPartners: Recurring<Deps> = {
   name: 'transfers.follow-partners',
   everyMs: 500,
+  isDue: ({ clock }) => isAnyDueForPoll(clock.now()),
   async run(ctx) {
     const due = await listDueForPoll(ctx.db, ctx.clock.now())
     const workers = Array.from({ length: Math.min(atOnce, due.length) }, async () => {

@@ -1,5 +1,6 @@
 import { z } from 'zod'
-import { type Queryable, sql } from '../../platform/db/db.ts'
+import { type Queryable, type Sql, sql } from '../../platform/db/db.ts'
+import { onAnyOf } from '../../platform/db/due-checks.ts'
 import { id } from '../../platform/ids.ts'
 
 const Raw = z.string().transform((text) => BigInt(text))
@@ -31,6 +32,14 @@ export interface Waiting {
   readonly before: Date
   /** Empty for the first page. */
   readonly after: string
+}
+
+/** A condition: whether any transaction on the networks is open, and so may wait for a block. */
+export function mayAnyWait(networks: readonly string[]): Sql {
+  return onAnyOf(
+    networks,
+    sql`select c.nonce from chain_transactions c where c.network = n.network and c.status <> 'final' order by c.sender, c.nonce limit 1`,
+  )
 }
 
 /**

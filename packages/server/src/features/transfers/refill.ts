@@ -6,7 +6,7 @@ import { forTenant } from '../../platform/work/runner.ts'
 import { plainGas, topUpOf } from '../funds/index.ts'
 import { lockPayer, type Payer, readPayer, storeAuxiliary } from './auxiliary.ts'
 import type { Ctx, Deps } from './ports.ts'
-import { listWaiting, type WaitingRow } from './refill-store.ts'
+import { listWaiting, mayAnyWait, type WaitingRow } from './refill-store.ts'
 import { listSteps } from './route-store.ts'
 import { lockTransfers } from './store.ts'
 
@@ -22,10 +22,14 @@ const waitMs = 5_000
 export const refillChildren: Recurring<Deps> = {
   name: 'transfers.refill-children',
   everyMs: 2_000,
+  isDue: ({ chains }) => mayAnyWait(withCoinOf(chains).map(({ name }) => name)),
   async run(ctx) {
-    const networks = ctx.chains.configured.filter(({ nativeCoin }) => nativeCoin !== null)
-    await Promise.all(networks.map((network) => refillOn(ctx, network)))
+    await Promise.all(withCoinOf(ctx.chains).map((network) => refillOn(ctx, network)))
   },
+}
+
+function withCoinOf({ configured }: Work['chains']): readonly Network[] {
+  return configured.filter(({ nativeCoin }) => nativeCoin !== null)
 }
 
 /** Tops up the children of one network. An unavailable node delays only its own network until the next run. */

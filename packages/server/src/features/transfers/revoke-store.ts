@@ -1,6 +1,11 @@
 import { z } from 'zod'
-import { type Queryable, sql, type Tx } from '../../platform/db/db.ts'
+import { type Queryable, type Sql, sql, type Tx } from '../../platform/db/db.ts'
 import { columns, type TransferId, TransferRow } from './store.ts'
+
+/** A condition: whether any approval is due for a check. */
+export function isAnyToRevoke(now: Date): Sql {
+  return sql`(select revoke_at from transfers where revoke_at <= ${now} order by revoke_at limit 1) is not null`
+}
 
 /** Failed transfers whose approval is due for a check, longest due first. */
 export function listToRevoke(db: Queryable, now: Date): Promise<TransferRow[]> {

@@ -8,7 +8,7 @@ import { lockPayer, type Payer, readPayer, storeAuxiliary } from './auxiliary.ts
 import { nextPollTime } from './backoff.ts'
 import { allowanceOf, encodeApproval } from './partner.ts'
 import type { Ctx, Deps } from './ports.ts'
-import { countRevocations, listToRevoke, lockToRevoke, setRevokeAt } from './revoke-store.ts'
+import { countRevocations, isAnyToRevoke, listToRevoke, lockToRevoke, setRevokeAt } from './revoke-store.ts'
 import { listSteps } from './route-store.ts'
 import type { TransferRow } from './store.ts'
 
@@ -23,6 +23,7 @@ type Work = Omit<Ctx, 'tenant'>
 export const revokeApprovals: Recurring<Deps> = {
   name: 'transfers.revoke-approvals',
   everyMs: 1_000,
+  isDue: ({ clock }) => isAnyToRevoke(clock.now()),
   async run(ctx) {
     for (const transfer of await listToRevoke(ctx.db, ctx.clock.now())) {
       try {

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { RouteQuote } from '../../partners/routing/port.ts'
-import { type Queryable, sql, type Tx } from '../../platform/db/db.ts'
+import { type Queryable, type Sql, sql, type Tx } from '../../platform/db/db.ts'
 import { id } from '../../platform/ids.ts'
 import { columns, StepRow as Step, type StepRow, stepColumns, type TransferId, TransferRow } from './store.ts'
 
@@ -120,6 +120,11 @@ export async function takeMessage(
     where id = ${id} and not exists (
       select from transfers where to_network = ${toNetwork} and partner_message = ${message} and id <> ${id})`)
   return changed === 1
+}
+
+/** A condition: whether any partner transfer is due for a poll. */
+export function isAnyDueForPoll(now: Date): Sql {
+  return sql`(select look_at from transfers where look_at <= ${now} and ended_at is null order by look_at limit 1) is not null`
 }
 
 /** Partner transfers that are due for a poll, longest due first. */

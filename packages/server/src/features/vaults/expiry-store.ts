@@ -56,6 +56,12 @@ export function summingBytes(tenant: Tenant): Sql {
 
 const TenantRow = z.object({ organisationId: id('org'), environment: z.enum(['test', 'live']) })
 
+/** A condition: whether the end of any vault is due to be reported or carried out. */
+export function isAnyVaultDue(now: Date): Sql {
+  return sql`coalesce((select expires_at from vaults where expires_at <= ${now} order by expires_at limit 1),
+    (select expiring_due from vaults where expiring_due <= ${now} order by expiring_due limit 1)) is not null`
+}
+
 /**
  * Returns tenants, in any order, with a vault whose end is due to be reported or carried out. Background work starts from this
  * only list across tenants.

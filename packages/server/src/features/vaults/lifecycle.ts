@@ -3,7 +3,13 @@ import { publishEvents } from '../../platform/events.ts'
 import type { Recurring } from '../../platform/job.ts'
 import { forTenant } from '../../platform/work/runner.ts'
 import { publishExpiring } from './expiring.ts'
-import { listTenantsWithDueVaults, lockExpired, lockExpiring, markExpiringReported } from './expiry-store.ts'
+import {
+  isAnyVaultDue,
+  listTenantsWithDueVaults,
+  lockExpired,
+  lockExpiring,
+  markExpiringReported,
+} from './expiry-store.ts'
 import type { Ctx, Deps } from './ports.ts'
 import { releaseCounts } from './quota.ts'
 import { deleteVaults } from './store.ts'
@@ -22,6 +28,7 @@ const tenantsMax = 500
 export const followVaults: Recurring<Deps> = {
   name: 'vaults.follow',
   everyMs: 2_000,
+  isDue: ({ clock }) => isAnyVaultDue(clock.now()),
   run: async (ctx) => {
     for (const tenant of await listTenantsWithDueVaults(ctx.db, ctx.clock.now(), tenantsMax)) {
       try {

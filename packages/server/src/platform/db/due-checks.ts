@@ -16,6 +16,14 @@ export type DueStarts = Map<string, string>
 /** Most organizations of one look-up. The next one goes on behind them. */
 const organisationsMax = 200
 
+/**
+ * A condition: whether a query returns a value for any of the networks. It names the network `n.network`, and is ordered and limited to one row, so
+ * that an index is read whatever the statistics say.
+ */
+export function onAnyOf(networks: readonly string[], query: Sql): Sql {
+  return sql`exists (select from unnest(${networks}::text[]) as n (network) where (${query}) is not null)`
+}
+
 const IdRow = z.object({ id: z.string() })
 const FairRow = z.object({ id: z.string().nullable(), last: z.string().nullable(), count: z.bigint() })
 

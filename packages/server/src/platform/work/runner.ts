@@ -6,6 +6,7 @@ import type { Beside, Loop, Recurring } from '../job.ts'
 import { keepLeases } from '../leases/leases.ts'
 import type { Tenant } from '../tenant.ts'
 import { startLoop, type Loop as Timer } from './loop.ts'
+import { startDueLoop } from './probe.ts'
 
 export interface Runner {
   /** Lets the current work end and releases the leases; nothing runs afterwards. */
@@ -40,7 +41,9 @@ export function startRunner(deps: Deps, loops: readonly Loop[], leaseMs: number)
     const run = async (): Promise<undefined> => {
       if (leases.leasesOf(scope).leases.length > 0) await runOnce(deps, entry, beside)
     }
-    timers.set(scope, startLoop({ name: entry.name, everyMs: entry.everyMs, log: deps.log, run }))
+    const { name, everyMs, isDue } = entry
+    const options = { name, everyMs, log: deps.log, run }
+    timers.set(scope, isDue === undefined ? startLoop(options) : startDueLoop({ ...options, probe: deps.probe, isDue }))
   }
   return {
     async stop() {
@@ -64,7 +67,12 @@ async function runOnce(deps: Deps, { name, run }: Loop, beside: Beside): Promise
 
 /** Ties recurring work to the dependencies of its feature. */
 export function bindLoops<D extends Deps>(deps: D, work: readonly Recurring<D>[]): readonly Loop[] {
-  return work.map(({ name, everyMs, run }) => ({ name, everyMs, run: (beside) => run(systemCtx(deps), beside) }))
+  return work.map(({ name, everyMs, isDue, run }) => ({
+    name,
+    everyMs,
+    ...(isDue !== undefined && { isDue: () => isDue(deps) }),
+    run: (beside) => run(systemCtx(deps), beside),
+  }))
 }
 
 /** Context of background work: no tenant until the work names one (`forTenant`). */

@@ -4,7 +4,14 @@ import type { Recurring } from '../../../platform/job.ts'
 import { forTenant } from '../../../platform/work/runner.ts'
 import { listTransferEnds, type TransferOutcome } from '../../transfers/index.ts'
 import type { Ctx, Deps } from '../ports.ts'
-import { addRefunded, listPendingRefunds, lockRefundable, markRefundEnded, type RefundRow } from './store.ts'
+import {
+  addRefunded,
+  isAnyPending,
+  listPendingRefunds,
+  lockRefundable,
+  markRefundEnded,
+  type RefundRow,
+} from './store.ts'
 
 const pageRows = 100
 
@@ -12,6 +19,7 @@ const pageRows = 100
 export const followRefunds: Recurring<Deps> = {
   name: 'payments.follow-refunds',
   everyMs: 1_000,
+  isDue: isAnyPending,
   async run(ctx) {
     for (let after = ''; ; ) {
       const rows = await listPendingRefunds(ctx.db, { after, limit: pageRows })

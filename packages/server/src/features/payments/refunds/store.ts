@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Tenant } from '../../../platform/ctx.ts'
-import { type Queryable, sql, type Tx } from '../../../platform/db/db.ts'
+import { type Queryable, type Sql, sql, type Tx } from '../../../platform/db/db.ts'
 import { type Id, id, type PaymentId } from '../../../platform/ids.ts'
 import type { TransferId } from '../../transfers/index.ts'
 import { Delivery } from '../delivery/store.ts'
@@ -111,6 +111,11 @@ export function listRefunds(
     where r.organisation_id = ${tenant.organisationId} and r.environment = ${tenant.environment} and r.payment_id = ${paymentId}
       and (${after ?? null}::text is null or r.id < ${after ?? null}) order by r.id desc limit ${limit + 1}`,
   )
+}
+
+/** A condition: whether `listPendingRefunds` would return any. */
+export function isAnyPending(): Sql {
+  return sql`(select id from payment_refunds where status = 'pending' order by id limit 1) is not null`
 }
 
 /** Returns a page of refunds of any tenant whose transfer had not ended when it was last read, ordered by id. */

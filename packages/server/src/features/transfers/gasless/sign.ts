@@ -5,7 +5,15 @@ import { createAccountSigners, signGasless } from '../../wallets/index.ts'
 import type { Ctx, Deps } from '../ports.ts'
 import { lockTransfer } from '../store.ts'
 import { endGasless } from './relay.ts'
-import { gaslessPurpose, lockUnsigned, type SignedTransfer, signing, takeUnsigned, type UnsignedRow } from './store.ts'
+import {
+  gaslessPurpose,
+  isAnyUnsigned,
+  lockUnsigned,
+  type SignedTransfer,
+  signing,
+  takeUnsigned,
+  type UnsignedRow,
+} from './store.ts'
 
 type System = Omit<Ctx, 'tenant'>
 
@@ -18,15 +26,19 @@ const signedPerRunMax = 200
 export const signTransfers: Recurring<Deps> = {
   name: 'transfers.sign-gasless',
   everyMs: 150,
+  isDue: (deps) => isAnyUnsigned(networksOf(deps)),
   async run(ctx) {
     while ((await signSome(ctx)) === signedPerRunMax);
   },
 }
 
+function networksOf({ chains }: Pick<Deps, 'chains'>): readonly string[] {
+  return chains.configured.filter(({ settlesEip3009 }) => settlesEip3009).map(({ name }) => name)
+}
+
 /** Returns how many were signed. Transfers that fail are retried after those with fewer attempts. */
 async function signSome(ctx: System): Promise<number> {
-  const networks = ctx.chains.configured.filter(({ settlesEip3009 }) => settlesEip3009).map(({ name }) => name)
-  const planned = await takeUnsigned(ctx.db, networks, signedPerRunMax)
+  const planned = await takeUnsigned(ctx.db, networksOf(ctx), signedPerRunMax)
   if (planned.length === 0) return 0
   const signerOf = createAccountSigners(ctx)
   const tried = await Promise.all(planned.map((transfer) => signOne(ctx, signerOf, transfer)))

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { type Queryable, type Sql, sql, type Tx } from '../../../platform/db/db.ts'
+import { onAnyOf } from '../../../platform/db/due-checks.ts'
 import { id } from '../../../platform/ids.ts'
 import type { AuthorizationPayload } from '../../relayer/index.ts'
 import type { TransferId } from '../store.ts'
@@ -52,6 +53,15 @@ export async function insertGasless(tx: Tx, made: readonly NewGasless[]): Promis
       ${each(({ validBefore }) => validBefore)}::timestamptz[], ${each(({ createdAt }) => createdAt)}::timestamptz[],
       ${each(({ gasReservedNanoUsd }) => gasReservedNanoUsd.toString())}::numeric[]
     ) with ordinality as given (transfer_id, network, asset, from_address, nonce, valid_before, created_at, gas, place) order by place`)
+}
+
+/** A condition: whether `takeUnsigned` would take any. */
+export function isAnyUnsigned(networks: readonly string[]): Sql {
+  return onAnyOf(
+    networks,
+    sql`select a.created_at from transfer_authorisations a where a.network = n.network and a.status = 'planned'
+      order by a.attempt, a.created_at limit 1`,
+  )
 }
 
 /** Takes unsigned transfers of these networks, those with fewer attempts first, and counts an attempt of each. */

@@ -26,6 +26,12 @@ const DueDeposit = z.object({
 })
 export type DueDeposit = z.output<typeof DueDeposit>
 
+/** A condition: whether any deposit's sender is due for screening. */
+export function isAnyDepositDue(now: Date): Sql {
+  return sql`(select aml_due_at from wallet_transactions
+    where direction = 'in' and status <> 'withdrawn' and aml_due_at < 'infinity' and aml_due_at <= ${now} order by aml_due_at limit 1) is not null`
+}
+
 /** Deposits whose sender is due for screening, of all organisations, longest due first. */
 export function listDueDeposits(db: Queryable, now: Date, most: number): Promise<DueDeposit[]> {
   return db.many(

@@ -1,11 +1,11 @@
 import type { Recurring } from '../../../platform/job.ts'
 import type { Deps } from '../ports.ts'
-import { listDueDeposits } from './deposit-store.ts'
+import { isAnyDepositDue, listDueDeposits } from './deposit-store.ts'
 import { screenDeposits } from './deposits.ts'
 import { followList } from './follow.ts'
 import { reportHolds } from './holds.ts'
 import { screenWallets } from './screen.ts'
-import { listDueWallets } from './store.ts'
+import { isAnyWalletDue, listDueWallets } from './store.ts'
 
 /** Most batches of one run; the next run continues. */
 const batchesMax = 50
@@ -24,6 +24,7 @@ const followSanctions: Recurring<Deps> = {
 const screenDueWallets: Recurring<Deps> = {
   name: 'wallets.screen-due',
   everyMs: 500,
+  isDue: ({ clock }) => isAnyWalletDue(clock.now()),
   async run(ctx) {
     for (let batch = 0; batch < batchesMax; batch++) {
       const due = await listDueWallets(ctx.db, ctx.clock.now(), ctx.screening.addressesMax)
@@ -50,6 +51,7 @@ const refreshSanctions: Recurring<Deps> = {
 const screenDueDeposits: Recurring<Deps> = {
   name: 'wallets.screen-due-deposits',
   everyMs: 2_000,
+  isDue: ({ clock }) => isAnyDepositDue(clock.now()),
   async run(ctx) {
     for (let batch = 0; batch < batchesMax; batch++) {
       const due = await listDueDeposits(ctx.db, ctx.clock.now(), ctx.screening.addressesMax)

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Tenant } from '../../../platform/ctx.ts'
-import { type Queryable, sql, type Tx } from '../../../platform/db/db.ts'
+import { type Queryable, type Sql, sql, type Tx } from '../../../platform/db/db.ts'
 import { type ByoWalletId, type Id, id } from '../../../platform/ids.ts'
 import { AmlStatus } from '../schema.ts'
 
@@ -13,6 +13,11 @@ const DueWallet = z.object({
   address: StoredAddress,
 })
 export type DueWallet = z.output<typeof DueWallet>
+
+/** A condition: whether any wallet is due for screening. */
+export function isAnyWalletDue(now: Date): Sql {
+  return sql`(select aml_due_at from byo_wallets where deleted_at is null and aml_due_at <= ${now} order by aml_due_at limit 1) is not null`
+}
 
 /** Wallets that are due for screening, of all organisations, longest due first. */
 export function listDueWallets(db: Queryable, now: Date, most: number): Promise<DueWallet[]> {

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { type Queryable, type Sql, sql, type Tx } from '../../../platform/db/db.ts'
+import { onAnyOf } from '../../../platform/db/due-checks.ts'
 import { id, type SweepId } from '../../../platform/ids.ts'
 import type { AuthorizationPayload } from '../../relayer/index.ts'
 import { columns, isScreened, keysOf, type TransferKey, TransferRow } from './transfer-store.ts'
@@ -17,6 +18,15 @@ export type UnsignedRow = z.output<typeof UnsignedRow>
 export function keyOf(subjectId: string): TransferKey {
   const [sweepId, childAddressId] = subjectId.split(' ')
   return { sweepId: id('swp').parse(sweepId), childAddressId: id('cad').parse(childAddressId) }
+}
+
+/** A condition: whether any transfer on the networks waits for its signature or its transaction. */
+export function isAnyPlanned(networks: readonly string[]): Sql {
+  return onAnyOf(
+    networks,
+    sql`select t.created_at from sweep_transfers t where t.network = n.network and t.status = 'planned'
+      order by t.attempt, t.created_at limit 1`,
+  )
 }
 
 /** Takes unsigned transfers of these networks, those with fewer attempts first, and counts an attempt of each. */

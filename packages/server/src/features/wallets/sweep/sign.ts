@@ -1,11 +1,10 @@
-import type { Network } from '@purser/protocol'
 import type { Recurring } from '../../../platform/job.ts'
 import { relays } from '../../relayer/index.ts'
 import { signGasless } from '../gasless.ts'
 import type { Ctx, Deps } from '../ports.ts'
 import { endPlanned, networkOf } from './outcome.ts'
 import { sweepPurpose } from './relay.ts'
-import { type SignedTransfer, signing, takeUnsigned, type UnsignedRow } from './relay-store.ts'
+import { isAnyPlanned, type SignedTransfer, signing, takeUnsigned, type UnsignedRow } from './relay-store.ts'
 
 type System = Omit<Ctx, 'tenant'>
 
@@ -18,16 +17,19 @@ const signedPerRunMax = 200
 export const signSweeps: Recurring<Deps> = {
   name: 'wallets.sign-sweeps',
   everyMs: 300,
+  isDue: (deps) => isAnyPlanned(networksOf(deps)),
   async run(ctx) {
-    const networks = ctx.chains.configured.filter(({ settlesEip3009 }) => settlesEip3009)
-    while ((await signSome(ctx, networks)) === signedPerRunMax);
+    while ((await signSome(ctx)) === signedPerRunMax);
   },
 }
 
+function networksOf({ chains }: Pick<Deps, 'chains'>): readonly string[] {
+  return chains.configured.filter(({ settlesEip3009 }) => settlesEip3009).map(({ name }) => name)
+}
+
 /** Returns how many were signed. Transfers that fail are retried after those with fewer attempts. */
-async function signSome(ctx: System, networks: readonly Network[]): Promise<number> {
-  const names = networks.map(({ name }) => name)
-  const planned = await takeUnsigned(ctx.db, names, signedPerRunMax)
+async function signSome(ctx: System): Promise<number> {
+  const planned = await takeUnsigned(ctx.db, networksOf(ctx), signedPerRunMax)
   if (planned.length === 0) return 0
   const tried = await Promise.all(planned.map((transfer) => signOne(ctx, transfer)))
   const signed = tried.filter((one) => one !== undefined)

@@ -5,6 +5,7 @@ import { assignReservations } from '../../funds/index.ts'
 import type { Ctx, Deps } from '../ports.ts'
 import { frozenOnes } from './frozen.ts'
 import { endPlanned } from './outcome.ts'
+import { isAnyPlanned } from './relay-store.ts'
 import { gasOfTempoTransfer } from './request.ts'
 import { tempoSweepPurpose } from './tempo-handler.ts'
 import { assignTransaction, countSent, listExpired, listPlanned, lockPlanned, markTried } from './tempo-store.ts'
@@ -27,6 +28,8 @@ const attodollarsPerUnit = 10n ** 12n
 export const sweepOnTempo: Recurring<Deps> = {
   name: 'wallets.sweep-on-tempo',
   everyMs: 500,
+  isDue: ({ chains }) =>
+    isAnyPlanned(chains.configured.filter(({ nativeCoin }) => nativeCoin === null).map(({ name }) => name)),
   async run(ctx) {
     for (const network of ctx.chains.configured) {
       if (network.nativeCoin !== null) continue

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { type Db, type Queryable, sql, type Tx } from '../../../platform/db/db.ts'
+import { type Db, type Queryable, type Sql, sql, type Tx } from '../../../platform/db/db.ts'
 import { id } from '../../../platform/ids.ts'
 import type { WebhookId } from '../store.ts'
 
@@ -10,24 +10,18 @@ import type { WebhookId } from '../store.ts'
 
 const Subscribed = z.object({ eventId: id('evt'), webhookId: id('wh').nullable() })
 
-const hasEventsColumn = sql`(select event_id from events_due order by event_id limit 1) is not null as has_events`
+/** A condition: whether there are events whose deliveries are not written yet. */
+export const isAnyEventDue = sql`(select event_id from events_due order by event_id limit 1) is not null`
+
+/** A condition: whether there are queues to lease. */
+export function isAnyQueueDue(now: Date): Sql {
+  return sql`(select look_at from webhook_queues where look_at <= ${now} order by look_at limit 1) is not null`
+}
 
 /** Whether there are events whose deliveries are not written yet. */
 export async function hasEvents(db: Queryable): Promise<boolean> {
-  const { hasEvents } = await db.one(z.object({ hasEvents: z.boolean() }), sql`select ${hasEventsColumn}`)
+  const { hasEvents } = await db.one(z.object({ hasEvents: z.boolean() }), sql`select ${isAnyEventDue} as has_events`)
   return hasEvents
-}
-
-const News = z.object({ hasEvents: z.boolean(), hasQueues: z.boolean() })
-
-/** Whether there are events whose deliveries are not written yet, and queues to lease; sent many times a second, mostly in vain. */
-export function findNews(db: Queryable, now: Date): Promise<z.output<typeof News>> {
-  return db.one(
-    News,
-    sql`
-    select ${hasEventsColumn},
-      (select look_at from webhook_queues where look_at <= ${now} order by look_at limit 1) is not null as has_queues`,
-  )
 }
 
 /**

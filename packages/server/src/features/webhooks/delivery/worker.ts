@@ -1,16 +1,26 @@
 import { instantOf } from '../../../platform/clock.ts'
 import { newId } from '../../../platform/ids.ts'
-import { type Loop, pause, startLoop } from '../../../platform/work/loop.ts'
+import { type Loop, pause } from '../../../platform/work/loop.ts'
+import { startDueLoop } from '../../../platform/work/probe.ts'
 import type { Deps } from '../ports.ts'
 import type { WebhookId } from '../store.ts'
 import { EndpointQueue, shareFirst, shareMax } from './endpoint.ts'
 import { fanOut } from './fan-out.ts'
-import { findNews, type Lease, leaseQueues, listDue, listEndpoints, releaseQueues, renewQueues } from './queue-store.ts'
+import {
+  isAnyEventDue,
+  isAnyQueueDue,
+  type Lease,
+  leaseQueues,
+  listDue,
+  listEndpoints,
+  releaseQueues,
+  renewQueues,
+} from './queue-store.ts'
 import { createRecord } from './record.ts'
 import { send } from './send.ts'
 import { createSignDelivery, type SignDelivery } from './signing.ts'
 
-/** How often the tables are read for what other processes wrote and for what has become due. */
+/** How often the leased queues are read for what other processes wrote and for what has become due. */
 const pollMs = 50
 /** After a slow read the pause is this many times its duration, so that reading never overloads the database. */
 const pauseFactor = 1
@@ -50,8 +60,8 @@ export class WebhookWorker {
   readonly #delivering: Loop
   /** Whether the tables may have something new. */
   #hasNews = true
-  /** When the tables are read without a notification, by `performance.now()`. */
-  #nextLookAt = Number.NEGATIVE_INFINITY
+  /** When the leased queues are read without a notification, by `performance.now()`. */
+  #nextReadAt = Number.NEGATIVE_INFINITY
   #renewedAt = performance.now()
 
   constructor(deps: Deps, limits: WorkerLimits = limitsDefault) {
@@ -60,9 +70,23 @@ export class WebhookWorker {
     this.#name = newId('job', deps)
     this.#record = createRecord(deps)
     this.#signDelivery = createSignDelivery(deps)
-    const every = { everyMs: pollMs, failureMs: afterLookMs, log: deps.log }
-    this.#fanningOut = startLoop({ ...every, name: 'webhooks.fan-out', run: () => this.#fanOut() })
-    this.#delivering = startLoop({ ...every, name: 'webhooks.deliver', run: () => this.#look() })
+    const { probe, log, clock } = deps
+    const options = { probe, everyMs: 0, failureMs: afterLookMs, log }
+    this.#fanningOut = startDueLoop({
+      ...options,
+      name: 'webhooks.fan-out',
+      isDue: () => isAnyEventDue,
+      run: () => this.#fanOut(),
+    })
+    this.#delivering = startDueLoop({
+      ...options,
+      name: 'webhooks.deliver',
+      isDue: () => isAnyQueueDue(clock.now()),
+      onDue: () => {
+        this.#hasNews = true
+      },
+      run: () => this.#look(),
+    })
   }
 
   /** Makes the worker read the tables now. Never throws. */
@@ -91,37 +115,28 @@ export class WebhookWorker {
     this.#delivering.wake()
   }
 
-  /** Runs beside the deliveries, so that failures of new events, or many of them, do not delay existing deliveries. `#findNews` wakes it. */
-  async #fanOut(): Promise<number> {
+  /** Runs beside the deliveries, so that failures of new events, or many of them, do not delay existing deliveries. */
+  async #fanOut(): Promise<number | undefined> {
     const { written, isMore } = await fanOut(this.#deps)
     if (written > 0) this.#expectNews()
-    return isMore ? 0 : Number.POSITIVE_INFINITY
+    return isMore ? 0 : undefined
   }
 
-  /** Reads what is to be delivered; returns the milliseconds until the next read. */
-  async #look(): Promise<number> {
+  /** Reads what is to be delivered; returns the milliseconds until the next read of the leased queues, if there are any. */
+  async #look(): Promise<number | undefined> {
     if (performance.now() - this.#renewedAt >= renewMs) await this.#renew()
     const began = performance.now()
-    const isDue = began >= this.#nextLookAt
-    if (isDue) await this.#findNews()
-    if (this.#hasNews) await this.#takeNews()
+    const isReadDue = began >= this.#nextReadAt
+    if (isReadDue || this.#hasNews) for (const endpoint of this.#leased.values()) endpoint.expectMore()
+    if (this.#hasNews || this.#leased.size === 0) await this.#takeNews()
     await this.#readDue()
     for (const endpoint of this.#leased.values()) this.#sendFrom(endpoint)
     await this.#releaseIdle()
-    if (isDue) this.#nextLookAt = performance.now() + pauseMsAfter(began)
-    return this.#nextLookAt - performance.now()
-  }
-
-  /** One statement finds what other processes wrote and what has become due; an idle worker sends no other. */
-  async #findNews(): Promise<void> {
-    const { hasEvents, hasQueues } = await findNews(this.#deps.db, this.#deps.clock.now())
-    if (hasEvents) this.wakeForEvents()
-    if (hasQueues) this.#hasNews = true
-    for (const endpoint of this.#leased.values()) endpoint.expectMore()
+    if (isReadDue) this.#nextReadAt = performance.now() + pauseMsAfter(began)
+    return this.#leased.size === 0 ? undefined : this.#nextReadAt - performance.now()
   }
 
   async #takeNews(): Promise<void> {
-    for (const endpoint of this.#leased.values()) endpoint.expectMore()
     this.#hasNews = false
     const free = this.#limits.endpointsMax - this.#leased.size
     if (free > 0) for (const webhookId of await leaseQueues(this.#deps.db, this.#lease(), free)) this.#hold(webhookId)

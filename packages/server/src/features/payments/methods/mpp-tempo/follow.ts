@@ -6,7 +6,7 @@ import { chargeGas, costOfReceipt, networkOf } from '../../give-back.ts'
 import type { Ctx, Deps } from '../../ports.ts'
 import { recordFailed, recordSettled } from '../../settlement-outcome.ts'
 import { outcomeOf, type TempoOutcome } from './outcome.ts'
-import { listSent, type SentRow } from './store.ts'
+import { isAnySent, listSent, type SentRow } from './store.ts'
 
 type System = Omit<Ctx, 'tenant'>
 
@@ -117,6 +117,7 @@ function failedFor({ id, failureReason }: SentRow, reason: string) {
 export const followTransactions: Recurring<Deps> = {
   name: 'payments.follow-tempo',
   everyMs: 500,
+  isDue: ({ chains }) => isAnySent(chains.configured.filter(isTempo).map(({ name }) => name)),
   async run(ctx) {
     for (const network of ctx.chains.configured.filter(isTempo)) {
       await followTempo(ctx, network).catch((error: unknown) =>

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { Tenant } from '../../../../platform/ctx.ts'
-import { type Queryable, sql } from '../../../../platform/db/db.ts'
+import { type Queryable, type Sql, sql } from '../../../../platform/db/db.ts'
+import { onAnyOf } from '../../../../platform/db/due-checks.ts'
 import { id, type PaymentId } from '../../../../platform/ids.ts'
 import { StoredTempoTransaction } from '../../store.ts'
 
@@ -32,6 +33,11 @@ const columns = sql`id, organisation_id, environment, wallet_id, network, chain,
   tx_hash, settling_at, failure_reason`
 
 const isOpen = sql`status = 'settling' and settlement ->> 'kind' = 'tempo'`
+
+/** A condition: whether any payment of the networks is open. */
+export function isAnySent(networks: readonly string[]): Sql {
+  return onAnyOf(networks, sql`select id from payments where network = n.network and ${isOpen} order by id limit 1`)
+}
 
 /** Returns a page of open payments of one network, ordered by id. */
 export function listSent(db: Queryable, network: string, page: { limit: number; after: string }): Promise<SentRow[]> {

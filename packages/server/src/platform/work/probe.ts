@@ -1,0 +1,101 @@
+import { z } from 'zod'
+import { type Queryable, type Sql, sql } from '../db/db.ts'
+import type { Log } from '../log.ts'
+import { type Loop, type LoopOptions, startLoop } from './loop.ts'
+
+/** Interval of the probe while it finds work, and while it finds none. */
+const busyMs = 50
+const idleMs = 75
+/** Pause after a failure; every watcher is woken meanwhile, so that one wrong condition delays no other work. */
+const failureMs = 500
+/** Interval of a loop whose condition is never true. */
+const unpromptedMs = 30_000
+
+export interface Watcher {
+  /** A condition under which there is work. One index look-up must answer it, whatever the size of the table. */
+  readonly isDue: () => Sql
+  /** Called while the condition is true, at most once in `everyMs`. Must not throw. */
+  readonly wake: () => void
+  readonly everyMs: number
+}
+
+/** Finds work that this and other processes committed, or that has become due: one statement asks for all watchers of the process. */
+export interface Probe {
+  /** Watches from now on. The returned function ends it, and resolves when nothing is read any more. */
+  watch(watcher: Watcher): () => Promise<void>
+}
+
+const Found = z.object({ due: z.array(z.boolean()) })
+
+/** Creates the probe of a process. It reads nothing while there is no watcher. */
+export function createProbe({ db, log }: { readonly db: Queryable; readonly log: Pick<Log, 'warn'> }): Probe {
+  /** With the time of the last wake-up, by a monotonic clock. */
+  const watchers = new Map<Watcher, number>()
+  let loop: Loop | undefined
+
+  const wake = (watcher: Watcher): void => {
+    const wokenAtMs = watchers.get(watcher)
+    const nowMs = performance.now()
+    if (wokenAtMs === undefined || nowMs - wokenAtMs < watcher.everyMs) return
+    watchers.set(watcher, nowMs)
+    watcher.wake()
+  }
+  const run = async (): Promise<number> => {
+    const beganMs = performance.now()
+    const asked = [...watchers.keys()]
+    const { due } = await findDue(db, asked).catch((error: unknown) => {
+      asked.forEach(wake)
+      throw error
+    })
+    const found = asked.filter((_, place) => due[place] === true)
+    found.forEach(wake)
+    const tookMs = performance.now() - beganMs
+    // A slow database is not read more than half of the time.
+    return Math.max((found.length > 0 ? busyMs : idleMs) - tookMs, tookMs)
+  }
+  return {
+    watch(watcher) {
+      watchers.set(watcher, Number.NEGATIVE_INFINITY)
+      // Its runs are no traces: they would hide those of the loops.
+      loop ??= startLoop({ name: 'probe', everyMs: idleMs, failureMs, log, isTraced: false, run })
+      return async () => {
+        watchers.delete(watcher)
+        if (watchers.size > 0) return
+        const last = loop
+        loop = undefined
+        await last?.stop()
+      }
+    },
+  }
+}
+
+function findDue(db: Queryable, watchers: readonly Watcher[]): Promise<z.output<typeof Found>> {
+  const conditions = watchers.map(({ isDue }) => isDue()).reduce((all, one) => sql`${all}, ${one}`)
+  return db.one(Found, sql`select array[${conditions}] as due`)
+}
+
+export interface DueLoopOptions extends LoopOptions {
+  readonly probe: Probe
+  readonly isDue: () => Sql
+  /** Called before each run for which the condition is the reason. */
+  readonly onDue?: () => void
+}
+
+/**
+ * Starts a loop that runs while a condition is true, at most every `everyMs`. Also runs at the start, when it is woken, and every half minute,
+ * so that a condition that overlooks something delays it and loses nothing.
+ */
+export function startDueLoop({ probe, isDue, onDue, everyMs, ...options }: DueLoopOptions): Loop {
+  const loop = startLoop({ failureMs: everyMs, ...options, everyMs: unpromptedMs })
+  const wake = (): void => {
+    onDue?.()
+    loop.wake()
+  }
+  const ignore = probe.watch({ isDue, everyMs, wake })
+  return {
+    wake: loop.wake,
+    async stop() {
+      await Promise.all([ignore(), loop.stop()])
+    },
+  }
+}
