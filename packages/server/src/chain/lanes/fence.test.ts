@@ -233,7 +233,7 @@ function counting(db: Db): { readonly db: Db; count(): number } {
   }
 }
 
-test('lanes with nothing open make fewer than eight statements a second, and a thousand senders add no lease', async () => {
+test('lanes with nothing open make fewer than two statements a second beside the probe, and a thousand senders add no lease', async () => {
   const stage = await aStage()
   const counted = counting(database.db)
   const lanes = createLanes({ ...stage, deps: { ...stage.deps, db: counted.db }, signerOf: async () => stage.signer })
@@ -253,8 +253,8 @@ test('lanes with nothing open make fewer than eight statements a second, and a t
     )
   await expect.poll(leases).toEqual({ count: 8n })
   const [from, begun] = [counted.count(), performance.now()]
-  await expect.poll(() => counted.count(), { timeout: 10_000 }).toBeGreaterThan(from + 12)
-  expect((counted.count() - from) / ((performance.now() - begun) / 1_000)).toBeLessThan(8)
+  await expect.poll(() => counted.count(), { timeout: 10_000 }).toBeGreaterThan(from + 2)
+  expect((counted.count() - from) / ((performance.now() - begun) / 1_000)).toBeLessThan(2)
   const plan = (account: Address) =>
     stage.db.tx((tx) =>
       lanes.planAll(tx, [

@@ -62,15 +62,16 @@ export function createFollower(following: Following): () => Promise<void> {
   const pace: PaceKeeper = { now: firstPace }
   const checking: Checking = { now: firstPace, failures: 0, pause: 0 }
   let isOpened = false
+  /** Hash of the head of the last pass. */
+  let lastHead: string | undefined
   return async () => {
-    const { deps, network, reads, watched } = following
+    const { deps, network, reads } = following
     const head = await reads.head()
     // After the head is read: on a new network reading begins below the blocks of these balances.
     if (!isOpened) await recordOpenings(following, startOf(network, head))
     isOpened = true
-    // After the head is read: an address that was committed before any of these blocks is then in the set.
-    await watched.refresh()
-    const place = await settle(following, head)
+    const place = await settle(following, head, lastHead === head.hash)
+    lastHead = head.hash
     const lag = lagGauge(deps, network)
     // Set before reading too, so that the metric shows a process that cannot read.
     lag.set(Number(head.number - place.scanned))
@@ -93,7 +94,7 @@ async function confirm({ deps, network, reads, lease }: Following, reached: bigi
 }
 
 /** Where reading continues: on a network that was never read, a window before its head; after a reorganization, at the fork. */
-async function settle(following: Following, head: BlockHeader): Promise<Place> {
+async function settle(following: Following, head: BlockHeader, isSame: boolean): Promise<Place> {
   const { deps, network, reads, lease } = following
   const place = await placeOf(following)
   if (place === undefined) {
@@ -101,7 +102,7 @@ async function settle(following: Following, head: BlockHeader): Promise<Place> {
     await storeScan(deps, lease, network, { headers: [], transfers: [], cursor: { scanned: start, checked: start } })
     return { scanned: start, checked: start }
   }
-  if (head.number > place.scanned) return place
+  if (head.number > place.scanned || isSame) return place
   const known = await listScannedBlocks(deps.db, network.name, { below: head.number + 1n, limit: 1 })
   // A node that is behind returns known blocks, or is too far behind to compare.
   if (known[0]?.number !== head.number || known[0].hash === head.hash) return place
@@ -202,7 +203,9 @@ async function readRange(
   following: Following,
   { place, head, range }: { readonly place: Place; readonly head: BlockHeader; readonly range: Range },
 ): Promise<Place | 'rewound'> {
-  const { deps, network, reads, lease } = following
+  const { deps, network, reads, lease, watched } = following
+  // After the head is read: an address that was committed before any of these blocks is then in the set.
+  await watched.refresh()
   const known = await knownAround(following, range)
   const readings = await readingsOf(following, { head, range, known })
   if (readings.some(({ headers }) => contradicts(headers, known))) {
