@@ -3,9 +3,10 @@ import { type Queryable, type Sql, sql } from '../db/db.ts'
 import type { Log } from '../log.ts'
 import { type Loop, type LoopOptions, startLoop } from './loop.ts'
 
-/** Interval of the probe while it finds work, and while it finds none. */
-const busyMs = 50
-const idleMs = 75
+/** Interval of the probe for a while after it found work, and its interval at rest. */
+const busyIntervalMs = 50
+const idleIntervalMs = 75
+const busyMs = 5_000
 /** Pause after a failure; every watcher is woken meanwhile, so that one wrong condition delays no other work. */
 const failureMs = 500
 /** Interval of a loop whose condition is never true. */
@@ -31,6 +32,7 @@ const Found = z.object({ due: z.array(z.boolean()) })
 export function createProbe({ db, log }: { readonly db: Queryable; readonly log: Pick<Log, 'warn'> }): Probe {
   /** With the time of the last wake-up, by a monotonic clock. */
   const watchers = new Map<Watcher, number>()
+  let foundAtMs = Number.NEGATIVE_INFINITY
   let loop: Loop | undefined
 
   const wake = (watcher: Watcher): void => {
@@ -49,15 +51,17 @@ export function createProbe({ db, log }: { readonly db: Queryable; readonly log:
     })
     const found = asked.filter((_, place) => due[place] === true)
     found.forEach(wake)
+    if (found.length > 0) foundAtMs = beganMs
+    const intervalMs = beganMs - foundAtMs < busyMs ? busyIntervalMs : idleIntervalMs
     const tookMs = performance.now() - beganMs
     // A slow database is not read more than half of the time.
-    return Math.max((found.length > 0 ? busyMs : idleMs) - tookMs, tookMs)
+    return Math.max(intervalMs - tookMs, tookMs)
   }
   return {
     watch(watcher) {
       watchers.set(watcher, Number.NEGATIVE_INFINITY)
       // Its runs are no traces: they would hide those of the loops.
-      loop ??= startLoop({ name: 'probe', everyMs: idleMs, failureMs, log, isTraced: false, run })
+      loop ??= startLoop({ name: 'probe', everyMs: idleIntervalMs, failureMs, log, isTraced: false, run })
       return async () => {
         watchers.delete(watcher)
         if (watchers.size > 0) return
