@@ -5,12 +5,12 @@ import { type Loop, type LoopOptions, startLoop } from './loop.ts'
 
 /** Interval of the probe for a while after it found work, and its interval at rest. */
 const busyIntervalMs = 50
-const idleIntervalMs = 75
+const idleIntervalMs = 80
 const busyMs = 5_000
 /** Pause after a failure; every watcher is woken meanwhile, so that one wrong condition delays no other work. */
 const failureMs = 500
 /** Interval of a loop whose condition is never true. */
-const unpromptedMs = 30_000
+const unpromptedMs = 60_000
 
 export interface Watcher {
   /** A condition under which there is work. One index look-up must answer it, whatever the size of the table. */
@@ -86,7 +86,7 @@ export interface DueLoopOptions extends LoopOptions {
 }
 
 /**
- * Starts a loop that runs while a condition is true, at most every `everyMs`. Also runs at the start, when it is woken, and every half minute,
+ * Starts a loop that runs while a condition is true, at most every `everyMs`. Also runs at the start, when it is woken, and every minute,
  * so that a condition that overlooks something delays it and loses nothing.
  */
 export function startDueLoop({ probe, isDue, onDue, everyMs, ...options }: DueLoopOptions): Loop {

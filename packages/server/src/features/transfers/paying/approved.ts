@@ -5,7 +5,7 @@ import { type ApprovalId, applyDecisions, approvalStates, markApplied } from '..
 import { end } from '../ending.ts'
 import type { Ctx, Deps } from '../ports.ts'
 import { lockTransfer, type TransferId, type TransferRow } from '../store.ts'
-import { clearPayUntil, listUnused, lockPayment, setPayUntil } from './store.ts'
+import { clearPayUntil, isAnyUnused, listUnused, lockPayment, setPayUntil } from './store.ts'
 
 /** How long a fresh 402 can be paid with an approved payment. Its funds stay reserved until then. */
 const payMs = 3_600_000
@@ -49,6 +49,7 @@ function open(ctx: Pick<Deps, 'db' | 'clock'>, transferId: TransferId, approvalI
 export const endUnusedPayments: Recurring<Deps> = {
   name: 'transfers.end-unused-payments',
   everyMs: 10_000,
+  isDue: ({ clock }) => isAnyUnused(clock.now()),
   async run(ctx) {
     for (const transferId of await listUnused(ctx.db, ctx.clock.now(), endedAtOnce))
       await ctx.db.tx(async (tx) => {

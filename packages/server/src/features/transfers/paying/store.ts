@@ -1,7 +1,7 @@
 import type { CredentialDraft } from '@purser/protocol'
 import { z } from 'zod'
 import type { Tenant } from '../../../platform/ctx.ts'
-import { breaksUnique, type Queryable, sql, type Tx } from '../../../platform/db/db.ts'
+import { breaksUnique, type Queryable, type Sql, sql, type Tx } from '../../../platform/db/db.ts'
 import { id } from '../../../platform/ids.ts'
 import { isNonceTaken, relays } from '../../relayer/index.ts'
 import type { TransferId } from '../store.ts'
@@ -129,6 +129,11 @@ export async function keepOutcome(
 /** Permits a fresh 402 to be paid with an approved payment until this instant. */
 export async function setPayUntil(tx: Tx, transferId: TransferId, until: Date): Promise<void> {
   await tx.run(sql`update wallet_payments set pay_until = ${until} where transfer_id = ${transferId} and draft is null`)
+}
+
+/** A condition: whether `listUnused` would return any. */
+export function isAnyUnused(now: Date): Sql {
+  return sql`(select pay_until from wallet_payments where draft is null and pay_until <= ${now} order by pay_until limit 1) is not null`
 }
 
 /** Payments that were approved and for which no fresh 402 came in time, of any tenant. */

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Tenant } from '../../../platform/ctx.ts'
-import { type Queryable, sql, type Tx } from '../../../platform/db/db.ts'
+import { type Queryable, type Sql, sql, type Tx } from '../../../platform/db/db.ts'
 import { id, type MasterWalletId } from '../../../platform/ids.ts'
 import { AutoSweep } from './auto-sweep.ts'
 import { MasterWalletRow, masterWalletColumns } from './store.ts'
@@ -12,6 +12,12 @@ export const DueWallet = MasterWalletRow.extend({
   autoSweep: AutoSweep,
 })
 export type DueWallet = z.output<typeof DueWallet>
+
+/** A condition: whether the automatic sweep of any wallet is due. */
+export function isAnySweepDue(now: Date): Sql {
+  return sql`(select auto_sweep_due_at from master_wallets
+    where auto_sweep is not null and retired_at is null and auto_sweep_due_at <= ${now} order by auto_sweep_due_at limit 1) is not null`
+}
 
 export function listDue(db: Queryable, now: Date, most: number): Promise<DueWallet[]> {
   return db.many(

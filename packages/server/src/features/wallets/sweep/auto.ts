@@ -1,7 +1,7 @@
 import { instantOf } from '../../../platform/clock.ts'
 import type { Recurring } from '../../../platform/job.ts'
 import { forTenant } from '../../../platform/work/runner.ts'
-import { type DueWallet, listDue, markDue } from '../managed/auto-store.ts'
+import { type DueWallet, isAnySweepDue, listDue, markDue } from '../managed/auto-store.ts'
 import type { Ctx, Deps } from '../ports.ts'
 import { collectCandidates } from './candidates.ts'
 import { storeSweep } from './request.ts'
@@ -18,6 +18,7 @@ const retryMs = 60_000
 export const autoSweep: Recurring<Deps> = {
   name: 'wallets.auto-sweep',
   everyMs: 5_000,
+  isDue: ({ clock }) => isAnySweepDue(clock.now()),
   async run(ctx) {
     for (const wallet of await listDue(ctx.db, ctx.clock.now(), perRunMax)) {
       const nextMs = await sweepOne(ctx, wallet).catch((error: unknown) => {

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Tenant } from '../../../platform/ctx.ts'
-import { breaksUnique, type Queryable, sql, type Tx } from '../../../platform/db/db.ts'
+import { breaksUnique, type Queryable, type Sql, sql, type Tx } from '../../../platform/db/db.ts'
 import { id, type OrganisationId } from '../../../platform/ids.ts'
 import type { BankAccountId } from './store.ts'
 
@@ -135,6 +135,11 @@ const AccountRemoval = z.object({
 })
 /** An account that its partner must delete. */
 export type AccountRemoval = z.output<typeof AccountRemoval> & { readonly organisationId: OrganisationId }
+
+/** A condition: whether `takeRemovals` would take any. */
+export function isAnyToRemove(now: Date): Sql {
+  return sql`(select remove_at from payout_accounts where remove_at <= ${now} order by remove_at limit 1) is not null`
+}
 
 /** Accounts that partners must delete now, postponed until `until` for the next caller; `isPaid` is one with a withdrawal in progress. */
 export function takeRemovals(

@@ -6,6 +6,7 @@ import type { Ctx, Deps } from '../ports.ts'
 import { newAccount } from './payout-account.ts'
 import {
   type AccountRemoval,
+  isAnyToRemove,
   markRemoved,
   putOffRemoval,
   setPayoutAccount,
@@ -24,6 +25,7 @@ const takenMs = 120_000
 export const removePayoutAccounts: Recurring<Deps> = {
   name: 'withdrawals.remove-payout-accounts',
   everyMs: 5_000,
+  isDue: ({ clock }) => isAnyToRemove(clock.now()),
   async run(system) {
     const now = system.clock.now()
     const removal = await takeRemovals(system.db, { now, until: instantOf(now.getTime() + takenMs), most })

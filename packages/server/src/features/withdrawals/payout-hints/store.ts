@@ -7,9 +7,12 @@ export interface PayoutHint {
   readonly payoutId: string
 }
 
-/** Stores that there is news of a payout; a repeat updates the time. */
+/** Stores that there is news of a payout, and makes its withdrawal due; a repeat updates the time. */
 export async function upsertHint(db: Queryable, { partner, payoutId }: PayoutHint, heardAt: Date): Promise<void> {
   await db.run(sql`
+    with due as (
+      update withdrawals set next_look_at = least(next_look_at, ${heardAt})
+      where partner = ${partner} and payout_id = ${payoutId} and next_look_at is not null)
     insert into payout_hints (partner, payout_id, heard_at) values (${partner}, ${payoutId}, ${heardAt})
     on conflict (partner, payout_id) do update set heard_at = greatest(payout_hints.heard_at, excluded.heard_at)`)
 }

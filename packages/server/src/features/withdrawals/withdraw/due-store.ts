@@ -1,11 +1,16 @@
 import { z } from 'zod'
 import type { Tenant } from '../../../platform/ctx.ts'
-import { type Queryable, sql } from '../../../platform/db/db.ts'
+import { type Queryable, type Sql, sql } from '../../../platform/db/db.ts'
 import { id } from '../../../platform/ids.ts'
 import type { WithdrawalId } from './store.ts'
 
 const DueRow = z.object({ id: id('wdr'), organisationId: id('org'), environment: z.enum(['test', 'live']) })
 export type DueRow = z.output<typeof DueRow>
+
+/** A condition: whether any withdrawal is due for a poll. A hint makes its withdrawal due when it comes. */
+export function isAnyDue(now: Date): Sql {
+  return sql`(select next_look_at from withdrawals where next_look_at <= ${now} order by next_look_at limit 1) is not null`
+}
 
 /**
  * Withdrawals that are due for a poll, or that have a hint from their partner; postponed until `until`, so that one that fails does not
@@ -26,6 +31,7 @@ export function takeDue(
   )
 }
 
+/** Sets when a withdrawal is due next (null: never): at once if a hint came since its payout was read. */
 export async function setNextPoll(
   db: Queryable,
   tenant: Tenant,
@@ -33,7 +39,8 @@ export async function setNextPoll(
   nextLookAt: Date | null,
 ): Promise<void> {
   await db.run(sql`
-    update withdrawals set next_look_at = ${nextLookAt}
+    update withdrawals w set next_look_at = case when ${nextLookAt}::timestamptz is not null then least(${nextLookAt}::timestamptz,
+      (select h.heard_at from payout_hints h where h.partner = w.partner and h.payout_id = w.payout_id)) end
     where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and id = ${withdrawalId}`)
 }
 

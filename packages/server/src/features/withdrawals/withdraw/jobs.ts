@@ -3,7 +3,7 @@ import type { Recurring } from '../../../platform/job.ts'
 import { forTenant } from '../../../platform/work/runner.ts'
 import type { Ctx, Deps } from '../ports.ts'
 import { nextPollMs } from './backoff.ts'
-import { type DueRow, setNextPoll, takeDue } from './due-store.ts'
+import { type DueRow, isAnyDue, setNextPoll, takeDue } from './due-store.ts'
 import { follow } from './follow.ts'
 import { findWithdrawal } from './store.ts'
 
@@ -18,6 +18,7 @@ const retryMs = 30_000
 export const followWithdrawals: Recurring<Deps> = {
   name: 'withdrawals.follow',
   everyMs: 1_000,
+  isDue: ({ clock }) => isAnyDue(clock.now()),
   async run(ctx) {
     const now = ctx.clock.now()
     const due = await takeDue(ctx.db, { now, until: instantOf(now.getTime() + retryMs), most })
