@@ -328,6 +328,6 @@ test('the open lanes of a shard are found by an index without final transactions
     explaining,
     leases.map(({ shard }) => ({ network: 'base', shard })),
   )
-  expect(lines.filter((line) => line.includes('chain_transactions_open_by_shard'))).toHaveLength(2)
+  expect(lines.filter((line) => line.includes('chain_transactions_open'))).toHaveLength(2)
   expect(lines.filter((line) => line.includes('Seq Scan'))).toEqual([])
 })

@@ -6,10 +6,11 @@ import { startDueLoop } from '../../platform/work/probe.ts'
 import type { Chains, FeeSponsor } from '../port.ts'
 import { NetworkDriver } from './driver.ts'
 import { findNextNonce, insertLane } from './nonce-store.ts'
+import { isAnyOpen } from './open-store.ts'
 import { type Planning, planAll, planOne } from './plan.ts'
 import type { AccountPlan, LaneHandler, LaneSigner, Lanes } from './port.ts'
 import { scopeOf, sharesOf } from './shards.ts'
-import { countOpen, isAnyOpen, listOpenNetworks, markReopened } from './store.ts'
+import { countOpen, listOpenNetworks, markReopened } from './store.ts'
 
 /** How often idle networks are compared with what is open, in one statement for all of them. Needed because other processes plan too. */
 const idlePollMs = 250

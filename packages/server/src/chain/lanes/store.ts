@@ -2,7 +2,6 @@ import type { Address, Hex } from '@purser/protocol'
 import { bytesToHex, hexToBytes } from '@purser/protocol'
 import { z } from 'zod'
 import { type Queryable, type Sql, sql, type Tx } from '../../platform/db/db.ts'
-import { onAnyOf } from '../../platform/db/due-checks.ts'
 import { id } from '../../platform/ids.ts'
 import { isUnder, type LeaseSet } from '../../platform/leases/store.ts'
 import type { Receipt } from '../port.ts'
@@ -158,14 +157,6 @@ export function listOpenSenders(db: Queryable, network: string, { leases }: Leas
     sql`
     select sender, ${shard} as shard, bool_or(status = 'planned' or (status = 'sent' and last_broadcast_at is null)) as has_unsent, count(*) as count
     from chain_transactions where network = ${network} and ${shard} = any(${leases.map((lease) => lease.shard)}::integer[]) and status <> 'final' group by sender`,
-  )
-}
-
-/** A condition: whether any transaction on the networks is not final. */
-export function isAnyOpen(networks: readonly string[]): Sql {
-  return onAnyOf(
-    networks,
-    sql`select c.nonce from chain_transactions c where c.network = n.network and c.status <> 'final' order by c.sender, c.nonce limit 1`,
   )
 }
 

@@ -44,12 +44,12 @@ export function createProbe({ db, log }: { readonly db: Queryable; readonly log:
   }
   const run = async (): Promise<number> => {
     const beganMs = performance.now()
-    const asked = [...watchers.keys()]
-    const { due } = await findDue(db, asked).catch((error: unknown) => {
-      asked.forEach(wake)
+    const read = [...watchers.keys()]
+    const { due } = await findDue(db, read).catch((error: unknown) => {
+      read.forEach(wake)
       throw error
     })
-    const found = asked.filter((_, place) => due[place] === true)
+    const found = read.filter((_, place) => due[place] === true)
     found.forEach(wake)
     if (found.length > 0) foundAtMs = beganMs
     const intervalMs = beganMs - foundAtMs < busyMs ? busyIntervalMs : idleIntervalMs

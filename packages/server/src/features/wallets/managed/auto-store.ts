@@ -15,7 +15,7 @@ export type DueWallet = z.output<typeof DueWallet>
 
 /** A condition: whether the automatic sweep of any wallet is due. */
 export function isAnySweepDue(now: Date): Sql {
-  return sql`(select auto_sweep_due_at from master_wallets
+  return sql`(select organisation_id from master_wallets
     where auto_sweep is not null and retired_at is null and auto_sweep_due_at <= ${now} order by auto_sweep_due_at limit 1) is not null`
 }
 

@@ -16,7 +16,7 @@ export type DueWallet = z.output<typeof DueWallet>
 
 /** A condition: whether any wallet is due for screening. */
 export function isAnyWalletDue(now: Date): Sql {
-  return sql`(select aml_due_at from byo_wallets where deleted_at is null and aml_due_at <= ${now} order by aml_due_at limit 1) is not null`
+  return sql`(select organisation_id from byo_wallets where deleted_at is null and aml_due_at <= ${now} order by aml_due_at limit 1) is not null`
 }
 
 /** Wallets that are due for screening, of all organisations, longest due first. */
