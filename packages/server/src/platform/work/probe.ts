@@ -73,7 +73,7 @@ export function createProbe({ db, log }: { readonly db: Queryable; readonly log:
   }
 }
 
-function findDue(db: Queryable, watchers: readonly Watcher[]): Promise<z.output<typeof Found>> {
+async function findDue(db: Queryable, watchers: readonly Watcher[]): Promise<z.output<typeof Found>> {
   const conditions = watchers.map(({ isDue }) => isDue()).reduce((all, one) => sql`${all}, ${one}`)
   return db.one(Found, sql`select array[${conditions}] as due`)
 }
