@@ -12,7 +12,7 @@ const failureMs = 500
 /** Interval of a loop whose condition is never true. */
 const unpromptedMs = 60_000
 
-export interface Watcher {
+interface Watcher {
   /** A condition under which there is work. One index look-up must answer it, whatever the size of the table. */
   readonly isDue: () => Sql
   /** Called while the condition is true, at most once in `everyMs`. Must not throw. */
