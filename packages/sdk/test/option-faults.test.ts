@@ -5,6 +5,8 @@ import { payHook, walletPlugin } from '../src/middleware/fastify.ts'
 import { payMiddleware as honoPay, walletMiddleware as honoWallet } from '../src/middleware/hono.ts'
 import { withPayment } from '../src/middleware/next.ts'
 import { createPayingFetch, memoryLedger } from '../src/pay/index.ts'
+import { verifyItem } from '../src/seal/index.ts'
+import { unwrap } from '../src/webhooks/index.ts'
 import { account } from './pay-stage.ts'
 
 /** Options as a caller without types may give them. */
@@ -198,6 +200,12 @@ const calls: [string, (options: never) => unknown, RegExp][] = [
     () => purser.events.list().toArray(undefined as never),
     /^The argument of toArray is missing/,
   ],
+  [
+    'the content of a proof',
+    () => verifyItem({}, { keys: { keys: [] }, contents: new Blob() } as never),
+    /^contents is/,
+  ],
+  ['a tolerance', () => unwrap('{}', {}, 'whsec_', { tolerance: 5 } as never), /^tolerance is 5\. .*toleranceSeconds/],
   ['an id that is an object', () => purser.payments.get({ id: 'pay_1' } as never), /^The id in the path is \{"id"/],
   [
     'a place in a stream',

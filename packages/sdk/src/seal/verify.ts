@@ -6,6 +6,7 @@ import {
   type SealKey,
   type SealVerdict,
 } from '@purser/protocol'
+import { mustKnow } from '../check.ts'
 import { type Content, whyNotContent } from './content.ts'
 import { checkEd25519 } from './ed25519.ts'
 import { type Jwks, namedFor, readJwks, signerOf } from './keys.ts'
@@ -39,7 +40,9 @@ export type VerifyItemOptions = {
  *   return verdict.ok
  * }
  */
-export async function verifySeal(proof: unknown, { keys }: VerifyOptions): Promise<Verdict> {
+export async function verifySeal(proof: unknown, options: VerifyOptions): Promise<Verdict> {
+  mustKnow(options, { keys: true }, 'The second argument')
+  const { keys } = options
   const trusted = keys === 'unsafe-keys-in-proof' ? keysIn(proof) : readJwks(keys)
   if (trusted === undefined || (trusted.length === 0 && keys !== 'unsafe-keys-in-proof'))
     return refused('keys-unusable')
@@ -59,7 +62,10 @@ export async function verifySeal(proof: unknown, { keys }: VerifyOptions): Promi
  *   return verdict.ok
  * }
  */
-export async function verifyItem(proof: unknown, { keys, content }: VerifyItemOptions): Promise<Verdict> {
+export async function verifyItem(proof: unknown, options: VerifyItemOptions): Promise<Verdict> {
+  // A mistyped `content` would leave the content unchecked.
+  mustKnow(options, { keys: true, content: true }, 'The second argument')
+  const { keys, content } = options
   const trusted = readJwks(keys) ?? []
   if (trusted.length === 0) return refused('keys-unusable')
   const verdict = verdictOf(proof, await checkItem(proof, checkEd25519, namedFor(proof, trusted)))

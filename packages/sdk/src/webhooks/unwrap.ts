@@ -1,4 +1,5 @@
 import { verifyServiceWebhook, verifyStandardWebhook, type WebhookFault } from '@purser/protocol'
+import { mustKnow } from '../check.ts'
 import { WebhookVerificationError } from './error.ts'
 import { readWebhookEvent, type WebhookEvent } from './event.ts'
 import { headerOf, type ReceivedHeaders } from './received-headers.ts'
@@ -41,6 +42,7 @@ export function unwrap(
   secret: string | readonly string[],
   options: UnwrapOptions = {},
 ): WebhookEvent {
+  mustKnow(options, { toleranceSeconds: true, now: true }, 'The fourth argument')
   const judged = { body: bytesOf(rawBody), secrets: typeof secret === 'string' ? [secret] : secret, options }
   const fault = whyNotSent(headers, judged)
   if (fault !== undefined) throw new WebhookVerificationError(fault)

@@ -1,0 +1,142 @@
+/** The programs of the README and of the guides, run as they stand on the page against the service that `npm start` starts. */
+
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { Dev } from '../src/dev.ts'
+import { findFreePort } from '../src/free-port.ts'
+import { startTemporaryDev } from '../src/temporary-dev.ts'
+
+const run = promisify(execFile)
+const root = path.resolve(import.meta.dirname, '../../..')
+
+let dev: Dev
+/** Where a reader would save the programs. It finds the packages of the workspace. */
+let folder: string
+let port: number
+const running: ChildProcess[] = []
+
+beforeAll(async () => {
+  dev = await startTemporaryDev()
+  port = await findFreePort(0)
+  folder = mkdtempSync(path.join(tmpdir(), 'purser-guides-'))
+  symlinkSync(path.join(root, 'node_modules'), path.join(folder, 'node_modules'))
+  writeFileSync(path.join(folder, 'package.json'), '{"type":"module"}')
+  mkdirSync(path.join(folder, '.purser'))
+  const { apiKey, baseUrl, walletId, payer } = dev
+  writeFileSync(path.join(folder, '.purser/dev.json'), JSON.stringify({ apiKey, baseUrl, walletId, payer }))
+  writeFileSync(path.join(folder, 'measurements.csv'), 'day;mm\n1;0\n')
+})
+afterAll(async () => {
+  for (const child of running) child.kill()
+  if (folder !== undefined) rmSync(folder, { recursive: true, force: true })
+  await dev?.stop()
+})
+
+/** The block of a page that contains this text, with the addresses of this test. */
+function block(page: string, text: string): string {
+  const blocks = [...readFileSync(path.join(root, page), 'utf8').matchAll(/^```(?:js|ts)\n([\s\S]*?)^```$/gm)]
+  const found = blocks.map(([, code = '']) => code).find((code) => code.includes(text))
+  if (found === undefined) throw new Error(`${page} has no block with ${text}`)
+  return found
+    .replaceAll('localhost:3000', `localhost:${port}`)
+    .replaceAll('listen(3000,', `listen(${port},`)
+    .replaceAll('https://pay.example.com', dev.baseUrl)
+    .replaceAll('byw_…', dev.walletId)
+}
+
+function env(more: Readonly<Record<string, string>> = {}): NodeJS.ProcessEnv {
+  const own = { PURSER_BASE_URL: dev.baseUrl, PURSER_API_KEY: dev.apiKey, PAYER_KEY: dev.payer.privateKey }
+  return { ...process.env, ...own, ...more }
+}
+
+async function program(name: string, code: string): Promise<string> {
+  writeFileSync(path.join(folder, name), code)
+  const { stdout } = await run(process.execPath, [name], { cwd: folder, env: env() })
+  return stdout
+}
+
+/** Starts a server, and waits until it answers at the port of this test. */
+async function server(name: string, code: string, more: Readonly<Record<string, string>> = {}): Promise<ChildProcess> {
+  writeFileSync(path.join(folder, name), code)
+  const child = spawn(process.execPath, [name], { cwd: folder, env: env(more), stdio: ['ignore', 'pipe', 'inherit'] })
+  running.push(child)
+  await expect
+    .poll(() =>
+      fetch(`http://localhost:${port}/`).then(
+        () => true,
+        () => false,
+      ),
+    )
+    .toBe(true)
+  return child
+}
+
+async function end(child: ChildProcess): Promise<void> {
+  child.kill()
+  await once(child, 'exit')
+}
+
+test('the shop and the agent of the README', async () => {
+  const shop = await server('shop.mjs', block('README.md', 'payMiddleware'))
+  expect((await fetch(`http://localhost:${port}/forecast`)).status).toBe(402)
+  const printed = await program('agent.mjs', block('README.md', 'wrapFetchWithPayment'))
+  expect(printed).toMatch(/^200 \{ sky: 'clear', paidBy: '0x[0-9a-fA-F]{40}' \} \{\s+success: true/)
+  await end(shop)
+})
+
+test('the shop and the agent of the quick start, and the agent with a managed wallet of the guide to policies', async () => {
+  const shop = await server('shop.mjs', block('docs/quick-start.md', 'payMiddleware'))
+  const stub = { 'x-payment': 'stub_payment_accepted' }
+  expect((await fetch(`http://localhost:${port}/forecast`, { headers: stub })).status).toBe(200)
+  const printed = await program('agent.mjs', block('docs/quick-start.md', 'createPayingFetch'))
+  expect(printed).toMatch(/^200 0x[0-9a-f]{64}\nsettled\n$/)
+  const setup = block('docs/policies.md', 'policy.set').replace("import { createPurser } from '@purser/sdk'", '')
+  const agent = block('docs/policies.md', 'async function buy').replace('apiKey: agentKey', 'apiKey: agentKey.key')
+  const before =
+    "const { PURSER_API_KEY: apiKey = '', PURSER_BASE_URL: baseUrl = '' } = process.env\nconst walletId = (await made()).id"
+  const made = `async function made() {\n${setup}\nObject.assign(globalThis, { agentKey })\nawait settled(purser, wallet.id)\nreturn wallet\n}`
+  const settled =
+    'async function settled(purser, id) {\nfor (;;) {\nconst balances = await purser.wallets.master.balances(id)\nif (balances.some(({ rawBalance }) => rawBalance !== "0")) return\nawait setTimeout(100)\n}\n}'
+  const bought = `console.log((await buy('http://localhost:${port}/forecast')).status)`
+  expect(await program('buyer.ts', [before, made, settled, agent, bought].join('\n'))).toBe('200\n')
+  await end(shop)
+})
+
+test('the vault of the guide, and its proof', async () => {
+  const before = [
+    "import { createReadStream } from 'node:fs'",
+    "import { readFile } from 'node:fs/promises'",
+    "import { createPurser } from '@purser/sdk'",
+    'const purser = createPurser({ apiKey: process.env.PURSER_API_KEY, baseUrl: process.env.PURSER_BASE_URL })',
+  ]
+  const between = [
+    'const [file] = (await purser.vaults.get(vault.id)).files',
+    'const proofOfItem = await purser.vaults.proof(vault.id, { item: file.id })',
+  ]
+  const blocks = [block('docs/vaults.md', 'vaults.create'), ...between, block('docs/vaults.md', 'verifySeal')]
+  const printed = await program('vault.ts', [...before, ...blocks, 'console.log(verdict.ok, ofOne.ok)'].join('\n'))
+  expect(printed).toBe('true true\n')
+})
+
+test('the receiver of the guide to webhooks takes a signed event, and answers 400 to one that is not', async () => {
+  const headers = { authorization: `Bearer ${dev.apiKey}`, 'content-type': 'application/json' }
+  const body = JSON.stringify({ url: `http://127.0.0.1:${port}/purser`, events: ['payment.settled'] })
+  const made = await fetch(`${dev.baseUrl}/webhooks`, { method: 'POST', headers, body })
+  const { secret } = (await made.json()) as { secret: string }
+  const receiver = await server('hook.ts', block('docs/webhooks.md', 'express.raw'), { WEBHOOK_SECRET: secret })
+  let printed = ''
+  receiver.stdout?.on('data', (chunk: Buffer) => {
+    printed += chunk
+  })
+  const trigger = { method: 'POST', headers, body: JSON.stringify({ type: 'payment.settled' }) }
+  expect((await fetch(`${dev.baseUrl}/events/trigger`, trigger)).status).toBe(201)
+  await expect.poll(() => printed).toMatch(/^evt_\w+ pay_\w+ 0\.01\n$/)
+  const unsigned = { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{}' }
+  expect((await fetch(`http://127.0.0.1:${port}/purser`, unsigned)).status).toBe(400)
+  await end(receiver)
+})
