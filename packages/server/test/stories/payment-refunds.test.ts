@@ -222,6 +222,27 @@ test('a delivered payment can be refunded, and so can a payment of version 1', a
   expect((await refund((await paid({}, asVersion1)).paymentId)).status).toBe(201)
 })
 
+test('a session ends when its payment is refunded in full, lives on with a part of it, and no refunded payment opens one', async () => {
+  const { paymentId } = await paid()
+  const open = () => world.call(org.testKey, 'POST', '/sessions', { paymentId })
+  const opened = await open()
+  expect(opened.status).toBe(201)
+  const { sessionToken } = opened.body
+  const shown = { sessionToken, host: 'api.example.com', walletId: master.id }
+  const verified = async () => (await world.call(org.testKey, 'POST', '/sessions/verify', shown)).status
+  expect((await refund(paymentId, { amount: '0.004' })).status).toBe(201)
+  expect(await verified()).toBe(200)
+  expect((await refund(paymentId)).status).toBe(201)
+  expect(await verified()).toBe(402)
+  expect(said(await open())).toEqual([409, 'payment-refunded'])
+  const unopened = await paid()
+  expect((await refund(unopened.paymentId)).status).toBe(201)
+  expect(said(await world.call(org.testKey, 'POST', '/sessions', { paymentId: unopened.paymentId }))).toEqual([
+    409,
+    'payment-refunded',
+  ])
+})
+
 test('without a managed wallet on the payment’s network a refund is refused', async () => {
   const byo = await world.wallet(org)
   const { paymentId } = await paid({ walletId: master.id })

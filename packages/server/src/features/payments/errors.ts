@@ -30,6 +30,11 @@ export const fail = defineErrors({
     title: 'Payment Voided',
     detail: 'The authorization expired before it was settled; no money moved.',
   },
+  'payment-refunded': {
+    status: 409,
+    title: 'Payment Refunded',
+    detail: 'The whole payment was refunded, or a refund of it is under way. It buys nothing any more.',
+  },
   'payment-not-redeemable': {
     status: 409,
     title: 'Payment Not Redeemable',

@@ -11,6 +11,7 @@ export const BuyingRow = z.object({
   resource: z.string().nullable(),
   status: z.enum(paymentStatuses),
   failureReason: z.string().nullable(),
+  isRefunded: z.boolean(),
 })
 export type BuyingRow = z.output<typeof BuyingRow>
 
@@ -19,7 +20,7 @@ export function lockBuying(tx: Tx, tenant: Tenant, paymentId: PaymentId): Promis
   return tx.maybeOne(
     BuyingRow,
     sql`
-    select id, wallet_id, payer, resource, status, failure_reason from payments
+    select id, wallet_id, payer, resource, status, failure_reason, refunded_raw > 0 and refunded_raw >= raw_amount as is_refunded from payments
     where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and id = ${paymentId}
     for no key update`,
   )

@@ -17,11 +17,12 @@ export const buyingErrors = {
   'payment-not-found': failBody.table['payment-not-found'],
   'settlement-failed': fail.table['settlement-failed'],
   'payment-voided': fail.table['payment-voided'],
+  'payment-refunded': fail.table['payment-refunded'],
 }
 
 /**
  * Locks the payment of a requested session until the transaction ends: two requests for one payment wait for each other. The
- * payment may be settled or in progress; one that ended without money is refused.
+ * payment may be settled or in progress; one that ended without money, or that refunds take in full, is refused.
  */
 export async function lockBuyingPayment(
   tx: Tx,
@@ -33,6 +34,7 @@ export async function lockBuyingPayment(
   const { id, status, walletId, payer, resource } = payment
   if (status === 'settlement_failed') throw fail('settlement-failed', { reason: payment.failureReason })
   if (status === 'voided') throw fail('payment-voided', { reason: payment.failureReason })
+  if (payment.isRefunded) throw fail('payment-refunded')
   return { id, walletId, payer, host: resource === null ? null : new URL(resource).host }
 }
 

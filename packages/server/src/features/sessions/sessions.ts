@@ -59,7 +59,7 @@ export async function pageOfSessions(ctx: Ctx, query: z.output<typeof PageQuery>
   return { items: page.items.map((row) => shownSession(row, now)), next: page.next }
 }
 
-/** Whether the session grants no access any more: it expired, or its payment ended without money. */
+/** Whether the session grants no access any more: it expired, or its payment ended without money or is refunded. */
 export function isOver({ expiresAt, isDead }: Pick<SessionRow, 'expiresAt' | 'isDead'>, now: Date): boolean {
   return isDead || expiresAt <= now
 }

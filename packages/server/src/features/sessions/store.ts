@@ -4,7 +4,10 @@ import { type Queryable, sql, type Tx } from '../../platform/db/db.ts'
 import { id, type PaymentId } from '../../platform/ids.ts'
 import type { SessionId } from './schema.ts'
 
-/** `isDead`: its payment ended without money, marked or not, so that a session ends in the transaction that ends its payment. */
+/**
+ * `isDead`: its payment ended without money, marked or not, so that a session ends in the transaction that ends its payment; or refunds take all of it. A
+ * refund that fails gives its part back, and the session lives again.
+ */
 export const SessionRow = z.object({
   id: id('sess'),
   vaultId: id('vlt'),
@@ -29,7 +32,8 @@ export interface NewSessionRow {
 }
 
 const columns = sql`sessions.id, sessions.vault_id, sessions.host, sessions.wallet_id, sessions.token_hash, sessions.expires_at,
-  sessions.revoked_at is not null or payments.status in ('settlement_failed', 'voided') as is_dead`
+  sessions.revoked_at is not null or payments.status in ('settlement_failed', 'voided')
+  or (payments.refunded_raw > 0 and payments.refunded_raw >= payments.raw_amount) as is_dead`
 const withPayment = sql`sessions join payments on payments.id = sessions.payment_id`
 
 function owned(tenant: Tenant) {
