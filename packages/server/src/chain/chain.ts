@@ -17,7 +17,7 @@ import { feeLimits, firstFees } from './fees.ts'
 import { createPaymentReads } from './judge-payments.ts'
 import { l1FeeCall, readL1Fee } from './l1-fee.ts'
 import type { Chain, Head, LookUp, OfferedFees, QuorumReads, SeenReceipt, TokenDomain, Watch } from './port.ts'
-import { electorateOf, requestVotes } from './rpc/acceptance.ts'
+import { collect, electorateOf, requestVotes } from './rpc/acceptance.ts'
 import { createLogReader } from './rpc/logs.ts'
 import { readHex, readQuantity, readReceipt } from './rpc/read.ts'
 import { isRecord, type NodeRpc, type Rpc, type RpcAnswer, type RpcCall } from './rpc/rpc.ts'
@@ -84,9 +84,42 @@ export function createChain(network: Network, rpc: Rpc & NodeRpc): Omit<Chain, '
 }
 
 /**
+ * The fees by what all healthy nodes say: of each part the median, the lower one of two, so that one node neither drains an account nor makes everything
+ * too expensive. Those that answer suffice.
+ */
+async function offeredFees({ voters }: NodeRpc, network: Network): Promise<OfferedFees> {
+  const answers: Fees[] = []
+  const healthy = voters.filter(({ node: { state } }) => state === 'up' || state === 'unchecked')
+  const queried = healthy.length > 0 ? healthy : electorateOf(voters).voters
+  await collect(
+    queried,
+    ({ rpc }) => feesAt(rpc, network),
+    (fees) => {
+      answers.push(fees)
+      return false
+    },
+  )
+  if (answers.length === 0) throw fail('chain-unavailable', {}, new Error('no node says what gas costs'))
+  const baseFee = medianOf(answers.map((one) => one.baseFee))
+  const tip = medianOf(answers.map((one) => one.tip))
+  return { ...firstFees(baseFee, tip, feeLimits(network)), baseFee, l1Fee: medianOf(answers.map((one) => one.l1Fee)) }
+}
+
+function medianOf(values: readonly bigint[]): bigint {
+  const sorted = values.toSorted((left, right) => (left < right ? -1 : Number(left > right)))
+  return sorted[Math.floor((sorted.length - 1) / 2)] ?? 0n
+}
+
+interface Fees {
+  readonly baseFee: bigint
+  readonly tip: bigint
+  readonly l1Fee: bigint
+}
+
+/**
  * Reads base fee, L1 fee and tip in one request. Requests the tip separately when the batch fails, because some nodes do not support the method.
  */
-async function offeredFees(rpc: Rpc, network: Network): Promise<OfferedFees> {
+async function feesAt(rpc: Rpc, network: Network): Promise<Fees> {
   const l1Call = l1FeeCall(network)
   const calls = [
     { method: 'eth_getBlockByNumber', params: ['latest', false] },
@@ -96,7 +129,7 @@ async function offeredFees(rpc: Rpc, network: Network): Promise<OfferedFees> {
   const [block, ...rest] = combined ?? (await rpc.batch(calls))
   const l1Fee = l1Call === undefined ? 0n : readL1Fee(resultOf(rest[0]))
   const tip = combined === undefined ? await suggestedTip(rpc) : tipOf(rest.at(-1))
-  return { ...firstFees(readHead(resultOf(block)).baseFee, tip ?? 0n, feeLimits(network)), l1Fee }
+  return { baseFee: readHead(resultOf(block)).baseFee, tip: tip ?? 0n, l1Fee }
 }
 
 async function callAtDepth(

@@ -190,6 +190,8 @@ export interface AuthorizationProbe {
 export interface OfferedFees {
   readonly maxFee: bigint
   readonly priorityFee: bigint
+  /** Of the newest block. */
+  readonly baseFee: bigint
   /**
    * Wei to count in addition to gas for each 256 bytes of a transaction (`l1FeeOf`): twice the current L1 fee of an OP Stack network, since it may
    * rise with Ethereum's fees before the transaction is mined, plus the operator fee. 0 on networks where a transaction pays only for gas.

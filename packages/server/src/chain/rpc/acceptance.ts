@@ -67,7 +67,7 @@ export async function requestVotes<T extends string>(
 }
 
 /** Resolves when an answer decides, or when all nodes have answered. A node that fails has no vote. */
-function collect<T>(
+export function collect<T>(
   voters: readonly Voter[],
   query: (voter: Voter) => Promise<T>,
   isDecided: (answer: T) => boolean,

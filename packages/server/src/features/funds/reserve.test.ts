@@ -68,7 +68,7 @@ async function snapshotOf(owner: Address, { balance, nonce = 0n, used = [], ageM
       newest: 10n,
       readAt: new Date(now.getTime() - ageMs),
     },
-    fees: { maxFee: 2n, priorityFee: 1n, l1Fee: 0n },
+    fees: { maxFee: 2n, priorityFee: 1n, baseFee: 1n, l1Fee: 0n },
     owners: new Map([[owner, { nonce, balances, used }]]),
   }
 }

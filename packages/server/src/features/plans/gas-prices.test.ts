@@ -16,8 +16,7 @@ test('before any node has reported a gas price, budgets assume a high one and no
     answer = resolve
   })
   const node = {
-    head: async () => ({ baseFee: await baseFee }),
-    offeredFees: async () => ({ priorityFee: 0n, l1Fee: 0n }),
+    offeredFees: async () => ({ baseFee: await baseFee, priorityFee: 0n, l1Fee: 0n }),
   } as unknown as Chain
   const chains = { configured: [base], on: () => node }
   const clock = { now: () => instantOf('2026-11-23T00:00:00.000Z') }

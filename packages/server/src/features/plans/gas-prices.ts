@@ -73,9 +73,8 @@ export function createGasPrices(deps: GasPriceDeps, coinPrices: CoinPrices): Gas
 function createReadings({ chains, clock, log }: GasPriceDeps): (network: Network) => readonly Reading[] {
   const known = new Map<string, { readings: readonly Reading[]; lastTry: number }>()
   const read = async (network: Network): Promise<bigint> => {
-    const chain = chains.on(network)
-    const [head, fees] = await Promise.all([chain.head(), chain.offeredFees()])
-    return head.baseFee + fees.priorityFee + (fees.l1Fee * l1Shares) / l1SharedGas
+    const { baseFee, priorityFee, l1Fee } = await chains.on(network).offeredFees()
+    return baseFee + priorityFee + (l1Fee * l1Shares) / l1SharedGas
   }
   return (network) => {
     const now = clock.now().getTime()

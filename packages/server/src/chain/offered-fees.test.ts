@@ -1,0 +1,62 @@
+import { type DevChain, startChain } from '@purser/devnet'
+import { networkByName } from '@purser/protocol'
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { type LyingNode, startLyingNode } from '../../test/lying-node.ts'
+import { systemClock } from '../platform/clock.ts'
+import { createOutbound, type Outbound } from '../platform/outbound.ts'
+import { createChains } from './chains.ts'
+
+let dev: DevChain
+let liar: LyingNode
+let outbound: Outbound
+
+beforeAll(async () => {
+  dev = await startChain({ network: 'base-sepolia' })
+  liar = await startLyingNode(dev.rpcUrl)
+  outbound = createOutbound()
+})
+afterEach(() => liar.tellTheTruth())
+afterAll(async () => {
+  await outbound?.close()
+  await liar?.stop()
+  await dev?.stop()
+})
+
+/** The fees that a transaction offers where one of this many nodes, the first, lies. */
+async function offered(nodes: number) {
+  const network = networkByName('base-sepolia')
+  if (network === undefined) throw new Error('no such network')
+  const rpcUrls = { 'base-sepolia': [liar.url, ...Array.from({ length: nodes - 1 }, () => dev.rpcUrl)] }
+  const chains = createChains({ outbound, clock: systemClock, networks: [network], rpcUrls, rpcTimeoutMs: 4_000 })
+  return chains.on(network).offeredFees()
+}
+
+function lieOfFees(wei: bigint): void {
+  const said = `0x${wei.toString(16)}`
+  liar.lie('eth_maxPriorityFeePerGas', () => ({ result: said }))
+  liar.lie('eth_getBlockByNumber', async ({ truth }) => {
+    const block = await truth()
+    return 'result' in block ? { result: { ...Object(block.result), baseFeePerGas: said } } : block
+  })
+}
+
+test('a node that asks for too high or too low fees is outvoted by two others', async () => {
+  const honest = await offered(3)
+  for (const wei of [10n ** 15n, 0n]) {
+    lieOfFees(wei)
+    expect(await offered(3)).toEqual(honest)
+  }
+})
+
+test('of two nodes the lower fees are offered, so that neither can drain the account', async () => {
+  const honest = await offered(2)
+  lieOfFees(10n ** 15n)
+  expect(await offered(2)).toEqual(honest)
+})
+
+test('a node that fails delays no fees', async () => {
+  const honest = await offered(2)
+  liar.flood(100_000)
+  expect(await offered(2)).toEqual(honest)
+  expect(await offered(3)).toEqual(honest)
+})
