@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import { setTimeout as delay } from 'node:timers/promises'
 import { z } from 'zod'
+import { systemClock } from '../clock.ts'
 import { createLog, type Log } from '../log.ts'
 import {
   type Db,
@@ -15,6 +16,7 @@ import {
   sql,
   type Tx,
 } from './db.ts'
+import { keepPartitions } from './partitions.ts'
 
 /** One file of changes. Those whose name ends in `.concurrent.sql` run outside a transaction, for indexes that are built while the service runs. */
 export interface Migration {
@@ -58,7 +60,7 @@ export function aMigration(name: string, text: string): Migration {
 
 /**
  * Runs the missing migrations over its own connections, without a limit of time for a statement; returns their names. Each file commits by
- * itself, so that a stopped run continues where it was. One process at a time runs them; the others wait and find nothing left. A migration
+ * itself, so that a stopped run continues where it was. Then the partitions of the coming months are made. One process at a time runs them; the others wait and find nothing left. A migration
  * waits for locks only for `lockMsMax` and is then tried again, so that the requests behind it are not blocked by what it waits for.
  * Throws if a migration was changed after it had run.
  */
@@ -108,6 +110,7 @@ function migrateUnderLock(
         await persist(() => apply(db, migration, lockMsMax))
         log.info({ migration: migration.name }, 'migrated')
       }
+      await keepPartitions(db, systemClock.now())
       return missing.map(({ name }) => name)
     },
     { idleMsMax: 0 },
