@@ -90,6 +90,8 @@ export interface Config {
   readonly testFaucetKey?: string | undefined
   /** Whether organisations may advance their test environment in time. */
   readonly testClock: boolean
+  /** Days that rows of events, deliveries and attempts stay. */
+  readonly eventsKeptDays?: number
   /** The partners that this deployment has an account with. */
   readonly partners?: PartnerSettings
   /** URL of the sanctions list, fetched daily; undefined if the operator loads the list by hand. */
@@ -205,6 +207,7 @@ export function readConfig(
       'a private key, 0x and 64 hexadecimal digits, of an account with test money only',
       isPrivateKey,
     ),
+    eventsKeptDays: read.integer('EVENTS_KEPT_DAYS', 30, 30, 400),
     testClock: read.oneOf('TEST_CLOCK', ['true', 'false'], 'false') === 'true',
     sandboxScreening: read.oneOf('SANDBOX_SCREENING', ['true', 'false'], 'false') === 'true',
     sanctionsListUrl: read.optional('SANCTIONS_LIST_URL', 'the http(s) address of a sanctions list', isWebUrl),

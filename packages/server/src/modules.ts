@@ -26,6 +26,7 @@ import { areLiveDepositsOnHold, createWallets, walletRecounts } from './features
 import { createWebhooks, type WebhookDeps, webhookRecount } from './features/webhooks/index.ts'
 import { createWithdrawals, type WithdrawalDeps } from './features/withdrawals/index.ts'
 import type { Call, Deps as PlatformDeps } from './platform/ctx.ts'
+import { dropEmptyPartitions, keepPartitions, startOfMonth } from './platform/db/partitions.ts'
 import { sweepIdempotencyKeys } from './platform/http/idempotency.ts'
 import type { Recurring } from './platform/job.ts'
 import { endedReaders } from './platform/reader.ts'
@@ -47,6 +48,21 @@ const sweepIdempotency: Recurring<PlatformDeps> = {
   everyMs: 600_000,
   run: async (ctx) => {
     await sweepIdempotencyKeys(ctx.db, ctx.clock.now())
+  },
+}
+
+/**
+ * Makes the partitions of the coming months, and drops those that the sweeps have emptied. A run beside another fails without a change, and the next
+ * one finds nothing left.
+ */
+const keepMonths: Recurring<PlatformDeps> = {
+  name: 'platform.keep-partitions',
+  everyMs: 3_600_000,
+  run: async ({ db, clock, log }) => {
+    const now = clock.now()
+    const made = await keepPartitions(db, now)
+    const dropped = await dropEmptyPartitions(db, startOfMonth(now))
+    if (made.length + dropped.length > 0) log.info({ made, dropped }, 'partitions of months were made or dropped')
   },
 }
 
@@ -103,7 +119,7 @@ export async function createModules(config: Config, overrides: Overrides = {}) {
     ...(config.vaultTtls !== undefined && { vaultTtls: config.vaultTtls }),
   })
   const sessions = createSessions({ ...payments.deps, ...vaults.deps })
-  const webhooks = createWebhooks({ ...base, endedReaders: ended }, committed)
+  const webhooks = createWebhooks({ ...base, endedReaders: ended, eventsKeptDays: config.eventsKeptDays }, committed)
   const registry = createRegistry({ ...base, paymentLogExists })
   const relayer = createRelayer(wallets.deps, {
     purposes: [...payments.relays, ...wallets.relays, ...transfers.relays],
@@ -155,7 +171,7 @@ export async function createModules(config: Config, overrides: Overrides = {}) {
     deps,
     leaseMs,
     operations: [...serving, ...others, requests].flatMap(({ operations }) => operations),
-    loops: [...bindLoops(base, [sweepIdempotency, compareLanes]), ...withLoops.flatMap(({ loops }) => loops)],
+    loops: [...bindLoops(base, [sweepIdempotency, keepMonths, compareLanes]), ...withLoops.flatMap(({ loops }) => loops)],
     laneHandlers: [fillHandler, ...[relayer, transfers, wallets, testing].flatMap(({ laneHandlers }) => laneHandlers)],
     pages: withdrawals.pages,
     findKey: keys.findKey,

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Tenant } from '../../platform/ctx.ts'
 import { type Queryable, sql, type Tx } from '../../platform/db/db.ts'
-import { boundsOf, filtered, type Period, within } from '../../platform/db/page.ts'
+import { boundsOf, filtered, firstIdAt, type Period, within } from '../../platform/db/page.ts'
 import { type Id, id } from '../../platform/ids.ts'
 import { deliveryStatuses } from './schema.ts'
 import type { WebhookId } from './store.ts'
@@ -36,29 +36,29 @@ async function makeQueueDue(tx: Tx, webhookId: WebhookId, now: Date): Promise<vo
     where webhook_id = ${webhookId} and lease is null and (look_at is null or look_at > ${now})`)
 }
 
-/** Locks a delivery of the webhook until the transaction ends. */
+/** Locks a delivery of the webhook until the transaction ends, unless its event is older than the bound. */
 export function lockDelivery(
   tx: Tx,
   tenant: Tenant,
   webhookId: WebhookId,
-  deliveryId: Id<'del'>,
+  { deliveryId, oldest }: { readonly deliveryId: Id<'del'>; readonly oldest: Date },
 ): Promise<DeliveryRow | undefined> {
   return tx.maybeOne(
     DeliveryRow,
     sql`
     select id, event_id, type, status, created_at from webhook_deliveries
     where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and webhook_id = ${webhookId}
-      and id = ${deliveryId}
+      and id = ${deliveryId} and event_id >= ${firstIdAt('evt', oldest.getTime())}
     for update`,
   )
 }
 
-/** Locks deliveries that died since then and have no replacement, oldest first, until the transaction ends. */
+/** Locks deliveries of events since `oldest` that died since then and have no replacement, oldest first, until the transaction ends. */
 export function lockDead(
   tx: Tx,
   tenant: Tenant,
   webhookId: WebhookId,
-  bounds: { readonly since: Date; readonly limit: number },
+  bounds: { readonly since: Date; readonly oldest: Date; readonly limit: number },
 ): Promise<DeliveryRow[]> {
   return tx.many(
     DeliveryRow,
@@ -66,6 +66,7 @@ export function lockDead(
     select id, event_id, type, status, created_at from webhook_deliveries
     where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and webhook_id = ${webhookId}
       and status = 'dead' and replayed_by is null and ended_at >= ${bounds.since}
+      and event_id >= ${firstIdAt('evt', bounds.oldest.getTime())}
     order by ended_at, id limit ${bounds.limit} for update`,
   )
 }

@@ -1,8 +1,7 @@
-import { newTypeId } from '@purser/protocol'
 import { z } from 'zod'
 import type { Tenant } from '../../platform/ctx.ts'
 import { type Queryable, sql, type Tx } from '../../platform/db/db.ts'
-import { boundsOf, filtered, type Period, within } from '../../platform/db/page.ts'
+import { boundsOf, filtered, firstIdAt, type Period, within } from '../../platform/db/page.ts'
 import { sweep, sweptMax } from '../../platform/db/sweep.ts'
 import { type EventId, id } from '../../platform/ids.ts'
 
@@ -52,20 +51,24 @@ export async function markFannedOut(tx: Tx, eventId: EventId): Promise<void> {
   await tx.run(sql`delete from events_due where event_id = ${eventId}`)
 }
 
-/** Deletes events older than the bound, with their deliveries, unless a delivery is pending. */
+/** Deletes events older than the bound, unless a delivery is pending. */
 export function deleteOldEvents(db: Queryable, oldest: Date, most: number): Promise<number> {
   return db.run(sql`
-    delete from events where id in (
+    delete from events where id = any(array(
       select e.id from events e
       where e.created_at < ${oldest} and not exists (select 1 from events_due d where d.event_id = e.id)
         and not exists (select 1 from webhook_deliveries d where d.event_id = e.id and d.status = 'pending')
-      order by e.created_at limit ${most} for update skip locked)`)
+      order by e.created_at limit ${most} for update skip locked))`)
 }
 
-/** Deletes attempts older than the bound. */
+/** Deletes attempts, ended deliveries and resends that are older than the bound, or of older events. */
 export async function deleteOldAttempts(db: Queryable, oldest: Date): Promise<void> {
-  const bound = newTypeId('att', oldest.getTime(), new Uint8Array(10))
-  await sweep(db, { from: sql`webhook_attempts`, where: sql`id < ${bound}`, orderBy: sql`id` })
+  const before = (prefix: 'att' | 'del' | 'evt'): string => firstIdAt(prefix, oldest.getTime())
+  const byId = { orderBy: sql`id`, key: sql`id` }
+  await sweep(db, { from: sql`webhook_attempts`, where: sql`id < ${before('att')}`, ...byId })
+  const ended = sql`id < ${before('del')} and ended_at is not null`
+  await sweep(db, { from: sql`webhook_deliveries`, where: ended, ...byId })
+  await sweep(db, { from: sql`event_resends`, where: sql`event_id < ${before('evt')}`, orderBy: sql`event_id` })
 }
 
 /** Deletes rows of webhooks that were deleted before the bound, after the deliveries that remain of them. */
@@ -77,6 +80,7 @@ export async function deleteOldWebhooks(db: Queryable, oldest: Date): Promise<vo
         from: sql`webhook_deliveries`,
         where: sql`webhook_id = ${webhookId}`,
         orderBy: sql`webhook_id`,
+        key: sql`id`,
       })
     const deleted = await db.run(sql`
       delete from webhooks where ctid = any(array(select ctid from webhooks where id = any(${ids}::text[]) for update skip locked))`)

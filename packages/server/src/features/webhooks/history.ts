@@ -6,16 +6,26 @@ import { openCursor, pageOf } from '../../platform/wire.ts'
 import { listAttempts } from './delivery-store.ts'
 import { fail } from './errors.ts'
 import { findEvent, listEvents } from './event-store.ts'
-import type { Ctx } from './ports.ts'
+import type { Ctx, Deps } from './ports.ts'
 import type { Attempt, AttemptQuery, Event, EventQuery } from './schema.ts'
 import { findWebhook, type WebhookId } from './store.ts'
 
-/** How long events and their deliveries are kept. */
-const keptMs = 30 * 86_400_000
+const dayMs = 86_400_000
 
-/** Returns the oldest instant of which events are kept. */
+/** How long events, deliveries and attempts are answered. Their rows stay for at least as long. */
+const servedDays = 30
+
+/** A request that begins in time may end after it. */
+const sweepDelayMs = 3_600_000
+
+/** Returns the oldest instant of which events are answered. */
 export function oldestKept({ clock }: Pick<Ctx, 'clock'>): Date {
-  return instantOf(clock.now().getTime() - keptMs)
+  return instantOf(clock.now().getTime() - servedDays * dayMs)
+}
+
+/** Returns the oldest instant of which rows stay. They stay longer than they are answered where months are archived. */
+export function oldestRow({ clock, eventsKeptDays = servedDays }: Pick<Deps, 'clock' | 'eventsKeptDays'>): Date {
+  return instantOf(clock.now().getTime() - Math.max(eventsKeptDays, servedDays) * dayMs - sweepDelayMs)
 }
 
 export async function pageOfAttempts(

@@ -1,16 +1,16 @@
 import type { Recurring } from '../../platform/job.ts'
 import { deleteOldAttempts, deleteOldEvents, deleteOldWebhooks } from './event-store.ts'
-import { oldestKept } from './history.ts'
+import { oldestRow } from './history.ts'
 import type { Deps } from './ports.ts'
 
 const most = 1_000
 
-/** Deletes events after 30 days, with their deliveries. Running it again is harmless. */
+/** Deletes events, deliveries and attempts after the days that they are kept. Running it again is harmless. */
 export const sweepEvents: Recurring<Deps> = {
   name: 'webhooks.sweep-events',
   everyMs: 600_000,
   run: async (ctx) => {
-    const oldest = oldestKept(ctx)
+    const oldest = oldestRow(ctx)
     while ((await deleteOldEvents(ctx.db, oldest, most)) === most);
     await deleteOldAttempts(ctx.db, oldest)
     await deleteOldWebhooks(ctx.db, oldest)

@@ -16,6 +16,8 @@ export interface Deps extends PlatformDeps, PlanDeps, ServiceSealPort {
   readonly guardedFetch: GuardedFetch
   /** Which addresses such a URL may reach on this deployment. */
   readonly customerReach: Reach
+  /** Days that rows of events, deliveries and attempts stay before they are deleted; default and least: 30. */
+  readonly eventsKeptDays?: number | undefined
   /** Notified after a commit that deliveries are pending, where this process delivers. Must not throw. */
   readonly deliveriesWaiting?: () => void
 }

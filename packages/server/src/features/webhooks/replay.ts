@@ -3,6 +3,7 @@ import { type Id, newId } from '../../platform/ids.ts'
 import { insertDelivery, lockDead, lockDelivery, replaceDeliveries } from './delivery-store.ts'
 import { fail } from './errors.ts'
 import { markFannedOut } from './event-store.ts'
+import { oldestKept } from './history.ts'
 import type { Ctx } from './ports.ts'
 import type { Delivery, ReplayRequest } from './schema.ts'
 import { lockWebhook, type WebhookId } from './store.ts'
@@ -22,7 +23,8 @@ export function replayDeliveries(
   return ctx.db.tx(async (tx) => {
     await lockActive(tx, ctx, webhookId)
     if (deliveryId !== undefined) return replayOne(tx, ctx, webhookId, deliveryId)
-    const dead = since === undefined ? [] : await lockDead(tx, ctx.tenant, webhookId, { since, limit: replaysMax })
+    const bounds = { oldest: oldestKept(ctx), limit: replaysMax }
+    const dead = since === undefined ? [] : await lockDead(tx, ctx.tenant, webhookId, { since, ...bounds })
     await replace(
       tx,
       ctx,
@@ -48,7 +50,7 @@ export function testWebhook(ctx: Ctx, webhookId: WebhookId): Promise<Delivery> {
 }
 
 async function replayOne(tx: Tx, ctx: Ctx, webhookId: WebhookId, deliveryId: Id<'del'>): Promise<Delivery> {
-  const old = await lockDelivery(tx, ctx.tenant, webhookId, deliveryId)
+  const old = await lockDelivery(tx, ctx.tenant, webhookId, { deliveryId, oldest: oldestKept(ctx) })
   if (old === undefined) throw fail('delivery-not-found')
   const [newDeliveryId = deliveryId] = await replace(tx, ctx, webhookId, [deliveryId])
   return { ...old, id: newDeliveryId, status: 'pending', createdAt: ctx.clock.now() }

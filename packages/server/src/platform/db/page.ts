@@ -61,9 +61,10 @@ export function newestFirst(id: Sql, { below, least }: IdBounds): Seek {
  * than that on the column and then the id gives the order: with `column = value` a general plan may read the list of all rows for a rare value.
  */
 export function newestOf(column: Sql, value: string, id: Sql, { prefix, below, least }: IdBounds): Seek {
-  // Each id is above its prefix and below the prefix with a letter that no id begins with.
+  // Each id is above its prefix and below the prefix with a letter that no id begins with. The planner does not look into `select`: if it knew the
+  // value at both ends, it would expect no row between them, and sort the rows of all partitions.
   return {
-    where: sql`(${column}, ${id}) >= (${value}, ${least ?? `${prefix}_`}) and (${column}, ${id}) < (${value}, ${below ?? `${prefix}_z`})`,
+    where: sql`(${column}, ${id}) >= (${value}, ${least ?? `${prefix}_`}) and (${column}, ${id}) < ((select ${value}::text), ${below ?? `${prefix}_z`})`,
     order: sql`${column} desc, ${id} desc`,
   }
 }

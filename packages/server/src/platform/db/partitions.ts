@@ -89,7 +89,7 @@ export async function keepPartitions(db: Db, now: Date): Promise<string[]> {
     for (;;) {
       const open = (await listPartitions(db, one)).at(-1)
       if (open === undefined || open.until !== undefined) throw new Error(`${one.table} has no open partition`)
-      const end = endOf(open, now)
+      const end = await endOf(db, open, now)
       if (end === undefined) break
       made.push(await closeOpen(db, one, { open, end, now }))
     }
@@ -97,10 +97,14 @@ export async function keepPartitions(db: Db, now: Date): Promise<string[]> {
   return made
 }
 
-function endOf({ fromAt }: Partition, now: Date): Date | undefined {
+/** The end of a month behind every row, also those of a process whose clock is wrong; undefined while the partition may stay open. */
+async function endOf(db: Queryable, { name, fromAt }: Partition, now: Date): Promise<Date | undefined> {
   if (fromAt !== undefined && fromAt >= startOfMonth(now, 2)) return undefined
-  if (fromAt !== undefined && fromAt > now) return startOfMonth(fromAt, 1)
-  return startOfMonth(instantOf(now.getTime() + noticeMs), 1)
+  const isAhead = fromAt !== undefined && fromAt > now
+  const end = startOfMonth(isAhead ? fromAt : instantOf(now.getTime() + noticeMs), 1)
+  const { last } = await db.one(z.object({ last: z.string().nullable() }), plain(`select max(id) as last from ${name}`))
+  const lastAt = last === null ? undefined : timeOf(last)
+  return lastAt !== undefined && lastAt >= end ? startOfMonth(lastAt, 1) : end
 }
 
 /**
@@ -121,13 +125,16 @@ async function closeOpen(
     await tx.run(plain(drop))
     await tx.run(plain(`alter table ${open.name} add constraint closing check (id < '${until}'${lower}) not valid`))
   })
-  await db.tx(
-    async (tx) => {
+  try {
+    await db.tx(async (tx) => {
       await tx.run(sql`set local statement_timeout = 0`)
       await tx.run(plain(`alter table ${open.name} validate constraint closing`))
-    },
-    { idleMsMax: 0 },
-  )
+    })
+  } catch (error) {
+    // It would refuse rows later on.
+    await underLock(db, (tx) => tx.run(plain(drop)))
+    throw error
+  }
   await underLock(db, async (tx) => {
     await tx.run(plain(`alter table ${table} detach partition ${open.name}`))
     await tx.run(plain(attaching(table, open.name, open.from, until)))

@@ -8,18 +8,20 @@ export interface Swept {
   readonly from: Sql
   readonly where: Sql
   readonly orderBy: Sql
+  /** What identifies a row; default `ctid`, which does so only in a table without partitions. */
+  readonly key?: Sql
 }
 
 /**
  * Deletes the rows, each statement at most `sweptMax` of them, so that a backlog of any size never meets the limit of time and no lock is kept
  * for long. Rows that another process has locked stay for the next sweep. Returns the number of deleted rows.
  */
-export async function sweep(db: Queryable, { from, where, orderBy }: Swept): Promise<number> {
+export async function sweep(db: Queryable, { from, where, orderBy, key = sql`ctid` }: Swept): Promise<number> {
   let deleted = 0
   for (;;) {
     const count = await db.run(sql`
-      delete from ${from} where ctid = any(array(
-        select ctid from ${from} where ${where} order by ${orderBy} limit ${sweptMax} for update skip locked))`)
+      delete from ${from} where ${key} = any(array(
+        select ${key} from ${from} where ${where} order by ${orderBy} limit ${sweptMax} for update skip locked))`)
     deleted += count
     if (count < sweptMax) return deleted
   }
