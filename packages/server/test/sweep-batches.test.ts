@@ -89,7 +89,7 @@ test('deleted webhooks go with their deliveries alone, without a scan of the del
   )
   await fillTable(database.db, 'webhooks', { id: `'gone'`, deleted_at: past }, { last: 1 })
   const scansOf = async (db: Queryable): Promise<bigint> => {
-    const scanned = sql`select coalesce(sum(seq_scan), 0)::bigint as scans from pg_stat_xact_user_tables where relname like 'webhook_deliveries%'`
+    const scanned = sql`select coalesce(sum(seq_tup_read), 0)::bigint as scans from pg_stat_xact_user_tables where relname like 'webhook_deliveries%'`
     return (await db.one(z.object({ scans: z.bigint() }), scanned)).scans
   }
   const { scans, most } = await database.db.tx(async (tx) => {

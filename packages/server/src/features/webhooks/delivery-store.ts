@@ -132,7 +132,8 @@ export function listAttempts(
   filters: Period & { readonly webhookId: WebhookId; readonly status?: AttemptRow['status'] | undefined },
   page: { readonly limit: number; readonly after: string | undefined },
 ): Promise<AttemptRow[]> {
-  const { where, order } = filtered([[sql`a.status`, filters.status]], sql`a.id`, boundsOf('att', filters, page.after))
+  const bounds = { ...boundsOf('att', filters, page.after), hasPartitions: true }
+  const { where, order } = filtered([[sql`a.status`, filters.status]], sql`a.id`, bounds)
   return db.many(
     AttemptRow,
     sql`

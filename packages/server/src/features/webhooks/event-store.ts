@@ -36,7 +36,8 @@ export function listEvents(
   filter: Period & { readonly type?: string | undefined; readonly oldest: Date },
   page: { readonly limit: number; readonly after: string | undefined },
 ): Promise<EventRow[]> {
-  const { where, order } = filtered([[sql`type`, filter.type]], sql`id`, boundsOf('evt', filter, page.after))
+  const bounds = { ...boundsOf('evt', filter, page.after), hasPartitions: true }
+  const { where, order } = filtered([[sql`type`, filter.type]], sql`id`, bounds)
   return db.many(
     EventRow,
     sql`

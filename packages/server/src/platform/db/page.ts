@@ -11,6 +11,8 @@ export interface IdBounds {
   readonly below?: string | undefined
   /** Least id that may be returned; omitted: none. */
   readonly least?: string | undefined
+  /** Whether the table is partitioned by its ids. */
+  readonly hasPartitions?: boolean
 }
 
 /** A period of time; its end is exclusive. */
@@ -60,11 +62,13 @@ export function newestFirst(id: Sql, { below, least }: IdBounds): Seek {
  * Selects rows with this value in a column, newest first. It compares the column and the id as a pair and orders by both, so that no other index
  * than that on the column and then the id gives the order: with `column = value` a general plan may read the list of all rows for a rare value.
  */
-export function newestOf(column: Sql, value: string, id: Sql, { prefix, below, least }: IdBounds): Seek {
-  // Each id is above its prefix and below the prefix with a letter that no id begins with. The planner does not look into `select`: if it knew the
-  // value at both ends, it would expect no row between them, and sort the rows of all partitions.
+export function newestOf(column: Sql, value: string, id: Sql, bounds: IdBounds): Seek {
+  const { prefix, below, least, hasPartitions = false } = bounds
+  // The planner does not look into `select`: if it knew the value at both ends, it would expect no row between them, and sort all partitions.
+  const end = hasPartitions ? sql`(select ${value}::text)` : sql`${value}`
+  // Each id is above its prefix and below the prefix with a letter that no id begins with.
   return {
-    where: sql`(${column}, ${id}) >= (${value}, ${least ?? `${prefix}_`}) and (${column}, ${id}) < ((select ${value}::text), ${below ?? `${prefix}_z`})`,
+    where: sql`(${column}, ${id}) >= (${value}, ${least ?? `${prefix}_`}) and (${column}, ${id}) < (${end}, ${below ?? `${prefix}_z`})`,
     order: sql`${column} desc, ${id} desc`,
   }
 }
