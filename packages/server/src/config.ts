@@ -321,12 +321,13 @@ function readFiles(env: Env, read: ReturnType<typeof createReader>): Config['fil
   return { s3 }
 }
 
-/** Where the marks of the witness are, from the variables that serving uses; undefined if they are missing or invalid. */
-export function readWitnessPlace(env: Env): Config['files'] | undefined {
+/** Where the files and the marks of the witness are, as serving reads it; each is undefined if it is missing or invalid. */
+export function readPlaces(env: Env): { readonly [place in 'files' | 'witness']?: Config['files'] | undefined } {
   const faults: ConfigFault[] = []
-  const read = createReader(env, faults)
-  const place = readWitness(read).witness ?? readFiles(env, read)
-  return faults.length === 0 ? place : undefined
+  const { witness } = readWitness(createReader(env, faults))
+  if (faults.length > 0) return {}
+  const files = readFiles(env, createReader(env, faults))
+  return faults.length > 0 ? { witness } : { files, witness: witness ?? files }
 }
 
 function readWitness(read: ReturnType<typeof createReader>): Pick<Config, 'witness'> {

@@ -7,7 +7,7 @@ import { challengeSeconds } from './features/payments/index.ts'
 import { areStale, createGasPrices, type GasPrices, shippedCoinPrices } from './features/plans/index.ts'
 import { sellerLimits } from './features/transfers/index.ts'
 import { createAccountSigners } from './features/wallets/index.ts'
-import { type BlobStore, openDiskBlobs, openMarks, openS3Blobs } from './files/index.ts'
+import { openFiles, openMarks } from './files/index.ts'
 import { openPartners } from './partners/index.ts'
 import type { RoutingPartners } from './partners/routing/port.ts'
 import { openScreening } from './partners/screening/index.ts'
@@ -194,14 +194,4 @@ function shownChains(chains: Chains): Readonly<Record<string, ChainHealth | unde
 
 function shownList({ isStale, listDate, asOf, version }: ListState) {
   return { list: isStale ? 'stale' : 'fresh', listDate, asOf: asOf.toISOString(), listVersion: Number(version) }
-}
-
-/** Opens the file storage that the operator configured; returns it and a function that closes it. */
-async function openFiles(
-  files: Config['files'],
-  own: { readonly clock: Clock; readonly random: Random },
-): Promise<{ readonly blobs: BlobStore; close(): void }> {
-  if ('directory' in files) return { blobs: await openDiskBlobs({ ...files, ...own }), close: () => undefined }
-  const blobs = await openS3Blobs(files.s3, own)
-  return { blobs, close: blobs.close }
 }

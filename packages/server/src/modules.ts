@@ -171,7 +171,10 @@ export async function createModules(config: Config, overrides: Overrides = {}) {
     deps,
     leaseMs,
     operations: [...serving, ...others, requests].flatMap(({ operations }) => operations),
-    loops: [...bindLoops(base, [sweepIdempotency, keepMonths, compareLanes]), ...withLoops.flatMap(({ loops }) => loops)],
+    loops: [
+      ...bindLoops(base, [sweepIdempotency, keepMonths, compareLanes]),
+      ...withLoops.flatMap(({ loops }) => loops),
+    ],
     laneHandlers: [fillHandler, ...[relayer, transfers, wallets, testing].flatMap(({ laneHandlers }) => laneHandlers)],
     pages: withdrawals.pages,
     findKey: keys.findKey,

@@ -20,7 +20,7 @@ export function takeDump(url: string): Promise<LogicalDump> {
   return withClient(url, async (client) => {
     await client.query('begin isolation level repeatable read read only')
     const { rows } = await client.query<{ name: string }>(
-      `select tablename as name from pg_tables where schemaname = 'public'`,
+      `select relname as name from pg_class where relnamespace = 'public'::regnamespace and relkind in ('r', 'p') and not relispartition`,
     )
     const tables = new Map<string, string>()
     for (const { name } of rows) {

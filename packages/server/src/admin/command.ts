@@ -1,6 +1,7 @@
 import type { z } from 'zod'
 import type { KeyRing } from '../custody/index.ts'
 import type { Acting } from '../features/organisations/index.ts'
+import type { BlobStore } from '../files/index.ts'
 import type { Environment } from '../platform/ctx.ts'
 import type { Pooler } from '../platform/db/db.ts'
 import type { Marks } from '../platform/witness/witness.ts'
@@ -16,6 +17,8 @@ export interface Operator extends Acting {
   readonly openKeys: (() => Promise<KeyRing>) | undefined
   /** Opens the marks of the witness; undefined if the environment does not configure them. */
   readonly openMarks: (() => Promise<Marks & { close(): void }>) | undefined
+  /** Opens the storage of files; undefined if the environment does not configure it. */
+  readonly openBlobs: (() => Promise<{ readonly blobs: BlobStore; close(): void }>) | undefined
 }
 
 /** Result of a command: text for people, JSON for scripts, and the exit code. */

@@ -15,6 +15,7 @@ import { PlanName, planNames } from '../features/plans/index.ts'
 import { id, newId } from '../platform/ids.ts'
 import { roles, scopes } from '../platform/roles.ts'
 import { InstantInput, text } from '../platform/wire.ts'
+import { archive } from './archive-command.ts'
 import { auditCommands } from './audit-commands.ts'
 import { type Command, command } from './command.ts'
 import { keyCommands } from './key-commands.ts'
@@ -146,5 +147,6 @@ export const commands: readonly Command[] = [
   releaseHold,
   restored,
   recoverChild,
+  archive,
   ...unknownCommands,
 ]

@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util'
 import { openKeyRing } from '../custody/index.ts'
-import { openMarks } from '../files/index.ts'
+import { openFiles, openMarks } from '../files/index.ts'
 import { systemClock } from '../platform/clock.ts'
 import { type Db, openDb } from '../platform/db/db.ts'
 import { requireMigrated } from '../platform/db/migrate.ts'
@@ -71,7 +71,7 @@ async function withOperator(
 }
 
 function operatorOf(
-  { databaseUrl, databasePooler, environments, baseUrl, keys, witness }: AdminSettings,
+  { databaseUrl, databasePooler, environments, baseUrl, keys, witness, files }: AdminSettings,
   { db, outbound }: { readonly db: Db; readonly outbound: Outbound },
 ): Operator {
   const floor = { db, clock: systemClock, random: systemRandom }
@@ -85,6 +85,7 @@ function operatorOf(
     baseUrl,
     openKeys,
     openMarks: marksOf,
+    openBlobs: files && (() => openFiles(files, floor)),
     actor: { kind: 'operator' },
     requestId: newId('req', floor),
   }

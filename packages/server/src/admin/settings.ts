@@ -1,4 +1,4 @@
-import { type Config, isPostgresUrl, poolers, readWitnessPlace } from '../config.ts'
+import { type Config, isPostgresUrl, poolers, readPlaces } from '../config.ts'
 import type { ConfigFault } from '../config-fault.ts'
 import type { KeySources } from '../custody/index.ts'
 import { readKeySettings } from '../key-settings.ts'
@@ -18,7 +18,9 @@ export interface AdminSettings {
   /** Where the key-encryption keys are; undefined if the setting is missing or invalid, which only key commands refuse. */
   readonly keys: KeySources | undefined
   /** Where the marks of the witness are; undefined if the setting is missing or invalid. */
-  readonly witness: Config['files'] | undefined
+  readonly witness?: Config['files'] | undefined
+  /** Where the files are; undefined if the setting is missing or invalid. */
+  readonly files?: Config['files'] | undefined
 }
 
 /** Reads the settings. Returns a sentence that names the missing setting, and how to set it, if one is missing. */
@@ -41,7 +43,7 @@ export function readAdminSettings(env: Readonly<Record<string, string | undefine
     environments,
     baseUrl: readBaseUrl(env.BASE_URL),
     keys: readKeys(env),
-    witness: readWitnessPlace(env),
+    ...readPlaces(env),
   }
 }
 

@@ -1,5 +1,6 @@
 export { openDiskBlobs } from './disk.ts'
 export { BlobRangeOutside, BlobTooLarge, fileStorageErrors } from './errors.ts'
+export { openFiles } from './open.ts'
 export type { S3Settings } from './port.ts'
 export {
   type BlobKey,

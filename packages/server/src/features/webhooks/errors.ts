@@ -5,6 +5,11 @@ const noDelivery = { title: 'Delivery Not Found', detail: 'The webhook has no su
 export const fail = defineErrors({
   'webhook-not-found': { status: 404, title: 'Webhook Not Found', detail: 'No such webhook.' },
   'event-not-found': { status: 404, title: 'Event Not Found', detail: 'No such event, or it is older than 30 days.' },
+  archived: {
+    status: 410,
+    title: 'Archived',
+    detail: 'The event is older than 30 days and was moved to the archive of the service.',
+  },
   'delivery-not-found': { status: 422, ...noDelivery },
   'webhook-url-not-allowed': {
     status: 422,

@@ -1,5 +1,6 @@
 import type { z } from 'zod'
 import { instantOf } from '../../platform/clock.ts'
+import { isArchived } from '../../platform/db/archived-ids.ts'
 import type { EventId } from '../../platform/ids.ts'
 import type { Page } from '../../platform/operation.ts'
 import { openCursor, pageOf } from '../../platform/wire.ts'
@@ -41,8 +42,12 @@ export async function pageOfAttempts(
 
 export async function getEvent(ctx: Ctx, eventId: EventId): Promise<Event> {
   const event = await findEvent(ctx.db, ctx.tenant, eventId, oldestKept(ctx))
-  if (event === undefined) throw fail('event-not-found')
-  return event
+  return event ?? refuseEvent(ctx, eventId)
+}
+
+/** Refuses an event that is not there: an archived one is said to be so, to its organization alone. */
+export async function refuseEvent({ db, tenant }: Pick<Ctx, 'db' | 'tenant'>, eventId: EventId): Promise<never> {
+  throw fail((await isArchived(db, tenant, eventId)) ? 'archived' : 'event-not-found')
 }
 
 /** Returns a page of the organization's events of the last 30 days, newest first. */

@@ -174,7 +174,7 @@ export const eventOperations: readonly Operation<Deps>[] = [
     description: 'With the payload that webhooks receive.',
     params: EventParams,
     output: Event,
-    errors: { 'event-not-found': fail.table['event-not-found'] },
+    errors: { 'event-not-found': fail.table['event-not-found'], archived: fail.table.archived },
     run: (ctx, { params }) => getEvent(ctx, params.eventId),
   }),
 ]

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
 import { anEmptyDatabase, freshDatabase, type TestDatabase } from '../../../test/database.ts'
-import { firstIdAt } from './page.ts'
 import { type Db, sql } from './db.ts'
 import { listMigrations, migrate } from './migrate.ts'
+import { firstIdAt } from './page.ts'
 import { dropEmptyPartitions, keepPartitions, listPartitions, partitionedTables, startOfMonth } from './partitions.ts'
 
 const events = { table: 'events' } as const
@@ -72,7 +72,8 @@ test('rows at the two sides of the end of a month are in two partitions, whether
   expect(await where(db, new Date(border.getTime() - 1))).not.toBe(after[0]?.name)
   expect(before.length).toBeLessThan((await names(db)).length)
   const parameters = sql`select reloptions::text as given from pg_class where relname like 'webhook_deliveries_from%' and relkind = 'r'`
-  for (const row of await db.many(z.object({ given: z.string() }), parameters)) expect(row.given).toBe('{fillfactor=80}')
+  for (const row of await db.many(z.object({ given: z.string() }), parameters))
+    expect(row.given).toBe('{fillfactor=80}')
   await drop()
 })
 
@@ -158,7 +159,9 @@ test('the tables of before keep their rows, and a process of the version before 
   const now = new Date()
   const times = [90, 60, 31, 1, 0].map((days) => new Date(now.getTime() - days * DAY_MS))
   await insert(db, ...times)
-  await db.run(sql`insert into webhooks (id, organisation_id, environment, url, events, created_at) select 'wh_1', id, 'test', '', '{}', now() from organisations`)
+  await db.run(
+    sql`insert into webhooks (id, organisation_id, environment, url, events, created_at) select 'wh_1', id, 'test', '', '{}', now() from organisations`,
+  )
   const counted = sql`select count(*) as count from events where organisation_id = 'org_x'`
   let written = times.length
   let isMigrating = true

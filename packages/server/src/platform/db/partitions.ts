@@ -56,7 +56,14 @@ export async function listPartitions(db: Queryable, { table }: Pick<PartitionedT
   )
   const found = rows.map(({ name, bound, isDetaching }) => {
     const [, from, until] = /^FOR VALUES FROM \((?:'(\w+)'|MINVALUE)\) TO \((?:'(\w+)'|MAXVALUE)\)$/.exec(bound) ?? []
-    return { name, from, until, fromAt: from && timeOf(from), untilAt: until && timeOf(until), isDetaching } as Partition
+    return {
+      name,
+      from,
+      until,
+      fromAt: from && timeOf(from),
+      untilAt: until && timeOf(until),
+      isDetaching,
+    } as Partition
   })
   return found.sort((left, right) => (left.fromAt?.getTime() ?? 0) - (right.fromAt?.getTime() ?? 0))
 }
@@ -152,7 +159,7 @@ function attaching(table: string, name: string, from: string | undefined, until:
   return `alter table ${table} attach partition ${name} for values from (${bound(from, 'minvalue')}) to (${bound(until, 'maxvalue')})`
 }
 
-/** Drops closed partitions without rows that ended before an instant; returns their names. */
+/** Drops closed partitions without rows that ended before an instant, unless their archive was begun; returns their names. */
 export async function dropEmptyPartitions(db: Db, before: Date): Promise<string[]> {
   const dropped: string[] = []
   for (const one of partitionedTables) {
@@ -160,7 +167,8 @@ export async function dropEmptyPartitions(db: Db, before: Date): Promise<string[
       if (untilAt === undefined || untilAt > before || isDetaching || (await hasRows(db, name))) continue
       await underLock(db, async (tx) => {
         await tx.run(plain(`lock table ${one.table} in access exclusive mode`))
-        if (await hasRows(tx, name)) return
+        const begun = sql`select exists (select from archives where partition = ${name}) as is`
+        if ((await hasRows(tx, name)) || (await tx.one(Flag, begun)).is) return
         await tx.run(plain(`drop table ${name}`))
         dropped.push(name)
       })
@@ -169,8 +177,10 @@ export async function dropEmptyPartitions(db: Db, before: Date): Promise<string[
   return dropped
 }
 
+const Flag = z.object({ is: z.boolean() })
+
 async function hasRows(db: Queryable, name: string): Promise<boolean> {
-  const row = await db.one(z.object({ is: z.boolean() }), plain(`select exists (select 1 from ${name}) as is`))
+  const row = await db.one(Flag, plain(`select exists (select 1 from ${name}) as is`))
   return row.is
 }
 

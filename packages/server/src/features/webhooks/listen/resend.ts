@@ -3,7 +3,7 @@ import { type EventId, newId } from '../../../platform/ids.ts'
 import { insertDeliveries, lockQueues } from '../delivery/queue-store.ts'
 import { fail as failWebhook } from '../errors.ts'
 import { findEvent } from '../event-store.ts'
-import { oldestKept } from '../history.ts'
+import { oldestKept, refuseEvent } from '../history.ts'
 import type { Ctx } from '../ports.ts'
 import { lockWebhook, type WebhookId } from '../store.ts'
 import { fail } from './errors.ts'
@@ -16,8 +16,7 @@ import { insertResend, listSubscribed } from './store.ts'
  */
 export function resendEvent(ctx: Ctx, eventId: EventId, { webhookId }: ResendRequest): Promise<Resend> {
   return ctx.db.tx(async (tx) => {
-    const event = await findEvent(tx, ctx.tenant, eventId, oldestKept(ctx))
-    if (event === undefined) throw failWebhook('event-not-found')
+    const event = (await findEvent(tx, ctx.tenant, eventId, oldestKept(ctx))) ?? (await refuseEvent(ctx, eventId))
     const webhookIds = webhookId === undefined ? await lockSubscribed(tx, ctx, event.type) : [webhookId]
     if (webhookId === undefined) {
       await insertResend(tx, ctx.tenant, { id: newId('del', ctx), eventId, createdAt: ctx.clock.now() })

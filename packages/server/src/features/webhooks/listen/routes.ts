@@ -49,6 +49,7 @@ export const listenOperations: readonly Operation<Deps>[] = [
     status: 202,
     errors: {
       'event-not-found': failWebhook.table['event-not-found'],
+      archived: failWebhook.table.archived,
       'webhook-not-found': fail.table['webhook-not-found'],
       'webhook-disabled': failWebhook.table['webhook-disabled'],
     },

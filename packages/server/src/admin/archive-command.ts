@@ -1,0 +1,67 @@
+import { z } from 'zod'
+import { archivePartition } from '../archive/archive.ts'
+import { type Planned, planArchive } from '../archive/plan.ts'
+import { onlyArchiver } from '../archive/store.ts'
+import { instantOf } from '../platform/clock.ts'
+import { command, type Operator, type Outcome } from './command.ts'
+
+export const archive = command({
+  name: 'archive',
+  summary: 'Move events, deliveries and attempts of past months to files; without --run it shows the plan.',
+  options: {
+    before: 'first month that stays, such as 2026-10',
+    run: '"yes" to do it',
+  },
+  schema: z.strictObject({
+    before: z.string().regex(/^20\d\d-(0[1-9]|1[0-2])$/, 'must be a month such as 2026-10'),
+    run: z.literal('yes').optional(),
+  }),
+  async run(operator, { before, run }) {
+    const planned = await planArchive(operator.db, instantOf(`${before}-01T00:00:00Z`), operator.clock.now())
+    if (run === undefined) return shown(planned)
+    const opened = await operator.openBlobs?.()
+    if (opened === undefined) {
+      const reason = 'set FILES_DIR, or FILES_S3_ENDPOINT and its settings, as for purser serve'
+      return { text: reason, json: { error: reason }, exitCode: 1 }
+    }
+    try {
+      return await onlyArchiver(operator.db, () => archiveAll({ ...operator, blobs: opened.blobs }, planned))
+    } finally {
+      opened.close()
+    }
+  },
+})
+
+function shown(planned: readonly Planned[]): Outcome {
+  const lines = planned.map((one) => {
+    const megabytes = (one.bytes / 2 ** 20).toFixed(1)
+    const begun = one.isBegun ? ', begun' : ''
+    return `${one.partition}  until ${monthBefore(one.endsAt)}  about ${one.rows} rows, ${megabytes} MiB  ${one.obstacle ?? 'ready'}${begun}`
+  })
+  return { text: lines.join('\n') || 'Nothing ends before that month.', json: planned, exitCode: 0 }
+}
+
+/** The last month of a partition, by its exclusive end. */
+function monthBefore(end: Date): string {
+  return instantOf(end.getTime() - 1)
+    .toISOString()
+    .slice(0, 7)
+}
+
+async function archiveAll(
+  deps: Operator & Parameters<typeof archivePartition>[0],
+  planned: readonly Planned[],
+): Promise<Outcome> {
+  const results = []
+  for (const one of planned) {
+    if (one.obstacle !== undefined) {
+      results.push({ partition: one.partition, archived: false, says: one.obstacle })
+      continue
+    }
+    const { rows, files } = await archivePartition(deps, one)
+    const says = `archived, ${rows} rows in ${files.length - 1} files, manifest ${files.at(-1)}`
+    results.push({ partition: one.partition, archived: true, says, rows: Number(rows), files })
+  }
+  const lines = results.map(({ partition, says }) => `${partition}  ${says}`)
+  return { text: lines.join('\n') || 'Nothing ends before that month.', json: results, exitCode: 0 }
+}

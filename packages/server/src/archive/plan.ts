@@ -1,0 +1,57 @@
+import { instantOf } from '../platform/clock.ts'
+import type { Db, Queryable } from '../platform/db/db.ts'
+import { listPartitions, type Partition, type PartitionedTable, partitionedTables } from '../platform/db/partitions.ts'
+import { type ArchiveRow, findUse, listUnfinished, sizeOf } from './store.ts'
+
+/** How long the API answers rows of partitioned tables; with a day for requests under way. */
+const answeredMs = 31 * 86_400_000
+
+/** A partition that a run would archive, or why it would not yet. */
+export interface Planned extends Pick<ArchiveRow, 'partition' | 'tableName' | 'beginsAt' | 'endsAt'> {
+  /** Whether an earlier run began it. */
+  readonly isBegun: boolean
+  readonly obstacle: string | undefined
+  /** The planner's count. */
+  readonly rows: number
+  readonly bytes: number
+}
+
+/** Returns the partitions that end before an instant, oldest first, and those that an earlier run did not end. */
+export async function planArchive(db: Db, before: Date, now: Date): Promise<Planned[]> {
+  const begun = await listUnfinished(db)
+  const attached: Planned[] = []
+  for (const one of partitionedTables) {
+    for (const partition of await listPartitions(db, one)) {
+      const { name, fromAt, untilAt } = partition
+      const isBegun = begun.some((archive) => archive.partition === name)
+      if (untilAt === undefined || (untilAt > before && !isBegun)) continue
+      const obstacle = await obstacleOf(db, one, partition, now)
+      const part = { partition: name, tableName: one.table, beginsAt: fromAt ?? null, endsAt: untilAt }
+      attached.push({ ...part, isBegun, obstacle, ...(await figuresOf(db, name)) })
+    }
+  }
+  const detached = begun.filter(({ partition }) => !attached.some((one) => one.partition === partition))
+  const others = detached.map(async ({ partition, tableName, beginsAt, endsAt }) => {
+    const part = { partition, tableName, beginsAt, endsAt }
+    return { ...part, isBegun: true, obstacle: undefined, ...(await figuresOf(db, partition)) }
+  })
+  return [...(await Promise.all(others)), ...attached]
+}
+
+async function figuresOf(db: Queryable, partition: string): Promise<Pick<Planned, 'rows' | 'bytes'>> {
+  const { rows, bytes } = await sizeOf(db, partition)
+  return { rows: Number(rows), bytes: Number(bytes) }
+}
+
+/** Why a partition may not be archived yet. */
+export async function obstacleOf(
+  db: Queryable,
+  one: Pick<PartitionedTable, 'table'>,
+  partition: Partition,
+  now: Date,
+): Promise<string | undefined> {
+  const { untilAt } = partition
+  const freeAt = untilAt && instantOf(untilAt.getTime() + answeredMs)
+  if (freeAt === undefined || freeAt > now) return `answered until ${freeAt?.toISOString().slice(0, 10) ?? 'it ends'}`
+  return findUse(db, one, partition)
+}
