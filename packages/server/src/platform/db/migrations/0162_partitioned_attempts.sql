@@ -1,4 +1,4 @@
--- As 0153, for attempts.
+-- As 0160, for attempts.
 alter table webhook_attempts rename to webhook_attempts_first;
 alter index webhook_attempts_pkey rename to webhook_attempts_first_pkey;
 alter index webhook_attempts_by_webhook rename to webhook_attempts_first_by_webhook;

@@ -1,4 +1,4 @@
--- As 0153, for deliveries. They are written under the lock of their webhook's queue, and deleted before their webhook.
+-- As 0160, for deliveries. They are written under the lock of their webhook's queue, and deleted before their webhook.
 alter table webhook_deliveries drop constraint webhook_deliveries_webhook_id_fkey;
 alter table webhook_deliveries rename to webhook_deliveries_first;
 alter index webhook_deliveries_pkey rename to webhook_deliveries_first_pkey;
