@@ -10,9 +10,10 @@ import { planArchive } from '../src/archive/plan.ts'
 import { findArchive, listColumns, listRows } from '../src/archive/store.ts'
 import { type BlobKey, type BlobStore, isBlobKey } from '../src/files/index.ts'
 import { verifyAudit } from '../src/platform/audit.ts'
-import { type Db, sql } from '../src/platform/db/db.ts'
+import { type Db, openDb, sql } from '../src/platform/db/db.ts'
 import { listPartitions, monthOf, partitionedTables, plain, startOfMonth } from '../src/platform/db/partitions.ts'
 import { newId } from '../src/platform/ids.ts'
+import { createLog } from '../src/platform/log.ts'
 import { addPastMonths } from './past-months.ts'
 import { aWorld, codeOf, type Org, type World } from './world.ts'
 
@@ -219,6 +220,24 @@ test('rows that are deleted while their files are written are not in the files',
   const { rows, files } = await archivePartition({ ...depsOf(db, sweeping), clock: later }, await plannedOf(db, name))
   expect([rows, files.length]).toEqual([3n, 2])
   for (const key of files) expect((await contentOf(blobs, key)).length).toBeGreaterThan(0)
+})
+
+test('a detaching that a long transaction stopped is ended by the next run', async () => {
+  const { db, url } = world.database
+  const name = nameIn('events', months[3] ?? now)
+  const hasty = openDb({ url, connectionsMax: 3, statementTimeoutMs: 400, log: createLog({ level: 'silent' }) })
+  await db.tx(async (tx) => {
+    await tx.run(sql`select count(*) from events`)
+    const run = archivePartition({ ...depsOf(hasty), clock: later }, await plannedOf(db, name))
+    await expect(run).rejects.toThrow('statement timeout')
+  })
+  await hasty.close()
+  const pending = (await listPartitions(db, { table: 'events' })).find((one) => one.name === name)
+  expect(pending).toMatchObject({ isDetaching: true })
+  const begun = await plannedOf(db, name)
+  expect(begun.isBegun).toBe(true)
+  await archivePartition({ ...depsOf(db), clock: later }, begun)
+  expect([await existing(db, name), (await findArchive(db, name))?.state]).toEqual([false, 'archived'])
 })
 
 /** A process that is killed before one of the things that it does to the database or the storage. */

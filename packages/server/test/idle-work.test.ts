@@ -71,12 +71,13 @@ const history: Readonly<Record<string, Readonly<Record<string, string>>>> = {
 
 const Reads = z.object({ name: z.string(), scans: z.bigint(), rows: z.bigint() })
 
-/** The number of sequential scans of each table, and of its rows read by an index. */
+/** The rows of each table, with its partitions, that sequential scans and indexes have read. */
 async function readsOf(): Promise<Map<string, z.output<typeof Reads>>> {
   const rows = await database.db.many(
     Reads,
-    sql`select relname as name, coalesce(seq_scan, 0) as scans, coalesce(idx_tup_fetch, 0) as rows from pg_stat_user_tables
-      where relname = any(${Object.keys(history)}::text[])`,
+    sql`select coalesce(p.relname, s.relname)::text as name, sum(coalesce(seq_tup_read, 0))::bigint as scans, sum(coalesce(idx_tup_fetch, 0))::bigint as rows
+      from pg_stat_user_tables s left join pg_inherits i on i.inhrelid = s.relid left join pg_class p on p.oid = i.inhparent
+      where coalesce(p.relname, s.relname) = any(${Object.keys(history)}::text[]) group by 1`,
   )
   return new Map(rows.map((row) => [row.name, row]))
 }
