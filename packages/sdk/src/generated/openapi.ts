@@ -7337,6 +7337,16 @@ export interface components {
                 readonly "application/problem+json": components["schemas"]["Problem"];
             };
         };
+        /** @description Gone: one of the operation's `x-problems` with this status. */
+        readonly 410: {
+            headers: {
+                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                readonly [name: string]: unknown;
+            };
+            content: {
+                readonly "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
         /** @description Payload Too Large: one of the operation's `x-problems` with this status. */
         readonly 413: {
             headers: {
@@ -12041,6 +12051,7 @@ export interface operations {
                 };
             };
             readonly 404: components["responses"]["404"];
+            readonly 410: components["responses"]["410"];
             readonly "4XX": components["responses"]["4XX"];
             readonly "5XX": components["responses"]["5XX"];
         };
@@ -12129,6 +12140,7 @@ export interface operations {
             };
             readonly 404: components["responses"]["404"];
             readonly 409: components["responses"]["409"];
+            readonly 410: components["responses"]["410"];
             readonly 422: components["responses"]["422"];
             readonly "4XX": components["responses"]["4XX"];
             readonly "5XX": components["responses"]["5XX"];
