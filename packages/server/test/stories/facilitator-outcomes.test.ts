@@ -159,6 +159,30 @@ test('sixty verifies and settlements of one payment at once, on two processes, a
   expect((await tokenBalance(chain, 'USDC', wallet.address)) - before).toBe(10_000n)
 })
 
+test('a settlement that was pending for many callers at two processes while blocks stood still is one success afterwards', async () => {
+  const impatient = { facilitatorWaitMs: 2_000 }
+  const bases = await Promise.all([world.another(impatient), world.another(impatient)])
+  const doors = bases.map(({ base }) => facilitatorOf(base, org.testKey))
+  const body = await pay()
+  const before = await tokenBalance(chain, 'USDC', wallet.address)
+  const resume = await stopBlocks()
+  const all = async (round: string) => {
+    const asked = Array.from({ length: 24 }, (_, index) => {
+      const keyOf = (place: number): Record<string, string> =>
+        index % 3 === 0 ? { 'idempotency-key': `${round} ${index} ${place}` } : {}
+      return doors.map((door, place) => door.settle(body, keyOf(place)))
+    })
+    return (await Promise.all(asked.flat())).map((answer) => answer.body)
+  }
+  const pending = await all('outage')
+  expect(pending.filter(({ success }) => success === true)).toEqual([])
+  expect(new Set(pending.map(({ errorReason }) => errorReason))).toEqual(new Set(['settlement_pending']))
+  await resume()
+  await expect.poll(async () => (await tokenBalance(chain, 'USDC', wallet.address)) - before).toBe(10_000n)
+  const answers = [...(await all('first')), ...(await all('second'))]
+  expect(answers.filter(({ success }) => success === true)).toHaveLength(1)
+})
+
 test('a payment that cannot be settled any more fails with the protocol’s reason, for every caller', async () => {
   const poor = await aPayer(chain, 20_000n)
   const both = await Promise.all([pay({ payer: poor }), pay({ payer: poor })])
