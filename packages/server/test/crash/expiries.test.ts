@@ -155,9 +155,11 @@ test.each(halfWay)(
     if (keeper === undefined) throw new Error('no process')
     await keeper.start()
     const vaults = await filledVaults(10)
+    // They become due while no process runs, so that the next one meets the lock at the first of them.
+    await keeper.end('SIGKILL')
     await database.db.run(sql`
-      update vaults set expiring_due = now() - interval '1 hour', expires_at = now() + interval '3 seconds' where expires_at is not null`)
-    await killAt({ db: database.db, keeper }, moment)
+      update vaults set expiring_due = now() - interval '1 hour', expires_at = now() + interval '6 seconds' where expires_at is not null`)
+    await killAt({ db: database.db, keeper }, moment, () => keeper.start())
     await keeper.start()
     await expect.poll(leftToEnd, { timeout: 90_000, interval: 100 }).toBe(0)
     await expectEnds(vaults)

@@ -8,13 +8,14 @@ export interface Keeper {
   service(): Service
   /** Starts a service if none runs. */
   start(): Promise<Service>
-  /** Ends the running service. Buyers wait from now on, and their open requests fail or succeed. */
+  /** Ends the running service, or the one that is starting once it is up. Buyers wait from now on, and their open requests fail or succeed. */
   end(signal: 'SIGTERM' | 'SIGKILL'): Promise<number | string>
 }
 
 /** Keeps the next service prepared while one runs. */
 export function keepService({ prepare }: Pick<Deployment, 'prepare'>): Keeper {
   let living: Service | undefined
+  let starting: Promise<Service> | undefined
   let next = prepare()
   let up = Promise.withResolvers<string>()
   return {
@@ -25,12 +26,15 @@ export function keepService({ prepare }: Pick<Deployment, 'prepare'>): Keeper {
     },
     async start() {
       next.go()
-      living = await next.up()
+      starting = next.up()
+      living = await starting
+      starting = undefined
       next = prepare()
       up.resolve(living.base)
       return living
     },
     async end(signal) {
+      await starting
       const dying = this.service()
       living = undefined
       up = Promise.withResolvers()

@@ -11,13 +11,13 @@ export interface Moment {
 }
 
 /**
- * Kills the process in the middle of a transaction. `begin` sends the request that starts it; without `begin`,
- * background work does. Resolves once the database has ended the dead process's transactions.
+ * Kills the process in the middle of a transaction, which `begin` starts: it sends a request, or starts the process. Resolves once the database
+ * has ended the dead process's transactions.
  */
 export async function killAt(
   { db, keeper }: { readonly db: Db; readonly keeper: Keeper },
   { lock, at }: Moment,
-  begin: () => Promise<unknown> = () => Promise.reject(new Error('no request was sent')),
+  begin: () => Promise<unknown>,
 ): Promise<'answered' | 'lost'> {
   const outcome = await db.tx(async (tx) => {
     await tx.run(lock)
