@@ -204,10 +204,10 @@ test('a wallet that sweeps by itself does so, again and again, until it is confi
   await fundToken(chain, 'USDC', family.children[1]?.address ?? '0x', 700_000n)
   await expect.poll(sweptBalance, patience).toBe(3_700_000n)
   const { list } = await world.call(org.testKey, 'GET', `${family.path}/sweeps`)
-  expect(list.map((one) => [one.trigger, one.childCount])).toEqual([
-    ['automatic', 1],
-    ['automatic', 3],
-  ])
+  expect(list.map(({ trigger }) => trigger)).toEqual(list.map(() => 'automatic'))
+  expect(list.length).toBeGreaterThan(1)
+  // A sweep takes those whose deposits are deep enough, so the first three may be in several.
+  expect(list.reduce((sum, { childCount }) => sum + Number(childCount), 0)).toBe(4)
   const off = await world.call(org.testKey, 'PATCH', family.path, { autoSweep: null })
   expect(off.body).toMatchObject({ name: 'Sweeper', autoSweep: null })
 }, 270_000)
