@@ -167,12 +167,12 @@ test('a settlement that was pending for many callers at two processes while bloc
   const before = await tokenBalance(chain, 'USDC', wallet.address)
   const resume = await stopBlocks()
   const all = async (round: string) => {
-    const asked = Array.from({ length: 24 }, (_, index) => {
+    const responses = Array.from({ length: 24 }, (_, index) => {
       const keyOf = (place: number): Record<string, string> =>
         index % 3 === 0 ? { 'idempotency-key': `${round} ${index} ${place}` } : {}
       return doors.map((door, place) => door.settle(body, keyOf(place)))
     })
-    return (await Promise.all(asked.flat())).map((answer) => answer.body)
+    return (await Promise.all(responses.flat())).map((answer) => answer.body)
   }
   const pending = await all('outage')
   expect(pending.filter(({ success }) => success === true)).toEqual([])
