@@ -8,14 +8,6 @@ export interface TimeLimit {
 /**
  * Limits a request to `timeoutMs` milliseconds. In place of `AbortSignal.any` with `AbortSignal.timeout`: Node 20 collects a timeout that only
  * `any` refers to, and then it never aborts.
- *
- * @example
- * const limit = timeLimit(10_000, signal)
- * try {
- *   return await fetch(url, { signal: limit.signal })
- * } finally {
- *   limit.end()
- * }
  */
 export function timeLimit(timeoutMs: number, signal: AbortSignal | undefined): TimeLimit {
   const own = new AbortController()

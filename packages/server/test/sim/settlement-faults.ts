@@ -100,8 +100,8 @@ export const settlementFaults: readonly Fault[] = [
   {
     name: 'a-nonce-is-given-up-unseen',
     file: 'chain/lanes/follow.ts',
-    find: "if ((await parts.chain.isNonceLost(transaction.sender, transaction.nonce, hashes)) === 'yes')",
-    replace: 'if (hashes.length >= 0)',
+    find: 'const verdict = await chain.isNonceLost(sender, nonce, hashes)',
+    replace: "const verdict = hashes.length >= 0 ? 'yes' : 'no'",
     within: 30,
     testedBy: 'src/chain/lanes/anvil.test.ts',
   },

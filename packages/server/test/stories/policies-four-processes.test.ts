@@ -55,10 +55,15 @@ function outcomeOf(answer: Answer): string {
   return code === 'policy-denied' ? String(answer.body.rule) : code || String(answer.body.status)
 }
 
-function transfer(turn: number, from: Managed, amount: string): Promise<Answer> {
+/** Sends a transfer until the chain is known: on a slow machine its newest block may not be booked in the time that a request waits. */
+async function transfer(turn: number, from: Managed, amount: string): Promise<Answer> {
   const toAddress = privateKeyToAddress(generatePrivateKey())
   const token = { fromToken: 'USDC', toToken: 'USDC', toChain: 'base' }
-  return post(turn, '/wallet-infra/transfer', { fromWalletId: from.id, toAddress, amount, ...token })
+  const untilMs = Date.now() + 60_000
+  for (;;) {
+    const answer = await post(turn, '/wallet-infra/transfer', { fromWalletId: from.id, toAddress, amount, ...token })
+    if (codeOf(answer) !== 'chain-unavailable' || Date.now() > untilMs) return answer
+  }
 }
 
 /** The sum of the wallets' balances, in the token's smallest unit. */
