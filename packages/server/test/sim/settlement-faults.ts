@@ -333,8 +333,8 @@ export const settlementFaults: readonly Fault[] = [
   {
     name: 'a-block-that-is-gone-stays',
     file: 'chain/lanes/follow.ts',
-    find: "if (transactionCount > transaction.nonce || (await parts.chain.isInNoBlock(hashes)) !== 'yes') return",
-    replace: 'if (transactionCount >= 0n) return',
+    find: 'return isGone ? returnToSent(parts, transaction) : undefined',
+    replace: 'return isGone ? undefined : undefined',
     within: 30,
     testedBy: 'src/chain/lanes/anvil.test.ts',
   },
