@@ -30,7 +30,7 @@ beforeAll(async () => {
   org = await world.organisation()
   other = await world.organisation()
   await world.database.db.run(sql`delete from events`)
-  months = await addPastMonths(world.database.db, now, 5)
+  months = await addPastMonths(world.database.db, now, 7)
 })
 afterAll(() => world?.stop())
 
@@ -262,6 +262,45 @@ function killedAfter(actionsMax: number, db: Db, blobs: BlobStore) {
     blobs: { ...blobs, put: mortal(blobs.put), open: mortal(blobs.open), delete: mortal(blobs.delete) },
   }
 }
+
+test('a run that planned before another one ended leaves the finished archive as it is', async () => {
+  const { db } = world.database
+  const name = nameIn('webhook_deliveries', months[3] ?? now)
+  const planned = await plannedOf(db, name)
+  const archive = await archivePartition({ ...depsOf(db), clock: later }, planned)
+  await expect(archivePartition({ ...depsOf(db), clock: later }, planned)).rejects.toThrow('is archived already')
+  expect(await findArchive(db, name)).toEqual({ ...archive, state: 'archived' })
+  for (const key of archive.files) expect((await contentOf(world.server.deps.blobs, key)).length).toBeGreaterThan(0)
+})
+
+test.each(['a file of rows', 'the manifest'])(
+  'rows are not dropped if %s is missing or changed when the next run continues: it is written again',
+  async (which) => {
+    const { db } = world.database
+    const { blobs } = world.server.deps
+    const month = months[which === 'the manifest' ? 5 : 6] ?? now
+    const name = nameIn('events', month)
+    await fill(db, month, 3)
+    const columns = await listColumns(db, name)
+    const rows = await listRows(db, name, columns, { after: '', limit: 10 })
+    const undetached: Db = {
+      ...db,
+      run: (statement) => (/detach/.test(statement.text) ? Promise.reject(new Error('killed')) : db.run(statement)),
+    }
+    const planned = await plannedOf(db, name)
+    await expect(archivePartition({ ...depsOf(undetached), clock: later }, planned)).rejects.toThrow('killed')
+    const files = (await findArchive(db, name))?.files ?? []
+    const lost = which === 'the manifest' ? files.at(-1) : files[0]
+    if (lost === undefined || !isBlobKey(lost)) throw new Error('no file was written')
+    await blobs.delete(lost)
+    const archive = await archivePartition({ ...depsOf(db), clock: later }, await plannedOf(db, name))
+    expect(archive.files).not.toContain(lost)
+    const manifest = Manifest.parse(
+      JSON.parse(Buffer.from(await contentOf(blobs, archive.files.at(-1) ?? '')).toString()),
+    )
+    expect(await readParquet(columns, await contentOf(blobs, manifest.files[0]?.key ?? ''))).toEqual(rows)
+  },
+)
 
 test('a run that is killed before any of its steps leaves the rows in a table or whole in files, and the next run ends it', async () => {
   const { db } = world.database

@@ -40,3 +40,11 @@ test.each(posts.map((operation) => [operation.id, operation] as const))(
     expect(performance.now() - began).toBeLessThan(8_000)
   },
 )
+
+test('an event that is not there is refused over the connection of the transaction', async () => {
+  const resend = posts.find(({ id }) => id === 'events.resend')
+  if (resend === undefined) throw new Error('no such operation')
+  const params = { eventId: 'evt_01h455vb4pex5vsknk084sn02q' }
+  const answer = await sendRaw(world.base, resend, { headers: asKey(org.testKey), params, body: '{}' })
+  expect([answer.status, answer.text]).toEqual([404, expect.stringContaining('event-not-found')])
+})

@@ -17,15 +17,16 @@ export const archive = command({
     run: z.literal('yes').optional(),
   }),
   async run(operator, { before, run }) {
-    const planned = await planArchive(operator.db, instantOf(`${before}-01T00:00:00Z`), operator.clock.now())
-    if (run === undefined) return shown(planned)
+    const plan = () => planArchive(operator.db, instantOf(`${before}-01T00:00:00Z`), operator.clock.now())
+    if (run === undefined) return shown(await plan())
     const opened = await operator.openBlobs?.()
     if (opened === undefined) {
       const reason = 'set FILES_DIR, or FILES_S3_ENDPOINT and its settings, as for purser serve'
       return { text: reason, json: { error: reason }, exitCode: 1 }
     }
     try {
-      return await onlyArchiver(operator.db, () => archiveAll({ ...operator, blobs: opened.blobs }, planned))
+      // Planned under the lock: another run may have ended since.
+      return await onlyArchiver(operator.db, async () => archiveAll({ ...operator, blobs: opened.blobs }, await plan()))
     } finally {
       opened.close()
     }

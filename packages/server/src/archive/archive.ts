@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
+import { z } from 'zod'
 import { type BlobKey, type BlobStore, isBlobKey, newBlobKey } from '../files/index.ts'
 import { type Auditing, auditOperator } from '../platform/audit.ts'
 import type { Db } from '../platform/db/db.ts'
@@ -36,26 +37,30 @@ const bytesPerFileMax = 64 * 2 ** 20
 const storedBytesMax = 4 * bytesPerFileMax
 
 /** A file of an archive, as the manifest names it. */
-interface File {
-  readonly key: BlobKey
-  readonly rows: number
-  readonly bytes: number
-  readonly sha256: string
-  readonly firstId: string
-  readonly lastId: string
-}
+const File = z.object({
+  key: z.string().refine(isBlobKey),
+  rows: z.number(),
+  bytes: z.number(),
+  sha256: z.string(),
+  firstId: z.string(),
+  lastId: z.string(),
+})
+type File = z.output<typeof File>
 
 /**
- * Writes a partition to files, detaches it, and drops it once the detached rows were compared with the files. Each step is recorded before the next
- * begins, so that a run after a crash continues: until the rows are dropped they are in their table, and before that the files are complete.
+ * Writes a partition to files, detaches it, and drops it once the detached rows and the stored files were compared. Each step is recorded before
+ * the next begins, so that a run after a crash continues: the rows stay in their table until the files are complete. Throws if the partition is
+ * archived already: its rows are in the files alone, which nothing may write again.
  */
 export async function archivePartition(deps: ArchiveDeps, wanted: Archived): Promise<ArchiveRow> {
   const { db, clock } = deps
   const { partition } = wanted
-  if ((await findArchive(db, partition))?.state !== 'written') await write(deps, wanted)
+  const begun = await findArchive(db, partition)
+  if (begun?.state === 'archived') throw new Error(`${partition} is archived already`)
+  if (begun?.state !== 'written') await write(deps, wanted)
   await detachIfAttached(deps, wanted)
-  if (!(await isWhole(db, partition))) await write(deps, wanted)
-  if (!(await isWhole(db, partition))) throw new Error(`the files of ${partition} do not match its rows`)
+  if (!(await isWhole(deps, partition))) await write(deps, wanted)
+  if (!(await isWhole(deps, partition))) throw new Error(`the files of ${partition} do not match its rows`)
   const archive = await getArchive(db, partition)
   await dropArchived(db, partition, clock.now(), (tx) => {
     const details = { rows: Number(archive.rows), files: archive.files.length }
@@ -78,15 +83,34 @@ async function detachIfAttached({ db, clock }: ArchiveDeps, { tableName, partiti
   await detach(db, tableName, attached)
 }
 
-/** Whether the files have the rows of the table. */
-async function isWhole(db: Db, partition: string): Promise<boolean> {
+/** Whether the storage has the files as they were written, with the rows of the table. */
+async function isWhole({ db, blobs }: ArchiveDeps, partition: string): Promise<boolean> {
   const archive = await getArchive(db, partition)
-  if (archive.state !== 'written' || archive.rowsHash === null) return false
+  if (archive.state !== 'written' || archive.rowsHash === null || !(await areStored(blobs, archive))) return false
   const columns = await listColumns(db, partition)
   const total = startRowsHash()
   for await (const page of pagesOf(db, partition, columns)) total.add(page)
   const { count, hash } = total.end()
   return BigInt(count) === archive.rows && Buffer.compare(hash, archive.rowsHash) === 0
+}
+
+const Manifest = z.object({ files: z.array(File) })
+
+/** Whether the manifest and each file that it names are stored with the hashes that they were written with. */
+async function areStored(blobs: BlobStore, { files, manifestHash }: ArchiveRow): Promise<boolean> {
+  const manifest = await contentOf(blobs, files.at(-1))
+  if (manifest === undefined || manifestHash === null || Buffer.compare(sha256(manifest), manifestHash) !== 0)
+    return false
+  for (const { key, sha256: written } of Manifest.parse(JSON.parse(manifest.toString())).files) {
+    const content = await contentOf(blobs, key)
+    if (content === undefined || hexOf(sha256(content)) !== written) return false
+  }
+  return true
+}
+
+async function contentOf(blobs: BlobStore, key: string | undefined): Promise<Buffer | undefined> {
+  const opened = key !== undefined && isBlobKey(key) ? await blobs.open(key) : undefined
+  return opened && buffer(opened.content)
 }
 
 async function* pagesOf(db: Db, partition: string, columns: readonly Column[]): AsyncIterable<Row[]> {
@@ -110,7 +134,7 @@ async function write(deps: ArchiveDeps, wanted: Archived): Promise<void> {
   const total = startRowsHash()
   const files: File[] = []
   for await (const rows of partsOf(db, partition, columns)) {
-    files.push(await writeFile(deps, partition, columns, rows))
+    files.push(await writeFile(deps, wanted, columns, rows))
     total.add(rows)
   }
   const { count, hash } = total.end()
@@ -135,7 +159,12 @@ async function* partsOf(db: Db, partition: string, columns: readonly Column[]): 
   if (rows.length > 0) yield rows
 }
 
-async function writeFile(deps: ArchiveDeps, partition: string, columns: Column[], rows: Row[]): Promise<File> {
+async function writeFile(
+  deps: ArchiveDeps,
+  { tableName, partition }: Archived,
+  columns: Column[],
+  rows: Row[],
+): Promise<File> {
   const written = writeParquet(columns, rows)
   const { key, content } = await store(deps, partition, written)
   const [given, stored] = [startRowsHash(), startRowsHash()]
@@ -144,11 +173,11 @@ async function writeFile(deps: ArchiveDeps, partition: string, columns: Column[]
   const [wanted, found] = [given.end(), stored.end()]
   if (wanted.count !== found.count || Buffer.compare(wanted.hash, found.hash) !== 0)
     throw new Error(`a file of ${partition} was not read back as it was written`)
-  await noteIds(deps.db, partition, columns, rows)
+  // No operation gets a delivery or an attempt by its id.
+  if (tableName === 'events') await noteIds(deps.db, partition, columns, rows)
   const id = columns.findIndex(({ name }) => name === 'id')
   const [firstId, lastId] = [String(rows[0]?.[id]), String(rows.at(-1)?.[id])]
-  const digest = Buffer.from(sha256(written)).toString('hex')
-  return { key, rows: rows.length, bytes: written.length, sha256: digest, firstId, lastId }
+  return { key, rows: rows.length, bytes: written.length, sha256: hexOf(sha256(written)), firstId, lastId }
 }
 
 /** Stores content and returns it as the storage gives it back. */
@@ -160,14 +189,13 @@ async function store(
   const key = newBlobKey(random)
   await addFile(db, partition, key)
   await blobs.put(Readable.from([content]), { bytesMax: storedBytesMax, key })
-  const opened = await blobs.open(key)
-  const stored = opened === undefined ? undefined : await buffer(opened.content)
+  const stored = await contentOf(blobs, key)
   if (stored === undefined || Buffer.compare(stored, content) !== 0)
     throw new Error(`a file of ${partition} was not stored as it was written`)
   return { key, content: stored }
 }
 
-/** What says which files an archive has, in JSON. It names the hash of the manifest before, so that none can be changed or left out later. */
+/** The manifest, in JSON: which files an archive has, and the hash of the manifest before, so that none can be changed or left out later. */
 function manifestOf(
   { partition, tableName, beginsAt, endsAt }: ArchiveRow,
   written: {
@@ -178,8 +206,6 @@ function manifestOf(
     readonly previous: ArchiveRow | undefined
   },
 ): Uint8Array {
-  const hex = (bytes: Uint8Array | null | undefined): string | null =>
-    bytes ? Buffer.from(bytes).toString('hex') : null
   const { columns, files, rows, hash, previous } = written
   const manifest = {
     format: 'purser-archive-1',
@@ -188,13 +214,22 @@ function manifestOf(
     from: beginsAt?.toISOString() ?? null,
     until: endsAt.toISOString(),
     rows,
-    rowsSha256: hex(hash),
+    rowsSha256: hexOf(hash),
     columns,
     files,
     previous:
-      previous === undefined ? null : { partition: previous.partition, manifestSha256: hex(previous.manifestHash) },
+      previous === undefined
+        ? null
+        : {
+            partition: previous.partition,
+            manifestSha256: previous.manifestHash && hexOf(previous.manifestHash),
+          },
   }
   return new TextEncoder().encode(JSON.stringify(manifest, null, 2))
+}
+
+function hexOf(bytes: Uint8Array): string {
+  return Buffer.from(bytes).toString('hex')
 }
 
 function sha256(content: Uint8Array): Uint8Array {

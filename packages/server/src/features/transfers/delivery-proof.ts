@@ -29,8 +29,8 @@ const clocksApartSeconds = 600n
 
 /**
  * The places on the chain that can be this delivery: the transaction's payments of enough of the token to the recipient, from no wallet of this
- * service, the smallest first, so that one transaction can deliver several transfers. A payment from before the money left is none. Undefined if it has none, also while too few nodes respond:
- * retry later. The partner's statement alone proves nothing; without a node on that network only the named transaction is known. A swap
+ * service, the smallest first, so that one transaction can deliver several transfers. A payment from before the money left is not one of them.
+ * Undefined if there are none, also while too few nodes respond: retry later. The partner's statement alone proves nothing; without a node on that network only the named transaction is known. A swap
  * pays in the transfer's own transaction and needs no other proof. Throws `chain-unavailable`.
  */
 export async function findDeliveries(

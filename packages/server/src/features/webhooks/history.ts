@@ -1,6 +1,7 @@
 import type { z } from 'zod'
 import { instantOf } from '../../platform/clock.ts'
 import { isArchived } from '../../platform/db/archived-ids.ts'
+import type { Queryable } from '../../platform/db/db.ts'
 import type { EventId } from '../../platform/ids.ts'
 import type { Page } from '../../platform/operation.ts'
 import { openCursor, pageOf } from '../../platform/wire.ts'
@@ -42,11 +43,11 @@ export async function pageOfAttempts(
 
 export async function getEvent(ctx: Ctx, eventId: EventId): Promise<Event> {
   const event = await findEvent(ctx.db, ctx.tenant, eventId, oldestKept(ctx))
-  return event ?? refuseEvent(ctx, eventId)
+  return event ?? refuseEvent(ctx.db, ctx, eventId)
 }
 
-/** Refuses an event that is not there: an archived one is said to be so, to its organization alone. */
-export async function refuseEvent({ db, tenant }: Pick<Ctx, 'db' | 'tenant'>, eventId: EventId): Promise<never> {
+/** Refuses an event that was not found: 410 to the organization of an archived one, otherwise 404. */
+export async function refuseEvent(db: Queryable, { tenant }: Pick<Ctx, 'tenant'>, eventId: EventId): Promise<never> {
   throw fail((await isArchived(db, tenant, eventId)) ? 'archived' : 'event-not-found')
 }
 

@@ -16,7 +16,7 @@ import { insertResend, listSubscribed } from './store.ts'
  */
 export function resendEvent(ctx: Ctx, eventId: EventId, { webhookId }: ResendRequest): Promise<Resend> {
   return ctx.db.tx(async (tx) => {
-    const event = (await findEvent(tx, ctx.tenant, eventId, oldestKept(ctx))) ?? (await refuseEvent(ctx, eventId))
+    const event = (await findEvent(tx, ctx.tenant, eventId, oldestKept(ctx))) ?? (await refuseEvent(tx, ctx, eventId))
     const webhookIds = webhookId === undefined ? await lockSubscribed(tx, ctx, event.type) : [webhookId]
     if (webhookId === undefined) {
       await insertResend(tx, ctx.tenant, { id: newId('del', ctx), eventId, createdAt: ctx.clock.now() })
