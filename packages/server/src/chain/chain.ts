@@ -83,22 +83,29 @@ export function createChain(network: Network, rpc: Rpc & NodeRpc): Omit<Chain, '
   }
 }
 
+/** How long further nodes are waited for once a majority has said what gas costs. */
+const furtherFeesMs = 250
+
 /**
- * The fees by what all healthy nodes say: of each part the median, the lower one of two, so that one node neither drains an account nor makes everything
- * too expensive. Those that answer suffice.
+ * The fees by what all healthy nodes say: of each part the median, the lower one of two, so that one node neither drains an account nor makes
+ * everything too expensive. Those that answer suffice, and one that answers late delays the others little.
  */
 async function offeredFees({ voters }: NodeRpc, network: Network): Promise<OfferedFees> {
   const answers: Fees[] = []
   const healthy = voters.filter(({ node: { state } }) => state === 'up' || state === 'unchecked')
-  const queried = healthy.length > 0 ? healthy : electorateOf(voters).voters
-  await collect(
+  const { voters: electors, needed } = electorateOf(voters)
+  const queried = healthy.length > 0 ? healthy : electors
+  const late = Promise.withResolvers<void>()
+  let timer: NodeJS.Timeout | undefined
+  const all = collect(
     queried,
     ({ rpc }) => feesAt(rpc, network),
     (fees) => {
-      answers.push(fees)
+      if (answers.push(fees) === needed) timer = setTimeout(late.resolve, furtherFeesMs)
       return false
     },
   )
+  await Promise.race([all, late.promise]).finally(() => clearTimeout(timer))
   if (answers.length === 0) throw fail('chain-unavailable', {}, new Error('no node says what gas costs'))
   const baseFee = medianOf(answers.map((one) => one.baseFee))
   const tip = medianOf(answers.map((one) => one.tip))

@@ -1,7 +1,8 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { type DevChain, startChain } from '@purser/devnet'
 import { networkByName } from '@purser/protocol'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
-import { type LyingNode, startLyingNode } from '../../test/lying-node.ts'
+import { type LyingNode, type NodeAnswer, startLyingNode } from '../../test/lying-node.ts'
 import { systemClock } from '../platform/clock.ts'
 import { createOutbound, type Outbound } from '../platform/outbound.ts'
 import { createChains } from './chains.ts'
@@ -23,11 +24,11 @@ afterAll(async () => {
 })
 
 /** The fees that a transaction offers where one of this many nodes, the first, lies. */
-async function offered(nodes: number) {
+async function offered(nodes: number, rpcTimeoutMs = 4_000) {
   const network = networkByName('base-sepolia')
   if (network === undefined) throw new Error('no such network')
   const rpcUrls = { 'base-sepolia': [liar.url, ...Array.from({ length: nodes - 1 }, () => dev.rpcUrl)] }
-  const chains = createChains({ outbound, clock: systemClock, networks: [network], rpcUrls, rpcTimeoutMs: 4_000 })
+  const chains = createChains({ outbound, clock: systemClock, networks: [network], rpcUrls, rpcTimeoutMs })
   return chains.on(network).offeredFees()
 }
 
@@ -59,4 +60,12 @@ test('a node that fails delays no fees', async () => {
   liar.flood(100_000)
   expect(await offered(2)).toEqual(honest)
   expect(await offered(3)).toEqual(honest)
+})
+
+test('a node that answers late does not delay the fees of two others', async () => {
+  const honest = await offered(3)
+  const late = Promise.withResolvers<NodeAnswer>()
+  liar.lie('eth_getBlockByNumber', () => late.promise)
+  expect(await Promise.race([offered(3, 60_000), delay(20_000, 'waiting')])).toEqual(honest)
+  late.resolve({ result: null })
 })

@@ -7,15 +7,7 @@ import fc from 'fast-check'
 import { afterEach, expect, test } from 'vitest'
 import { isProblem } from '../platform/errors.ts'
 import { type Random, systemRandom } from '../platform/random.ts'
-import {
-  type BlobKey,
-  BlobRangeOutside,
-  type BlobStore,
-  BlobTooLarge,
-  isBlobKey,
-  openDiskBlobs,
-  sweepBlobs,
-} from './index.ts'
+import { type BlobKey, BlobRangeOutside, type BlobStore, BlobTooLarge, isBlobKey, openDiskBlobs } from './index.ts'
 
 const directories: string[] = []
 const noLimit = { bytesMax: Number.MAX_SAFE_INTEGER }
@@ -239,32 +231,6 @@ test('the list has each key stored before the instant, by the service’s clock,
   expect(sizes).toEqual([500, 20])
   expect(await keysBefore(blobs, noon)).toEqual([])
   expect(await keysBefore(blobs, later(61))).toContain(young)
-})
-
-test('a sweep removes only old content that no row references', async () => {
-  const { blobs, directory, time } = await aStore()
-  const put = async (content: string) => (await blobs.put(chunksOf(content), noLimit)).key
-  const [named, orphan, another] = [await put('named'), await put('orphan'), await put('another')]
-  writeFileSync(path.join(directory, 'partial', `${noon.getTime()}-blob_${'d'.repeat(32)}`), 'half')
-  time.now = later(60)
-  const young = await put('young')
-  const requested: BlobKey[] = []
-  const findKept = async (keys: readonly BlobKey[]) => {
-    requested.push(...keys)
-    return new Set(keys.filter((key) => key === named))
-  }
-  expect(await sweepBlobs(blobs, later(30), findKept)).toEqual({ partial: 1, orphans: 2 })
-  expect(requested.sort()).toEqual([named, orphan, another].sort())
-  expect((await keysBefore(blobs, later(90))).sort()).toEqual([named, young].sort())
-  expect(await sweepBlobs(blobs, later(30), findKept)).toEqual({ partial: 0, orphans: 0 })
-})
-
-test('a sweep whose database query fails removes no content', async () => {
-  const { blobs } = await aStore()
-  const { key } = await blobs.put(chunksOf('kept'), noLimit)
-  const down = new Error('the database is gone')
-  await expect(sweepBlobs(blobs, later(30), () => Promise.reject(down))).rejects.toBe(down)
-  expect((await contentOf(blobs, key)).toString()).toBe('kept')
 })
 
 test('removed content is gone, removing it again is harmless, and open readers can read to the end', async () => {

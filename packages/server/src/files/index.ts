@@ -12,5 +12,4 @@ export {
   type StoredBlob,
 } from './port.ts'
 export { openS3Blobs } from './s3-on-demand.ts'
-export { sweepBlobs } from './sweep.ts'
 export { openMarks } from './witness-marks.ts'

@@ -46,8 +46,8 @@ export interface OpenedBlob {
 
 /**
  * Storage for file content. Content is streamed and never completely in memory. `put` is atomic: it resolves once the content is durable, and a
- * failed upload leaves nothing that can be opened or listed. The store does not know database rows; `sweepBlobs` removes content that no row
- * references because a transaction failed after `put`. Failures of the storage are the problem `file-storage-unavailable`.
+ * failed upload leaves nothing that can be opened or listed. The store does not know database rows: a caller stores the key before it puts the content,
+ * and so can delete what a failed transaction leaves. Failures of the storage are the problem `file-storage-unavailable`.
  */
 export interface BlobStore {
   /**
