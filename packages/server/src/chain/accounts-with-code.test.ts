@@ -1,38 +1,27 @@
-import { type DevChain, startChain } from '@purser/devnet'
-import { type Address, networkByName } from '@purser/protocol'
+import type { DevChain } from '@purser/devnet'
+import type { Address } from '@purser/protocol'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
-import { type LyingNode, startLyingNode } from '../../test/lying-node.ts'
-import { systemClock } from '../platform/clock.ts'
-import { createOutbound, type Outbound } from '../platform/outbound.ts'
-import { createChains } from './chains.ts'
+import { aLiarStage, type LiarStage } from '../../test/liar-stage.ts'
+import type { LyingNode } from '../../test/lying-node.ts'
 
 // The token has code, the other account has none.
 let dev: DevChain
 let liar: LyingNode
-let outbound: Outbound
+let stage: LiarStage
 let coded: Address
 const plain: Address = '0x209693Bc6afc0C5328bA36FaF03C514EF312287C'
 
 beforeAll(async () => {
-  dev = await startChain({ network: 'base-sepolia' })
+  stage = await aLiarStage()
+  ;({ dev, liar } = stage)
   coded = dev.tokens.USDC ?? '0x'
-  liar = await startLyingNode(dev.rpcUrl)
-  outbound = createOutbound()
 })
 afterEach(() => liar.tellTheTruth())
-afterAll(async () => {
-  await outbound?.close()
-  await liar?.stop()
-  await dev?.stop()
-})
+afterAll(() => stage?.stop())
 
 /** Those that have code where one of this many nodes, the first, lies. */
 async function found(nodes: number): Promise<readonly string[]> {
-  const network = networkByName('base-sepolia')
-  if (network === undefined) throw new Error('no such network')
-  const rpcUrls = { 'base-sepolia': [liar.url, ...Array.from({ length: nodes - 1 }, () => dev.rpcUrl)] }
-  const chains = createChains({ outbound, clock: systemClock, networks: [network], rpcUrls, rpcTimeoutMs: 4_000 })
-  return [...(await chains.on(network).accountsWithCode([coded, plain]))].toSorted()
+  return [...(await stage.among(nodes - 1).accountsWithCode([coded, plain]))].toSorted()
 }
 
 const both = () => [coded, plain].map((account) => account.toLowerCase()).toSorted()

@@ -1,35 +1,21 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { type DevChain, startChain } from '@purser/devnet'
-import { networkByName } from '@purser/protocol'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
-import { type LyingNode, type NodeAnswer, startLyingNode } from '../../test/lying-node.ts'
-import { systemClock } from '../platform/clock.ts'
-import { createOutbound, type Outbound } from '../platform/outbound.ts'
-import { createChains } from './chains.ts'
+import { aLiarStage, type LiarStage } from '../../test/liar-stage.ts'
+import type { LyingNode, NodeAnswer } from '../../test/lying-node.ts'
 
-let dev: DevChain
 let liar: LyingNode
-let outbound: Outbound
+let stage: LiarStage
 
 beforeAll(async () => {
-  dev = await startChain({ network: 'base-sepolia' })
-  liar = await startLyingNode(dev.rpcUrl)
-  outbound = createOutbound()
+  stage = await aLiarStage()
+  liar = stage.liar
 })
 afterEach(() => liar.tellTheTruth())
-afterAll(async () => {
-  await outbound?.close()
-  await liar?.stop()
-  await dev?.stop()
-})
+afterAll(() => stage?.stop())
 
 /** The fees that a transaction offers where one of this many nodes, the first, lies. */
-async function offered(nodes: number, rpcTimeoutMs = 4_000) {
-  const network = networkByName('base-sepolia')
-  if (network === undefined) throw new Error('no such network')
-  const rpcUrls = { 'base-sepolia': [liar.url, ...Array.from({ length: nodes - 1 }, () => dev.rpcUrl)] }
-  const chains = createChains({ outbound, clock: systemClock, networks: [network], rpcUrls, rpcTimeoutMs })
-  return chains.on(network).offeredFees()
+function offered(nodes: number, rpcTimeoutMs = 4_000) {
+  return stage.among(nodes - 1, { rpcTimeoutMs }).offeredFees()
 }
 
 function lieOfFees(wei: bigint): void {

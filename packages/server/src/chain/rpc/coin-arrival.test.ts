@@ -1,38 +1,26 @@
-import { type DevChain, startChain } from '@purser/devnet'
-import { type Address, type Hex, networkByName } from '@purser/protocol'
+import type { DevChain } from '@purser/devnet'
+import type { Address, Hex } from '@purser/protocol'
 import { createTestClient, createWalletClient, encodeFunctionData, http, parseAbi, publicActions } from 'viem'
 import { generatePrivateKey, privateKeyToAccount, privateKeyToAddress } from 'viem/accounts'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
-import { type LyingNode, startLyingNode } from '../../../test/lying-node.ts'
-import { systemClock } from '../../platform/clock.ts'
-import { createOutbound, type Outbound } from '../../platform/outbound.ts'
-import { createChains } from '../chains.ts'
+import { aLiarStage, type LiarStage } from '../../../test/liar-stage.ts'
+import type { LyingNode } from '../../../test/lying-node.ts'
 import type { Chain } from '../port.ts'
 
 const multicall: Address = '0xcA11bde05977b3631167028862bE2a173976CA11'
 let dev: DevChain
 let liar: LyingNode
-let outbound: Outbound
+let stage: LiarStage
 
 beforeAll(async () => {
-  dev = await startChain({ network: 'base-sepolia' })
-  liar = await startLyingNode(dev.rpcUrl)
-  outbound = createOutbound()
+  stage = await aLiarStage()
+  ;({ dev, liar } = stage)
 })
 afterEach(() => liar.tellTheTruth())
-afterAll(async () => {
-  await outbound?.close()
-  await liar?.stop()
-  await dev?.stop()
-})
+afterAll(() => stage?.stop())
 
-/** A chain port over the faulty node and `trueNodes` correct nodes. */
 function among(trueNodes: number, confirmationDepth = 1): Chain {
-  const found = networkByName('base-sepolia')
-  if (found === undefined) throw new Error('no such network')
-  const rpcUrls = { 'base-sepolia': [liar.url, ...Array.from({ length: trueNodes }, () => dev.rpcUrl)] }
-  const networks = [{ ...found, confirmationDepth }]
-  return createChains({ outbound, clock: systemClock, networks, rpcUrls, rpcTimeoutMs: 4_000 }).on(found)
+  return stage.among(trueNodes, { confirmationDepth })
 }
 
 const stranger = () => privateKeyToAddress(generatePrivateKey())

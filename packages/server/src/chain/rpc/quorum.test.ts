@@ -1,47 +1,29 @@
-import { type DevChain, fundToken, sendFromDevAccount, startChain } from '@purser/devnet'
-import {
-  type Address,
-  encodeTransferWithAuthorization,
-  type Hex,
-  hexToBytes,
-  networkByName,
-  parseEcdsa,
-} from '@purser/protocol'
+import { type DevChain, fundToken, sendFromDevAccount } from '@purser/devnet'
+import { type Address, encodeTransferWithAuthorization, type Hex, hexToBytes, parseEcdsa } from '@purser/protocol'
 import { toHex } from 'viem'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
-import { type Lie, type LyingNode, startLyingNode } from '../../../test/lying-node.ts'
+import { aLiarStage, type LiarStage } from '../../../test/liar-stage.ts'
+import type { Lie, LyingNode } from '../../../test/lying-node.ts'
 import { ShiftedClock } from '../../../test/webhooks/clock.ts'
 import { type Clock, systemClock } from '../../platform/clock.ts'
 import { isProblem } from '../../platform/errors.ts'
-import { createOutbound, type Outbound } from '../../platform/outbound.ts'
-import { createChains } from '../chains.ts'
 import type { Chain, Receipt } from '../port.ts'
 
 const payTo: Address = '0x209693Bc6afc0C5328bA36FaF03C514EF312287C'
 let dev: DevChain
 let liar: LyingNode
-let outbound: Outbound
+let stage: LiarStage
 
 beforeAll(async () => {
-  dev = await startChain({ network: 'base-sepolia' })
-  liar = await startLyingNode(dev.rpcUrl)
-  outbound = createOutbound()
+  stage = await aLiarStage()
+  ;({ dev, liar } = stage)
 })
 afterEach(() => liar.tellTheTruth())
-afterAll(async () => {
-  await outbound?.close()
-  await liar?.stop()
-  await dev?.stop()
-})
+afterAll(() => stage?.stop())
 
-/** A chain port over the faulty node and `trueNodes` correct nodes. */
 function among(trueNodes: number, confirmationDepth = 1, clock: Clock = systemClock): Chain {
-  const found = networkByName('base-sepolia')
-  if (found === undefined) throw new Error('no such network')
-  const rpcUrls = { 'base-sepolia': [liar.url, ...Array.from({ length: trueNodes }, () => dev.rpcUrl)] }
-  const network = { ...found, confirmationDepth }
-  return createChains({ outbound, clock, networks: [network], rpcUrls, rpcTimeoutMs: 4_000 }).on(network)
+  return stage.among(trueNodes, { confirmationDepth, clock })
 }
 
 async function aUse() {

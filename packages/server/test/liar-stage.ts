@@ -1,0 +1,48 @@
+import { type DevChain, startChain } from '@purser/devnet'
+import { type Network, networkByName } from '@purser/protocol'
+import { createChains } from '../src/chain/chains.ts'
+import type { Chain } from '../src/chain/port.ts'
+import { type Clock, systemClock } from '../src/platform/clock.ts'
+import { createOutbound } from '../src/platform/outbound.ts'
+import { type LyingNode, startLyingNode } from './lying-node.ts'
+
+export interface LiarStage {
+  readonly dev: DevChain
+  readonly liar: LyingNode
+  /** A chain port over the lying node and `trueNodes` correct nodes. */
+  among(trueNodes: number, options?: LiarStageOptions): Chain
+  stop(): Promise<void>
+}
+
+export interface LiarStageOptions {
+  readonly confirmationDepth?: number
+  readonly clock?: Clock
+  readonly rpcTimeoutMs?: number
+}
+
+/** Starts a chain with a node in front of it that lies as a test says. */
+export async function aLiarStage(): Promise<LiarStage> {
+  const dev = await startChain({ network: 'base-sepolia' })
+  const liar = await startLyingNode(dev.rpcUrl)
+  const outbound = createOutbound()
+  return {
+    dev,
+    liar,
+    among(trueNodes, { confirmationDepth = 1, clock = systemClock, rpcTimeoutMs = 4_000 } = {}) {
+      const network: Network = { ...baseSepolia(), confirmationDepth }
+      const rpcUrls = { [network.name]: [liar.url, ...Array.from({ length: trueNodes }, () => dev.rpcUrl)] }
+      return createChains({ outbound, clock, networks: [network], rpcUrls, rpcTimeoutMs }).on(network)
+    },
+    async stop() {
+      await outbound.close()
+      await liar.stop()
+      await dev.stop()
+    },
+  }
+}
+
+function baseSepolia(): Network {
+  const network = networkByName('base-sepolia')
+  if (network === undefined) throw new Error('no such network')
+  return network
+}
