@@ -68,6 +68,22 @@ test('one delivery ends one transfer, however many the partner names it for', as
   expect(await stage.get(open)).toMatchObject({ destinationTxHash: second })
 })
 
+/** Waits until the delivery that the partner reports was compared with the chain twice, and the transfer has not ended. */
+async function untilRefused(sent: Answer): Promise<void> {
+  const words = 'a partner reports a delivery that is not on the chain'
+  await expect
+    .poll(async () => [await countEnded([sent]), countLines(words, sent) > 1], { interval: 500 })
+    .toEqual([0, true])
+}
+
+/** Pays the recipient and lets the partner report it: the transfer ends. */
+async function deliver(sent: Answer, toAddress: Address): Promise<void> {
+  const destinationTxHash = await payOut(toAddress)
+  saysDelivered(destinationTxHash)
+  await expect.poll(() => countEnded([sent]), { interval: 500 }).toBe(1)
+  expect(await stage.get(sent)).toMatchObject({ destinationTxHash })
+}
+
 test.each<[string, (to: Address) => Promise<Hex | undefined>]>([
   ['no transaction', async () => undefined],
   ['a transaction that no node has', async () => unknownHash],
@@ -78,14 +94,8 @@ test.each<[string, (to: Address) => Promise<Hex | undefined>]>([
   const toAddress = stranger()
   const sent = await stage.send(bridgeOf(await stage.aMaster(), { toAddress }))
   saysDelivered(await claim(toAddress))
-  const words = 'a partner reports a delivery that is not on the chain'
-  await expect
-    .poll(async () => [await countEnded([sent]), countLines(words, sent) > 1], { interval: 500 })
-    .toEqual([0, true])
-  const destinationTxHash = await payOut(toAddress)
-  saysDelivered(destinationTxHash)
-  await expect.poll(() => countEnded([sent]), { interval: 500 }).toBe(1)
-  expect(await stage.get(sent)).toMatchObject({ destinationTxHash })
+  await untilRefused(sent)
+  await deliver(sent, toAddress)
 })
 
 test('a transfer of another wallet of the service is no delivery of a partner', async () => {
@@ -101,10 +111,7 @@ test('a transfer of another wallet of the service is no delivery of a partner', 
   expect(direct.body).toMatchObject({ status: 'confirmed', route: 'direct' })
   const sent = await stage.send(bridgeOf(await stage.aMaster(), { toAddress }))
   saysDelivered(String(direct.body.txHash) as Hex)
-  const words = 'a partner reports a delivery that is not on the chain'
-  await expect
-    .poll(async () => [await countEnded([sent]), countLines(words, sent) > 1], { interval: 500 })
-    .toEqual([0, true])
+  await untilRefused(sent)
 })
 
 const laterSeconds = 1_200
@@ -126,14 +133,8 @@ test('a payment of the right amount to the right account from long before a tran
   await passTime()
   const sent = await stage.send(bridgeOf(master, { toAddress }))
   saysDelivered(before)
-  const words = 'a partner reports a delivery that is not on the chain'
-  await expect
-    .poll(async () => [await countEnded([sent]), countLines(words, sent) > 1], { interval: 500 })
-    .toEqual([0, true])
-  const destinationTxHash = await payOut(toAddress)
-  saysDelivered(destinationTxHash)
-  await expect.poll(() => countEnded([sent]), { interval: 500 }).toBe(1)
-  expect(await stage.get(sent)).toMatchObject({ destinationTxHash })
+  await untilRefused(sent)
+  await deliver(sent, toAddress)
 })
 
 const dayMs = 24 * 3_600_000
