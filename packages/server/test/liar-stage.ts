@@ -14,7 +14,7 @@ export interface LiarStage {
   stop(): Promise<void>
 }
 
-export interface LiarStageOptions {
+interface LiarStageOptions {
   readonly confirmationDepth?: number
   readonly clock?: Clock
   readonly rpcTimeoutMs?: number
