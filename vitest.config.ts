@@ -30,6 +30,7 @@ const longest = [
   'packages/server/test/stories/tempo-outcomes.test.ts',
   'packages/devnet/test/start.test.ts',
   'packages/server/test/crash/kill.test.ts',
+  'packages/server/test/compose-pieces.test.ts',
   'packages/server/test/stories/transfers-lies.test.ts',
   'packages/server/test/stories/transfers-cctp.test.ts',
   'packages/server/test/stories/withdrawals.test.ts',

@@ -1,6 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { chownSync, existsSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { startChain } from '@purser/devnet'
@@ -9,6 +8,7 @@ import { runAdmin } from '../src/admin/run.ts'
 import { endEveryService } from './crash/service.ts'
 import { aDeployment, verifyBody } from './crash/stage.ts'
 import { anEmptyDatabase } from './database.ts'
+import { aFreePort } from './debian-postgres.ts'
 import { request } from './world.ts'
 
 /** Debian's package. Without it the tests are skipped: npm has none. */
@@ -54,14 +54,6 @@ default_pool_size = 40
     rmSync(directory, { recursive: true })
   })
   return `postgres://purser@127.0.0.1:${port}${pathname}`
-}
-
-async function aFreePort(): Promise<number> {
-  const server = createServer()
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const address = server.address()
-  await new Promise((resolve) => server.close(resolve))
-  return typeof address === 'object' && address !== null ? address.port : 0
 }
 
 test.skipIf(!existsSync(program)).each(['session', 'transaction'] as const)(
