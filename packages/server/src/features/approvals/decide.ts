@@ -15,6 +15,7 @@ import {
   findApproval,
   lockApproval,
   markDecided,
+  mayStillRequest,
 } from './store.ts'
 
 /** Why a caller may not approve a request; undefined if the caller may. `approvers`: how many people could. */
@@ -34,7 +35,7 @@ function whyNotOpen({ status, expiresAt }: Pick<ApprovalRow, 'status' | 'expires
 
 /**
  * Approves a request as the person who calls. The present policy is evaluated again, as if the movement were requested now: an approval
- * lifts `approvalAbove` and nothing else. The movement begins after this commit, in whatever process applies decisions, once.
+ * lifts `approvalAbove` and nothing else. A requester whose authority was taken back meanwhile requests nothing any more. The movement begins after this commit, in whatever process applies decisions, once.
  */
 export async function approve(ctx: Ctx, approvalId: ApprovalId): Promise<Approval> {
   const known = await findApproval(ctx.db, ctx.tenant, approvalId)
@@ -49,6 +50,7 @@ export async function approve(ctx: Ctx, approvalId: ApprovalId): Promise<Approva
     const approvers = await countApprovers(tx, ctx.tenant)
     const refusal = whyNotApprove(row, { accountId: person.accountId, approvers, now })
     if (refusal !== undefined) throw refusal
+    if (!(await mayStillRequest(tx, ctx.tenant, row))) throw fail('approval-requester-not-allowed')
     await reservePolicyAgain(ctx, tx, row)
     await decideAs(ctx, tx, row, { status: 'granted', at: now, by: person.accountId, reason: null })
   })

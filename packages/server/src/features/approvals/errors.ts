@@ -17,6 +17,12 @@ export const fail = defineErrors({
     title: 'Own Request',
     detail: 'You, or an API key that you created, made this request. Another owner or admin must approve it.',
   },
+  'approval-requester-not-allowed': {
+    status: 409,
+    title: 'Requester Not Allowed',
+    detail:
+      'The API key that made the request was revoked, or the person who made it is no member any more or may only read. Refuse it; somebody who may make the request makes it anew.',
+  },
   'approval-not-yours': {
     status: 403,
     title: 'Not Your Request',

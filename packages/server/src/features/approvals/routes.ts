@@ -60,6 +60,7 @@ export const approvalOperations: readonly Operation<Deps>[] = [
       ...policyErrors,
       'approval-needs-person': needsPerson,
       'approval-own-request': fail.table['approval-own-request'],
+      'approval-requester-not-allowed': fail.table['approval-requester-not-allowed'],
     },
     // A denial by the policy is recorded in the audit log after the transaction.
     idempotency: 'intent',

@@ -216,6 +216,26 @@ export function findCreator(
   )
 }
 
+const Allowed = z.object({ isAllowed: z.boolean() })
+
+/**
+ * Whether nobody took the requester's authority back: the API key is not revoked, or the person is a member who may do more than read. A key
+ * that has expired was not taken back.
+ */
+export async function mayStillRequest(
+  tx: Tx,
+  tenant: Tenant,
+  { apiKeyId, accountId }: Pick<ApprovalRow, 'apiKeyId' | 'accountId'>,
+): Promise<boolean> {
+  const { organisationId } = tenant
+  const requester =
+    apiKeyId === null
+      ? sql`members where organisation_id = ${organisationId} and account_id = ${accountId} and accepted_at is not null and role <> 'viewer'`
+      : sql`api_keys where organisation_id = ${organisationId} and id = ${apiKeyId} and revoked_at is null`
+  const { isAllowed } = await tx.one(Allowed, sql`select exists (select from ${requester}) as is_allowed`)
+  return isAllowed
+}
+
 /** Counts the owners and admins of the organisation who have accepted their invitations. */
 export async function countApprovers(tx: Tx, tenant: Tenant): Promise<number> {
   const { count } = await tx.one(
