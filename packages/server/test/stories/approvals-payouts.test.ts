@@ -75,6 +75,16 @@ async function payoutOf(id: string): Promise<string | null> {
   return row.payoutId
 }
 
+async function countReserved(id: string): Promise<bigint> {
+  const { count } = await world.database.db.one(
+    z.object({ count: z.bigint() }),
+    sql`
+    select (select count(*) from reservations where subject_id = ${id} and ended_at is null)
+      + (select count(*) from policy_reservations where subject_id = ${id} and released_at is null) as count`,
+  )
+  return count
+}
+
 test('a withdrawal above the limit reaches no partner before an owner, who is alone, approves it', async () => {
   const { master, bankAccountId, id, approvalId } = await aWithdrawal()
   const { body } = await call('GET', `/approvals/${approvalId}`)
@@ -110,13 +120,17 @@ test('a refused withdrawal fails without a payout, and its funds and its part of
     approval: { status: 'refused' },
   })
   expect(await payoutOf(id)).toBeNull()
-  const { count } = await world.database.db.one(
-    z.object({ count: z.bigint() }),
-    sql`
-    select (select count(*) from reservations where subject_id = ${id} and ended_at is null)
-      + (select count(*) from policy_reservations where subject_id = ${id} and released_at is null) as count`,
-  )
-  expect(count).toBe(0n)
+  expect(await countReserved(id)).toBe(0n)
+  expect(await tokenBalance(chain, 'USDC', master.address)).toBe(200_000_000n)
+})
+
+test('a withdrawal whose bank account was deleted while it waited pays nobody, whoever approves it, and its funds are free', async () => {
+  const { master, bankAccountId, id, approvalId } = await aWithdrawal()
+  expect((await call('DELETE', `/wallet-infra/bank-accounts/${bankAccountId}`)).status).toBe(204)
+  expect((await owner.call('POST', `/approvals/${approvalId}/approve`)).status).toBe(200)
+  await expect.poll(async () => (await withdrawalOf(id)).status, patient).toBe('failed')
+  expect(await withdrawalOf(id)).toMatchObject({ reason: 'bank-account-not-found', refund: 'none' })
+  expect([await payoutOf(id), await countReserved(id)]).toEqual([null, 0n])
   expect(await tokenBalance(chain, 'USDC', master.address)).toBe(200_000_000n)
 })
 

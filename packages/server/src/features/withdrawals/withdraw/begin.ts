@@ -6,6 +6,7 @@ import { dropReservations, retryOnContention } from '../../funds/index.ts'
 import { type NewTransfer, planTransfer, prepareTransfer, storeTransfer } from '../../transfers/index.ts'
 import { isManagedAddress } from '../../wallets/index.ts'
 import { findCustomerOfAccount } from '../bank-accounts/payout-account-store.ts'
+import { findBankAccount } from '../bank-accounts/store.ts'
 import type { Ctx } from '../ports.ts'
 import { end } from './end.ts'
 import { findWithdrawal, lockWithdrawal, setPayout, setTransfer, type WithdrawalRow } from './store.ts'
@@ -46,6 +47,9 @@ function startOf({ createdAt, releasedAt }: WithdrawalRow): Date {
 
 async function agree(ctx: Ctx, partner: OffRamp, row: WithdrawalRow): Promise<Fault | undefined> {
   if (ctx.clock.now().getTime() - startOf(row).getTime() > agreeMsMax) return { reason: 'partner-unavailable' }
+  // Deleted while it waited for an approval or for the partner: nobody expects money there any more.
+  if ((await findBankAccount(ctx.db, ctx.tenant, row.bankAccountId)) === undefined)
+    return { reason: 'bank-account-not-found' }
   const network = networkByName(row.network)
   const token = network === undefined ? undefined : tokenBySymbol(network, row.token)
   if (network === undefined || token === undefined)
