@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { aBrowser, type Browser, ownerOf } from '../people.ts'
+import { aBrowser, aLink, type Browser, open, ownerOf, sessionCookie } from '../people.ts'
 import { aWorld, codeOf, type Org, type World } from '../world.ts'
 
 let world: World
@@ -71,6 +71,24 @@ test('a form of another page can neither sign its visitor in nor out', async () 
     expect(response.headers.getSetCookie()).toEqual([])
   }
   expect((await browser.call('GET', '/account')).status).toBe(200)
+})
+
+test.each([
+  [
+    'an image of another page',
+    { 'sec-fetch-dest': 'image', 'sec-fetch-mode': 'no-cors', 'sec-fetch-site': 'same-site' },
+  ],
+  ['a frame', { 'sec-fetch-dest': 'iframe', 'sec-fetch-mode': 'navigate', 'sec-fetch-site': 'same-site' }],
+  ['a script', { 'sec-fetch-dest': 'empty', 'sec-fetch-mode': 'cors', 'sec-fetch-site': 'cross-site' }],
+  ['a browser that prefetches it', { 'sec-fetch-dest': 'document', 'sec-purpose': 'prefetch;prerender' }],
+])('a link that %s opens signs nobody in, ends no session and is not used up', async (_case, headers) => {
+  const email = await ownerOf(world, org.id)
+  const url = await aLink(world, email)
+  const opened = await open(url, { ...headers, cookie: browser.cookie })
+  expect([opened.status, sessionCookie(world, opened)]).toEqual([403, undefined])
+  expect((await browser.call('GET', '/account')).status).toBe(200)
+  const navigated = await open(url, { 'sec-fetch-dest': 'document', 'sec-fetch-mode': 'navigate' })
+  expect(sessionCookie(world, navigated)).toBeDefined()
 })
 
 test('the dashboard of another host of the site may call with its cookie, and no other origin may', async () => {

@@ -31,6 +31,9 @@ const addressLimit: RateLimit = { perSecond: 0.5, burst: 30 }
 const emailLimit: RateLimit = { perSecond: 1 / 60, burst: 10 }
 const limitedPath = /^\/(sign-in\/(email|link)|passkey\/verify-authentication|request-password-reset|reset-password)$/
 
+/** What signs in by being opened. */
+const openedPath = /^\/(link$|callback\/)/
+
 /** What would leave the person without a way to sign in, or somebody else with one. */
 const freshPath = /^\/(change-password|link-social|unlink-account|passkey\/delete-passkey)$/
 
@@ -85,6 +88,7 @@ async function answerSignIn(
   const [path = ''] = url.slice('/auth'.length).split('?')
   if (paths[method]?.some((known) => known.test(path)) !== true) throw failPlatform('not-found')
   if (method !== 'GET') refuseForeign(people, headers, body)
+  else if (openedPath.test(path)) refuseUnseen(headers)
   if (limitedPath.test(path)) limit(address, body)
   if (freshPath.test(path)) {
     const cookie = people.cookieOf(headers.cookie)
@@ -106,6 +110,16 @@ function refuseForeign(people: People, headers: PageRequest['headers'], body: Ui
   if (headers.origin !== undefined || headers.cookie !== undefined) refuseOtherOrigin(people, headers.origin)
   const type = headers['content-type']?.split(';')[0]?.trim().toLowerCase()
   if (body.length > 0 && type !== 'application/json') throw failPlatform('unsupported-media-type')
+}
+
+/**
+ * A page elsewhere cannot sign its visitor in as somebody else unseen, by an image, a frame or a script; and what a browser loads ahead uses
+ * up no link. Browsers name the destination of each request, and pages cannot choose it (Fetch Metadata; Sec-Purpose of Fetch, section 3.7).
+ */
+function refuseUnseen(headers: PageRequest['headers']): void {
+  const { 'sec-fetch-dest': destination = 'document', 'sec-purpose': purpose = '' } = headers
+  if (destination === 'document' && !/^prefetch\b/.test(purpose)) return
+  throw failPlatform('origin-not-allowed', { detail: 'This address signs in only when it is opened as a page.' })
 }
 
 type SignInLimit = (address: string, body: Uint8Array) => void
