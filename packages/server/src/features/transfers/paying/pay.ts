@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import { type AuthorizationOffer, bytesToHex, formatAmount, hexToBytes, sameAddress } from '@purser/protocol'
 import { instantOf } from '../../../platform/clock.ts'
 import type { Tx } from '../../../platform/db/db.ts'
@@ -36,6 +37,7 @@ import {
 } from './store.ts'
 
 const nonceBytes = 32
+const plainKey = /^[\x20-\x7e]{1,512}$/
 /** How long a payment of a URL may wait for custody and for the seller. */
 const fetchMs = 45_000
 
@@ -142,7 +144,13 @@ async function planOne(
   const { credential: draft } = offer.draft({ from: source.address, nonce, nowMs: ctx.clock.now().getTime() })
   const validBefore = instantOf(Number(draft.authorization.validBefore) * 1_000)
   const fetchUntil = isFetched ? instantOf(ctx.clock.now().getTime() + fetchMs) : undefined
-  return { offer, plan, message: { challengeKey: offer.challengeKey, draft, validBefore, fetchUntil } }
+  const challengeKey = offer.challengeKey === undefined ? undefined : storedKeyOf(offer.challengeKey)
+  return { offer, plan, message: { challengeKey, draft, validBefore, fetchUntil } }
+}
+
+/** A seller chooses the id in a key: one that the database cannot store or index is stored as its digest. */
+function storedKeyOf(challengeKey: string): string {
+  return plainKey.test(challengeKey) ? challengeKey : `sha256 ${hash('sha256', challengeKey, 'hex')}`
 }
 
 function transferOf({ fromWalletId, reference, metadata }: ChallengePayment, { offer, plan }: Planned): NewTransfer {
