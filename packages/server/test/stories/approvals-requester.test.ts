@@ -39,8 +39,8 @@ function invited(role: string): Promise<Browser> {
 }
 
 async function aKey(body: Record<string, unknown> = {}): Promise<{ readonly id: string; readonly key: string }> {
-  const asked = { name: 'agent', environment: 'test', ...body }
-  const made = await stage.world.call(stage.key, 'POST', '/organisations/current/api-keys', asked)
+  const wanted = { name: 'agent', environment: 'test', ...body }
+  const made = await stage.world.call(stage.key, 'POST', '/organisations/current/api-keys', wanted)
   return z.object({ id: z.string(), key: z.string() }).parse(made.body)
 }
 
