@@ -3,7 +3,16 @@ import { z } from 'zod'
 import { alpha3OfIban } from './iban-country.ts'
 import type { NewPayout, NewPayoutAccount, PayoutAccount, Refusal } from './port.ts'
 
-const short = z.string().min(1).max(256)
+/** An id or a word of Bridge, which is stored. */
+const short = z.string().regex(/^[\x20-\x7e]{1,256}$/)
+/** A decimal amount that is shown, with at most 18 decimals. In another form it is `unreadable`: it must not keep a payout from its end. */
+const amount = z
+  .string()
+  .max(64)
+  .refine((text) => typeof parseAmount(trimZeros(text), 18) === 'bigint')
+  .nullish()
+  .transform((text) => text ?? undefined)
+  .catch('unreadable')
 
 /** POST /customers/{id}/external_accounts. */
 export const ExternalAccount = z.object({ id: short, active: z.boolean().optional() })
@@ -28,14 +37,15 @@ export const Transfer = z.object({
     .nullish(),
   receipt: z
     .object({
-      initial_amount: z.string().max(64).nullish(),
-      developer_fee: z.string().max(64).nullish(),
-      exchange_fee: z.string().max(64).nullish(),
-      gas_fee: z.string().max(64).nullish(),
-      final_amount: z.string().max(64).nullish(),
-      exchange_rate: z.string().max(64).nullish(),
+      initial_amount: amount,
+      developer_fee: amount,
+      exchange_fee: amount,
+      gas_fee: amount,
+      final_amount: amount,
+      exchange_rate: amount,
     })
-    .nullish(),
+    .nullish()
+    .catch(undefined),
 })
 export type Transfer = z.output<typeof Transfer>
 

@@ -157,6 +157,42 @@ test.each([
   await expect(bridge.createPayout(payout)).rejects.toMatchObject({ code: 'partner-unavailable' })
 })
 
+test.each([
+  ['numbers', { initial_amount: 10, developer_fee: 0.5, final_amount: 9.5, exchange_rate: 1 }, undefined],
+  [
+    'exponents',
+    { initial_amount: '10.0', developer_fee: '5e-1', final_amount: '1e3', exchange_rate: '1E0' },
+    { initialAmount: '10' },
+  ],
+  [
+    'signs, separators, other digits and NULs',
+    {
+      initial_amount: '10',
+      developer_fee: '-0.5',
+      exchange_fee: '1,000',
+      final_amount: '٩.٥',
+      exchange_rate: '1.0\u0000',
+    },
+    { initialAmount: '10' },
+  ],
+  ['a list', [], undefined],
+  ['a text', 'paid', undefined],
+  ['null amounts', { initial_amount: null, final_amount: null }, undefined],
+])('a receipt with %s shows no such amount, and delays no payout', async (_, receipt, shown) => {
+  reported = transferIn('payment_processed', { receipt })
+  const read = await bridge.readPayout('transfer_123')
+  expect([read?.state, read?.receipt]).toEqual(['completed', shown])
+})
+
+test.each([
+  ['state', { state: 'payment_processed\u0000' }],
+  ['id', { id: 'transfer_123\u0000' }],
+])('a NUL in the %s of an answer makes it no answer', async (_, changes) => {
+  reported = { json: { ...published.transfer, ...changes } }
+  for (const known of ['transfer_123', 'transfer_123\u0000'])
+    await expect(bridge.readPayout(known)).rejects.toMatchObject({ code: 'partner-unavailable' })
+})
+
 test('a transfer other than the one that was read is no answer, whatever its state', async () => {
   reported = transferIn('payment_processed')
   await expect(bridge.readPayout('transfer_124')).rejects.toMatchObject({ code: 'partner-unavailable' })

@@ -1,4 +1,4 @@
-import { formatAmount } from '@purser/protocol'
+import { formatAmount, parseAmount } from '@purser/protocol'
 import { z } from 'zod'
 import type { Log } from '../../platform/log.ts'
 import type { Outbound } from '../../platform/outbound.ts'
@@ -26,6 +26,7 @@ export interface BridgeSettings {
   readonly timeoutMs?: number
 }
 
+const feeDecimals = 18
 const timeoutMsDefault = 15_000
 const answerBytesMax = 262_144
 const chains: readonly string[] = ['arbitrum', 'base', 'ethereum', 'optimism', 'polygon']
@@ -144,29 +145,34 @@ function payoutOf(log: Log, transfer: Transfer, requested?: NewPayout): Payout {
   }
 }
 
+/** What the receipt states in a readable form. */
 function receiptOf({ receipt }: Transfer): PayoutReceipt | undefined {
-  if (receipt?.initial_amount === undefined || receipt.initial_amount === null) return undefined
-  const fees = [receipt.developer_fee, receipt.exchange_fee, receipt.gas_fee].filter((fee) => typeof fee === 'string')
+  const initialAmount = readable(receipt?.initial_amount)
+  if (receipt == null || initialAmount === undefined) return undefined
+  const feeAmount = sumOf([receipt.developer_fee, receipt.exchange_fee, receipt.gas_fee])
+  const finalAmount = readable(receipt.final_amount)
+  const exchangeRate = readable(receipt.exchange_rate)
   return {
-    initialAmount: trimZeros(receipt.initial_amount),
-    feeAmount: sumOf(fees),
-    ...(typeof receipt.final_amount === 'string' ? { finalAmount: trimZeros(receipt.final_amount) } : {}),
-    ...(typeof receipt.exchange_rate === 'string' ? { exchangeRate: receipt.exchange_rate } : {}),
+    initialAmount: trimZeros(initialAmount),
+    ...(feeAmount === undefined ? {} : { feeAmount }),
+    ...(finalAmount === undefined ? {} : { finalAmount: trimZeros(finalAmount) }),
+    ...(exchangeRate === undefined ? {} : { exchangeRate }),
   }
 }
 
-const feeDecimals = 18
+function readable(amount: string | undefined): string | undefined {
+  return amount === 'unreadable' ? undefined : amount
+}
 
-/** Adds decimal texts exactly; an invalid one counts as zero. */
-function sumOf(amounts: readonly string[]): string {
-  const raw = amounts.map((amount) => {
-    const [whole = '', fraction = ''] = trimZeros(amount).split('.')
-    return /^\d+$/.test(whole) && /^\d{0,18}$/.test(fraction) ? BigInt(whole + fraction.padEnd(feeDecimals, '0')) : 0n
-  })
-  return formatAmount(
-    raw.reduce((sum, amount) => sum + amount, 0n),
-    feeDecimals,
-  )
+/** Adds amounts exactly; undefined if one of them cannot be read. */
+function sumOf(amounts: readonly (string | undefined)[]): string | undefined {
+  const raw = amounts.map((amount) => parseAmount(trimZeros(amount ?? '0'), feeDecimals))
+  let sum = 0n
+  for (const one of raw) {
+    if (typeof one !== 'bigint') return undefined
+    sum += one
+  }
+  return formatAmount(sum, feeDecimals)
 }
 
 function isRefusal(body: Readonly<Record<string, unknown>> | Refusal): body is Refusal {

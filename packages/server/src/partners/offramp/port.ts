@@ -107,7 +107,7 @@ export interface Payout {
 
 export interface PayoutReceipt {
   readonly initialAmount: string
-  readonly feeAmount: string
+  readonly feeAmount?: string
   readonly finalAmount?: string
   readonly exchangeRate?: string
 }
