@@ -51,6 +51,11 @@ test('a partner that stops in the middle of its body is given up in time', async
   await expectUnavailable(200)
 })
 
+test.each(['\\u0000', '\\ud800'])('text with %s, which the database cannot store, is no answer', async (text) => {
+  respond = (response) => void response.end(`{"id":"a${text}b"}`)
+  await expectUnavailable(60_000)
+})
+
 test('a partner that sends a byte now and then is given up after the time of the whole request', async () => {
   respond = (response) => {
     const drip = setInterval(() => response.write(' '), 20)

@@ -1,5 +1,6 @@
 import type { z } from 'zod'
 import type { Outbound, OutboundRequest, PostLimits } from '../platform/outbound.ts'
+import { unstorableTexts } from '../platform/wire.ts'
 import { fail } from './errors.ts'
 
 /** A partner's HTTP API: base URL, headers of every request, and limits on answer time and size. */
@@ -37,7 +38,8 @@ const notAboutRequest = [401, 403, 407, 408, 409, 425, 429]
 
 /**
  * Sends a request to a partner and parses the answer with the schema. A 4xx status about the request is returned as `declined`. Timeouts, overload,
- * a refused API key and malformed answers throw `partner-unavailable`, so that no decision depends on an unknown answer.
+ * a refused API key, malformed answers and text that the database cannot store throw `partner-unavailable`, so that no decision depends on an
+ * unknown answer.
  */
 export async function requestPartner<T>(
   api: PartnerApi,
@@ -50,6 +52,8 @@ export async function requestPartner<T>(
   if (status < 200 || status >= 300) throw unavailable(api, { status })
   const parsed = schema.safeParse(json)
   if (!parsed.success) throw unavailable(api, { unreadable: parsed.error.issues.map(({ path }) => path.join('.')) })
+  const [unstorable] = unstorableTexts(parsed.data, 1)
+  if (unstorable !== undefined) throw unavailable(api, { unstorable: unstorable.join('.') })
   return { ok: true, value: parsed.data }
 }
 

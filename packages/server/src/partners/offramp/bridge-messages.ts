@@ -3,8 +3,7 @@ import { z } from 'zod'
 import { alpha3OfIban } from './iban-country.ts'
 import type { NewPayout, NewPayoutAccount, PayoutAccount, Refusal } from './port.ts'
 
-/** An id or a word of Bridge, which is stored. */
-const short = z.string().regex(/^[\x20-\x7e]{1,256}$/)
+const short = z.string().min(1).max(256)
 /** A decimal amount that is shown, with at most 18 decimals. In another form it is `unreadable`: it must not keep a payout from its end. */
 const amount = z
   .string()
