@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, rmSync, statfsSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { startPostgres } from '@purser/devnet'
@@ -24,9 +24,24 @@ const settings = {
   checkpoint_timeout: '1h',
 }
 
+/** Linux keeps these files in memory. */
+const memory = '/dev/shm'
+/** More than the databases of a run need. */
+const memoryBytesMin = 3_000_000_000
+
+/**
+ * A database is more than a thousand files. PostgreSQL has the disk write each new one at once, even if it does not wait for
+ * it, which takes four to ten times the processor time.
+ */
+function fastestPlace(): string {
+  if (!existsSync(memory)) return tmpdir()
+  const { bavail, bsize } = statfsSync(memory)
+  return bavail * bsize < memoryBytesMin ? tmpdir() : memory
+}
+
 /** One PostgreSQL for the whole run, with a migrated database that each test file copies. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
-  const dataDir = mkdtempSync(join(tmpdir(), 'purser-test-'))
+  const dataDir = mkdtempSync(join(fastestPlace(), 'purser-test-'))
   const postgres = await startPostgres({ dataDir, maxConnections: 500, settings })
   await makeTemplate(postgres.url)
   project.provide('postgresUrl', postgres.url)
