@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { sql } from '../../src/platform/db/db.ts'
 import { anIssuer, type Claims, type OidcIssuer } from '../oidc-issuer.ts'
 import { aLink, browserOf, open, ownerOf, sessionCookie } from '../people.ts'
 import { aWorld, type Org, type World } from '../world.ts'
@@ -109,6 +110,20 @@ test.each<[string, Claims]>([
   const other = await world.organisation()
   const claims = { ...verified(), sub: `sub-${other.id}`, email: await ownerOf(world, other.id), ...change }
   const answer = await signInAs(claims)
+  expect([answer.status < 500, sessionCookie(world, answer)]).toEqual([true, undefined])
+})
+
+test.each<[string, (address: string) => unknown]>([
+  ['another letter that becomes the same in lower case', (address) => address.replace('k', '\u212a')],
+  ['a NUL', (address) => `${address}\u0000`],
+  ['a space', (address) => ` ${address}`],
+  ['a line break', (address) => `${address}\n`],
+  ['a list around it', (address) => [address]],
+])('a verified address with %s is not the address of an account', async (_, change) => {
+  const other = await world.organisation()
+  const address = `k${await ownerOf(world, other.id)}`
+  await world.database.db.run(sql`update accounts set email = ${address} where email = ${address.slice(1)}`)
+  const answer = await signInAs({ ...verified(), sub: `sub-${other.id}`, email: change(address) })
   expect([answer.status < 500, sessionCookie(world, answer)]).toEqual([true, undefined])
 })
 

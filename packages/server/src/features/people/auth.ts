@@ -115,7 +115,10 @@ async function endEarlierSession(ctx: Parameters<Parameters<typeof createAuthMid
   if (typeof earlier === 'string' && earlier !== newSession.session.token) await internalAdapter.deleteSession(earlier)
 }
 
-/** Only `true` counts as verified, whatever else an issuer writes. */
+/**
+ * Only `true` counts as verified, whatever else an issuer writes, and only of an address in ASCII: better-auth compares addresses in lower
+ * case, and U+212A (the Kelvin sign) becomes a `k`, so that one mailbox would open the account of another.
+ */
 function providerOf({ name, issuer, clientId, clientSecret }: OidcIssuer) {
   return {
     providerId: name,
@@ -124,6 +127,8 @@ function providerOf({ name, issuer, clientId, clientSecret }: OidcIssuer) {
     discoveryUrl: `${issuer.replace(/\/+$/, '')}/.well-known/openid-configuration`,
     requireIdTokenVerification: true,
     scopes: ['openid', 'email', 'profile'],
-    mapProfileToUser: (profile: Record<string, unknown>) => ({ emailVerified: profile.email_verified === true }),
+    mapProfileToUser: ({ email, email_verified: isVerified }: Record<string, unknown>) => ({
+      emailVerified: isVerified === true && typeof email === 'string' && /^[\x21-\x7e]+$/.test(email),
+    }),
   }
 }
