@@ -99,14 +99,20 @@ test('the first live key is made by an owner who signed in within ten minutes, f
   const email = await ownerOf(world, org.id)
   const browser = await aBrowser(world, { email, organisationId: org.id })
   const request = { name: 'Live', environment: 'live' }
-  const made = await browser.call('POST', '/organisations/current/api-keys', request)
+  const once = { 'idempotency-key': 'the first live key' }
+  const made = await browser.call('POST', '/organisations/current/api-keys', request, once)
   expect([made.status, made.body.environment]).toEqual([201, 'live'])
+  const shown = await browser.call('POST', '/organisations/current/api-keys', request, once)
+  expect(shown.body).toEqual(made.body)
   await ageSessions(world, 10)
-  const late = await browser.call('POST', '/organisations/current/api-keys', request)
-  expect([late.status, codeOf(late)]).toEqual([403, 'fresh-authentication-required'])
+  for (const headers of [{}, once]) {
+    const late = await browser.call('POST', '/organisations/current/api-keys', request, headers)
+    expect([late.status, codeOf(late)]).toEqual([403, 'fresh-authentication-required'])
+  }
   const test = await browser.call('POST', '/organisations/current/api-keys', { name: 'Test', environment: 'test' })
   expect(test.status).toBe(201)
   const again = await aBrowser(world, { email, organisationId: org.id })
+  expect((await again.call('POST', '/organisations/current/api-keys', request, once)).body).toEqual(made.body)
   expect((await again.call('POST', '/organisations/current/api-keys', request)).status).toBe(201)
   owner = again
 })

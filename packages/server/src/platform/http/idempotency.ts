@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
+import { requireFresh } from '../access.ts'
 import { instantOf } from '../clock.ts'
 import { actorId, type Ctx, type IdempotencyHandle } from '../ctx.ts'
 import { type Queryable, sql, type Tx } from '../db/db.ts'
@@ -38,7 +39,10 @@ export function unreadFingerprintOf(method: string, url: string): Uint8Array {
 export interface IdempotentRequest {
   readonly key: string
   readonly fingerprint: Uint8Array
-  /** The response contains a secret: it is stored sealed, and only the API key that sent the first request gets it again. */
+  /**
+   * The response contains a secret: it is stored sealed, and only the API key that sent the first request gets it again, or the person, with a
+   * fresh sign-in.
+   */
   readonly isSecret?: boolean
 }
 
@@ -244,6 +248,8 @@ function judge(ctx: Ctx, stored: Stored, request: IdempotentRequest): Claim {
     : stored.fingerprint
   if (Buffer.compare(fingerprint, request.fingerprint) !== 0) throw failPlatform('idempotency-key-reused')
   if (stored.state === 'done' && stored.status !== null && stored.body !== null) {
+    // The handler that required fresh authentication for some secrets does not run again.
+    if (request.isSecret === true) requireFresh(ctx)
     const body = stored.sealed ? ctx.sealer.open(stored.body, sealContext(ctx, request.key)) : stored.body
     return { kind: 'answered', answer: { status: stored.status, headers: stored.headers ?? {}, body } }
   }
