@@ -91,6 +91,27 @@ test.each([
   expect(sessionCookie(world, navigated)).toBeDefined()
 })
 
+test('text that the database cannot store is refused by every part of the sign-in', async () => {
+  const body = {
+    name: 'a\u0000b',
+    email: 'a\u0000@example.com',
+    newPassword: '\ud800 long enough to be one',
+    token: '\u0000',
+  }
+  for (const path of [
+    '/update-user',
+    '/sign-in/email',
+    '/sign-in/link',
+    '/request-password-reset',
+    '/reset-password',
+  ]) {
+    const answer = await browser.call('POST', `/auth${path}`, body)
+    expect([path, answer.status, codeOf(answer)]).toEqual([path, 422, 'validation-error'])
+  }
+  for (const path of ['/link?token=%00', '/callback/corp?state=%00&code=a', '/reset-password/a?callbackURL=%00'])
+    expect([path, (await open(`${world.base}/auth${path}`, { cookie: browser.cookie })).status]).toEqual([path, 422])
+})
+
 test('the dashboard of another host of the site may call with its cookie, and no other origin may', async () => {
   const preflight = (origin: string): Promise<Response> =>
     fetch(`${world.base}/organisations/current`, {

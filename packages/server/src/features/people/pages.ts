@@ -6,6 +6,7 @@ import { type People, refuseOtherOrigin } from '../../platform/http/identify.ts'
 import { readJson } from '../../platform/http/json.ts'
 import { createLimiter, type RateLimit } from '../../platform/http/limits.ts'
 import type { PageRequest, PublicPage } from '../../platform/http/server.ts'
+import { unstorableText, unstorableTexts } from '../../platform/wire.ts'
 import type { Deps } from './ports.ts'
 import { addressHeader, type SignInOptions } from './sign-in-options.ts'
 
@@ -89,16 +90,18 @@ async function answerSignIn(
   if (paths[method]?.some((known) => known.test(path)) !== true) throw failPlatform('not-found')
   if (method !== 'GET') refuseForeign(people, headers, body)
   else if (openedPath.test(path)) refuseUnseen(headers)
-  if (limitedPath.test(path)) limit(address, body)
+  const sent = body.length === 0 ? undefined : readJson(body)
+  refuseUnstorable(url, sent)
+  if (limitedPath.test(path)) limit(address, sent)
   if (freshPath.test(path)) {
     const cookie = people.cookieOf(headers.cookie)
     requireFresh({ person: cookie === undefined ? undefined : await people.find(cookie, undefined), clock })
   }
-  const sent = new Headers()
+  const fields = new Headers()
   for (const [name, value] of Object.entries(headers))
-    if (value !== undefined && !hopHeaders.test(name)) sent.append(name, value)
-  sent.set(addressHeader, address)
-  const init = { method, headers: sent, ...(body.length > 0 && { body: Buffer.from(body) }) }
+    if (value !== undefined && !hopHeaders.test(name)) fields.append(name, value)
+  fields.set(addressHeader, address)
+  const init = { method, headers: fields, ...(body.length > 0 && { body: Buffer.from(body) }) }
   return rawAnswer(await handler(new Request(`${baseUrl}${url}`, init)))
 }
 
@@ -122,14 +125,23 @@ function refuseUnseen(headers: PageRequest['headers']): void {
   throw failPlatform('origin-not-allowed', { detail: 'This address signs in only when it is opened as a page.' })
 }
 
-type SignInLimit = (address: string, body: Uint8Array) => void
+/** As for every operation: better-auth would fail at the database. */
+function refuseUnstorable(url: string, sent: unknown): void {
+  const query = Object.fromEntries(new URL(url, 'http://localhost').searchParams)
+  const errors = unstorableTexts([query, sent]).map(([, ...path]) => ({
+    path: `/${path.map(String).join('/')}`,
+    message: unstorableText,
+  }))
+  if (errors.length > 0) throw failPlatform('validation-error', { errors })
+}
+
+type SignInLimit = (address: string, sent: unknown) => void
 
 function createSignInLimit(clock: Clock): SignInLimit {
   const ofAddress = createLimiter(addressLimit, clock)
   const ofEmail = createLimiter(emailLimit, clock)
-  return (address, body) => {
-    const parsed: unknown = body.length === 0 ? undefined : readJson(body)
-    const email = typeof parsed === 'object' && parsed !== null && 'email' in parsed ? String(parsed.email) : undefined
+  return (address, sent) => {
+    const email = typeof sent === 'object' && sent !== null && 'email' in sent ? String(sent.email) : undefined
     const admissions = [ofAddress(address), ...(email === undefined ? [] : [ofEmail(email.toLowerCase())])]
     const refused = admissions.find(({ admitted }) => !admitted)
     if (refused !== undefined) throw failPlatform('rate-limit-exceeded', { retryAfterSeconds: refused.resetSeconds })
