@@ -19,6 +19,8 @@ export interface OidcIssuer {
     claims: Claims,
     options?: { readonly forge?: true },
   ): { readonly code: string; readonly state: string }
+  /** An id_token of the issuer for its client, as a log or another party might have it. */
+  idToken(claims: Claims): string
   stop(): Promise<void>
 }
 
@@ -77,6 +79,10 @@ export async function anIssuer(): Promise<OidcIssuer> {
         redirectUri: read('redirect_uri'),
       })
       return { code, state: read('state') }
+    },
+    idToken(claims) {
+      const seconds = Math.floor(Date.now() / 1_000)
+      return own.signed({ iss: url, aud: clientId, iat: seconds, exp: seconds + 300, ...claims }, own.jwk.kid)
     },
     stop: () => new Promise((resolve) => server.close(() => resolve()).closeAllConnections()),
   }

@@ -148,6 +148,18 @@ test('an answer of the issuer works once, in the browser that began and in no ot
   expect(sessionCookie(world, await comeBack({ code: 'made-up', state: given.state }, cookies))).toBeUndefined()
 })
 
+test('an id_token that was read anywhere signs nobody in, however good it is', async () => {
+  const token = issuer.idToken(verified())
+  for (const path of ['/auth/sign-in/social', '/auth/link-social']) {
+    const answer = await fetch(world.base + path, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', origin: site },
+      body: JSON.stringify({ provider: 'corp', idToken: { token } }),
+    })
+    expect([path, answer.status, sessionCookie(world, answer)]).toEqual([path, 422, undefined])
+  }
+})
+
 test('a sign-in that leads elsewhere than to the dashboard is refused', async () => {
   const answer = await fetch(`${world.base}/auth/sign-in/social`, {
     method: 'POST',

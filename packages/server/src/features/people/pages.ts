@@ -1,3 +1,4 @@
+import { z } from 'zod'
 import { requireFresh } from '../../platform/access.ts'
 import type { Clock } from '../../platform/clock.ts'
 import { failPlatform } from '../../platform/errors.ts'
@@ -5,6 +6,7 @@ import { newRequestId, problemAnswer, type RawAnswer } from '../../platform/http
 import { type People, refuseOtherOrigin } from '../../platform/http/identify.ts'
 import { readJson } from '../../platform/http/json.ts'
 import { createLimiter, type RateLimit } from '../../platform/http/limits.ts'
+import { validationProblem } from '../../platform/http/problem.ts'
 import type { PageRequest, PublicPage } from '../../platform/http/server.ts'
 import { unstorableText, unstorableTexts } from '../../platform/wire.ts'
 import type { Deps } from './ports.ts'
@@ -31,6 +33,17 @@ const paths: Readonly<Record<string, readonly RegExp[]>> = {
 const addressLimit: RateLimit = { perSecond: 0.5, burst: 30 }
 const emailLimit: RateLimit = { perSecond: 1 / 60, burst: 10 }
 const limitedPath = /^\/(sign-in\/(email|link)|passkey\/verify-authentication|request-password-reset|reset-password)$/
+
+/**
+ * What begins at an issuer, and the members of its body. better-auth also takes an `idToken` there: whoever has read one anywhere could sign
+ * in with it, as often as it is valid, without the browser that the issuer answered.
+ */
+const issuerPath = /^\/(sign-in\/social|link-social)$/
+const IssuerBody = z.strictObject({
+  provider: z.string(),
+  callbackURL: z.string().optional(),
+  errorCallbackURL: z.string().optional(),
+})
 
 /** What signs in by being opened. */
 const openedPath = /^\/(link$|callback\/)/
@@ -92,6 +105,8 @@ async function answerSignIn(
   else if (openedPath.test(path)) refuseUnseen(headers)
   const sent = body.length === 0 ? undefined : readJson(body)
   refuseUnstorable(url, sent)
+  const begun = issuerPath.test(path) ? IssuerBody.safeParse(sent) : undefined
+  if (begun?.success === false) throw validationProblem(begun.error.issues)
   if (limitedPath.test(path)) limit(address, sent)
   if (freshPath.test(path)) {
     const cookie = people.cookieOf(headers.cookie)
