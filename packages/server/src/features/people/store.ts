@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { type Queryable, sql, type Tx } from '../../platform/db/db.ts'
+import { sweep } from '../../platform/db/sweep.ts'
 import { type AccountId, type Id, id, type OrganisationId } from '../../platform/ids.ts'
 import type { SessionInOrganisation } from '../../platform/reader.ts'
 import type { Role } from '../../platform/roles.ts'
@@ -140,14 +141,15 @@ export async function deleteSession(tx: Tx, accountId: AccountId, sessionId: Id<
   return ended === 1
 }
 
-/** Forgets sessions, links and other proofs that ended before an instant, a thousand of each at most. */
+/**
+ * Forgets sessions, links and other proofs that ended before an instant. Anybody can have proofs made without signing in, so all of them are
+ * deleted, however many there are.
+ */
 export async function sweepEnded(db: Queryable, before: Date): Promise<void> {
-  await db.run(sql`
-    delete from auth."session" where "id" in (select "id" from auth."session" where "expiresAt" < ${before} limit 1000)`)
-  await db.run(sql`
-    delete from auth."verification" where "id" in (select "id" from auth."verification" where "expiresAt" < ${before} limit 1000)`)
-  await db.run(sql`
-    delete from auth.sign_in_links where token_hash in (select token_hash from auth.sign_in_links where expires_at < ${before} limit 1000)`)
+  const ended = sql`"expiresAt" < ${before}`
+  await sweep(db, { from: sql`auth."session"`, where: ended, orderBy: sql`"expiresAt"` })
+  await sweep(db, { from: sql`auth."verification"`, where: ended, orderBy: sql`"expiresAt"` })
+  await sweep(db, { from: sql`auth.sign_in_links`, where: sql`expires_at < ${before}`, orderBy: sql`expires_at` })
 }
 
 const SessionPlace = z.object({ sessionId: id('ssn'), organisationId: id('org') })
