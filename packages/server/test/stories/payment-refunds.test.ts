@@ -197,6 +197,23 @@ test('an answer that may still be delivered delays a refund, and a refunded paym
   expect(said(late)).toEqual([409, 'redemption-lost'])
 })
 
+test('a refund and a redemption that were told to wait are done by their own repeats, with the same Idempotency-Key', async () => {
+  const [owed, sold] = [await paid({ reportsDelivery: true }), await paid({ reportsDelivery: true })]
+  const refunding = () => refund(owed.paymentId, {}, world.base, { 'idempotency-key': 'refund when it can be' })
+  const body = { protocol: 'x402', credential: sold.credential, method: 'GET', resource }
+  const redeeming = () =>
+    world.call(org.testKey, 'POST', '/payments/redeem', body, { 'idempotency-key': 'redeem then' })
+  for (const repeat of [refunding, redeeming]) {
+    const first = await repeat()
+    expect([said(first), first.headers.get('retry-after')]).toEqual([[409, 'delivery-in-progress'], '30'])
+  }
+  await pass(owed.paymentId)
+  await pass(sold.paymentId)
+  expect([(await refunding()).status, (await redeeming()).status]).toEqual([201, 200])
+  const again = await refunding()
+  expect([again.status, again.headers.get('idempotency-replayed')]).toEqual([201, 'true'])
+})
+
 test('of a concurrent refund and redemption one succeeds', async () => {
   for (let round = 0; round < 5; round++) {
     const { paymentId, credential } = await paid({ reportsDelivery: true })

@@ -66,9 +66,12 @@ export function isKept(status: number): boolean {
   return status !== 401 && status !== 429 && status < 500
 }
 
-/** Whether a response is stored if nothing was committed before it: no refusal but a conflict, and nothing large. */
-export function isKeptUncommitted({ status, body }: Pick<StoredAnswer, 'status' | 'body'>): boolean {
-  return (status < 400 || status === 409) && !isLarge(body)
+/**
+ * Whether a response is stored if nothing was committed before it: no refusal but a conflict, and nothing large. A conflict that says when to
+ * retry is over by then.
+ */
+export function isKeptUncommitted({ status, headers, body }: StoredAnswer): boolean {
+  return (status < 400 || (status === 409 && headers['retry-after'] === undefined)) && !isLarge(body)
 }
 
 export function isLarge(body: Uint8Array): boolean {
