@@ -214,6 +214,18 @@ test('a refund and a redemption that were told to wait are done by their own rep
   expect([again.status, again.headers.get('idempotency-replayed')]).toEqual([201, 'true'])
 })
 
+test('a refund of a payment that is being settled is done by its own repeat once it is settled', async () => {
+  const { paymentId } = await paid()
+  const set = (status: string) =>
+    world.database.db.run(sql`update payments set status = ${status} where id = ${paymentId}`)
+  const refunding = () => refund(paymentId, {}, world.base, { 'idempotency-key': 'refund when settled' })
+  await set('settling')
+  const first = await refunding()
+  await set('settled')
+  expect([said(first), first.headers.get('retry-after')]).toEqual([[409, 'payment-not-refundable'], '5'])
+  expect((await refunding()).status).toBe(201)
+})
+
 test('of a concurrent refund and redemption one succeeds', async () => {
   for (let round = 0; round < 5; round++) {
     const { paymentId, credential } = await paid({ reportsDelivery: true })

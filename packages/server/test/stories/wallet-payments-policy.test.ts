@@ -122,20 +122,26 @@ async function aWaiting(payTo: string) {
 test('a payment that was approved takes one fresh 402 for the same payee and at most the approved amount', async () => {
   const payTo = stranger()
   const { master, child, approvalId, paymentId } = await aWaiting(payTo)
-  const fresh = (changes: Record<string, unknown>) =>
+  const fresh = (changes: Record<string, unknown>, key?: string) =>
     pay(stage, {
       from: child,
       challenge: challengeOf(offer({ amount: '800000', payTo, ...changes })),
       changes: { approvedPaymentId: paymentId },
+      ...(key === undefined ? {} : { key }),
     })
-  const early = await fresh({})
-  expect([early.status, codeOf(early)]).toEqual([409, 'approved-payment-not-open'])
+  const early = await fresh({}, 'until it is approved')
+  expect([early.status, codeOf(early), early.headers.get('retry-after')]).toEqual([
+    409,
+    'approved-payment-not-open',
+    '5',
+  ])
   expect(await reservedOf(stage, child)).toBe(900_000n)
   await approve(stage, approvalId, paymentId)
   const others = await Promise.all([fresh({ payTo: stranger() }), fresh({ amount: '900001' })])
   expect(others.map(reasonsOf)).toEqual([['not-as-approved'], ['not-as-approved']])
-  const answers = await Promise.all([fresh({}), fresh({})])
+  const answers = await Promise.all([fresh({}, 'until it is approved'), fresh({}, 'another key')])
   expect(answers.map(({ status }) => status).toSorted()).toEqual([201, 409])
+  expect(answers.find(({ status }) => status === 409)?.headers.get('retry-after')).toBeNull()
   const [paid] = answers.filter(({ status }) => status === 201)
   if (paid === undefined) throw new Error('nothing was paid')
   expect([paid.body.id, paid.body.amount, credentialOf(paid).header]).toEqual([paymentId, '0.8', 'PAYMENT-SIGNATURE'])

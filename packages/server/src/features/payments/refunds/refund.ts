@@ -15,9 +15,12 @@ import { shownRefunds } from './read.ts'
 import type { Refund, RefundRequest } from './schema.ts'
 import { addRefunded, findRefund, insertRefund, lockRefundable, type RefundableRow, type RefundId } from './store.ts'
 
+/** When to retry for a payment that is being settled. */
+const settlingSeconds = 5
+
 /** The decision about a request to refund a payment. */
 type RefundVerdict =
-  | { readonly kind: 'refund' | 'announce' | 'not-refundable' }
+  | { readonly kind: 'refund' | 'announce' | 'not-refundable' | 'not-settled-yet' }
   | { readonly kind: 'wait'; readonly waitMs: number }
 
 /**
@@ -26,7 +29,8 @@ type RefundVerdict =
  */
 function refundVerdict(row: RefundableRow): RefundVerdict {
   const { status, payer, rawAmount, delivery, deliveredAt, redemptionMs, refundedRaw } = row
-  if (status !== 'settled' || payer === null || rawAmount === 0n) return { kind: 'not-refundable' }
+  if (payer === null || rawAmount === 0n) return { kind: 'not-refundable' }
+  if (status !== 'settled') return { kind: status === 'settling' ? 'not-settled-yet' : 'not-refundable' }
   if (delivery === null || deliveredAt !== null || refundedRaw > 0n) return { kind: 'refund' }
   if (redemptionMs === null) return { kind: 'announce' }
   return redemptionMs > 0 ? { kind: 'wait', waitMs: redemptionMs } : { kind: 'refund' }
@@ -90,6 +94,7 @@ async function judge(ctx: Ctx, tx: Tx, paymentId: PaymentId) {
 function refuse(verdict: RefundVerdict): void {
   if (verdict.kind === 'refund') return
   if (verdict.kind === 'not-refundable') throw fail('payment-not-refundable')
+  if (verdict.kind === 'not-settled-yet') throw fail('payment-not-refundable', { retryAfterSeconds: settlingSeconds })
   const waitMs = verdict.kind === 'wait' ? verdict.waitMs : graceMs
   throw fail('delivery-in-progress', { retryAfterSeconds: Math.ceil(waitMs / 1_000) })
 }

@@ -37,6 +37,8 @@ import {
 } from './store.ts'
 
 const nonceBytes = 32
+/** When to retry a payment that still waits for its approval. */
+const approvalSeconds = 5
 const plainKey = /^[\x20-\x7e]{1,512}$/
 /** How long a payment of a URL may wait for custody and for the seller. */
 const fetchMs = 45_000
@@ -227,7 +229,10 @@ function isWithin(approved: TransferRow, { offer }: AllowedOffer): boolean {
 
 function refuseClosed(ctx: Ctx, { status, endedAt }: TransferRow, { draft, payUntil }: PaymentRow): void {
   const isOpen = endedAt === null && draft === null && payUntil !== null && payUntil > ctx.clock.now()
-  if (!isOpen) throw failPaying('approved-payment-not-open', { paymentStatus: status })
+  if (isOpen) return
+  const isWaiting = endedAt === null && draft === null && payUntil === null
+  const retryAfterSeconds = isWaiting ? approvalSeconds : undefined
+  throw failPaying('approved-payment-not-open', { paymentStatus: status, retryAfterSeconds })
 }
 
 async function sign(ctx: Ctx, tx: Tx, transferId: TransferId, planned: Planned): Promise<void> {
