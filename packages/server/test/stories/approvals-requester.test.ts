@@ -1,7 +1,9 @@
 import { tokenBalance } from '@purser/devnet'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
+import { bootServer } from '../../src/boot.ts'
 import { sql } from '../../src/platform/db/db.ts'
+import { createLog } from '../../src/platform/log.ts'
 import { aBrowser, type Browser, invite, ownerOf } from '../people.ts'
 import {
   aMaster,
@@ -15,7 +17,8 @@ import {
   type TransferStage,
   transferOf,
 } from '../transfer-stage.ts'
-import { type Answer, codeOf } from '../world.ts'
+import { ShiftedClock } from '../webhooks/clock.ts'
+import { type Answer, codeOf, oneNanoUsdPerGas } from '../world.ts'
 
 // Decision 0165: an approval lifts `approvalAbove` alone, so the requester must still be somebody who may make the request.
 
@@ -36,6 +39,10 @@ function invited(role: string): Promise<Browser> {
   const { world, org } = stage
   const email = `${role}-${stranger().slice(2, 10)}@example.com`
   return invite(world, { owner, organisationId: org.id, email, role })
+}
+
+async function emailOf(person: Browser): Promise<string> {
+  return String((await person.call('GET', '/account')).body.email)
 }
 
 async function aKey(body: Record<string, unknown> = {}): Promise<{ readonly id: string; readonly key: string }> {
@@ -131,5 +138,50 @@ test('of a revocation and an approval at once the approval holds or is refused, 
     expect([200, 409]).toContain(status)
     if (status === 200) await expect.poll(() => tokenBalance(stage.dev, 'USDC', toAddress), patient).toBe(2_000_000n)
     else expect((await admin.call('POST', `/approvals/${approvalId}/refuse`, {})).status).toBe(200)
+  }
+})
+
+test('where a process has a clock that is 90 seconds ahead, each request ends once: as it was decided, or as expired', async () => {
+  const ahead = new ShiftedClock()
+  ahead.forward(90_000)
+  const options = {
+    log: createLog({ level: 'silent' }),
+    gasPrices: oneNanoUsdPerGas,
+    depositPollMsMax: 100,
+    clock: ahead,
+  }
+  const second = await bootServer({ ...stage.world.config, role: 'work' }, options)
+  try {
+    const requests = await Promise.all(Array.from({ length: 12 }, () => requestedBy(stage.key)))
+    const toTheEndMs = 86_400_000 - 89_500
+    stage.clock.forward(toTheEndMs)
+    ahead.forward(toTheEndMs)
+    const { world, org } = stage
+    const approver = await aBrowser(world, { email: await emailOf(admin), organisationId: org.id })
+    await world.database.db.run(
+      sql`update auth."session" set "createdAt" = ${stage.clock.now()}, "expiresAt" = ${new Date(stage.clock.now().getTime() + 60_000)}`,
+    )
+    const answers = await Promise.all(
+      requests.map(({ approvalId }, at) =>
+        at % 2 === 0
+          ? approve(approver, approvalId)
+          : world.call(stage.key, 'POST', `/approvals/${approvalId}/cancel`, undefined),
+      ),
+    )
+    for (const [at, { approvalId, transferId, toAddress }] of requests.entries()) {
+      const { status } = answers[at] ?? {}
+      expect([200, 409]).toContain(status)
+      const decided = status !== 200 ? 'expired' : at % 2 === 0 ? 'granted' : 'canceled'
+      await expect
+        .poll(async () => {
+          await stage.chain.mine({ blocks: 1 })
+          return (await transferOf(stage, transferId)).status
+        }, patient)
+        .toBe(decided === 'granted' ? 'confirmed' : 'failed')
+      expect((await world.call(stage.key, 'GET', `/approvals/${approvalId}`)).body.status).toBe(decided)
+      expect(await tokenBalance(stage.dev, 'USDC', toAddress)).toBe(decided === 'granted' ? 2_000_000n : 0n)
+    }
+  } finally {
+    await second.stop()
   }
 })
