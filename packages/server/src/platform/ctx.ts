@@ -23,6 +23,8 @@ export interface Person {
   readonly sessionId: Id<'ssn'>
   /** The role in the organisation that the request names; undefined where it names none. */
   readonly role: Role | undefined
+  /** Whether the person works in the live environment of that organisation too; see `members.is_live`. */
+  readonly isLive: boolean
   /** When this session began: the last time that the person showed who they are. */
   readonly authenticatedAt: Date
 }

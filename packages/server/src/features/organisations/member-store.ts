@@ -10,13 +10,15 @@ export const MemberRow = z.object({
   /** Null where the account was invited by its id and has not accepted. */
   email: z.string().nullable(),
   role: Role,
+  /** Whether the person works in the live environment too. */
+  isLive: z.boolean(),
   status: z.enum(['active', 'invited']),
   createdAt: z.date(),
 })
 export type MemberRow = z.output<typeof MemberRow>
 
 const rows = sql`
-  select members.sequence, members.account_id, members.role, members.created_at,
+  select members.sequence, members.account_id, members.role, members.is_live, members.created_at,
     case when members.accepted_at is null then members.invited_email else accounts.email end as email,
     case when members.accepted_at is null then 'invited' else 'active' end as status
   from members left join accounts on accounts.id = members.account_id`
@@ -24,6 +26,7 @@ const rows = sql`
 export interface NewMemberRow {
   readonly accountId: AccountId
   readonly role: Role
+  readonly isLive: boolean
   readonly createdAt: Date
   /** Null for an invitation. */
   readonly acceptedAt: Date | null
@@ -33,10 +36,10 @@ export interface NewMemberRow {
 
 /** Adds the account as a member; false if it is one already. */
 export async function insertMember(tx: Tx, organisationId: OrganisationId, member: NewMemberRow): Promise<boolean> {
-  const { accountId, role, createdAt, acceptedAt, invitedEmail } = member
+  const { accountId, role, isLive, createdAt, acceptedAt, invitedEmail } = member
   const inserted = await tx.run(sql`
-    insert into members (organisation_id, account_id, role, created_at, accepted_at, invited_email)
-    values (${organisationId}, ${accountId}, ${role}, ${createdAt}, ${acceptedAt}, ${invitedEmail}) on conflict do nothing`)
+    insert into members (organisation_id, account_id, role, is_live, created_at, accepted_at, invited_email)
+    values (${organisationId}, ${accountId}, ${role}, ${isLive}, ${createdAt}, ${acceptedAt}, ${invitedEmail}) on conflict do nothing`)
   return inserted === 1
 }
 
@@ -85,12 +88,10 @@ export async function findFirstOwner(db: Queryable, organisationId: Organisation
 export async function markRole(
   tx: Tx,
   organisationId: OrganisationId,
-  accountId: AccountId,
-  role: Role,
+  { accountId, role, isLive }: Pick<NewMemberRow, 'accountId' | 'role' | 'isLive'>,
 ): Promise<void> {
-  await tx.run(
-    sql`update members set role = ${role} where organisation_id = ${organisationId} and account_id = ${accountId}`,
-  )
+  await tx.run(sql`
+    update members set role = ${role}, is_live = ${isLive} where organisation_id = ${organisationId} and account_id = ${accountId}`)
 }
 
 export async function deleteMember(tx: Tx, organisationId: OrganisationId, accountId: AccountId): Promise<void> {

@@ -4,8 +4,10 @@ import type { Tx } from '../../platform/db/db.ts'
 import { failPlatform } from '../../platform/errors.ts'
 import { type AccountId, newId, type OrganisationId } from '../../platform/ids.ts'
 import type { Page } from '../../platform/operation.ts'
+import { roles } from '../../platform/roles.ts'
 import { type PageQuery, pageOf } from '../../platform/wire.ts'
 import { type Acting, auditIn } from './acting.ts'
+import { limitsOf } from './api-keys.ts'
 import { fail } from './errors.ts'
 import {
   countOwners,
@@ -31,8 +33,10 @@ export function addMember(ctx: Ctx, request: NewMember): Promise<Member> {
   return ctx.db.tx(async (tx) => {
     const { organisationId } = ctx.tenant
     const { role, email = null } = request
+    await refuseWider(ctx, tx, { role })
     const accountId = await accountToInvite(ctx, tx, request)
-    const member = { accountId, role, createdAt: ctx.clock.now(), acceptedAt: null, invitedEmail: email }
+    const isLive = !isTestKey(ctx)
+    const member = { accountId, role, isLive, createdAt: ctx.clock.now(), acceptedAt: null, invitedEmail: email }
     if (!(await insertMember(tx, organisationId, member))) throw fail('already-a-member')
     const details = { role }
     await auditIn(ctx, tx, organisationId, null, { action: 'organisations.members.add', target: accountId, details })
@@ -61,6 +65,31 @@ function refuseRoles({ actor, person, clock }: Ctx, involved: readonly Role[]): 
   requireFresh({ person, clock })
 }
 
+/** Whether a test key makes the call: whom it invites or gives a role works in the test environment alone. */
+function isTestKey({ actor, tenant }: Pick<Ctx, 'actor' | 'tenant'>): boolean {
+  return actor.kind === 'api-key' && tenant.environment === 'test'
+}
+
+/**
+ * Refuses an API key that would give a person more than it may do itself: a key with limited scopes invites only viewers, if it may read, and a test key
+ * raises nobody who works in the live environment.
+ */
+async function refuseWider(
+  ctx: Ctx,
+  tx: Tx,
+  { role, known }: { readonly role: Role; readonly known?: MemberRow },
+): Promise<void> {
+  const isRaised = known === undefined || roles.indexOf(role) < roles.indexOf(known.role)
+  if (ctx.actor.kind !== 'api-key' || !isRaised) return
+  const { scopes } = await limitsOf(ctx, tx, {})
+  if (scopes !== null && !(role === 'viewer' && scopes.includes('read')))
+    throw failPlatform('role-not-allowed', {
+      detail: 'An API key with limited scopes gives nobody more than it may do.',
+    })
+  if (isTestKey(ctx) && known?.isLive === true)
+    throw failPlatform('role-not-allowed', { detail: 'A test key raises nobody who works in the live environment.' })
+}
+
 export async function pageOfMembers(ctx: Ctx, query: z.output<typeof PageQuery>): Promise<Page<Member>> {
   const after = openSequenceCursor(query.cursor)
   const rows = await listMembers(ctx.db, ctx.tenant.organisationId, { limit: query.limit, after })
@@ -71,7 +100,10 @@ export async function pageOfMembers(ctx: Ctx, query: z.output<typeof PageQuery>)
 /** Changes a member's role. The organization is locked meanwhile, so that two owners cannot demote each other at once. */
 export function changeRole(ctx: Ctx, accountId: AccountId, role: Role): Promise<Member> {
   const { organisationId } = ctx.tenant
-  return setRole(ctx, { organisationId, accountId, role }, (member) => refuseRoles(ctx, [member.role, role]))
+  return setRole(ctx, { organisationId, accountId, role, isLive: !isTestKey(ctx) }, (tx, known) => {
+    refuseRoles(ctx, [known.role, role])
+    return refuseWider(ctx, tx, { role, known })
+  })
 }
 
 /** Changes a member's role as the operator, who may make and remove owners, but not the last one. */
@@ -80,7 +112,7 @@ export function setRoleAsOperator(
   organisationId: OrganisationId,
   member: { readonly accountId: AccountId; readonly role: Role },
 ): Promise<Member> {
-  return setRole(ctx, { organisationId, ...member }, () => undefined)
+  return setRole(ctx, { organisationId, ...member, isLive: true }, async () => undefined)
 }
 
 function setRole(
@@ -89,20 +121,27 @@ function setRole(
     organisationId,
     accountId,
     role,
-  }: { readonly organisationId: OrganisationId; readonly accountId: AccountId; readonly role: Role },
-  refuse: (member: MemberRow) => void,
+    isLive: givesLive,
+  }: {
+    readonly organisationId: OrganisationId
+    readonly accountId: AccountId
+    readonly role: Role
+    readonly isLive: boolean
+  },
+  refuse: (tx: Tx, member: MemberRow) => Promise<void>,
 ): Promise<Member> {
   return ctx.db.tx(async (tx) => {
     if ((await lockOrganisation(tx, organisationId)) === undefined) throw fail('organisation-not-found')
     const member = await getMember(tx, organisationId, accountId)
-    refuse(member)
-    if (member.role === role) return shown(member)
-    await refuseLastOwner(tx, organisationId, member)
-    await markRole(tx, organisationId, accountId, role)
+    await refuse(tx, member)
+    const isLive = member.isLive || givesLive
+    if (member.role === role && member.isLive === isLive) return shown(member)
+    if (member.role !== role) await refuseLastOwner(tx, organisationId, member)
+    await markRole(tx, organisationId, { accountId, role, isLive })
     await moveQuotaAccount(tx, organisationId)
-    const details = { from: member.role, to: role }
+    const details = { from: member.role, to: role, isLive }
     await auditIn(ctx, tx, organisationId, null, { action: 'organisations.members.update', target: accountId, details })
-    return shown({ ...member, role })
+    return shown({ ...member, role, isLive })
   })
 }
 
@@ -135,6 +174,6 @@ async function getMember(tx: Tx, organisationId: OrganisationId, accountId: Acco
   return member
 }
 
-function shown({ accountId, email, role, status, createdAt }: MemberRow): Member {
-  return { accountId, email, role, status, createdAt }
+function shown({ accountId, email, role, isLive, status, createdAt }: MemberRow): Member {
+  return { accountId, email, role, environments: isLive ? ['test', 'live'] : ['test'], status, createdAt }
 }

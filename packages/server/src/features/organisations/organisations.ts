@@ -43,7 +43,8 @@ export async function foundOrganisation(
   const organisation: Organisation = { id: newId('org', ctx), name, type, plan, createdAt: ctx.clock.now() }
   await insertOrganisation(tx, organisation, ownerId)
   const { createdAt } = organisation
-  const owner = { accountId: ownerId, role: 'owner', createdAt, acceptedAt: createdAt, invitedEmail: null } as const
+  const joined = { isLive: true, createdAt, acceptedAt: createdAt, invitedEmail: null }
+  const owner = { accountId: ownerId, role: 'owner', ...joined } as const
   await insertMember(tx, organisation.id, owner)
   await auditIn(ctx, tx, organisation.id, null, {
     action: 'organisations.create',

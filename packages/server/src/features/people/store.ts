@@ -11,6 +11,7 @@ const SessionRow = z.object({
   accountId: id('acc'),
   authenticatedAt: z.date(),
   role: RoleName.nullable(),
+  isLive: z.boolean(),
 })
 
 export interface FoundSession {
@@ -18,6 +19,7 @@ export interface FoundSession {
   readonly accountId: AccountId
   readonly authenticatedAt: Date
   readonly role: Role | null
+  readonly isLive: boolean
 }
 
 /** The session of a token that is good at that instant, its account, and the account's role in the organisation that is named. */
@@ -29,7 +31,8 @@ export function findSession(
   return db.maybeOne(
     SessionRow,
     sql`
-    select session."id" as session_id, session."createdAt" as authenticated_at, accounts.id as account_id, members.role
+    select session."id" as session_id, session."createdAt" as authenticated_at, accounts.id as account_id, members.role,
+      coalesce(members.is_live, false) as is_live
     from auth."session" as session
     join accounts on accounts.user_id = session."userId"
     left join members on members.account_id = accounts.id and members.organisation_id = ${organisationId ?? null}

@@ -135,9 +135,13 @@ async function findPerson(
   if (organisationId === undefined || person.role === undefined || isElsewhere)
     throw failPlatform('organisation-not-found', { detail: 'X-Service-Organisation names no organisation of yours.' })
   const environment = environmentOf(headers['x-service-environment'], environments)
+  if (environment === 'live' && !person.isLive) throw failPlatform('role-not-allowed', { detail: testOnly })
   const tenant: Tenant = { organisationId, environment }
   return { tenant, actor, person }
 }
+
+const testOnly =
+  'A test key invited you, so you work in the test environment alone until an owner or admin gives you a role.'
 
 /** Test where the request does not say. */
 function environmentOf(named: string | undefined, served: readonly Environment[]): Environment {

@@ -1,0 +1,91 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { aBrowser, type Browser, ownerOf } from '../people.ts'
+import { aWorld, codeOf, type Org, unreachableMain, type World } from '../world.ts'
+
+// Decision 0167: through the people that it invites, a key reaches nothing that it does not reach itself.
+
+let world: World
+let org: Org
+let owner: Browser
+const members = '/organisations/current/members'
+const live = { 'x-service-environment': 'live' }
+
+beforeAll(async () => {
+  world = await aWorld({ rpcUrls: unreachableMain })
+  org = await world.organisation()
+  owner = await aBrowser(world, { email: await ownerOf(world, org.id), organisationId: org.id })
+})
+afterAll(() => world?.stop())
+
+let made = 0
+
+/** A person whom this key invited, and who accepted. */
+async function invitedBy(key: string, role = 'member') {
+  const email = `guest-${made++}@example.com`
+  const invited = await world.call(key, 'POST', members, { email, role })
+  expect([invited.status, codeOf(invited)]).toEqual([201, ''])
+  const browser = await aBrowser(world, { email, organisationId: org.id })
+  const outside = { 'x-service-organisation': undefined }
+  expect((await browser.call('POST', `/account/invitations/${org.id}/accept`, undefined, outside)).status).toBe(204)
+  return { browser, accountId: String(invited.body.accountId) }
+}
+
+const wallet = { chain: 'base', supportedTokens: ['USDC'] }
+const makes = async ({ browser }: { browser: Browser }, headers = {}) => {
+  const answer = await browser.call('POST', '/wallet-infra/master-wallets', wallet, headers)
+  return answer.status === 201 ? 'made' : codeOf(answer)
+}
+const reads = async ({ browser }: { browser: Browser }, headers = {}) => {
+  const answer = await browser.call('GET', '/wallet-infra/master-wallets', undefined, headers)
+  return answer.status === 200 ? 'read' : codeOf(answer)
+}
+
+test('a person whom a test key invited works in the test environment alone, until an owner gives them a role', async () => {
+  const guest = await invitedBy(org.testKey)
+  expect([await makes(guest), await reads(guest)]).toEqual(['made', 'read'])
+  expect([await makes(guest, live), await reads(guest, live)]).toEqual(['role-not-allowed', 'role-not-allowed'])
+  const path = `${members}/${guest.accountId}`
+  expect((await world.call(org.testKey, 'PATCH', path, { role: 'viewer' })).status).toBe(200)
+  expect((await world.call(org.testKey, 'PATCH', path, { role: 'member' })).status).toBe(200)
+  expect(await reads(guest, live)).toBe('role-not-allowed')
+  const granted = await owner.call('PATCH', path, { role: 'member' })
+  expect([granted.status, granted.body.environments]).toEqual([200, ['test', 'live']])
+  expect([await makes(guest, live), await reads(guest, live)]).toEqual(['made', 'read'])
+})
+
+test('a test key raises nobody who reaches the live environment, and may lower or remove them', async () => {
+  const guest = await invitedBy(org.liveKey, 'viewer')
+  expect([await reads(guest, live), await makes(guest, live)]).toEqual(['read', 'role-not-allowed'])
+  const path = `${members}/${guest.accountId}`
+  const raised = await world.call(org.testKey, 'PATCH', path, { role: 'member' })
+  expect([raised.status, codeOf(raised)]).toEqual([403, 'role-not-allowed'])
+  expect((await world.call(org.liveKey, 'PATCH', path, { role: 'member' })).status).toBe(200)
+  expect(await makes(guest, live)).toBe('made')
+  expect((await world.call(org.testKey, 'PATCH', path, { role: 'viewer' })).status).toBe(200)
+  expect((await world.call(org.testKey, 'DELETE', path)).status).toBe(204)
+})
+
+test('a key that is limited to scopes invites nobody who may do more, and raises nobody to that', async () => {
+  const aKey = async (scopes: readonly string[]) =>
+    String(
+      (
+        await world.call(org.liveKey, 'POST', '/organisations/current/api-keys', {
+          name: 'a',
+          environment: 'live',
+          scopes,
+        })
+      ).body.key,
+    )
+  const [team, reading] = [await aKey(['organisation']), await aKey(['organisation', 'read'])]
+  const invite = async (key: string, role: string) => {
+    const answer = await world.call(key, 'POST', members, { email: `limited-${made++}@example.com`, role })
+    return [answer.status, codeOf(answer)]
+  }
+  expect(await invite(team, 'member')).toEqual([403, 'role-not-allowed'])
+  expect(await invite(team, 'viewer')).toEqual([403, 'role-not-allowed'])
+  expect(await invite(reading, 'member')).toEqual([403, 'role-not-allowed'])
+  expect(await invite(reading, 'viewer')).toEqual([201, ''])
+  const guest = await invitedBy(org.liveKey, 'viewer')
+  const raised = await world.call(reading, 'PATCH', `${members}/${guest.accountId}`, { role: 'member' })
+  expect([raised.status, codeOf(raised)]).toEqual([403, 'role-not-allowed'])
+})
