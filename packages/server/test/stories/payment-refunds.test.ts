@@ -197,7 +197,7 @@ test('an answer that may still be delivered delays a refund, and a refunded paym
   expect(said(late)).toEqual([409, 'redemption-lost'])
 })
 
-test('a refund and a redemption that were told to wait are done by their own repeats, with the same Idempotency-Key', async () => {
+test('a refund and a redemption that must wait are done by their own repeats, with the same Idempotency-Key', async () => {
   const [owed, sold] = [await paid({ reportsDelivery: true }), await paid({ reportsDelivery: true })]
   const refunding = () => refund(owed.paymentId, {}, world.base, { 'idempotency-key': 'refund when it can be' })
   const body = { protocol: 'x402', credential: sold.credential, method: 'GET', resource }
