@@ -160,7 +160,7 @@ test('probes and stops fit the service: liveness reads no database, and a stop h
   for (const [name, { containers, terminationGracePeriodSeconds }] of pods(shipped)) {
     const [{ livenessProbe, readinessProbe, ports = [], command }] = containers
     if (command !== undefined) {
-      expect(command).toEqual(['node', 'packages/server/src/admin/main.ts', 'migrate'])
+      expect(command).toEqual(['node', 'packages/server/dist/admin/main.js', 'migrate'])
       continue
     }
     expect(terminationGracePeriodSeconds).toBeGreaterThan(5 + 60)
