@@ -31,6 +31,7 @@ const longest = [
   'packages/devnet/test/start.test.ts',
   'packages/server/test/crash/kill.test.ts',
   'packages/server/test/compose-pieces.test.ts',
+  'packages/server/test/backup.test.ts',
   'packages/server/test/stories/transfers-lies.test.ts',
   'packages/server/test/stories/transfers-cctp.test.ts',
   'packages/server/test/stories/withdrawals.test.ts',

@@ -15,10 +15,10 @@ afterEach(async () => {
   for (const stop of stops.splice(0).reverse()) await stop()
 })
 
-/** The commands of the runbook's blocks of one kind, in their order. */
-function commandsOf(kind: string): string[] {
-  const blocks = [...runbooks.matchAll(new RegExp(`^( *)\`\`\`sh ${kind}\n([\\s\\S]*?)^ *\`\`\`$`, 'gm'))]
-  return blocks.map(([, indent = '', text = '']) => text.replaceAll(new RegExp(`^${indent}`, 'gm'), ''))
+/** The blocks of commands of one section of the runbook. */
+function commandsOf(section: string): string[] {
+  const [text = ''] = runbooks.split(`\n## ${section}\n`)[1]?.split('\n## ') ?? []
+  return [...text.matchAll(/^```sh\n([\s\S]*?)^```$/gm)].map(([, commands = '']) => commands)
 }
 
 /** A service on a PostgreSQL that runs the files of deploy/postgres, and the places of its backups. */
@@ -89,9 +89,7 @@ async function keepWal({ run }: BackedUp, command: string): Promise<void> {
 
 async function restore(of: BackedUp, moment?: string): Promise<void> {
   const backup = of.run('ls -d "$BACKUPS"/base-*').trim()
-  const [begin = ''] = commandsOf('restore')
-  const [until = ''] = commandsOf('until')
-  const [started = ''] = commandsOf('started')
+  const [begin = '', until = '', started = ''] = commandsOf('Restore')
   await of.server.kill()
   rmSync(of.server.dataDir, { recursive: true })
   of.run(begin, { backup })
@@ -106,8 +104,8 @@ test.skipIf(debianPrograms === undefined)(
   async () => {
     const service = await aBackedUpService()
     const { run, call, sell, ready } = service
-    const [base = '', wal = '', clean = ''] = commandsOf('backup')
-    expect(commandsOf('backup')).toHaveLength(3)
+    const [base = '', wal = '', clean = ''] = commandsOf('Backup')
+    expect([commandsOf('Backup').length, commandsOf('Restore').length]).toEqual([3, 3])
     const made = await call('POST', '/wallet-infra/master-wallets', {
       chain: 'base-sepolia',
       supportedTokens: ['USDC'],
