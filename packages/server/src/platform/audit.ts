@@ -2,7 +2,8 @@ import { createHash } from 'node:crypto'
 import { auditRecordBytes } from '@purser/protocol'
 import { z } from 'zod'
 import type { Clock } from './clock.ts'
-import { type LastWrite, type Queryable, sql, type Tx } from './db/db.ts'
+import { type Queryable, type Sql, sql, type Tx } from './db/db.ts'
+import type { LastWrite } from './db/last-writes.ts'
 import { inLockOrder } from './db/lock-order.ts'
 import { newId, type OrganisationId } from './ids.ts'
 import type { Random } from './random.ts'
@@ -56,19 +57,24 @@ interface AuditedAct {
 /** The head of a log is the last row that a transaction locks. Logs of several organizations are written in one order. */
 const auditRecords: LastWrite<AuditedAct> = {
   rank: 2,
-  async run(tx, acts) {
+  async prepare(tx, acts) {
     const logs = Map.groupBy(acts, ({ ctx }) => ctx.tenant.organisationId)
-    for (const [organisationId, own] of inLockOrder(logs)) await appendToLog(tx, organisationId as AuditOwner, own)
+    let prepared: Sql | undefined
+    for (const [organisationId, own] of inLockOrder(logs)) {
+      if (prepared !== undefined) await tx.run(prepared)
+      prepared = await appendingTo(tx, organisationId as AuditOwner, own)
+    }
+    return prepared
   },
 }
 
-/** Two statements, however many records there are. */
-async function appendToLog(tx: Queryable, organisationId: AuditOwner, acts: readonly AuditedAct[]): Promise<void> {
+/** Locks the head of a log and returns the statement that appends to it: two statements, however many records there are. */
+async function appendingTo(tx: Queryable, organisationId: AuditOwner, acts: readonly AuditedAct[]): Promise<Sql> {
   const head = await lockHead(tx, organisationId)
   const records = chained(head, organisationId, acts)
   const last = records.at(-1) ?? head
   const each = <T>(read: (record: (typeof records)[number]) => T): T[] => records.map(read)
-  await tx.run(sql`
+  return sql`
     with appended as (
       insert into audit_log (organisation_id, sequence, id, environment, action, actor, request_id, target, details, created_at, previous_hash, hash)
       select ${organisationId}, sequence, id, environment, action, actor, request_id, target, details, created_at, previous_hash, hash from unnest(
@@ -79,7 +85,7 @@ async function appendToLog(tx: Queryable, organisationId: AuditOwner, acts: read
         ${each(({ hash }) => hash)}::bytea[]
       ) as made (sequence, id, environment, action, actor, request_id, target, details, created_at, previous_hash, hash)
     )
-    update audit_heads set sequence = ${last.sequence}, hash = ${last.hash} where organisation_id = ${organisationId}`)
+    update audit_heads set sequence = ${last.sequence}, hash = ${last.hash} where organisation_id = ${organisationId}`
 }
 
 /** Locks the head of a log until the transaction ends; the first record creates it. */

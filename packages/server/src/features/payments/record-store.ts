@@ -3,7 +3,7 @@ import type { Tenant } from '../../platform/ctx.ts'
 import { sql, type Tx } from '../../platform/db/db.ts'
 import { hasSubscriber } from '../../platform/events.ts'
 import type { Id } from '../../platform/ids.ts'
-import { PlanName, sharedLockName, sharersOf } from '../plans/index.ts'
+import { PlanName, plans, sharedLockName, sharersOf } from '../plans/index.ts'
 import { type NewPayment, recordedColumns } from './store.ts'
 
 /** A payment to record, with the values that decide whether it is recorded. */
@@ -21,8 +21,6 @@ export interface NewReceipt {
 
 /** Limits of a batch. */
 export interface BatchLimits {
-  /** Payments per calendar month; negative means unlimited. */
-  readonly paymentsPerMonth: number
   readonly nanoUsdPerDayMax: bigint
   readonly openPerPayerMax: number
   /** Payments whose money has already left the payer, so that they do not count as open. */
@@ -34,8 +32,8 @@ const PlanRow = z.object({ plan: PlanName })
 
 /**
  * Takes the locks of these names and of the organization's shared quota, always in the same order, and returns the
- * plan. The next statement sees everything that earlier owners of the locks committed. It is planned without sequential
- * scans, because its plan is kept from when the tables were small.
+ * plan. The next statement, which the caller may send at once, sees everything that earlier owners of the locks committed. It is planned
+ * without sequential scans, because its plan is kept from when the tables were small.
  */
 export async function lockForRecording(tx: Tx, tenant: Tenant, lockNames: readonly string[]): Promise<PlanName> {
   const row = await tx.one(
@@ -61,6 +59,11 @@ export const Verdict = z.enum([
   'insufficient-funds',
 ])
 export type Verdict = z.output<typeof Verdict>
+
+/** Payments per calendar month by plan; negative means unlimited. */
+const monthlyLimits = JSON.stringify(
+  Object.fromEntries(Object.entries(plans).map(([plan, { paymentsPerMonth }]) => [plan, paymentsPerMonth])),
+)
 
 const VerdictRow = z.object({ id: z.string(), verdict: Verdict })
 
@@ -121,10 +124,12 @@ export async function insertReceipts(
       select period as month, sum(used) as used from usage_counters
       where organisation_id in (${sharersOf(organisationId)}) and environment = ${environment} and kind = 'payments'
         and period in (select month from given) group by period
+    ), monthly as materialized (
+      select (${monthlyLimits}::jsonb ->> plan)::bigint as most from organisations where id = ${organisationId}
     ), budgeted as (
-      select funded.*, ${limits.paymentsPerMonth}::bigint >= 0 and (status <> 'settled' or tx_hash is null) and coalesce(used.used, 0) + row_number() over (partition by month order by position)
-        > ${limits.paymentsPerMonth}::bigint as is_over_plan
-      from funded left join used using (month)
+      select funded.*, monthly.most >= 0 and (status <> 'settled' or tx_hash is null) and coalesce(used.used, 0) + row_number() over (partition by month order by position)
+        > monthly.most as is_over_plan
+      from funded cross join monthly left join used using (month)
       where not is_over_budget
     ), made as (
       insert into payments (${recordedColumns})

@@ -120,18 +120,20 @@ async function recordBatch(tx: Tx, group: readonly Candidate[], limits: RecordLi
   if (first === undefined) return []
   const { ctx } = first
   const candidates = withoutCopies(group)
-  const plan = await lockForRecording(tx, ctx.tenant, candidates.flatMap(lockNamesOf))
-  const verdicts = await insertReceipts(
-    tx,
-    ctx.tenant,
-    candidates.map((candidate) => receiptOf(candidate, limits)),
-    {
-      ...limits,
-      paymentsPerMonth: plans[plan].paymentsPerMonth,
-      spentIds: group.flatMap(({ funds }) => funds?.spentIds ?? []),
-      createdAt: ctx.clock.now(),
-    },
-  )
+  // Sent together: the server executes the second statement when the first has its locks.
+  const [plan, verdicts] = await Promise.all([
+    lockForRecording(tx, ctx.tenant, candidates.flatMap(lockNamesOf)),
+    insertReceipts(
+      tx,
+      ctx.tenant,
+      candidates.map((candidate) => receiptOf(candidate, limits)),
+      {
+        ...limits,
+        spentIds: group.flatMap(({ funds }) => funds?.spentIds ?? []),
+        createdAt: ctx.clock.now(),
+      },
+    ),
+  ])
   const made = candidates.filter(({ payment }) => verdicts.get(payment.id) === 'recorded')
   if (made.length > 0 && ctx.eventsCommitted !== undefined) tx.afterCommit(ctx.eventsCommitted)
   await commitKeys(tx, made)

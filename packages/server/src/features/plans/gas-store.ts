@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { Tenant } from '../../platform/ctx.ts'
-import { type LastWrite, type Queryable, sql, type Tx } from '../../platform/db/db.ts'
+import { type Queryable, type Sql, sql, type Tx } from '../../platform/db/db.ts'
+import type { LastWrite } from '../../platform/db/last-writes.ts'
 
 const NanoUsd = z.string().transform((text) => BigInt(text))
 
@@ -41,24 +42,30 @@ export interface GasChange extends GasBudget {
   readonly nanoUsd: bigint
 }
 
-/** Adds to budgets of any organisations, in one statement that locks their rows in one order. */
+/** Adds to budgets of any organisations. */
 export async function changeGas(tx: Queryable, changes: readonly GasChange[]): Promise<void> {
+  const statement = changeOf(changes)
+  if (statement !== undefined) await tx.run(statement)
+}
+
+/** One statement, which locks the rows of the budgets in one order; undefined if nothing changes. */
+function changeOf(changes: readonly GasChange[]): Sql | undefined {
   const rows = changes
     .filter(({ nanoUsd }) => nanoUsd !== 0n)
     .map(({ tenant: { organisationId, environment }, network, day, nanoUsd }) => {
       return { organisationId, environment, network, day, nanoUsd: nanoUsd.toString() }
     })
-  if (rows.length === 0) return
-  await tx.run(sql`
+  if (rows.length === 0) return undefined
+  return sql`
     insert into gas_budgets (organisation_id, environment, network, day, nano_usd)
     select "organisationId", environment, network, day, sum("nanoUsd")
     from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as given ("organisationId" text, environment text, network text, day date, "nanoUsd" numeric)
     group by "organisationId", environment, network, day
     order by "organisationId" collate "C", environment collate "C", network collate "C", day
-    on conflict (organisation_id, environment, network, day) do update set nano_usd = gas_budgets.nano_usd + excluded.nano_usd`)
+    on conflict (organisation_id, environment, network, day) do update set nano_usd = gas_budgets.nano_usd + excluded.nano_usd`
 }
 
-const gasChanges: LastWrite<GasChange> = { rank: 1, run: changeGas }
+const gasChanges: LastWrite<GasChange> = { rank: 1, prepare: async (_tx, changes) => changeOf(changes) }
 
 /** Adds to budgets when the transaction is about to commit, before its audit records. */
 export function changeGasLast(tx: Tx, changes: readonly GasChange[]): void {

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
 import { freshDatabase, type TestDatabase } from '../../../test/database.ts'
-import { sql } from './db.ts'
+import { type Db, sql } from './db.ts'
+import type { LastWrite } from './last-writes.ts'
 
 let database: TestDatabase
 
@@ -36,4 +37,54 @@ test('a transaction that throws leaves no changes and does not run its work for 
   )
   expect(rows).toEqual([])
   expect(followed).toBe(false)
+})
+
+const insertHead = (organisationId: string) =>
+  sql`insert into audit_heads (organisation_id, sequence, hash) values (${organisationId}, 0, '')`
+
+/** Runs a transaction whose last write is this statement. */
+const endWith = (db: Db, organisationId: string, last: ReturnType<typeof sql>) =>
+  db.tx(async (tx) => {
+    await tx.run(insertHead(organisationId))
+    const write: LastWrite<null> = { rank: 1, prepare: async () => last }
+    tx.writeLast(write, [null])
+  })
+
+const hasHead = async (organisationId: string): Promise<boolean> =>
+  (await database.db.run(sql`select 1 from audit_heads where organisation_id = ${organisationId}`)) === 1
+
+test('a last write that the database refuses rolls the transaction back, although its commit was sent with it', async () => {
+  await expect(endWith(database.db, 'org_refused', insertHead('org_refused'))).rejects.toThrow('duplicate key')
+  expect(await hasHead('org_refused')).toBe(false)
+  await endWith(database.db, 'org_accepted', insertHead('org_other'))
+  expect([await hasHead('org_accepted'), await hasHead('org_other')]).toEqual([true, true])
+})
+
+test('a last write that the driver cannot encode rolls the transaction back', async () => {
+  const circular: { self?: unknown } = {}
+  circular.self = circular
+  await expect(endWith(database.db, 'org_circular', sql`select ${circular}::jsonb`)).rejects.toThrow('circular')
+  expect(await hasHead('org_circular')).toBe(false)
+})
+
+test('a transaction of a last write alone commits, and one without a statement does nothing', async () => {
+  const write: LastWrite<null> = { rank: 1, prepare: async () => insertHead('org_alone') }
+  await database.db.tx(async (tx) => tx.writeLast(write, [null]))
+  expect(await hasHead('org_alone')).toBe(true)
+  expect(await database.db.tx(async () => 'nothing')).toBe('nothing')
+})
+
+test('a statement that fails as the first of its transaction leaves the connection usable', async () => {
+  const alone = await freshDatabase({ connectionsMax: 1 })
+  await expect(alone.db.tx((tx) => tx.run(sql`select 1 / ${0}::int`))).rejects.toThrow('division by zero')
+  expect(await alone.db.tx((tx) => tx.one(z.object({ n: z.number() }), sql`select 1 as n`))).toEqual({ n: 1 })
+  await alone.drop()
+})
+
+test('statements that are sent together run in order, and the error of the first is the one that is thrown', async () => {
+  const pair = database.db.tx(async (tx) => {
+    await Promise.all([tx.run(sql`select 1 / ${0}::int`), tx.run(insertHead('org_pair'))])
+  })
+  await expect(pair).rejects.toThrow('division by zero')
+  expect(await hasHead('org_pair')).toBe(false)
 })

@@ -3,6 +3,7 @@ import pg from 'pg'
 import type { z } from 'zod'
 import type { Log } from '../log.ts'
 import { inStatementSpan } from '../tracing/spans.ts'
+import { createLastWrites, type LastWrite } from './last-writes.ts'
 import {
   type Connection,
   type Connections,
@@ -12,45 +13,9 @@ import {
   type Pooler,
   type PoolOptions,
 } from './pool.ts'
-
-/** A statement with its values kept separate: values never become SQL text. */
-export interface Sql {
-  readonly text: string
-  readonly values: readonly unknown[]
-}
+import type { Queryable, Sql } from './statement.ts'
 
 const statementNames = new Map<string, string>()
-
-/** Tagged template for SQL. Every `${value}` becomes a parameter; nested `sql` fragments are spliced in. */
-export function sql(strings: TemplateStringsArray, ...values: readonly unknown[]): Sql {
-  let text = strings[0] ?? ''
-  const parameters: unknown[] = []
-  values.forEach((value, index) => {
-    if (isSql(value)) {
-      const offset = parameters.length
-      text += value.text.replace(/\$(\d+)/g, (_, position: string) => `$${Number(position) + offset}`)
-      parameters.push(...value.values)
-    } else {
-      parameters.push(value)
-      text += `$${parameters.length}`
-    }
-    text += strings[index + 1] ?? ''
-  })
-  return new Statement(text, parameters)
-}
-
-class Statement implements Sql {
-  readonly text: string
-  readonly values: readonly unknown[]
-  constructor(text: string, values: readonly unknown[]) {
-    this.text = text
-    this.values = values
-  }
-}
-
-function isSql(value: unknown): value is Sql {
-  return value instanceof Statement
-}
 
 /** Named statements are parsed once per connection, which is twice as fast; the name is the text's hash. */
 function statementName(text: string): string {
@@ -59,17 +24,6 @@ function statementName(text: string): string {
   const name = `s_${createHash('sha256').update(text).digest('base64url').slice(0, 24)}`
   statementNames.set(text, name)
   return name
-}
-
-/** Runs statements: the pool (each statement by itself) or a transaction. Rows are parsed, with their names in camelCase. */
-export interface Queryable {
-  /** The one row; throws when there are none or several. */
-  one<S extends z.ZodType>(row: S, statement: Sql): Promise<z.output<S>>
-  /** The row, or undefined; throws when there are several. */
-  maybeOne<S extends z.ZodType>(row: S, statement: Sql): Promise<z.output<S> | undefined>
-  many<S extends z.ZodType>(row: S, statement: Sql): Promise<z.output<S>[]>
-  /** Runs a statement for its effect; returns the number of affected rows. */
-  run(statement: Sql): Promise<number>
 }
 
 /** An open transaction. Work that must follow its commit (wake a worker, add to a set) is passed to `afterCommit`. */
@@ -82,18 +36,15 @@ export interface Tx extends Queryable {
   beforeReturn(work: () => Promise<void>): void
 }
 
-/**
- * A write to rows that many transactions change, such as an organization's budget or the head of its audit log. Every transaction makes it after
- * all others, of everything that was added to it, so that it locks such a row for a short time and in one order: those of a lower rank first.
- */
-export interface LastWrite<T> {
-  readonly rank: number
-  run(tx: Queryable, items: readonly T[]): Promise<void>
-}
-
 interface TxOptions {
   /** Longest that the transaction may idle between two statements before the database rolls it back; default 30 s. */
   readonly idleMsMax?: number
+  /**
+   * Whether its statements read rows in the order of an index, and stop at their limit. Without this, the planner sorts all rows that match,
+   * because a partition is empty or because a table was small when the plan was made. Only for statements that run nowhere else, since a
+   * connection keeps their plans.
+   */
+  readonly readsInOrder?: boolean
   /** Called when the transaction has ended and its connection is free again, before `beforeReturn` is waited for. */
   readonly onReleased?: () => void
 }
@@ -102,7 +53,10 @@ export interface Db extends Queryable {
   readonly kind: 'db'
   /** Set on a tenant's database: the pool that it shares with the other tenants. */
   readonly root?: Db
-  /** Runs the work in one transaction (READ COMMITTED); an error rolls back. Joins the transaction of the handler if it has one. */
+  /**
+   * Runs the work in one transaction (READ COMMITTED), which begins with its first statement; an error rolls back. Joins the transaction of
+   * the handler if it has one.
+   */
   tx<T>(work: (tx: Tx) => Promise<T>, options?: TxOptions): Promise<T>
   close(): Promise<void>
 }
@@ -153,6 +107,7 @@ function queryableOn(sendUntraced: Send): Queryable {
 }
 
 export type { Pooler } from './pool.ts'
+export { type Queryable, type Sql, sql } from './statement.ts'
 
 export interface DbOptions {
   /** May name several servers: see `parseAddress`. */
@@ -222,7 +177,8 @@ export function openDb(options: DbOptions): Db {
 function onConnectOf({ onConnect }: DbOptions, isNamed: boolean): Partial<Pick<PoolOptions, 'onConnect'>> {
   if (onConnect === undefined) return {}
   return {
-    onConnect: (connection: Connection) => onConnect(queryableOn((one) => connection.query(queryOf(one, isNamed)))),
+    onConnect: (connection: Pick<Connection, 'query'>) =>
+      onConnect(queryableOn((one) => connection.query(queryOf(one, isNamed)))),
   }
 }
 
@@ -247,71 +203,82 @@ async function runAlone(connections: Connections, query: pg.QueryConfig): Promis
 async function inTransaction<T>(
   { connections, begin }: { readonly connections: Connections; readonly begin: Begin },
   work: (tx: Tx) => Promise<T>,
-  { idleMsMax, onReleased }: TxOptions = {},
+  options: TxOptions = {},
 ): Promise<T> {
   const connection = await connections.acquire()
   const after: (() => void)[] = []
   const waitedFor: (() => Promise<void>)[] = []
   const last = createLastWrites()
   let state: 'usable' | 'broken' = 'usable'
+  let isBegun = false
   let result: T
   try {
-    await connection.query(beginWith(begin, idleMsMax))
+    const unlessSpoiled = async <R>(sent: Promise<R>): Promise<R> => {
+      try {
+        return await sent
+      } catch (error) {
+        if (isConnectionSpoiled(error)) state = 'broken'
+        throw error
+      }
+    }
     const tx: Tx = {
       kind: 'tx',
-      ...queryableOn(async (statement) => {
-        try {
-          return await connection.query(queryOf(statement, begin.isNamed))
-        } catch (error) {
-          if (isConnectionSpoiled(error)) state = 'broken'
-          throw error
-        }
+      ...queryableOn((statement) => {
+        const begun = isBegun ? undefined : connection.query(beginWith(begin, options))
+        isBegun = true
+        return unlessSpoiled(resultAfter(begun, connection.query(queryOf(statement, begin.isNamed))))
       }),
       writeLast: last.add,
       afterCommit: (work) => after.push(work),
       beforeReturn: (work) => waitedFor.push(work),
     }
     result = await work(tx)
-    await last.run(tx)
-    await connection.query('commit')
+    const final = await last.run(tx)
+    const written = final && tx.run(final)
+    if (final !== undefined && !isEncodable(final.values)) await written
+    if (isBegun) await Promise.all([written, connection.query('commit')])
     for (const run of after) run()
   } catch (error) {
-    await connection.query('rollback').catch(() => {
-      state = 'broken'
-    })
+    if (isBegun)
+      await connection.query('rollback').catch(() => {
+        state = 'broken'
+      })
     throw error
   } finally {
     connection.release(state)
-    onReleased?.()
+    options.onReleased?.()
   }
   // Runs after the connection is released, since that work may need one.
   await Promise.all(waitedFor.map((wait) => wait()))
   return result
 }
 
-/** The writes that a transaction makes at its end, in the order of their ranks. */
-function createLastWrites() {
-  const writes = new Map<LastWrite<unknown>, unknown[]>()
-  return {
-    add<T>(write: LastWrite<T>, items: readonly T[]): void {
-      const known = writes.get(write as LastWrite<unknown>) ?? []
-      writes.set(write as LastWrite<unknown>, [...known, ...items])
-    },
-    async run(tx: Queryable): Promise<void> {
-      for (const [write, items] of [...writes].sort(([left], [right]) => left.rank - right.rank)) {
-        if (items.length > 0) await write.run(tx, items)
-      }
-    },
-  }
+/** Returns the second result. Both were sent, and the error of the first one explains that of the second. */
+async function resultAfter<R>(first: Promise<unknown> | undefined, second: Promise<R>): Promise<R> {
+  const [, result] = await Promise.all([first, second])
+  return result
+}
+
+/**
+ * Whether the driver can encode these values whatever they are. A statement that it cannot encode never reaches the server, so that a commit
+ * behind it would commit the rest of its transaction.
+ */
+function isEncodable(values: readonly unknown[]): boolean {
+  return values.every((value) =>
+    Array.isArray(value)
+      ? isEncodable(value)
+      : typeof value !== 'object' || value === null || value instanceof Date || value instanceof Uint8Array,
+  )
 }
 
 /** All commands in one message, so that the limits need no extra round trip. */
-function beginWith({ statementTimeoutMs }: Begin, idleMsMax: number | undefined): string {
+function beginWith({ statementTimeoutMs }: Begin, { idleMsMax, readsInOrder }: TxOptions): string {
   const idle = idleMsMax ?? (statementTimeoutMs === undefined ? undefined : idleMsMaxDefault)
   return [
     'begin',
     ...(statementTimeoutMs === undefined ? [] : [`set local statement_timeout = ${statementTimeoutMs}`]),
     ...(idle === undefined ? [] : [`set local idle_in_transaction_session_timeout = ${Math.ceil(idle)}`]),
+    ...(readsInOrder === true ? ['set local enable_seqscan = off', 'set local enable_sort = off'] : []),
   ].join('; ')
 }
 

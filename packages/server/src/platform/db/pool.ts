@@ -18,11 +18,12 @@ export interface PoolOptions {
   /** Longest wait for an answer, where nobody watches the connections. */
   readonly queryMsMax?: number
   /** Runs on each new connection before anything else does. Must not throw. */
-  readonly onConnect?: (connection: Connection) => Promise<void>
+  readonly onConnect?: (connection: Pick<Connection, 'query'>) => Promise<void>
 }
 
 /** A connection that its user has to itself until `release`. */
 export interface Connection {
+  /** Sends a statement without waiting for those before it, which the server executes first. Statements of one tick go out in one write. */
   query(query: pg.QueryConfig | string): Promise<pg.QueryResult>
   /** Gives the connection back, or closes it if it may be unusable. */
   release(state: 'usable' | 'broken'): void
@@ -60,7 +61,9 @@ interface Session {
   /** The server's process; undefined behind a pooler, which shows another number. */
   pid: number | undefined
   inUse: boolean
-  /** When the statement that is not answered yet was sent. */
+  /** Statements that are not answered yet. */
+  open: number
+  /** When the first of them was sent, or when the one before it was answered. */
   sentAtMs: number | undefined
   isChecked: boolean
 }
@@ -82,7 +85,7 @@ export function openServerPool(options: PoolOptions): ServerPool {
       const url = servers.current()
       super({ ...config, connectionString: url, connectionTimeoutMillis: connectMsMax })
       this.#url = url
-      sessions.set(this, { url, pid: undefined, inUse: true, sentAtMs: undefined, isChecked: false })
+      sessions.set(this, { url, pid: undefined, inUse: true, open: 0, sentAtMs: undefined, isChecked: false })
       this.once('end', () => sessions.delete(this))
     }
     override connect(): Promise<pg.Client>
@@ -103,6 +106,7 @@ export function openServerPool(options: PoolOptions): ServerPool {
     Client: ServerClient,
     max: options.connectionsMax,
     types,
+    pipeline: true,
     keepAlive: true,
     keepAliveInitialDelayMillis: 2_000,
     connectionTimeoutMillis: acquireMsMax,
@@ -122,11 +126,17 @@ export function openServerPool(options: PoolOptions): ServerPool {
 
   const send = async (client: pg.Client, query: pg.QueryConfig | string): Promise<pg.QueryResult> => {
     const session = sessions.get(client)
-    if (session !== undefined) session.sentAtMs = performance.now()
+    if (session === undefined) return client.query(query)
+    session.sentAtMs ??= performance.now()
+    session.open += 1
+    const { stream } = client.connection
+    stream.cork()
+    process.nextTick(() => stream.uncork())
     try {
       return await client.query(query)
     } finally {
-      if (session !== undefined) session.sentAtMs = undefined
+      session.open -= 1
+      session.sentAtMs = session.open === 0 ? undefined : performance.now()
     }
   }
 
@@ -148,7 +158,7 @@ export function openServerPool(options: PoolOptions): ServerPool {
       throw unreachable('the database server takes no writes')
     }
     if (session !== undefined && pooler === 'none') session.pid = row?.pid
-    await onConnect?.({ query: (query) => send(client, query), release: () => undefined })
+    await onConnect?.({ query: (query) => send(client, query) })
   }
 
   return { pool, servers, sessions, send }

@@ -125,21 +125,24 @@ export function releaseQueues(
   lease: Pick<Lease, 'name' | 'now'>,
   webhookIds: readonly WebhookId[],
 ): Promise<void> {
-  return db.tx(async (tx) => {
-    const leased = await tx.many(
-      QueueRow,
-      sql`
+  return db.tx(
+    async (tx) => {
+      const leased = await tx.many(
+        QueueRow,
+        sql`
       select webhook_id from webhook_queues
       where webhook_id = any(${[...webhookIds]}::text[]) and lease = ${lease.name} order by webhook_id for update`,
-    )
-    const leasedIds = leased.map(({ webhookId }) => webhookId)
-    await tx.run(sql`
+      )
+      const leasedIds = leased.map(({ webhookId }) => webhookId)
+      await tx.run(sql`
       update webhook_queues q set lease = null, look_at = (
         select greatest(min(d.due_at), ${lease.now}) from webhook_deliveries d
         where d.webhook_id = q.webhook_id and d.status = 'pending'
         having min(d.due_at) is not null)
       where q.webhook_id = any(${leasedIds}::text[])`)
-  })
+    },
+    { readsInOrder: true },
+  )
 }
 
 const EndpointRow = z.object({
@@ -188,14 +191,15 @@ export interface Wanted {
   readonly fresh: number
 }
 
-/** Returns the deliveries that are due to several endpoints, oldest first, without those that are being sent. */
-export function listDue(db: Queryable, wanted: readonly Wanted[], now: Date): Promise<DueRow[]> {
+/**
+ * Returns the deliveries that are due to several endpoints, oldest first, without those that are being sent. It reads no more of an endpoint's
+ * deliveries than it returns, however many are due.
+ */
+export function listDue(db: Db, wanted: readonly Wanted[], now: Date): Promise<DueRow[]> {
   const webhookIds = wanted.map(({ webhookId }) => webhookId)
   const mosts = wanted.map(({ inHand, fresh }) => inHand.length + fresh)
   const inHand = wanted.flatMap((one) => one.inHand)
-  return db.many(
-    DueRow,
-    sql`
+  const statement = sql`
     select d.id, d.webhook_id, d.event_id, d.type, d.attempts, d.step, e.payload::text as payload
     from unnest(${webhookIds}::text[], ${mosts}::integer[]) as wanted (webhook_id, most)
     cross join lateral (
@@ -204,8 +208,8 @@ export function listDue(db: Queryable, wanted: readonly Wanted[], now: Date): Pr
       order by d.due_at limit wanted.most) as d
     join events e on e.id = d.event_id
     where not exists (select 1 from unnest(${inHand}::text[]) as known (id) where known.id = d.id)
-    order by d.due_at, d.id`,
-  )
+    order by d.due_at, d.id`
+  return db.tx((tx) => tx.many(DueRow, statement), { readsInOrder: true })
 }
 
 /** One attempt, as it is stored. */
