@@ -1,4 +1,5 @@
 import os from 'node:os'
+import { benchAll } from './all.ts'
 import { benchChallenge, fullChallenge, quickChallenge } from './challenge.ts'
 import { createClosing } from './closing.ts'
 import { benchDashboard, fullDashboard, quickDashboard } from './dashboard.ts'
@@ -38,10 +39,11 @@ const benches = {
   vaults: () => benchVaults(quick ? quickVaults : vaultsPlan, closing, chosenOf(vaultParts)),
 }
 
+const names = Object.keys(benches)
 const wanted = args.find((arg) => !arg.startsWith('--'))
-if (!isBench(wanted)) {
+if (wanted !== 'all' && !isBench(wanted)) {
   console.error(
-    `Say which: npm run bench -- ${Object.keys(benches).join('|')} [--quick] [--block-gas=<gas>] [--payments=<count>] [--part=${[...vaultParts, ...walletParts].join('|')}] [--large]`,
+    `Say which: npm run bench -- ${['all', ...names].join('|')} [--quick] [--block-gas=<gas>] [--payments=<count>] [--part=${[...vaultParts, ...walletParts].join('|')}] [--large]`,
   )
   process.exit(2)
 }
@@ -50,13 +52,14 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   process.on(signal, () => closing.all().finally(() => process.exit(130)))
 }
 
-const runMsMax = wanted === 'growth' ? 3_600_000 : 600_000
+const runMsMax = wanted === 'growth' || wanted === 'all' ? 3_600_000 : 600_000
 setTimeout(() => {
   console.error(`not done after ${runMsMax / 1_000} s; giving up`)
   closing.all().finally(() => process.exit(1))
 }, runMsMax).unref()
 
-process.exit(await run(benches[wanted]))
+const flags = args.filter((arg) => arg.startsWith('--'))
+process.exit(await run(wanted === 'all' ? () => benchAll(names, flags, closing) : benches[wanted]))
 
 function isBench(name: string | undefined): name is keyof typeof benches {
   return name !== undefined && Object.hasOwn(benches, name)

@@ -202,7 +202,7 @@ export function gatedDb(db: Db, gate: Gate, life: Life): Db {
           async (tx) => {
             await end()
             try {
-              const worked = await work({ ...tx, ...gatedQueries(tx, step) })
+              const worked = await work({ ...tx, ...gatedQueries(tx, inOrder(step)) })
               await gate.turn(life, 'commit')
               return worked
             } finally {
@@ -220,6 +220,16 @@ export function gatedDb(db: Db, gate: Gate, life: Life): Db {
 
 /** Runs a step of a process; `what` says what it does. */
 export type Step = <T>(what: string, doing: () => Promise<T>) => Promise<T>
+
+/** Statements of one transaction that were sent together are steps one after the other, as at the server. */
+function inOrder(step: Step): Step {
+  let last: Promise<unknown> = Promise.resolve()
+  return (what, doing) => {
+    const next = last.then(() => step(what, doing))
+    last = next.catch(() => undefined)
+    return next
+  }
+}
 
 function gatedQueries(on: Queryable, step: Step): Queryable {
   return {

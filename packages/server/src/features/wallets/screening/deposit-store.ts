@@ -1,8 +1,7 @@
 import { networkByName } from '@purser/protocol'
 import { z } from 'zod'
-import type { Tenant } from '../../../platform/ctx.ts'
 import { type Queryable, type Sql, sql, type Tx } from '../../../platform/db/db.ts'
-import { type Id, id } from '../../../platform/ids.ts'
+import { id } from '../../../platform/ids.ts'
 import type { AmountOnHold, HoldQuestion } from '../../funds/index.ts'
 import { AmlStatus } from '../schema.ts'
 
@@ -44,41 +43,53 @@ export function listDueDeposits(db: Queryable, now: Date, most: number): Promise
 }
 
 const ScreenedDeposit = z.object({
+  id: id('wtx'),
   amlStatus: AmlStatus,
   amlTicket: z.bigint(),
   createdAt: z.date(),
   token: z.string(),
   block: z.bigint(),
 })
+export type ScreenedDeposit = z.output<typeof ScreenedDeposit>
 
-/** Locks the deposit's row until the transaction ends. */
-export function lockScreenedDeposit(
-  tx: Tx,
-  tenant: Tenant,
-  depositId: Id<'wtx'>,
-): Promise<z.output<typeof ScreenedDeposit> | undefined> {
-  return tx.maybeOne(
+/** Names deposits by their ids and their tenants, which were read together. */
+const named = (deposits: readonly DueDeposit[]): Sql => sql`unnest(${deposits.map(({ id }) => id)}::text[],
+  ${deposits.map(({ organisationId }) => organisationId)}::text[], ${deposits.map(({ environment }) => environment)}::text[])`
+
+/** Locks the rows of these deposits, in the order of their ids, until the transaction ends. */
+export function lockScreenedDeposits(tx: Tx, deposits: readonly DueDeposit[]): Promise<ScreenedDeposit[]> {
+  return tx.many(
     ScreenedDeposit,
     sql`
-    select aml_status, aml_ticket, created_at, token, block_number as block from wallet_transactions
-    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and id = ${depositId} for update`,
+    select id, aml_status, aml_ticket, created_at, token, block_number as block from wallet_transactions
+    where id = any(${deposits.map((one) => one.id)}::text[])
+      and (id, organisation_id, environment) in (select * from ${named(deposits)})
+    order by id for update`,
   )
 }
 
-/**
- * Stores the status. A hold ends if `isOnHold` is false, and never begins again: the money may have moved since. `dueAt` null means no
- * further screening until a new list concerns the sender.
- */
-export async function markDepositScreened(
-  tx: Tx,
-  tenant: Tenant,
-  depositId: Id<'wtx'>,
-  screened: { readonly amlStatus: string; readonly isOnHold: boolean; readonly dueAt: Date | null },
-): Promise<void> {
+/** The stored result of a screening. */
+export interface DepositScreening {
+  readonly deposit: DueDeposit
+  readonly amlStatus: string
+  /** A hold ends if this is false, and never begins again: the money may have moved since. */
+  readonly isOnHold: boolean
+  /** Null: no further screening until a new list concerns the sender. */
+  readonly dueAt: Date | null
+}
+
+/** Stores the results of screenings. The caller has locked the deposits. */
+export async function markDepositsScreened(tx: Tx, screenings: readonly DepositScreening[]): Promise<void> {
+  if (screenings.length === 0) return
+  const each = <T>(read: (screening: DepositScreening) => T): T[] => screenings.map(read)
   await tx.run(sql`
-    update wallet_transactions set aml_status = ${screened.amlStatus}, aml_ticket = nextval('screening_tickets'),
-      on_hold = on_hold and ${screened.isOnHold}, aml_due_at = coalesce(${screened.dueAt}::timestamptz, 'infinity')
-    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and id = ${depositId}`)
+    update wallet_transactions w set aml_status = given.aml_status, aml_ticket = nextval('screening_tickets'),
+      on_hold = w.on_hold and given.on_hold, aml_due_at = coalesce(given.due_at, 'infinity')
+    from unnest(${each(({ deposit }) => deposit.id)}::text[], ${each(({ deposit }) => deposit.organisationId)}::text[],
+      ${each(({ deposit }) => deposit.environment)}::text[], ${each(({ amlStatus }) => amlStatus)}::text[],
+      ${each(({ isOnHold }) => isOnHold)}::boolean[], ${each(({ dueAt }) => dueAt)}::timestamptz[]
+    ) as given (id, organisation_id, environment, aml_status, on_hold, due_at)
+    where w.id = given.id and w.organisation_id = given.organisation_id and w.environment = given.environment`)
 }
 
 /**

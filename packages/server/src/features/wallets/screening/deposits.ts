@@ -4,10 +4,10 @@ import { inLockOrder } from '../../../platform/db/lock-order.ts'
 import { forTenant } from '../../../platform/work/runner.ts'
 import { lockNetwork } from '../deposits/cursor-store.ts'
 import type { Ctx } from '../ports.ts'
-import { type DueDeposit, lockScreenedDeposit, markDepositScreened } from './deposit-store.ts'
+import { type DueDeposit, lockScreenedDeposits, markDepositsScreened, type ScreenedDeposit } from './deposit-store.ts'
 import { publishFlag } from './flag-events.ts'
 import { dueAfter, isOnHold, nextStatus } from './next.ts'
-import { evidenceOf, querySources, recordScreening, type SourceAnswers, type WorkCtx } from './screen.ts'
+import { evidenceOf, querySources, recordScreenings, type SourceAnswers, type WorkCtx } from './screen.ts'
 import { followTaint } from './taint.ts'
 import type { Change } from './taint-store.ts'
 
@@ -24,22 +24,32 @@ export async function screenDeposits(ctx: WorkCtx, deposits: readonly DueDeposit
     work.catch((error: unknown) =>
       ctx.log.error({ err: error }, 'the screening of deposits could not be stored; they stay due'),
     )
-  for (const deposit of deposits) if (!mayFlag(deposit)) await stored(writeUnflagged(ctx, deposit, requested))
+  const [flagging, others] = [deposits.filter(mayFlag), deposits.filter((deposit) => !mayFlag(deposit))]
+  await writeUnflagged(ctx, others, requested).catch(async (error: unknown) => {
+    if (others.length === 1) return stored(Promise.reject(error))
+    for (const deposit of others) await stored(writeUnflagged(ctx, [deposit], requested))
+  })
   const flags = Map.groupBy(
-    deposits.filter(mayFlag),
+    flagging,
     ({ network, organisationId, environment }) => `${network}/${organisationId}/${environment}`,
   )
   for (const [, own] of inLockOrder(flags)) await stored(writeFlags(ctx, own, requested))
 }
 
-/** Stores a screening that neither sets nor ends a flag, under the deposit's lock only: the watcher of the network need not wait. */
-async function writeUnflagged(work: WorkCtx, deposit: DueDeposit, requested: SourceAnswers): Promise<void> {
-  const ctx = forTenant(work, deposit)
+/**
+ * Stores screenings of any organisations' deposits that neither set nor end a flag, under the locks of the deposits only: the watchers of the
+ * networks need not wait. A deposit that was flagged meanwhile stays due, and is then screened under its network's lock.
+ */
+async function writeUnflagged(ctx: WorkCtx, deposits: readonly DueDeposit[], requested: SourceAnswers): Promise<void> {
+  if (deposits.length === 0) return
   await ctx.db.tx(async (tx) => {
-    const known = await lockScreenedDeposit(tx, deposit, deposit.id)
-    // Flagged meanwhile: it stays due, and is then screened under the network's lock.
-    if (known === undefined || known.amlStatus === 'flagged') return
-    await writeScreening(ctx, tx, { deposit, known, requested })
+    const locked = await lockDeposits(tx, deposits)
+    await writeScreenings(
+      ctx,
+      tx,
+      locked.filter(({ known }) => known.amlStatus !== 'flagged'),
+      requested,
+    )
   })
 }
 
@@ -53,12 +63,7 @@ async function writeFlags(work: WorkCtx, deposits: readonly DueDeposit[], reques
   const ctx = forTenant(work, first)
   await ctx.db.tx(async (tx) => {
     await lockNetwork(tx, first.network)
-    const flags: Flagging[] = []
-    for (const deposit of [...deposits].sort(byId)) {
-      const known = await lockScreenedDeposit(tx, deposit, deposit.id)
-      const flagging = known && (await writeScreening(ctx, tx, { deposit, known, requested }))
-      if (flagging !== undefined) flags.push(flagging)
-    }
+    const flags = await writeScreenings(ctx, tx, await lockDeposits(tx, deposits), requested)
     await followTaint(
       tx,
       flags.flatMap(({ change }) => change ?? []),
@@ -66,10 +71,6 @@ async function writeFlags(work: WorkCtx, deposits: readonly DueDeposit[], reques
     )
     for (const flagging of flags) await announce(ctx, tx, flagging)
   })
-}
-
-function byId(left: DueDeposit, right: DueDeposit): number {
-  return left.id < right.id ? -1 : 1
 }
 
 /** A screening that set, confirmed or ended a flag, without its event yet. */
@@ -83,34 +84,58 @@ interface Flagging {
   readonly evidence: ReturnType<typeof evidenceOf>
 }
 
-interface Writing {
+/** A deposit and its row, which is locked until the transaction ends. */
+interface Locked {
   readonly deposit: DueDeposit
-  readonly known: NonNullable<Awaited<ReturnType<typeof lockScreenedDeposit>>>
-  readonly requested: SourceAnswers
+  readonly known: ScreenedDeposit
 }
 
-/** Stores the screening of a deposit whose row is locked; returns what became of its flag, if it has or had one. */
-async function writeScreening(
-  ctx: Ctx,
+/** Locks the deposits in the order of their ids, as where blocks are booked. Deposits that are not there any more are left out. */
+async function lockDeposits(tx: Tx, deposits: readonly DueDeposit[]): Promise<Locked[]> {
+  const rows = new Map((await lockScreenedDeposits(tx, deposits)).map((row) => [row.id, row]))
+  return deposits.flatMap((deposit) => {
+    const known = rows.get(deposit.id)
+    return known === undefined ? [] : [{ deposit, known }]
+  })
+}
+
+/** Stores the screenings of these deposits; returns what became of the flags of those that have or had one. */
+async function writeScreenings(
+  ctx: WorkCtx,
   tx: Tx,
-  { deposit, known, requested: { round, ticket } }: Writing,
-): Promise<Flagging | undefined> {
-  const { id, walletId, network } = deposit
-  const found: Screened = round.of(deposit.from, deposit.environment)
+  locked: readonly Locked[],
+  { round, ticket }: SourceAnswers,
+): Promise<Flagging[]> {
   const now = ctx.clock.now()
   const isCurrentList = await ctx.screening.isCurrentList(tx, round.listVersion)
-  const to = nextStatus(known, { result: found.result, ticket, isCurrentList })
-  if (to === 'again') return undefined
-  const sinceMs = now.getTime() - known.createdAt.getTime()
-  const dueAt = to === 'clear' ? null : dueAfter(now, { id, ...found, sinceMs })
-  await markDepositScreened(tx, deposit, id, { amlStatus: to, isOnHold: isOnHold(found), dueAt })
-  await recordScreening(ctx, tx, { subjectId: id, address: deposit.from, found, round })
-  // A flag that booking set has no event yet: no screening of the row was stored.
-  const from = known.amlTicket === 0n ? 'pending' : known.amlStatus
-  if (known.amlStatus !== 'flagged' && to !== 'flagged') return undefined
-  const place = { tenant: ctx.tenant, walletId, network, token: known.token }
-  const change = known.amlStatus === to ? undefined : { place, block: known.block }
-  return { deposit, change, from, to, evidence: evidenceOf(found, round) }
+  const screened = locked.flatMap(({ deposit, known }) => {
+    const found: Screened = round.of(deposit.from, deposit.environment)
+    const to = nextStatus(known, { result: found.result, ticket, isCurrentList })
+    return to === 'again' ? [] : [{ deposit, known, found, to }]
+  })
+  await markDepositsScreened(
+    tx,
+    screened.map(({ deposit, known, found, to }) => {
+      const sinceMs = now.getTime() - known.createdAt.getTime()
+      const dueAt = to === 'clear' ? null : dueAfter(now, { id: deposit.id, ...found, sinceMs })
+      return { deposit, amlStatus: to, isOnHold: isOnHold(found), dueAt }
+    }),
+  )
+  await recordScreenings(
+    ctx,
+    tx,
+    round,
+    screened.map(({ deposit, found }) => ({ tenant: deposit, subjectId: deposit.id, address: deposit.from, found })),
+  )
+  return screened.flatMap(({ deposit, known, found, to }) => {
+    if (known.amlStatus !== 'flagged' && to !== 'flagged') return []
+    const { organisationId, environment, walletId, network } = deposit
+    const place = { tenant: { organisationId, environment }, walletId, network, token: known.token }
+    const change = known.amlStatus === to ? undefined : { place, block: known.block }
+    // A flag that booking set has no event yet: no screening of the row was stored.
+    const from = known.amlTicket === 0n ? 'pending' : known.amlStatus
+    return [{ deposit, change, from, to, evidence: evidenceOf(found, round) }]
+  })
 }
 
 /** Records the change of a flag in the audit log, and publishes its event. */

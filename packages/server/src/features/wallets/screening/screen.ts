@@ -1,4 +1,5 @@
 import type { Screened, ScreeningRound } from '../../../partners/screening/port.ts'
+import type { Tenant } from '../../../platform/ctx.ts'
 import type { Tx } from '../../../platform/db/db.ts'
 import { newId } from '../../../platform/ids.ts'
 import { forTenant } from '../../../platform/work/runner.ts'
@@ -8,8 +9,8 @@ import { dueAfter, nextStatus } from './next.ts'
 import {
   type DueWallet,
   drawTicket,
-  findLastScreening,
-  insertScreening,
+  insertScreenings,
+  listLastScreenings,
   lockScreenedWallet,
   markWalletScreened,
 } from './store.ts'
@@ -59,7 +60,7 @@ async function writeWallet(work: WorkCtx, wallet: DueWallet, { round, ticket }: 
     const sinceMs = now.getTime() - (known.lastSaidAt ?? known.createdAt).getTime()
     const dueAt = dueAfter(now, { id: wallet.id, result: found.result, sinceMs })
     await markWalletScreened(tx, wallet, wallet.id, { amlStatus, saidAt: said, dueAt })
-    await recordScreening(ctx, tx, { subjectId: wallet.id, address: wallet.address, found, round })
+    await recordScreenings(ctx, tx, round, [{ tenant: wallet, subjectId: wallet.id, address: wallet.address, found }])
     if (amlStatus === known.amlStatus) return
     const details = { address: wallet.address, from: known.amlStatus, to: amlStatus, ...evidenceOf(found, round) }
     await ctx.audit(tx, { action: 'wallets.byo.screen', target: wallet.id, details })
@@ -83,32 +84,43 @@ export function evidenceOf(found: Screened, round: ScreeningRound) {
 
 const repeatMs = 20 * 3_600_000
 
-/** Adds the screening to the history. While it stays pending for the same reason, once a day is enough. */
-export async function recordScreening(
-  ctx: Ctx,
+/** The result of a screening of a wallet or of a deposit. */
+export interface SubjectScreening {
+  readonly tenant: Tenant
+  readonly subjectId: string
+  readonly address: string
+  readonly found: Screened
+}
+
+/** Adds screenings to the history. While one stays pending for the same reason, once a day is enough. */
+export async function recordScreenings(
+  ctx: WorkCtx,
   tx: Tx,
-  screening: {
-    readonly subjectId: string
-    readonly address: string
-    readonly found: Screened
-    readonly round: ScreeningRound
-  },
+  round: ScreeningRound,
+  screenings: readonly SubjectScreening[],
 ): Promise<void> {
-  const { subjectId, address, found, round } = screening
   const now = ctx.clock.now()
-  if (found.result === 'pending') {
-    const last = await findLastScreening(tx, ctx.tenant, subjectId)
-    const isSame = last?.result === 'pending' && last.reason === found.reason
-    if (isSame && now.getTime() - last.screenedAt.getTime() < repeatMs) return
+  const pending = screenings.filter(({ found }) => found.result === 'pending')
+  const last = new Map((await listLastScreenings(tx, pending)).map((one) => [one.subjectId, one]))
+  const isRepeated = ({ subjectId, found }: SubjectScreening): boolean => {
+    const known = last.get(subjectId)
+    if (found.result !== 'pending' || known?.result !== 'pending' || known.reason !== found.reason) return false
+    return now.getTime() - known.screenedAt.getTime() < repeatMs
   }
-  await insertScreening(tx, ctx.tenant, {
-    id: newId('scr', ctx),
-    subjectId,
-    address: address.toLowerCase(),
-    ...found,
-    listVersion: round.listVersion,
-    listAsOf: round.listAsOf,
-    oracleNetworks: round.oracleNetworks,
-    screenedAt: now,
-  })
+  await insertScreenings(
+    tx,
+    screenings
+      .filter((one) => !isRepeated(one))
+      .map(({ tenant, subjectId, address, found }) => ({
+        id: newId('scr', ctx),
+        tenant,
+        subjectId,
+        address: address.toLowerCase(),
+        ...found,
+        listVersion: round.listVersion,
+        listAsOf: round.listAsOf,
+        oracleNetworks: round.oracleNetworks,
+        screenedAt: now,
+      })),
+  )
 }

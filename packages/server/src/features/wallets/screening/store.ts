@@ -68,6 +68,7 @@ export async function markWalletScreened(
 
 export interface ScreeningRecord {
   readonly id: Id<'scr'>
+  readonly tenant: Tenant
   /** A wallet or a wallet transaction. */
   readonly subjectId: string
   readonly address: string
@@ -80,28 +81,40 @@ export interface ScreeningRecord {
   readonly screenedAt: Date
 }
 
-export async function insertScreening(tx: Tx, tenant: Tenant, record: ScreeningRecord): Promise<void> {
+export async function insertScreenings(tx: Tx, records: readonly ScreeningRecord[]): Promise<void> {
+  if (records.length === 0) return
+  const each = <T>(read: (record: ScreeningRecord) => T): T[] => records.map(read)
   await tx.run(sql`
     insert into screenings (id, organisation_id, environment, subject_id, address, result, reason, list_version, list_as_of, oracle,
       oracle_networks, screened_at)
-    values (${record.id}, ${tenant.organisationId}, ${tenant.environment}, ${record.subjectId}, ${record.address}, ${record.result},
-      ${record.reason}, ${record.listVersion}, ${record.listAsOf}, ${record.oracle}, ${record.oracleNetworks}, ${record.screenedAt})`)
+    select id, organisation_id, environment, subject_id, address, result, reason, list_version, list_as_of, oracle,
+      array(select jsonb_array_elements_text(oracle_networks)), screened_at
+    from unnest(${each(({ id }) => id)}::text[], ${each(({ tenant }) => tenant.organisationId)}::text[],
+      ${each(({ tenant }) => tenant.environment)}::text[], ${each(({ subjectId }) => subjectId)}::text[], ${each(({ address }) => address)}::text[],
+      ${each(({ result }) => result)}::text[], ${each(({ reason }) => reason)}::text[], ${each(({ listVersion }) => listVersion)}::bigint[],
+      ${each(({ listAsOf }) => listAsOf)}::timestamptz[], ${each(({ oracle }) => oracle)}::text[],
+      ${each(({ oracleNetworks }) => JSON.stringify(oracleNetworks))}::jsonb[], ${each(({ screenedAt }) => screenedAt)}::timestamptz[]
+    ) as given (id, organisation_id, environment, subject_id, address, result, reason, list_version, list_as_of, oracle, oracle_networks, screened_at)`)
 }
 
-const LastScreening = z.object({ result: AmlStatus, reason: z.string(), screenedAt: z.date() })
+const LastScreening = z.object({ subjectId: z.string(), result: AmlStatus, reason: z.string(), screenedAt: z.date() })
 
-/** The newest record of a wallet or a wallet transaction. */
-export function findLastScreening(
+/** The newest record of each wallet or wallet transaction that has one. */
+export async function listLastScreenings(
   db: Queryable,
-  tenant: Tenant,
-  subjectId: string,
-): Promise<z.output<typeof LastScreening> | undefined> {
-  return db.maybeOne(
+  subjects: readonly Pick<ScreeningRecord, 'tenant' | 'subjectId'>[],
+): Promise<z.output<typeof LastScreening>[]> {
+  if (subjects.length === 0) return []
+  return db.many(
     LastScreening,
     sql`
-    select result, reason, screened_at from screenings
-    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and subject_id = ${subjectId}
-    order by id desc limit 1`,
+    select given.subject_id, last.* from unnest(${subjects.map(({ subjectId }) => subjectId)}::text[],
+      ${subjects.map(({ tenant }) => tenant.organisationId)}::text[], ${subjects.map(({ tenant }) => tenant.environment)}::text[]
+    ) as given (subject_id, organisation_id, environment)
+    cross join lateral (
+      select result, reason, screened_at from screenings s
+      where s.organisation_id = given.organisation_id and s.environment = given.environment and s.subject_id = given.subject_id
+      order by s.id desc limit 1) as last`,
   )
 }
 
