@@ -8,6 +8,8 @@ import { makeTemplate } from './template.ts'
 declare module 'vitest' {
   export interface ProvidedContext {
     readonly postgresUrl: string
+    /** Where the workers of this run leave marks for each other. It is removed at the end. */
+    readonly runDirectory: string
   }
 }
 
@@ -45,6 +47,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
   const postgres = await startPostgres({ dataDir, maxConnections: 500, settings })
   await makeTemplate(postgres.url)
   project.provide('postgresUrl', postgres.url)
+  project.provide('runDirectory', dataDir)
   return async () => {
     await postgres.stop()
     rmSync(dataDir, { recursive: true, force: true })

@@ -1,7 +1,8 @@
 import { once } from 'node:events'
 import '../../src/boot.ts'
 
-/** Loaded before main.ts (`node --import`): all code is loaded, then the process waits for the test's message. */
+/** The service, which starts on the message of a test: all its code is loaded, then the process waits. */
 await once(process, 'message')
 process.channel?.unref()
 process.disconnect?.()
+await import('../../src/main.ts')

@@ -25,8 +25,10 @@ export function keepService({ prepare }: Pick<Deployment, 'prepare'>): Keeper {
       return living
     },
     async start() {
-      next.go()
-      starting = next.up()
+      starting = next.then((waiting) => {
+        waiting.go()
+        return waiting.up()
+      })
       living = await starting
       starting = undefined
       next = prepare()

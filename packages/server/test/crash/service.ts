@@ -4,6 +4,7 @@ import { rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { z } from 'zod'
+import { serviceInOneFile } from './one-file.ts'
 
 export type Env = Readonly<Record<string, string>>
 
@@ -22,7 +23,6 @@ export interface Service {
 }
 
 const script = path.join(import.meta.dirname, '..', '..', 'src', 'main.ts')
-const gate = path.join(import.meta.dirname, 'gate.ts')
 
 /** The settings that an operator must make, and limits that do not interfere with a test's load. */
 export function serveEnv(databaseUrl: string, own: Env = {}): Env {
@@ -82,9 +82,11 @@ export function spawnService(env: Env, args: readonly string[] = []): Started {
   return follow(run(env, [script, ...args], ['ignore', 'pipe', 'pipe']))
 }
 
+export type Waiting = Started & { go(): void }
+
 /** Starts a service that has loaded its code and waits at the gate, to save a crash test the loading time. */
-export function spawnWaiting(env: Env): Started & { go(): void } {
-  const child = run(env, ['--import', gate, script], ['ignore', 'pipe', 'pipe', 'ipc'])
+export async function spawnWaiting(env: Env): Promise<Waiting> {
+  const child = run(env, [await serviceInOneFile()], ['ignore', 'pipe', 'pipe', 'ipc'])
   return { ...follow(child), go: () => void child.send('go') }
 }
 
