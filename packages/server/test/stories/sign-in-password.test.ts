@@ -1,4 +1,6 @@
+import { createServer, type Socket } from 'node:net'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { z } from 'zod'
 import { aMailbox, type Mailbox } from '../mailbox.ts'
 import { aBrowser, ageSessions, browserOf, ownerOf, sessionCookie } from '../people.ts'
 import { aWorld, codeOf, type Org, type World } from '../world.ts'
@@ -80,6 +82,30 @@ test('a password is changed, a passkey deleted and an issuer linked or unlinked 
   expect(await codes()).not.toContain('fresh-authentication-required')
   await ageSessions(world, 10)
   expect(await codes()).toEqual(acts.map(() => 'fresh-authentication-required'))
+})
+
+test('while the mail server does not respond, an address with an account is answered like any other', async () => {
+  await aBrowser(world, { email, organisationId: org.id })
+  const silent = createServer()
+  const sockets: Socket[] = []
+  silent.on('connection', (socket) => sockets.push(socket))
+  await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve))
+  const { port } = z.object({ port: z.number() }).parse(silent.address())
+  const smtp = { url: `smtp://127.0.0.1:${port}`, from: 'purser@example.com' }
+  const { base } = await world.another({ role: 'api', signIn: { isSignUpOpen: true, issuers: [], smtp } })
+  try {
+    for (const path of ['/auth/sign-in/link', '/auth/request-password-reset'])
+      for (const address of [email, 'nobody-here@example.com']) {
+        const headers = { 'content-type': 'application/json', origin: 'http://dashboard.test' }
+        const signal = AbortSignal.timeout(5_000)
+        const sent = { method: 'POST', headers, body: JSON.stringify({ email: address }), signal }
+        expect([path, address, (await fetch(base + path, sent)).status]).toEqual([path, address, 200])
+      }
+    await expect.poll(() => sockets.length).toBeGreaterThan(1)
+  } finally {
+    for (const socket of sockets) socket.destroy()
+    await new Promise((resolve) => silent.close(resolve))
+  }
 })
 
 test('a reset that leads elsewhere than to the dashboard is refused', async () => {

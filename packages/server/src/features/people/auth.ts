@@ -48,12 +48,13 @@ export function createAuth(deps: SignInDeps, options: SignInOptions) {
       maxPasswordLength: 128,
       revokeSessionsOnPasswordReset: true,
       ...(sendMail !== undefined && {
-        sendResetPassword: async ({ user, url }) =>
-          sendMail({
-            to: user.email,
-            subject: 'Choose a new password',
-            text: `${url}\n\nThe link works once, for an hour.`,
-          }),
+        // Not awaited: how long the answer takes must not show whether the address has an account.
+        sendResetPassword: async ({ user, url }) => {
+          const text = `${url}\n\nThe link works once, for an hour.`
+          void sendMail({ to: user.email, subject: 'Choose a new password', text }).catch((err: unknown) =>
+            log.warn({ err }, 'a link to a new password could not be sent'),
+          )
+        },
       }),
     },
     plugins: [
