@@ -89,3 +89,22 @@ test('a key that is limited to scopes invites nobody who may do more, and raises
   const raised = await world.call(reading, 'PATCH', `${members}/${guest.accountId}`, { role: 'member' })
   expect([raised.status, codeOf(raised)]).toEqual([403, 'role-not-allowed'])
 })
+
+test('an invitation that nobody has accepted ends with the key that made it, and one that was accepted stays', async () => {
+  const body = { name: 'leaked', environment: 'live' }
+  const leaked = (await world.call(org.liveKey, 'POST', '/organisations/current/api-keys', body)).body
+  const accepted = await invitedBy(String(leaked.key))
+  const email = `late-${made++}@example.com`
+  expect((await world.call(String(leaked.key), 'POST', members, { email })).status).toBe(201)
+  const late = await aBrowser(world, { email, organisationId: org.id })
+  const outside = { 'x-service-organisation': undefined }
+  const invitations = async () => (await late.call('GET', '/account', undefined, outside)).body.invitations
+  expect(await invitations()).toHaveLength(1)
+  expect((await world.call(org.liveKey, 'DELETE', `/organisations/current/api-keys/${leaked.id}`)).status).toBe(204)
+  expect(await invitations()).toEqual([])
+  const accept = () => late.call('POST', `/account/invitations/${org.id}/accept`, undefined, outside)
+  expect(codeOf(await accept())).toBe('invitation-not-found')
+  expect(await reads(accepted)).toBe('read')
+  expect((await owner.call('POST', members, { email, role: 'viewer' })).status).toBe(201)
+  expect((await accept()).status).toBe(204)
+})

@@ -24,7 +24,7 @@ import {
   markRevoked,
   type StoredApiKey,
 } from './key-store.ts'
-import { findFirstOwner } from './member-store.ts'
+import { deleteInvitationsBy, findFirstOwner } from './member-store.ts'
 import type { Ctx } from './ports.ts'
 import type { KeyRequest, NewApiKey, RevokedKey } from './schema.ts'
 import { lockOrganisation } from './store.ts'
@@ -140,7 +140,8 @@ export async function listKeys(ctx: Ctx, query: z.output<typeof PageQuery>): Pro
 
 /**
  * Revokes a key for good. Every request reads its key's row, so once this has committed no process accepts it. Returns the valid keys
- * that it made, directly or through others, and revokes them too with `cascade`; undefined if there are none. A key that is making
+ * that it made, directly or through others, and revokes them too with `cascade`; undefined if there are none. Invitations that nobody has
+ * accepted end with the key that made them. A key that is making
  * another one is waited for. Revoking a revoked key again changes only what `cascade` does.
  */
 export function revokeApiKey(
@@ -170,10 +171,22 @@ export function revokeApiKey(
         details,
       })
     }
+    await endInvitations(ctx, tx, ending)
     if (made.length === 0) return undefined
     const answer: RevokedKey = cascade
       ? { ended: made.map((row) => ({ ...row, revokedAt: now })), stillValid: [] }
       : { ended: [], stillValid: made }
     return new Reply(200, answer)
   })
+}
+
+async function endInvitations(ctx: Ctx, tx: Tx, ended: readonly Pick<ApiKeyRow, 'id'>[]): Promise<void> {
+  const { organisationId } = ctx.tenant
+  const keyIds = ended.map(({ id }) => id)
+  for (const target of await deleteInvitationsBy(tx, organisationId, keyIds))
+    await auditIn(ctx, tx, organisationId, null, {
+      action: 'organisations.members.remove',
+      target,
+      details: { with: keyIds },
+    })
 }

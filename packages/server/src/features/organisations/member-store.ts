@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { type Queryable, sql, type Tx } from '../../platform/db/db.ts'
-import type { AccountId, OrganisationId } from '../../platform/ids.ts'
+import type { AccountId, ApiKeyId, OrganisationId } from '../../platform/ids.ts'
 import { id } from '../../platform/ids.ts'
 import { Role } from './roles.ts'
 
@@ -32,14 +32,17 @@ export interface NewMemberRow {
   readonly acceptedAt: Date | null
   /** The address that was invited, where it was one. */
   readonly invitedEmail: string | null
+  /** The API key that made the invitation, where it was one. */
+  readonly invitedByKey: ApiKeyId | null
 }
 
 /** Adds the account as a member; false if it is one already. */
 export async function insertMember(tx: Tx, organisationId: OrganisationId, member: NewMemberRow): Promise<boolean> {
-  const { accountId, role, isLive, createdAt, acceptedAt, invitedEmail } = member
+  const { accountId, role, isLive, createdAt, acceptedAt, invitedEmail, invitedByKey } = member
   const inserted = await tx.run(sql`
-    insert into members (organisation_id, account_id, role, is_live, created_at, accepted_at, invited_email)
-    values (${organisationId}, ${accountId}, ${role}, ${isLive}, ${createdAt}, ${acceptedAt}, ${invitedEmail}) on conflict do nothing`)
+    insert into members (organisation_id, account_id, role, is_live, created_at, accepted_at, invited_email, invited_by_key)
+    values (${organisationId}, ${accountId}, ${role}, ${isLive}, ${createdAt}, ${acceptedAt}, ${invitedEmail}, ${invitedByKey})
+    on conflict do nothing`)
   return inserted === 1
 }
 
@@ -115,4 +118,22 @@ export async function deleteInvitation(tx: Tx, organisationId: OrganisationId, a
   const deleted = await tx.run(sql`
     delete from members where organisation_id = ${organisationId} and account_id = ${accountId} and accepted_at is null`)
   return deleted === 1
+}
+
+const Invited = z.object({ accountId: id('acc') })
+
+/** Removes the invitations that these keys made and that nobody has accepted; returns the accounts that were invited. */
+export async function deleteInvitationsBy(
+  tx: Tx,
+  organisationId: OrganisationId,
+  apiKeyIds: readonly ApiKeyId[],
+): Promise<AccountId[]> {
+  const rows = await tx.many(
+    Invited,
+    sql`
+    delete from members
+    where organisation_id = ${organisationId} and accepted_at is null and invited_by_key = any(${apiKeyIds}::text[])
+    returning account_id`,
+  )
+  return rows.map(({ accountId }) => accountId)
 }

@@ -36,7 +36,9 @@ export function addMember(ctx: Ctx, request: NewMember): Promise<Member> {
     await refuseWider(ctx, tx, { role })
     const accountId = await accountToInvite(ctx, tx, request)
     const isLive = !isTestKey(ctx)
-    const member = { accountId, role, isLive, createdAt: ctx.clock.now(), acceptedAt: null, invitedEmail: email }
+    const invitedByKey = ctx.actor.kind === 'api-key' ? ctx.actor.apiKeyId : null
+    const invitation = { acceptedAt: null, invitedEmail: email, invitedByKey }
+    const member = { accountId, role, isLive, createdAt: ctx.clock.now(), ...invitation }
     if (!(await insertMember(tx, organisationId, member))) throw fail('already-a-member')
     const details = { role }
     await auditIn(ctx, tx, organisationId, null, { action: 'organisations.members.add', target: accountId, details })

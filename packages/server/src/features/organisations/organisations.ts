@@ -43,7 +43,7 @@ export async function foundOrganisation(
   const organisation: Organisation = { id: newId('org', ctx), name, type, plan, createdAt: ctx.clock.now() }
   await insertOrganisation(tx, organisation, ownerId)
   const { createdAt } = organisation
-  const joined = { isLive: true, createdAt, acceptedAt: createdAt, invitedEmail: null }
+  const joined = { isLive: true, createdAt, acceptedAt: createdAt, invitedEmail: null, invitedByKey: null }
   const owner = { accountId: ownerId, role: 'owner', ...joined } as const
   await insertMember(tx, organisation.id, owner)
   await auditIn(ctx, tx, organisation.id, null, {
