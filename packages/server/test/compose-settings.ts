@@ -6,9 +6,8 @@ import { parseEnv } from 'node:util'
 
 const deploy = path.resolve(import.meta.dirname, '../../../deploy')
 
-/** What deploy/secrets.sh makes, in a directory of its own, and the settings of compose.yaml's two files. */
-export function composeSettings() {
-  const directory = mkdtempSync(path.join(tmpdir(), 'purser-secrets-'))
+/** What deploy/secrets.sh makes, by default in a directory of its own, and the settings of compose.yaml's two files. */
+export function composeSettings(directory = mkdtempSync(path.join(tmpdir(), 'purser-secrets-'))) {
   // The key belongs to the user of the image, which only root may arrange. The rest is made before.
   const isRoot = process.getuid?.() === 0
   try {

@@ -1,4 +1,4 @@
-import { existsSync, globSync, readFileSync } from 'node:fs'
+import { existsSync, globSync, readFileSync, rmSync } from 'node:fs'
 import path from 'node:path'
 import { networks } from '@purser/protocol'
 import { Ajv } from 'ajv'
@@ -118,6 +118,23 @@ test('the secrets are those that deploy/secrets.sh makes, and none is in a repos
   for (const { file } of Object.values(compose.secrets)) expect(files).toContain(path.basename(file))
   expect(read('../.gitignore')).toContain('deploy/secrets/\n')
   expect(read('../.dockerignore').split('\n')).toContain('deploy')
+})
+
+test('secrets stay when they are made again, and those that were removed are made anew and agree', () => {
+  const { directory, remove } = composeSettings()
+  const value = (name: string) => readFileSync(path.join(directory, name), 'utf8')
+  const kept = ['postgres-password', 'replication-password', 's3.json', 'kek'].map(value)
+  const before = value('service.env')
+  composeSettings(directory)
+  expect(value('service.env')).toBe(before)
+  for (const name of ['database-password', 'pgbouncer-users', 'service.env']) rmSync(path.join(directory, name))
+  const { env } = composeSettings(directory)
+  const password = value('database-password')
+  expect(before).not.toContain(password)
+  for (const text of [value('pgbouncer-users'), env.DATABASE_URL, env.DATABASE_DIRECT_URL])
+    expect(text).toContain(password)
+  expect(['postgres-password', 'replication-password', 's3.json', 'kek'].map(value)).toEqual(kept)
+  remove()
 })
 
 test('the settings of each process of the service are known to it, and start it in its role', () => {
