@@ -24,6 +24,11 @@ export async function expectFound(simulator: string, faults: readonly Fault[]): 
     const verdict: Verdict = JSON.parse(line)
     verdicts.push(verdict)
     if (wanted !== undefined) console.log(line)
+    const { foundBy = 1 } = faults.find(({ name }) => name === verdict.name) ?? {}
+    if (verdict.seed !== undefined && verdict.seed !== foundBy)
+      console.log(
+        `${verdict.name} is found by seed ${verdict.seed}, after ${verdict.seconds} s. Begin with it: foundBy`,
+      )
   }
   expect(verdicts.filter(({ isViolation }) => isViolation !== true)).toEqual([])
   expect(verdicts.map(({ name }) => name)).toEqual(names)

@@ -10,6 +10,7 @@ export const settlementFaults: readonly Fault[] = [
     replace: '1',
     within: 60,
     isQuick: true,
+    foundBy: 16,
   },
   {
     name: 'a-node-that-is-behind-says-yes',
@@ -63,7 +64,6 @@ export const settlementFaults: readonly Fault[] = [
       "state: row.validBefore <= ctx.clock.now() && states[index] === 'open' ? 'expired' : (states[index] ?? 'undecided')",
     within: 60,
     isQuick: true,
-    foundBy: 4,
   },
   {
     name: 'expiry-at-the-newest-block',
@@ -130,7 +130,6 @@ export const settlementFaults: readonly Fault[] = [
     replace: "and state in ('waiting', 'included')`)",
     within: 60,
     isQuick: true,
-    foundBy: 2,
   },
   {
     name: 'withdrawn-whatever-the-relayer-does',
@@ -139,7 +138,7 @@ export const settlementFaults: readonly Fault[] = [
     replace: 'await relays.withdraw(tx, paymentPurpose, paymentId)',
     within: 60,
     isQuick: true,
-    foundBy: 2,
+    foundBy: 5,
   },
   {
     name: 'ended-whatever-it-is-by-now',
@@ -202,6 +201,7 @@ export const settlementFaults: readonly Fault[] = [
     replace: 'nanoUsd: worthOf(ctx, relay, 0n * wei) }',
     within: 60,
     isQuick: true,
+    foundBy: 2,
   },
   {
     name: 'a-used-nonce-is-a-payment',
@@ -224,6 +224,7 @@ export const settlementFaults: readonly Fault[] = [
     replace: '(isMoved.has(relay.transactionId) ? moved : left)',
     within: 60,
     isQuick: true,
+    foundBy: 2,
   },
   {
     name: 'a-used-nonce-has-failed',
@@ -283,7 +284,7 @@ export const settlementFaults: readonly Fault[] = [
     replace: '',
     within: 60,
     isQuick: true,
-    foundBy: 7,
+    foundBy: 11,
   },
   {
     name: 'goods-for-a-block-that-is-not-final',

@@ -47,6 +47,7 @@ export const walletFaults: readonly Fault[] = [
     replace: '',
     within: 30,
     isQuick: true,
+    foundBy: 6,
   },
   {
     name: 'a-nonce-is-reused',
@@ -79,6 +80,6 @@ export const walletFaults: readonly Fault[] = [
     replace: 'const nodes = [reads]',
     within: 40,
     isQuick: true,
-    foundBy: 31,
+    foundBy: 9,
   },
 ]
