@@ -110,6 +110,12 @@ function tablesOf(owner: Owner, payments: number): Readonly<Record<string, Fille
       tx_hash: hash,
       settled_at: `to_timestamp(${ms} / 1000.0 + 3)`,
     })),
+    payment_claims: of(1, days, (ms) => ({
+      payment_id: `bench_id('pay', ${ms}, n)`,
+      claim_hash: `claim_hash('eip3009:eip155:84532:' || ${hash})`,
+      challenge_hash: 'null',
+      identifier_hash: 'null',
+    })),
     relays: of(1, days, () => ({ network: `'base-sepolia'`, state: `'settled'`, purpose: `'payments'` })),
     chain_transactions: of(0.1, days, () => ({
       sender: address,

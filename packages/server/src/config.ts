@@ -11,7 +11,7 @@ import type { Pooler } from './platform/db/db.ts'
 import { type Durability, durabilities } from './platform/db/durability.ts'
 import { parseAddress } from './platform/db/hosts.ts'
 import { parseProxies } from './proxies.ts'
-import { createReader, misspelledSettings, watchReads } from './settings.ts'
+import { createReader, misspelledSettings, readPaymentsKept, watchReads } from './settings.ts'
 import { readSignIn, type SignInSettings } from './sign-in-config.ts'
 
 type Role = 'all' | 'api' | 'work'
@@ -138,6 +138,8 @@ export function readConfig(
   const { env, names } = watchReads(environment)
   const read = createReader(env, faults)
   const keys = readKeySettings(env, faults)
+  // The archive command's: one environment serves both.
+  readPaymentsKept(read)
   const config: Config = {
     role: readRole(args, env, faults),
     databaseUrl: read.required(
@@ -215,13 +217,9 @@ export function readConfig(
     ...readWitness(read),
     vaultTtls: readVaultTtls(env, faults),
   }
-  for (const factory of config.eip6492Factories) {
-    if (!/^0x[0-9a-fA-F]{40}$/.test(factory))
-      faults.push({
-        name: 'EIP6492_FACTORIES',
-        fault: `${factory} is not an address`,
-        how: 'list addresses separated by commas',
-      })
+  for (const factory of config.eip6492Factories.filter((one) => !/^0x[0-9a-fA-F]{40}$/.test(one))) {
+    const how = 'list addresses separated by commas'
+    faults.push({ name: 'EIP6492_FACTORIES', fault: `${factory} is not an address`, how })
   }
   faults.push(...misspelledSettings(environment, names))
   return faults.length > 0 ? { faults } : config

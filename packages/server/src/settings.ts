@@ -65,6 +65,15 @@ function editDistance(from: string, to: string): number {
   return last[to.length] ?? 0
 }
 
+/** Reads for how many days payments stay in the database before `purser admin archive` may take them; undefined: for ever. */
+export function readPaymentsKept(read: ReturnType<typeof createReader>): number | undefined {
+  const days = read.integer('PAYMENTS_KEPT_DAYS', 0, 0, 36_500)
+  return days === 0 ? undefined : Math.max(days, paymentsKeptDaysMin)
+}
+
+/** Sessions, redemptions and Idempotency-Keys of a payment have ended by then. */
+const paymentsKeptDaysMin = 60
+
 /** Reads settings, and notes the faults of those that cannot be used. */
 export function createReader(env: Env, faults: ConfigFault[]) {
   return {

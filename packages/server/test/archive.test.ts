@@ -23,6 +23,7 @@ let other: Org
 let months: Date[]
 
 const now = new Date()
+const tables = partitionedTables.filter(({ table }) => table !== 'payments')
 const tenMinutes = 600_000
 
 beforeAll(async () => {
@@ -30,7 +31,7 @@ beforeAll(async () => {
   org = await world.organisation()
   other = await world.organisation()
   await world.database.db.run(sql`delete from events`)
-  months = await addPastMonths(world.database.db, now, 7)
+  months = await addPastMonths(world.database.db, now, 7, tables)
 })
 afterAll(() => world?.stop())
 
@@ -113,7 +114,7 @@ test('months are archived: their rows are in Parquet files, and an id is 410 for
   const done = await admin('--before', monthOf(third), '--run', 'yes')
   expect([done.exitCode, done.stderr]).toEqual([0, ''])
   expect(done.stdout).toContain(`${nameIn('events', second)}  archived, 8 rows in 1 files`)
-  for (const { table } of partitionedTables)
+  for (const { table } of tables)
     for (const month of [first, second]) expect(await existing(db, nameIn(table, month))).toBe(false)
   expect((await listPartitions(db, { table: 'events' }))[0]?.name).toBe(nameIn('events', third))
 
@@ -197,7 +198,9 @@ function depsOf(db: Db, blobs: BlobStore = world.server.deps.blobs) {
 const later = { now: () => startOfMonth(now, 3) }
 
 async function plannedOf(db: Db, partition: string) {
-  const found = (await planArchive(db, startOfMonth(now), later.now())).find((one) => one.partition === partition)
+  const found = (await planArchive(db, startOfMonth(now), { now: later.now() })).find(
+    (one) => one.partition === partition,
+  )
   if (found === undefined) throw new Error(`${partition} is not in the plan`)
   return found
 }

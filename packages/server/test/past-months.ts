@@ -1,14 +1,26 @@
 import type { Db } from '../src/platform/db/db.ts'
 import { firstIdAt } from '../src/platform/db/page.ts'
-import { listPartitions, monthOf, partitionedTables, plain, startOfMonth } from '../src/platform/db/partitions.ts'
+import {
+  listPartitions,
+  monthOf,
+  type PartitionedTable,
+  partitionedTables,
+  plain,
+  startOfMonth,
+} from '../src/platform/db/partitions.ts'
 
 /**
  * Gives empty tables of a new database a partition for each of the last months before the current one, as a service has that runs for so long. Returns
  * the first instants of these months.
  */
-export async function addPastMonths(db: Db, now: Date, months: number): Promise<Date[]> {
+export async function addPastMonths(
+  db: Db,
+  now: Date,
+  months: number,
+  tables: readonly PartitionedTable[] = partitionedTables,
+): Promise<Date[]> {
   const starts = Array.from({ length: months }, (_, at) => startOfMonth(now, at - months))
-  for (const one of partitionedTables) {
+  for (const one of tables) {
     const { table, prefix } = one
     const idAt = (instant: Date): string => `'${firstIdAt(prefix, instant.getTime())}'`
     const [first] = await listPartitions(db, one)

@@ -21,17 +21,17 @@ const payTo: Address = `0x${'d'.repeat(40)}`
 const accountOf = (index: number): Address => `0x${index.toString(16).padStart(40, 'a')}`
 const nonceOf = (index: number): Hex => `0x${index.toString(16).padStart(64, '0')}`
 
-/** The rows of payments and relays that the connection of the transaction has read; the figure restarts only between transactions. */
+/** The rows of payments, claims and relays that the connection of the transaction has read; the figure restarts only between transactions. */
 async function readBy(tx: Tx): Promise<bigint> {
   const { rows } = await tx.one(
     z.object({ rows: z.bigint() }),
     sql`select sum(seq_tup_read + coalesce(idx_tup_fetch, 0))::bigint as rows from pg_stat_xact_user_tables
-      where relname in ('payments', 'relays')`,
+      where relname ~ '^(payments|payment_claims|relays)'`,
   )
   return rows
 }
 
-/** A database that adds up the rows of payments and relays that its transactions read. */
+/** A database that adds up the rows of payments, claims and relays that its transactions read. */
 function readsCounted(db: Db): { readonly db: Db; readonly rows: () => bigint } {
   let rows = 0n
   const counted: Db = {

@@ -7655,6 +7655,7 @@ export interface operations {
                 };
             };
             readonly 409: components["responses"]["409"];
+            readonly 410: components["responses"]["410"];
             readonly 422: components["responses"]["422"];
             readonly 503: components["responses"]["503"];
             readonly "4XX": components["responses"]["4XX"];
@@ -7683,6 +7684,7 @@ export interface operations {
                 };
             };
             readonly 404: components["responses"]["404"];
+            readonly 410: components["responses"]["410"];
             readonly "4XX": components["responses"]["4XX"];
             readonly "5XX": components["responses"]["5XX"];
         };
@@ -7809,6 +7811,7 @@ export interface operations {
             };
             readonly 404: components["responses"]["404"];
             readonly 409: components["responses"]["409"];
+            readonly 410: components["responses"]["410"];
             readonly "4XX": components["responses"]["4XX"];
             readonly "5XX": components["responses"]["5XX"];
         };
@@ -7844,6 +7847,7 @@ export interface operations {
             };
             readonly 404: components["responses"]["404"];
             readonly 409: components["responses"]["409"];
+            readonly 410: components["responses"]["410"];
             readonly "4XX": components["responses"]["4XX"];
             readonly "5XX": components["responses"]["5XX"];
         };
@@ -7890,6 +7894,7 @@ export interface operations {
             readonly 403: components["responses"]["403"];
             readonly 404: components["responses"]["404"];
             readonly 409: components["responses"]["409"];
+            readonly 410: components["responses"]["410"];
             readonly 422: components["responses"]["422"];
             readonly 429: components["responses"]["429"];
             readonly 503: components["responses"]["503"];
@@ -7925,6 +7930,7 @@ export interface operations {
                 };
             };
             readonly 404: components["responses"]["404"];
+            readonly 410: components["responses"]["410"];
             readonly "4XX": components["responses"]["4XX"];
             readonly "5XX": components["responses"]["5XX"];
         };
@@ -8029,6 +8035,7 @@ export interface operations {
                 };
             };
             readonly 404: components["responses"]["404"];
+            readonly 410: components["responses"]["410"];
             readonly "4XX": components["responses"]["4XX"];
             readonly "5XX": components["responses"]["5XX"];
         };
@@ -8133,6 +8140,7 @@ export interface operations {
                 };
             };
             readonly 404: components["responses"]["404"];
+            readonly 410: components["responses"]["410"];
             readonly "4XX": components["responses"]["4XX"];
             readonly "5XX": components["responses"]["5XX"];
         };
@@ -10937,6 +10945,7 @@ export interface operations {
                 };
             };
             readonly 409: components["responses"]["409"];
+            readonly 410: components["responses"]["410"];
             readonly 422: components["responses"]["422"];
             readonly 429: components["responses"]["429"];
             readonly "4XX": components["responses"]["4XX"];

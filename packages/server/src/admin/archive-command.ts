@@ -7,7 +7,7 @@ import { command, type Operator, type Outcome } from './command.ts'
 
 export const archive = command({
   name: 'archive',
-  summary: 'Move events, deliveries and attempts of past months to files; without --run it shows the plan.',
+  summary: 'Move payments, events, deliveries and attempts of past months to files; without --run it shows the plan.',
   options: {
     before: 'first month that stays, such as 2026-10',
     run: '"yes" to do it',
@@ -17,7 +17,8 @@ export const archive = command({
     run: z.literal('yes').optional(),
   }),
   async run(operator, { before, run }) {
-    const plan = () => planArchive(operator.db, instantOf(`${before}-01T00:00:00Z`), operator.clock.now())
+    const { db, clock, paymentsKeptDays } = operator
+    const plan = () => planArchive(db, instantOf(`${before}-01T00:00:00Z`), { now: clock.now(), paymentsKeptDays })
     if (run === undefined) return shown(await plan())
     const opened = await operator.openBlobs?.()
     if (opened === undefined) {
@@ -26,7 +27,7 @@ export const archive = command({
     }
     try {
       // Planned under the lock: another run may have ended since.
-      return await onlyArchiver(operator.db, async () => archiveAll({ ...operator, blobs: opened.blobs }, await plan()))
+      return await onlyArchiver(db, async () => archiveAll({ ...operator, blobs: opened.blobs }, await plan()))
     } finally {
       opened.close()
     }

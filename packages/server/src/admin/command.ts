@@ -11,6 +11,8 @@ export interface Operator extends Acting {
   readonly databaseUrl: string
   readonly databasePooler: Pooler
   readonly environments: readonly Environment[]
+  /** Days for which payments stay in the database, from `PAYMENTS_KEPT_DAYS`; undefined: for ever. */
+  readonly paymentsKeptDays: number | undefined
   /** Public base address of the deployment, without a trailing slash; undefined where the environment does not name it. */
   readonly baseUrl: string | undefined
   /** Opens the key-encryption keys that the environment names; undefined if it names none. */

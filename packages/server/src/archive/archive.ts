@@ -12,6 +12,7 @@ import {
   type ArchiveRow,
   addFile,
   detach,
+  detachUnused,
   dropArchived,
   findArchive,
   findPrevious,
@@ -25,6 +26,8 @@ import {
 export interface ArchiveDeps extends Auditing {
   readonly db: Db
   readonly blobs: BlobStore
+  /** Days for which payments stay in the database; undefined: for ever. */
+  readonly paymentsKeptDays?: number | undefined
 }
 
 /** What a run archives: a partition by its name. */
@@ -75,12 +78,17 @@ async function getArchive(db: Db, partition: string): Promise<ArchiveRow> {
   return archive
 }
 
-async function detachIfAttached({ db, clock }: ArchiveDeps, { tableName, partition }: Archived): Promise<void> {
+async function detachIfAttached(
+  { db, clock, paymentsKeptDays }: ArchiveDeps,
+  { tableName, partition }: Archived,
+): Promise<void> {
   const attached = (await listPartitions(db, { table: tableName })).find(({ name }) => name === partition)
   if (attached === undefined) return
-  const obstacle = await obstacleOf(db, { table: tableName }, attached, clock.now())
-  if (obstacle !== undefined) throw new Error(`${partition}: ${obstacle}`)
-  await detach(db, tableName, attached)
+  const one = { table: tableName }
+  const obstacle = await obstacleOf(db, one, attached, { now: clock.now(), paymentsKeptDays })
+  const use = obstacle ?? (tableName === 'payments' ? await detachUnused(db, one, attached) : undefined)
+  if (use !== undefined) throw new Error(`${partition}: ${use}`)
+  if (tableName !== 'payments') await detach(db, tableName, attached)
 }
 
 /** Whether the storage has the files as they were written, with the rows of the table. */
@@ -174,7 +182,7 @@ async function writeFile(
   if (wanted.count !== found.count || Buffer.compare(wanted.hash, found.hash) !== 0)
     throw new Error(`a file of ${partition} was not read back as it was written`)
   // No operation gets a delivery or an attempt by its id.
-  if (tableName === 'events') await noteIds(deps.db, partition, columns, rows)
+  if (tableName === 'events' || tableName === 'payments') await noteIds(deps.db, partition, columns, rows)
   const id = columns.findIndex(({ name }) => name === 'id')
   const [firstId, lastId] = [String(rows[0]?.[id]), String(rows.at(-1)?.[id])]
   return { key, rows: rows.length, bytes: written.length, sha256: hexOf(sha256(written)), firstId, lastId }

@@ -1,10 +1,19 @@
 import { instantOf } from '../platform/clock.ts'
 import type { Db, Queryable } from '../platform/db/db.ts'
 import { listPartitions, type Partition, type PartitionedTable, partitionedTables } from '../platform/db/partitions.ts'
-import { type ArchiveRow, findUse, listUnfinished, sizeOf } from './store.ts'
+import { type ArchiveRow, listUnfinished, sizeOf } from './store.ts'
+import { findUse } from './use-store.ts'
 
-/** How long the API answers rows of partitioned tables; with a day for requests under way. */
-const answeredMs = 31 * 86_400_000
+const dayMs = 86_400_000
+/** How long the API answers events; with a day for requests under way. */
+const answeredDays = 31
+
+/** What decides how long rows stay. */
+export interface Kept {
+  readonly now: Date
+  /** Days for which payments stay in the database; undefined: for ever. */
+  readonly paymentsKeptDays?: number | undefined
+}
 
 /** A partition that a run would archive, or why it would not yet. */
 export interface Planned extends Pick<ArchiveRow, 'partition' | 'tableName' | 'beginsAt' | 'endsAt'> {
@@ -17,7 +26,7 @@ export interface Planned extends Pick<ArchiveRow, 'partition' | 'tableName' | 'b
 }
 
 /** Returns the partitions that end before an instant, oldest first, and those that an earlier run did not end. */
-export async function planArchive(db: Db, before: Date, now: Date): Promise<Planned[]> {
+export async function planArchive(db: Db, before: Date, kept: Kept): Promise<Planned[]> {
   const begun = await listUnfinished(db)
   const attached: Planned[] = []
   for (const one of partitionedTables) {
@@ -25,7 +34,7 @@ export async function planArchive(db: Db, before: Date, now: Date): Promise<Plan
       const { name, fromAt, untilAt } = partition
       const isBegun = begun.some((archive) => archive.partition === name)
       if (untilAt === undefined || (untilAt > before && !isBegun)) continue
-      const obstacle = await obstacleOf(db, one, partition, now)
+      const obstacle = await obstacleOf(db, one, partition, kept)
       const part = { partition: name, tableName: one.table, beginsAt: fromAt ?? null, endsAt: untilAt }
       attached.push({ ...part, isBegun, obstacle, ...(await figuresOf(db, name)) })
     }
@@ -48,10 +57,12 @@ export async function obstacleOf(
   db: Queryable,
   one: Pick<PartitionedTable, 'table'>,
   partition: Partition,
-  now: Date,
+  { now, paymentsKeptDays }: Kept,
 ): Promise<string | undefined> {
   const { untilAt } = partition
-  const freeAt = untilAt && instantOf(untilAt.getTime() + answeredMs)
+  const days = one.table === 'payments' ? paymentsKeptDays : answeredDays
+  if (days === undefined) return 'payments stay: PAYMENTS_KEPT_DAYS is not set'
+  const freeAt = untilAt && instantOf(untilAt.getTime() + days * dayMs)
   if (freeAt === undefined || freeAt > now) return `answered until ${freeAt?.toISOString().slice(0, 10) ?? 'it ends'}`
   return findUse(db, one, partition)
 }

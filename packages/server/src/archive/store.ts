@@ -3,11 +3,13 @@ import { insertArchivedIds } from '../platform/db/archived-ids.ts'
 import { type Db, type Queryable, type Sql, sql, type Tx } from '../platform/db/db.ts'
 import type { Partition, PartitionedTable } from '../platform/db/partitions.ts'
 import { plain, underLock } from '../platform/db/partitions.ts'
+import { logIdOf, type PaymentId } from '../platform/ids.ts'
 import type { Cell, Column, Row } from './parquet.ts'
+import { findUse } from './use-store.ts'
 
 const ArchiveRow = z.object({
   partition: z.string(),
-  tableName: z.enum(['events', 'webhook_deliveries', 'webhook_attempts']),
+  tableName: z.enum(['payments', 'events', 'webhook_deliveries', 'webhook_attempts']),
   beginsAt: z.date().nullable(),
   endsAt: z.date(),
   state: z.enum(['writing', 'written', 'archived']),
@@ -88,6 +90,23 @@ export async function detach(db: Db, table: string, { name, isDetaching }: Parti
   await db.run(plain(`alter table ${table} detach partition ${name} ${isDetaching ? 'finalize' : 'concurrently'}`))
 }
 
+/**
+ * Takes a partition out of its table unless its rows are needed: then it returns why. The table is locked meanwhile, so that nothing that begins to
+ * need a row, such as a refund of a payment, can come between the question and the detaching.
+ */
+export function detachUnused(
+  db: Db,
+  one: Pick<PartitionedTable, 'table'>,
+  partition: Partition,
+): Promise<string | undefined> {
+  return underLock(db, async (tx) => {
+    await tx.run(plain(`lock table ${one.table} in access exclusive mode`))
+    const use = await findUse(tx, one, partition)
+    if (use === undefined) await tx.run(plain(`alter table ${one.table} detach partition ${partition.name}`))
+    return use
+  })
+}
+
 const SizeRow = z.object({ rows: z.bigint(), bytes: z.bigint() })
 
 /** The planner's count of the rows of a table, and its size with its indexes. */
@@ -98,32 +117,15 @@ export function sizeOf(db: Queryable, partition: string): Promise<z.output<typeo
   )
 }
 
-/** Why the rows of a partition are still needed; undefined if they are not. */
-export async function findUse(
-  db: Queryable,
-  { table }: Pick<PartitionedTable, 'table'>,
-  { name, from = '', until = '' }: Partition,
-): Promise<string | undefined> {
-  if (table === 'webhook_attempts') return undefined
-  const isPending =
-    table === 'events'
-      ? sql`exists (select from webhook_deliveries where status = 'pending' and event_id >= ${from} and event_id < ${until})
-        or exists (select from events_due where event_id >= ${from} and event_id < ${until})`
-      : plain(`exists (select from ${name} where status = 'pending')`)
-  const row = await db.one(z.object({ is: z.boolean() }), {
-    text: `select ${isPending.text} as is`,
-    values: isPending.values,
-  })
-  return row.is ? 'a delivery is pending' : undefined
-}
-
 const ColumnRow = z.object({ name: z.string(), type: z.string() })
 
 const types: Readonly<Record<string, Column['type']>> = {
   text: 'text',
   jsonb: 'text',
+  numeric: 'text',
   xid8: 'text',
   integer: 'integer',
+  smallint: 'integer',
   bigint: 'bigint',
   boolean: 'boolean',
   'timestamp with time zone': 'time',
@@ -169,16 +171,23 @@ function cellOf(type: Column['type'], text: string | null): Cell {
   return type === 'boolean' ? text === 'true' : BigInt(text)
 }
 
-/** Stores which ids a file contains. */
+/** Stores which ids a file contains. A payment's log has the id of the payment, but for those of older versions. */
 export async function noteIds(db: Db, partition: string, own: readonly Column[], rows: readonly Row[]): Promise<void> {
   const at = (name: string): number => own.findIndex((column) => column.name === name)
-  const [id, organisation, environment] = [at('id'), at('organisation_id'), at('environment')]
-  const named = rows.map((row) => ({
-    id: String(row[id]),
-    organisationId: String(row[organisation]),
-    environment: String(row[environment]),
-  }))
-  await db.tx((tx) => insertArchivedIds(tx, partition, named))
+  const [id, logId, organisation, environment] = [at('id'), at('log_id'), at('organisation_id'), at('environment')]
+  const named = (column: number, own: readonly Row[]) =>
+    own
+      .map((row) => ({
+        id: String(row[column]),
+        organisationId: String(row[organisation]),
+        environment: String(row[environment]),
+      }))
+      .toSorted((left, right) => (left.id < right.id ? -1 : 1))
+  const oldLogs = logId === -1 ? [] : rows.filter((row) => row[logId] !== logIdOf(String(row[id]) as PaymentId))
+  await db.tx(async (tx) => {
+    await insertArchivedIds(tx, partition, named(id, rows))
+    await insertArchivedIds(tx, partition, named(logId, oldLogs))
+  })
 }
 
 /** Runs work that no other process does meanwhile. The lock ends with the transaction, which locks no table that is detached. */

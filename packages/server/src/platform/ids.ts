@@ -57,6 +57,16 @@ export type SweepId = Id<'swp'>
 export type EventId = Id<'evt'>
 export type RequestId = Id<'req'>
 
+/** Returns the id of a payment's log record: the payment's own, with another prefix. Payments of older versions have a log id of its own random part. */
+export function logIdOf(paymentId: PaymentId): PaymentLogId {
+  return `plog_${paymentId.slice('pay_'.length)}`
+}
+
+/** Returns the id of the payment of a log whose id is `logIdOf` it. */
+export function paymentIdOf(logId: PaymentLogId): PaymentId {
+  return `pay_${logId.slice('plog_'.length)}`
+}
+
 /** A new TypeID: prefix, `_`, a UUIDv7 in 26 characters of base32, so ids sort by creation. */
 export function newId<P extends IdPrefix>(prefix: P, deps: { clock: Clock; random: Random }): Id<P> {
   return newTypeId(prefix, deps.clock.now().getTime(), deps.random.bytes(10)) as Id<P>

@@ -32,12 +32,15 @@ async function buy(
   return String(answer.body.paymentId)
 }
 
-/** Moves a payment to that time; the id of its log says so too. */
-function paidAt(paymentId: string, at: string): Promise<unknown> {
-  const logId = newTypeId('plog', Date.parse(at), new Uint8Array(10).fill(bought))
-  return world.database.db.run(
-    sql`update payments set created_at = ${at}::timestamptz, log_id = ${logId} where id = ${paymentId}`,
+/** Moves a payment to that time, as its ids say. Returns its new id. */
+async function paidAt(paymentId: string, at: string): Promise<string> {
+  const [id = '', logId = ''] = ['pay', 'plog'].map((prefix) =>
+    newTypeId(prefix, Date.parse(at), new Uint8Array(10).fill(bought)),
   )
+  await world.database.db.run(
+    sql`update payments set created_at = ${at}::timestamptz, id = ${id}, log_id = ${logId} where id = ${paymentId}`,
+  )
+  return id
 }
 
 /** Both addresses of the logs, with the same content. */
@@ -95,8 +98,7 @@ describe.each(['/account/payment-logs', '/payments/logs'])('%s', (path) => {
     const ids = []
     for (const at of times) {
       const paymentId = await buy(org, { walletId })
-      await paidAt(paymentId, at)
-      ids.push(paymentId)
+      ids.push(await paidAt(paymentId, at))
     }
     const february = '?from=2026-02-01T00:00:00.000Z&to=2026-03-01T00:00:00.000Z'
     expect(idsOf(await logs(org.testKey, february))).toEqual([ids[2], ids[1]])

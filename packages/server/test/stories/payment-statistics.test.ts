@@ -31,10 +31,12 @@ async function paidAt(org: Org, walletId: string, { at, status = 'settled', sett
     resource: 'https://a.example/x',
   }
   const { body: made } = await world.call(org.testKey, 'POST', '/payments/verify', { ...body, method: 'GET' })
-  const logId = newTypeId('plog', Date.parse(at), new Uint8Array(10).fill(bought))
+  const [id, logId] = ['pay', 'plog'].map((prefix) =>
+    newTypeId(prefix, Date.parse(at), new Uint8Array(10).fill(bought)),
+  )
   const txHash = settledAfterMs === undefined ? null : `0x${'ab'.repeat(32)}`
   await world.database.db.run(sql`
-    update payments set log_id = ${logId}, created_at = ${at}::timestamptz, status = ${status}, failure_reason = ${reason ?? null},
+    update payments set id = ${id}, log_id = ${logId}, created_at = ${at}::timestamptz, status = ${status}, failure_reason = ${reason ?? null},
       tx_hash = ${txHash}, settled_at = ${at}::timestamptz + make_interval(secs => ${(settledAfterMs ?? 0) / 1_000})
     where id = ${String(made.paymentId)}`)
 }

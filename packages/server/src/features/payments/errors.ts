@@ -4,6 +4,12 @@ import { gasErrors } from '../plans/index.ts'
 export const fail = defineErrors({
   'payment-not-found': { status: 404, title: 'Payment Not Found', detail: 'No such payment.' },
   'payment-log-not-found': { status: 404, title: 'Payment Log Not Found', detail: 'No such payment log.' },
+  archived: {
+    status: 410,
+    title: 'Archived',
+    detail:
+      'The event or payment is old and was moved to the archive of the service. What a payment used up stays used.',
+  },
   'payment-verification-failed': {
     status: 402,
     title: 'Payment Verification Failed',

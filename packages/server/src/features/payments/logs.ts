@@ -5,6 +5,7 @@ import type { Queryable } from '../../platform/db/db.ts'
 import type { PaymentId, PaymentLogId } from '../../platform/ids.ts'
 import type { Page } from '../../platform/operation.ts'
 import { openCursor, pageOf } from '../../platform/wire.ts'
+import { refuseLog, refusePayment } from './archived.ts'
 import { fail } from './errors.ts'
 import type { Ctx } from './ports.ts'
 import type { LogFilters, LogQuery, Payment, PaymentLog, RouteSummary } from './schema.ts'
@@ -13,7 +14,7 @@ import { findPayment, findPaymentByLog, listPayments, listRouteTotals, type Paym
 /** Returns one payment of the caller's organization and environment. */
 export async function getPayment(ctx: Ctx, paymentId: PaymentId): Promise<z.input<typeof Payment>> {
   const row = await findPayment(ctx.db, ctx.tenant, paymentId)
-  if (row === undefined) throw fail('payment-not-found')
+  if (row === undefined) return refusePayment(ctx.db, ctx.tenant, paymentId, fail('payment-not-found'))
   return {
     ...logFields(row),
     id: row.id,
@@ -42,7 +43,7 @@ export async function listPaymentLogs(
 
 export async function getPaymentLog(ctx: Ctx, logId: PaymentLogId): Promise<z.input<typeof PaymentLog>> {
   const row = await findPaymentByLog(ctx.db, ctx.tenant, logId)
-  if (row === undefined) throw fail('payment-log-not-found')
+  if (row === undefined) return refuseLog(ctx.db, ctx.tenant, logId)
   return asLog(row)
 }
 

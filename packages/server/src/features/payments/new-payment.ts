@@ -1,7 +1,7 @@
 import type { Network, TokenInfo } from '@purser/protocol'
 import { instantOf } from '../../platform/clock.ts'
 import { callerId } from '../../platform/ctx.ts'
-import { newId } from '../../platform/ids.ts'
+import { logIdOf, newId } from '../../platform/ids.ts'
 import type { ReceivingWallet } from '../wallets/index.ts'
 import type { GoodVerdict, JudgedCredential } from './credential.ts'
 import type { Delivery } from './delivery/store.ts'
@@ -74,9 +74,10 @@ export function expiryOf(validBeforeSeconds: bigint): Date {
 
 /** Returns the fields that all payments verified by the service's own middleware have in common. */
 export function commonFields(ctx: Ctx, request: VerifyRequest, wallet: ReceivingWallet, token: TokenInfo) {
+  const id = newId('pay', ctx)
   return {
-    id: newId('pay', ctx),
-    logId: newId('plog', ctx),
+    id,
+    logId: logIdOf(id),
     walletId: wallet.id,
     apiKeyId: callerId(ctx.actor),
     door: 'verify',

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { sql, type Tx } from '../../platform/db/db.ts'
+import { oneOf } from '../../platform/db/page.ts'
 import type { PaymentId } from '../../platform/ids.ts'
 import { paymentStatuses } from './schema.ts'
 import { EndingPayment } from './settlement-store.ts'
@@ -38,19 +39,20 @@ export interface Settled {
  * ended without money may settle after all.
  */
 export function markSettled(tx: Tx, settled: readonly Settled[], settledAt: Date): Promise<EndedRow[]> {
+  const ids = settled.map(({ id }) => id)
   return tx.many(
     EndedRow,
     sql`
     with given as (
-      select * from unnest(${settled.map(({ id }) => id)}::text[], ${settled.map(({ txHash }) => txHash)}::text[],
+      select * from unnest(${ids}::text[], ${settled.map(({ txHash }) => txHash)}::text[],
         ${settled.map(({ gasNanoUsd }) => gasNanoUsd.toString())}::numeric[]) as row (id, tx_hash, gas)
     ), previous as materialized (
       select id, status, gas_reserved_nano_usd from payments
-      where id in (select id from given) and status <> 'settled' order by id for no key update
+      where ${oneOf(sql`id`, ids)} and status <> 'settled' order by id for no key update
     )
     update payments set status = 'settled', tx_hash = given.tx_hash, settled_at = ${settledAt}, failure_reason = null,
       gas_reserved_nano_usd = 0, gas_used_nano_usd = gas_used_nano_usd + given.gas, check_at = null
-    from previous join given using (id) where payments.id = previous.id
+    from previous join given using (id) where payments.id = previous.id and ${oneOf(sql`payments.id`, ids)}
     returning ${ended}`,
   )
 }
@@ -64,19 +66,20 @@ export interface Failed {
 
 /** Ends the payments that are still open; with `from`, only those in this status. Returns the rows that changed. */
 export function markEnded(tx: Tx, failed: readonly Failed[], from?: 'verified' | 'settling'): Promise<EndedRow[]> {
+  const ids = failed.map(({ id }) => id)
   return tx.many(
     EndedRow,
     sql`
     with given as (
-      select * from unnest(${failed.map(({ id }) => id)}::text[], ${failed.map(({ status }) => status)}::text[],
+      select * from unnest(${ids}::text[], ${failed.map(({ status }) => status)}::text[],
         ${failed.map(({ reason }) => reason)}::text[]) as row (id, status, reason)
     ), previous as materialized (
       select id, status, gas_reserved_nano_usd from payments
-      where id in (select id from given) and status = any(${from === undefined ? ['verified', 'settling'] : [from]}::text[])
+      where ${oneOf(sql`id`, ids)} and status = any(${from === undefined ? ['verified', 'settling'] : [from]}::text[])
       order by id for no key update
     )
     update payments set status = given.status, failure_reason = given.reason, tx_hash = null, gas_reserved_nano_usd = 0, check_at = null
-    from previous join given using (id) where payments.id = previous.id
+    from previous join given using (id) where payments.id = previous.id and ${oneOf(sql`payments.id`, ids)}
     returning ${ended}`,
   )
 }
@@ -91,13 +94,14 @@ export function addGasUsed(
   tx: Tx,
   used: readonly { readonly paymentId: PaymentId; readonly nanoUsd: bigint }[],
 ): Promise<z.output<typeof ChargedRow>[]> {
+  const ids = used.map(({ paymentId }) => paymentId)
   const rows = used.map(({ paymentId, nanoUsd }) => ({ id: paymentId, nanoUsd: nanoUsd.toString() }))
   return tx.many(
     ChargedRow,
     sql`
     update payments set gas_used_nano_usd = gas_used_nano_usd + given."nanoUsd"
     from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as given (id text, "nanoUsd" numeric)
-    where payments.id = given.id
+    where payments.id = given.id and ${oneOf(sql`payments.id`, ids)}
     returning ${counted}, given."nanoUsd" as nano_usd`,
   )
 }

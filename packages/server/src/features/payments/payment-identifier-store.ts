@@ -4,7 +4,7 @@ import { type Queryable, sql } from '../../platform/db/db.ts'
 
 const FingerprintRow = z.object({ paymentFingerprint: z.string().nullable() })
 
-/** Returns the digest of the tenant's payment with this identifier; undefined if there is none. */
+/** Returns the digest of the tenant's payment with this identifier; undefined if there is none, and no digest if it was archived. */
 export async function findFingerprint(
   db: Queryable,
   tenant: Tenant,
@@ -13,8 +13,8 @@ export async function findFingerprint(
   const row = await db.maybeOne(
     FingerprintRow,
     sql`
-    select payment_fingerprint from payments
-    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and payment_identifier = ${paymentIdentifier}`,
+    select payment_fingerprint from payment_claims left join payments on payments.id = payment_id
+    where identifier_hash = identifier_hash(${tenant.organisationId}, ${tenant.environment}, ${paymentIdentifier})`,
   )
   return row === undefined ? undefined : (row.paymentFingerprint ?? '')
 }

@@ -71,7 +71,8 @@ const VerdictRow = z.object({ id: z.string(), verdict: Verdict })
  * Records a batch in one statement, for every plan; nothing else inserts payments. In the order of arrival it accepts a
  * payment if its claim is unused, its nonce is not that of a relay that the service sends (a transfer of its own
  * wallets), the payer's balance covers it in addition to all open payments, and the day's gas budget and the month's
- * quota suffice. A payment that is already on chain is accepted whatever the month's count. For each accepted payment
+ * quota suffice. A trigger of `payments` claims for each row what it uses up, and leaves out a row of which another transaction has claimed
+ * something since. A payment that is already on chain is accepted whatever the month's count. For each accepted payment
  * it writes the event, the count and the reservation of gas. It names tables of other features, because ten statements
  * in a transaction were measured to cost three times as much. The count is written before the budget, in the same order
  * as where payments end: PostgreSQL executes unreferenced CTEs in its own order, and transactions with different orders
@@ -108,8 +109,8 @@ export async function insertReceipts(
           coalesce((select sum(own) from open as all_open where all_open.payer = given.payer), 0)
           + count(*) filter (where status <> 'settled') over (partition by payer order by position) > ${limits.openPerPayerMax} as is_over_cap
       from given left join open using (payer, network, asset)
-      where not exists (select from payments as known where known.claim_key = given.claim_key offset 0)
-        and not exists (select from payments as known where known.challenge_id = given.challenge_id offset 0)
+      where not exists (select from payment_claims as known where known.claim_hash = claim_hash(given.claim_key) offset 0)
+        and not exists (select from payment_claims as known where known.challenge_hash = claim_hash(given.challenge_id) offset 0)
         and not exists (select from relays as known where not known.is_watched and known.network = given.network and known.signer = lower(given.payer)
           and known.nonce_space = case when given.settlement ->> 'kind' = 'permit2' then 'permit2' else lower(given.asset) end
           and known.nonce = lower(given.settlement ->> 'nonce') offset 0)

@@ -16,7 +16,7 @@ import { settlementState, settlePayment } from './settle.ts'
 import { statisticsOperation } from './statistics/routes.ts'
 import { verifyPayment } from './verify.ts'
 
-const { 'payment-not-found': paymentNotFound, 'payment-log-not-found': logNotFound } = fail.table
+const { 'payment-not-found': paymentNotFound, 'payment-log-not-found': logNotFound, archived } = fail.table
 
 const challengeOperation = operation({
   id: 'payments.challenge',
@@ -88,6 +88,7 @@ const settleOperation = operation({
   otherOutputs: { 202: schema.Settling },
   errors: {
     'payment-not-found': failBody.table['payment-not-found'],
+    archived,
     'settlement-token-invalid': failBody.table['settlement-token-invalid'],
     'settlement-failed': fail.table['settlement-failed'],
     'payment-voided': fail.table['payment-voided'],
@@ -108,7 +109,7 @@ const getOperation = operation({
   description: 'Shows whether the money has moved, and how much of it was refunded.',
   params: schema.PaymentParams,
   output: schema.Payment,
-  errors: { 'payment-not-found': paymentNotFound },
+  errors: { 'payment-not-found': paymentNotFound, archived },
   run: (ctx, { params }) => getPayment(ctx, params.id),
 })
 
@@ -147,7 +148,7 @@ function logOperationsAt(id: string, path: string): Operation<Deps>[] {
       description: 'Shows the payment as it is now.',
       params: schema.PaymentLogParams,
       output: schema.PaymentLog,
-      errors: { 'payment-log-not-found': logNotFound },
+      errors: { 'payment-log-not-found': logNotFound, archived },
       run: (ctx, { params }) => getPaymentLog(ctx, params.paymentLogId),
     }),
   ]

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { Tenant } from '../../platform/ctx.ts'
 import { sql, type Tx } from '../../platform/db/db.ts'
+import { idIs } from '../../platform/db/page.ts'
 import { type Id, id, type PaymentId } from '../../platform/ids.ts'
 import { paymentStatuses } from './schema.ts'
 
@@ -21,7 +22,7 @@ export function lockBuying(tx: Tx, tenant: Tenant, paymentId: PaymentId): Promis
     BuyingRow,
     sql`
     select id, wallet_id, payer, resource, status, failure_reason, refunded_raw > 0 and refunded_raw >= raw_amount as is_refunded from payments
-    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and id = ${paymentId}
+    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and ${idIs(paymentId)}
     for no key update`,
   )
 }
@@ -35,5 +36,5 @@ export async function markBought(
 ): Promise<void> {
   await tx.run(sql`
     update payments set session_id = ${bought.sessionId}, vault_id = ${bought.vaultId}
-    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and id = ${paymentId}`)
+    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and ${idIs(paymentId)}`)
 }

@@ -1,5 +1,6 @@
 import type { Tx } from '../../platform/db/db.ts'
 import type { Id, PaymentId } from '../../platform/ids.ts'
+import { refusePayment } from './archived.ts'
 import { fail, failBody } from './errors.ts'
 import type { Ctx } from './ports.ts'
 import { lockBuying, markBought } from './session-store.ts'
@@ -15,6 +16,7 @@ export interface BuyingPayment {
 /** Errors of `lockBuyingPayment`, for the tables of the operations that use it. */
 export const buyingErrors = {
   'payment-not-found': failBody.table['payment-not-found'],
+  archived: fail.table.archived,
   'settlement-failed': fail.table['settlement-failed'],
   'payment-voided': fail.table['payment-voided'],
   'payment-refunded': fail.table['payment-refunded'],
@@ -30,7 +32,7 @@ export async function lockBuyingPayment(
   paymentId: PaymentId,
 ): Promise<BuyingPayment> {
   const payment = await lockBuying(tx, tenant, paymentId)
-  if (payment === undefined) throw failBody('payment-not-found')
+  if (payment === undefined) return refusePayment(tx, tenant, paymentId, failBody('payment-not-found'))
   const { id, status, walletId, payer, resource } = payment
   if (status === 'settlement_failed') throw fail('settlement-failed', { reason: payment.failureReason })
   if (status === 'voided') throw fail('payment-voided', { reason: payment.failureReason })

@@ -3,6 +3,7 @@ import type { PaymentId } from '../../platform/ids.ts'
 import { Reply } from '../../platform/operation.ts'
 import { pause } from '../../platform/work/loop.ts'
 import { isNonceTaken, relays } from '../relayer/index.ts'
+import { refusePayment } from './archived.ts'
 import { fail, failBody } from './errors.ts'
 import { signReceipt } from './offers/sign.ts'
 import type { Ctx, Deps, Settlements } from './ports.ts'
@@ -80,7 +81,7 @@ function isEnded(status: Outcome['status']): boolean {
  */
 export async function settlePayment(ctx: Ctx, request: SettleRequest, respondAsync: boolean): Promise<Reply> {
   const payment = await findPayment(ctx.db, ctx.tenant, request.paymentId)
-  if (payment === undefined) throw failBody('payment-not-found')
+  if (payment === undefined) return refusePayment(ctx.db, ctx.tenant, request.paymentId, failBody('payment-not-found'))
   if (!ctx.settlementTokens.check(payment.id, request.settlementToken)) throw failBody('settlement-token-invalid')
   if (ctx.idempotency !== undefined) {
     const handle = ctx.idempotency

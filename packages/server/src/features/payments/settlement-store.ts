@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { type Queryable, type Sql, sql, type Tx } from '../../platform/db/db.ts'
+import { idIs, oneOf } from '../../platform/db/page.ts'
 import { id, type PaymentId } from '../../platform/ids.ts'
 
 /** The columns of a payment that recording an outcome needs, of any tenant. */
@@ -31,7 +32,7 @@ const relayColumns = sql`id as subject_id, network, organisation_id, environment
 export function markingSettling(paymentIds: readonly PaymentId[], now: Date): Sql {
   return sql`
     update payments set status = 'settling', settling_at = ${now}, check_at = null
-    where id = any(${paymentIds}::text[]) and status = 'verified' and scheme <> 'upto' and settlement is not null
+    where ${oneOf(sql`id`, paymentIds)} and status = 'verified' and scheme <> 'upto' and settlement is not null
     returning ${relayColumns}`
 }
 
@@ -51,7 +52,7 @@ export function markCharged(
     sql`
     update payments set status = 'settling', settling_at = ${now}, check_at = null, raw_amount = ${charged}::numeric,
       settlement = jsonb_set(settlement, '{charged}', to_jsonb(${charged}::text))
-    where id = ${paymentId} and status = 'verified' and settlement ->> 'kind' = 'permit2' and settlement ->> 'scheme' = 'upto'
+    where ${idIs(paymentId)} and status = 'verified' and settlement ->> 'kind' = 'permit2' and settlement ->> 'scheme' = 'upto'
       and (settlement ->> 'permitted')::numeric >= ${charged}::numeric
     returning ${columns}`,
   )
@@ -59,12 +60,12 @@ export function markCharged(
 
 /** Selects a payment that is settling; the statement's row goes to the relayer. */
 export function settling(paymentId: PaymentId): Sql {
-  return sql`select ${relayColumns} from payments where id = ${paymentId} and status = 'settling'`
+  return sql`select ${relayColumns} from payments where ${idIs(paymentId)} and status = 'settling'`
 }
 
 /** Locks payments that are about to end, in the order of their ids. */
 export async function lockPayments(tx: Tx, paymentIds: readonly string[]): Promise<void> {
-  await tx.many(IdRow, sql`select id from payments where id = any(${paymentIds}::text[]) order by id for no key update`)
+  await tx.many(IdRow, sql`select id from payments where ${oneOf(sql`id`, paymentIds)} order by id for no key update`)
 }
 
 /** Stores the newest hash under which payments were sent. */
@@ -72,15 +73,16 @@ export async function markHashes(
   tx: Tx,
   sent: readonly { readonly paymentId: string; readonly hash: string }[],
 ): Promise<void> {
+  const ids = sent.map(({ paymentId }) => paymentId)
   await tx.run(sql`
     update payments p set tx_hash = s.hash
-    from unnest(${sent.map(({ paymentId }) => paymentId)}::text[], ${sent.map(({ hash }) => hash)}::text[]) as s (id, hash)
-    where p.id = s.id and p.status = 'settling'`)
+    from unnest(${ids}::text[], ${sent.map(({ hash }) => hash)}::text[]) as s (id, hash)
+    where p.id = s.id and ${oneOf(sql`p.id`, ids)} and p.status = 'settling'`)
 }
 
 /** Clears the hash of a transaction that did not move these payments' money. */
 export async function forgetHashes(tx: Tx, paymentIds: readonly string[]): Promise<void> {
-  await tx.run(sql`update payments set tx_hash = null where id = any(${paymentIds}::text[]) and status = 'settling'`)
+  await tx.run(sql`update payments set tx_hash = null where ${oneOf(sql`id`, paymentIds)} and status = 'settling'`)
 }
 
 export const Outcome = z.object({
@@ -112,6 +114,6 @@ export function listOutcomes(db: Queryable, paymentIds: readonly PaymentId[]): P
     from payments p
     left join relays r on p.status = 'settling' and r.purpose = 'payments' and r.subject_id = p.id and r.state = 'included'
     left join chain_transactions sent on sent.id = r.transaction_id
-    where p.id = any(${paymentIds}::text[])`,
+    where ${oneOf(sql`p.id`, paymentIds)}`,
   )
 }

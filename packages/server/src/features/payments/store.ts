@@ -1,9 +1,16 @@
 import { z } from 'zod'
 import type { Tenant } from '../../platform/ctx.ts'
 import { type Queryable, type Sql, sql } from '../../platform/db/db.ts'
-import { boundsOf, filtered, type Seek, within } from '../../platform/db/page.ts'
-import type { AccountId, ApiKeyId, PaymentId, PaymentLogId } from '../../platform/ids.ts'
-import { id } from '../../platform/ids.ts'
+import { boundsOf, filtered, idIs, type Seek, within } from '../../platform/db/page.ts'
+
+import {
+  type AccountId,
+  type ApiKeyId,
+  id,
+  type PaymentId,
+  type PaymentLogId,
+  paymentIdOf,
+} from '../../platform/ids.ts'
 import { StoredAuthorization, StoredPermit2 } from '../relayer/index.ts'
 import { Delivery } from './delivery/store.ts'
 import { countsOf } from './rollups/read-store.ts'
@@ -142,7 +149,12 @@ export interface NewPayment {
 
 /** Returns which of these claims are used, by any organization. */
 export async function listTakenClaims(db: Queryable, claimKeys: readonly string[]): Promise<ReadonlySet<string>> {
-  const rows = await db.many(ClaimRow, sql`select claim_key from payments where claim_key = any(${claimKeys}::text[])`)
+  const rows = await db.many(
+    ClaimRow,
+    sql`
+    select claim_key from unnest(${claimKeys}::text[]) as claim_key
+    where exists (select from payment_claims where claim_hash = claim_hash(claim_key))`,
+  )
   return new Set(rows.map((row) => row.claimKey))
 }
 
@@ -151,11 +163,18 @@ export function findPayment(db: Queryable, tenant: Tenant, paymentId: PaymentId)
     PaymentRow,
     sql`
     select ${columns} from payments
-    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and id = ${paymentId}`,
+    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and ${idIs(paymentId)}`,
   )
 }
 
-export function findPaymentByLog(db: Queryable, tenant: Tenant, logId: PaymentLogId): Promise<PaymentRow | undefined> {
+/** Returns the payment of a log: by the id that both share, or for one of an older version by the log's own id. */
+export async function findPaymentByLog(
+  db: Queryable,
+  tenant: Tenant,
+  logId: PaymentLogId,
+): Promise<PaymentRow | undefined> {
+  const payment = await findPayment(db, tenant, paymentIdOf(logId))
+  if (payment?.logId === logId) return payment
   return db.maybeOne(
     PaymentRow,
     sql`
@@ -219,7 +238,7 @@ function matching(tenant: Tenant, filters: LogFilters, after?: string): Seek {
       [sql`protocol`, protocol],
     ],
     sql`log_id`,
-    boundsOf('plog', filters, after),
+    { ...boundsOf('plog', filters, after), hasPartitions: true },
   )
   return {
     ...seek,

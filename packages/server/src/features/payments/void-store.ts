@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { type Queryable, type Sql, sql } from '../../platform/db/db.ts'
 import { type DueChecks, listDueChecks, onAnyOf } from '../../platform/db/due-checks.ts'
+import { oneOf } from '../../platform/db/page.ts'
 import { id, type PaymentId } from '../../platform/ids.ts'
 import { StoredAuthorization, StoredPermit2 } from './store.ts'
 
@@ -45,7 +46,7 @@ export async function listToCheck(
   if (paymentIds.length === 0) return []
   return db.many(
     CheckedRow,
-    sql`select ${columns} from payments where id = any(${paymentIds}::text[]) and check_at <= ${now} order by array_position(${paymentIds}::text[], id)`,
+    sql`select ${columns} from payments where ${oneOf(sql`id`, paymentIds)} and check_at <= ${now} order by array_position(${paymentIds}::text[], id)`,
   )
 }
 
@@ -70,8 +71,9 @@ export async function setCheckAt(
   db: Queryable,
   checks: readonly { readonly id: PaymentId; readonly checkAt: Date | null }[],
 ): Promise<void> {
+  const ids = checks.map(({ id }) => id)
   await db.run(sql`
     update payments set check_at = given.check_at
-    from unnest(${checks.map(({ id }) => id)}::text[], ${checks.map(({ checkAt }) => checkAt)}::timestamptz[]) as given (id, check_at)
-    where payments.id = given.id and status in ('verified', 'voided')`)
+    from unnest(${ids}::text[], ${checks.map(({ checkAt }) => checkAt)}::timestamptz[]) as given (id, check_at)
+    where payments.id = given.id and ${oneOf(sql`payments.id`, ids)} and status in ('verified', 'voided')`)
 }

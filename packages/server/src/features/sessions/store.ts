@@ -32,9 +32,10 @@ export interface NewSessionRow {
 }
 
 const columns = sql`sessions.id, sessions.vault_id, sessions.host, sessions.wallet_id, sessions.token_hash, sessions.expires_at,
-  sessions.revoked_at is not null or payments.status in ('settlement_failed', 'voided')
-  or (payments.refunded_raw > 0 and payments.refunded_raw >= payments.raw_amount) as is_dead`
-const withPayment = sql`sessions join payments on payments.id = sessions.payment_id`
+  sessions.revoked_at is not null or coalesce(payments.status in ('settlement_failed', 'voided')
+  or (payments.refunded_raw > 0 and payments.refunded_raw >= payments.raw_amount), false) as is_dead`
+// A payment that was archived had been settled and not been refunded in full, or its session had expired.
+const withPayment = sql`sessions left join payments on payments.id = sessions.payment_id`
 
 function owned(tenant: Tenant) {
   return sql`sessions.organisation_id = ${tenant.organisationId} and sessions.environment = ${tenant.environment}`

@@ -8,7 +8,8 @@ export const fail = defineErrors({
   archived: {
     status: 410,
     title: 'Archived',
-    detail: 'The event is older than 30 days and was moved to the archive of the service.',
+    detail:
+      'The event or payment is old and was moved to the archive of the service. What a payment used up stays used.',
   },
   'delivery-not-found': { status: 422, ...noDelivery },
   'webhook-url-not-allowed': {

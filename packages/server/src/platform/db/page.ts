@@ -1,4 +1,5 @@
-import { newTypeId } from '@purser/protocol'
+import { newTypeId, parseTypeId } from '@purser/protocol'
+import { instantOf } from '../clock.ts'
 import type { Tenant } from '../tenant.ts'
 import type { MetadataMember } from '../wire.ts'
 import { type Sql, sql } from './db.ts'
@@ -29,11 +30,31 @@ export function firstIdAt(prefix: string, unixMs: number): string {
   return newTypeId(prefix, Math.min(Math.max(unixMs, 0), 2 ** 48 - 1), new Uint8Array(10))
 }
 
+/** Returns when an id was made; undefined if it is none. */
+export function timeOfId(id: string): Date | undefined {
+  const bytes = parseTypeId(id)?.bytes
+  return bytes && instantOf(Number(new DataView(bytes.buffer, bytes.byteOffset).getBigUint64(0) >> 16n))
+}
+
 /** Returns the ids of a page of a period: a minute wider at each end, for `within` decides by the rows' times. */
 export function boundsOf(prefix: string, { from, to }: Period, after: string | undefined): IdBounds {
   const end = to && firstIdAt(prefix, to.getTime() + idLagMsMax)
   const below = after === undefined || (end !== undefined && end < after) ? end : after
   return { prefix, below, least: from && firstIdAt(prefix, from.getTime() - idLagMsMax) }
+}
+
+/**
+ * Returns the condition that the `id` of a table with partitions is this one. PostgreSQL does not calculate `concat` while it plans, so that it keeps one plan for
+ * all ids, which finds the partition when it begins. With the id alone it would plan each statement anew for its one partition, which takes five times as long.
+ */
+export function idIs(value: string): Sql {
+  return sql`id = concat(${value}::text)`
+}
+
+/** Returns the condition that an id of a table with partitions is one of these, with one plan as `idIs`; the bounds find the partitions. */
+export function oneOf(id: Sql, ids: readonly string[]): Sql {
+  const sorted = ids.toSorted()
+  return sql`${id} = any(array(select unnest(${ids}::text[]))) and ${id} >= concat(${sorted[0] ?? ''}::text) and ${id} <= concat(${sorted.at(-1) ?? ''}::text)`
 }
 
 /** Returns the condition that a time is within a period. */

@@ -1,20 +1,20 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { parseTypeId } from '@purser/protocol'
 import { z } from 'zod'
 import { instantOf } from '../clock.ts'
 import type { IdPrefix } from '../ids.ts'
 import { type Db, isLockTimeout, type Queryable, type Sql, sql, type Tx } from './db.ts'
-import { firstIdAt } from './page.ts'
+import { firstIdAt, timeOfId } from './page.ts'
 
 /** A table that is partitioned by its ids, which begin with their time. */
 export interface PartitionedTable {
-  readonly table: 'events' | 'webhook_deliveries' | 'webhook_attempts'
+  readonly table: 'payments' | 'events' | 'webhook_deliveries' | 'webhook_attempts'
   readonly prefix: IdPrefix
   /** Storage parameters of each partition. */
   readonly storage?: string
 }
 
 export const partitionedTables: readonly PartitionedTable[] = [
+  { table: 'payments', prefix: 'pay' },
   { table: 'events', prefix: 'evt' },
   { table: 'webhook_deliveries', prefix: 'del', storage: 'fillfactor = 80' },
   { table: 'webhook_attempts', prefix: 'att' },
@@ -60,17 +60,12 @@ export async function listPartitions(db: Queryable, { table }: Pick<PartitionedT
       name,
       from,
       until,
-      fromAt: from && timeOf(from),
-      untilAt: until && timeOf(until),
+      fromAt: from && timeOfId(from),
+      untilAt: until && timeOfId(until),
       isDetaching,
     } as Partition
   })
   return found.sort((left, right) => (left.fromAt?.getTime() ?? 0) - (right.fromAt?.getTime() ?? 0))
-}
-
-function timeOf(id: string): Date | undefined {
-  const bytes = parseTypeId(id)?.bytes
-  return bytes && instantOf(Number(new DataView(bytes.buffer, bytes.byteOffset).getBigUint64(0) >> 16n))
 }
 
 /** Returns the first instant of the month, of UTC, that many months after the month of an instant. */
@@ -110,7 +105,7 @@ async function endOf(db: Queryable, { name, fromAt }: Partition, now: Date): Pro
   const isAhead = fromAt !== undefined && fromAt > now
   const end = startOfMonth(isAhead ? fromAt : instantOf(now.getTime() + noticeMs), 1)
   const { last } = await db.one(z.object({ last: z.string().nullable() }), plain(`select max(id) as last from ${name}`))
-  const lastAt = last === null ? undefined : timeOf(last)
+  const lastAt = last === null ? undefined : timeOfId(last)
   return lastAt !== undefined && lastAt >= end ? startOfMonth(lastAt, 1) : end
 }
 
@@ -128,6 +123,10 @@ async function closeOpen(
   const next = `${table}_from_${monthOf(end).replace('-', '_')}`
   const lower = open.from === undefined ? '' : ` and id >= '${open.from}'`
   const drop = `alter table ${open.name} drop constraint if exists closing`
+  // The planner's figures of the whole table, which autovacuum does not renew. Not of a table without rows, and before the next partition is there: for one
+  // that it knows to be empty PostgreSQL plans to read it whole, also when the month has come and the partition is full.
+  const isNow = open.fromAt === undefined || open.fromAt <= now
+  if (isNow && (await hasRows(db, open.name))) await db.run(plain(`analyze ${table}`))
   await underLock(db, async (tx) => {
     await tx.run(plain(drop))
     await tx.run(plain(`alter table ${open.name} add constraint closing check (id < '${until}'${lower}) not valid`))
@@ -149,8 +148,6 @@ async function closeOpen(
     await tx.run(plain(attaching(table, next, until, undefined)))
     await tx.run(plain(drop))
   })
-  // The planner's figures of the whole table, which autovacuum does not renew. A partition of the future has no rows to learn from.
-  if (open.fromAt === undefined || open.fromAt <= now) await db.run(plain(`analyze ${table}`))
   return next
 }
 

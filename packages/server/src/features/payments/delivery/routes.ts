@@ -53,6 +53,7 @@ export const deliveryOperations: readonly Operation<Deps>[] = [
     output: Payment,
     errors: {
       'payment-not-found': fail.table['payment-not-found'],
+      archived: fail.table.archived,
       'redemption-lost': fail.table['redemption-lost'],
     },
     run: (ctx, { params, body }) => finishRedemption(ctx, params.id, body.redemptionToken),
@@ -70,6 +71,7 @@ export const deliveryOperations: readonly Operation<Deps>[] = [
     output: Payment,
     errors: {
       'payment-not-found': fail.table['payment-not-found'],
+      archived: fail.table.archived,
       'redemption-lost': fail.table['redemption-lost'],
     },
     run: (ctx, { params, body }) => takeBackRedemption(ctx, params.id, body.redemptionToken),

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { Tenant } from '../../../platform/ctx.ts'
 import { type Queryable, type Sql, sql, type Tx } from '../../../platform/db/db.ts'
+import { idIs, oneOf } from '../../../platform/db/page.ts'
 import { id, type PaymentId } from '../../../platform/ids.ts'
 import { paymentStatuses } from '../schema.ts'
 
@@ -65,14 +66,18 @@ export async function lockRedeemable(tx: Tx, tenant: Tenant, key: PaymentKey): P
 }
 
 function named(key: PaymentKey): Sql {
-  if ('id' in key) return sql`id = ${key.id}`
-  return 'claimKeys' in key ? sql`claim_key = any(${key.claimKeys}::text[])` : sql`challenge_id = ${key.challengeId}`
+  if ('id' in key) return sql`${idIs(key.id)}`
+  const claims =
+    'claimKeys' in key
+      ? sql`claim_hash = any(array(select claim_hash(name) from unnest(${key.claimKeys}::text[]) as name))`
+      : sql`challenge_hash = claim_hash(${key.challengeId})`
+  return sql`id = any(array(select payment_id from payment_claims where ${claims}))`
 }
 
 /** Starts the grace period of a redemption: until it ends the first handler may still deliver its answer. */
 export async function announceRedemption(tx: Tx, paymentId: PaymentId, graceMs: number): Promise<void> {
   await tx.run(sql`
-    update payments set redemption_until = clock_timestamp() + ${graceMs} * interval '1 ms' where id = ${paymentId}`)
+    update payments set redemption_until = clock_timestamp() + ${graceMs} * interval '1 ms' where ${idIs(paymentId)}`)
 }
 
 /** A lease of the right to deliver the answer of a payment. */
@@ -87,7 +92,7 @@ export async function grantRedemption(tx: Tx, paymentId: PaymentId, lease: Redem
   await tx.run(sql`
     update payments set redemption_token = ${lease.token}, reruns = reruns + ${lease.isRerun ? 1 : 0},
       redemption_until = clock_timestamp() + ${lease.leaseMs} * interval '1 ms'
-    where id = ${paymentId}`)
+    where ${idIs(paymentId)}`)
 }
 
 /** Marks a payment as delivered if the token still has the right and nothing was refunded. Returns the number of changed rows. */
@@ -99,7 +104,7 @@ export function markRedeemed(
 ): Promise<number> {
   return tx.run(sql`
     update payments set delivered_at = ${redeemed.at}, redeemed_at = ${redeemed.at}
-    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and id = ${paymentId}
+    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and ${idIs(paymentId)}
       and redemption_token = ${redeemed.token} and delivered_at is null and refunded_raw = 0`)
 }
 
@@ -110,7 +115,7 @@ export function markRedeemed(
 export function markUndelivered(tx: Queryable, tenant: Tenant, paymentId: PaymentId, token: string): Promise<number> {
   return tx.run(sql`
     update payments set delivered_at = null, redeemed_at = null, redemption_token = null, redemption_until = clock_timestamp()
-    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and id = ${paymentId}
+    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and ${idIs(paymentId)}
       and redemption_token = ${token}`)
 }
 
@@ -128,9 +133,9 @@ export async function markDelivered(
     IdRow,
     sql`
     update payments set delivered_at = ${at}
-    where id in (
+    where ${oneOf(sql`id`, paymentIds)} and id in (
       select id from payments
-      where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and id = any(${paymentIds}::text[])
+      where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and ${oneOf(sql`id`, paymentIds)}
         and status in ('settling', 'settled') and delivery is not null and delivered_at is null
       order by id for no key update)
     returning id`,

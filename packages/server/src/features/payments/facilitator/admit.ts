@@ -1,7 +1,7 @@
 import { type Chain, chains, checksumAddress, isChain, type Network, resolveNetwork } from '@purser/protocol'
 import { callerId } from '../../../platform/ctx.ts'
 import { isProblem } from '../../../platform/errors.ts'
-import { newId } from '../../../platform/ids.ts'
+import { logIdOf, newId } from '../../../platform/ids.ts'
 import { isServiceAddress, type ReceivingWallet } from '../../wallets/index.ts'
 import { refused } from '../credential.ts'
 import type { Claim, Judged, Reading } from '../methods/method.ts'
@@ -56,9 +56,10 @@ function newRow(
   judged: Judged,
 ): Omit<NewPayment, keyof PaidResource | 'walletId' | 'chain' | 'door' | 'payTo' | keyof PaymentName> {
   const { network, token } = claim
+  const id = newId('pay', ctx)
   return {
-    id: newId('pay', ctx),
-    logId: newId('plog', ctx),
+    id,
+    logId: logIdOf(id),
     apiKeyId: callerId(ctx.actor),
     protocol: 'x402',
     protocolVersion: claim.x402Version,

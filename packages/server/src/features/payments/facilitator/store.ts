@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { Tenant } from '../../../platform/ctx.ts'
 import { type Queryable, sql } from '../../../platform/db/db.ts'
+import { idIs } from '../../../platform/db/page.ts'
 import { id, type PaymentId } from '../../../platform/ids.ts'
 import { paymentStatuses } from '../schema.ts'
 
@@ -25,7 +26,11 @@ const columns = sql`id, organisation_id, environment, door, network, scheme, pro
 
 /** Finds a payment by its claim across organizations: a claim is unique for the whole service. */
 export function findClaimed(db: Queryable, claimKey: string): Promise<KnownPayment | undefined> {
-  return db.maybeOne(KnownPayment, sql`select ${columns} from payments where claim_key = ${claimKey}`)
+  return db.maybeOne(
+    KnownPayment,
+    sql`
+    select ${columns} from payments where id = (select payment_id from payment_claims where claim_hash = claim_hash(${claimKey}))`,
+  )
 }
 
 export function getKnownPayment(db: Queryable, tenant: Tenant, paymentId: string): Promise<KnownPayment> {
@@ -33,7 +38,7 @@ export function getKnownPayment(db: Queryable, tenant: Tenant, paymentId: string
     KnownPayment,
     sql`
     select ${columns} from payments
-    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and id = ${paymentId}`,
+    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and ${idIs(paymentId)}`,
   )
 }
 
@@ -48,6 +53,6 @@ export async function markAnswered(
 ): Promise<boolean> {
   const taken = await db.run(sql`
     update payments set answered_at = coalesce(answered_at, ${now}), answered_to = ${key}
-    where id = ${paymentId} and status = 'settled' and (answered_at is null or answered_to = ${key})`)
+    where ${idIs(paymentId)} and status = 'settled' and (answered_at is null or answered_to = ${key})`)
   return taken === 1
 }

@@ -5,6 +5,7 @@ import type { Page } from '../../../platform/operation.ts'
 import { openCursor, pageOf } from '../../../platform/wire.ts'
 import { approvalStates } from '../../approvals/index.ts'
 import { findTransfers } from '../../transfers/index.ts'
+import { refusePayment } from '../archived.ts'
 import { fail } from '../errors.ts'
 import type { Ctx } from '../ports.ts'
 import { findPayment } from '../store.ts'
@@ -17,7 +18,8 @@ export async function pageOfRefunds(
   paymentId: PaymentId,
   { limit, cursor }: z.output<typeof RefundQuery>,
 ): Promise<Page<z.input<typeof Refund>>> {
-  if ((await findPayment(ctx.db, ctx.tenant, paymentId)) === undefined) throw fail('payment-not-found')
+  if ((await findPayment(ctx.db, ctx.tenant, paymentId)) === undefined)
+    return refusePayment(ctx.db, ctx.tenant, paymentId, fail('payment-not-found'))
   const rows = await listRefunds(ctx.db, ctx.tenant, paymentId, { limit, after: openCursor(cursor) })
   const { items, next } = pageOf(rows, limit, (row) => row.id)
   return { items: await shownRefunds(ctx, items), next }

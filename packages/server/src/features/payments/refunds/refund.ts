@@ -7,6 +7,7 @@ import { Reply } from '../../../platform/operation.ts'
 import { networkFor } from '../../chains/index.ts'
 import { attachTransfer, type NewTransfer } from '../../transfers/index.ts'
 import { EvmAddress, type SourceWallet } from '../../wallets/index.ts'
+import { refusePayment } from '../archived.ts'
 import { graceMs } from '../delivery/redeem.ts'
 import { announceRedemption } from '../delivery/store.ts'
 import { fail } from '../errors.ts'
@@ -87,7 +88,7 @@ async function refundable(ctx: Ctx, paymentId: PaymentId): Promise<RefundableRow
 
 async function judge(ctx: Ctx, tx: Tx, paymentId: PaymentId) {
   const row = await lockRefundable(tx, ctx.tenant, paymentId)
-  if (row === undefined) throw fail('payment-not-found')
+  if (row === undefined) return refusePayment(tx, ctx.tenant, paymentId, fail('payment-not-found'))
   return { row, verdict: refundVerdict(row) }
 }
 

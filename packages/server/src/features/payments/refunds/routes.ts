@@ -28,6 +28,7 @@ export const refundOperations: readonly Operation<Deps>[] = [
       ...policyErrors,
       ...approvalErrors,
       'payment-not-found': fail.table['payment-not-found'],
+      archived: fail.table.archived,
       'payment-not-refundable': fail.table['payment-not-refundable'],
       'delivery-in-progress': fail.table['delivery-in-progress'],
       'refund-exceeds-payment': fail.table['refund-exceeds-payment'],
@@ -50,7 +51,7 @@ export const refundOperations: readonly Operation<Deps>[] = [
     query: RefundQuery,
     output: Refund,
     list: true,
-    errors: { 'payment-not-found': fail.table['payment-not-found'] },
+    errors: { 'payment-not-found': fail.table['payment-not-found'], archived: fail.table.archived },
     run: (ctx, { params, query }) => pageOfRefunds(ctx, params.id, query),
   }),
 ]

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { Tenant } from '../../../platform/ctx.ts'
 import { type Queryable, type Sql, sql, type Tx } from '../../../platform/db/db.ts'
+import { idIs } from '../../../platform/db/page.ts'
 import { type Id, id, type PaymentId } from '../../../platform/ids.ts'
 import type { TransferId } from '../../transfers/index.ts'
 import { Delivery } from '../delivery/store.ts'
@@ -38,7 +39,7 @@ export function lockRefundable(tx: Tx, tenant: Tenant, paymentId: PaymentId): Pr
     select id, status, wallet_id, chain, network, token, decimals, payer, raw_amount, refunded_raw, delivery, delivered_at,
       (extract(epoch from redemption_until - clock_timestamp()) * 1000)::float8 as redemption_ms
     from payments
-    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and id = ${paymentId}
+    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and ${idIs(paymentId)}
     for no key update`,
   )
 }
@@ -46,7 +47,7 @@ export function lockRefundable(tx: Tx, tenant: Tenant, paymentId: PaymentId): Pr
 /** Changes the payment's refunded amount; a negative change returns a failed refund's part. The caller has locked the payment. */
 export async function addRefunded(tx: Tx, paymentId: PaymentId, rawChange: bigint): Promise<void> {
   await tx.run(sql`
-    update payments set refunded_raw = refunded_raw + ${rawChange.toString()}::numeric where id = ${paymentId}`)
+    update payments set refunded_raw = refunded_raw + ${rawChange.toString()}::numeric where ${idIs(paymentId)}`)
 }
 
 export interface NewRefund {

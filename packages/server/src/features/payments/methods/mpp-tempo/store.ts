@@ -2,11 +2,11 @@ import { z } from 'zod'
 import type { Tenant } from '../../../../platform/ctx.ts'
 import { type Queryable, type Sql, sql } from '../../../../platform/db/db.ts'
 import { onAnyOf } from '../../../../platform/db/due-checks.ts'
+import { idIs } from '../../../../platform/db/page.ts'
 import { id, type PaymentId } from '../../../../platform/ids.ts'
 import { StoredTempoTransaction } from '../../store.ts'
 
 const HexText = z.templateLiteral(['0x', z.string()])
-const IdRow = z.object({ id: z.string() })
 
 /** A payment whose transaction was broadcast and whose outcome is open. Of any tenant: the chain is read for all at once. */
 export const SentRow = z.object({
@@ -72,20 +72,22 @@ export function findSent(db: Queryable, tenant: Tenant, paymentId: PaymentId): P
     SentRow,
     sql`
     select ${columns} from payments
-    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and id = ${paymentId} and ${isOpen}`,
+    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and ${idIs(paymentId)} and ${isOpen}`,
   )
 }
 
 /** Records that a node refused it: it is not sent again, and ends when the chain shows that it cannot be included any more. */
 export async function markRefused(db: Queryable, paymentId: PaymentId, reason: string): Promise<void> {
-  await db.run(sql`update payments set failure_reason = ${reason} where id = ${paymentId} and status = 'settling'`)
+  await db.run(sql`update payments set failure_reason = ${reason} where ${idIs(paymentId)} and status = 'settling'`)
 }
 
 /** Whether the challenge, or the claim if there is one, has already bought something, for any organization. */
 export async function isUsed(db: Queryable, challengeId: string, claimKey: string | null): Promise<boolean> {
-  const rows = await db.many(
-    IdRow,
-    sql`select id from payments where challenge_id = ${challengeId} or claim_key = ${claimKey} limit 1`,
+  const { is } = await db.one(
+    z.object({ is: z.boolean() }),
+    sql`
+    select exists (select from payment_claims where challenge_hash = claim_hash(${challengeId}))
+      or exists (select from payment_claims where claim_hash = claim_hash(${claimKey}::text)) as is`,
   )
-  return rows.length > 0
+  return is
 }

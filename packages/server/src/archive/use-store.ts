@@ -1,0 +1,76 @@
+import { z } from 'zod'
+import { instantOf } from '../platform/clock.ts'
+import { type Queryable, type Sql, sql } from '../platform/db/db.ts'
+import { idLagMsMax } from '../platform/db/page.ts'
+import { type Partition, type PartitionedTable, plain } from '../platform/db/partitions.ts'
+
+/** Something that needs the rows of a partition: what it is, and the statement that says whether there is any. */
+type Use = readonly [reason: string, is: Sql]
+
+/** Why the rows of a partition are still needed; undefined if they are not. It is read under a lock too, so each condition is an index look-up. */
+export async function findUse(
+  db: Queryable,
+  { table }: Pick<PartitionedTable, 'table'>,
+  partition: Partition,
+): Promise<string | undefined> {
+  for (const [reason, is] of usesOf[table](partition)) {
+    const row = await db.one(z.object({ is: z.boolean() }), is)
+    if (row.is) return reason
+  }
+  return undefined
+}
+
+const usesOf: Readonly<Record<PartitionedTable['table'], (partition: Partition) => readonly Use[]>> = {
+  webhook_attempts: () => [],
+  webhook_deliveries: ({ name }) => [
+    ['a delivery is pending', plain(`select exists (select from ${name} where status = 'pending') as is`)],
+  ],
+  events: ({ from = '', until = '' }) => [
+    [
+      'a delivery is pending',
+      sql`
+      select exists (select from webhook_deliveries where status = 'pending' and event_id >= ${from} and event_id < ${until})
+        or exists (select from events_due where event_id >= ${from} and event_id < ${until}) as is`,
+    ],
+  ],
+  payments: usesOfPayments,
+}
+
+/** What can still change a payment of the partition or read it, and counts that no rollup has yet. */
+function usesOfPayments({ name, from = '', until = '', fromAt, untilAt }: Partition): readonly Use[] {
+  const own = (condition: string): Sql => plain(`select exists (select from ${name} where ${condition}) as is`)
+  const ended = `status in ('settlement_failed', 'voided')`
+  // A payment gets its id and its time within a minute.
+  const first = instantOf((fromAt?.getTime() ?? 0) - idLagMsMax)
+  const end = instantOf((untilAt?.getTime() ?? 0) + idLagMsMax)
+  return [
+    ['a payment is open', own(`status in ('verified', 'settling')`)],
+    ['a payment is still checked', own('check_at is not null')],
+    ['a session is to be revoked', own(`session_id is not null and ${ended} and not session_revoked`)],
+    [
+      'a session is open',
+      sql`
+      select exists (
+        select from sessions where payment_id >= ${from} and payment_id < ${until} and expires_at > clock_timestamp() and revoked_at is null
+      ) as is`,
+    ],
+    [
+      'a refund is pending',
+      sql`
+      select exists (select from payment_refunds where status = 'pending' and payment_id >= ${from} and payment_id < ${until}) as is`,
+    ],
+    [
+      'a relay is open',
+      sql`
+      select exists (
+        select from relays where check_at is not null and purpose = 'payments' and subject_id >= ${from} and subject_id < ${until}
+      ) as is`,
+    ],
+    [
+      'payments are not counted yet',
+      sql`
+      select exists (select from payment_rollup_state where sealed_until < ${end})
+        or exists (select from payment_rollup_changes where at >= ${first} and at < ${end}) as is`,
+    ],
+  ]
+}
