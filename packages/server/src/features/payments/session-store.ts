@@ -22,7 +22,7 @@ export function lockBuying(tx: Tx, tenant: Tenant, paymentId: PaymentId): Promis
     BuyingRow,
     sql`
     select id, wallet_id, payer, resource, status, failure_reason, refunded_raw > 0 and refunded_raw >= raw_amount as is_refunded from payments
-    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and ${idIs(paymentId)}
+    where ${idIs(paymentId)} and organisation_id is not distinct from ${tenant.organisationId} and environment is not distinct from ${tenant.environment}
     for no key update`,
   )
 }
@@ -36,5 +36,5 @@ export async function markBought(
 ): Promise<void> {
   await tx.run(sql`
     update payments set session_id = ${bought.sessionId}, vault_id = ${bought.vaultId}
-    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and ${idIs(paymentId)}`)
+    where ${idIs(paymentId)} and organisation_id is not distinct from ${tenant.organisationId} and environment is not distinct from ${tenant.environment}`)
 }

@@ -32,7 +32,7 @@ const relayColumns = sql`id as subject_id, network, organisation_id, environment
 export function markingSettling(paymentIds: readonly PaymentId[], now: Date): Sql {
   return sql`
     update payments set status = 'settling', settling_at = ${now}, check_at = null
-    where ${oneOf(sql`id`, paymentIds)} and status = 'verified' and scheme <> 'upto' and settlement is not null
+    where ${oneOf(sql`id`, paymentIds)} and status is not distinct from 'verified' and scheme <> 'upto' and settlement is not null
     returning ${relayColumns}`
 }
 
@@ -52,7 +52,7 @@ export function markCharged(
     sql`
     update payments set status = 'settling', settling_at = ${now}, check_at = null, raw_amount = ${charged}::numeric,
       settlement = jsonb_set(settlement, '{charged}', to_jsonb(${charged}::text))
-    where ${idIs(paymentId)} and status = 'verified' and settlement ->> 'kind' = 'permit2' and settlement ->> 'scheme' = 'upto'
+    where ${idIs(paymentId)} and status is not distinct from 'verified' and settlement ->> 'kind' = 'permit2' and settlement ->> 'scheme' = 'upto'
       and (settlement ->> 'permitted')::numeric >= ${charged}::numeric
     returning ${columns}`,
   )
@@ -60,7 +60,7 @@ export function markCharged(
 
 /** Selects a payment that is settling; the statement's row goes to the relayer. */
 export function settling(paymentId: PaymentId): Sql {
-  return sql`select ${relayColumns} from payments where ${idIs(paymentId)} and status = 'settling'`
+  return sql`select ${relayColumns} from payments where ${idIs(paymentId)} and status is not distinct from 'settling'`
 }
 
 /** Locks payments that are about to end, in the order of their ids. */
@@ -77,12 +77,14 @@ export async function markHashes(
   await tx.run(sql`
     update payments p set tx_hash = s.hash
     from unnest(${ids}::text[], ${sent.map(({ hash }) => hash)}::text[]) as s (id, hash)
-    where p.id = s.id and ${oneOf(sql`p.id`, ids)} and p.status = 'settling'`)
+    where p.id = s.id and ${oneOf(sql`p.id`, ids)} and p.status is not distinct from 'settling'`)
 }
 
 /** Clears the hash of a transaction that did not move these payments' money. */
 export async function forgetHashes(tx: Tx, paymentIds: readonly string[]): Promise<void> {
-  await tx.run(sql`update payments set tx_hash = null where ${oneOf(sql`id`, paymentIds)} and status = 'settling'`)
+  await tx.run(
+    sql`update payments set tx_hash = null where ${oneOf(sql`id`, paymentIds)} and status is not distinct from 'settling'`,
+  )
 }
 
 export const Outcome = z.object({

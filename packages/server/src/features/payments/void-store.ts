@@ -36,7 +36,10 @@ export function isAnyToCheck(networks: readonly string[], now: Date): Sql {
   )
 }
 
-/** Returns payments of one network that are due, fairly by organization. */
+/**
+ * Returns payments of one network that are due, fairly by organization. In a transaction that reads in order it reads no more rows than it returns,
+ * however many are due.
+ */
 export async function listToCheck(
   db: Queryable,
   network: string,
@@ -46,7 +49,7 @@ export async function listToCheck(
   if (paymentIds.length === 0) return []
   return db.many(
     CheckedRow,
-    sql`select ${columns} from payments where ${oneOf(sql`id`, paymentIds)} and check_at <= ${now} order by array_position(${paymentIds}::text[], id)`,
+    sql`select ${columns} from payments where ${oneOf(sql`id`, paymentIds)} and coalesce(check_at <= ${now}, false) order by array_position(${paymentIds}::text[], id)`,
   )
 }
 

@@ -58,7 +58,7 @@ interface Checked {
 async function checkDue(ctx: System, network: Network, beside: Beside): Promise<void> {
   const { starts, search } = ctx.unsettledChecks
   const due = { now: ctx.clock.now(), most: perTurnMax, starts }
-  const rows = await listToCheck(ctx.db, network.name, due)
+  const rows = await ctx.db.tx((tx) => listToCheck(tx, network.name, due), { readsInOrder: true })
   if (rows.length === 0) return
   const chain = ctx.chains.on(network)
   const states = await statesOf(chain, rows)

@@ -104,7 +104,7 @@ export function markRedeemed(
 ): Promise<number> {
   return tx.run(sql`
     update payments set delivered_at = ${redeemed.at}, redeemed_at = ${redeemed.at}
-    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and ${idIs(paymentId)}
+    where ${idIs(paymentId)} and organisation_id is not distinct from ${tenant.organisationId} and environment is not distinct from ${tenant.environment}
       and redemption_token = ${redeemed.token} and delivered_at is null and refunded_raw = 0`)
 }
 
@@ -115,7 +115,7 @@ export function markRedeemed(
 export function markUndelivered(tx: Queryable, tenant: Tenant, paymentId: PaymentId, token: string): Promise<number> {
   return tx.run(sql`
     update payments set delivered_at = null, redeemed_at = null, redemption_token = null, redemption_until = clock_timestamp()
-    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and ${idIs(paymentId)}
+    where ${idIs(paymentId)} and organisation_id is not distinct from ${tenant.organisationId} and environment is not distinct from ${tenant.environment}
       and redemption_token = ${token}`)
 }
 
@@ -135,7 +135,7 @@ export async function markDelivered(
     update payments set delivered_at = ${at}
     where ${oneOf(sql`id`, paymentIds)} and id in (
       select id from payments
-      where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and ${oneOf(sql`id`, paymentIds)}
+      where ${oneOf(sql`id`, paymentIds)} and organisation_id is not distinct from ${tenant.organisationId} and environment is not distinct from ${tenant.environment}
         and status in ('settling', 'settled') and delivery is not null and delivered_at is null
       order by id for no key update)
     returning id`,

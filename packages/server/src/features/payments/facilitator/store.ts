@@ -38,7 +38,7 @@ export function getKnownPayment(db: Queryable, tenant: Tenant, paymentId: string
     KnownPayment,
     sql`
     select ${columns} from payments
-    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and ${idIs(paymentId)}`,
+    where ${idIs(paymentId)} and organisation_id is not distinct from ${tenant.organisationId} and environment is not distinct from ${tenant.environment}`,
   )
 }
 

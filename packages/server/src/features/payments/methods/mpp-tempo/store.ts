@@ -72,13 +72,15 @@ export function findSent(db: Queryable, tenant: Tenant, paymentId: PaymentId): P
     SentRow,
     sql`
     select ${columns} from payments
-    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and ${idIs(paymentId)} and ${isOpen}`,
+    where ${idIs(paymentId)} and organisation_id is not distinct from ${tenant.organisationId} and environment is not distinct from ${tenant.environment} and ${isOpen}`,
   )
 }
 
 /** Records that a node refused it: it is not sent again, and ends when the chain shows that it cannot be included any more. */
 export async function markRefused(db: Queryable, paymentId: PaymentId, reason: string): Promise<void> {
-  await db.run(sql`update payments set failure_reason = ${reason} where ${idIs(paymentId)} and status = 'settling'`)
+  await db.run(
+    sql`update payments set failure_reason = ${reason} where ${idIs(paymentId)} and status is not distinct from 'settling'`,
+  )
 }
 
 /** Whether the challenge, or the claim if there is one, has already bought something, for any organization. */
