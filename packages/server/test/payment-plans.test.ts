@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
-import { markDelivered } from '../src/features/payments/delivery/store.ts'
+import { lockRedeemable, markDelivered } from '../src/features/payments/delivery/store.ts'
 import { lockRefundable } from '../src/features/payments/refunds/store.ts'
 import { lockBuying } from '../src/features/payments/session-store.ts'
 import { markHashes, markingSettling } from '../src/features/payments/settlement-store.ts'
@@ -40,6 +40,8 @@ const statements: readonly (readonly [name: string, work: (tx: Tx) => Promise<un
     'whether any is to check',
     (tx) => tx.many(z.looseObject({}), sql`select 1 as one where ${isAnyToCheck(['base'], now)}`),
   ],
+  ['a redemption', (tx) => lockRedeemable(tx, tenant, { id: idAt(1) })],
+  ['a redemption by claim', (tx) => lockRedeemable(tx, tenant, { claimKeys: [`claim ${idAt(1)}`] })],
   ['a refund', (tx) => lockRefundable(tx, tenant, idAt(1))],
 ]
 
@@ -57,9 +59,9 @@ test('a payment is found by its id alone, with plans from an empty month, howeve
   for (const [, work] of statements) for (let run = 0; run < 7; run += 1) await database.db.tx(work, inOrder)
   const ids = Array.from({ length: count }, (_, n) => idAt(n))
   await database.db.run(sql`
-    insert into payments (id, log_id, organisation_id, environment, api_key_id, protocol, door, scheme, chain, network, token, asset, decimals,
+    insert into payments (id, log_id, organisation_id, environment, api_key_id, protocol, door, scheme, claim_key, chain, network, token, asset, decimals,
       raw_amount, payer, pay_to, status, check_at, created_at)
-    select id, 'plog_' || substr(id, 5), ${tenant.organisationId}, 'test', 'key_01h455vb4pex5vsknk084sn02q', 'x402', 'verify', 'exact', 'base', 'base', 'USDC', '0x0', 6, 1, '0x1', '0x2',
+    select id, 'plog_' || substr(id, 5), ${tenant.organisationId}, 'test', 'key_01h455vb4pex5vsknk084sn02q', 'x402', 'verify', 'exact', 'claim ' || id, 'base', 'base', 'USDC', '0x0', 6, 1, '0x1', '0x2',
       case when n % 2 = 0 then 'verified' else 'settling' end, ${now}::timestamptz - n * interval '1 millisecond', ${now} from unnest(${ids}::text[]) with ordinality as given (id, n)`)
   const rowsOf: [string, bigint][] = []
   for (const [name, work] of statements) {

@@ -720,11 +720,6 @@ class Member(TypedDict):
     """E-mail address of the person; null for an account that was invited by its id and has not accepted."""
     role: Literal["owner", "admin", "member", "viewer"]
     """Role of the member."""
-    environments: List[Literal["test", "live"]]
-    """
-    The environments in which the person works: `test` alone for one whom a test key invited, until a person or
-    a live key gives them a role.
-    """
     status: Literal["active", "invited"]
     """`invited` until the person accepts."""
     createdAt: "CreatedAt"

@@ -5266,8 +5266,6 @@ export interface components {
              * @enum {string}
              */
             readonly role: "owner" | "admin" | "member" | "viewer";
-            /** @description The environments in which the person works: `test` alone for one whom a test key invited, until a person or a live key gives them a role. */
-            readonly environments: readonly ("test" | "live")[];
             /**
              * @description `invited` until the person accepts.
              * @enum {string}

@@ -176,6 +176,6 @@ async function getMember(tx: Tx, organisationId: OrganisationId, accountId: Acco
   return member
 }
 
-function shown({ accountId, email, role, isLive, status, createdAt }: MemberRow): Member {
-  return { accountId, email, role, environments: isLive ? ['test', 'live'] : ['test'], status, createdAt }
+function shown({ accountId, email, role, status, createdAt }: MemberRow): Member {
+  return { accountId, email, role, status, createdAt }
 }

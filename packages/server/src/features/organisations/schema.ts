@@ -116,10 +116,6 @@ export const Member = z.strictObject({
     description: 'E-mail address of the person; null for an account that was invited by its id and has not accepted.',
   }),
   role: Role.describe('Role of the member.'),
-  environments: z.array(EnvironmentName).meta({
-    description:
-      'The environments in which the person works: `test` alone for one whom a test key invited, until a person or a live key gives them a role.',
-  }),
   status: z.enum(['active', 'invited']).describe('`invited` until the person accepts.'),
   createdAt: CreatedAt,
 })

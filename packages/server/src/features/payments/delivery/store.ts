@@ -59,7 +59,7 @@ export async function lockRedeemable(tx: Tx, tenant: Tenant, key: PaymentKey): P
     select id, status, protocol_version, claim_key, challenge_id, payment_identifier, payer, resource, method, delivery, delivered_at,
       (extract(epoch from clock_timestamp() - settled_at) * 1000)::float8 as settled_ms, refunded_raw, redemption_token, (extract(epoch from redemption_until - clock_timestamp()) * 1000)::float8 as redemption_ms, reruns
     from payments
-    where ${named(key)} and organisation_id = ${tenant.organisationId} and environment = ${tenant.environment}
+    where ${named(key)} and organisation_id is not distinct from ${tenant.organisationId} and environment is not distinct from ${tenant.environment}
     order by id limit 1 for no key update`,
   )
   return row
