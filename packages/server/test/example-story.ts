@@ -40,8 +40,8 @@ async function receivingWallet({ record }: ExampleStage): Promise<string> {
   const body = { address: shop, chain: 'base', supportedTokens: ['USDC'], name: 'Forecast API' }
   const { id } = await record('wallets.byo.create', { body })
   const params = { id: String(id) }
+  await record('wallets.byo.get', { params, until: ({ amlStatus }) => amlStatus === 'clear' })
   await record('wallets.byo.update', { params, body: { metadata: { team: 'forecasts' } } })
-  await record('wallets.byo.get', { params })
   await record('wallets.byo.list')
   const deposit = { walletId: id, token: 'USDC', amount: '12.5' }
   const { amount } = await record('test.deposits.create', { body: deposit })
@@ -114,7 +114,7 @@ async function payments(stage: ExampleStage, walletId: string, treasury: string)
   await record('payments.statistics', { query: `?from=${from}T00:00:00Z&to=${to}T00:00:00Z&interval=day` })
   const refund = { fromWalletId: treasury, amount: '0.004', reason: 'The forecast was incomplete.' }
   await record('payments.refund', { params, body: refund })
-  await record('payments.refunds.list', { params })
+  await record('payments.refunds.list', { params, until: ({ status }) => status !== 'pending' })
   const snapshot = {
     host: 'api.example.com',
     method: 'GET',
