@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { z } from 'zod'
 import { insertDeliveries, leaseQueues, listDue, releaseQueues } from '../src/features/webhooks/delivery/queue-store.ts'
-import { type Db, sql, type Tx } from '../src/platform/db/db.ts'
+import { type Db, sql } from '../src/platform/db/db.ts'
 import { keepPartitions } from '../src/platform/db/partitions.ts'
 import { freshDatabase, type TestDatabase } from './database.ts'
 import { statement } from './fill-table.ts'
+import { readsCounted } from './rows-read.ts'
 
 let database: TestDatabase
 
@@ -28,31 +28,11 @@ beforeAll(async () => {
 })
 afterAll(() => database.drop())
 
-/** The rows of deliveries that the connection of the transaction has read. */
-async function readBy(tx: Tx): Promise<bigint> {
-  const { rows } = await tx.one(
-    z.object({ rows: z.bigint() }),
-    sql`select coalesce(sum(seq_tup_read + coalesce(idx_tup_fetch, 0)), 0)::bigint as rows from pg_stat_xact_user_tables
-      where relname like 'webhook_deliveries%'`,
-  )
-  return rows
-}
-
-/** Does the work and returns how many rows of deliveries its transaction read. */
+/** Does the work and returns how many rows of deliveries its transactions read. */
 async function rowsReadBy(work: (db: Db) => Promise<unknown>): Promise<bigint> {
-  let read = 0n
-  const { db } = database
-  const counted: Db = {
-    ...db,
-    tx: (own, options) =>
-      db.tx(async (tx) => {
-        const result = await own(tx)
-        read += await readBy(tx)
-        return result
-      }, options),
-  }
-  await work(counted)
-  return read
+  const { db, rows } = readsCounted(database.db, '^webhook_deliveries')
+  await work(db)
+  return rows()
 }
 
 test('due deliveries of an endpoint are read up to the limit, however many are due, with plans from empty tables', async () => {

@@ -11,6 +11,7 @@ import { firstIdAt } from '../src/platform/db/page.ts'
 import { keepPartitions } from '../src/platform/db/partitions.ts'
 import type { Tenant } from '../src/platform/tenant.ts'
 import { freshDatabase, type TestDatabase } from './database.ts'
+import { rowsRead } from './rows-read.ts'
 
 let database: TestDatabase
 
@@ -45,16 +46,6 @@ const statements: readonly (readonly [name: string, work: (tx: Tx) => Promise<un
   ['a refund', (tx) => lockRefundable(tx, tenant, idAt(1))],
 ]
 
-/** The rows of payments that the connection of the transaction has read. */
-async function readBy(tx: Tx): Promise<bigint> {
-  const { rows } = await tx.one(
-    z.object({ rows: z.bigint() }),
-    sql`select coalesce(sum(seq_tup_read + coalesce(idx_tup_fetch, 0)), 0)::bigint as rows from pg_stat_xact_user_tables
-      where relname like 'payments%'`,
-  )
-  return rows
-}
-
 test('a payment is found by its id alone, with plans from an empty month, however many the tenant has', async () => {
   for (const [, work] of statements) for (let run = 0; run < 7; run += 1) await database.db.tx(work, inOrder)
   const ids = Array.from({ length: count }, (_, n) => idAt(n))
@@ -66,10 +57,10 @@ test('a payment is found by its id alone, with plans from an empty month, howeve
   const rowsOf: [string, bigint][] = []
   for (const [name, work] of statements) {
     const rows = await database.db.tx(async (tx) => {
-      const before = await readBy(tx)
+      const before = await rowsRead(tx, '^payments')
       // What it reads counts, and not whether these rows are whole payments.
       await work(tx).catch(() => undefined)
-      return (await readBy(tx)) - before
+      return (await rowsRead(tx, '^payments')) - before
     }, inOrder)
     rowsOf.push([name, rows])
   }

@@ -2,10 +2,11 @@ import type { Address, Hex } from '@purser/protocol'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
 import { createRecorder } from '../src/features/payments/index.ts'
-import { type Db, sql, type Tx } from '../src/platform/db/db.ts'
+import { sql } from '../src/platform/db/db.ts'
 import { newId } from '../src/platform/ids.ts'
 import { forTenant, systemCtx } from '../src/platform/work/runner.ts'
 import { freshDatabase } from './database.ts'
+import { readsCounted } from './rows-read.ts'
 import { newPaymentOf } from './sim/new-payment.ts'
 import { aStage, type Stage } from './sim/stage.ts'
 
@@ -21,32 +22,6 @@ const payTo: Address = `0x${'d'.repeat(40)}`
 const accountOf = (index: number): Address => `0x${index.toString(16).padStart(40, 'a')}`
 const nonceOf = (index: number): Hex => `0x${index.toString(16).padStart(64, '0')}`
 
-/** The rows of payments, claims and relays that the connection of the transaction has read; the figure restarts only between transactions. */
-async function readBy(tx: Tx): Promise<bigint> {
-  const { rows } = await tx.one(
-    z.object({ rows: z.bigint() }),
-    sql`select sum(seq_tup_read + coalesce(idx_tup_fetch, 0))::bigint as rows from pg_stat_xact_user_tables
-      where relname ~ '^(payments|payment_claims|relays)'`,
-  )
-  return rows
-}
-
-/** A database that adds up the rows of payments, claims and relays that its transactions read. */
-function readsCounted(db: Db): { readonly db: Db; readonly rows: () => bigint } {
-  let rows = 0n
-  const counted: Db = {
-    ...db,
-    tx: (work, options) =>
-      db.tx(async (tx) => {
-        const before = await readBy(tx)
-        const result = await work(tx)
-        rows += (await readBy(tx)) - before
-        return result
-      }, options),
-  }
-  return { db: counted, rows: () => rows }
-}
-
 test('recording a payment reads no row of other payers, however many have open payments', async () => {
   const { deps } = stage
   const [tenant] = stage.tenants
@@ -55,7 +30,7 @@ test('recording a payment reads no row of other payers, however many have open p
     ...forTenant(systemCtx(deps), tenant),
     actor: { kind: 'api-key', apiKeyId: newId('key', deps) },
   } as const
-  const { db, rows } = readsCounted(stage.db)
+  const { db, rows } = readsCounted(stage.db, '^(payments|payment_claims|relays)')
   const record = createRecorder({ db }, { nanoUsdPerDayMax: 10n ** 18n, openPerPayerMax: 100, verifiedMsMax: 60_000 })
   const recordOne = async (index: number): Promise<bigint> => {
     const before = rows()

@@ -35,7 +35,8 @@ function whyNotOpen({ status, expiresAt }: Pick<ApprovalRow, 'status' | 'expires
 
 /**
  * Approves a request as the person who calls. The present policy is evaluated again, as if the movement were requested now: an approval
- * lifts `approvalAbove` and nothing else. A requester whose authority was taken back meanwhile requests nothing any more. The movement begins after this commit, in whatever process applies decisions, once.
+ * lifts `approvalAbove` and nothing else. Throws 409 if the key that made the request was revoked, or if the person who made it may not make it any
+ * more. The movement begins after this commit, once, in the process that applies decisions.
  */
 export async function approve(ctx: Ctx, approvalId: ApprovalId): Promise<Approval> {
   const known = await findApproval(ctx.db, ctx.tenant, approvalId)

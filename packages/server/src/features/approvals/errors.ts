@@ -21,7 +21,7 @@ export const fail = defineErrors({
     status: 409,
     title: 'Requester Not Allowed',
     detail:
-      'The API key that made the request was revoked, or the person who made it is no member any more or may only read. Refuse it; somebody who may make the request makes it anew.',
+      'The API key that made the request was revoked, or the person who made it is no longer a member or may only read. Refuse the request. A person or key that may move the money can make a new one.',
   },
   'approval-not-yours': {
     status: 403,

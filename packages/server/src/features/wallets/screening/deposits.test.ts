@@ -178,3 +178,19 @@ test('a new list and the booking of blocks lock deposits in one order', async ()
     .finally(follow.resolve)
   await Promise.all([booking, following])
 })
+
+test('a deposit whose screening the database refuses stays due alone: the others of its batch are stored', async () => {
+  const wallet = managed()
+  const refused = await aDeposit(wallet, anAddress(), 10n)
+  const others = [await aDeposit(wallet, anAddress(), 20n), await aDeposit(wallet, anAddress(), 30n)]
+  const { db } = world.database
+  await db.run({
+    values: [],
+    text: `alter table wallet_transactions add constraint refused check (id <> '${refused}' or aml_status <> 'clear')`,
+  })
+  await screenWhatIsDue()
+  expect(await Promise.all([refused, ...others].map(statusOf))).toEqual(['pending 0', 'clear 0', 'clear 0'])
+  await db.run({ values: [], text: 'alter table wallet_transactions drop constraint refused' })
+  await screenWhatIsDue()
+  expect(await statusOf(refused)).toBe('clear 0')
+})

@@ -1,5 +1,5 @@
 import type { Screened } from '../../../partners/screening/port.ts'
-import type { Tx } from '../../../platform/db/db.ts'
+import { isDeadlock, isRefusedData, type Tx } from '../../../platform/db/db.ts'
 import { inLockOrder } from '../../../platform/db/lock-order.ts'
 import { forTenant } from '../../../platform/work/runner.ts'
 import { lockNetwork } from '../deposits/cursor-store.ts'
@@ -26,7 +26,8 @@ export async function screenDeposits(ctx: WorkCtx, deposits: readonly DueDeposit
     )
   const [flagging, others] = [deposits.filter(mayFlag), deposits.filter((deposit) => !mayFlag(deposit))]
   await writeUnflagged(ctx, others, requested).catch(async (error: unknown) => {
-    if (others.length === 1) return stored(Promise.reject(error))
+    // A row that the database refuses fails alone.
+    if (!isRefusedData(error) && !isDeadlock(error)) return stored(Promise.reject(error))
     for (const deposit of others) await stored(writeUnflagged(ctx, [deposit], requested))
   })
   const flags = Map.groupBy(
