@@ -1,5 +1,7 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
 import { createHash, randomUUID } from 'node:crypto'
-import { type NodeMcpRequestHandler, toNodeHandler } from '@modelcontextprotocol/node'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { toNodeHandler } from '@modelcontextprotocol/node'
 import { createMcpHandler, type McpServer, type Server } from '@modelcontextprotocol/server'
 import { parseApiKey } from '@purser/protocol'
 import { createPurser, PurserError } from '@purser/sdk'
@@ -19,9 +21,12 @@ export interface Offer {
 /** What belongs to one API key. */
 type CallerMeans = Pick<Served, 'purser' | 'environment' | 'keys'>
 
+/** A message that a server received: it has a method and a URL. */
+export type RequestMessage = IncomingMessage & { readonly method: string; readonly url: string }
+
 /** The owner of an API key that the service knows. */
 export interface Caller {
-  readonly handle: NodeMcpRequestHandler
+  readonly handle: (req: RequestMessage, res: ServerResponse) => Promise<void>
   readonly keys: OpenKeys
   /** The number of requests that are not answered yet. */
   running: number
@@ -101,9 +106,11 @@ function hasPlace(known: Map<string, Caller>): boolean {
 /** Each request is served by a server of its own, so requests of one client may reach any process. */
 function callerOf({ serverOf, onError }: Offer, means: CallerMeans): Caller {
   const calls = followCalls()
+  const connections = new AsyncLocalStorage<AbortSignal>()
   const handler = createMcpHandler(
-    ({ era, requestInfo }) => {
-      const served = serverOf(means, (asker) => calls.follow(asker, requestInfo))
+    ({ era }) => {
+      const connection = connections.getStore()
+      const served = serverOf(means, (asker) => calls.follow(asker, connection))
       const server = 'server' in served ? served.server : served
       if (era === 'legacy')
         server.setNotificationHandler('notifications/cancelled', ({ params: { requestId } }) => {
@@ -114,5 +121,22 @@ function callerOf({ serverOf, onError }: Offer, means: CallerMeans): Caller {
     { onerror: onError, maxRequestBodySize: messageBytesMax, maxSubscriptions: 64 },
   )
   const handle = toNodeHandler(handler, { onerror: onError, maxRequestBodySize: messageBytesMax })
-  return { handle, keys: means.keys, running: 0 }
+  return {
+    handle: (req, res) => connections.run(closedBeforeEnd(res), () => handle(req, res)),
+    keys: means.keys,
+    running: 0,
+  }
+}
+
+/**
+ * A signal that aborts if the connection closes before the response was sent. The signal of the request that the handler
+ * passes on does not always abort: it is a clone's, and follows an original that Node may have collected.
+ */
+function closedBeforeEnd(res: ServerResponse): AbortSignal {
+  const closing = new AbortController()
+  res.once('close', () => {
+    if (!res.writableFinished) closing.abort()
+  })
+  if (res.destroyed) closing.abort()
+  return closing.signal
 }

@@ -3,15 +3,15 @@ import type { Asker } from '../server.ts'
 
 /** The running calls of one API key. */
 export interface FollowedCalls {
-  /** Follows a call to its end. The signal of `request` aborts if its connection is closed before the result was sent. */
-  readonly follow: (asker: Asker, request: Request | undefined) => Waiting
+  /** Follows a call to its end. `connection` aborts if its connection closes before the result was sent. */
+  readonly follow: (asker: Asker, connection: AbortSignal | undefined) => Waiting
   /** Notes that a client canceled the request with this id. */
   readonly cancel: (id: string | number) => void
 }
 
 interface FollowedCall {
   isCanceled: boolean
-  /** Kept until the call ends: Node collects a request, and the sources of `AbortSignal.any`, that nothing refers to, and then no abort arrives. */
+  /** Kept until the call ends: Node collects the sources of `AbortSignal.any` that nothing refers to, and then no abort arrives. */
   readonly sources: readonly unknown[]
 }
 
@@ -23,9 +23,9 @@ interface FollowedCall {
 export function followCalls(): FollowedCalls {
   const running = new Map<string | number, Set<FollowedCall>>()
   return {
-    follow({ id, signal: own }, request) {
-      const signal = request === undefined ? own : AbortSignal.any([own, request.signal])
-      const call: FollowedCall = { isCanceled: false, sources: [own, request] }
+    follow({ id, signal: own }, connection) {
+      const signal = connection === undefined ? own : AbortSignal.any([own, connection])
+      const call: FollowedCall = { isCanceled: false, sources: [own, connection] }
       const calls = running.get(id) ?? new Set()
       running.set(id, calls.add(call))
       const end = () => {

@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { hostHeaderValidation, originValidation } from '@modelcontextprotocol/node'
-import { type Offer, openCallers, type Refused } from './callers.ts'
+import { type Offer, openCallers, type Refused, type RequestMessage } from './callers.ts'
 
 /** The path of the one endpoint. */
 export const endpoint = '/mcp'
@@ -78,6 +78,6 @@ function refuse(res: ServerResponse, { status, code, message, headers = {} }: Re
 }
 
 /** Whether the message is a request. It is one at a server, whatever its type says. */
-function isRequest(message: IncomingMessage): message is IncomingMessage & { method: string; url: string } {
+function isRequest(message: IncomingMessage): message is RequestMessage {
   return message.method !== undefined && message.url !== undefined
 }

@@ -295,9 +295,12 @@ export function dbInside(tx: Tx): Db {
   }
 }
 
-/** Whether the database refused the values of a statement, which then had no effect (classes 22 and 23 of SQLSTATE). */
+/**
+ * Whether the database or a trigger refused the values of a statement, which then had no effect (classes 22 and 23 of SQLSTATE, and
+ * P0001).
+ */
 export function isRefusedData(error: unknown): boolean {
-  return error instanceof pg.DatabaseError && /^2[23]/.test(error.code ?? '')
+  return error instanceof pg.DatabaseError && /^(2[23]|P0001)/.test(error.code ?? '')
 }
 
 /** Whether a statement failed, without effect, because it would violate this unique constraint. */
