@@ -15,7 +15,13 @@ import {
   markingSettling,
 } from '../src/features/payments/settlement-store.ts'
 import { findCut, listIntervals } from '../src/features/payments/statistics/store.ts'
-import { findPayment, findPaymentByLog, listPayments, listTakenClaims } from '../src/features/payments/store.ts'
+import {
+  findPayment,
+  findPaymentByLog,
+  listNamedPayments,
+  listPayments,
+  listTakenClaims,
+} from '../src/features/payments/store.ts'
 import { isAnyToCheck, listOpenOf, listToCheck, setCheckAt } from '../src/features/payments/void-store.ts'
 import { findSessionOf, listSessions, markRevoked } from '../src/features/sessions/store.ts'
 import type { Db, Queryable, Sql, Tx } from '../src/platform/db/db.ts'
@@ -180,6 +186,14 @@ test.each(everywhere)('%s: no month of 60 is read whole', async (_name, work) =>
 
 const byId: readonly (readonly [name: string, work: (tx: Tx) => Promise<unknown>])[] = [
   ['a payment', (tx) => findPayment(tx, own(), oldest())],
+  [
+    'payments',
+    (tx) =>
+      listNamedPayments(
+        tx,
+        old().map((paymentId) => ({ tenant: own(), paymentId })),
+      ),
+  ],
   ['a log', (tx) => findPaymentByLog(tx, own(), logOf(oldest()))],
   ['a redemption', (tx) => lockRedeemable(tx, own(), { id: oldest() })],
   ['outcomes', (tx) => listOutcomes(tx, old())],

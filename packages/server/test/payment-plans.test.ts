@@ -4,7 +4,7 @@ import { lockRedeemable, markDelivered } from '../src/features/payments/delivery
 import { lockRefundable } from '../src/features/payments/refunds/store.ts'
 import { lockBuying } from '../src/features/payments/session-store.ts'
 import { markHashes, markingSettling } from '../src/features/payments/settlement-store.ts'
-import { findPayment } from '../src/features/payments/store.ts'
+import { findPayment, listNamedPayments } from '../src/features/payments/store.ts'
 import { isAnyToCheck, listToCheck } from '../src/features/payments/void-store.ts'
 import { sql, type Tx } from '../src/platform/db/db.ts'
 import { firstIdAt } from '../src/platform/db/page.ts'
@@ -30,8 +30,10 @@ afterAll(() => database.drop())
 /** As the loop that checks payments reads them. */
 const inOrder = { readsInOrder: true }
 const some = [idAt(1), idAt(2)]
+const named = some.map((paymentId) => ({ tenant, paymentId }))
 const statements: readonly (readonly [name: string, work: (tx: Tx) => Promise<unknown>])[] = [
   ['a payment', (tx) => findPayment(tx, tenant, idAt(1))],
+  ['payments', (tx) => listNamedPayments(tx, named)],
   ['settling', (tx) => tx.run(markingSettling(some, now))],
   ['hashes', (tx) => markHashes(tx, [{ paymentId: idAt(1), hash: '0x1' }])],
   ['deliveries', (tx) => markDelivered(tx, tenant, some, now)],

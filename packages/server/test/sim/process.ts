@@ -118,7 +118,7 @@ export class SimProcess {
 /** Reads the outcome of a settlement a few times, because the clock does not move within a pass: a waiting request sees the work of others. */
 function patient(settlements: Settlements, chance: Chance): Settlements {
   return {
-    request: settlements.request,
+    ...settlements,
     async outcome(paymentId, waitMs) {
       for (let looks = waitMs === 0 ? 0 : chance.below(12); looks > 0; looks -= 1) {
         const outcome = await settlements.outcome(paymentId, 0)

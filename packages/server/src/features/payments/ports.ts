@@ -2,7 +2,7 @@ import type { Keccak, Recover } from '@purser/protocol'
 import type { FeeSponsor } from '../../chain/port.ts'
 import type { MppSecrets } from '../../custody/index.ts'
 import type { ServiceSealPort } from '../../custody/service-seal.ts'
-import type { Call, Environment, Deps as PlatformDeps } from '../../platform/ctx.ts'
+import type { Call, Environment, Deps as PlatformDeps, Tenant } from '../../platform/ctx.ts'
 import type { Queryable } from '../../platform/db/db.ts'
 import type { DueStarts } from '../../platform/db/due-checks.ts'
 import type { PaymentId } from '../../platform/ids.ts'
@@ -10,7 +10,7 @@ import { type DeclareOperation, operationFor } from '../../platform/operation.ts
 import type { ByOrganisation } from '../../platform/work/by-organisation.ts'
 import type { TransferDeps } from '../transfers/index.ts'
 import type { Outcome } from './settlement-store.ts'
-import type { NewPayment } from './store.ts'
+import type { NewPayment, PaymentRow } from './store.ts'
 
 /** Mints and checks the token that proves that a caller of settle is the one that verified. */
 export interface SettlementTokens {
@@ -75,6 +75,8 @@ export interface Candidate {
  * Requests settlements and reports their outcomes. All requests of a process share it, so that waiting costs one query per poll.
  */
 export interface Settlements {
+  /** Returns a tenant's payment; undefined if the tenant does not have it. Concurrent callers share a statement. */
+  payment(tenant: Tenant, paymentId: PaymentId): Promise<PaymentRow | undefined>
   /** Durable: once this returns, the relayer completes the settlement, even if this process dies. */
   request(paymentId: PaymentId): Promise<void>
   outcome(paymentId: PaymentId, waitMs: number): Promise<Outcome>

@@ -1,3 +1,4 @@
+import type { Tenant } from '../../platform/ctx.ts'
 import { batch } from '../../platform/db/batch.ts'
 import type { PaymentId } from '../../platform/ids.ts'
 import { Reply } from '../../platform/operation.ts'
@@ -12,7 +13,7 @@ import type { SettleRequest } from './schema.ts'
 import { sanctionedReason } from './screened.ts'
 import { recordFailed } from './settlement-outcome.ts'
 import { listOutcomes, markingSettling, type Outcome } from './settlement-store.ts'
-import { findPayment, type PaymentRow } from './store.ts'
+import { listNamedPayments, type NamedPayment, type PaymentRow } from './store.ts'
 
 const pollMs = 40
 
@@ -31,7 +32,12 @@ export function createSettlements(deps: Pick<Deps, 'db' | 'clock'>, notify: () =
       return outcome
     })
   })
+  const find = batch<NamedPayment, PaymentRow | undefined>({ itemsMax: 256, batchesMax: 2 }, async (named) => {
+    const found = new Map((await listNamedPayments(deps.db, named)).map((payment) => [nameOf(payment), payment]))
+    return named.map(({ tenant, paymentId }) => found.get(nameOf({ ...tenant, id: paymentId })))
+  })
   return {
+    payment: (tenant, paymentId) => find({ tenant, paymentId }),
     request: async (paymentId) => {
       const failure = await request(paymentId)
       if (failure !== undefined) throw failure
@@ -45,6 +51,10 @@ export function createSettlements(deps: Pick<Deps, 'db' | 'clock'>, notify: () =
       }
     },
   }
+}
+
+function nameOf({ organisationId, environment, id }: Tenant & { readonly id: PaymentId }): string {
+  return `${organisationId}/${environment}/${id}`
 }
 
 /**
@@ -80,7 +90,7 @@ function isEnded(status: Outcome['status']): boolean {
  * every caller gets the one outcome: settled, failed, or 202 while it is unknown.
  */
 export async function settlePayment(ctx: Ctx, request: SettleRequest, respondAsync: boolean): Promise<Reply> {
-  const payment = await findPayment(ctx.db, ctx.tenant, request.paymentId)
+  const payment = await ctx.settlements.payment(ctx.tenant, request.paymentId)
   if (payment === undefined) return refusePayment(ctx.db, ctx.tenant, request.paymentId, failBody('payment-not-found'))
   if (!ctx.settlementTokens.check(payment.id, request.settlementToken)) throw failBody('settlement-token-invalid')
   if (ctx.idempotency !== undefined) {
@@ -103,7 +113,7 @@ async function present(ctx: Ctx, payment: PaymentRow, waitMs: number): Promise<R
  * means that it will be settled.
  */
 export async function settlementState(ctx: Ctx, paymentId: string): Promise<Reply> {
-  const payment = await findPayment(ctx.db, ctx.tenant, paymentId as PaymentId)
+  const payment = await ctx.settlements.payment(ctx.tenant, paymentId as PaymentId)
   if (payment === undefined) throw failBody('payment-not-found')
   return present(ctx, payment, 0)
 }

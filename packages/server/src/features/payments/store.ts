@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Tenant } from '../../platform/ctx.ts'
 import { type Queryable, type Sql, sql } from '../../platform/db/db.ts'
-import { boundsOf, filtered, idIs, type Seek, within } from '../../platform/db/page.ts'
+import { boundsOf, filtered, idIs, oneOf, type Seek, within } from '../../platform/db/page.ts'
 
 import {
   type AccountId,
@@ -164,6 +164,25 @@ export function findPayment(db: Queryable, tenant: Tenant, paymentId: PaymentId)
     sql`
     select ${columns} from payments
     where ${idIs(paymentId)} and organisation_id is not distinct from ${tenant.organisationId} and environment is not distinct from ${tenant.environment}`,
+  )
+}
+
+/** A payment and the tenant that names it. */
+export interface NamedPayment {
+  readonly tenant: Tenant
+  readonly paymentId: PaymentId
+}
+
+/** Returns payments that their tenants have, in any order. */
+export function listNamedPayments(db: Queryable, named: readonly NamedPayment[]): Promise<PaymentRow[]> {
+  const ids = named.map(({ paymentId }) => paymentId)
+  return db.many(
+    PaymentRow,
+    sql`
+    select ${columns} from payments
+    where ${oneOf(sql`id`, ids)} and (id, organisation_id, environment) in (
+      select * from unnest(${ids}::text[], ${named.map(({ tenant }) => tenant.organisationId)}::text[],
+        ${named.map(({ tenant }) => tenant.environment)}::text[]))`,
   )
 }
 
