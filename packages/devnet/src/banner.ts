@@ -7,8 +7,8 @@ export function banner(
 ): string {
   const taken = portRequested !== 0 && dev.server.port !== portRequested
   const facts = [
+    ['Dashboard', `${dev.signInUrl} (signs you in, once, within ten minutes)`],
     ['API', dev.baseUrl],
-    ['Sign in', `${dev.signInUrl} (once, within ten minutes)`],
     ['Docs', `${dev.baseUrl}/docs`],
     ['API key', dev.apiKey],
     ['Wallet', `${dev.walletId} (USDC on base-sepolia)`],
