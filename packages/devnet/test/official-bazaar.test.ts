@@ -1,6 +1,6 @@
 import { declareDiscoveryExtension, extractDiscoveryInfo } from '@x402/extensions/bazaar'
 import { expect, test } from 'vitest'
-import { readDeclaration } from '../../server/src/features/payments/facilitator/declaration.ts'
+import { readDeclaration } from '../../server/src/features/payments/facilitator/paid-resource.ts'
 
 const requirementsV2 = {
   scheme: 'exact',

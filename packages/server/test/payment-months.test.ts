@@ -1,18 +1,24 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
 import { lockRedeemable, markDelivered } from '../src/features/payments/delivery/store.ts'
-import { findClaimed } from '../src/features/payments/facilitator/store.ts'
+import { findClaimed } from '../src/features/payments/facilitator/discovery-store.ts'
 import { createRecorder } from '../src/features/payments/index.ts'
 import { isAnySent, isUsed, listOpenHashes, listSent } from '../src/features/payments/methods/mpp-tempo/store.ts'
-import { addGasUsed, markEnded, markSettled } from '../src/features/payments/outcome-store.ts'
-import { findFingerprint } from '../src/features/payments/payment-identifier-store.ts'
+import { findFingerprint } from '../src/features/payments/record-store.ts'
 import { listPendingRefunds, listRefunds } from '../src/features/payments/refunds/store.ts'
 import {
+  addGasUsed,
   forgetHashes,
+  isAnyToCheck,
+  listOpenOf,
   listOutcomes,
+  listToCheck,
   lockPayments,
+  markEnded,
   markHashes,
   markingSettling,
+  markSettled,
+  setCheckAt,
 } from '../src/features/payments/settlement-store.ts'
 import { findCut, listIntervals } from '../src/features/payments/statistics/store.ts'
 import {
@@ -22,7 +28,6 @@ import {
   listPayments,
   listTakenClaims,
 } from '../src/features/payments/store.ts'
-import { isAnyToCheck, listOpenOf, listToCheck, setCheckAt } from '../src/features/payments/void-store.ts'
 import { findSessionOf, listSessions, markRevoked } from '../src/features/sessions/store.ts'
 import type { Db, Queryable, Sql, Tx } from '../src/platform/db/db.ts'
 import { sql } from '../src/platform/db/db.ts'

@@ -1,4 +1,4 @@
-import { paymentRelays } from '../src/features/payments/relay.ts'
+import { paymentRelays } from '../src/features/payments/settlement-outcome.ts'
 import { relayerParts as partsFor, type RelayerParts, relayTimings } from '../src/features/relayer/index.ts'
 import { gaslessTransfers } from '../src/features/transfers/gasless/relay.ts'
 import { watchedPayments } from '../src/features/transfers/paying/relay.ts'

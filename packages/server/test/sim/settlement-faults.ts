@@ -133,7 +133,7 @@ export const settlementFaults: readonly Fault[] = [
   },
   {
     name: 'withdrawn-whatever-the-relayer-does',
-    file: 'features/payments/facilitator/withdraw.ts',
+    file: 'features/payments/facilitator/settle.ts',
     find: 'if (!(await relays.withdraw(tx, paymentPurpose, paymentId))) return false',
     replace: 'await relays.withdraw(tx, paymentPurpose, paymentId)',
     within: 60,
@@ -173,7 +173,7 @@ export const settlementFaults: readonly Fault[] = [
   },
   {
     name: 'a-count-is-not-given-back',
-    file: 'features/payments/give-back.ts',
+    file: 'features/payments/settlement-outcome.ts',
     find: "if (status !== 'settled') return -1",
     replace: "if (status !== 'settled') return 0",
     within: 60,
@@ -181,7 +181,7 @@ export const settlementFaults: readonly Fault[] = [
   },
   {
     name: 'a-void-that-paid-is-not-counted',
-    file: 'features/payments/give-back.ts',
+    file: 'features/payments/settlement-outcome.ts',
     find: "return previousStatus === 'voided' || previousStatus === 'settlement_failed' ? 1 : 0",
     replace: 'return previousStatus === status ? 1 : 0',
     within: 30,
@@ -196,7 +196,7 @@ export const settlementFaults: readonly Fault[] = [
   },
   {
     name: 'gas-is-not-charged',
-    file: 'features/payments/relay.ts',
+    file: 'features/payments/settlement-outcome.ts',
     find: 'nanoUsd: worthOf(ctx, relay, wei) }',
     replace: 'nanoUsd: worthOf(ctx, relay, 0n * wei) }',
     within: 60,
@@ -279,7 +279,7 @@ export const settlementFaults: readonly Fault[] = [
   },
   {
     name: 'success-is-answered-again',
-    file: 'features/payments/facilitator/store.ts',
+    file: 'features/payments/facilitator/discovery-store.ts',
     find: 'and (answered_at is null or answered_to = ${key})',
     replace: '',
     within: 60,

@@ -1,9 +1,8 @@
 import { formatAmount, isTempo, networkByName } from '@purser/protocol'
 import type { z } from 'zod'
 import type { PaymentId } from '../../platform/ids.ts'
-import { fail } from './errors.ts'
-import { refuseUnpaid } from './methods/mpp-tempo/unpaid.ts'
-import { refusedMpp } from './mpp/refused.ts'
+import { fail, refusedMpp } from './errors.ts'
+import { sentenceOf } from './methods/mpp-tempo/follow.ts'
 import type { Ctx } from './ports.ts'
 import type { VerifiedPayment } from './schema.ts'
 import { findPayment, type PaymentRow } from './store.ts'
@@ -85,4 +84,12 @@ export function answerOf(ctx: Ctx, payment: Answerable): z.input<typeof Verified
 function isRedeemable({ delivery, challengeId, paymentIdentifier, scheme }: Answerable): boolean {
   if (delivery === null) return false
   return scheme === 'stub' || [challengeId, delivery.challengeId, paymentIdentifier].some((secret) => secret !== null)
+}
+
+/**
+ * Refuses a payment by a transaction that the chain or the node refused: the first response and every repeat must be the same.
+ */
+export function refuseUnpaid(row: Pick<PaymentRow, 'settlement' | 'status' | 'failureReason'>): void {
+  if (row.settlement?.kind !== 'tempo' || row.status === 'settled' || row.failureReason === null) return
+  throw refusedMpp('verification-failed', sentenceOf(row.failureReason))
 }

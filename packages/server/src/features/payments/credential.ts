@@ -1,4 +1,5 @@
 import {
+  type Address,
   type AuthorizationVerdict,
   checkAuthorization,
   decodePayment,
@@ -6,14 +7,17 @@ import {
   type Expected,
   type Network,
   type PaymentPayload,
+  priceInStablecoin,
   type Reason,
   type TokenInfo,
+  tokenBySymbol,
 } from '@purser/protocol'
 import { unixSeconds } from '../../platform/clock.ts'
-import type { ReceivingWallet } from '../wallets/index.ts'
-import { fail } from './errors.ts'
+import { failWallet, type ReceivingWallet } from '../wallets/index.ts'
+import { fail, failBody, refusedMpp } from './errors.ts'
 import type { Ctx } from './ports.ts'
 import type { VerifyRequest } from './schema.ts'
+import type { NewPayment } from './store.ts'
 
 /** Returns the refusal of a credential. The caller receives only the protocol's own reason. */
 export function refused(
@@ -106,4 +110,131 @@ function check(ctx: Ctx, payload: PaymentPayload, expected: Expected): Authoriza
 export function refuseOtherNetwork(request: VerifyRequest, wallet: ReceivingWallet): void {
   if (request.network !== undefined && request.network !== wallet.network.caip2)
     throw refused('invalid_exact_evm_network_mismatch')
+}
+
+/**
+ * Returns the tokens of the wallet that a signed authorization can move on its network, in the owner's order; possibly none.
+ * Excludes a token whose domain differs on chain from the registry. Includes a token that no node has reported on yet: no payment
+ * is accepted before its domain is checked (`refuseDomainMismatch`).
+ */
+export function tokensByAuthorization(ctx: Pick<Ctx, 'chains'>, wallet: ReceivingWallet): readonly TokenInfo[] {
+  if (!wallet.network.settlesEip3009) return []
+  const tokens = wallet.supportedTokens.flatMap((symbol) => tokenBySymbol(wallet.network, symbol) ?? [])
+  return tokens.filter((token) => token.eip3009 && ctx.chains.tokenDomainState(wallet.network, token) !== 'wrong')
+}
+
+/** Returns `tokensByAuthorization`; throws if there are none. */
+export function payableTokens(ctx: Pick<Ctx, 'chains'>, wallet: ReceivingWallet): readonly TokenInfo[] {
+  const payable = tokensByAuthorization(ctx, wallet)
+  if (payable.length === 0) throw fail('chain-not-supported')
+  return payable
+}
+
+/** Whether the price is zero, in any notation. */
+export function isFree(price: string): boolean {
+  return /^0(\.0+)?$/.test(price)
+}
+
+/**
+ * Returns a US dollar price in the token's smallest unit: one stablecoin is one dollar. Refuses digits that the token cannot
+ * represent.
+ */
+export function rawAmountOf(price: string, token: TokenInfo): bigint {
+  const raw = priceInStablecoin(price, token)
+  if (typeof raw !== 'bigint') throw failBody('amount-invalid', { reason: raw })
+  return raw
+}
+
+/** Returns `rawAmountOf` of a price above zero: a transfer of nothing would cost gas and move no money. */
+export function rawPrice(price: string, token: TokenInfo): bigint {
+  const raw = rawAmountOf(price, token)
+  if (raw === 0n) throw failBody('amount-invalid', { reason: 'zero' })
+  return raw
+}
+
+/** Gas to settle the cheapest payment, including its share of a transaction. */
+const gasOfCheapest = 70_000n
+
+/**
+ * Whether a challenge may charge this amount: settling must not cost more than the amount now. Where the payer pays the gas, only
+ * the operator's minimum applies.
+ */
+export function isWorthSettling(ctx: PriceCtx, network: Network, token: TokenInfo, raw: bigint): boolean {
+  return !isBelow(
+    raw,
+    token,
+    nanoUsdMin(ctx, network.settlesEip3009 ? ctx.gasPrices.knownCostOf(network, gasOfCheapest) : 0n),
+  )
+}
+
+/**
+ * Refuses a price that no challenge of the last minutes could have offered. An offered price is accepted even if gas has become
+ * more expensive since.
+ */
+export function refuseBelowMinimum(ctx: PriceCtx, network: Network, token: TokenInfo, raw: bigint): void {
+  const leastCost = network.settlesEip3009 ? ctx.gasPrices.leastCostOf(network, gasOfCheapest) : 0n
+  if (isBelow(raw, token, nanoUsdMin(ctx, leastCost))) throw failBody('amount-below-minimum')
+}
+
+type PriceCtx = Pick<Ctx, 'settleMicroUsdMin' | 'gasPrices'>
+
+function nanoUsdMin({ settleMicroUsdMin }: PriceCtx, cost: bigint): bigint {
+  const least = settleMicroUsdMin * 1_000n
+  return cost > least ? cost : least
+}
+
+function isBelow(raw: bigint, { decimals }: TokenInfo, nanoUsd: bigint): boolean {
+  return raw * 1_000_000_000n < nanoUsd * 10n ** BigInt(decimals)
+}
+
+/**
+ * Refuses a payment whose payer or receiver is sanctioned, with the protocol's own refusal. It reads only memory. If screening is
+ * unavailable, the payment is accepted and deposit screening puts its proceeds on hold.
+ */
+export function refuseSanctioned(
+  ctx: Pick<Ctx, 'screening' | 'tenant'>,
+  payment: Pick<NewPayment, 'protocol' | 'payer' | 'payTo'>,
+): void {
+  const reason = sanctionedReason(ctx, payment)
+  if (reason !== undefined) throw refusal(payment, reason, messages[reason])
+}
+
+const messages = {
+  invalid_payment_requirements: 'payTo is sanctioned',
+  payer_sanctioned: 'the payer is sanctioned',
+} as const
+
+/** Returns x402's reason if the receiver or the payer is sanctioned, otherwise undefined. It reads only memory. */
+export function sanctionedReason(
+  ctx: Pick<Ctx, 'screening' | 'tenant'>,
+  { payer, payTo }: Pick<NewPayment, 'payer' | 'payTo'>,
+): keyof typeof messages | undefined {
+  if (isFlagged(ctx, payTo)) return 'invalid_payment_requirements'
+  return payer !== null && isFlagged(ctx, payer) ? 'payer_sanctioned' : undefined
+}
+
+/**
+ * Throws `wallet-flagged` if a receiver is sanctioned. A wallet's own screening follows the list later, and the payer of a challenge may send the money
+ * before anything is verified. It reads only memory.
+ */
+export function refuseSanctionedReceivers(
+  ctx: Pick<Ctx, 'screening' | 'tenant'>,
+  wallets: readonly Pick<ReceivingWallet, 'address'>[],
+): void {
+  if (wallets.some(({ address }) => isFlagged(ctx, address))) throw failWallet('wallet-flagged')
+}
+
+function isFlagged({ screening, tenant }: Pick<Ctx, 'screening' | 'tenant'>, account: string): boolean {
+  const address: Address = `0x${account.slice(2)}`
+  return screening.screenNow(address, tenant.environment).result === 'flagged'
+}
+
+function refusal(
+  { protocol, payer }: Pick<NewPayment, 'protocol' | 'payer'>,
+  reason: 'invalid_payment_requirements' | 'payer_sanctioned',
+  message: string,
+): Error {
+  const members = payer === null ? {} : { payer }
+  if (protocol === 'mpp') return refusedMpp('verification-failed', `The payment was refused: ${message}.`, members)
+  return refused(reason, { message, ...members })
 }

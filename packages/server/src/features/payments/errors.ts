@@ -1,3 +1,4 @@
+import type { MppProblem } from '@purser/protocol'
 import { defineErrors } from '../../platform/errors.ts'
 import { gasErrors } from '../plans/index.ts'
 
@@ -111,3 +112,15 @@ export const failBody = defineErrors({
     detail: 'The price is below the smallest payment that is settled on chain.',
   },
 })
+
+/**
+ * Returns the refusal of an MPP credential: 402, with the code of the Payment scheme's own problem type in `reason` and one
+ * sentence in `message`. The payer sees the sentence, so it must name no secret and nothing of another tenant.
+ */
+export function refusedMpp(
+  problem: MppProblem,
+  message: string,
+  members: Readonly<Record<string, unknown>> = {},
+): Error {
+  return fail('payment-verification-failed', { reason: problem, message, ...members })
+}

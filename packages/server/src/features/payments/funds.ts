@@ -1,10 +1,10 @@
 import { type Address, type Hex, isTempo } from '@purser/protocol'
 import type { Chain } from '../../chain/port.ts'
-import { networkOf } from './give-back.ts'
 import { listOpenHashes } from './methods/mpp-tempo/store.ts'
 import type { ChainMemory, Ctx, Funds } from './ports.ts'
+import { networkOf } from './settlement-outcome.ts'
+import { type CheckedRow, listOpenOf } from './settlement-store.ts'
 import type { NewPayment } from './store.ts'
-import { type CheckedRow, listOpenOf } from './void-store.ts'
 
 const openMax = 500
 /** Most payers whose funds a process caches. */

@@ -1,15 +1,23 @@
-import { formatAmount } from '@purser/protocol'
+import { formatAmount, type JsonObject } from '@purser/protocol'
 import type { z } from 'zod'
 import type { Tenant } from '../../platform/ctx.ts'
+import { isArchived } from '../../platform/db/archived-ids.ts'
 import type { Queryable } from '../../platform/db/db.ts'
-import type { PaymentId, PaymentLogId } from '../../platform/ids.ts'
+import { type PaymentId, type PaymentLogId, paymentIdOf } from '../../platform/ids.ts'
 import type { Page } from '../../platform/operation.ts'
 import { openCursor, pageOf } from '../../platform/wire.ts'
-import { refuseLog, refusePayment } from './archived.ts'
+import { monthAround, type Recount } from '../plans/index.ts'
 import { fail } from './errors.ts'
 import type { Ctx } from './ports.ts'
 import type { LogFilters, LogQuery, Payment, PaymentLog, RouteSummary } from './schema.ts'
-import { findPayment, findPaymentByLog, listPayments, listRouteTotals, type PaymentRow } from './store.ts'
+import {
+  countingPayments,
+  findPayment,
+  findPaymentByLog,
+  listPayments,
+  listRouteTotals,
+  type PaymentRow,
+} from './store.ts'
 
 /** Returns one payment of the caller's organization and environment. */
 export async function getPayment(ctx: Ctx, paymentId: PaymentId): Promise<z.input<typeof Payment>> {
@@ -84,4 +92,43 @@ function logFields(row: PaymentRow) {
     status: row.status,
     createdAt: row.createdAt,
   }
+}
+
+/** Refuses a payment that was not found: 410 to the organization of an archived one, otherwise with the given error. */
+export async function refusePayment(
+  db: Queryable,
+  tenant: Tenant,
+  paymentId: PaymentId,
+  otherwise: Error,
+): Promise<never> {
+  throw (await isArchived(db, tenant, paymentId)) ? fail('archived') : otherwise
+}
+
+/** Refuses a log that was not found, likewise. Only in old versions its id was not that of its payment with another prefix. */
+async function refuseLog(db: Queryable, tenant: Tenant, logId: PaymentLogId): Promise<never> {
+  if (await isArchived(db, tenant, logId)) throw fail('archived')
+  return refusePayment(db, tenant, paymentIdOf(logId), fail('payment-log-not-found'))
+}
+
+/** Returns what a seal states about the payment that bought the vault, as of now; undefined if there is none. */
+export async function sealReceipt(
+  db: Queryable,
+  tenant: Tenant,
+  paymentId: PaymentId,
+): Promise<JsonObject | undefined> {
+  const payment = await findPayment(db, tenant, paymentId)
+  if (payment === undefined) return undefined
+  const { protocol, network, token, payer, payTo, txHash, resource, status } = payment
+  const amount = formatAmount(payment.rawAmount, payment.decimals)
+  const settledAt = payment.settledAt?.toISOString() ?? null
+  return { paymentId, status, protocol, network, token, amount, payer, payTo, resource, txHash, settledAt }
+}
+
+/** Recounts the payments of the present month that did not end without money. */
+export const paymentRecount: Recount = {
+  kind: 'payments',
+  counting: (tenant, now) => {
+    const { start, end } = monthAround(now)
+    return countingPayments(tenant, start, end)
+  },
 }

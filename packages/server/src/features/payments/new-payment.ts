@@ -1,13 +1,18 @@
-import type { Network, TokenInfo } from '@purser/protocol'
+import { hash, timingSafeEqual } from 'node:crypto'
+import { canonicalJson, type JsonObject, type Network, type PaymentPayload, type TokenInfo } from '@purser/protocol'
+import type { MppMacs } from '../../custody/index.ts'
 import { instantOf } from '../../platform/clock.ts'
 import { callerId } from '../../platform/ctx.ts'
 import { logIdOf, newId } from '../../platform/ids.ts'
+import { gasOf, gasOfAuthorization } from '../relayer/index.ts'
 import type { ReceivingWallet } from '../wallets/index.ts'
-import type { GoodVerdict, JudgedCredential } from './credential.ts'
+import { type GoodVerdict, type JudgedCredential, refused } from './credential.ts'
 import type { Delivery } from './delivery/store.ts'
+import { fail } from './errors.ts'
 import type { Ctx } from './ports.ts'
+import { findFingerprint } from './record-store.ts'
 import type { VerifyRequest } from './schema.ts'
-import type { NewPayment, StoredAuthorization } from './store.ts'
+import type { NewPayment, SettlementOf, StoredAuthorization, StoredSettlement } from './store.ts'
 
 /** Returns the one key for an EIP-3009 authorization, whatever the protocol or the entry point (decisions.md, section 3). */
 export function claimKeyOf(
@@ -122,4 +127,141 @@ export function routeOf(resource: string | undefined): string | null {
   if (resource === undefined) return null
   const { origin, pathname } = new URL(resource)
   return `${origin}${pathname}`
+}
+
+/** The extension's key in `extensions` (x402 extension payment-identifier). */
+export const paymentIdentifierKey = 'payment-identifier'
+
+const identifierPattern = /^[A-Za-z0-9_-]{16,128}$/
+
+const extension: JsonObject = {
+  info: { required: false },
+  schema: {
+    $schema: 'https://json-schema.org/draft/2020-12/schema',
+    type: 'object',
+    properties: {
+      required: { type: 'boolean' },
+      id: { type: 'string', minLength: 16, maxLength: 128, pattern: '^[a-zA-Z0-9_-]+$' },
+    },
+    required: ['required'],
+  },
+}
+
+/** Returns the extension by which a version 2 challenge lets clients name their payments. Source: @x402/extensions 2.27.0. */
+export function paymentIdentifierExtension(): JsonObject {
+  return { [paymentIdentifierKey]: extension }
+}
+
+/** The columns of a payment that store its payment identifier. */
+export interface PaymentName {
+  readonly paymentIdentifier: string | null
+  readonly paymentFingerprint: string | null
+}
+
+/**
+ * Reads the payment identifier, and refuses one that already names other signed parts: 409 `payment-identifier-conflict`. The
+ * identifier grants nothing by itself: the same payment under the same identifier is still used. Throws the protocol's
+ * `invalid_payload` if it has another shape, or is missing where the challenge requires one.
+ */
+export async function namePayment(
+  ctx: Pick<Ctx, 'db' | 'tenant'>,
+  extensions: JsonObject | undefined,
+  fingerprint: string,
+): Promise<PaymentName> {
+  const paymentIdentifier = identifierIn(extensions)
+  if (paymentIdentifier === undefined) return { paymentIdentifier: null, paymentFingerprint: fingerprint }
+  const known = await findFingerprint(ctx.db, ctx.tenant, paymentIdentifier)
+  if (known !== undefined && known !== fingerprint) throw fail('payment-identifier-conflict')
+  return { paymentIdentifier, paymentFingerprint: fingerprint }
+}
+
+/** Returns SHA-256 over the canonical JSON of what the payer signed and its signature, in hex. */
+export function fingerprintOf(signedParts: unknown): string {
+  return hash('sha256', canonicalJson(signedParts), 'hex')
+}
+
+function identifierIn(extensions: JsonObject | undefined): string | undefined {
+  const info = memberOf(memberOf(extensions, paymentIdentifierKey), 'info')
+  const id = memberOf(info, 'id')
+  if (id === undefined || id === null) {
+    if (memberOf(info, 'required') !== true) return undefined
+    throw refused('invalid_payload', { message: 'a payment identifier is required and none was given' })
+  }
+  if (typeof id === 'string' && identifierPattern.test(id)) return id
+  throw refused('invalid_payload', {
+    message: 'the payment identifier must be 16 to 128 letters, digits, hyphens or underscores',
+  })
+}
+
+/** Returns the payment's identifier if it has a valid form. */
+export function shownIdentifier(extensions: JsonObject | undefined): string | undefined {
+  const id = memberOf(memberOf(memberOf(extensions, paymentIdentifierKey), 'info'), 'id')
+  return typeof id === 'string' && identifierPattern.test(id) ? id : undefined
+}
+
+function memberOf(value: unknown, name: string): unknown {
+  return typeof value === 'object' && value !== null ? Reflect.get(value, name) : undefined
+}
+
+const randomBytes = 16
+const challengeIdPattern = /^[A-Za-z0-9_-]{22}\.[A-Za-z0-9_-]{43}$/
+
+/**
+ * Returns the id that an x402 offer carries in `extra.challengeId`: 128 random bits and their MAC. The payer's client
+ * returns it with the payment, and it never appears on chain, so whoever presents it is the payer. It has 66
+ * characters, a multiple of three, so that a client of the service can replace it inside base64 text.
+ */
+export function mintChallengeId({ current }: MppMacs, { random }: Pick<Ctx, 'random'>): string {
+  const drawn = Buffer.from(random.bytes(randomBytes)).toString('base64url')
+  return `${drawn}.${current(bindingOf(drawn))}`
+}
+
+/** Returns the `extra.challengeId` of a payment if this service made it; null if there is none or the payer invented it. */
+export async function challengeIdOf(ctx: Ctx, payment: PaymentPayload): Promise<string | null> {
+  const named = payment.x402Version === 2 ? payment.accepted.extra?.challengeId : undefined
+  if (typeof named !== 'string' || !challengeIdPattern.test(named)) return null
+  const { all } = await ctx.mppSecrets.macs(ctx.tenant)
+  const [drawn = '', mac = ''] = named.split('.')
+  return all.some((macOf) => isSame(macOf(bindingOf(drawn)), mac)) ? named : null
+}
+
+/** Compares two texts in constant time. */
+export function isSame(expected: string, given: string): boolean {
+  const [left, right] = [Buffer.from(expected), Buffer.from(given)]
+  return left.length === right.length && timingSafeEqual(left, right)
+}
+
+/** Binds the id to a realm that no MPP challenge can have, because an MPP realm is a host name. */
+function bindingOf(drawn: string): string {
+  return `x402 offer|${drawn}`
+}
+
+/** What depends on how a payment is settled. */
+interface SettlementRules<S> {
+  /** Most gas that one payment costs the operator, without the base cost of its transaction. */
+  readonly gasOf: (settlement: S) => bigint
+  /** The reason for a payment that ended because its signature expired. */
+  readonly expiredReason: string
+}
+
+type Kind = StoredSettlement['kind']
+
+/** The rules of each kind of settlement. A method that settles in a new way adds a line. */
+const rules: { readonly [K in Kind]: SettlementRules<SettlementOf<K>> } = {
+  eip3009: {
+    gasOf: gasOfAuthorization,
+    expiredReason: 'invalid_exact_evm_payload_authorization_valid_before',
+  },
+  permit2: { gasOf, expiredReason: 'permit2_deadline_expired' },
+  tempo: { gasOf: ({ sponsoredGas }) => BigInt(sponsoredGas), expiredReason: 'transaction_expired' },
+}
+
+/** Returns the gas that is charged to the day's budget for a payment. */
+export function gasOfSettlement<K extends Kind>(settlement: SettlementOf<K>): bigint {
+  return rules[settlement.kind].gasOf(settlement)
+}
+
+/** Returns the protocol's reason for a payment whose signature expired. */
+export function expiredReasonOf({ kind }: Pick<StoredSettlement, 'kind'>): string {
+  return rules[kind].expiredReason
 }

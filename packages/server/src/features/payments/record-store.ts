@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Tenant } from '../../platform/ctx.ts'
-import { sql, type Tx } from '../../platform/db/db.ts'
+import { type Queryable, sql, type Tx } from '../../platform/db/db.ts'
 import { hasSubscriber } from '../../platform/events.ts'
 import type { Id } from '../../platform/ids.ts'
 import { PlanName, plans, sharedLockName, sharersOf } from '../plans/index.ts'
@@ -212,4 +212,21 @@ function entryOf({ organisationId, environment }: Tenant, receipt: NewReceipt): 
 
 function textOf(instant: Date | null): string | null {
   return instant === null ? null : instant.toISOString()
+}
+
+const FingerprintRow = z.object({ paymentFingerprint: z.string().nullable() })
+
+/** Returns the digest of the tenant's payment with this identifier; undefined if there is none, and no digest if it was archived. */
+export async function findFingerprint(
+  db: Queryable,
+  tenant: Tenant,
+  paymentIdentifier: string,
+): Promise<string | undefined> {
+  const row = await db.maybeOne(
+    FingerprintRow,
+    sql`
+    select payment_fingerprint from payment_claims left join payments on payments.id = payment_id
+    where identifier_hash = identifier_hash(${tenant.organisationId}, ${tenant.environment}, ${paymentIdentifier})`,
+  )
+  return row === undefined ? undefined : (row.paymentFingerprint ?? '')
 }

@@ -15,15 +15,13 @@ import {
   unlimited,
   usedOf,
 } from '../plans/index.ts'
-import { refused } from './credential.ts'
-import { fail } from './errors.ts'
+import { refused, refuseSanctioned } from './credential.ts'
+import { fail, refusedMpp } from './errors.ts'
 import { readFunds } from './funds.ts'
-import { networkOf } from './give-back.ts'
-import { gasOfSettlement } from './methods/settlement.ts'
-import { refusedMpp } from './mpp/refused.ts'
+import { gasOfSettlement } from './new-payment.ts'
 import type { Candidate, Ctx, Deps } from './ports.ts'
 import { insertReceipts, lockForRecording, type NewReceipt, type Verdict } from './record-store.ts'
-import { refuseSanctioned } from './screened.ts'
+import { networkOf } from './settlement-outcome.ts'
 import type { NewPayment } from './store.ts'
 
 /** Limits of the deployment that recording applies. */

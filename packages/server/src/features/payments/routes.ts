@@ -13,7 +13,7 @@ import { type Deps, operation } from './ports.ts'
 import { refundOperations } from './refunds/routes.ts'
 import * as schema from './schema.ts'
 import { settlementState, settlePayment } from './settle.ts'
-import { statisticsOperation } from './statistics/routes.ts'
+import { statisticsOperation } from './statistics/statistics.ts'
 import { verifyPayment } from './verify.ts'
 
 const { 'payment-not-found': paymentNotFound, 'payment-log-not-found': logNotFound, archived } = fail.table

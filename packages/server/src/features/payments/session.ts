@@ -1,7 +1,7 @@
 import type { Tx } from '../../platform/db/db.ts'
 import type { Id, PaymentId } from '../../platform/ids.ts'
-import { refusePayment } from './archived.ts'
 import { fail, failBody } from './errors.ts'
+import { refusePayment } from './logs.ts'
 import type { Ctx } from './ports.ts'
 import { lockBuying, markBought } from './session-store.ts'
 

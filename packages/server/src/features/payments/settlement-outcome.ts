@@ -1,13 +1,25 @@
-import { formatAmount } from '@purser/protocol'
+import { formatAmount, type Network, networkByName } from '@purser/protocol'
 import { appendAudit } from '../../platform/audit.ts'
 import type { Tx } from '../../platform/db/db.ts'
 import { inLockOrder } from '../../platform/db/lock-order.ts'
 import { publishEvents } from '../../platform/events.ts'
-import { forTenant } from '../../platform/work/runner.ts'
-import { changeGasLast } from '../plans/index.ts'
-import { countEnded, gasChange } from './give-back.ts'
-import { type EndedRow, type Failed, markEnded, markSettled, type Settled } from './outcome-store.ts'
-import type { Ctx } from './ports.ts'
+import { id, type PaymentId } from '../../platform/ids.ts'
+import { forTenant, systemCtx } from '../../platform/work/runner.ts'
+import { changeCounters, changeGasLast, dayOf, type GasChange, monthOf } from '../plans/index.ts'
+import type { FailedRelay, Relay, RelayPurpose, SettledRelay } from '../relayer/index.ts'
+import type { Ctx, Deps } from './ports.ts'
+import {
+  addGasUsed,
+  type EndedRow,
+  type Failed,
+  forgetHashes,
+  lockPayments,
+  markEnded,
+  markHashes,
+  markSettled,
+  type Settled,
+  type UsedRow,
+} from './settlement-store.ts'
 
 type System = Omit<Ctx, 'tenant'>
 
@@ -105,4 +117,119 @@ function outcomePayload(payment: EndedRow) {
 function reasonOf({ failureReason }: EndedRow): string {
   if (failureReason === null) throw new Error('a payment that failed has a reason')
   return failureReason
+}
+
+/** Name of payments in the relayer. */
+export const paymentPurpose = 'payments'
+
+/** Returns the callbacks for payments that the relayer sends. */
+export function paymentRelays(deps: Deps): RelayPurpose {
+  const ctx = systemCtx(deps)
+  return {
+    purpose: paymentPurpose,
+    share: 1,
+    refusal: 'fail',
+    lock: lockPayments,
+    onSent: (tx, carried) =>
+      markHashes(
+        tx,
+        carried.map(({ relay, hash }) => ({ paymentId: relay.subjectId, hash })),
+      ),
+    // Clears only the hash of a transaction that a block showed without the money: a block that was reorganized away
+    // may come back with the money.
+    onLeft: (tx, relays) =>
+      forgetHashes(
+        tx,
+        relays.map(({ subjectId }) => subjectId),
+      ),
+    onSettled: (tx, settled) => settleAll(ctx, tx, settled),
+    onFailed: (tx, failed) => endAll(ctx, tx, failed),
+    onSpent: async (tx, spent) => {
+      const charged = spent.map(({ relay, wei }) => {
+        return { paymentId: paymentIdOf(relay), nanoUsd: worthOf(ctx, relay, wei) }
+      })
+      changeGasLast(tx, await chargeGas(tx, charged))
+    },
+  }
+}
+
+async function settleAll(ctx: System, tx: Tx, settled: readonly SettledRelay[]): Promise<void> {
+  const payments = settled.map(({ relay, transactionHash: txHash, wei }) => {
+    return { id: paymentIdOf(relay), txHash, gasNanoUsd: worthOf(ctx, relay, wei) }
+  })
+  await recordSettled(ctx, tx, payments)
+}
+
+/** Ends relays without money: one that expired before it was sent is voided, every other has failed. */
+async function endAll(ctx: System, tx: Tx, failed: readonly FailedRelay[]): Promise<void> {
+  const payments = failed.map(({ relay, fault: { kind, reason } }) => {
+    return { id: paymentIdOf(relay), status: kind === 'expired' ? 'voided' : 'settlement_failed', reason } as const
+  })
+  await recordFailed(ctx, tx, payments)
+}
+
+function paymentIdOf({ subjectId }: Relay): PaymentId {
+  return id('pay').parse(subjectId)
+}
+
+function worthOf({ gasPrices }: Pick<Ctx, 'gasPrices'>, { network }: Relay, wei: bigint): bigint {
+  return gasPrices.worthOf(networkOf(network), wei)
+}
+
+/**
+ * Updates the month's count for payments that the caller's transaction has just ended: one that ended without money is
+ * subtracted, and one that was void and has settled after all is added again. It happens exactly once, because a row is among
+ * `ended` only in the transaction that changed its status.
+ */
+function countEnded(tx: Tx, ended: readonly EndedRow[]): Promise<void> {
+  return changeCounters(
+    tx,
+    ended.map((row) => ({ tenant: tenantOf(row), kind: 'payments', period: monthOf(row.createdAt), n: changeOf(row) })),
+  )
+}
+
+function changeOf({ status, previousStatus }: EndedRow): number {
+  if (status !== 'settled') return -1
+  return previousStatus === 'voided' || previousStatus === 'settlement_failed' ? 1 : 0
+}
+
+/** Gas that an attempt to settle a payment used, in billionths of a US dollar. */
+export interface UsedGas {
+  readonly paymentId: PaymentId
+  readonly nanoUsd: bigint
+}
+
+/**
+ * Charges payments with the gas that one attempt to settle them used, whatever its outcome; returns the changes of their budgets.
+ * The caller's transaction must be the one that marks the attempt as finished, so that it is charged once.
+ */
+export async function chargeGas(tx: Tx, attempts: readonly UsedGas[]): Promise<readonly GasChange[]> {
+  const used = attempts.filter(({ nanoUsd }) => nanoUsd > 0n)
+  if (used.length === 0) return []
+  return (await addGasUsed(tx, used)).map((row) => gasChange(row, row.nanoUsd))
+}
+
+/** Returns a change of the budget of the day on which the payment was verified; its reservation is in the same budget. */
+function gasChange(row: UsedRow, nanoUsd: bigint): GasChange {
+  return { tenant: tenantOf(row), network: row.network, day: dayOf(row.createdAt), nanoUsd }
+}
+
+function tenantOf({ organisationId, environment }: UsedRow) {
+  return { organisationId, environment }
+}
+
+/** Returns what a transaction cost its sender, in wei. */
+export function costOfReceipt(receipt: {
+  readonly gasUsed: bigint
+  readonly effectiveGasPrice: bigint
+  readonly l1Fee: bigint
+}): bigint {
+  return receipt.gasUsed * receipt.effectiveGasPrice + receipt.l1Fee
+}
+
+/** Returns the network of a stored payment. */
+export function networkOf(name: string): Network {
+  const network = networkByName(name)
+  if (network === undefined) throw new Error(`a payment is on ${name}, which this build does not know`)
+  return network
 }

@@ -13,7 +13,7 @@ import {
 } from '../../platform/ids.ts'
 import { StoredAuthorization, StoredPermit2 } from '../relayer/index.ts'
 import { Delivery } from './delivery/store.ts'
-import { countsOf } from './rollups/read-store.ts'
+import { countsOf } from './rollups/seal-store.ts'
 import { type LogFilters, paymentStatuses } from './schema.ts'
 
 const HexText = z.templateLiteral(['0x', z.string()])

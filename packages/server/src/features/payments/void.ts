@@ -4,10 +4,10 @@ import { instantOf } from '../../platform/clock.ts'
 import { inLockOrder } from '../../platform/db/lock-order.ts'
 import type { Beside, Recurring } from '../../platform/job.ts'
 import { findUse as findRelayUse, nonceStates, type RelayPayload } from '../relayer/index.ts'
-import { expiredReasonOf } from './methods/settlement.ts'
+import { expiredReasonOf } from './new-payment.ts'
 import type { Ctx, Deps } from './ports.ts'
 import { recordFailed, recordSettled } from './settlement-outcome.ts'
-import { type CheckedRow, isAnyToCheck, listToCheck, setCheckAt } from './void-store.ts'
+import { type CheckedRow, isAnyToCheck, listToCheck, setCheckAt } from './settlement-store.ts'
 
 type System = Omit<Ctx, 'tenant'>
 

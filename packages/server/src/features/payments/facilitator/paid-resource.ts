@@ -1,4 +1,5 @@
 import type { JsonObject } from '@purser/protocol'
+import { z } from 'zod'
 import { text } from '../../../platform/wire.ts'
 import { routeOf } from '../new-payment.ts'
 import type { FacilitatorBody } from './schema.ts'
@@ -30,7 +31,7 @@ export function resourceOf(body: FacilitatorBody): PaidResource {
 }
 
 /** Returns the members of the resource as sent, for either version. */
-export function describedResource(body: FacilitatorBody): JsonObject {
+function describedResource(body: FacilitatorBody): JsonObject {
   const { paymentPayload, paymentRequirements } = body
   if (paymentPayload.x402Version !== 1) return objectOf(paymentPayload.resource)
   const { resource: url, description, mimeType } = paymentRequirements
@@ -49,4 +50,124 @@ export function objectOf(value: unknown): JsonObject {
 
 function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** A resource as it is listed. */
+export interface Declaration {
+  /** Origin and path without the query, which may contain a caller's private input. */
+  readonly resource: string
+  readonly type: 'http' | 'mcp'
+  /** HTTP method or tool name: one address may sell several operations. */
+  readonly operation: string
+  readonly x402Version: 1 | 2
+  readonly accepts: JsonObject
+  readonly details: JsonObject
+}
+
+const detailsCharactersMax = 16_384
+const acceptsCharactersMax = 4_096
+const routeTemplate = /^\/[A-Za-z0-9_/:.\-~]{0,500}$/
+
+const HttpInput = z.looseObject({
+  type: z.literal('http'),
+  method: z.enum(['GET', 'HEAD', 'DELETE', 'POST', 'PUT', 'PATCH']),
+  bodyType: z.enum(['json', 'form-data', 'text']).optional(),
+})
+const McpInput = z.looseObject({
+  type: z.literal('mcp'),
+  toolName: text(128, 1),
+  inputSchema: z.record(z.string(), z.unknown()),
+  transport: z.enum(['streamable-http', 'sse']).optional(),
+})
+const Info = z.looseObject({ input: z.discriminatedUnion('type', [HttpInput, McpInput]) })
+type Info = z.output<typeof Info>
+
+/**
+ * Reads the resource that a payment declares; undefined if it declares none. The schema inside a declaration is not executed: it
+ * is untrusted, and compiling it could be made arbitrarily expensive. Only the protocol's own shape is checked.
+ * Source: x402 extension bazaar, @x402/extensions 2.27.0 `bazaar/facilitator.ts`; version 1 `outputSchema`.
+ */
+export function readDeclaration(body: FacilitatorBody): Declaration | { readonly rejectedReason: string } | undefined {
+  const extension = declaredExtension(body)
+  if (extension === undefined) return undefined
+  const info = Info.safeParse(extension.info)
+  if (!info.success) return { rejectedReason: 'invalid_discovery_info' }
+  const resource = listedUrl(describedResource(body).url, extension)
+  if (resource === undefined) return { rejectedReason: 'invalid_resource_url' }
+  const declaration = { resource, ...kindOf(info.data), ...offerOf(body), details: detailsOf(body, extension) }
+  const isTooLarge =
+    JSON.stringify(declaration.details).length > detailsCharactersMax ||
+    JSON.stringify(declaration.accepts).length > acceptsCharactersMax
+  return isTooLarge ? { rejectedReason: 'declaration_too_large' } : declaration
+}
+
+function declaredExtension(body: FacilitatorBody): JsonObject | undefined {
+  if (body.paymentPayload.x402Version !== 1) {
+    const { bazaar } = extensionsOf(body)
+    return bazaar === undefined || bazaar === null ? undefined : objectOf(bazaar)
+  }
+  const { input, output } = objectOf(body.paymentRequirements.outputSchema)
+  const declared = objectOf(input)
+  if (declared.type !== 'http' || declared.discoverable === false || typeof declared.method !== 'string')
+    return undefined
+  const { discoverable: _, ...rest } = declared
+  const info = {
+    input: { ...rest, method: declared.method.toUpperCase() },
+    ...(output === undefined ? {} : { output }),
+  }
+  return { info }
+}
+
+function kindOf({ input }: Info): Pick<Declaration, 'type' | 'operation'> {
+  return { type: input.type, operation: input.type === 'http' ? input.method : input.toolName }
+}
+
+function offerOf({
+  paymentPayload,
+  paymentRequirements,
+}: FacilitatorBody): Pick<Declaration, 'x402Version' | 'accepts'> {
+  const { outputSchema: _, ...accepts } = paymentRequirements
+  return { x402Version: paymentPayload.x402Version === 1 ? 1 : 2, accepts }
+}
+
+/** Returns the address to list: origin and path, or the template of a route with parameters, which the payer may have changed. */
+function listedUrl(url: unknown, extension: JsonObject): string | undefined {
+  const address = text(2_048, 1).safeParse(url).data
+  if (address === undefined || !URL.canParse(address)) return undefined
+  const { origin, pathname, protocol } = new URL(address)
+  if (protocol !== 'http:' && protocol !== 'https:') return undefined
+  const template = extension.routeTemplate
+  const isTemplate =
+    typeof template === 'string' &&
+    routeTemplate.test(template) &&
+    !template.includes('..') &&
+    !template.includes('://')
+  return `${origin}${isTemplate ? template : pathname}`
+}
+
+const Words = text(1_024, 1)
+const Label = z.string().regex(/^[\x20-\x7e]{1,32}$/)
+const IconUrl = text(2_048, 1).refine(isPublicUrl)
+
+/** Returns what a listing shows beside the price. Invalid parts are left out, as the extension's rules for services require. */
+function detailsOf(body: FacilitatorBody, extension: JsonObject): JsonObject {
+  const described = describedResource(body)
+  const tags = Array.isArray(described.tags) ? described.tags.flatMap((tag) => Label.safeParse(tag).data ?? []) : []
+  const parts = {
+    description: Words.safeParse(described.description).data,
+    mimeType: Words.safeParse(described.mimeType).data,
+    serviceName: Label.safeParse(described.serviceName).data,
+    tags: tags.length === 0 ? undefined : [...new Set(tags)].slice(0, 5),
+    iconUrl: IconUrl.safeParse(described.iconUrl).data,
+    extensions: { bazaar: extension },
+  }
+  return Object.fromEntries(Object.entries(parts).filter(([, part]) => part !== undefined))
+}
+
+/** Whether an icon's URL is public. Readers of the list fetch it, so it must not point into a reader's own network. */
+function isPublicUrl(value: string): boolean {
+  if (!URL.canParse(value)) return false
+  const { protocol, hostname, username, password } = new URL(value)
+  const isNamed = /^[a-z0-9-]+(\.[a-z0-9-]+)*\.[a-z][a-z0-9-]*$/.test(hostname) && !hostname.endsWith('.localdomain')
+  return /^https?:$/.test(protocol) && username === '' && password === '' && isNamed
 }

@@ -1,15 +1,50 @@
+import { eip2612GasSponsoring, type SupportedKind, supportedResponse } from '@purser/protocol'
+import type { z } from 'zod'
 import { chainErrors } from '../../../chain/errors.ts'
 import { custodyErrors } from '../../../custody/errors.ts'
 import type { Operation } from '../../../platform/operation.ts'
 import { planErrors } from '../../plans/index.ts'
 import { fail } from '../errors.ts'
-import { type Deps, operation } from '../ports.ts'
-import { discoverResources } from './discovery.ts'
-import { settleRefusal, verifyRefusal } from './refusal.ts'
+import { additionalKinds, schemeOf } from '../methods/index.ts'
+import type { Claim } from '../methods/method.ts'
+import { paymentIdentifierKey } from '../new-payment.ts'
+import { type Ctx, type Deps, operation, type PublicRoute } from '../ports.ts'
+import { admit } from './admit.ts'
+import { countResources, getKnownPayment, listResources, type ResourceRow } from './discovery-store.ts'
+import { servedNetworks } from './networks.ts'
+import { refusalOf, refuseUnstorableText, settleRefusal, verifyRefusal } from './refusal.ts'
+import type { DiscoveredResources, DiscoveryQuery, FacilitatorBody, Supported, VerifyAnswer } from './schema.ts'
 import * as schema from './schema.ts'
 import { settle, settledBefore } from './settle.ts'
-import { supported } from './supported.ts'
-import { verifiedBefore, verify } from './verify.ts'
+
+/**
+ * Verifies a payment for an external x402 server, and records it. `isValid: true` is returned once per signature, so that copies
+ * that arrive together buy one thing. A bad payment is a negative answer; a failing node or a limit is a problem.
+ * Source: x402 specification v2 section 7.1; docs/decisions/0018.
+ */
+export async function verify(ctx: Ctx, body: FacilitatorBody): Promise<VerifyAnswer> {
+  let claim: Claim | undefined
+  try {
+    refuseUnstorableText(body)
+    const reading = schemeOf(body).read(ctx, body, 'verify')
+    claim = reading.claim
+    await admit(ctx, body, reading, 'facilitator')
+    return { isValid: true, payer: claim.payer }
+  } catch (error) {
+    const refusal = refusalOf(error, claim)
+    if (refusal === undefined) throw error
+    return { isValid: false, invalidReason: refusal.reason, invalidMessage: refusal.message, payer: refusal.payer }
+  }
+}
+
+/**
+ * Returns the response to a repeat with the same Idempotency-Key, when the payment was recorded and the first response was never
+ * sent.
+ */
+async function verifiedBefore(ctx: Ctx, paymentId: string): Promise<VerifyAnswer> {
+  const { payer } = await getKnownPayment(ctx.db, ctx.tenant, paymentId)
+  return { isValid: true, payer: payer ?? undefined }
+}
 
 const errors = {
   ...chainErrors,
@@ -85,3 +120,68 @@ export const facilitatorOperations: readonly Operation<Deps>[] = [
     run: (ctx, { query }) => discoverResources(ctx, query),
   }),
 ]
+
+/**
+ * Returns the kinds of payment that the caller's environment supports, and the account that settles them. Source: x402
+ * specification v2 section 7.3.
+ */
+async function supported(ctx: Ctx): Promise<z.input<typeof Supported>> {
+  const networks = servedNetworks(ctx)
+  const { kinds, signers } = supportedResponse(networks, [ctx.settlerAddress])
+  return {
+    kinds: [...kinds, ...(await additionalKinds(ctx, networks))].map(asKind),
+    extensions: ['bazaar', paymentIdentifierKey, eip2612GasSponsoring],
+    signers: Object.fromEntries(Object.entries(signers).map(([family, accounts]) => [family, [...accounts]])),
+  }
+}
+
+function asKind({ extra, ...kind }: SupportedKind): z.input<typeof Supported>['kinds'][number] {
+  return extra === undefined ? kind : { ...kind, extra: { ...extra } }
+}
+
+type Item = z.input<typeof DiscoveredResources>['items'][number]
+
+/**
+ * Returns the resources that payments declared in the caller's environment, of all sellers, and after them the routes that
+ * organizations made public.
+ * Source: x402 specification v2 section 8.
+ */
+async function discoverResources(ctx: Ctx, query: DiscoveryQuery): Promise<z.input<typeof DiscoveredResources>> {
+  const { environment } = ctx.tenant
+  const { limit, offset } = query
+  const [rows, declared] = await Promise.all([
+    listResources(ctx.db, environment, query),
+    countResources(ctx.db, environment, query),
+  ])
+  const rest = { limit: limit - rows.length, offset: Math.max(0, offset - declared) }
+  const shown = await publicRoutesFor(ctx, query, rest)
+  const items = [...rows.map(asItem), ...shown.routes.map(publicItemOf)]
+  return { x402Version: 2, items, pagination: { limit, offset, total: declared + shown.total } }
+}
+
+/**
+ * Returns a page of public routes. They have no accounts, schemes, networks or extensions, so a filter on one of these excludes
+ * them.
+ */
+async function publicRoutesFor(
+  ctx: Ctx,
+  query: DiscoveryQuery,
+  page: { readonly limit: number; readonly offset: number },
+) {
+  const { type = 'http', payTo, scheme, network, extensions } = query
+  const isNarrowed = [payTo, scheme, network, extensions].some((filter) => filter !== undefined)
+  if (ctx.publicRoutes === undefined || type !== 'http' || isNarrowed) return { routes: [], total: 0 }
+  return ctx.publicRoutes(ctx.db, ctx.tenant.environment, page)
+}
+
+function asItem({ resource, type, x402Version, accepts, details, updatedAt }: ResourceRow): Item {
+  return { ...details, resource, type, x402Version, accepts, lastUpdated: updatedAt.toISOString() }
+}
+
+/**
+ * Returns a public route as a discovery item without payment options. Its price is known here but its accounts are not; the
+ * route's own 402 states them.
+ */
+function publicItemOf({ url, lastSeenAt, details }: PublicRoute): Item {
+  return { ...details, resource: url, type: 'http', x402Version: 2, accepts: [], lastUpdated: lastSeenAt.toISOString() }
+}

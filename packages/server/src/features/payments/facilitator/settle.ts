@@ -2,22 +2,20 @@ import { encodeJsonBase64, type JsonObject, networkByName } from '@purser/protoc
 import { isProblem } from '../../../platform/errors.ts'
 import type { PaymentId } from '../../../platform/ids.ts'
 import { Reply } from '../../../platform/operation.ts'
-import { refused } from '../credential.ts'
+import { relays } from '../../relayer/index.ts'
+import { refused, refuseSanctioned } from '../credential.ts'
 import { fail } from '../errors.ts'
 import { schemeOf } from '../methods/index.ts'
 import type { Claim, Reading } from '../methods/method.ts'
 import type { Ctx } from '../ports.ts'
-import { refuseSanctioned } from '../screened.ts'
 import { requestSettlement } from '../settle.ts'
+import { paymentPurpose, recordFailed } from '../settlement-outcome.ts'
 import type { Outcome } from '../settlement-store.ts'
 import { admit } from './admit.ts'
-import { readDeclaration } from './declaration.ts'
-import { upsertResource } from './discovery-store.ts'
-import { objectOf } from './paid-resource.ts'
+import { findClaimed, getKnownPayment, type KnownPayment, markAnswered, upsertResource } from './discovery-store.ts'
+import { objectOf, readDeclaration } from './paid-resource.ts'
 import { refusalOf, refuseUnstorableText } from './refusal.ts'
 import type { FacilitatorBody, SettleAnswer } from './schema.ts'
-import { findClaimed, getKnownPayment, type KnownPayment, markAnswered } from './store.ts'
-import { withdrawSettlement } from './withdraw.ts'
 
 /**
  * Settles a payment for an external x402 server and waits for the outcome. A payment that was not verified here before, by a
@@ -189,4 +187,19 @@ async function declareResource(ctx: Ctx, body: FacilitatorBody): Promise<Record<
 /** Builds the `EXTENSION-RESPONSES` header (x402 specification v2, transport HTTP): base64 of JSON by extension. */
 function answerHeader(bazaar: JsonObject): Record<string, string> {
   return { 'extension-responses': encodeJsonBase64({ bazaar }) }
+}
+
+/** The failure reason of a settlement that no transaction carried. */
+const withdrawnReason = 'settlement_withdrawn'
+
+/**
+ * Ends a settlement for good unless a transaction that may still be mined carries it, and returns whether it ended it. It takes
+ * the relay's lock, as the relayer does before it plans, so that a buyer who received the failure is never charged afterwards.
+ */
+export function withdrawSettlement(ctx: Ctx, paymentId: PaymentId): Promise<boolean> {
+  return ctx.db.tx(async (tx) => {
+    if (!(await relays.withdraw(tx, paymentPurpose, paymentId))) return false
+    await recordFailed(ctx, tx, [{ id: paymentId, status: 'voided', reason: withdrawnReason }])
+    return true
+  })
 }

@@ -4,7 +4,7 @@ import type { Ctx } from '../ports.ts'
 import type { MppMethod, PaymentMethod, Scheme } from './method.ts'
 import { evmCharge } from './mpp-evm/charge.ts'
 import { tempoCharge } from './mpp-tempo/verify.ts'
-import { exactEip3009 } from './x402-exact/scheme.ts'
+import { exactEip3009 } from './x402-exact/verify.ts'
 import { permit2 } from './x402-permit2/scheme.ts'
 
 /** Every way to pay. A body of x402 is read by the first scheme that accepts it; the last one accepts every body. */

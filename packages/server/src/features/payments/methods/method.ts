@@ -1,10 +1,19 @@
-import type { Address, JsonObject, Network, Reason, SupportedKind, TokenInfo } from '@purser/protocol'
+import type {
+  Address,
+  Chain,
+  JsonObject,
+  MppChallenge,
+  Network,
+  Reason,
+  SupportedKind,
+  TokenInfo,
+} from '@purser/protocol'
 import type { z } from 'zod'
 import type { PaymentId } from '../../../platform/ids.ts'
+import type { ReceivingWallet } from '../../wallets/index.ts'
 import type { FacilitatorBody } from '../facilitator/schema.ts'
-import type { MppPurchase } from '../mpp/purchase.ts'
 import type { Ctx, Funds } from '../ports.ts'
-import type { VerifiedPayment } from '../schema.ts'
+import type { VerifiedPayment, VerifyRequest } from '../schema.ts'
 import type { NewPayment, StoredSettlement } from '../store.ts'
 
 /** The identity of a payment, read without the chain and without verification: enough to recognize it again. */
@@ -87,4 +96,32 @@ export interface MppMethod {
 export interface PaymentMethod {
   readonly scheme?: Scheme
   readonly mpp?: MppMethod
+}
+
+/**
+ * The purchase that an MPP credential requests, once its challenge is proven genuine and unexpired, for this resource and at the
+ * price, wallet and network of the verify request. The payload is not verified yet: the method checks that it pays.
+ */
+export interface MppPurchase {
+  readonly request: VerifyRequest
+  readonly wallet: ReceivingWallet
+  readonly token: TokenInfo
+  /** In the token's smallest unit; 0n requires only a proof of the account. */
+  readonly rawAmount: bigint
+  readonly challenge: MppChallenge
+  /** The network's name as the wallet's owner knows it. */
+  readonly chain: Chain
+  /** Where it is paid: the wallet's network, or for a price of zero the environment's Tempo network. */
+  readonly network: Network
+  /** The credential's `payload`, as sent. */
+  readonly payload: JsonObject
+  /** The credential's `source`, as sent: a `did:pkh` of the payer, or none. */
+  readonly source: string | undefined
+  /**
+   * Only for money that was already sent: the challenge requested less than the price is now, and its price is not honored. The
+   * money is credited and buys nothing.
+   */
+  readonly isUnderpriced: boolean
+  /** Whether the challenge promised that the service pays the fee. */
+  readonly feePayer: boolean
 }

@@ -1,18 +1,34 @@
-import { decodeMppJson, type MppCredential, type Network, parseMppCredential, sameAddress } from '@purser/protocol'
+import { timingSafeEqual } from 'node:crypto'
+import {
+  type Address,
+  challengeBinding,
+  checksumAddress,
+  decodeMppJson,
+  type MppChallenge,
+  type MppCredential,
+  type Network,
+  parseMppCredential,
+  parsePayerSource,
+  parseSignature,
+  parseTempoPayload,
+  proofDigest,
+  recoverAddress,
+  sameAddress,
+  sameDigest,
+} from '@purser/protocol'
 import type { z } from 'zod'
+import { instantOf } from '../../../platform/clock.ts'
 import type { ReceivingWallet } from '../../wallets/index.ts'
-import { fail } from '../errors.ts'
-import { mppMethodNamed } from '../methods/index.ts'
-import type { MppMethod, Requested } from '../methods/method.ts'
+import { answerOf } from '../answer.ts'
+import { isFree, rawAmountOf, refuseBelowMinimum } from '../credential.ts'
+import { fail, refusedMpp } from '../errors.ts'
+import { mppMethodNamed, mppMethodNames } from '../methods/index.ts'
+import type { MppMethod, MppPurchase, Requested } from '../methods/method.ts'
+import { commonFields, settledAtOnce } from '../new-payment.ts'
 import type { Ctx } from '../ports.ts'
-import { isFree, rawAmountOf, refuseBelowMinimum } from '../price.ts'
 import type { VerifiedPayment, VerifyRequest } from '../schema.ts'
-import { isExpired, isSent, openMppCredential } from './credential.ts'
-import { verifyProof } from './proof.ts'
-import type { MppPurchase } from './purchase.ts'
-import { refusedMpp } from './refused.ts'
-import { isPricedFor } from './scope.ts'
-import { type MppTerms, mppTermsOf } from './terms.ts'
+import type { NewPayment } from '../store.ts'
+import { isInScope, isPricedFor, type MppTerms, mppTermsOf } from './terms.ts'
 
 /**
  * Verifies an MPP credential and records the payment, once. The challenge must be genuine and must request what would be
@@ -134,4 +150,120 @@ function methodOf({ challenge }: MppCredential): MppMethod {
   const method = mppMethodNamed(challenge.method)
   if (method === undefined) throw new Error(`a genuine challenge names the method ${challenge.method}`)
   return method
+}
+
+/**
+ * Returns the credential once its challenge is proven genuine for this request: made under a valid secret, for this organization
+ * and environment, not expired, for this resource and this body. Otherwise it refuses, cheapest checks first. The caller checks
+ * price and wallet. The hash of a payment that was already sent is accepted after the challenge has expired, since its money may
+ * have arrived.
+ */
+async function openMppCredential(ctx: Ctx, request: VerifyRequest): Promise<MppCredential> {
+  const parsed = parseMppCredential(request.credential)
+  if (!parsed.ok) throw refusedMpp(parsed.fault.reason, parsed.fault.message, { path: parsed.fault.path })
+  const { challenge } = parsed.value
+  if (!isKnownMethod(challenge))
+    throw refusedMpp('method-unsupported', `Pay with ${mppMethodNames.map((name) => `${name}/charge`).join(' or ')}.`)
+  if (!(await isGenuine(ctx, challenge)))
+    throw refusedMpp('invalid-challenge', 'The challenge is not one that was made here, or it was changed.')
+  if (!isSent(parsed.value) && isExpired(ctx, challenge))
+    throw refusedMpp('payment-expired', 'The challenge has expired.')
+  if (!isInScope(challenge, request.resource))
+    throw refusedMpp(
+      'invalid-challenge',
+      'The challenge was made for another resource; verify with the one that it was made for, query and all.',
+    )
+  if (!isForBody(challenge, request.digest))
+    throw refusedMpp(
+      'invalid-challenge',
+      'The challenge was made for another request body; verify with the digest that it was made for.',
+    )
+  return parsed.value
+}
+
+function isKnownMethod({ method, intent }: MppChallenge): boolean {
+  return intent === 'charge' && mppMethodNamed(method) !== undefined
+}
+
+/**
+ * Whether the service made this challenge. Texts are compared, not the bytes that they encode: the last character of an id has
+ * two unused bits, so a payer could otherwise present one challenge under four ids.
+ */
+async function isGenuine(ctx: Ctx, challenge: MppChallenge): Promise<boolean> {
+  const { all } = await ctx.mppSecrets.macs(ctx.tenant)
+  const binding = challengeBinding(challenge)
+  const given = Buffer.from(challenge.id)
+  return all.some((mac) => {
+    const expected = Buffer.from(mac(binding))
+    return expected.length === given.length && timingSafeEqual(expected, given)
+  })
+}
+
+function isExpired(ctx: Ctx, { expires }: MppChallenge): boolean {
+  return expires === undefined || instantOf(expires) <= ctx.clock.now()
+}
+
+/** Whether the payer sent the money before presenting the credential. */
+function isSent({ challenge, payload }: MppCredential): boolean {
+  return mppMethodNamed(challenge.method)?.isSent(payload) === true
+}
+
+function isForBody({ digest }: MppChallenge, given: string | undefined): boolean {
+  if (digest === undefined || given === undefined) return digest === given
+  return sameDigest(digest, given)
+}
+
+/**
+ * Verifies a proof, the credential for a price of zero: a signature of the payer's account over the challenge's id. It needs no
+ * chain and moves no money. The challenge is its claim, so that a proof buys once. It counts as one of the month's payments.
+ * Source: draft-tempo-charge-00, "Proof"; mppx 0.11 `tempo/Proof` for what is signed.
+ */
+async function verifyProof(ctx: Ctx, purchase: MppPurchase): Promise<z.input<typeof VerifiedPayment>> {
+  const { request, wallet, network, token, challenge, chain } = purchase
+  const payer = proverOf(ctx, purchase)
+  const common = commonFields(ctx, request, wallet, token)
+  const payment: NewPayment = {
+    ...common,
+    chain,
+    network: network.name,
+    protocolVersion: null,
+    claimKey: `proof:${challenge.id}`,
+    challengeId: challenge.id,
+    scheme: 'charge',
+    rawAmount: 0n,
+    payer,
+    ...settledAtOnce(common.createdAt),
+  }
+  await ctx.recordPayment({ ctx, payment })
+  return answerOf(ctx, payment)
+}
+
+/** Returns the account that made the proof; refuses a proof that is invalid or cannot be checked without a chain. */
+function proverOf(ctx: Ctx, { payload, source, challenge, network }: MppPurchase): Address {
+  const parsed = parseTempoPayload(payload)
+  if (!parsed.ok) throw refusedMpp(parsed.fault.reason, parsed.fault.message, { path: `/payload${parsed.fault.path}` })
+  if (parsed.value.type !== 'proof')
+    throw refusedMpp('invalid-payload', 'A price of zero is answered with a proof.', { path: '/payload/type' })
+  const named = source === undefined ? undefined : parsePayerSource(source)
+  if (named?.chainId !== network.chainId)
+    throw refusedMpp('verification-failed', `A proof names its account: source is did:pkh:${network.caip2}:<address>.`)
+  const account = checksumAddress(named.address, ctx.signatures.keccak)
+  refuseUnlessSigned(ctx, { account, challenge, chainId: network.chainId }, parsed.value.signature)
+  return account
+}
+
+function refuseUnlessSigned(
+  ctx: Ctx,
+  subject: { readonly account: Address; readonly challenge: MppChallenge; readonly chainId: number },
+  signature: string,
+): void {
+  const { account, challenge, chainId } = subject
+  const { recover, keccak } = ctx.signatures
+  const signed = parseSignature(signature)
+  if (typeof signed === 'string') throw refusedMpp('invalid-payload', 'The signature cannot be read.')
+  if (signed.kind !== 'ecdsa')
+    throw refusedMpp('verification-failed', 'A proof is signed by the account’s own key; contract accounts have none.')
+  const digest = proofDigest({ chainId, account, challengeId: challenge.id, realm: challenge.realm }, keccak)
+  if (recoverAddress(recover, keccak, digest, signed) !== account.toLowerCase())
+    throw refusedMpp('verification-failed', 'The proof is not signed by the account that source names.')
 }

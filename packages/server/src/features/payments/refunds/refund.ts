@@ -3,18 +3,29 @@ import type { z } from 'zod'
 import type { Tx } from '../../../platform/db/db.ts'
 import { failPlatform } from '../../../platform/errors.ts'
 import { id, newId, type PaymentId } from '../../../platform/ids.ts'
-import { Reply } from '../../../platform/operation.ts'
+import { type Page, Reply } from '../../../platform/operation.ts'
+import { openCursor, pageOf } from '../../../platform/wire.ts'
+import { approvalStates } from '../../approvals/index.ts'
 import { networkFor } from '../../chains/index.ts'
-import { attachTransfer, type NewTransfer } from '../../transfers/index.ts'
+import { attachTransfer, findTransfers, type NewTransfer } from '../../transfers/index.ts'
 import { EvmAddress, type SourceWallet } from '../../wallets/index.ts'
-import { refusePayment } from '../archived.ts'
 import { graceMs } from '../delivery/redeem.ts'
 import { announceRedemption } from '../delivery/store.ts'
 import { fail } from '../errors.ts'
+import { refusePayment } from '../logs.ts'
 import type { Ctx } from '../ports.ts'
-import { shownRefunds } from './read.ts'
-import type { Refund, RefundRequest } from './schema.ts'
-import { addRefunded, findRefund, insertRefund, lockRefundable, type RefundableRow, type RefundId } from './store.ts'
+import { findPayment } from '../store.ts'
+import type { Refund, RefundQuery, RefundRequest } from './schema.ts'
+import {
+  addRefunded,
+  findRefund,
+  insertRefund,
+  listRefunds,
+  lockRefundable,
+  type RefundableRow,
+  type RefundId,
+  type RefundRow,
+} from './store.ts'
 
 /** When to retry for a payment that is being settled. */
 const settlingSeconds = 5
@@ -156,4 +167,48 @@ export async function refundState(ctx: Ctx, refundId: string): Promise<z.input<t
   const [refund] = row === undefined ? [] : await shownRefunds(ctx, [row])
   if (refund === undefined) throw new Error('a refund disappeared')
   return refund.approval?.status === 'waiting' ? new Reply(202, refund) : refund
+}
+
+/** Refunds of a payment, newest first, whatever their status. Throws `payment-not-found`. */
+export async function pageOfRefunds(
+  ctx: Ctx,
+  paymentId: PaymentId,
+  { limit, cursor }: z.output<typeof RefundQuery>,
+): Promise<Page<z.input<typeof Refund>>> {
+  if ((await findPayment(ctx.db, ctx.tenant, paymentId)) === undefined)
+    return refusePayment(ctx.db, ctx.tenant, paymentId, fail('payment-not-found'))
+  const rows = await listRefunds(ctx.db, ctx.tenant, paymentId, { limit, after: openCursor(cursor) })
+  const { items, next } = pageOf(rows, limit, (row) => row.id)
+  return { items: await shownRefunds(ctx, items), next }
+}
+
+/** The refunds with the wallet, the hash and the approval of their transfers, in the order of the rows. */
+async function shownRefunds(ctx: Ctx, rows: readonly RefundRow[]): Promise<z.input<typeof Refund>[]> {
+  const found = await findTransfers(
+    ctx.db,
+    ctx.tenant,
+    rows.map(({ transferId }) => transferId),
+  )
+  const approvals = await approvalStates(ctx, found)
+  const transfers = new Map(found.map((transfer) => [transfer.id, transfer]))
+  return rows.map((row) => {
+    const transfer = transfers.get(row.transferId)
+    if (transfer === undefined) throw new Error('a refund without its transfer')
+    return {
+      id: row.id,
+      paymentId: row.paymentId,
+      transferId: row.transferId,
+      fromWalletId: transfer.walletId,
+      toAddress: row.payer,
+      amount: formatAmount(row.rawAmount, row.decimals),
+      token: row.token,
+      chain: row.chain,
+      reason: row.reason,
+      status: row.status,
+      txHash: transfer.txHash,
+      approval: approvals.get(transfer.approvalId) ?? null,
+      createdAt: row.createdAt,
+      completedAt: row.status === 'completed' ? row.endedAt : null,
+    }
+  })
 }

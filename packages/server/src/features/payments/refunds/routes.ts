@@ -5,8 +5,7 @@ import { policyErrors } from '../../wallets/index.ts'
 import { fail } from '../errors.ts'
 import { type Deps, operation } from '../ports.ts'
 import { PaymentParams } from '../schema.ts'
-import { pageOfRefunds } from './read.ts'
-import { refundPayment, refundState } from './refund.ts'
+import { pageOfRefunds, refundPayment, refundState } from './refund.ts'
 import { Refund, RefundQuery, RefundRequest } from './schema.ts'
 
 export const refundOperations: readonly Operation<Deps>[] = [

@@ -5,8 +5,16 @@ import { newTypeId } from '../../../../../protocol/src/index.ts'
 import { freshDatabase, type TestDatabase } from '../../../../test/database.ts'
 import { type Db, type Queryable, type Sql, sql } from '../../../platform/db/db.ts'
 import type { OrganisationId } from '../../../platform/ids.ts'
-import { countsOf, type Grain, type RollupFilters, settledOnChain, settlementTimesOf } from './read-store.ts'
-import { markQuarters, recountChanged, sealNext } from './seal-store.ts'
+import {
+  countsOf,
+  type Grain,
+  markQuarters,
+  type RollupFilters,
+  recountChanged,
+  sealNext,
+  settledOnChain,
+  settlementTimesOf,
+} from './seal-store.ts'
 
 let database: TestDatabase
 let db: Db

@@ -1,9 +1,12 @@
 import { formatAmount } from '@purser/protocol'
+import { z } from 'zod'
 import { instantOf } from '../../../platform/clock.ts'
 import { failPlatform } from '../../../platform/errors.ts'
-import type { Ctx } from '../ports.ts'
-import { quarterMs } from '../rollups/read-store.ts'
-import { intervalSeconds, type Statistics, type StatisticsQuery } from './schema.ts'
+import { named } from '../../../platform/named.ts'
+import { Instant, InstantInput } from '../../../platform/wire.ts'
+import { type Ctx, operation } from '../ports.ts'
+import { quarterMs } from '../rollups/seal-store.ts'
+import { paymentStatuses } from '../schema.ts'
 import { findCut, listFailures, listIntervals, listLatencies } from './store.ts'
 
 const intervalsMax = 200
@@ -11,7 +14,7 @@ const intervalsMax = 200
 const paymentsMax = 200_000
 
 /** Counts, sums, latencies and failures of the payments in a range, per interval of time. */
-export async function paymentStatistics(ctx: Ctx, query: StatisticsQuery): Promise<Statistics> {
+async function paymentStatistics(ctx: Ctx, query: StatisticsQuery): Promise<Statistics> {
   const seconds = intervalSeconds[query.interval]
   refuseRange(query, seconds)
   const range = await rangeOf(ctx, query)
@@ -72,3 +75,80 @@ function refuseRange({ from, to }: StatisticsQuery, seconds: number): void {
 function refused(path: string, message: string): Error {
   return failPlatform('validation-error', { errors: [{ path, message }] })
 }
+
+/** Seconds of one interval. */
+const intervalSeconds = { minute: 60, hour: 3_600, day: 86_400 } as const
+
+const StatisticsQuery = z.strictObject({
+  from: InstantInput.describe('Begin of the period (ISO 8601).'),
+  to: InstantInput.describe('End of the period (ISO 8601), exclusive.'),
+  interval: z.enum(['minute', 'hour', 'day']).meta({
+    description:
+      'Length of one interval; at most 200 fit between `from` and `to`. For hours and days, `from` is the quarter of an hour in which it lies, and `to` the end of its own.',
+  }),
+})
+type StatisticsQuery = z.output<typeof StatisticsQuery>
+
+const Milliseconds = z.int().meta({ description: 'From verification to settlement, to two digits.' })
+
+export const Statistics = z.strictObject({
+  from: Instant.describe('Begin of the period.'),
+  to: Instant.describe('End of the period, exclusive.'),
+  interval: z.enum(['minute', 'hour', 'day']).describe('Length of one interval.'),
+  countedFrom: Instant.meta({
+    description:
+      '`from`, or by the minute a later time where more than 200,000 payments follow: older ones are not counted.',
+  }),
+  intervals: z
+    .array(
+      z.strictObject({
+        at: Instant.meta({ description: 'When the interval begins. Intervals without payments are left out.' }),
+        protocol: z.enum(['x402', 'mpp']).describe('The protocol of the payments.'),
+        token: z.string().describe('Symbol of the token.'),
+        status: z.enum(paymentStatuses).describe('The present status of the payments.'),
+        payments: z.int().describe('Number of payments.'),
+        amount: z.string().meta({ description: 'Decimal amount in whole tokens.', example: '12.5' }),
+      }),
+    )
+    .describe('Payments by interval, protocol, token and status.'),
+  settlement: z
+    .strictObject({
+      payments: z.int().meta({ description: 'Payments that settled on a chain; stubs are not among them.' }),
+      p50Ms: Milliseconds.nullable(),
+      p95Ms: Milliseconds.nullable(),
+      intervals: z
+        .array(
+          z.strictObject({
+            at: Instant.describe('When the interval begins.'),
+            payments: z.int().describe('Number of payments that settled on a chain.'),
+            p50Ms: Milliseconds,
+            p95Ms: Milliseconds,
+          }),
+        )
+        .describe('The same for each interval.'),
+    })
+    .describe('How long settlements took.'),
+  failures: z
+    .array(
+      z.strictObject({
+        reason: z.string().nullable().describe('Code of the failure; null where none is known.'),
+        payments: z.int().describe('Number of payments.'),
+      }),
+    )
+    .meta({ description: 'Reasons of failed settlements, the most frequent first.' }),
+})
+export type Statistics = z.input<typeof Statistics>
+
+named({ PaymentStatistics: Statistics })
+
+export const statisticsOperation = operation({
+  id: 'payments.statistics',
+  needs: { role: 'viewer', scope: 'read' },
+  method: 'GET',
+  path: '/payments/statistics',
+  summary: 'Count payments per interval of time, with amounts, latency and reasons of failures.',
+  description: 'For charts: an entry for each interval, protocol, token and status that has payments.',
+  query: StatisticsQuery,
+  output: Statistics,
+  run: (ctx, { query }) => paymentStatistics(ctx, query),
+})

@@ -14,15 +14,13 @@ import type { z } from 'zod'
 import { isProblem } from '../../../../platform/errors.ts'
 import { answerOf } from '../../answer.ts'
 import { type JudgedCredential, judgePayment } from '../../credential.ts'
-import type { MppPurchase } from '../../mpp/purchase.ts'
-import { refusedMpp } from '../../mpp/refused.ts'
+import { refusedMpp } from '../../errors.ts'
 import { newPayment } from '../../new-payment.ts'
 import type { Ctx, Funds } from '../../ports.ts'
 import type { VerifiedPayment } from '../../schema.ts'
 import type { NewPayment } from '../../store.ts'
-import type { MppMethod } from '../method.ts'
-import { refuseByChain, resolveDeployment } from '../x402-exact/on-chain.ts'
-import { refuseDomainMismatch } from '../x402-exact/token-domain.ts'
+import type { MppMethod, MppPurchase } from '../method.ts'
+import { refuseByChain, refuseDomainMismatch, resolveDeployment } from '../x402-exact/verify.ts'
 
 /** Method `evm` with the intent `charge`: an EIP-3009 authorization, settled as one of x402 is. */
 export const evmCharge: MppMethod = {

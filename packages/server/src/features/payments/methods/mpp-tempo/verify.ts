@@ -1,21 +1,33 @@
 import {
   type Address,
+  checksumAddress,
+  decodeTransferWithMemoLog,
+  type Hex,
   isTempo,
+  type Network,
   parsePayerSource,
   parseTempoChargeRequest,
   parseTempoPayload,
+  sameAddress,
   tempoChargeRequest,
 } from '@purser/protocol'
 import type { z } from 'zod'
-import type { MppPurchase } from '../../mpp/purchase.ts'
-import { refusedMpp } from '../../mpp/refused.ts'
+import { fail as failChain } from '../../../../chain/errors.ts'
+import type { Log, Receipt, SignedTransaction, TempoTransaction } from '../../../../chain/port.ts'
+import { unixSeconds } from '../../../../platform/clock.ts'
+import type { PaymentId } from '../../../../platform/ids.ts'
+import { pause } from '../../../../platform/work/loop.ts'
+import { answerOf, refuseUnpaid, underpriced, underpricedMark } from '../../answer.ts'
+import { fail, refusedMpp } from '../../errors.ts'
+import { readFunds } from '../../funds.ts'
+import { commonFields, expiryOf } from '../../new-payment.ts'
 import type { Ctx } from '../../ports.ts'
 import type { VerifiedPayment } from '../../schema.ts'
-import type { MppMethod } from '../method.ts'
-import { payByTransaction } from './pull.ts'
-import { payByHash } from './push.ts'
-import { sponsorsFees } from './sponsor.ts'
-import type { Owed } from './transaction.ts'
+import { findPayment, type NewPayment } from '../../store.ts'
+import type { MppMethod, MppPurchase } from '../method.ts'
+import { followPayment, sentenceOf } from './follow.ts'
+import { findSent, isUsed, markRefused } from './store.ts'
+import { feeTokenOf, type Owed, type Refusal, sponsorsFees, whyNotTaken, whyNotTransfer } from './transaction.ts'
 
 /** Method `tempo` with the intent `charge`: a transaction that the payer signed, or one that is on chain already. */
 export const tempoCharge: MppMethod = {
@@ -69,4 +81,221 @@ function payerOf({ source, network }: MppPurchase): Address | undefined {
   if (payer === undefined || payer.chainId !== network.chainId)
     throw refusedMpp('verification-failed', 'the source is not an account of this chain')
   return payer.address
+}
+
+/**
+ * Pull: the payer's signed transaction is checked, simulated, recorded and only then broadcast. If a process dies in between, the
+ * row has its bytes and the follower completes it. A refusal before the row exists costs the payer nothing.
+ */
+async function payByTransaction(ctx: Ctx, purchase: TempoPurchase, raw: Hex): Promise<z.input<typeof VerifiedPayment>> {
+  const transaction = await readTransaction(ctx, raw)
+  const refusal = whyNotTaken(transaction, purchase.owed, BigInt(unixSeconds(ctx.clock.now())))
+  if (refusal !== undefined)
+    throw await refusedOrUsed(ctx, purchase, () => refusedMpp(refusal.problem, refusal.message))
+  const trial = await ctx.chains.on(purchase.network).tryTempo(transaction)
+  if (!trial.ok) {
+    const message = sentenceOf(`transaction_refused_${trial.reason}`)
+    throw await refusedOrUsed(ctx, purchase, () => refusedMpp('verification-failed', message))
+  }
+  const final = await completed(ctx, purchase, transaction)
+  const payment = pulledPayment(ctx, purchase, transaction, final)
+  await ctx.recordPayment({ ctx, payment, funds: await readFunds(ctx, payment) })
+  return sendAndWait(ctx, purchase.network, { id: payment.id, raw: final.raw })
+}
+
+async function readTransaction(ctx: Ctx, raw: Hex): Promise<TempoTransaction> {
+  const decoded = await ctx.tempoTransactions.decode(raw)
+  if (!decoded.ok) throw refusedMpp('invalid-payload', decoded.fault)
+  return decoded.transaction
+}
+
+/** Returns 409 for a used credential even if it has other faults now, because those may follow from its first use. */
+async function refusedOrUsed(ctx: Ctx, purchase: TempoPurchase, refusal: () => Error): Promise<Error> {
+  return (await isUsed(ctx.db, purchase.challenge.id, null)) ? fail('duplicate-payment') : refusal()
+}
+
+/**
+ * Returns the bytes for the chain. The sponsor's signature for the fee is only in these bytes, which go only to the
+ * node.
+ */
+async function completed(ctx: Ctx, purchase: TempoPurchase, transaction: TempoTransaction): Promise<SignedTransaction> {
+  if (transaction.feePaidBy === 'sender') {
+    if (transaction.hash === undefined) throw new Error('a final transaction has a hash')
+    return { raw: transaction.raw, hash: transaction.hash }
+  }
+  const signer = ctx.feeSponsor?.signer
+  const token = feeTokenOf(purchase.network)
+  if (signer === undefined || token === undefined)
+    throw refusedMpp('verification-failed', 'fees are no longer paid for payers; ask for a fresh challenge')
+  if (signer.address.toLowerCase() === transaction.sender.toLowerCase())
+    throw refusedMpp('verification-failed', 'the sponsor cannot pay its own fee this way')
+  return signer.signTempoFeePayer(transaction, token.address)
+}
+
+function pulledPayment(
+  ctx: Ctx,
+  purchase: TempoPurchase,
+  transaction: TempoTransaction,
+  final: SignedTransaction,
+): NewPayment {
+  const [call] = transaction.calls
+  const { validBefore } = transaction
+  if (call === undefined || validBefore === undefined) throw new Error('the transaction was checked')
+  return {
+    ...tempoFields(ctx, purchase, { hash: final.hash, payer: transaction.sender }),
+    settlement: {
+      kind: 'tempo',
+      raw: final.raw,
+      from: transaction.sender,
+      memo: `0x${call.data.slice(-64)}`,
+      validBefore: validBefore.toString(),
+      sponsoredGas: transaction.feePaidBy === 'sponsor' ? transaction.gasLimit.toString() : '0',
+    },
+    validBefore: expiryOf(validBefore),
+    status: 'settling',
+    settlingAt: ctx.clock.now(),
+    settledAt: null,
+  }
+}
+
+/** Maximum milliseconds of waiting for a receipt: this node may be a block behind the payer's node. */
+const lookMsMax = 2_000
+const pollMs = 200
+
+/**
+ * Push: the payer broadcasts the transaction and sends its hash. Hashes are public, so the transfer must carry a memo made for
+ * this challenge; a plain transfer proves nothing. It is recorded only once it is final on chain. The money has arrived by then,
+ * so a bound transfer is credited even if the challenge required a transaction, has expired, or requested another price than now.
+ */
+async function payByHash(ctx: Ctx, purchase: TempoPurchase, hash: Hex): Promise<z.input<typeof VerifiedPayment>> {
+  const { network, challenge, owed, isUnderpriced } = purchase
+  if (await isUsed(ctx.db, challenge.id, transactionClaim(network, hash))) throw fail('duplicate-payment')
+  const receipt = await finalReceipt(ctx, purchase, hash)
+  if (receipt === undefined)
+    throw refusedMpp('verification-failed', 'no such transaction is on chain yet; show the hash again in a moment')
+  if (receipt.status === 'reverted') throw refusedMpp('verification-failed', 'the transaction reverted')
+  const paid = paidIn(receipt.logs, owed)
+  if ('problem' in paid) throw refusedMpp(paid.problem, paid.message)
+  const now = ctx.clock.now()
+  const payment: NewPayment = {
+    ...tempoFields(ctx, purchase, { hash: receipt.transactionHash, payer: paid.from }),
+    rawAmount: paid.amount,
+    settlement: null,
+    validBefore: null,
+    status: 'settled',
+    settlingAt: null,
+    settledAt: now,
+    ...(isUnderpriced && { delivery: null }),
+  }
+  await ctx.recordPayment({ ctx: isUnderpriced ? withMark(ctx) : ctx, payment })
+  if (isUnderpriced) throw underpriced()
+  return answerOf(ctx, payment)
+}
+
+/**
+ * Ties the Idempotency-Key to the underpriced payment, so that a repeat is refused too, also after a crash before the
+ * refusal is stored.
+ */
+function withMark(ctx: Ctx): Ctx {
+  const { idempotency } = ctx
+  if (idempotency === undefined) return ctx
+  const commit: typeof idempotency.commit = (tx, id) => idempotency.commit(tx, `${id}${underpricedMark}`)
+  return { ...ctx, idempotency: { ...idempotency, commit } }
+}
+
+/**
+ * Returns the receipt that a majority confirms. One node's receipt is not enough: the payer may have invented the hash,
+ * and the node the transfer. If no majority confirms it in time it throws `chain-unavailable`: a refusal would make the
+ * payer of a real transfer pay again.
+ */
+async function finalReceipt(ctx: Ctx, { network }: TempoPurchase, hash: Hex): Promise<Receipt | undefined> {
+  const until = performance.now() + Math.min(lookMsMax, ctx.settleWaitMs)
+  const chain = ctx.chains.on(network)
+  for (;;) {
+    const receipt = await chain.receipt(hash)
+    if (receipt !== undefined && (await chain.confirmReceipts([receipt]))[0] === 'yes') return receipt
+    if (performance.now() >= until) {
+      if (receipt === undefined) return undefined
+      throw failChain('chain-unavailable', {}, new Error('too few nodes agree about a receipt'))
+    }
+    await pause(pollMs, new AbortController().signal)
+  }
+}
+
+/** Returns who paid, from the logs of the challenge's token; otherwise the fault of the closest transfer. */
+function paidIn(logs: readonly Log[], owed: Owed): { readonly from: Address; readonly amount: bigint } | Refusal {
+  const transfers = logs
+    .filter((log) => sameAddress(log.address, owed.token))
+    .flatMap((log) => decodeTransferWithMemoLog(log) ?? [])
+    .filter(({ from }) => owed.payer === undefined || sameAddress(from, owed.payer))
+  const judged = transfers.map((transfer) => ({ transfer, refusal: whyNotTransfer(transfer, owed) }))
+  const good = judged.find(({ refusal }) => refusal === undefined)
+  if (good !== undefined) return good.transfer
+  const message = "the transaction makes no transfer of the challenge's token with a memo"
+  return judged[0]?.refusal ?? { problem: 'verification-failed', message }
+}
+
+const receiptPollMs = 150
+
+/**
+ * Broadcasts a recorded payment and waits for the chain's outcome, no longer than a settle call would. From here on a
+ * failure is never the payer's fault. If the outcome stays open, the response is that settlement is pending, and the
+ * follower completes it.
+ */
+async function sendAndWait(
+  ctx: Ctx,
+  network: Network,
+  payment: { readonly id: PaymentId; readonly raw: Hex },
+): Promise<z.input<typeof VerifiedPayment>> {
+  await ctx.witness.cover()
+  const sent = await ctx.chains.on(network).sendTempo(payment.raw)
+  if (sent.outcome === 'refused') await markRefused(ctx.db, payment.id, `transaction_refused_${sent.reason}`)
+  else await waitForChain(ctx, network, payment.id)
+  const row = await findPayment(ctx.db, ctx.tenant, payment.id)
+  if (row === undefined) throw new Error('a payment disappeared')
+  refuseUnpaid(row)
+  return answerOf(ctx, row)
+}
+
+async function waitForChain(ctx: Ctx, network: Network, paymentId: PaymentId): Promise<void> {
+  const until = performance.now() + ctx.settleWaitMs
+  for (;;) {
+    const row = await findSent(ctx.db, ctx.tenant, paymentId)
+    if (row === undefined) return
+    const isOver = await followPayment(ctx, network, row).catch((error: unknown) => {
+      ctx.log.warn({ err: error, paymentId }, 'the chain could not be read for a payment; it stays open')
+      return false
+    })
+    if (isOver || performance.now() >= until) return
+    await pause(receiptPollMs, new AbortController().signal)
+  }
+}
+
+/** A purchase on Tempo, with the payment that it requires. */
+interface TempoPurchase extends MppPurchase {
+  readonly owed: Owed
+}
+
+/** Returns the one key for a transaction, whether pulled or pushed (decisions.md, section 3). */
+function transactionClaim(network: Network, hash: Hex): string {
+  return `tx:${network.caip2}:${hash.toLowerCase()}`
+}
+
+/** Returns the fields that the rows of pulled and pushed payments share. */
+function tempoFields(
+  ctx: Ctx,
+  { request, wallet, token, network, challenge, rawAmount }: TempoPurchase,
+  { hash, payer }: { readonly hash: Hex; readonly payer: Address },
+) {
+  return {
+    ...commonFields(ctx, request, wallet, token),
+    protocol: 'mpp',
+    protocolVersion: null,
+    scheme: 'charge',
+    challengeId: challenge.id,
+    claimKey: transactionClaim(network, hash),
+    rawAmount,
+    payer: checksumAddress(payer, ctx.signatures.keccak),
+    txHash: hash,
+  } as const satisfies Partial<NewPayment>
 }

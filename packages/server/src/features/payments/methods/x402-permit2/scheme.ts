@@ -7,24 +7,60 @@ import {
   type Network,
   type Permit2Payment,
   type Permit2Scheme,
+  type Permit2Settlement,
+  type Permit2Verdict,
   parsePaymentRequirementsV2,
   parsePermit2Payment,
   permit2DomainSeparator,
+  permit2Proxies,
+  type SupportedKind,
 } from '@purser/protocol'
 import { unixSeconds } from '../../../../platform/clock.ts'
-import { settlementOf } from '../../../relayer/index.ts'
+import { isProblem } from '../../../../platform/errors.ts'
+import type { PaymentId } from '../../../../platform/ids.ts'
+import { relays, settlementOf, whyNotPermit2 } from '../../../relayer/index.ts'
 import { refused } from '../../credential.ts'
+import { fail } from '../../errors.ts'
 import { refuseUnserved } from '../../facilitator/networks.ts'
 import { extensionsOf, objectOf } from '../../facilitator/paid-resource.ts'
 import type { FacilitatorBody } from '../../facilitator/schema.ts'
-import { expiryOf } from '../../new-payment.ts'
-import { fingerprintOf } from '../../payment-identifier.ts'
-import type { Ctx } from '../../ports.ts'
+import { expiryOf, fingerprintOf } from '../../new-payment.ts'
+import type { Ctx, Funds } from '../../ports.ts'
+import { requestSettlement } from '../../settle.ts'
+import { paymentPurpose, recordSettled } from '../../settlement-outcome.ts'
+import { markCharged, settling } from '../../settlement-store.ts'
+import { listTakenClaims, type NewPayment, type StoredPermit2 } from '../../store.ts'
 import type { Claim, Judged, Reading, Scheme, Step } from '../method.ts'
-import { chargeUpto } from './charge.ts'
-import { refusePermit2ByChain } from './on-chain.ts'
-import { storedPermit2 } from './settlement.ts'
-import { permit2Kinds } from './supported.ts'
+
+/**
+ * Returns what Permit2 adds to `/supported`: scheme `upto` wherever its proxy has code, with the account that a payer must name.
+ * Scheme `exact` by Permit2 needs no kind of its own. A network whose node fails is left out this time; a proxy that was found is
+ * not queried again.
+ */
+async function permit2Kinds(ctx: Ctx, networks: readonly Network[]): Promise<readonly SupportedKind[]> {
+  const offered = await Promise.all(networks.map((network) => hasUptoProxy(ctx, network)))
+  return networks
+    .filter((_, index) => offered[index])
+    .map(({ caip2 }) => ({
+      x402Version: 2,
+      scheme: 'upto',
+      network: caip2,
+      extra: { facilitatorAddress: ctx.settlerAddress },
+    }))
+}
+
+async function hasUptoProxy(ctx: Ctx, network: Network): Promise<boolean> {
+  const known = ctx.chainMemory.uptoNetworks
+  if (known.has(network.name)) return true
+  try {
+    if ((await ctx.chains.on(network).code(permit2Proxies.upto)) === '0x') return false
+  } catch (error) {
+    if (isProblem(error, 'chain-unavailable')) return false
+    throw error
+  }
+  known.add(network.name)
+  return true
+}
 
 /** Schemes `exact` with asset transfer method permit2, and `upto`; only version 2 has them. */
 export const permit2: Scheme = { accepts, read, kinds: permit2Kinds }
@@ -125,4 +161,75 @@ function separatorOf(ctx: Pick<Ctx, 'signatures'>, { chainId }: Network): Uint8A
   const known = separators.get(chainId) ?? permit2DomainSeparator(chainId, ctx.signatures.keccak)
   separators.set(chainId, known)
   return known
+}
+
+/**
+ * Requests settlement of an `upto` payment with the amount owed, in the token's smallest unit; at most what was permitted. Only
+ * the first charge counts: a later one, whatever its amount, joins the settlement in progress. If nothing is owed it is settled
+ * at once, without a transaction.
+ */
+async function chargeUpto(ctx: Ctx, paymentId: PaymentId, amount: bigint): Promise<void> {
+  await ctx.db.tx(async (tx) => {
+    const payment = await markCharged(tx, paymentId, amount, ctx.clock.now())
+    if (payment === undefined) return
+    if (amount === 0n) return recordSettled(ctx, tx, [{ id: paymentId, txHash: null, gasNanoUsd: 0n }])
+    await relays.enqueue(tx, paymentPurpose, settling(paymentId))
+  })
+  await requestSettlement(ctx, paymentId)
+}
+
+interface Permit2Question {
+  readonly network: Network
+  readonly settlement: Permit2Settlement
+  /** Whether the payer's key is known to have signed; false if only a contract could have. */
+  readonly isProven: boolean
+}
+
+/**
+ * Refuses a payment that the chain would not settle. A permit that is already recorded is a duplicate, even if it has
+ * other faults now.
+ */
+async function refusePermit2ByChain(
+  ctx: Ctx,
+  { network, settlement, isProven }: Permit2Question,
+  payment: Pick<NewPayment, 'claimKey'>,
+): Promise<Funds> {
+  const facts = await ctx.chains.on(network).inspectPermit2({ settlement, settler: ctx.settlerAddress })
+  const reason = whyNotPermit2(facts, settlement, isProven)
+  if (reason === undefined) return { rawBalance: facts.balance, spentIds: [] }
+  if (payment.claimKey !== null && (await listTakenClaims(ctx.db, [payment.claimKey])).size > 0)
+    throw fail('duplicate-payment')
+  throw refused(reason, { payer: settlement.transfer.owner })
+}
+
+type GoodVerdict = Extract<Permit2Verdict, { ok: true }>
+
+/**
+ * Returns the row's settlement of a verified payment. Until settlement is requested, the whole permitted amount counts as
+ * charged.
+ */
+function storedPermit2({ transfer, signature, permit2612 }: GoodVerdict): StoredPermit2 {
+  const { scheme, spender, owner, token, witness } = transfer
+  const permitted = transfer.permitted.toString()
+  return {
+    kind: 'permit2',
+    scheme,
+    spender,
+    owner,
+    token,
+    permitted,
+    charged: permitted,
+    nonce: transfer.nonce.toString(),
+    deadline: transfer.deadline.toString(),
+    witness: {
+      to: witness.to,
+      validAfter: witness.validAfter.toString(),
+      facilitator: witness.facilitator ?? null,
+    },
+    signature,
+    permit2612:
+      permit2612 === undefined
+        ? null
+        : { ...permit2612, value: permit2612.value.toString(), deadline: permit2612.deadline.toString() },
+  }
 }

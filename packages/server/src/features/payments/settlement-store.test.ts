@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { freshDatabase, type TestDatabase } from '../../../test/database.ts'
 import { sql } from '../../platform/db/db.ts'
-import { listToCheck } from './void-store.ts'
+import { listToCheck } from './settlement-store.ts'
 
 let database: TestDatabase
 beforeAll(async () => {

@@ -1,7 +1,7 @@
 import type { Hex } from '@purser/protocol'
 import { expect, test } from 'vitest'
 import type { Log, Receipt } from '../../../../chain/port.ts'
-import { outcomeOf, sentenceOf } from './outcome.ts'
+import { outcomeOf, sentenceOf } from './follow.ts'
 
 const promised = {
   token: '0x20c0000000000000000000000000000000000000',

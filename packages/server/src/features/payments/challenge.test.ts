@@ -7,8 +7,8 @@ import {
   parseEvmChargeRequest,
 } from '@purser/protocol'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { offerOf, offersOf, requestOf } from '../../../../test/mpp-agent.ts'
-import { type Answer, aWorld, codeOf, type Org, unreachableMain, type World } from '../../../../test/world.ts'
+import { offerOf, offersOf, requestOf } from '../../../test/mpp-agent.ts'
+import { type Answer, aWorld, codeOf, type Org, unreachableMain, type World } from '../../../test/world.ts'
 
 let world: World
 let org: Org
