@@ -1,7 +1,7 @@
 import { HDNodeWallet } from 'ethers'
 import { HDKey, hdKeyToAccount } from 'viem/accounts'
 import { createSignatures } from '../packages/server/src/chain/index.ts'
-import { createDeriveAddress } from '../packages/server/src/features/wallets/children/derive.ts'
+import { createDeriveAddress } from '../packages/server/src/features/wallets/children/children.ts'
 import type { Closing } from './closing.ts'
 import { figure, median, sum, table } from './figures.ts'
 import { type Answer, postRequest, runLoad } from './load.ts'

@@ -49,7 +49,7 @@ test('one statement inserts payments, whatever the plan', () => {
  * These find the owner of an address for the process that sends every tenant's transactions, and advance every tenant's
  * indices after a restore.
  */
-const ofNoTenant = ['features/wallets/managed/source-store.ts', 'features/wallets/restore-store.ts']
+const ofNoTenant = ['features/wallets/managed/source-store.ts']
 
 test("every statement on a tenant's table in a feature names the organization", () => {
   const statements = files

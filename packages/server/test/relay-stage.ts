@@ -1,7 +1,7 @@
 import { paymentRelays } from '../src/features/payments/settlement-outcome.ts'
 import { relayerParts as partsFor, type RelayerParts, relayTimings } from '../src/features/relayer/index.ts'
 import { gaslessTransfers } from '../src/features/transfers/gasless/relay.ts'
-import { watchedPayments } from '../src/features/transfers/paying/relay.ts'
+import { watchedPayments } from '../src/features/transfers/paying/pay.ts'
 import { sweepRelays } from '../src/features/wallets/sweep/relay.ts'
 import type { Deps } from '../src/modules.ts'
 

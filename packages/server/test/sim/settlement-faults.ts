@@ -28,14 +28,14 @@ export const settlementFaults: readonly Fault[] = [
   },
   {
     name: 'receipts-are-not-confirmed',
-    file: 'chain/lanes/finalize.ts',
+    file: 'chain/lanes/follow.ts',
     find: "verdicts[index] === 'yes'",
     replace: "verdicts[index] !== 'no'",
     within: 30,
   },
   {
     name: 'any-block-is-final',
-    file: 'chain/lanes/finalize.ts',
+    file: 'chain/lanes/follow.ts',
     find: 'isFinal(parts, receipt, head) ? chain.network.confirmationDepth : 1,',
     replace: '1,',
     within: 30,

@@ -20,7 +20,7 @@ export const walletFaults: readonly Fault[] = [
   },
   {
     name: 'receipts-of-transfers-are-not-confirmed',
-    file: 'chain/lanes/finalize.ts',
+    file: 'chain/lanes/follow.ts',
     find: "verdicts[index] === 'yes'",
     replace: "verdicts[index] !== 'no'",
     within: 60,
@@ -51,7 +51,7 @@ export const walletFaults: readonly Fault[] = [
   },
   {
     name: 'a-nonce-is-reused',
-    file: 'chain/lanes/sign.ts',
+    file: 'chain/lanes/send.ts',
     find: 'const { nonce, toAddress: to, value, gasLimit } = row',
     replace: 'const { toAddress: to, value, gasLimit } = row\n  const nonce = row.nonce - (row.nonce % 2n)',
     within: 30,

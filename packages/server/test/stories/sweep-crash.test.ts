@@ -3,9 +3,9 @@ import { encodeTransferWithAuthorization, type Network, networkByName } from '@p
 import { encodeFunctionData, parseAbi } from 'viem'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
+import { resumeLanes } from '../../src/chain/lanes/follow.ts'
 import { createLanes } from '../../src/chain/lanes/lanes.ts'
 import type { LaneParts } from '../../src/chain/lanes/parts.ts'
-import { resumeLanes } from '../../src/chain/lanes/resume.ts'
 import type { Signer } from '../../src/chain/port.ts'
 import {
   type AuthorizationPayload,

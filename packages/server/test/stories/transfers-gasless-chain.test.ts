@@ -4,9 +4,9 @@ import { createTestClient, encodeFunctionData, http, parseAbi, publicActions } f
 import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
+import { resumeLanes } from '../../src/chain/lanes/follow.ts'
 import { createLanes } from '../../src/chain/lanes/lanes.ts'
 import type { LaneParts } from '../../src/chain/lanes/parts.ts'
-import { resumeLanes } from '../../src/chain/lanes/resume.ts'
 import {
   type AuthorizationPayload,
   authorizationOf,
@@ -16,7 +16,7 @@ import {
 } from '../../src/features/relayer/index.ts'
 import { AuthorizationPayload as StoredPayload } from '../../src/features/relayer/payload.ts'
 import { finalizeTransfers } from '../../src/features/transfers/finality.ts'
-import { signTransfers } from '../../src/features/transfers/gasless/sign.ts'
+import { signTransfers } from '../../src/features/transfers/gasless/relay.ts'
 import { gasOfGasless } from '../../src/features/wallets/index.ts'
 import type { Deps } from '../../src/modules.ts'
 import { createFakeScreening } from '../../src/partners/screening/index.ts'

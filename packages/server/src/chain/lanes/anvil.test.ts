@@ -25,8 +25,7 @@ import {
 import { openDb, sql } from '../../platform/db/db.ts'
 import { takeLeases } from '../../platform/leases/store.ts'
 import { createLog } from '../../platform/log.ts'
-import { createLanes } from './lanes.ts'
-import { sharesOf } from './shards.ts'
+import { createLanes, sharesOf } from './lanes.ts'
 
 let database: TestDatabase
 let dev: DevChain

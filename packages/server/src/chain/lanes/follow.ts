@@ -2,19 +2,31 @@ import type { Address, Hex } from '@purser/protocol'
 import { inParallel } from '../../platform/in-parallel.ts'
 import { fencedTx } from '../../platform/leases/store.ts'
 import type { Receipt } from '../port.ts'
-import { advanceAll } from './finalize.ts'
-import { notifyReorganised, notifyReplaced, notifySent, toLaneTransaction } from './handlers.ts'
-import { isolateFailures, type LaneParts, logNotFollowed } from './parts.ts'
-import { insertFoundAttempt, listKnownHashes } from './replaced-store.ts'
-import { fillGap } from './resume.ts'
-import { type Attempts, attemptsOf, broadcast, replace } from './send.ts'
+import type { LaneKey } from './compare-store.ts'
+import { insertFoundAttempt, listKnownHashes } from './nonce-store.ts'
+import {
+  isolateFailures,
+  type LaneParts,
+  logNotFollowed,
+  notifyMined,
+  notifyReorganised,
+  notifyReplaced,
+  notifySent,
+  toLaneTransaction,
+} from './parts.ts'
+import { type Attempts, attemptsOf, broadcast, replace, sendCovered } from './send.ts'
 import {
   type AttemptRow,
   findCallData,
+  listFinalRaw,
+  listLowestOpen,
   listOpen,
+  lockOpen,
   lockTransaction,
   markFinal,
+  markMined,
   markReorganised,
+  markUnsent,
   type TransactionRow,
 } from './store.ts'
 
@@ -192,4 +204,128 @@ async function resolveReplaced(parts: LaneParts, transaction: TransactionRow, la
     await markFinal(tx, transaction.id)
     await notifyReplaced(handlers, tx, toLaneTransaction(locked, latest.hash))
   })
+}
+
+/** Most transactions whose receipts one database transaction stores. */
+const closedAtOnce = 50
+
+type AdvanceParts = Pick<LaneParts, 'deps' | 'chain' | 'handlers' | 'leased'>
+
+interface Found {
+  readonly transaction: TransactionRow
+  readonly receipt: Receipt
+}
+
+/** How many transactions are now final, and the ids of those whose receipts the quorum does not confirm. */
+interface Advanced {
+  readonly closed: number
+  readonly unconfirmed: ReadonlySet<string>
+}
+
+/** Stores receipts in batches. A transaction that cannot be stored does not block others. */
+async function advanceAll(parts: AdvanceParts, known: readonly Found[], head: bigint): Promise<Advanced> {
+  const wanted = known.filter(({ transaction: { status, minedBlock }, receipt }) => {
+    return status !== 'mined' || minedBlock !== receipt.blockNumber || isFinal(parts, receipt, head)
+  })
+  const news = await confirmed(parts, wanted, head)
+  const unconfirmed = new Set(wanted.filter((one) => !news.includes(one)).map(({ transaction }) => transaction.id))
+  let closed = 0
+  for (let from = 0; from < news.length; from += closedAtOnce) {
+    const some = news.slice(from, from + closedAtOnce)
+    closed += await advance(parts, some, head).catch(() => advanceEach(parts, some, head))
+  }
+  return { closed, unconfirmed }
+}
+
+/**
+ * The receipts that the quorum confirms: at confirmation depth when the head indicates it, otherwise at depth 1. The next pass reads the others
+ * again.
+ */
+async function confirmed(parts: AdvanceParts, news: readonly Found[], head: bigint): Promise<Found[]> {
+  const { deps, chain } = parts
+  const groups = Map.groupBy(news, ({ receipt }) =>
+    isFinal(parts, receipt, head) ? chain.network.confirmationDepth : 1,
+  )
+  const agreed = await Promise.all(
+    [...groups].map(async ([depth, some]) => {
+      const verdicts = await chain.confirmReceipts(
+        some.map(({ receipt }) => receipt),
+        { depth },
+      )
+      return some.filter((_, index) => verdicts[index] === 'yes')
+    }),
+  )
+  if (agreed.flat().length < news.length)
+    deps.log.warn({ network: chain.network.name }, 'nodes do not agree on a receipt yet; it will be read again')
+  return agreed.flat()
+}
+
+async function advanceEach(parts: AdvanceParts, some: readonly Found[], head: bigint): Promise<number> {
+  let closed = 0
+  for (const one of some)
+    closed += await advance(parts, [one], head).catch((error: unknown) => {
+      logNotFollowed(parts, one.transaction, error)
+      return 0
+    })
+  return closed
+}
+
+function isFinal({ chain: { network } }: AdvanceParts, { blockNumber }: Receipt, head: bigint): boolean {
+  return head - blockNumber + 1n >= BigInt(network.confirmationDepth)
+}
+
+/** Skips transactions that are already closed or whose shard another process has leased. */
+function advance(parts: AdvanceParts, some: readonly Found[], head: bigint): Promise<number> {
+  const { deps, handlers, leased } = parts
+  return fencedTx(deps.db, leased, async (tx) => {
+    const receipts = new Map(some.map(({ transaction, receipt }) => [transaction.id, receipt]))
+    const locked = await lockOpen(tx, leased, [...receipts.keys()])
+    const mined = locked.flatMap((row) => {
+      const receipt = receipts.get(row.id)
+      if (receipt === undefined) return []
+      const transaction = toLaneTransaction(row, receipt.transactionHash)
+      const isNews = row.status !== 'mined' || row.minedBlock !== receipt.blockNumber
+      return [{ id: row.id, transaction, receipt, isNews, isFinal: isFinal(parts, receipt, head) }]
+    })
+    if (mined.length === 0) return 0
+    await markMined(tx, mined)
+    await notifyMined(handlers, tx, mined)
+    return mined.filter((one) => one.isFinal).length
+  })
+}
+
+/**
+ * Resumes the lanes of a newly leased shard. Sends every unmined transaction again at once, whenever it was last sent, and sends final transactions
+ * again to a chain that lost them (a dev chain after a crash).
+ */
+export async function resumeLanes(parts: LaneParts, senders: readonly Address[]): Promise<void> {
+  const { deps, chain, leased } = parts
+  const network = chain.network.name
+  await markUnsent(deps.db, leased, network, senders)
+  const places = await listLowestOpen(deps.db, network, senders)
+  const { transactionCounts } = await chain.watch(
+    places.map(({ sender }) => sender),
+    [],
+  )
+  for (const { sender, lowest } of places) {
+    const count = transactionCounts.get(sender)
+    if (count !== undefined && count < lowest) await fillGap(parts, { network, sender }, { count, lowest })
+  }
+}
+
+/**
+ * Sends final transactions again when the chain is behind their nonces: after a deep reorganization, or when a dev chain was restored from a copy.
+ */
+async function fillGap(
+  parts: LaneParts,
+  lane: LaneKey,
+  { count, lowest }: { readonly count: bigint; readonly lowest: bigint },
+): Promise<void> {
+  const { db, log } = parts.deps
+  const details = { ...lane, chainNonce: count.toString(), ours: lowest.toString() }
+  log.warn(details, 'the chain is behind the lane; stored transactions are sent again')
+  await sendCovered(
+    parts,
+    (await listFinalRaw(db, lane, count)).map(({ raw }) => raw),
+  )
 }

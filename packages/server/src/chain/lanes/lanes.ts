@@ -1,16 +1,17 @@
 import type { Address } from '@purser/protocol'
 import type { Deps } from '../../platform/ctx.ts'
+import type { Tx } from '../../platform/db/db.ts'
+import { newId } from '../../platform/ids.ts'
 import { keepLeases, type Leases } from '../../platform/leases/leases.ts'
+import type { Share } from '../../platform/leases/store.ts'
 import { type Loop, startLoop } from '../../platform/work/loop.ts'
 import { startDueLoop } from '../../platform/work/probe.ts'
 import type { Chains, FeeSponsor } from '../port.ts'
+import type { LaneKey } from './compare-store.ts'
 import { NetworkDriver } from './driver.ts'
-import { findNextNonce, insertLane } from './nonce-store.ts'
-import { isAnyOpen } from './open-store.ts'
-import { type Planning, planAll, planOne } from './plan.ts'
-import type { AccountPlan, LaneHandler, LaneSigner, Lanes } from './port.ts'
-import { scopeOf, sharesOf } from './shards.ts'
-import { countOpen, listOpenNetworks, markReopened } from './store.ts'
+import { findNextNonce, insertLane, isAnyOpen, takeNonces } from './nonce-store.ts'
+import type { AccountPlan, ChainTransactionId, LaneHandler, LaneSigner, Lanes, PlannedTransaction } from './port.ts'
+import { countOpen, insertTransactions, listOpenNetworks, markReopened, type NewTransaction } from './store.ts'
 
 /** How often idle networks are compared with what is open, in one statement for all of them. Needed because other processes plan too. */
 const idlePollMs = 250
@@ -127,4 +128,57 @@ class LaneWork {
 interface Drive {
   readonly driver: NetworkDriver
   readonly loop: Loop
+}
+
+interface Planning {
+  readonly lane: LaneKey
+  readonly planned: PlannedTransaction
+}
+
+type PlanDeps = Pick<Deps, 'clock' | 'random' | 'witness'>
+
+/**
+ * Assigns nonces and stores the transactions in the caller's database transaction. Each lane sends its transactions in the given order. Throws
+ * `service-unavailable` while the database is behind its witness or a lane was not compared with the chain since a restore.
+ */
+async function planAll(deps: PlanDeps, tx: Tx, wanted: readonly Planning[]): Promise<ChainTransactionId[]> {
+  deps.witness.requireCurrent()
+  const lanes = Map.groupBy(wanted, ({ lane }) => nameOf(lane))
+  const counts = [...lanes.values()].flatMap(([first, ...rest]) =>
+    first === undefined ? [] : [{ lane: first.lane, count: rest.length + 1 }],
+  )
+  const taken = await takeNonces(tx, counts)
+  const next = new Map(taken.map((lane) => [nameOf(lane), lane.firstNonce]))
+  const createdAt = deps.clock.now()
+  const made = wanted.map(({ lane, planned }): NewTransaction => {
+    const nonce = next.get(nameOf(lane))
+    if (nonce === undefined) throw new Error('the lane was not prepared')
+    next.set(nameOf(lane), nonce + 1n)
+    return { id: newId('ctx', deps), lane, nonce, createdAt, planned }
+  })
+  await insertTransactions(tx, made)
+  return made.map(({ id }) => id)
+}
+
+/** Assigns one transaction its nonce and stores it in the caller's database transaction. */
+async function planOne(deps: PlanDeps, tx: Tx, wanted: Planning): Promise<ChainTransactionId> {
+  const [id] = await planAll(deps, tx, [wanted])
+  if (id === undefined) throw new Error('a transaction was not planned')
+  return id
+}
+
+function nameOf({ network, sender }: LaneKey): string {
+  return `${network} ${sender}`
+}
+
+/** Shards per network. Fixed, so that the cost of leases does not grow with the number of senders. */
+const shardCount = 8
+
+/** The lease scope of a network's lanes. */
+export function scopeOf(network: string): string {
+  return `lanes/${network}`
+}
+
+export function sharesOf(network: string): Share[] {
+  return Array.from({ length: shardCount }, (_, shard) => ({ scope: scopeOf(network), shard }))
 }

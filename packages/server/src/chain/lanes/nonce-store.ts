@@ -1,8 +1,10 @@
+import type { Hex } from '@purser/protocol'
 import { z } from 'zod'
-import { type Queryable, sql, type Tx } from '../../platform/db/db.ts'
+import { type Queryable, type Sql, sql, type Tx } from '../../platform/db/db.ts'
+import { onAnyOf } from '../../platform/db/due-checks.ts'
 import { failPlatform } from '../../platform/errors.ts'
-import type { LaneKey } from './compare-store.ts'
-import { generation } from './compare-store.ts'
+import { generation, type LaneKey } from './compare-store.ts'
+import type { AttemptRow } from './store.ts'
 
 const HexText = z.templateLiteral(['0x', z.string()])
 
@@ -57,4 +59,36 @@ export async function takeNonces(
       new Error('a lane is still being compared with the chain after a restore'),
     )
   return taken
+}
+
+/** A condition: whether any transaction on the networks is not final. */
+export function isAnyOpen(networks: readonly string[]): Sql {
+  return onAnyOf(
+    networks,
+    sql`select c.nonce from chain_transactions c where c.network = n.network and c.status <> 'final' order by c.sender, c.nonce limit 1`,
+  )
+}
+
+/** Those of the hashes that the database has. */
+export async function listKnownHashes(
+  db: Queryable,
+  network: string,
+  hashes: readonly string[],
+): Promise<ReadonlySet<string>> {
+  const rows = await db.many(
+    z.object({ hash: HexText }),
+    sql`select hash from transaction_attempts where network = ${network} and hash = any(${hashes}::text[])`,
+  )
+  return new Set(rows.map(({ hash }) => hash))
+}
+
+/** Stores an attempt that was found on chain, without its bytes. Returns false when another transaction already has the hash. */
+export async function insertFoundAttempt(tx: Tx, latest: AttemptRow, hash: Hex): Promise<boolean> {
+  const inserted = await tx.run(sql`
+    insert into transaction_attempts (transaction_id, sequence, network, hash, raw, max_fee, priority_fee, created_at)
+    select a.transaction_id, max(a.sequence) + 1, t.network, ${hash}, '\\x', ${latest.maxFee.toString()}::numeric, ${latest.priorityFee.toString()}::numeric,
+      ${latest.createdAt}::timestamptz
+    from transaction_attempts a join chain_transactions t on t.id = a.transaction_id where a.transaction_id = ${latest.transactionId}
+    group by a.transaction_id, t.network on conflict (network, hash) do nothing`)
+  return inserted === 1
 }

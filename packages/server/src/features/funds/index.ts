@@ -2,7 +2,6 @@ import { bindLoops } from '../../platform/work/runner.ts'
 import { pruneReservations } from './jobs.ts'
 import type { Deps } from './ports.ts'
 
-export type { AmountOnHold, HoldQuestion } from './deposit-book.ts'
 export {
   bytesOf,
   type Coin,
@@ -20,6 +19,7 @@ export {
 export { pruneReservations } from './jobs.ts'
 export type { Deps as FundDeps } from './ports.ts'
 export { areCovered, type Claim, contended, retryOnContention, type Want } from './reserve.ts'
+export type { AmountOnHold, HoldQuestion } from './snapshot.ts'
 export {
   createReadFunds,
   type Funds,

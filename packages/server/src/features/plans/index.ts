@@ -1,20 +1,36 @@
-export { areStale, type CoinPrices, parseCoinPrices, shippedCoinPrices } from './coin-prices.ts'
-export { countOrRefuse } from './count.ts'
-export { gasErrors, limitError, planErrors } from './errors.ts'
-export { gasLeft, hasGasLeft, reserveForEach } from './gas.ts'
-export { createGasPrices, type GasPrices } from './gas-prices.ts'
-export { changeGasLast, type GasChange, gasLockName } from './gas-store.ts'
+export {
+  areStale,
+  type CoinPrices,
+  createGasPrices,
+  type GasPrices,
+  parseCoinPrices,
+  shippedCoinPrices,
+} from './gas-prices.ts'
 export { type Plan, PlanName, planNames, plans, unlimited } from './plans.ts'
 export type { Deps as PlanDeps } from './ports.ts'
-export { dayOf, monthAround, monthOf, periodOf, quotas, type UsageKind, usageKinds } from './quotas.ts'
-export type { Recount } from './recount.ts'
+export type { Recount } from './quotas.ts'
+export {
+  dayOf,
+  gasErrors,
+  limitError,
+  monthAround,
+  monthOf,
+  periodOf,
+  planErrors,
+  quotas,
+  type UsageKind,
+  usageKinds,
+} from './quotas.ts'
 export {
   addToCounter,
   type CounterToCheck,
   changeCounters,
+  changeGasLast,
   correctCounter,
   type Drift,
   findDrift,
+  type GasChange,
+  gasLockName,
   listSharers,
   lockCounter,
   planOf,
@@ -22,5 +38,5 @@ export {
   sharersOf,
   usedOf,
 } from './store.ts'
-export { reportThresholds } from './thresholds.ts'
-export { UsageFigure, usageOf } from './usage.ts'
+export { countOrRefuse, reportThresholds } from './thresholds.ts'
+export { gasLeft, hasGasLeft, reserveForEach, UsageFigure, usageOf } from './usage.ts'

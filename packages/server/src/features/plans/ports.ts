@@ -1,7 +1,7 @@
 import type { ChainPorts } from '../../chain/port.ts'
 import type { Call, Deps as PlatformDeps } from '../../platform/ctx.ts'
 import type { GasPrices } from './gas-prices.ts'
-import type { Recount } from './recount.ts'
+import type { Recount } from './quotas.ts'
 
 /** What plans needs. */
 export interface Deps extends PlatformDeps, ChainPorts {

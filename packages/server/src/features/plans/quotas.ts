@@ -1,5 +1,7 @@
 import { instantOf } from '../../platform/clock.ts'
-import type { planErrors } from './errors.ts'
+import type { Deps, Tenant } from '../../platform/ctx.ts'
+import type { Queryable, Sql } from '../../platform/db/db.ts'
+import { defineErrors, type Problem } from '../../platform/errors.ts'
 import type { Plan } from './plans.ts'
 
 /**
@@ -56,4 +58,55 @@ export function monthAround(now: Date): { readonly start: Date; readonly end: Da
   const year = now.getUTCFullYear()
   const month = now.getUTCMonth()
   return { start: instantOf(Date.UTC(year, month)), end: instantOf(Date.UTC(year, month + 1)) }
+}
+
+/** Counts one kind from its rows. Each feature that counts has one; the process's ports contain them all. */
+export interface Recount {
+  readonly kind: UsageKind
+  /** Selects the number that exists now, or for a kind per month the number in the calendar month that contains `now`. */
+  counting(tenant: Tenant, now: Date): Sql
+  /** The number that the counter still contains of expired things, which is subtracted before it is shown. Omitted: none. */
+  gone?(db: Queryable, tenant: Tenant, now: Date): Promise<number>
+}
+
+const title = 'Plan Limit Reached'
+
+const fail = defineErrors({
+  'payment-limit-reached': { status: 429, title, detail: 'The payments that the plan grants per month are used up.' },
+  'byo-wallet-limit-reached': { status: 429, title, detail: 'The plan takes no more wallets of your own.' },
+  'managed-wallet-limit-reached': { status: 429, title, detail: 'The plan takes no more managed wallets.' },
+  'webhook-limit-reached': { status: 429, title, detail: 'The plan takes no more webhooks.' },
+  'child-address-limit-reached': { status: 429, title, detail: 'The plan takes no more child addresses.' },
+  'vault-quota-exceeded': { status: 429, title, detail: 'The plan takes no more active vaults.' },
+  'persisted-vault-quota-exceeded': { status: 429, title, detail: 'The plan takes no more persisted vaults.' },
+  'documents-per-vault-exceeded': { status: 422, title, detail: 'The vault takes no more documents.' },
+  'files-per-vault-exceeded': { status: 422, title, detail: 'The vault takes no more files.' },
+  'storage-quota-exceeded': { status: 429, title, detail: 'The storage that the plan grants does not suffice.' },
+})
+
+/** Errors of operations that reserve the operator's gas. */
+export const gasErrors = {
+  'settlement-budget-exceeded': {
+    status: 429,
+    title: 'Settlement Budget Exceeded',
+    detail: 'What the operator spends on gas for this organisation per network and day is used up.',
+  },
+} as const
+
+/** The limit errors, for the tables of the operations that count. */
+export const planErrors = fail.table
+
+/**
+ * Returns the document's limit error: a problem record with `limit`, `current` and `upgradeUrl`; its detail contains the figures
+ * too.
+ */
+export function limitError(
+  ctx: Pick<Deps, 'upgradeUrl'>,
+  code: keyof typeof planErrors,
+  limit: number,
+  current: number,
+): Problem {
+  const unit = code === 'storage-quota-exceeded' ? ' bytes' : ''
+  const detail = `${fail.table[code].detail.slice(0, -1)}: ${current} of ${limit}${unit} used.`
+  return fail(code, { detail, limit, current, upgradeUrl: ctx.upgradeUrl })
 }

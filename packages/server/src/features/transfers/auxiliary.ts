@@ -1,4 +1,5 @@
 import type { Hex, Network } from '@purser/protocol'
+import { instantOf } from '../../platform/clock.ts'
 import type { Tenant } from '../../platform/ctx.ts'
 import type { Tx } from '../../platform/db/db.ts'
 import {
@@ -11,8 +12,8 @@ import {
   type Snapshot,
 } from '../funds/index.ts'
 import { countGas, type SourceWallet } from '../wallets/index.ts'
+import { listSteps } from './outcome-store.ts'
 import type { Ctx } from './ports.ts'
-import { listSteps } from './route-store.ts'
 import { insertSteps, type StepRow, type TransferId, transferPurpose } from './store.ts'
 
 /** The account that pays for an auxiliary step, and its available coin. */
@@ -90,4 +91,17 @@ export async function storeAuxiliary(
   await countGas({ ...ctx, tenant }, tx, { masterWalletId, subjectId: `${transferId} ${position}`, gas })
   tx.afterCommit(() => ctx.lanes.notify(network))
   return true
+}
+
+const pollMsMin = 500
+const pollMsMax = 60_000
+
+/**
+ * Next poll time of a state that a chain or a partner decides. The interval is an eighth of the time since it began, so that polls become
+ * rarer with age; half a second if it began just now or has not begun.
+ */
+export function nextPollTime({ clock }: Pick<Ctx, 'clock'>, began: Date | null): Date {
+  const now = clock.now().getTime()
+  const takenMs = now - (began?.getTime() ?? now)
+  return instantOf(now + Math.min(pollMsMax, Math.max(pollMsMin, takenMs / 8)))
 }

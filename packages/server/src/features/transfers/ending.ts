@@ -1,14 +1,11 @@
-import { formatAmount, networkByName } from '@purser/protocol'
+import { formatAmount, networkByName, sameAddress, zeroAddress } from '@purser/protocol'
 import { type AuditEntry, appendAudit } from '../../platform/audit.ts'
 import type { Tx } from '../../platform/db/db.ts'
 import { publishEvent } from '../../platform/events.ts'
 import { endReservations } from '../funds/index.ts'
 import { releasePolicy, settleGas } from '../wallets/index.ts'
-import { endUnits } from './approval-store.ts'
-import { arrivedOf } from './arrived.ts'
-import { markEnded, markReported, type TransferEnd } from './outcome-store.ts'
+import { endUnits, listGasCosts, markEnded, markReported, type TransferEnd } from './outcome-store.ts'
 import type { Ctx } from './ports.ts'
-import { listGasCosts } from './route-store.ts'
 import { lockTransfers, type TransferId, type TransferRow } from './store.ts'
 
 /** Context for ending a transfer: a worker's or the operator's. */
@@ -126,4 +123,31 @@ function failed(transfer: TransferRow) {
   const { id: transactionId, walletId, route, reason, refundTxHash, refundedAt } = transfer
   if (reason === null) throw new Error('a failed transfer has a reason')
   return { transactionId, walletId, route, reason, refundTxHash, refundedAt: refundedAt?.toISOString() ?? null }
+}
+
+/** The expected or received amount, as it is shown. */
+export interface Arrived {
+  readonly toAmount: string
+  /** The received token if it differs from the requested one: its symbol, or its address if the service does not know it. */
+  readonly receivedToken: string | null
+  readonly destinationTxHash: string | null
+}
+
+/** Amounts of a token that the service does not know are in its smallest unit. */
+export function arrivedOf(row: TransferRow): Arrived {
+  const { receivedToken, destinationTxHash, rawReceived } = row
+  const other = receivedToken === null ? undefined : coinAt(row.toNetwork, receivedToken)
+  const decimals = receivedToken === null ? (row.toDecimals ?? row.decimals) : (other?.decimals ?? 0)
+  const raw = rawReceived ?? row.rawOut ?? row.rawAmount
+  return {
+    toAmount: formatAmount(raw, decimals),
+    receivedToken: other?.symbol ?? receivedToken,
+    destinationTxHash,
+  }
+}
+
+function coinAt(networkName: string, address: `0x${string}`) {
+  const network = networkByName(networkName)
+  if (sameAddress(address, zeroAddress)) return network?.nativeCoin ?? undefined
+  return network?.tokens.find((token) => sameAddress(token.address, address))
 }

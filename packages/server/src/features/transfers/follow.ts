@@ -5,17 +5,8 @@ import type { Tx } from '../../platform/db/db.ts'
 import type { Recurring } from '../../platform/job.ts'
 import { forTenant } from '../../platform/work/runner.ts'
 import { assignReservations, type Coin, gasLimitOf } from '../funds/index.ts'
-import { lockPayer, readPayer, storeAuxiliary } from './auxiliary.ts'
-import { nextPollTime } from './backoff.ts'
-import { findDeliveries } from './delivery-proof.ts'
+import { lockPayer, nextPollTime, readPayer, storeAuxiliary } from './auxiliary.ts'
 import { end } from './ending.ts'
-import { reportOverdue } from './overdue.ts'
-import { allowanceOf, endOf, slippageBps } from './partner.ts'
-import type { Ctx, Deps } from './ports.ts'
-import { proveCall } from './proof.ts'
-import { publishRefunded, publishRefundOverdue } from './refund-events.ts'
-import { isRefundOf, type ProvenRefund, proveRefund, refundedTogetherMax } from './refund-proof.ts'
-import { listFailing, listPaidBack, markFailing, markRefunded } from './refund-store.ts'
 import {
   isAnyDueForPoll,
   listDueForPoll,
@@ -24,8 +15,14 @@ import {
   setNextPollAt,
   setPartnerStatus,
   takeMessage,
-} from './route-store.ts'
+} from './outcome-store.ts'
+import { allowanceOf, endOf, slippageBps } from './partner.ts'
+import type { Ctx, Deps } from './ports.ts'
+import { proveCall } from './proof.ts'
+import { findDeliveries, isRefundOf, type ProvenRefund, proveRefund, refundedTogetherMax } from './refund-proof.ts'
 import { assignStep, findNextStep, lockTransfer, type StepRow, type TransferRow, transferPurpose } from './store.ts'
+import { publishRefunded, publishRefundOverdue, reportOverdue } from './unknown.ts'
+import { listFailing, listPaidBack, markFailing, markRefunded } from './unknown-store.ts'
 import { beginWaiting, isWaitingForUnit } from './waiting-unit.ts'
 
 type Work = Omit<Ctx, 'tenant'>

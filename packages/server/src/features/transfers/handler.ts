@@ -10,14 +10,24 @@ import type { LaneHandler, LaneTransaction, MinedTransaction, Receipt } from '..
 import type { Tx } from '../../platform/db/db.ts'
 import { systemCtx } from '../../platform/work/runner.ts'
 import { assignReservations, costOf } from '../funds/index.ts'
-import { endUnits } from './approval-store.ts'
-import { deliveredTo } from './delivered.ts'
 import { awaitFinality, endOrAwait, isFinalAtDepth } from './finality.ts'
 import type { Settled } from './finality-store.ts'
 import { isExpired, isFollowed } from './follow.ts'
-import { markConfirmed, markPending, markStepsSent, type SeenTransfer } from './outcome-store.ts'
+import {
+  endUnits,
+  markConfirmed,
+  markLeft,
+  markPending,
+  markStepFees,
+  markStepsDone,
+  markStepsFinal,
+  markStepsSent,
+  type SeenTransfer,
+  type StepFee,
+  setNextPollAt,
+} from './outcome-store.ts'
 import type { Ctx, Deps } from './ports.ts'
-import { markLeft, markStepFees, markStepsDone, markStepsFinal, type StepFee, setNextPollAt } from './route-store.ts'
+import { deliveredTo } from './refund-proof.ts'
 import {
   assignStep,
   findNextStep,

@@ -10,8 +10,7 @@ import type {
 } from '../../partners/routing/port.ts'
 import { type Coin, gasLimitOf } from '../funds/index.ts'
 import { fail } from './errors.ts'
-import type { PlannedStep } from './planned.ts'
-import type { Ctx } from './ports.ts'
+import type { Ctx, PlannedStep } from './ports.ts'
 import { proveCall } from './proof.ts'
 
 /** Most that may be lost between the quote and the arrival, in hundredths of a percent. */

@@ -33,8 +33,7 @@ import { fail } from './errors.ts'
 import { floorOf, requestQuoteAbove } from './floor.ts'
 import { canBeGasless } from './gasless/terms.ts'
 import { endOf, partnerSteps, slippageBps } from './partner.ts'
-import type { PlannedStep, TransferPlan } from './planned.ts'
-import type { Ctx } from './ports.ts'
+import type { Ctx, PlannedStep, TransferPlan } from './ports.ts'
 import type { NewTransfer } from './schema.ts'
 
 export interface PlanOptions {

@@ -1,7 +1,15 @@
-import { type Hex, tokenBySymbol } from '@purser/protocol'
-import type { Chain } from '../../chain/port.ts'
-import { deliveredTo } from './delivered.ts'
-import { findReceipt, isConfirmed, withoutOwn } from './named-receipts.ts'
+import {
+  type Address,
+  decodeTransferLog,
+  type Hex,
+  type Network,
+  networkByName,
+  sameAddress,
+  tokenBySymbol,
+  zeroAddress,
+} from '@purser/protocol'
+import type { Chain, Log, Receipt } from '../../chain/port.ts'
+import { isManagedAddress, isVirtual } from '../wallets/index.ts'
 import type { Ctx } from './ports.ts'
 import type { TransferRow } from './store.ts'
 
@@ -81,4 +89,127 @@ function isCovered(
   if (next === undefined) return false
   const withNext = { least: least + leastBack(next), most: most + next }
   return isCovered(rawBack, withNext, rest) || isCovered(rawBack, { least, most }, rest)
+}
+
+type ProofCtx = Pick<Ctx, 'db' | 'chains'>
+
+/** A delivery that a partner reports. */
+export interface NamedDelivery {
+  readonly network: Network
+  readonly hash: Hex | undefined
+  /** The zero address means the coin. */
+  readonly token: Address
+  /** The reported amount, or the least that was promised, in the smallest unit. */
+  readonly rawLeast: bigint
+}
+
+/** How much earlier than the money left a delivery's block may be, since each chain has its own clock. */
+const clocksApartSeconds = 600n
+
+/**
+ * The places on the chain that can be this delivery: the transaction's payments of enough of the token to the recipient, from no wallet of this
+ * service, the smallest first, so that one transaction can deliver several transfers. A payment from before the money left is not one of them.
+ * Undefined if there are none, also while too few nodes respond: retry later. The partner's statement alone proves nothing; without a node on that network only the named transaction is known. A swap
+ * pays in the transfer's own transaction and needs no other proof. Throws `chain-unavailable`.
+ */
+export async function findDeliveries(
+  ctx: ProofCtx,
+  transfer: Pick<TransferRow, 'route' | 'toAddress' | 'fromNetwork' | 'txHash'>,
+  named: NamedDelivery,
+): Promise<readonly string[] | undefined> {
+  const { network, hash } = named
+  if (transfer.route === 'partner-swap') return []
+  if (hash === undefined) return undefined
+  const place = hash.toLowerCase()
+  const account = transfer.toAddress
+  const isServed = ctx.chains.configured.some(({ name }) => name === network.name)
+  if (!isServed) return [`${place}:${account.toLowerCase()}`]
+  const chain = ctx.chains.on(network)
+  const receipt = await findReceipt(chain, hash)
+  if (receipt === undefined || !(await isConfirmed(chain, receipt))) return undefined
+  if (!(await isAfterLeaving(ctx, transfer, await timeOf(chain, receipt)))) return undefined
+  if (!sameAddress(named.token, zeroAddress)) return paymentsIn(ctx, receipt, { ...named, account })
+  const arrival = { account, rawLeast: named.rawLeast, hash, block: receipt.blockNumber }
+  return (await chain.confirmCoinArrival(arrival)) === 'yes' ? [`${place}:${account.toLowerCase()}`] : undefined
+}
+
+async function isAfterLeaving(
+  ctx: ProofCtx,
+  { fromNetwork, txHash }: Pick<TransferRow, 'fromNetwork' | 'txHash'>,
+  seconds: bigint,
+): Promise<boolean> {
+  const network = networkByName(fromNetwork)
+  if (network === undefined || txHash === null) return false
+  const chain = ctx.chains.on(network)
+  const sent = await findReceipt(chain, txHash)
+  return sent !== undefined && seconds + clocksApartSeconds >= (await timeOf(chain, sent))
+}
+
+/** The time of a receipt's block, in seconds since 1970, by a majority of the nodes. */
+async function timeOf(chain: Chain, { blockNumber }: Receipt): Promise<bigint> {
+  const { block } = await chain.stateAt([], { atMost: blockNumber })
+  return block.timestampSeconds
+}
+
+async function paymentsIn(
+  ctx: ProofCtx,
+  { transactionHash, logs }: Receipt,
+  { token, account, rawLeast }: NamedDelivery & { readonly account: Address },
+): Promise<readonly string[] | undefined> {
+  const foreign = new Set(await withoutOwn(ctx, logs, account))
+  const payments = logs.flatMap((log, index) => {
+    const moved = foreign.has(log) && sameAddress(log.address, token) ? decodeTransferLog(log) : undefined
+    const isEnough =
+      moved !== undefined && sameAddress(moved.to, account) && moved.value > 0n && moved.value >= rawLeast
+    return isEnough && !sameAddress(moved.from, account) ? [{ index, value: moved.value }] : []
+  })
+  if (payments.length === 0) return undefined
+  const smallestFirst = payments.toSorted((one, other) =>
+    one.value < other.value ? -1 : Number(one.value > other.value),
+  )
+  return smallestFirst.map(({ index }) => `${transactionHash.toLowerCase()}:${index}`)
+}
+
+/** The receipt of a transaction, from any node that has it. */
+async function findReceipt(chain: Chain, hash: Hex): Promise<Receipt | undefined> {
+  const own = await chain.receipt(hash)
+  if (own !== undefined) return own
+  const [elsewhere] = await chain.findReceipts([hash])
+  return elsewhere?.receipt
+}
+
+/** Whether the receipt is of a successful transaction, and a quorum confirms it at the payment depth. */
+async function isConfirmed(chain: Chain, receipt: Receipt): Promise<boolean> {
+  if (receipt.status !== 'success') return false
+  const [verdict] = await chain.confirmReceipts([receipt])
+  return verdict === 'yes'
+}
+
+/** Excludes logs from other managed wallets to the account: a sweep or a transfer of this service is not a payment of a partner. */
+async function withoutOwn({ db }: Pick<Ctx, 'db'>, logs: readonly Log[], account: Address): Promise<readonly Log[]> {
+  const kept: Log[] = []
+  for (const log of logs) {
+    const moved = decodeTransferLog(log)
+    const arrives = moved !== undefined && sameAddress(moved.to, account) && !sameAddress(moved.from, account)
+    if (!arrives || !(await isManagedAddress(db, moved.from))) kept.push(log)
+  }
+  return kept
+}
+
+/**
+ * Amount of a token that these logs brought to an account, less what it sent on. A virtual address of Tempo (TIP-1022) forwards everything
+ * immediately to its account: that counts as received.
+ */
+export function deliveredTo(
+  { network, token, account }: { readonly network: Network; readonly token: Address; readonly account: Address },
+  logs: readonly Log[],
+): bigint {
+  const goesOn = network.nativeCoin === null && isVirtual(account.toLowerCase())
+  return logs
+    .map((log) => (sameAddress(log.address, token) ? decodeTransferLog(log) : undefined))
+    .filter((moved) => moved !== undefined)
+    .reduce((sum, { from, to, value }) => {
+      const came = sameAddress(to, account) ? value : 0n
+      return sum + came - (sameAddress(from, account) && !goesOn ? value : 0n)
+    }, 0n)
 }

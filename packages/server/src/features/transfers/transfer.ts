@@ -1,21 +1,22 @@
 import { formatAmount } from '@purser/protocol'
 import type { z } from 'zod'
-import type { Tx } from '../../platform/db/db.ts'
+import { batch } from '../../platform/db/batch.ts'
+import { type Db, isDeadlock, type Tx } from '../../platform/db/db.ts'
 import { id } from '../../platform/ids.ts'
 import { type Page, Reply } from '../../platform/operation.ts'
 import { openCursor, pageOf } from '../../platform/wire.ts'
+import { pause } from '../../platform/work/loop.ts'
 import { type ApprovalState, approvalStates } from '../approvals/index.ts'
 import { retryOnContention } from '../funds/index.ts'
 import { keepRefusal, type PolicyOperation, underPolicy } from '../wallets/index.ts'
-import { arrivedOf } from './arrived.ts'
+import { arrivedOf } from './ending.ts'
 import { fail } from './errors.ts'
-import type { Answered } from './outcome-store.ts'
+import { type Answered, takeAnswered } from './outcome-store.ts'
 import { coinsOf, planTransfer } from './plan.ts'
-import type { TransferPlan } from './planned.ts'
-import type { Ctx, Intent, RefundNote } from './ports.ts'
+import type { Ctx, Intent, OutcomeWaiters, RefundNote, TransferPlan, TransferPorts } from './ports.ts'
 import { RejectedIntents, storeTransfers } from './record.ts'
 import type { NewTransfer, Transfer, TransferListQuery } from './schema.ts'
-import { findOwnTransfer, listTransfers, type TransferId, type TransferRow } from './store.ts'
+import { findOwnTransfer, listDecided, listTransfers, type TransferId, type TransferRow } from './store.ts'
 
 /**
  * Moves money from a managed wallet, once. The intent, its first nonce and the Idempotency-Key commit together before anything is signed;
@@ -188,4 +189,87 @@ export function shown(row: TransferRow, approval: ApprovalState | null): Transfe
     createdAt: row.createdAt,
     confirmedAt: row.confirmedAt,
   }
+}
+
+const pollMs = 30
+
+/** One query, repeated while anyone waits, serves all waiters. */
+export class TransferWaiters implements OutcomeWaiters {
+  readonly #db: Db
+  readonly #waiting = new Map<TransferId, Set<() => void>>()
+  #polling = false
+  #woken = Promise.withResolvers<void>()
+
+  constructor(db: Db) {
+    this.#db = db
+  }
+
+  async wait(transferId: TransferId, waitMs: number): Promise<void> {
+    if (waitMs <= 0) return
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const waiters = this.#waiting.get(transferId) ?? new Set()
+    this.#waiting.set(transferId, waiters.add(resolve))
+    const timer = setTimeout(resolve, waitMs)
+    void this.#poll()
+    await promise
+    clearTimeout(timer)
+    waiters.delete(resolve)
+    if (waiters.size === 0 && this.#waiting.get(transferId) === waiters) this.#waiting.delete(transferId)
+  }
+
+  wake(): void {
+    this.#woken.resolve()
+  }
+
+  resolve(transferIds: readonly TransferId[]): void {
+    for (const transferId of transferIds) {
+      for (const resolve of this.#waiting.get(transferId) ?? []) resolve()
+      this.#waiting.delete(transferId)
+    }
+  }
+
+  async #untilWoken(): Promise<void> {
+    const waiting = new AbortController()
+    await Promise.race([this.#woken.promise, pause(pollMs, waiting.signal)])
+    waiting.abort()
+    this.#woken = Promise.withResolvers()
+  }
+
+  /** Polls while anyone waits. A failed query is followed by the next; a waiter that times out gets the state from the row. */
+  async #poll(): Promise<void> {
+    if (this.#polling) return
+    this.#polling = true
+    while (this.#waiting.size > 0) {
+      await this.#untilWoken()
+      const decided = await listDecided(this.#db, [...this.#waiting.keys()]).catch(() => [])
+      this.resolve(decided)
+    }
+    this.#polling = false
+  }
+}
+
+/**
+ * Creates `answeredState`. If the shared transaction deadlocks with another one, each transfer is retried by itself: the caller of a transfer
+ * in progress must not get an error.
+ */
+export function createAnsweredState(db: Db): TransferPorts['answeredState'] {
+  return batch<TransferId, TransferRow>({ itemsMax: 64, batchesMax: 2 }, (transferIds) => reportStates(db, transferIds))
+}
+
+async function reportStates(db: Db, transferIds: readonly TransferId[]): Promise<readonly TransferRow[]> {
+  try {
+    return await reportBatch(db, transferIds)
+  } catch (error) {
+    if (transferIds.length === 1 || !isDeadlock(error)) throw error
+    return (await Promise.all(transferIds.map((transferId) => reportBatch(db, [transferId])))).flat()
+  }
+}
+
+async function reportBatch(db: Db, transferIds: readonly TransferId[]): Promise<TransferRow[]> {
+  const byId = new Map((await takeAnswered(db, transferIds)).map((row) => [row.id, row]))
+  return transferIds.map((transferId) => {
+    const row = byId.get(transferId)
+    if (row === undefined) throw new Error('a response for a transfer that does not exist')
+    return row
+  })
 }

@@ -1,5 +1,7 @@
 import { z } from 'zod'
 import { type Queryable, sql, type Tx } from '../../platform/db/db.ts'
+import { type EventId, id } from '../../platform/ids.ts'
+import { isBack } from './ending.ts'
 import { columns, type TransferId, TransferRow } from './store.ts'
 
 /** Marks a transfer of which it is unknown whether its money moved. None of its reservations is released. */
@@ -83,4 +85,99 @@ export async function lockUnknown(tx: Tx, transferId: TransferId): Promise<Doubt
     sql`select ${doubt} as doubt from transfers where id = ${transferId} and unknown_at is not null and ended_at is null for update`,
   )
   return row?.doubt
+}
+
+/** How a transfer ended. */
+export interface TransferOutcome {
+  /** Its money arrived. */
+  readonly isDelivered: boolean
+  /** Its money is back in the wallet. If neither is set, the money left and was not received. */
+  readonly isBack: boolean
+  readonly txHash: string | null
+}
+
+const EndRow = z.object({
+  id: id('wtx'),
+  status: z.enum(['confirmed', 'failed']),
+  reason: z.string().nullable(),
+  txHash: z.string().nullable(),
+})
+
+/** The transfers, of any tenant, that have ended. A transfer in a block that may be reorganized has not ended. */
+export async function listTransferEnds(
+  db: Queryable,
+  transferIds: readonly TransferId[],
+): Promise<ReadonlyMap<TransferId, TransferOutcome>> {
+  const rows = await db.many(
+    EndRow,
+    sql`
+    select id, status, reason, tx_hash from transfers where id = any(${transferIds}::text[]) and ended_at is not null`,
+  )
+  return new Map(
+    rows.map((row) => [row.id, { isDelivered: row.status === 'confirmed', isBack: isBack(row), txHash: row.txHash }]),
+  )
+}
+
+/** The time of the partner's first failure report; now if this is the first. The caller has locked the row. */
+export async function markFailing(tx: Tx, transferId: TransferId, now: Date): Promise<Date> {
+  const row = await tx.one(
+    z.object({ failingSince: z.date() }),
+    sql`
+    update transfers set failing_since = coalesce(failing_since, ${now}) where id = ${transferId} returning failing_since`,
+  )
+  return row.failingSince
+}
+
+/** Marks that the money is refunded; the transfer then ends. */
+export async function markRefunded(tx: Tx, transferId: TransferId, refund: Refund): Promise<void> {
+  await tx.run(sql`
+    update transfers set refund_tx_hash = ${refund.hash}, refunded_at = ${refund.now} where id = ${transferId} and ended_at is null`)
+}
+
+export interface Refund {
+  readonly hash: string
+  readonly now: Date
+}
+
+/** Stores the event that reported the overdue refund. */
+export async function markRefundOverdue(tx: Tx, transferId: TransferId, eventId: EventId): Promise<void> {
+  await tx.run(sql`update transfers set refund_overdue_event_id = ${eventId} where id = ${transferId}`)
+}
+
+/**
+ * The amounts of other transfers of this account and token that a transaction refunded. Until the database transaction ends, no other
+ * transfer can use that refund.
+ */
+export async function listPaidBack(
+  tx: Tx,
+  { id, organisationId, environment, fromNetwork, fromAddress, fromToken }: TransferRow,
+  hash: string,
+): Promise<readonly bigint[]> {
+  const plain = hash.toLowerCase()
+  await tx.run(sql`select pg_advisory_xact_lock(hashtextextended(${`refund:${fromNetwork}/${plain}`}, 0))`)
+  const rows = await tx.many(
+    z.object({ raw: z.string().transform((text) => BigInt(text)) }),
+    sql`
+    select raw_amount::text as raw from transfers
+    where lower(refund_tx_hash) = ${plain} and organisation_id = ${organisationId} and environment = ${environment} and from_network = ${fromNetwork} and from_address = ${fromAddress} and from_token = ${fromToken}
+      and id <> ${id}`,
+  )
+  return rows.map(({ raw }) => raw)
+}
+
+/** The amounts of other open transfers of this account, token and partner that the partner reports as failed, newest first. */
+export async function listFailing(
+  tx: Tx,
+  { id, organisationId, environment, fromNetwork, fromAddress, fromToken, partner }: TransferRow,
+  limit: number,
+): Promise<readonly bigint[]> {
+  const rows = await tx.many(
+    z.object({ raw: z.string().transform((text) => BigInt(text)) }),
+    sql`
+    select raw_amount::text as raw from transfers
+    where ended_at is null and failing_since is not null and organisation_id = ${organisationId} and environment = ${environment}
+      and from_network = ${fromNetwork} and from_address = ${fromAddress} and from_token = ${fromToken} and partner = ${partner} and id <> ${id}
+    order by id desc limit ${limit}`,
+  )
+  return rows.map(({ raw }) => raw)
 }

@@ -1,12 +1,20 @@
-import type { Hex } from '@purser/protocol'
+import { formatAmount, type Hex } from '@purser/protocol'
+import { instantOf } from '../../platform/clock.ts'
 import type { Tx } from '../../platform/db/db.ts'
+import { publishEvent } from '../../platform/events.ts'
+import { forTenant } from '../../platform/work/runner.ts'
 import { type EndingCtx, end, endAll } from './ending.ts'
+import { markArrived } from './outcome-store.ts'
 import type { Ctx } from './ports.ts'
-import { publishRefunded } from './refund-events.ts'
-import { markRefunded } from './refund-store.ts'
-import { markArrived } from './route-store.ts'
 import { lockTransfer, type TransferId, type TransferRow } from './store.ts'
-import { lockUnknown, markUnknown } from './unknown-store.ts'
+import {
+  lockUnknown,
+  markOverdue,
+  markRefunded,
+  markRefundOverdue,
+  markUndelivered,
+  markUnknown,
+} from './unknown-store.ts'
 
 export { listUnknown } from './unknown-store.ts'
 
@@ -70,4 +78,71 @@ async function endMoney(ctx: EndingCtx, tx: Tx, transferId: TransferId, finding:
   await markRefunded(tx, transferId, { hash: finding.refundedBy, now })
   if (transfer.refundOverdueEventId !== null) await publishRefunded(ctx, tx, transfer, finding.refundedBy)
   await end(ctx, tx, transferId, 'refunded')
+}
+
+const hourMs = 3_600_000
+/** Partners deliver within minutes, and the slowest within hours. */
+const deliveryMsMax = 24 * hourMs
+/** A day longer than a refund may take until it is reported as overdue. */
+const failingMsMax = 96 * hourMs
+
+/**
+ * Reports a transfer whose money left a day ago and did not arrive, whatever its partner says and whether it answers at all: to its owner by an
+ * event, and to the operator as unknown. It stays open, and ends when the chain shows the delivery or the refund. Reports it once.
+ */
+export async function reportOverdue(ctx: Omit<Ctx, 'tenant'>, { id, leftAt }: TransferRow): Promise<void> {
+  const now = ctx.clock.now()
+  const leftBefore = instantOf(now.getTime() - deliveryMsMax)
+  if (leftAt === null || leftAt >= leftBefore) return
+  await ctx.db.tx(async (tx) => {
+    const transfer = await lockTransfer(tx, id)
+    const limits = { now, leftBefore, failingBefore: instantOf(now.getTime() - failingMsMax) }
+    if (!(await markUndelivered(tx, id, limits))) return
+    const { txHash, partner } = transfer
+    const own = forTenant(ctx, transfer)
+    const payload = { ...about(transfer), txHash, leftAt: leftAt.toISOString() }
+    await publishEvent(own, tx, 'transfer.delivery_overdue', payload)
+    await own.audit(tx, {
+      action: 'transfers.delivery-overdue',
+      target: id,
+      details: txHash === null ? {} : { txHash },
+    })
+    const facts = { transferId: id, partner, txHash, leftAt }
+    ctx.log.error(facts, 'the delivery of a transfer is overdue; see purser admin unknown-transfers')
+  })
+}
+
+/** The facts of a transfer that the events of its overdue money have. */
+function about(transfer: TransferRow) {
+  const { id: transactionId, walletId, route, rawAmount, decimals, fromToken: token, fromChain: chain } = transfer
+  return { transactionId, walletId, route, amount: formatAmount(rawAmount, decimals), token, chain }
+}
+
+type Work = Omit<Ctx, 'tenant'>
+
+/** Reports once that a partner failed and has not refunded the money in time. The transfer stays open; the caller has locked its row. */
+export async function publishRefundOverdue(
+  ctx: Work,
+  tx: Tx,
+  transfer: TransferRow,
+  failingSince: Date,
+): Promise<void> {
+  const own = forTenant(ctx, transfer)
+  const { txHash } = transfer
+  const payload = { ...about(transfer), txHash, failingSince: failingSince.toISOString() }
+  await markOverdue(tx, transfer.id, ctx.clock.now())
+  await markRefundOverdue(tx, transfer.id, await publishEvent(own, tx, 'transfer.refund_overdue', payload))
+  const details = txHash === null ? {} : { txHash }
+  await own.audit(tx, { action: 'transfers.refund-overdue', target: transfer.id, details })
+}
+
+/** Reports the refund of a transfer that was reported as overdue; the transfer ends in the same transaction. */
+export async function publishRefunded(
+  ctx: EndingCtx,
+  tx: Tx,
+  transfer: TransferRow,
+  refundTxHash: string | undefined,
+): Promise<void> {
+  const payload = { ...about(transfer), refundTxHash: refundTxHash ?? null, refundedAt: ctx.clock.now().toISOString() }
+  await publishEvent({ ...ctx, tenant: transfer }, tx, 'transfer.refunded', payload)
 }

@@ -1,5 +1,12 @@
 import { defineErrors } from '../../platform/errors.ts'
-import { failLegacy } from './legacy/errors.ts'
+
+export const failLegacy = defineErrors({
+  'coin-not-available': {
+    status: 422,
+    title: 'Coin Not Available',
+    detail: 'The coin does not exist in this environment; available lists those that do.',
+  },
+})
 
 const notFound = { title: 'Wallet Not Found', detail: 'No such wallet.' }
 
@@ -58,3 +65,20 @@ export const walletErrors = failNamed.table
 
 /** Errors of using the legacy wallet; the path implies it, so that it is 404 while there is none. */
 export const legacyErrors = { 'wallet-not-found': fail.table['wallet-not-found'], ...failLegacy.table }
+
+export const failPolicy = defineErrors({
+  'policy-denied': {
+    status: 403,
+    title: 'Policy Denied',
+    detail: "The wallet's spend policy refuses this movement; see rule. Nothing was moved.",
+  },
+  'policy-loosening-denied': {
+    status: 403,
+    title: 'Policy Loosening Denied',
+    detail:
+      'An API key may only tighten a spend policy. errors lists what would be looser; the operator loosens it with purser admin.',
+  },
+})
+
+/** Errors of an operation that moves money out of a managed wallet, for its table. */
+export const policyErrors = { 'policy-denied': failPolicy.table['policy-denied'] }

@@ -1,7 +1,7 @@
 import type { HdCurve } from '@purser/protocol'
 import { createReadFunds } from '../funds/index.ts'
 import { createHoldingReader } from './balances/read.ts'
-import { createDeriveAddress } from './children/derive.ts'
+import { createDeriveAddress } from './children/children.ts'
 import { createBookedInTime } from './deposits/booked.ts'
 import { findBookedTo } from './deposits/cursor-store.ts'
 import { createFindSource } from './managed/source-store.ts'

@@ -3,7 +3,12 @@ import { type AuthorizationOffer, bytesToHex, formatAmount, hexToBytes, sameAddr
 import { instantOf } from '../../../platform/clock.ts'
 import type { Tx } from '../../../platform/db/db.ts'
 import { Problem } from '../../../platform/errors.ts'
+import { id } from '../../../platform/ids.ts'
+import type { Recurring } from '../../../platform/job.ts'
+import { systemCtx } from '../../../platform/work/runner.ts'
+import { type ApprovalId, applyDecisions, approvalStates, markApplied } from '../../approvals/index.ts'
 import { areCovered, authorizeReservation, lockOwners, retryOnContention } from '../../funds/index.ts'
+import type { RelayPurpose } from '../../relayer/index.ts'
 import {
   policyWouldDeny,
   replaceAmount,
@@ -11,28 +16,33 @@ import {
   type SourceWallet,
   underPolicy,
 } from '../../wallets/index.ts'
-import { claimOf } from '../claim.ts'
+import { end, endAll } from '../ending.ts'
 import { fail } from '../errors.ts'
+import { reasonOf, settleRelays, transferIdOf, transferOf } from '../gasless/relay.ts'
 import { planSignature } from '../plan.ts'
-import type { TransferPlan } from '../planned.ts'
-import type { Ctx } from '../ports.ts'
+import type { Ctx, Deps, TransferPlan } from '../ports.ts'
 import { contendedBy, outgoing } from '../record.ts'
 import type { NewTransfer } from '../schema.ts'
-import { findOwnTransfer, lockTransfer, setAmount, type TransferId, type TransferRow } from '../store.ts'
+import { claimOf } from '../steps.ts'
+import { findOwnTransfer, lockTransfer, lockTransfers, setAmount, type TransferId, type TransferRow } from '../store.ts'
 import { storeOne } from '../transfer.ts'
-import { openIfGranted } from './approved.ts'
 import { failPaying } from './errors.ts'
 import { type AllowedOffer, offersWithin, type Refusal } from './offers.ts'
 import type { ChallengePayment } from './schema.ts'
 import {
+  clearPayUntil,
   findPayment,
   findPaymentOf,
   insertPayment,
+  isAnyUnused,
   isChallengeTaken,
+  listUnused,
   lockPayment,
   type PaymentRow,
+  paymentPurpose,
   type StoredMessage,
   setMessage,
+  setPayUntil,
   watchPayment,
 } from './store.ts'
 
@@ -72,7 +82,7 @@ async function storeNew(ctx: Ctx, request: ChallengePayment, source: SourceWalle
   const { plan, message } = planned
   return stored(ctx, planned, async (tx) => {
     const nonce = hexToBytes(message.draft.authorization.nonce)
-    const own = transferOf(request, planned)
+    const own = newTransferOf(request, planned)
     const kind = { purpose: 'payment', operation: 'pay', answered: 'pending' } as const
     const transferId = await storeOne(tx, { ctx, request: own, plan, nonce, ...kind })
     const { approvalId } = await lockTransfer(tx, transferId)
@@ -118,7 +128,7 @@ async function planFirst(ctx: Ctx, request: ChallengePayment, candidates: Candid
     try {
       const planned = await planOne(ctx, one, { source, except, isFetched: request.url !== undefined })
       if (except !== undefined) return planned
-      const movement = { ...outgoing(transferOf(request, planned), planned.plan), operation: 'pay' } as const
+      const movement = { ...outgoing(newTransferOf(request, planned), planned.plan), operation: 'pay' } as const
       if ((await policyWouldDeny(ctx, movement)) === null) return planned
       denied ??= planned
     } catch (error) {
@@ -155,7 +165,7 @@ function storedKeyOf(challengeKey: string): string {
   return plainKey.test(challengeKey) ? challengeKey : `sha256 ${hash('sha256', challengeKey, 'hex')}`
 }
 
-function transferOf({ fromWalletId, reference, metadata }: ChallengePayment, { offer, plan }: Planned): NewTransfer {
+function newTransferOf({ fromWalletId, reference, metadata }: ChallengePayment, { offer, plan }: Planned): NewTransfer {
   const { fromChain, coin, rawAmount } = plan
   return {
     fromWalletId,
@@ -253,4 +263,86 @@ async function sign(ctx: Ctx, tx: Tx, transferId: TransferId, planned: Planned):
   await setMessage(tx, { transferId, method: methodOf(planned), message })
   await watch(ctx, tx, transferId, planned)
   await keep(ctx, tx, transferId, planned)
+}
+
+/** How long a fresh 402 can be paid with an approved payment. Its funds stay reserved until then. */
+const payMs = 3_600_000
+const endedAtOnce = 50
+
+/** Permits a fresh 402 to be paid with an approved payment, and fails payments that were not approved. */
+export const applyPaymentDecisions: Recurring<Deps> = applyDecisions<Deps>({
+  name: 'transfers.apply-payment-approvals',
+  kinds: ['payment'],
+  begin: (ctx, approval) => open(ctx, subjectOf(approval), approval.id),
+  end: (ctx, approval, reason) =>
+    ctx.db.tx(async (tx) => {
+      const { id: transferId } = await lockTransfer(tx, subjectOf(approval))
+      if (await markApplied(tx, approval.id, ctx.clock.now())) await end(ctx, tx, transferId, reason)
+    }),
+})
+
+/**
+ * Permits a fresh 402 to be paid if the approval was granted and the decision is not applied yet. A caller who learns of the
+ * decision by an event or by reading the payment can therefore pay at once.
+ */
+async function openIfGranted(ctx: Ctx, { id: transferId, approvalId }: TransferRow): Promise<void> {
+  if (approvalId === null) return
+  const state = (await approvalStates(ctx, [{ approvalId }])).get(approvalId)
+  if (state?.status === 'granted') await open(ctx, transferId, approvalId)
+}
+
+function open(ctx: Pick<Deps, 'db' | 'clock'>, transferId: TransferId, approvalId: ApprovalId): Promise<void> {
+  return ctx.db.tx(async (tx) => {
+    const now = ctx.clock.now()
+    const { endedAt } = await lockTransfer(tx, transferId)
+    if (!(await markApplied(tx, approvalId, now)) || endedAt !== null) return
+    await setPayUntil(tx, transferId, instantOf(now.getTime() + payMs))
+  })
+}
+
+/**
+ * Ends approved payments for which no fresh 402 came in time, and releases their funds. Idempotent: each is ended under
+ * its transfer's lock.
+ */
+export const endUnusedPayments: Recurring<Deps> = {
+  name: 'transfers.end-unused-payments',
+  everyMs: 10_000,
+  isDue: ({ clock }) => isAnyUnused(clock.now()),
+  async run(ctx) {
+    for (const transferId of await listUnused(ctx.db, ctx.clock.now(), endedAtOnce))
+      await ctx.db.tx(async (tx) => {
+        await lockTransfer(tx, transferId)
+        const { draft, payUntil } = await lockPayment(tx, transferId)
+        if (draft !== null || payUntil === null) return
+        await clearPayUntil(tx, transferId)
+        await end(ctx, tx, transferId, 'approval-unused')
+      })
+  },
+}
+
+function subjectOf({ subjectId }: { readonly subjectId: string }): TransferId {
+  return id('wtx').parse(subjectId)
+}
+
+/**
+ * Relay purpose of payments of a 402, which their payees send and which are only watched here: the chain decides whether the money moved, or
+ * can never move.
+ */
+export function watchedPayments(deps: Deps): RelayPurpose {
+  const ctx = systemCtx(deps)
+  return {
+    purpose: paymentPurpose,
+    share: 0,
+    refusal: 'wait',
+    expiry: 'final',
+    lock: async (tx, subjectIds) => void (await lockTransfers(tx, subjectIds.map(transferIdOf))),
+    onSettled: (tx, settled) => settleRelays(ctx, tx, settled),
+    onFailed: (tx, failed) =>
+      endAll(
+        ctx,
+        tx,
+        failed.map(({ relay, fault }) => ({ transferId: transferOf(relay), fault: reasonOf(fault) })),
+      ),
+    onSpent: async () => {},
+  }
 }

@@ -4,9 +4,8 @@ import { approvalErrors } from '../../approvals/index.ts'
 import { policyErrors } from '../../wallets/index.ts'
 import { fail } from '../errors.ts'
 import { type Deps, operation } from '../ports.ts'
-import { payChallenge, paymentState } from './answer.ts'
 import { failPaying } from './errors.ts'
-import { payUrl } from './fetch.ts'
+import { payChallenge, paymentState, payUrl } from './fetch.ts'
 import { FreeResponse, NewWalletPayment, WalletPayment } from './schema.ts'
 
 const {

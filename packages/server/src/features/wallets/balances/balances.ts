@@ -1,13 +1,14 @@
 import { type Address, type Chain, formatAmount, type Network } from '@purser/protocol'
-import type { z } from 'zod'
+import { z } from 'zod'
 import type { ByoWalletId, MasterWalletId } from '../../../platform/ids.ts'
+import { named } from '../../../platform/named.ts'
+import { ChainName } from '../../chains/index.ts'
 import { requireChildAddress } from '../children/children.ts'
 import type { ChildAddressParams } from '../children/schema.ts'
 import { fail } from '../errors.ts'
 import { networkOf, requireMasterWallet } from '../managed/managed.ts'
 import type { Ctx } from '../ports.ts'
 import { findByoWallet } from '../store.ts'
-import type { Balance } from './schema.ts'
 
 /** An account and the tokens that it was created for. */
 interface Holder {
@@ -59,3 +60,14 @@ function balance(
 ): Balance {
   return { tokenSymbol: symbol, formattedBalance: formatAmount(raw, decimals), rawBalance: raw.toString(), chain }
 }
+
+/** Balance of one token, or of the native coin. */
+export const Balance = z.strictObject({
+  tokenSymbol: z.string().describe('Symbol of the token or of the native coin.'),
+  formattedBalance: z.string().meta({ description: 'Decimal amount.', example: '12.5' }),
+  rawBalance: z.string().meta({ description: 'Integer in the smallest unit.', example: '12500000' }),
+  chain: ChainName,
+})
+export type Balance = z.input<typeof Balance>
+
+named({ Balance })

@@ -6,8 +6,7 @@ import { fail } from '../errors.ts'
 import { MasterWalletParams } from '../managed/schema.ts'
 import { type Deps, operation } from '../ports.ts'
 import { ByoWalletParams } from '../schema.ts'
-import { balancesOfByo, balancesOfChild, balancesOfMaster } from './balances.ts'
-import { Balance } from './schema.ts'
+import { Balance, balancesOfByo, balancesOfChild, balancesOfMaster } from './balances.ts'
 
 const description = 'The native coin, where the chain has one, and the tokens of the wallet, as of the newest block.'
 const output = z.array(Balance)

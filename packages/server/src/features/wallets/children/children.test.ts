@@ -4,8 +4,7 @@ import { z } from 'zod'
 import { type Answer, aWorld, codeOf, countByStatus, type Org, request, type World } from '../../../../test/world.ts'
 import { createSignatures } from '../../../chain/recover.ts'
 import { sql } from '../../../platform/db/db.ts'
-import { deriveNext } from './children.ts'
-import { createDeriveAddress } from './derive.ts'
+import { createDeriveAddress, deriveNext } from './children.ts'
 
 let world: World
 

@@ -1,13 +1,17 @@
-import type { Address } from '@purser/protocol'
-import type { z } from 'zod'
+import { type Address, type HdCurve, hdChildAddress, sameAddress } from '@purser/protocol'
+import { z } from 'zod'
+import { type Auditing, appendAudit } from '../../../platform/audit.ts'
+import type { Db } from '../../../platform/db/db.ts'
 import { failPlatform } from '../../../platform/errors.ts'
-import { type MasterWalletId, newId } from '../../../platform/ids.ts'
+import { type ChildAddressId, type MasterWalletId, newId } from '../../../platform/ids.ts'
 import type { Page } from '../../../platform/operation.ts'
 import { openCursor, type PageQuery, pageOf } from '../../../platform/wire.ts'
-import { countOrRefuse } from '../../plans/index.ts'
-import { watchAddresses } from '../deposits/watch.ts'
+import { addToCounter, countOrRefuse, lockCounter } from '../../plans/index.ts'
+import { watchAddress, watchAddresses } from '../deposits/watch.ts'
 import { fail } from '../errors.ts'
 import { requireMasterWallet } from '../managed/managed.ts'
+import { MasterWalletParams } from '../managed/schema.ts'
+import { findTenantOfWallet } from '../policy/store.ts'
 import type { Ctx, DeriveAddress } from '../ports.ts'
 import type { WalletChange } from '../schema.ts'
 import type { ChildAddress, ChildAddressParams, NewChildAddresses } from './schema.ts'
@@ -16,6 +20,8 @@ import {
   findChildAddress,
   insertChildAddresses,
   listChildAddresses,
+  listChildrenBetween,
+  listPassedOver,
   lockChildAddress,
   lockParent,
   markDerived,
@@ -146,7 +152,7 @@ function openIndexCursor(cursor: string | undefined): string | undefined {
   throw failPlatform('validation-error', { errors: [{ path: '/cursor', message: 'is not a cursor of this list' }] })
 }
 
-export function shownChildAddress(row: ChildAddressRow): ChildAddress {
+function shownChildAddress(row: ChildAddressRow): ChildAddress {
   const { id, address, masterWalletId, name, metadata, createdAt } = row
   return { id, address, derivationPath: pathOf(row), masterWalletId, name, metadata, createdAt }
 }
@@ -154,4 +160,81 @@ export function shownChildAddress(row: ChildAddressRow): ChildAddress {
 /** BIP-44 path of the account's key below the seed. */
 function pathOf({ account, childIndex }: Pick<ChildAddressRow, 'account' | 'childIndex'>): string {
   return `m/44'/60'/${account}'/0/${childIndex}`
+}
+
+type RecoveryCtx = Auditing & { readonly db: Db; readonly deriveAddress: DeriveAddress }
+
+/**
+ * Recreates a child address whose record a restore lost: one of those that `purser admin restored` skipped. It is watched from then on.
+ * Undefined if the address is not one of them. Throws `wallet-not-found`. Idempotent: an address with a record is not one of them.
+ */
+export function recoverChildAddress(
+  ctx: RecoveryCtx,
+  walletId: MasterWalletId,
+  address: Address,
+): Promise<ChildAddressId | undefined> {
+  return ctx.db.tx(async (tx) => {
+    const tenant = await findTenantOfWallet(tx, walletId)
+    if (tenant === undefined) throw fail('wallet-not-found')
+    await lockCounter(tx, tenant, 'childAddresses', 'all')
+    const parent = await lockParent(tx, tenant, walletId)
+    if (parent === undefined) throw fail('wallet-not-found')
+    const passedOver = await listPassedOver(tx, tenant, walletId)
+    const childIndex = passedOver.find((index) => {
+      const derived = ctx.deriveAddress(parent, index)
+      return derived !== undefined && sameAddress(derived, address)
+    })
+    if (childIndex === undefined) return undefined
+    const id = newId('cad', ctx)
+    const { account, chain, network, supportedTokens } = parent
+    const made = { id, masterWalletId: walletId, account, childIndex, address, name: null, metadata: {} }
+    await addToCounter(tx, tenant, 'childAddresses', 'all', 1)
+    await insertChildAddresses(tx, tenant, [{ ...made, createdAt: ctx.clock.now() }])
+    await watchAddress({ ...ctx, tenant }, tx, { walletId: id, address, chain, network, supportedTokens })
+    const details = { childAddressId: id, address, index: childIndex }
+    await appendAudit({ ...ctx, tenant }, tx, { action: 'wallets.children.recover', target: walletId, details })
+    return id
+  })
+}
+
+class NoChild extends Error {}
+
+/** Derives accounts with this curve. Returns undefined for an invalid sum; any other fault is thrown. */
+export function createDeriveAddress(curve: HdCurve): DeriveAddress {
+  const telling: HdCurve = {
+    ...curve,
+    addToPublicKey(publicKey, tweak) {
+      const sum = curve.addToPublicKey(publicKey, tweak)
+      if (sum === undefined) throw new NoChild()
+      return sum
+    },
+  }
+  return (node, index) => {
+    try {
+      return hdChildAddress(node, index, telling)
+    } catch (error) {
+      if (error instanceof NoChild) return undefined
+      throw error
+    }
+  }
+}
+
+const Made = z.array(z.object({ derivationPath: z.string() }))
+
+/**
+ * Returns the key with which `childrenAt` finds the children that one request derived: their wallet, and their first
+ * and last index.
+ */
+export function childrenPlace(answer: unknown, params: unknown): string {
+  const made = Made.parse(answer)
+  const [first, last] = [made[0], made.at(-1)].map((child) => child?.derivationPath.split('/').at(-1))
+  return `${MasterWalletParams.parse(params).id}/${first}/${last}`
+}
+
+/** Returns the children in the order of their indices. */
+export async function childrenAt(ctx: Ctx, place: string): Promise<ChildAddress[]> {
+  const [walletId, first, last] = place.split('/')
+  const { id } = MasterWalletParams.parse({ id: walletId })
+  const children = await listChildrenBetween(ctx.db, ctx.tenant, id, { first: Number(first), last: Number(last) })
+  return children.map(shownChildAddress)
 }

@@ -7,8 +7,14 @@ import { MasterWalletParams } from '../managed/schema.ts'
 import { type Deps, operation } from '../ports.ts'
 import { WalletChange } from '../schema.ts'
 import { childAddressSemaphores } from '../semaphores.ts'
-import { changeChildAddress, createChildAddresses, getChildAddress, pageOfChildAddresses } from './children.ts'
-import { childrenAt, childrenPlace } from './repeated.ts'
+import {
+  changeChildAddress,
+  childrenAt,
+  childrenPlace,
+  createChildAddresses,
+  getChildAddress,
+  pageOfChildAddresses,
+} from './children.ts'
 import { ChildAddress, ChildAddressParams, NewChildAddresses } from './schema.ts'
 
 const walletNotFound = { 'wallet-not-found': fail.table['wallet-not-found'] }

@@ -2,7 +2,7 @@ import { type Chain, type Network, type TokenInfo, tokenBySymbol } from '@purser
 import { z } from 'zod'
 import type { Environment } from '../../../platform/ctx.ts'
 import { networkFor } from '../../chains/index.ts'
-import { failLegacy } from './errors.ts'
+import { failLegacy } from '../errors.ts'
 
 export const LegacyCoin = z.enum(['USDC_E', 'USDC', 'USDT'])
 export type LegacyCoin = z.output<typeof LegacyCoin>

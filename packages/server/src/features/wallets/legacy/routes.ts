@@ -3,12 +3,16 @@ import { custodyErrors } from '../../../custody/errors.ts'
 import type { Operation } from '../../../platform/operation.ts'
 import { failChainName } from '../../chains/index.ts'
 import { TransactionQuery, WalletTransaction } from '../deposits/schema.ts'
-import { fail, legacyErrors } from '../errors.ts'
+import { fail, failLegacy, legacyErrors } from '../errors.ts'
 import { type Deps, operation } from '../ports.ts'
 import { masterWalletSemaphores } from '../semaphores.ts'
-import { providedLegacyWallet, provideLegacyWallet } from './create.ts'
-import { failLegacy } from './errors.ts'
-import { balanceOfLegacy, getLegacyWallet, historyOfLegacy } from './legacy.ts'
+import {
+  balanceOfLegacy,
+  getLegacyWallet,
+  historyOfLegacy,
+  providedLegacyWallet,
+  provideLegacyWallet,
+} from './create.ts'
 import { LegacyBalance, LegacyBalanceQuery, LegacyWallet, NewLegacyWallet } from './schema.ts'
 
 const notFound = { 'wallet-not-found': fail.table['wallet-not-found'] }

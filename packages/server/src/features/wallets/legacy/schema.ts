@@ -3,7 +3,7 @@ import { id } from '../../../platform/ids.ts'
 import { named } from '../../../platform/named.ts'
 import { CreatedAt } from '../../../platform/wire.ts'
 import { ChainName } from '../../chains/index.ts'
-import { Balance } from '../balances/schema.ts'
+import { Balance } from '../balances/balances.ts'
 import { LegacyCoin } from './coins.ts'
 
 const description = 'USDC_E is on tempo, USDC and USDT are on ethereum.'

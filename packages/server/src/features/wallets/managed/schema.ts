@@ -4,7 +4,7 @@ import { named } from '../../../platform/named.ts'
 import { CreatedAt, Instant, Metadata, StoredMetadata, text } from '../../../platform/wire.ts'
 import { ChainName } from '../../chains/index.ts'
 import { TokenSymbols } from '../schema.ts'
-import { AutoSweep } from './auto-sweep.ts'
+import { AutoSweep } from './store.ts'
 
 export const NewMasterWallet = z.strictObject({
   name: text(200).optional().describe('A name of your own.'),

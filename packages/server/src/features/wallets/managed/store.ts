@@ -2,10 +2,28 @@ import { z } from 'zod'
 import type { Tenant } from '../../../platform/ctx.ts'
 import { type Queryable, type Sql, sql, type Tx } from '../../../platform/db/db.ts'
 import { id, type MasterWalletId } from '../../../platform/ids.ts'
+import { named } from '../../../platform/named.ts'
 import { ChainName } from '../../chains/index.ts'
 import type { LegacyCoin } from '../legacy/coins.ts'
-import { StoredAddress } from '../store.ts'
-import { AutoSweep } from './auto-sweep.ts'
+import { type PlaceQuestion, StoredAddress, type WalletQuestion } from '../store.ts'
+
+/** A decimal amount of a token. The number of its digits is checked against the token's decimals. */
+export const MinAmount = z
+  .string()
+  .regex(/^\d{1,60}(\.\d{1,60})?$/, 'must be a decimal amount such as "0.5"')
+  .meta({ description: 'Children with a lower balance are skipped.', example: '0.5' })
+
+export const TokenSymbol = z.string().min(1).max(32).meta({ example: 'USDC' })
+
+/** The token of an automatic sweep, and how often the children are checked. */
+export const AutoSweep = z.strictObject({
+  token: TokenSymbol.describe('Symbol of the token that is swept.'),
+  minAmount: MinAmount,
+  everyMinutes: z.int().min(1).max(1_440).default(10).describe('Minutes between two checks of the children.'),
+})
+export type AutoSweep = z.output<typeof AutoSweep>
+
+named({ AutoSweep })
 
 const Bytes = z.instanceof(Uint8Array)
 
@@ -117,4 +135,47 @@ export async function setRetired(
   await tx.run(sql`
     update master_wallets set retired_at = ${retiredAt}
     where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and id = ${walletId}`)
+}
+
+/** A master wallet or a child of one, with the fields that a payment needs; a child accepts what its master accepts. */
+export const ManagedReceiver = z.object({
+  id: z.union([id('mwt'), id('cad')]),
+  organisationId: id('org'),
+  environment: z.enum(['test', 'live']),
+  address: StoredAddress,
+  chain: ChainName,
+  network: z.string(),
+  supportedTokens: z.array(z.string()),
+  retiredAt: z.date().nullable(),
+})
+export type ManagedReceiver = z.output<typeof ManagedReceiver>
+
+const masters = sql`select id, organisation_id, environment, address, chain, network, supported_tokens, retired_at from master_wallets`
+const children = sql`
+  select c.id, c.organisation_id, c.environment, c.address, chain, network, supported_tokens, retired_at
+  from child_addresses c join master_wallets m on m.id = master_wallet_id`
+
+/** The managed wallets of several queries in one statement; each is found only for its own tenant. */
+export function listRequestedManaged(db: Queryable, questions: readonly WalletQuestion[]): Promise<ManagedReceiver[]> {
+  const requested = sql`select * from unnest(${questions.map(({ tenant }) => tenant.organisationId)}::text[],
+    ${questions.map(({ tenant }) => tenant.environment)}::text[], ${questions.map(({ walletId }) => walletId)}::text[])`
+  return db.many(
+    ManagedReceiver,
+    sql`
+    ${masters} where (organisation_id, environment, id) in (${requested})
+    union all ${children} where (c.organisation_id, c.environment, c.id) in (${requested})`,
+  )
+}
+
+/** The managed wallets at several accounts in one statement; each is found only for its own tenant. */
+export function listManagedAt(db: Queryable, places: readonly PlaceQuestion[]): Promise<ManagedReceiver[]> {
+  const requested = sql`select * from unnest(${places.map(({ tenant }) => tenant.organisationId)}::text[],
+    ${places.map(({ tenant }) => tenant.environment)}::text[], ${places.map(({ address }) => address)}::text[],
+    ${places.map(({ network }) => network)}::text[])`
+  return db.many(
+    ManagedReceiver,
+    sql`
+    ${masters} where (organisation_id, environment, address, network) in (${requested})
+    union all ${children} where (c.organisation_id, c.environment, c.address, network) in (${requested})`,
+  )
 }

@@ -8,10 +8,11 @@ import {
   isLoosened,
   looseningsOf,
   type Movement,
+  PolicyDocument,
+  policyOperations,
   type Usage,
   windowStartsAt,
 } from './decide.ts'
-import { PolicyDocument, policyOperations } from './document.ts'
 
 const [shop, other] = ['0x036CbD53842c5426634e7929541eC2318f3dCF7e', '0x552008c0f6870c2f77e5cC1d2eb9bdff03e30Ea0']
 const usdc = { symbol: 'USDC', decimals: 6 }

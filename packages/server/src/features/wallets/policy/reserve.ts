@@ -4,18 +4,20 @@ import type { Tenant } from '../../../platform/ctx.ts'
 import type { Queryable, Tx } from '../../../platform/db/db.ts'
 import { isProblem, type Problem } from '../../../platform/errors.ts'
 import type { MasterWalletId } from '../../../platform/ids.ts'
+import { failPolicy } from '../errors.ts'
 import type { Ctx } from '../ports.ts'
 import {
   approvalLimitOf,
+  attoOf,
   decide,
   denialSentence,
   gasRuleAgainst,
+  type PolicyDocument,
+  type PolicyOperation,
   type PolicyRule,
   type Usage,
   windowStartsAt,
 } from './decide.ts'
-import { attoOf, type PolicyDocument, type PolicyOperation } from './document.ts'
-import { failPolicy } from './errors.ts'
 import {
   findGas,
   findPolicy,

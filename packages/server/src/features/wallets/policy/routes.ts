@@ -1,11 +1,42 @@
+import { z } from 'zod'
+import { requireFresh } from '../../../platform/access.ts'
+import { appendAudit } from '../../../platform/audit.ts'
+import type { Tenant } from '../../../platform/ctx.ts'
+import type { Tx } from '../../../platform/db/db.ts'
+import { failPlatform } from '../../../platform/errors.ts'
+import { id, type MasterWalletId } from '../../../platform/ids.ts'
+import { named } from '../../../platform/named.ts'
 import type { Operation } from '../../../platform/operation.ts'
-import { fail } from '../errors.ts'
+import { Instant } from '../../../platform/wire.ts'
+import { fail, failPolicy } from '../errors.ts'
 import { MasterWalletParams } from '../managed/schema.ts'
-import { type Deps, operation } from '../ports.ts'
-import { PolicyDocument } from './document.ts'
-import { failPolicy } from './errors.ts'
-import { getPolicy, tightenPolicy } from './policies.ts'
-import { WalletPolicy } from './schema.ts'
+import { type Ctx, type Deps, operation } from '../ports.ts'
+import { Caps, looseningsOf, miscasedTokensOf, PolicyDocument, policyOperations } from './decide.ts'
+import { underPolicy } from './reserve.ts'
+import { findPolicy, findTenantOfWallet, lockPolicy, type PolicyRow, removePolicy, writePolicy } from './store.ts'
+
+const ShownRule = z.strictObject({
+  recipients: z
+    .union([z.literal('any'), z.array(z.string())])
+    .describe('Addresses and bank accounts that may receive the money, or `any`.'),
+})
+
+/** A document as it is returned: its addresses are checksummed. */
+const ShownDocument = z.strictObject({
+  operations: z
+    .partialRecord(z.enum(policyOperations), ShownRule)
+    .describe('What may move money out of the wallet, by operation. An operation that is not named may not.'),
+  tokens: z.record(z.string(), Caps).describe('What may leave, by token symbol. A token that is not named may not.'),
+})
+
+export const WalletPolicy = z.strictObject({
+  masterWalletId: id('mwt'),
+  policy: ShownDocument.nullable().meta({ description: 'The policy; null if none is set, and nothing is limited.' }),
+  updatedAt: Instant.nullable().describe('When the policy was last set; null if none was.'),
+})
+export type WalletPolicy = z.input<typeof WalletPolicy>
+
+named({ PolicyRule: ShownRule, EffectivePolicy: ShownDocument, WalletPolicy })
 
 const notFound = { 'wallet-not-found': fail.table['wallet-not-found'] }
 
@@ -37,3 +68,72 @@ export const policyRoutes: readonly Operation<Deps>[] = [
     run: (ctx, { params, body }) => tightenPolicy(ctx, params.id, body),
   }),
 ]
+
+/** Returns the policy, also of the legacy wallet. */
+async function getPolicy(ctx: Ctx, walletId: MasterWalletId): Promise<WalletPolicy> {
+  if ((await ctx.findSource(ctx.db, ctx.tenant, walletId)) === undefined) throw fail('wallet-not-found')
+  return shown(walletId, await findPolicy(ctx.db, ctx.tenant, walletId))
+}
+
+/**
+ * Replaces the policy with one that is nowhere looser; the first one may be any. A person with fresh authentication may set a looser one. Of two concurrent changes the second is compared with the
+ * first.
+ */
+function tightenPolicy(ctx: Ctx, walletId: MasterWalletId, document: PolicyDocument): Promise<WalletPolicy> {
+  refuseMiscased(document)
+  return underPolicy(ctx, async (tx) => {
+    if (!(await lockPolicy(tx, ctx.tenant, walletId))) throw fail('wallet-not-found')
+    const before = await findPolicy(tx, ctx.tenant, walletId)
+    const looser = looseningsOf(before?.document, document)
+    const errors = looser.map((path) => ({ path, message: 'is looser than the policy that is set' }))
+    if (errors.length > 0 && ctx.person !== undefined) requireFresh(ctx)
+    else if (errors.length > 0) throw failPolicy('policy-loosening-denied', { masterWalletId: walletId, errors })
+    const row = { document, updatedAt: ctx.clock.now() }
+    await writePolicy(tx, ctx.tenant, walletId, row)
+    await ctx.audit(tx, changeOf(walletId, before, document))
+    return shown(walletId, row)
+  })
+}
+
+function refuseMiscased(document: PolicyDocument): void {
+  const errors = miscasedTokensOf(document).map(({ given, known }) => ({
+    path: `/tokens/${given}`,
+    message: `must be "${known}": the symbol of a token is in its own letter case`,
+  }))
+  if (errors.length > 0) throw failPlatform('validation-error', { errors })
+}
+
+/** Context of the operator: no tenant, since the wallet determines it. */
+export type PolicyOperator = Pick<Ctx, 'db' | 'clock' | 'random' | 'actor' | 'requestId'>
+
+/** Sets any policy, or with undefined removes it; recorded in the audit log of the wallet's organisation. */
+export function overridePolicy(
+  operator: PolicyOperator,
+  walletId: MasterWalletId,
+  document: PolicyDocument | undefined,
+): Promise<WalletPolicy> {
+  if (document !== undefined) refuseMiscased(document)
+  return operator.db.tx(async (tx) => {
+    const tenant = await findTenantOfWallet(tx, walletId)
+    if (tenant === undefined || !(await lockPolicy(tx, tenant, walletId))) throw fail('wallet-not-found')
+    const before = await findPolicy(tx, tenant, walletId)
+    const row = document === undefined ? undefined : { document, updatedAt: operator.clock.now() }
+    await replace(tx, tenant, walletId, row)
+    const { clock, random, actor, requestId } = operator
+    await appendAudit({ clock, random, actor, requestId, tenant }, tx, changeOf(walletId, before, document))
+    return shown(walletId, row)
+  })
+}
+
+function replace(tx: Tx, tenant: Tenant, walletId: MasterWalletId, row: PolicyRow | undefined): Promise<void> {
+  return row === undefined ? removePolicy(tx, tenant, walletId) : writePolicy(tx, tenant, walletId, row)
+}
+
+function changeOf(target: MasterWalletId, before: PolicyRow | undefined, after: PolicyDocument | undefined) {
+  const details = { from: before?.document ?? null, to: after ?? null }
+  return { action: 'wallets.policy.set', target, details }
+}
+
+function shown(masterWalletId: MasterWalletId, row: PolicyRow | undefined): WalletPolicy {
+  return { masterWalletId, policy: row?.document ?? null, updatedAt: row?.updatedAt ?? null }
+}

@@ -1,8 +1,16 @@
 import { formatAmount, parseAddress } from '@purser/protocol'
 import { instantOf } from '../../../platform/clock.ts'
 import type { Ctx } from '../ports.ts'
-import { decide, type PolicyRule, type Usage, windowStartsAt } from './decide.ts'
-import { attoOf, capOf, type PolicyDocument, type PolicyWindow } from './document.ts'
+import {
+  attoOf,
+  capOf,
+  decide,
+  type PolicyDocument,
+  type PolicyRule,
+  type PolicyWindow,
+  type Usage,
+  windowStartsAt,
+} from './decide.ts'
 import type { OutgoingMovement } from './reserve.ts'
 import { listPolicies, sumUsages } from './store.ts'
 

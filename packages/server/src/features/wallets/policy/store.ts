@@ -2,8 +2,7 @@ import { z } from 'zod'
 import type { Tenant } from '../../../platform/ctx.ts'
 import { type Queryable, sql, type Tx } from '../../../platform/db/db.ts'
 import { id, type MasterWalletId } from '../../../platform/ids.ts'
-import type { Usage } from './decide.ts'
-import { PolicyDocument, type PolicyOperation, type PolicyWindow } from './document.ts'
+import { PolicyDocument, type PolicyOperation, type PolicyWindow, type Usage } from './decide.ts'
 
 const Atto = z.string().transform((text) => BigInt(text))
 

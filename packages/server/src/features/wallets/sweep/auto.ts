@@ -5,8 +5,10 @@ import { type DueWallet, isAnySweepDue, listDue, markDue } from '../managed/auto
 import type { Ctx, Deps } from '../ports.ts'
 import { collectCandidates } from './candidates.ts'
 import { storeSweep } from './request.ts'
+import { signSweeps } from './sign.ts'
 import { markScannedTo } from './store.ts'
-import { sweepTerms } from './terms.ts'
+import { sweepTerms } from './sweeps.ts'
+import { sweepOnTempo } from './tempo.ts'
 
 type System = Omit<Ctx, 'tenant'>
 
@@ -15,7 +17,7 @@ const perRunMax = 20
 const retryMs = 60_000
 
 /** Runs the automatic sweeps that are due. Idempotent: a child's token is moved by one authorization at a time. */
-export const autoSweep: Recurring<Deps> = {
+const autoSweep: Recurring<Deps> = {
   name: 'wallets.auto-sweep',
   everyMs: 5_000,
   isDue: ({ clock }) => isAnySweepDue(clock.now()),
@@ -43,3 +45,6 @@ async function sweepOne(system: System, wallet: DueWallet): Promise<number> {
   }
   return (candidates.scannedTo ?? 0) > 0 ? 0 : wanted.everyMinutes * 60_000
 }
+
+/** Recurring work of sweeps. */
+export const walletSweeps: readonly Recurring<Deps>[] = [autoSweep, signSweeps, sweepOnTempo]

@@ -6,7 +6,7 @@ import type { Ctx } from '../ports.ts'
 import { failNamed } from './errors.ts'
 import { sweepChildrenMax } from './schema.ts'
 import { type CandidateRow, findScannedTo, listChildrenBehind, listNamedChildren } from './store.ts'
-import type { SweepTerms } from './terms.ts'
+import type { SweepTerms } from './sweeps.ts'
 
 /** Children whose balances are read at once, and most that one sweep checks. */
 const pageMax = 1_000

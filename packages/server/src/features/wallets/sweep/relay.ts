@@ -4,8 +4,7 @@ import { changeGasLast } from '../../plans/index.ts'
 import type { Admission, FailedRelay, Relay, RelayFault, RelayPurpose, SettledRelay } from '../../relayer/index.ts'
 import { budgetChange } from '../gasless.ts'
 import type { Ctx, Deps } from '../ports.ts'
-import { frozenOnes } from './frozen.ts'
-import { failedTransfer, networkOf, recordEnded } from './outcome.ts'
+import { failedTransfer, frozenOnes, networkOf, recordEnded } from './outcome.ts'
 import { keyOf, listToAdmit, lockSweeps, markLeft, markSent } from './relay-store.ts'
 
 type System = Omit<Ctx, 'tenant'>

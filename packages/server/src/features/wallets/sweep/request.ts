@@ -22,8 +22,7 @@ import {
   type SweepRow,
   type TransferTerms,
 } from './store.ts'
-import { getSweep } from './sweeps.ts'
-import { type SweepTerms, sweepTerms } from './terms.ts'
+import { getSweep, type SweepTerms, sweepTerms } from './sweeps.ts'
 import { subjectOf } from './transfer-store.ts'
 
 const failGas = defineErrors(gasErrors)

@@ -3,7 +3,7 @@ import { id } from '../../../platform/ids.ts'
 import { named } from '../../../platform/named.ts'
 import { CreatedAt, Instant } from '../../../platform/wire.ts'
 import { ChainName } from '../../chains/index.ts'
-import { MinAmount, TokenSymbol } from '../managed/auto-sweep.ts'
+import { MinAmount, TokenSymbol } from '../managed/store.ts'
 
 /** Most children whose tokens one sweep moves. */
 export const sweepChildrenMax = 1_000

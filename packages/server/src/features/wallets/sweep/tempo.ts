@@ -1,14 +1,29 @@
-import { type Address, encodeTransfer, type Network, tokenBySymbol } from '@purser/protocol'
-import type { LaneCall } from '../../../chain/port.ts'
+import {
+  type Address,
+  decodeTransferLog,
+  encodeTransfer,
+  type Network,
+  sameAddress,
+  tokenBySymbol,
+} from '@purser/protocol'
+import type { LaneCall, LaneHandler, LaneTransaction, Receipt } from '../../../chain/port.ts'
 import type { Recurring } from '../../../platform/job.ts'
+import { systemCtx } from '../../../platform/work/runner.ts'
 import { assignReservations } from '../../funds/index.ts'
 import type { Ctx, Deps } from '../ports.ts'
-import { frozenOnes } from './frozen.ts'
-import { endPlanned } from './outcome.ts'
+import { type End, endPlanned, failedTransfer, frozenOnes, recordEnded } from './outcome.ts'
 import { isAnyPlanned } from './relay-store.ts'
 import { gasOfTempoTransfer } from './request.ts'
-import { tempoSweepPurpose } from './tempo-handler.ts'
-import { assignTransaction, countSent, listExpired, listPlanned, lockPlanned, markTried } from './tempo-store.ts'
+import {
+  assignTransaction,
+  countSent,
+  listExpired,
+  listInTransactions,
+  listPlanned,
+  lockPlanned,
+  markHash,
+  markTried,
+} from './tempo-store.ts'
 import { subjectOf, type TransferRow } from './transfer-store.ts'
 
 type System = Omit<Ctx, 'tenant'>
@@ -124,4 +139,65 @@ async function refusalNow(ctx: System, network: Network, transfer: TransferRow):
   if (locked < rawAmount) return 'insufficient-balance'
   const trial = await chain.tryCall({ from: account, ...callOf(transfer) })
   return trial.ok ? undefined : 'transfer-refused'
+}
+
+/** Name of these transactions in the children's lanes. */
+const tempoSweepPurpose = 'wallets.sweep-on-tempo'
+
+/**
+ * Handler of a child's lane on Tempo for the transaction of its sweep, inside the database transaction that marks the step. The transaction
+ * carries nothing else, so its outcome is the outcome of the transfer; the token's log shows whether the money moved.
+ */
+export function tempoSweepHandler(deps: Deps): LaneHandler {
+  const ctx = systemCtx(deps)
+  return {
+    purpose: tempoSweepPurpose,
+    async onSent(tx, transactions) {
+      for (const { id, hash } of transactions) await markHash(tx, id, hash)
+    },
+    async onReplaced(tx, transactions) {
+      const transfers = await listInTransactions(tx, idsOf(transactions))
+      await recordEnded(
+        ctx,
+        tx,
+        transfers.map((transfer) => failedTransfer(transfer, 'nonce-used-elsewhere')),
+      )
+    },
+    async onFinal(tx, mined) {
+      const receipts = new Map<string, Receipt>(mined.map(({ transaction, receipt }) => [transaction.id, receipt]))
+      const transfers = await listInTransactions(tx, idsOf(mined.map(({ transaction }) => transaction)))
+      const ends = transfers.flatMap((transfer) => {
+        const receipt = receipts.get(transfer.chainTransactionId)
+        return receipt === undefined ? [] : [endOf(transfer, receipt)]
+      })
+      await recordEnded(ctx, tx, ends)
+    },
+  }
+}
+
+function idsOf(transactions: readonly LaneTransaction[]): readonly string[] {
+  return transactions.map(({ id }) => id)
+}
+
+function endOf(transfer: TransferRow, receipt: Receipt): End {
+  const { sweepId, childAddressId } = transfer
+  const wei = receipt.gasUsed * receipt.effectiveGasPrice
+  const reason = faultOf(transfer, receipt)
+  if (reason !== undefined) return { ...failedTransfer(transfer, reason), wei }
+  return { sweepId, childAddressId, status: 'swept', txHash: receipt.transactionHash, reason: null, wei }
+}
+
+/** Why the money is not at the master according to the block; undefined if it is. */
+export function faultOf(
+  transfer: Pick<TransferRow, 'asset' | 'fromAddress' | 'toAddress' | 'rawAmount'>,
+  receipt: Pick<Receipt, 'status' | 'logs'>,
+): 'transfer-failed' | 'not-received' | undefined {
+  const { asset, fromAddress, toAddress, rawAmount } = transfer
+  if (receipt.status !== 'success') return 'transfer-failed'
+  const isMoved = receipt.logs.some((log) => {
+    const moved = sameAddress(log.address, asset) ? decodeTransferLog(log) : undefined
+    if (moved === undefined || moved.value !== rawAmount) return false
+    return sameAddress(moved.from, fromAddress) && sameAddress(moved.to, toAddress)
+  })
+  return isMoved ? undefined : 'not-received'
 }

@@ -1,5 +1,6 @@
 import { z } from 'zod'
-import { type Sql, sql } from '../../../platform/db/db.ts'
+import type { Tenant } from '../../../platform/ctx.ts'
+import { type Queryable, type Sql, sql } from '../../../platform/db/db.ts'
 import { id } from '../../../platform/ids.ts'
 import { StoredAddress } from '../store.ts'
 
@@ -48,3 +49,32 @@ export const isScreened: Sql = sql`not exists (
       and w.network = t.network and lower(w.token) = lower(t.asset) and w.direction = 'in' and w.status <> 'withdrawn'
       and w.aml_status = 'pending' and w.on_hold
       and w.created_at < t.created_at + interval '5 minutes')`
+
+const AmountRow = z.object({ walletId: z.string(), amount: z.string().transform((text) => BigInt(text)) })
+
+/** A token at some wallets of a network. */
+interface Holdings {
+  readonly network: string
+  readonly asset: string
+  readonly walletIds: readonly string[]
+}
+
+/**
+ * The amounts of a token that screening froze at these wallets, by wallet, in the token's smallest unit; wallets without any are omitted.
+ */
+export async function listFrozenAmounts(
+  db: Queryable,
+  tenant: Tenant,
+  requested: Holdings,
+): Promise<ReadonlyMap<string, bigint>> {
+  if (requested.walletIds.length === 0) return new Map()
+  const rows = await db.many(
+    AmountRow,
+    sql`
+    select wallet_id, sum(frozen_raw_amount)::text as amount from wallet_transactions
+    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and wallet_id = any(${requested.walletIds}::text[])
+      and network = ${requested.network} and lower(token) = lower(${requested.asset}) and status <> 'withdrawn' and frozen_raw_amount > 0
+    group by wallet_id`,
+  )
+  return new Map(rows.map((row) => [row.walletId, row.amount]))
+}

@@ -4,7 +4,7 @@ import { lockMasterWallet, updateMasterWallet } from '../managed/auto-store.ts'
 import { shownMasterWallet } from '../managed/managed.ts'
 import type { MasterWallet, MasterWalletChange } from '../managed/schema.ts'
 import type { Ctx } from '../ports.ts'
-import { sweepTerms } from './terms.ts'
+import { sweepTerms } from './sweeps.ts'
 
 /** Changes a wallet's name, metadata and automatic sweep; an automatic sweep that could never run is refused now. */
 export function changeMasterWallet(

@@ -1,7 +1,7 @@
 import { type Address, bytesToHex, type Hex, keccak256, utf8 } from '@purser/protocol'
 import { expect, test } from 'vitest'
 import type { Log, Receipt } from '../../../chain/port.ts'
-import { faultOf } from './tempo-handler.ts'
+import { faultOf } from './tempo.ts'
 
 const token: Address = '0x20C0000000000000000000000000000000000001'
 const child: Address = `0x${'c1'.repeat(20)}`

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { instantOf } from '../../platform/clock.ts'
-import { nextPollTime } from './backoff.ts'
+import { nextPollTime } from './auxiliary.ts'
 
 const now = instantOf('2026-11-22T12:00:00Z')
 
