@@ -1074,8 +1074,8 @@ class OrganisationsMembersOperations:
         timeout: Optional[float] = None,
     ) -> "Member":
         """
-        Give a member another role. An API key cannot give or take the roles owner and admin. The last owner
-        stays owner.
+        Give a member another role. An API key cannot give or take the roles owner and admin, and a test key
+        changes nobody who works in the live environment. The last owner stays owner.
         """
         return self._transport.request(
             "PATCH",
@@ -1095,8 +1095,8 @@ class OrganisationsMembersOperations:
         timeout: Optional[float] = None,
     ) -> None:
         """
-        Remove a member. Their access ends at once. An API key cannot remove an owner or admin, and nobody the
-        last owner.
+        Remove a member. Their access ends at once. An API key cannot remove an owner or admin, a test key
+        nobody who works in the live environment, and nobody the last owner.
         """
         return self._transport.request(
             "DELETE",

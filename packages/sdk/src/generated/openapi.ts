@@ -1428,14 +1428,14 @@ export interface paths {
         readonly post?: never;
         /**
          * Remove a member.
-         * @description Their access ends at once. An API key cannot remove an owner or admin, and nobody the last owner.
+         * @description Their access ends at once. An API key cannot remove an owner or admin, a test key nobody who works in the live environment, and nobody the last owner.
          */
         readonly delete: operations["organisations.members.remove"];
         readonly options?: never;
         readonly head?: never;
         /**
          * Give a member another role.
-         * @description An API key cannot give or take the roles owner and admin. The last owner stays owner.
+         * @description An API key cannot give or take the roles owner and admin, and a test key changes nobody who works in the live environment. The last owner stays owner.
          */
         readonly patch: operations["organisations.members.update"];
         readonly trace?: never;

@@ -53,16 +53,25 @@ test('a person whom a test key invited works in the test environment alone, unti
   expect([await makes(guest, live), await reads(guest, live)]).toEqual(['made', 'read'])
 })
 
-test('a test key raises nobody who reaches the live environment, and may lower or remove them', async () => {
+test('a test key neither raises, lowers nor removes who reaches the live environment, and removes those of the test environment', async () => {
   const guest = await invitedBy(org.liveKey, 'viewer')
   expect([await reads(guest, live), await makes(guest, live)]).toEqual(['read', 'role-not-allowed'])
   const path = `${members}/${guest.accountId}`
-  const raised = await world.call(org.testKey, 'PATCH', path, { role: 'member' })
-  expect([raised.status, codeOf(raised)]).toEqual([403, 'role-not-allowed'])
+  const byTestKey = async (method: string, at: string, body?: object) => {
+    const answer = await world.call(org.testKey, method, at, body)
+    return [answer.status, codeOf(answer)]
+  }
+  const refused = [403, 'role-not-allowed']
+  expect(await byTestKey('PATCH', path, { role: 'member' })).toEqual(refused)
   expect((await world.call(org.liveKey, 'PATCH', path, { role: 'member' })).status).toBe(200)
+  expect(await byTestKey('PATCH', path, { role: 'viewer' })).toEqual(refused)
+  expect(await byTestKey('DELETE', path)).toEqual(refused)
   expect(await makes(guest, live)).toBe('made')
-  expect((await world.call(org.testKey, 'PATCH', path, { role: 'viewer' })).status).toBe(200)
-  expect((await world.call(org.testKey, 'DELETE', path)).status).toBe(204)
+  const late = await world.call(org.liveKey, 'POST', members, { email: `invited-${made++}@example.com` })
+  expect(await byTestKey('DELETE', `${members}/${late.body.accountId}`)).toEqual(refused)
+  const own = await invitedBy(org.testKey)
+  expect(await byTestKey('DELETE', `${members}/${own.accountId}`)).toEqual([204, ''])
+  expect((await world.call(org.liveKey, 'DELETE', path)).status).toBe(204)
 })
 
 test('a key that is limited to scopes invites nobody who may do more, and raises nobody to that', async () => {

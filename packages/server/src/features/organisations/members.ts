@@ -72,10 +72,13 @@ function isTestKey({ actor, tenant }: Pick<Ctx, 'actor' | 'tenant'>): boolean {
   return actor.kind === 'api-key' && tenant.environment === 'test'
 }
 
-/**
- * Refuses an API key that would give a person more than it may do itself: a key with limited scopes invites only viewers, if it may read, and a test key
- * raises nobody who works in the live environment.
- */
+/** Refuses a test key that would change what a person may do in the live environment. */
+function refuseTestKey(ctx: Ctx, { isLive }: MemberRow): void {
+  if (isLive && isTestKey(ctx))
+    throw failPlatform('role-not-allowed', { detail: 'A test key changes nobody who works in the live environment.' })
+}
+
+/** Refuses an API key that would give a person more than it may do itself: a key with limited scopes invites only viewers, if it may read. */
 async function refuseWider(
   ctx: Ctx,
   tx: Tx,
@@ -88,8 +91,6 @@ async function refuseWider(
     throw failPlatform('role-not-allowed', {
       detail: 'An API key with limited scopes gives nobody more than it may do.',
     })
-  if (isTestKey(ctx) && known?.isLive === true)
-    throw failPlatform('role-not-allowed', { detail: 'A test key raises nobody who works in the live environment.' })
 }
 
 export async function pageOfMembers(ctx: Ctx, query: z.output<typeof PageQuery>): Promise<Page<Member>> {
@@ -104,6 +105,7 @@ export function changeRole(ctx: Ctx, accountId: AccountId, role: Role): Promise<
   const { organisationId } = ctx.tenant
   return setRole(ctx, { organisationId, accountId, role, isLive: !isTestKey(ctx) }, (tx, known) => {
     refuseRoles(ctx, [known.role, role])
+    refuseTestKey(ctx, known)
     return refuseWider(ctx, tx, { role, known })
   })
 }
@@ -157,6 +159,7 @@ export function removeMember(ctx: Ctx, accountId: AccountId): Promise<void> {
     await lockOrganisation(tx, organisationId)
     const member = await getMember(tx, ctx.tenant.organisationId, accountId)
     refuseRoles(ctx, [member.role])
+    refuseTestKey(ctx, member)
     await refuseLastOwner(tx, organisationId, member)
     await deleteMember(tx, organisationId, accountId)
     await moveQuotaAccount(tx, organisationId)

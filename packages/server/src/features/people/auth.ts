@@ -7,6 +7,7 @@ import { freshMs } from '../../platform/access.ts'
 import { newId } from '../../platform/ids.ts'
 import { accountOf } from './accounts.ts'
 import { cookiePrefixOf } from './cookie.ts'
+import { knownBrowserCookieOf, knownBrowserSeconds, knownBrowserValue } from './known-browser.ts'
 import { linkSignIn } from './link-sign-in.ts'
 import { addressHeader, type OidcIssuer, type SignInDeps, type SignInOptions } from './sign-in-options.ts'
 import { findUser, hasAccount } from './store.ts'
@@ -21,6 +22,20 @@ export function createAuth(deps: SignInDeps, options: SignInOptions) {
   const { baseUrl, log } = deps
   const { dashboardUrl, sendMail } = options
   const dashboard = new URL(dashboardUrl)
+  const cookieAttributes = {
+    secure: baseUrl.startsWith('https://'),
+    httpOnly: true,
+    sameSite: 'lax',
+    path: '/',
+  } as const
+  const afterSignIn: AfterHook = async (ctx) => {
+    const { newSession } = ctx.context
+    if (newSession === null) return
+    await endEarlierSession(ctx, newSession.session.token)
+    const value = knownBrowserValue(newSession.user.email, Buffer.from(deps.random.bytes(16)).toString('base64url'))
+    const attributes = { ...cookieAttributes, maxAge: knownBrowserSeconds }
+    await ctx.setSignedCookie(knownBrowserCookieOf(baseUrl), value, options.secret, attributes)
+  }
   return betterAuth({
     appName: 'Purser',
     baseURL: `${baseUrl}/auth`,
@@ -75,11 +90,11 @@ export function createAuth(deps: SignInDeps, options: SignInOptions) {
       disableOriginCheck: false,
       disableCSRFCheck: false,
       useSecureCookies: false,
-      defaultCookieAttributes: { secure: baseUrl.startsWith('https://'), httpOnly: true, sameSite: 'lax', path: '/' },
+      defaultCookieAttributes: cookieAttributes,
       ipAddress: { ipAddressHeaders: [addressHeader] },
       database: { validateSchema: false, generateId: ({ model }) => newId(model === 'session' ? 'ssn' : 'usr', deps) },
     },
-    hooks: { after: createAuthMiddleware(endEarlierSession) },
+    hooks: { after: createAuthMiddleware(afterSignIn) },
     databaseHooks: {
       user: {
         create: {
@@ -108,12 +123,13 @@ function requireVerified(info: { readonly userVerified: boolean } | undefined): 
   if (info?.userVerified !== true) throw new APIError('FORBIDDEN', { code: 'USER_NOT_VERIFIED' })
 }
 
+type AfterHook = Parameters<typeof createAuthMiddleware>[0]
+
 /** A browser that signs in again leaves no session behind that nobody can use and somebody might steal. */
-async function endEarlierSession(ctx: Parameters<Parameters<typeof createAuthMiddleware>[0]>[0]): Promise<void> {
-  const { newSession, authCookies, secret, internalAdapter } = ctx.context
-  if (newSession === null) return
+async function endEarlierSession(ctx: Parameters<AfterHook>[0], newToken: string): Promise<void> {
+  const { authCookies, secret, internalAdapter } = ctx.context
   const earlier = await ctx.getSignedCookie(authCookies.sessionToken.name, secret)
-  if (typeof earlier === 'string' && earlier !== newSession.session.token) await internalAdapter.deleteSession(earlier)
+  if (typeof earlier === 'string' && earlier !== newToken) await internalAdapter.deleteSession(earlier)
 }
 
 /**

@@ -1,15 +1,15 @@
 import { z } from 'zod'
 import { requireFresh } from '../../platform/access.ts'
-import type { Clock } from '../../platform/clock.ts'
 import { failPlatform } from '../../platform/errors.ts'
 import { newRequestId, problemAnswer, type RawAnswer } from '../../platform/http/call.ts'
 import { type People, refuseOtherOrigin } from '../../platform/http/identify.ts'
 import { readJson } from '../../platform/http/json.ts'
-import { createLimiter, type RateLimit } from '../../platform/http/limits.ts'
 import { validationProblem } from '../../platform/http/problem.ts'
 import type { PageRequest, PublicPage } from '../../platform/http/server.ts'
 import { unstorableText, unstorableTexts } from '../../platform/wire.ts'
+import { knownBrowserCookieOf } from './known-browser.ts'
 import type { Deps } from './ports.ts'
+import { createSignInLimit, type SignInLimit } from './sign-in-limits.ts'
 import { addressHeader, type SignInOptions } from './sign-in-options.ts'
 
 /** What of better-auth is reachable; the rest answers 404. What it says of tokens is left out of its answers. */
@@ -28,11 +28,6 @@ const paths: Readonly<Record<string, readonly RegExp[]>> = {
     /^\/(change-password|request-password-reset|reset-password|link-social|unlink-account|update-user)$/,
   ],
 }
-
-/** Attempts to sign in: of one network address, and with one e-mail address wherever they come from. */
-const addressLimit: RateLimit = { perSecond: 0.5, burst: 30 }
-const emailLimit: RateLimit = { perSecond: 1 / 60, burst: 10 }
-const limitedPath = /^\/(sign-in\/(email|link)|passkey\/verify-authentication|request-password-reset|reset-password)$/
 
 /**
  * What begins at an issuer, and the members of its body. better-auth also takes an `idToken` there: whoever has read one anywhere could sign
@@ -57,12 +52,13 @@ export type AuthHandler = (request: Request) => Promise<Response>
 interface Mounted {
   readonly handler: AuthHandler
   readonly people: People
-  readonly options: Pick<SignInOptions, 'issuers' | 'sendMail' | 'isSignUpOpen'>
+  readonly options: Pick<SignInOptions, 'secret' | 'issuers' | 'sendMail' | 'isSignUpOpen'>
 }
 
 /** The pages under `/auth`, where people sign in and out. */
 export function signInPages(deps: Deps, mounted: Mounted): PublicPage[] {
-  const limit = createSignInLimit(deps.clock)
+  const { secret } = mounted.options
+  const limit = createSignInLimit(deps.clock, { cookieName: knownBrowserCookieOf(deps.baseUrl), secret })
   const answer = async (_: unknown, request: PageRequest): Promise<RawAnswer> => {
     try {
       return await answerSignIn(deps, mounted, limit, request)
@@ -107,7 +103,7 @@ async function answerSignIn(
   refuseUnstorable(url, sent)
   const begun = issuerPath.test(path) ? IssuerBody.safeParse(sent) : undefined
   if (begun?.success === false) throw validationProblem(begun.error.issues)
-  if (limitedPath.test(path)) limit(address, sent)
+  limit({ path, address, cookies: headers.cookie, sent })
   if (freshPath.test(path)) {
     const cookie = people.cookieOf(headers.cookie)
     requireFresh({ person: cookie === undefined ? undefined : await people.find(cookie, undefined), clock })
@@ -148,19 +144,6 @@ function refuseUnstorable(url: string, sent: unknown): void {
     message: unstorableText,
   }))
   if (errors.length > 0) throw failPlatform('validation-error', { errors })
-}
-
-type SignInLimit = (address: string, sent: unknown) => void
-
-function createSignInLimit(clock: Clock): SignInLimit {
-  const ofAddress = createLimiter(addressLimit, clock)
-  const ofEmail = createLimiter(emailLimit, clock)
-  return (address, sent) => {
-    const email = typeof sent === 'object' && sent !== null && 'email' in sent ? String(sent.email) : undefined
-    const admissions = [ofAddress(address), ...(email === undefined ? [] : [ofEmail(email.toLowerCase())])]
-    const refused = admissions.find(({ admitted }) => !admitted)
-    if (refused !== undefined) throw failPlatform('rate-limit-exceeded', { retryAfterSeconds: refused.resetSeconds })
-  }
 }
 
 async function rawAnswer(response: Response): Promise<RawAnswer> {

@@ -1,0 +1,33 @@
+import { hash } from 'node:crypto'
+import { cookiePrefixOf, cookieValue, openSignedCookie } from './cookie.ts'
+
+/** How long a browser is known after a sign-in. */
+export const knownBrowserSeconds = 180 * 86_400
+
+/** The name of the cookie of a browser in which somebody signed in. */
+export function knownBrowserCookieOf(baseUrl: string): string {
+  return `${cookiePrefixOf(baseUrl)}.known_browser`
+}
+
+/** What the cookie says, before it is signed. `browserId` tells the browsers of one e-mail address apart. */
+export function knownBrowserValue(email: string, browserId: string): string {
+  return `known:${nameOf(email)}:${browserId}`
+}
+
+/**
+ * Returns a name of the browser that sent these cookies if somebody signed in there with the e-mail address. It opens nothing: it is only
+ * counted apart from strangers.
+ */
+export function knownBrowserOf(
+  cookies: string | undefined,
+  email: string,
+  { cookieName, secret }: { readonly cookieName: string; readonly secret: string },
+): string | undefined {
+  const cookie = cookieValue(cookies, cookieName)
+  const value = cookie === undefined ? undefined : openSignedCookie(cookie, secret)
+  return value?.startsWith(`known:${nameOf(email)}:`) === true ? value : undefined
+}
+
+function nameOf(email: string): string {
+  return hash('sha256', email.toLowerCase(), 'base64url')
+}

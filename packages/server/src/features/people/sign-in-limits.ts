@@ -1,0 +1,70 @@
+import type { Clock } from '../../platform/clock.ts'
+import { failPlatform } from '../../platform/errors.ts'
+import { addressBlock } from '../../platform/http/admission.ts'
+import { createLimiter, type RateLimit } from '../../platform/http/limits.ts'
+import { knownBrowserOf } from './known-browser.ts'
+
+/** What sends e-mail to an address, or checks its password. They are counted apart: no request for mail takes a guess of a password away. */
+const emailPath = /^\/sign-in\/link$|^\/request-password-reset$/
+const passwordPath = /^\/sign-in\/email$/
+const otherPath = /^\/(passkey\/verify-authentication|reset-password)$/
+
+/** Attempts of one network address, whatever they name. */
+const sourceLimit: RateLimit = { perSecond: 1 / 2, burst: 30 }
+/** Attempts of one network address with one e-mail address: a fifth of what all strangers together may, so that one does not use it up. */
+const pairLimit: RateLimit = { perSecond: 1 / 300, burst: 10 }
+/** Attempts of all strangers together with one e-mail address. This bounds how fast a password is guessed from many network addresses. */
+const strangersLimit: RateLimit = { perSecond: 1 / 60, burst: 20 }
+/** Attempts of a browser in which somebody signed in with the e-mail address before. */
+const knownLimit: RateLimit = { perSecond: 1 / 60, burst: 10 }
+
+export interface SignInAttempt {
+  readonly path: string
+  /** Network address of the caller. */
+  readonly address: string
+  readonly cookies: string | undefined
+  /** The body as parsed. */
+  readonly sent: unknown
+}
+
+/** Counts an attempt to sign in. Throws 429 beyond a limit. */
+export type SignInLimit = (attempt: SignInAttempt) => void
+
+/**
+ * The limits of one process. A stranger can use up neither what a known browser may, nor, from one network address, what other strangers may:
+ * otherwise a request a minute would keep a person from signing in.
+ */
+export function createSignInLimit(
+  clock: Clock,
+  browser: { readonly cookieName: string; readonly secret: string },
+): SignInLimit {
+  const ofSource = createLimiter(sourceLimit, clock)
+  const ofPair = createLimiter(pairLimit, clock)
+  const ofStrangers = createLimiter(strangersLimit, clock)
+  const ofKnown = createLimiter(knownLimit, clock)
+  return ({ path, address, cookies, sent }) => {
+    const kind = emailPath.test(path) ? 'mail' : passwordPath.test(path) ? 'password' : undefined
+    if (kind === undefined && !otherPath.test(path)) return
+    const source = addressBlock(address)
+    const admissions = [() => ofSource(source)]
+    const email = emailOf(sent)
+    if (kind !== undefined && email !== undefined) {
+      const known = knownBrowserOf(cookies, email, browser)
+      if (known === undefined)
+        admissions.push(
+          () => ofPair(`${kind} ${source} ${email}`),
+          () => ofStrangers(`${kind} ${email}`),
+        )
+      else admissions.push(() => ofKnown(`${kind} ${known}`))
+    }
+    // One by one: what a limit refuses takes nothing of those after it.
+    for (const admit of admissions) {
+      const { admitted, resetSeconds } = admit()
+      if (!admitted) throw failPlatform('rate-limit-exceeded', { retryAfterSeconds: resetSeconds })
+    }
+  }
+}
+
+function emailOf(sent: unknown): string | undefined {
+  return typeof sent === 'object' && sent !== null && 'email' in sent ? String(sent.email).toLowerCase() : undefined
+}

@@ -1,0 +1,112 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { aMailbox, type Mailbox } from '../mailbox.ts'
+import { aLink, open, ownerOf } from '../people.ts'
+import { aWorld, type World } from '../world.ts'
+
+// Decision 0174. Each address is in a block of its own, because the limits are those of the whole process.
+
+let world: World
+let mailbox: Mailbox
+
+beforeAll(async () => {
+  mailbox = await aMailbox()
+  const smtp = { url: mailbox.url, from: 'purser@example.com' }
+  world = await aWorld({ config: { trustProxy: 1, signIn: { isSignUpOpen: true, issuers: [], smtp } } })
+})
+afterAll(async () => {
+  await world?.stop()
+  await mailbox?.stop()
+})
+
+interface From {
+  readonly address: string
+  readonly cookie?: string
+}
+
+async function post(path: string, body: unknown, { address, cookie }: From): Promise<number> {
+  const headers = {
+    'content-type': 'application/json',
+    origin: 'http://dashboard.test',
+    'x-forwarded-for': address,
+    ...(cookie !== undefined && { cookie }),
+  }
+  return (await fetch(world.base + path, { method: 'POST', headers, body: JSON.stringify(body) })).status
+}
+
+function guess(email: string, from: From): Promise<number> {
+  return post('/auth/sign-in/email', { email, password: 'some wrong password' }, from)
+}
+
+async function guesses(email: string, from: From, count: number): Promise<number[]> {
+  const statuses: number[] = []
+  for (let at = 0; at < count; at++) statuses.push(await guess(email, from))
+  return statuses
+}
+
+const anOwner = async () => ownerOf(world, (await world.organisation()).id)
+const cookiesOf = (response: Response) =>
+  response.headers
+    .getSetCookie()
+    .map((cookie) => cookie.split(';')[0])
+    .join('; ')
+
+test('a stranger who guesses all the time keeps nobody else from signing in to the same account', async () => {
+  const email = await anOwner()
+  expect((await guesses(email, { address: '198.51.100.1' }, 14)).slice(9)).toEqual([401, 429, 429, 429, 429])
+  expect(await guess(email, { address: '198.51.100.2' })).toBe(401)
+  for (const path of ['/auth/sign-in/link', '/auth/request-password-reset'])
+    expect(await post(path, { email }, { address: '198.51.100.1' })).toBe(200)
+})
+
+test('a host that has a whole /64 of IPv6 counts as one stranger', async () => {
+  const email = await anOwner()
+  const statuses: number[] = []
+  for (let at = 1; at <= 12; at++) statuses.push(await guess(email, { address: `2001:db8:0:7::${at.toString(16)}` }))
+  expect(statuses.slice(9)).toEqual([401, 429, 429])
+  const others: number[] = []
+  for (let at = 1; at <= 32; at++)
+    others.push(await guess(`nobody-${at}@example.com`, { address: `2001:db8:0:8::${at.toString(16)}` }))
+  expect(others.at(29)).toBe(401)
+  expect(others.at(31)).toBe(429)
+})
+
+test('guesses from many addresses are limited together, and a browser that has signed in before is not one of them', async () => {
+  const email = await anOwner()
+  const cookie = cookiesOf(await open(await aLink(world, email)))
+  const known = cookie.split('; ').filter((part) => part.startsWith('purser.known_browser='))
+  expect(known).toHaveLength(1)
+  const statuses: number[] = []
+  for (let at = 1; at <= 24; at++) statuses.push(await guess(email, { address: `203.0.113.${at}` }))
+  expect(statuses.slice(19)).toEqual([401, 429, 429, 429, 429])
+  const own = { address: '203.0.113.40', cookie: String(known[0]) }
+  expect((await guesses(email, own, 12)).slice(9)).toEqual([401, 429, 429])
+  expect(await post('/auth/sign-in/link', { email }, own)).toBe(200)
+})
+
+test('the cookie of a browser counts for its own e-mail address alone, signed by this service, and signs nobody in', async () => {
+  const [email, other] = [await anOwner(), await anOwner()]
+  const cookie = String(
+    cookiesOf(await open(await aLink(world, other)))
+      .split('; ')
+      .find((part) => part.startsWith('purser.known_browser=')),
+  )
+  for (let at = 1; at <= 21; at++) await guess(email, { address: `192.0.2.${at}` })
+  const forged = cookie.replace(/[^.]*$/, Buffer.alloc(32).toString('base64'))
+  expect(await guess(email, { address: '192.0.2.50', cookie })).toBe(429)
+  expect(await guess(other, { address: '192.0.2.50', cookie: forged })).toBe(401)
+  const value = cookie.slice(cookie.indexOf('=') + 1)
+  const asSession = await fetch(`${world.base}/account`, { headers: { cookie: `purser.session_token=${value}` } })
+  expect(asSession.status).toBe(401)
+})
+
+test('requests for mail are limited for the address, by each stranger and together, and take no guess of a password away', async () => {
+  const email = await anOwner()
+  const one: number[] = []
+  for (let at = 0; at < 11; at++) one.push(await post('/auth/sign-in/link', { email }, { address: '192.0.2.70' }))
+  expect(one.slice(9)).toEqual([200, 429])
+  const many: number[] = []
+  for (let at = 0; at < 11; at++)
+    many.push(await post('/auth/request-password-reset', { email }, { address: `192.0.2.${80 + at}` }))
+  expect(many.slice(9)).toEqual([200, 429])
+  expect(await guess(email, { address: '192.0.2.70' })).toBe(401)
+})
