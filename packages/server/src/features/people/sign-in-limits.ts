@@ -18,7 +18,7 @@ const strangersLimit: RateLimit = { perSecond: 1 / 60, burst: 20 }
 /** Attempts of a browser in which somebody signed in with the e-mail address before. */
 const knownLimit: RateLimit = { perSecond: 1 / 60, burst: 10 }
 
-export interface SignInAttempt {
+interface SignInAttempt {
   readonly path: string
   /** Network address of the caller. */
   readonly address: string
