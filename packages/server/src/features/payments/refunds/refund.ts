@@ -7,7 +7,7 @@ import { type Page, Reply } from '../../../platform/operation.ts'
 import { openCursor, pageOf } from '../../../platform/wire.ts'
 import { approvalStates } from '../../approvals/index.ts'
 import { networkFor } from '../../chains/index.ts'
-import { attachTransfer, findTransfers, type NewTransfer } from '../../transfers/index.ts'
+import { attachTransfer, findTransfers, isFinalAtDepth, type NewTransfer } from '../../transfers/index.ts'
 import { EvmAddress, type SourceWallet } from '../../wallets/index.ts'
 import { graceMs } from '../delivery/redeem.ts'
 import { announceRedemption } from '../delivery/store.ts'
@@ -59,6 +59,7 @@ export async function refundPayment(
   request: RefundRequest,
 ): Promise<z.input<typeof Refund> | Reply> {
   const payment = await refundable(ctx, paymentId)
+  await refuseUndoable(ctx, payment)
   const rawAmount = amountOf(request, payment)
   const transfer = await transferOf(ctx, payment, request, rawAmount)
   const refundId = newId('rfd', ctx)
@@ -109,6 +110,28 @@ function refuse(verdict: RefundVerdict): void {
   if (verdict.kind === 'not-settled-yet') throw fail('payment-not-refundable', { retryAfterSeconds: settlingSeconds })
   const waitMs = verdict.kind === 'wait' ? verdict.waitMs : graceMs
   throw fail('delivery-in-progress', { retryAfterSeconds: Math.ceil(waitMs / 1_000) })
+}
+
+/** When to retry for a payment whose block is not final. */
+const finalSeconds = 15
+/** The longest that a block is taken to be undoable: afterwards a node may have forgotten the receipt. */
+const undoableMs = 86_400_000
+
+/**
+ * Refuses a payment whose block a reorganization can still undo. The refund leaves another wallet, so it would be paid even if the payer had
+ * spent the money elsewhere in the next branch. The payee cannot spend what the payment brought before that either.
+ */
+async function refuseUndoable(ctx: Ctx, { network: name, txHash, settledAt }: RefundableRow): Promise<void> {
+  const network = ctx.chains.configured.find((one) => one.name === name)
+  if (network === undefined || isFinalAtDepth(network) || txHash === null || settledAt === null) return
+  if (ctx.clock.now().getTime() - settledAt.getTime() > undoableMs) return
+  const chain = ctx.chains.on(network)
+  const { receipts } = await chain.lookUp([txHash])
+  const found = receipts.filter((receipt) => receipt !== undefined)
+  const [verdict] = await chain.confirmReceipts(found, network.depositFinality)
+  if (verdict === 'yes') return
+  const detail = 'A reorganization can still undo the payment. It can be refunded once its block is final.'
+  throw fail('payment-not-refundable', { detail, retryAfterSeconds: finalSeconds })
 }
 
 /** Adds the amount to the payment's refunds, under its lock, so that other refunds and redemptions since are seen. */

@@ -22,6 +22,8 @@ export const RefundableRow = z.object({
   token: z.string(),
   decimals: z.number(),
   payer: z.string().nullable(),
+  txHash: z.templateLiteral(['0x', z.string()]).nullable(),
+  settledAt: z.date().nullable(),
   rawAmount: Amount,
   refundedRaw: Amount,
   delivery: Delivery.nullable(),
@@ -36,7 +38,7 @@ export function lockRefundable(tx: Tx, tenant: Tenant, paymentId: PaymentId): Pr
   return tx.maybeOne(
     RefundableRow,
     sql`
-    select id, status, wallet_id, chain, network, token, decimals, payer, raw_amount, refunded_raw, delivery, delivered_at,
+    select id, status, wallet_id, chain, network, token, decimals, payer, tx_hash, settled_at, raw_amount, refunded_raw, delivery, delivered_at,
       (extract(epoch from redemption_until - clock_timestamp()) * 1000)::float8 as redemption_ms
     from payments
     where ${idIs(paymentId)} and organisation_id is not distinct from ${tenant.organisationId} and environment is not distinct from ${tenant.environment}
