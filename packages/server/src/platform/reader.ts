@@ -1,17 +1,17 @@
-import { type Ctx, callerId } from './ctx.ts'
+import { type Ctx, callerId, type Environment } from './ctx.ts'
 import { type ApiKeyId, type Id, isId, type OrganisationId } from './ids.ts'
 
-/** By whose right an answer stays open: an API key, a person's session in an organisation, or a vault's token. */
+/** By whose right an answer stays open: an API key, a person's session in an organisation and environment, or a vault's token. */
 export type Reader = ApiKeyId | SessionReader | Id<'vat'>
 
-type SessionReader = `${Id<'ssn'>}@${OrganisationId}`
+type SessionReader = `${Id<'ssn'>}@${OrganisationId}/${Environment}`
 
 /** Which of these readers may not read any more: keys and tokens that were revoked, sessions that ended, members who were removed. */
 export type EndedReaders = (readers: readonly Reader[]) => Promise<readonly Reader[]>
 
 /** The reader that a call is of; undefined for a guest with something else than a token. */
 function readerOf({ actor, person, tenant }: Pick<Ctx, 'actor' | 'person' | 'tenant'>): Reader | undefined {
-  if (person !== undefined) return `${person.sessionId}@${tenant.organisationId}`
+  if (person !== undefined) return readerOfSession({ sessionId: person.sessionId, ...tenant })
   if (actor.kind === 'guest' && isId('vat', actor.guestId)) return actor.guestId
   return actor.kind === 'api-key' ? actor.apiKeyId : undefined
 }
@@ -38,17 +38,19 @@ export function endedReaders(looks: {
       tokens.length === 0 ? [] : looks.tokens(tokens),
       sessions.length === 0 ? [] : looks.sessions(sessions.map(sessionOf)),
     ])
-    return [
-      ...endedKeys,
-      ...endedTokens,
-      ...endedSessions.map(({ sessionId, organisationId }) => `${sessionId}@${organisationId}` as const),
-    ]
+    return [...endedKeys, ...endedTokens, ...endedSessions.map(readerOfSession)]
   }
 }
 
 export interface SessionInOrganisation {
   readonly sessionId: Id<'ssn'>
   readonly organisationId: OrganisationId
+  /** A person may work in the test environment alone. */
+  readonly environment: Environment
+}
+
+function readerOfSession({ sessionId, organisationId, environment }: SessionInOrganisation): SessionReader {
+  return `${sessionId}@${organisationId}/${environment}`
 }
 
 function isSession(reader: Reader): reader is SessionReader {
@@ -56,6 +58,6 @@ function isSession(reader: Reader): reader is SessionReader {
 }
 
 function sessionOf(reader: SessionReader): SessionInOrganisation {
-  const [sessionId, organisationId] = reader.split('@') as [Id<'ssn'>, OrganisationId]
-  return { sessionId, organisationId }
+  const [sessionId, organisationId, environment] = reader.split(/[@/]/) as [Id<'ssn'>, OrganisationId, Environment]
+  return { sessionId, organisationId, environment }
 }

@@ -1,4 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { z } from 'zod'
+import { mayStillRequest } from '../../src/features/approvals/store.ts'
+import { id } from '../../src/platform/ids.ts'
 import { aBrowser, type Browser, ownerOf } from '../people.ts'
 import { aWorld, codeOf, type Org, unreachableMain, type World } from '../world.ts'
 
@@ -116,4 +119,45 @@ test('an invitation that nobody has accepted ends with the key that made it, and
   expect(await reads(accepted)).toBe('read')
   expect((await owner.call('POST', members, { email, role: 'viewer' })).status).toBe(201)
   expect((await accept()).status).toBe(204)
+})
+
+test('who returns by a test key gets back nothing that they had in the live environment: no token, no link and no request', async () => {
+  const guest = await invitedBy(org.liveKey)
+  const made = await guest.browser.call('POST', '/vaults', {}, live)
+  expect([made.status, codeOf(made)]).toEqual([201, ''])
+  const vault = `/vaults/${made.body.id}`
+  const token = String((await guest.browser.call('POST', `${vault}/tokens`, {}, live)).body.token)
+  const form = new FormData()
+  form.set('file', new Blob(['secret']), 'a.txt')
+  const added = await fetch(`${world.base}${vault}/files`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${org.liveKey}` },
+    body: form,
+  })
+  expect(added.status).toBe(201)
+  const [file] = z
+    .array(z.object({ url: z.string() }))
+    .parse((await guest.browser.call('GET', vault, undefined, live)).body.files)
+  const link = new URL(file?.url ?? '')
+  const opened = async () => [
+    (await fetch(world.base + vault, { headers: { authorization: `Bearer ${token}` } })).status,
+    (await fetch(world.base + link.pathname + link.search)).status,
+  ]
+  expect(await opened()).toEqual([200, 200])
+  const path = `${members}/${guest.accountId}`
+  expect((await world.call(org.liveKey, 'DELETE', path)).status).toBe(204)
+  expect(await opened()).toEqual([401, 401])
+  const invited = await world.call(org.testKey, 'POST', members, { accountId: guest.accountId, role: 'member' })
+  expect([invited.status, codeOf(invited)]).toEqual([201, ''])
+  const outside = { 'x-service-organisation': undefined }
+  expect((await guest.browser.call('POST', `/account/invitations/${org.id}/accept`, undefined, outside)).status).toBe(
+    204,
+  )
+  expect(await makes(guest)).toBe('made')
+  expect(await opened()).toEqual([401, 401])
+  const tenant = { organisationId: org.id, environment: 'live' } as const
+  const person = { apiKeyId: null, accountId: id('acc').parse(guest.accountId) }
+  const mayRequest = (environment: 'test' | 'live') =>
+    world.database.db.tx((tx) => mayStillRequest(tx, { ...tenant, environment }, person))
+  expect([await mayRequest('live'), await mayRequest('test')]).toEqual([false, true])
 })

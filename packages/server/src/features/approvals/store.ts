@@ -219,7 +219,7 @@ export function findCreator(
 const Allowed = z.object({ isAllowed: z.boolean() })
 
 /**
- * Whether nobody took the requester's authority back: the API key is not revoked, or the person is a member who may do more than read. A key
+ * Whether nobody took the requester's authority back: the API key is not revoked, or the person is a member who may do more than read in this environment. A key
  * that has expired was not taken back.
  */
 export async function mayStillRequest(
@@ -227,10 +227,11 @@ export async function mayStillRequest(
   tenant: Tenant,
   { apiKeyId, accountId }: Pick<ApprovalRow, 'apiKeyId' | 'accountId'>,
 ): Promise<boolean> {
-  const { organisationId } = tenant
+  const { organisationId, environment } = tenant
   const requester =
     apiKeyId === null
-      ? sql`members where organisation_id = ${organisationId} and account_id = ${accountId} and accepted_at is not null and role <> 'viewer'`
+      ? sql`members where organisation_id = ${organisationId} and account_id = ${accountId} and accepted_at is not null and role <> 'viewer'
+          and (is_live or ${environment} = 'test')`
       : sql`api_keys where organisation_id = ${organisationId} and id = ${apiKeyId} and revoked_at is null`
   const { isAllowed } = await tx.one(Allowed, sql`select exists (select from ${requester}) as is_allowed`)
   return isAllowed

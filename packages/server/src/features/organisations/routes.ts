@@ -95,7 +95,8 @@ const members: readonly Operation<Deps>[] = [
     method: 'PATCH',
     path: '/organisations/current/members/{accountId}',
     summary: 'Give a member another role.',
-    description: 'An API key cannot give or take the roles owner and admin, and a test key changes nobody who works in the live environment. The last owner stays owner.',
+    description:
+      'An API key cannot give or take the roles owner and admin, and a test key changes nobody who works in the live environment. The last owner stays owner.',
     params: schema.MemberParams,
     input: schema.MemberChange,
     output: schema.Member,
@@ -108,7 +109,8 @@ const members: readonly Operation<Deps>[] = [
     method: 'DELETE',
     path: '/organisations/current/members/{accountId}',
     summary: 'Remove a member.',
-    description: 'Their access ends at once. An API key cannot remove an owner or admin, a test key nobody who works in the live environment, and nobody the last owner.',
+    description:
+      'Their access ends at once. An API key cannot remove an owner or admin, a test key nobody who works in the live environment, and nobody the last owner.',
     params: schema.MemberParams,
     errors: { 'member-not-found': refusals['member-not-found'], 'last-owner': refusals['last-owner'] },
     run: (ctx, { params }) => removeMember(ctx, params.accountId),

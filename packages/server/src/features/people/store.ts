@@ -155,9 +155,13 @@ export async function sweepEnded(db: Queryable, before: Date): Promise<void> {
   await sweep(db, { from: sql`auth.sign_in_links`, where: sql`expires_at < ${before}`, orderBy: sql`expires_at` })
 }
 
-const SessionPlace = z.object({ sessionId: id('ssn'), organisationId: id('org') })
+const SessionPlace = z.object({
+  sessionId: id('ssn'),
+  organisationId: id('org'),
+  environment: z.enum(['test', 'live']),
+})
 
-/** Those of the sessions that are over at that instant, or whose person is no member of the organisation any more. */
+/** Those of the sessions that are over at that instant, or whose person works in that environment of the organisation no more. */
 export function listEndedSessions(
   db: Queryable,
   sessions: readonly SessionInOrganisation[],
@@ -166,12 +170,13 @@ export function listEndedSessions(
   return db.many(
     SessionPlace,
     sql`
-    select given.session_id, given.organisation_id
-    from unnest(${sessions.map(({ sessionId }) => sessionId)}::text[], ${sessions.map(({ organisationId }) => organisationId)}::text[])
-      as given (session_id, organisation_id)
+    select given.session_id, given.organisation_id, given.environment
+    from unnest(${sessions.map(({ sessionId }) => sessionId)}::text[], ${sessions.map(({ organisationId }) => organisationId)}::text[],
+      ${sessions.map(({ environment }) => environment)}::text[]) as given (session_id, organisation_id, environment)
     where not exists (
       select from auth."session" as session join accounts on accounts.user_id = session."userId"
       join members on members.account_id = accounts.id and members.organisation_id = given.organisation_id and members.accepted_at is not null
+        and (members.is_live or given.environment = 'test')
       where session."id" = given.session_id and session."expiresAt" > ${now})`,
   )
 }

@@ -42,14 +42,15 @@ export type TokenRow = z.output<typeof TokenRow>
 
 const columns = sql`id, kind, organisation_id, environment, vault_id, expires_at`
 
-/** A token was not revoked, the key that made it is valid, and the person who made it is a member. */
+/** A token was not revoked, the key that made it is valid, and the person who made it works in the vault's environment. */
 function isGood(now: Date): Sql {
   return sql`revoked_at is null
     and not exists (
       select from api_keys k where k.id = vault_tokens.made_by and (k.revoked_at is not null or coalesce(k.expires_at, 'infinity') <= ${now}))
     and (vault_tokens.made_by is null or vault_tokens.made_by not like 'acc%' or exists (
       select from members m
-      where m.organisation_id = vault_tokens.organisation_id and m.account_id = vault_tokens.made_by and m.accepted_at is not null))`
+      where m.organisation_id = vault_tokens.organisation_id and m.account_id = vault_tokens.made_by and m.accepted_at is not null
+        and (m.is_live or vault_tokens.environment = 'test')))`
 }
 
 /** Returns the tenant and the access of a token that is good, by its hash. Its expiry is not compared. */
