@@ -11,7 +11,7 @@ import type { Pooler } from './platform/db/db.ts'
 import { type Durability, durabilities } from './platform/db/durability.ts'
 import { parseAddress } from './platform/db/hosts.ts'
 import { parseProxies } from './proxies.ts'
-import { createReader, misspelledSettings, readPaymentsKept, watchReads } from './settings.ts'
+import { createReader, misspelledSettings, readKeptDays, watchReads } from './settings.ts'
 import { readSignIn, type SignInSettings } from './sign-in-config.ts'
 
 type Role = 'all' | 'api' | 'work'
@@ -139,7 +139,8 @@ export function readConfig(
   const read = createReader(env, faults)
   const keys = readKeySettings(env, faults)
   // The archive command's: one environment serves both.
-  readPaymentsKept(read)
+  readKeptDays(read, 'PAYMENTS_KEPT_DAYS')
+  readKeptDays(read, 'AUDIT_LOG_KEPT_DAYS')
   const config: Config = {
     role: readRole(args, env, faults),
     databaseUrl: read.required(

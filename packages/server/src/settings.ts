@@ -65,14 +65,17 @@ function editDistance(from: string, to: string): number {
   return last[to.length] ?? 0
 }
 
-/** Reads for how many days payments stay in the database before `purser admin archive` may take them; undefined: for ever. */
-export function readPaymentsKept(read: ReturnType<typeof createReader>): number | undefined {
-  const days = read.integer('PAYMENTS_KEPT_DAYS', 0, 0, 36_500)
-  return days === 0 ? undefined : Math.max(days, paymentsKeptDaysMin)
+/** Reads for how many days rows of a table stay in the database before `purser admin archive` may take them; undefined: for ever. */
+export function readKeptDays(
+  read: ReturnType<typeof createReader>,
+  name: 'PAYMENTS_KEPT_DAYS' | 'AUDIT_LOG_KEPT_DAYS',
+): number | undefined {
+  const days = read.integer(name, 0, 0, 36_500)
+  return days === 0 ? undefined : Math.max(days, keptDaysMin)
 }
 
 /** Sessions, redemptions and Idempotency-Keys of a payment have ended by then. */
-const paymentsKeptDaysMin = 60
+const keptDaysMin = 60
 
 /** Reads settings, and notes the faults of those that cannot be used. */
 export function createReader(env: Env, faults: ConfigFault[]) {

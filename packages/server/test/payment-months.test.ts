@@ -29,14 +29,15 @@ import {
   listTakenClaims,
 } from '../src/features/payments/store.ts'
 import { findSessionOf, listSessions, markRevoked } from '../src/features/sessions/store.ts'
-import type { Db, Queryable, Sql, Tx } from '../src/platform/db/db.ts'
+import type { Sql, Tx } from '../src/platform/db/db.ts'
 import { sql } from '../src/platform/db/db.ts'
 import { firstIdAt } from '../src/platform/db/page.ts'
-import { listPartitions, monthOf, partitionedTables, plain } from '../src/platform/db/partitions.ts'
+import { listPartitions, partitionedTables, plain } from '../src/platform/db/partitions.ts'
 import { newId } from '../src/platform/ids.ts'
 import { forTenant, systemCtx } from '../src/platform/work/runner.ts'
 import { listDepths } from '../src/queues/store.ts'
 import { freshDatabase } from './database.ts'
+import { explaining, monthPlans, partitionsOf, scansOf } from './month-plans.ts'
 import { addPastMonths } from './past-months.ts'
 import { newPaymentOf } from './sim/new-payment.ts'
 import { aStage, type Stage } from './sim/stage.ts'
@@ -84,64 +85,9 @@ function own() {
   return tenant
 }
 
-interface Sent {
-  readonly plan: string
-  readonly text: string
-}
-
-const Lines = z.record(z.string(), z.string())
-
-/** A database that notes the plan of each statement before it runs it. */
-function explaining(db: Db, mode: string): { readonly db: Db; readonly sent: Sent[] } {
-  const sent: Sent[] = []
-  const over = <Q extends Queryable>(on: Q): Q => {
-    const note = async ({ text, values }: Sql): Promise<void> => {
-      if (!/^\s*(with|select|insert|update|delete)/.test(text) || !/\bpayments\b/.test(text)) return
-      const rows = await on.many(Lines, { values, text: `explain ${text}` })
-      sent.push({ text, plan: rows.map((row) => Object.values(row)[0]).join('\n') })
-    }
-    return {
-      ...on,
-      one: async (row, statement) => note(statement).then(() => on.one(row, statement)),
-      maybeOne: async (row, statement) => note(statement).then(() => on.maybeOne(row, statement)),
-      many: async (row, statement) => note(statement).then(() => on.many(row, statement)),
-      run: async (statement) => note(statement).then(() => on.run(statement)),
-    }
-  }
-  const explained: Db = {
-    ...over(db),
-    tx: (work, options) =>
-      db.tx(async (tx) => {
-        await tx.run(sql`select set_config('plan_cache_mode', ${mode}, true)`)
-        return work(over(tx))
-      }, options),
-  }
-  return { db: explained, sent }
-}
-
-/** Runs the work with its statements explained, for both kinds of plan, and undoes it. */
-async function plansOf(work: (tx: Tx) => Promise<unknown>): Promise<Sent[]> {
-  const undo = new Error('undone')
-  const all: Sent[] = []
-  for (const mode of ['force_generic_plan', 'force_custom_plan']) {
-    const { db, sent } = explaining(stage.db, mode)
-    const undone = db.tx(async (tx) => {
-      await work(tx)
-      throw undo
-    })
-    await expect(undone).rejects.toBe(undo)
-    all.push(...sent)
-  }
-  expect(all.length).toBeGreaterThan(0)
-  return all
-}
-
-const partitionsIn = (plan: string): string[] => [...new Set(plan.match(/(?<= on )payments_(first|from)\w*/g) ?? [])]
-/** Of past months: what PostgreSQL plans for a table without rows changes as soon as it has some. */
-const scansIn = (plan: string): string[] =>
-  months
-    .map((month) => `payments_from_${monthOf(month).replace('-', '_')}`)
-    .filter((name) => plan.includes(`Seq Scan on ${name}`))
+const plansOf = (work: (tx: Tx) => Promise<unknown>) => monthPlans(stage.db, /\bpayments\b/, work)
+const partitionsIn = (plan: string): string[] => partitionsOf('payments', plan)
+const scansIn = (plan: string): string[] => scansOf('payments', months, plan)
 
 /** A payment of a month in the middle, and another of the month after. */
 const old = (): `pay_${string}`[] =>
@@ -270,7 +216,7 @@ test('recording a payment reads no month whole', async () => {
   const actor = { kind: 'api-key', apiKeyId: newId('key', deps) } as const
   const ctx = { ...forTenant(systemCtx(deps), own()), actor }
   for (const mode of ['force_generic_plan', 'force_custom_plan']) {
-    const { db, sent } = explaining(stage.db, mode)
+    const { db, sent } = explaining(stage.db, mode, /\bpayments\b/)
     const record = createRecorder({ db }, { nanoUsdPerDayMax: 10n ** 18n, openPerPayerMax: 100, verifiedMsMax: 60_000 })
     const authorization = {
       from: payTo,

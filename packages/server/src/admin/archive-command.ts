@@ -7,7 +7,7 @@ import { command, type Operator, type Outcome } from './command.ts'
 
 export const archive = command({
   name: 'archive',
-  summary: 'Move payments, events, deliveries and attempts of past months to files; without --run it shows the plan.',
+  summary: 'Move payments, audit records, events, deliveries and attempts of past months to files; without --run it shows the plan.',
   options: {
     before: 'first month that stays, such as 2026-10',
     run: '"yes" to do it',
@@ -17,8 +17,8 @@ export const archive = command({
     run: z.literal('yes').optional(),
   }),
   async run(operator, { before, run }) {
-    const { db, clock, paymentsKeptDays } = operator
-    const plan = () => planArchive(db, instantOf(`${before}-01T00:00:00Z`), { now: clock.now(), paymentsKeptDays })
+    const { db, clock, keptDays } = operator
+    const plan = () => planArchive(db, instantOf(`${before}-01T00:00:00Z`), { now: clock.now(), keptDays })
     if (run === undefined) return shown(await plan())
     const opened = await operator.openBlobs?.()
     if (opened === undefined) {

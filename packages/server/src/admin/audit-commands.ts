@@ -24,7 +24,8 @@ async function judge(operator: Parameters<typeof verifyAuditLog>[0], organisatio
   const verdict = await verifyAuditLog(operator, organisationId)
   if (verdict === undefined) return { organisationId, intact: false, says: 'no such organisation' }
   if (!verdict.intact) return { organisationId, intact: false, says: `BROKEN at record ${verdict.brokenAt}` }
-  return { organisationId, intact: true, says: `intact, ${verdict.records} records` }
+  const archived = verdict.archived === undefined ? '' : `, ${verdict.archived} of them archived`
+  return { organisationId, intact: true, says: `intact, ${verdict.records} records${archived}` }
 }
 
 const showOperatorLog = command({

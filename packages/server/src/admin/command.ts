@@ -1,4 +1,5 @@
 import type { z } from 'zod'
+import type { KeptDays } from '../archive/plan.ts'
 import type { KeyRing } from '../custody/index.ts'
 import type { Acting } from '../features/organisations/index.ts'
 import type { BlobStore } from '../files/index.ts'
@@ -11,8 +12,8 @@ export interface Operator extends Acting {
   readonly databaseUrl: string
   readonly databasePooler: Pooler
   readonly environments: readonly Environment[]
-  /** Days for which payments stay in the database, from `PAYMENTS_KEPT_DAYS`; undefined: for ever. */
-  readonly paymentsKeptDays: number | undefined
+  /** For how long rows stay in the database before `archive` may take them. */
+  readonly keptDays: KeptDays | undefined
   /** Public base address of the deployment, without a trailing slash; undefined where the environment does not name it. */
   readonly baseUrl: string | undefined
   /** Opens the key-encryption keys that the environment names; undefined if it names none. */

@@ -71,7 +71,7 @@ async function withOperator(
 }
 
 function operatorOf(
-  { databaseUrl, databasePooler, environments, paymentsKeptDays, baseUrl, keys, witness, files }: AdminSettings,
+  { databaseUrl, databasePooler, environments, keptDays, baseUrl, keys, witness, files }: AdminSettings,
   { db, outbound }: { readonly db: Db; readonly outbound: Outbound },
 ): Operator {
   const floor = { db, clock: systemClock, random: systemRandom }
@@ -82,7 +82,7 @@ function operatorOf(
     databaseUrl,
     databasePooler,
     environments,
-    paymentsKeptDays,
+    keptDays,
     baseUrl,
     openKeys,
     openMarks: marksOf,

@@ -1,10 +1,11 @@
+import type { KeptDays } from '../archive/plan.ts'
 import { type Config, isPostgresUrl, poolers, readPlaces } from '../config.ts'
 import type { ConfigFault } from '../config-fault.ts'
 import type { KeySources } from '../custody/index.ts'
 import { readKeySettings } from '../key-settings.ts'
 import type { Environment } from '../platform/ctx.ts'
 import type { Pooler } from '../platform/db/db.ts'
-import { createReader, readPaymentsKept } from '../settings.ts'
+import { createReader, readKeptDays } from '../settings.ts'
 
 /** Environment settings of admin commands: a small part of those for serving. */
 export interface AdminSettings {
@@ -14,8 +15,8 @@ export interface AdminSettings {
   readonly databasePooler: Pooler
   /** The environments that the deployment serves, from `ENVIRONMENTS`. */
   readonly environments: readonly Environment[]
-  /** Days for which payments stay in the database, from `PAYMENTS_KEPT_DAYS`; undefined: for ever. */
-  readonly paymentsKeptDays?: number | undefined
+  /** From `PAYMENTS_KEPT_DAYS` and `AUDIT_LOG_KEPT_DAYS`. */
+  readonly keptDays?: KeptDays | undefined
   /** Public base address of the deployment, without a trailing slash; undefined where `BASE_URL` does not say it well. */
   readonly baseUrl: string | undefined
   /** Where the key-encryption keys are; undefined if the setting is missing or invalid, which only key commands refuse. */
@@ -40,14 +41,18 @@ export function readAdminSettings(env: Readonly<Record<string, string | undefine
   const names = (env.ENVIRONMENTS ?? 'test,live').split(',').map((name) => name.trim())
   const environments = names.filter((name): name is Environment => name === 'test' || name === 'live')
   const faults: ConfigFault[] = []
-  const paymentsKeptDays = readPaymentsKept(createReader(env, faults))
-  if (faults.length > 0) return `PAYMENTS_KEPT_DAYS is not usable: ${faults[0]?.how}`
+  const read = createReader(env, faults)
+  const keptDays = {
+    payments: readKeptDays(read, 'PAYMENTS_KEPT_DAYS'),
+    audit_log: readKeptDays(read, 'AUDIT_LOG_KEPT_DAYS'),
+  }
+  if (faults.length > 0) return `${faults[0]?.name} is not usable: ${faults[0]?.how}`
   if (environments.length !== names.length) return 'ENVIRONMENTS is not usable: set it to test, live or test,live'
   return {
     databaseUrl,
     databasePooler,
     environments,
-    paymentsKeptDays,
+    keptDays,
     baseUrl: readBaseUrl(env.BASE_URL),
     keys: readKeys(env),
     ...readPlaces(env),

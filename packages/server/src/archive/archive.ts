@@ -6,8 +6,9 @@ import { type BlobKey, type BlobStore, isBlobKey, newBlobKey } from '../files/in
 import { type Auditing, auditOperator } from '../platform/audit.ts'
 import type { Db } from '../platform/db/db.ts'
 import { listPartitions } from '../platform/db/partitions.ts'
+import { noteRuns } from './audit-store.ts'
 import { type Column, type Row, readParquet, startRowsHash, writeParquet } from './parquet.ts'
-import { obstacleOf } from './plan.ts'
+import { type KeptDays, obstacleOf } from './plan.ts'
 import {
   type ArchiveRow,
   addFile,
@@ -26,8 +27,7 @@ import {
 export interface ArchiveDeps extends Auditing {
   readonly db: Db
   readonly blobs: BlobStore
-  /** Days for which payments stay in the database; undefined: for ever. */
-  readonly paymentsKeptDays?: number | undefined
+  readonly keptDays?: KeptDays | undefined
 }
 
 /** What a run archives: a partition by its name. */
@@ -79,13 +79,13 @@ async function getArchive(db: Db, partition: string): Promise<ArchiveRow> {
 }
 
 async function detachIfAttached(
-  { db, clock, paymentsKeptDays }: ArchiveDeps,
+  { db, clock, keptDays }: ArchiveDeps,
   { tableName, partition }: Archived,
 ): Promise<void> {
   const attached = (await listPartitions(db, { table: tableName })).find(({ name }) => name === partition)
   if (attached === undefined) return
   const one = { table: tableName }
-  const obstacle = await obstacleOf(db, one, attached, { now: clock.now(), paymentsKeptDays })
+  const obstacle = await obstacleOf(db, one, attached, { now: clock.now(), keptDays })
   const use = obstacle ?? (tableName === 'payments' ? await detachUnused(db, one, attached) : undefined)
   if (use !== undefined) throw new Error(`${partition}: ${use}`)
   if (tableName !== 'payments') await detach(db, tableName, attached)
@@ -146,6 +146,7 @@ async function write(deps: ArchiveDeps, wanted: Archived): Promise<void> {
     total.add(rows)
   }
   const { count, hash } = total.end()
+  if (wanted.tableName === 'audit_log') await noteRuns(db, partition)
   const archive = await getArchive(db, partition)
   const previous = await findPrevious(db, archive)
   const manifest = manifestOf(archive, { columns, files, rows: count, hash, previous })
@@ -181,7 +182,7 @@ async function writeFile(
   const [wanted, found] = [given.end(), stored.end()]
   if (wanted.count !== found.count || Buffer.compare(wanted.hash, found.hash) !== 0)
     throw new Error(`a file of ${partition} was not read back as it was written`)
-  // No operation gets a delivery or an attempt by its id.
+  // No operation gets another row by its id.
   if (tableName === 'events' || tableName === 'payments') await noteIds(deps.db, partition, columns, rows)
   const id = columns.findIndex(({ name }) => name === 'id')
   const [firstId, lastId] = [String(rows[0]?.[id]), String(rows.at(-1)?.[id])]

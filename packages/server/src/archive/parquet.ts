@@ -2,12 +2,12 @@ import { createHash } from 'node:crypto'
 import { parquetReadObjects } from 'hyparquet'
 import { parquetWriteBuffer } from 'hyparquet-writer'
 
-/** A value of a row: times are microseconds since 1970, documents are their text. */
+/** A value of a row: times are microseconds since 1970, documents are their text, bytes are hexadecimal. */
 export type Cell = string | number | bigint | boolean | null
 
 export interface Column {
   readonly name: string
-  readonly type: 'text' | 'integer' | 'bigint' | 'boolean' | 'time'
+  readonly type: 'text' | 'hex' | 'integer' | 'bigint' | 'boolean' | 'time'
 }
 
 /** Cells in the order of the columns. */
@@ -15,6 +15,7 @@ export type Row = readonly Cell[]
 
 const elements = {
   text: { type: 'BYTE_ARRAY', converted_type: 'UTF8' },
+  hex: { type: 'BYTE_ARRAY', converted_type: 'UTF8' },
   integer: { type: 'INT32' },
   bigint: { type: 'INT64' },
   boolean: { type: 'BOOLEAN' },

@@ -8,11 +8,13 @@ const dayMs = 86_400_000
 /** How long the API answers events; with a day for requests under way. */
 const answeredDays = 31
 
+/** Days for which rows stay in the database after the end of their month; undefined: for ever. */
+export type KeptDays = Readonly<Partial<Record<'payments' | 'audit_log', number | undefined>>>
+
 /** What decides how long rows stay. */
 export interface Kept {
   readonly now: Date
-  /** Days for which payments stay in the database; undefined: for ever. */
-  readonly paymentsKeptDays?: number | undefined
+  readonly keptDays?: KeptDays | undefined
 }
 
 /** A partition that a run would archive, or why it would not yet. */
@@ -57,11 +59,12 @@ export async function obstacleOf(
   db: Queryable,
   one: Pick<PartitionedTable, 'table'>,
   partition: Partition,
-  { now, paymentsKeptDays }: Kept,
+  { now, keptDays = {} }: Kept,
 ): Promise<string | undefined> {
   const { untilAt } = partition
-  const days = one.table === 'payments' ? paymentsKeptDays : answeredDays
-  if (days === undefined) return 'payments stay: PAYMENTS_KEPT_DAYS is not set'
+  const isKept = one.table === 'payments' || one.table === 'audit_log'
+  const days = isKept ? keptDays[one.table] : answeredDays
+  if (days === undefined) return `they stay: ${one.table.toUpperCase()}_KEPT_DAYS is not set`
   const freeAt = untilAt && instantOf(untilAt.getTime() + days * dayMs)
   if (freeAt === undefined || freeAt > now) return `answered until ${freeAt?.toISOString().slice(0, 10) ?? 'it ends'}`
   return findUse(db, one, partition)

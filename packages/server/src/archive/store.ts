@@ -9,7 +9,7 @@ import { findUse } from './use-store.ts'
 
 const ArchiveRow = z.object({
   partition: z.string(),
-  tableName: z.enum(['payments', 'events', 'webhook_deliveries', 'webhook_attempts']),
+  tableName: z.enum(['payments', 'audit_log', 'events', 'webhook_deliveries', 'webhook_attempts']),
   beginsAt: z.date().nullable(),
   endsAt: z.date(),
   state: z.enum(['writing', 'written', 'archived']),
@@ -51,6 +51,7 @@ export async function insertOrResetArchive(
     values (${partition}, ${tableName}, ${beginsAt}, ${endsAt}, 'writing', ${createdAt})
     on conflict (partition) do update set state = 'writing', rows = 0, files = '{}', rows_hash = null, manifest_hash = null`)
   await db.run(sql`delete from archived_ids where partition = ${partition}`)
+  await db.run(sql`delete from archived_audit_runs where partition = ${partition}`)
 }
 
 /** Notes the key of a file before it is stored, so that what a killed run left can be deleted. */
@@ -128,6 +129,7 @@ const types: Readonly<Record<string, Column['type']>> = {
   smallint: 'integer',
   bigint: 'bigint',
   boolean: 'boolean',
+  bytea: 'hex',
   'timestamp with time zone': 'time',
 }
 
@@ -155,9 +157,10 @@ export async function listRows(
   own: readonly Column[],
   page: { readonly after: string; readonly limit: number },
 ): Promise<Row[]> {
-  const texts = own.map(({ name, type }) =>
-    type === 'time' ? `(extract(epoch from "${name}") * 1000000)::bigint::text` : `"${name}"::text`,
-  )
+  const texts = own.map(({ name, type }) => {
+    if (type === 'hex') return `encode("${name}", 'hex')`
+    return type === 'time' ? `(extract(epoch from "${name}") * 1000000)::bigint::text` : `"${name}"::text`
+  })
   const rows = await db.many(CellsRow, {
     text: `select array[${texts.join(', ')}] as cells from ${partition} where id > $1 order by id limit $2`,
     values: [page.after, page.limit],
@@ -166,7 +169,7 @@ export async function listRows(
 }
 
 function cellOf(type: Column['type'], text: string | null): Cell {
-  if (text === null || type === 'text') return text
+  if (text === null || type === 'text' || type === 'hex') return text
   if (type === 'integer') return Number(text)
   return type === 'boolean' ? text === 'true' : BigInt(text)
 }

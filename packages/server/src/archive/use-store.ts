@@ -22,6 +22,7 @@ export async function findUse(
 
 const usesOf: Readonly<Record<PartitionedTable['table'], (partition: Partition) => readonly Use[]>> = {
   webhook_attempts: () => [],
+  audit_log: () => [],
   webhook_deliveries: ({ name }) => [
     ['a delivery is pending', plain(`select exists (select from ${name} where status = 'pending') as is`)],
   ],

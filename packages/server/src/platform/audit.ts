@@ -156,38 +156,85 @@ const StoredRecord = z.object({
 })
 
 export type AuditVerdict =
-  | { readonly intact: true; readonly records: bigint }
+  | { readonly intact: true; readonly records: bigint; readonly archived?: bigint }
   | { readonly intact: false; readonly brokenAt: bigint }
 
-/** Recomputes the chain of one log from its first record to the stored head, a page at a time. */
+/** Archived records that follow one another: what is left of them in the database. */
+const ArchivedRun = z.object({
+  firstSequence: z.bigint(),
+  lastSequence: z.bigint(),
+  previousHash: z.instanceof(Uint8Array),
+  lastHash: z.instanceof(Uint8Array),
+})
+
+/** A place in the chain: behind that record. */
+interface Place {
+  readonly sequence: bigint
+  readonly hash: Uint8Array
+}
+
+/**
+ * Recomputes the chain of one log from its first record to the stored head, a page at a time. Where records were archived it goes on behind them, if the
+ * hash before the first of them is that of the record before.
+ */
 export async function verifyAudit(db: Queryable, organisationId: AuditOwner): Promise<AuditVerdict> {
   const head = await db.maybeOne(
     Head,
     sql`select sequence, hash from audit_heads where organisation_id = ${organisationId}`,
   )
-  let previous: Uint8Array = genesis
-  let sequence = 0n
-  for (;;) {
-    const page = await db.many(
-      StoredRecord,
-      sql`
-      select id, sequence, environment, action, actor, request_id, target, details, created_at, previous_hash, hash
-      from audit_log where organisation_id = ${organisationId} and sequence > ${sequence} order by sequence limit 500`,
-    )
-    if (page.length === 0) break
-    for (const { previousHash, hash, ...record } of page) {
-      const sound =
-        record.sequence === sequence + 1n &&
-        equal(previousHash, previous) &&
-        equal(hash, auditHash(previous, organisationId, record))
-      if (!sound) return { intact: false, brokenAt: sequence + 1n }
-      previous = hash
-      sequence = record.sequence
+  const runs = await listArchivedRuns(db, organisationId)
+  let place: Place = { sequence: 0n, hash: genesis }
+  let archived = 0n
+  const skipArchived = (): void => {
+    for (let run = runs.get(place.sequence + 1n); run !== undefined; run = runs.get(place.sequence + 1n)) {
+      if (!equal(run.previousHash, place.hash)) return
+      archived += run.lastSequence - place.sequence
+      place = { sequence: run.lastSequence, hash: run.lastHash }
     }
   }
-  const complete =
-    sequence === (head?.sequence ?? 0n) && (head === undefined || sequence === 0n || equal(head.hash, previous))
-  return complete ? { intact: true, records: sequence } : { intact: false, brokenAt: sequence + 1n }
+  for (;;) {
+    const page = await listStored(db, organisationId, place.sequence)
+    if (page.length === 0) break
+    for (const { previousHash, hash, ...record } of page) {
+      if (record.sequence !== place.sequence + 1n) skipArchived()
+      const isNext = record.sequence === place.sequence + 1n && equal(previousHash, place.hash)
+      if (!isNext || !equal(hash, auditHash(place.hash, organisationId, record)))
+        return { intact: false, brokenAt: place.sequence + 1n }
+      place = { sequence: record.sequence, hash }
+    }
+  }
+  skipArchived()
+  const { sequence, hash } = place
+  const complete = sequence === (head?.sequence ?? 0n) && (head === undefined || sequence === 0n || equal(head.hash, hash))
+  if (!complete) return { intact: false, brokenAt: sequence + 1n }
+  return { intact: true, records: sequence, ...(archived > 0n && { archived }) }
+}
+
+/** Returns the runs of a log's archived records, by the first sequence of each. They count once the files have the rows. */
+async function listArchivedRuns(
+  db: Queryable,
+  organisationId: AuditOwner,
+): Promise<Map<bigint, z.output<typeof ArchivedRun>>> {
+  const runs = await db.many(
+    ArchivedRun,
+    sql`
+    select first_sequence, last_sequence, previous_hash, last_hash from archived_audit_runs join archives using (partition)
+    where organisation_id = ${organisationId} and state <> 'writing'`,
+  )
+  return new Map(runs.map((run) => [run.firstSequence, run]))
+}
+
+function listStored(
+  db: Queryable,
+  organisationId: AuditOwner,
+  after: bigint,
+): Promise<z.output<typeof StoredRecord>[]> {
+  return db.many(
+    StoredRecord,
+    sql`
+    select id, sequence, environment, action, actor, request_id, target, details, created_at, previous_hash, hash
+    from audit_log where organisation_id = ${organisationId} and sequence > ${after} order by sequence limit 500`,
+  )
 }
 
 function equal(left: Uint8Array, right: Uint8Array): boolean {

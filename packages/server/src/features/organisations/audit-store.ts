@@ -54,7 +54,11 @@ export function listAuditRecords(
     [sql`coalesce(actor ->> 'apiKeyId', actor ->> 'accountId')`, actor] as const,
     [sql`action`, action] as const,
   ]
-  const { where, order } = filtered(columnsOf, sql`sequence`, { least: '0', below: page.after ?? bigintMax })
+  const { where, order } = filtered(columnsOf, sql`sequence`, {
+    least: '0',
+    below: page.after ?? bigintMax,
+    hasPartitions: true,
+  })
   const period = conjunction([
     within(sql`created_at`, filters),
     ...(from === undefined ? [] : [sql`sequence >= ${firstAfter(instantOf(from.getTime() - idLagMsMax))}`]),
@@ -80,7 +84,9 @@ export function listOperatorRecords(db: Queryable, limit: number): Promise<Audit
   )
 }
 
-/** Makes every statement of the transaction read one snapshot, so that records appended meanwhile break no check. */
+/** Makes every statement of the transaction read one snapshot, so that records that are appended or archived meanwhile break no check. */
 export async function freezeSnapshot(tx: Tx): Promise<void> {
   await tx.run(sql`set transaction isolation level repeatable read, read only`)
+  // Before the snapshot: a month that is detached behind it would be neither in the table nor among the archived ones.
+  await tx.run(sql`lock table audit_log in access share mode`)
 }

@@ -76,6 +76,7 @@ export async function listOrganisationIds(db: Queryable): Promise<OrganisationId
     z.object({ id: id('org') }),
     sql`
     select id from organisations union select organisation_id from audit_heads where organisation_id <> ${operatorLog}
+    union select organisation_id from audit_sequences where organisation_id <> ${operatorLog}
     union select organisation_id from audit_log where organisation_id <> ${operatorLog}
     order by 1`,
   )

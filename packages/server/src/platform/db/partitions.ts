@@ -7,7 +7,7 @@ import { firstIdAt, timeOfId } from './page.ts'
 
 /** A table that is partitioned by its ids, which begin with their time. */
 export interface PartitionedTable {
-  readonly table: 'payments' | 'events' | 'webhook_deliveries' | 'webhook_attempts'
+  readonly table: 'payments' | 'audit_log' | 'events' | 'webhook_deliveries' | 'webhook_attempts'
   readonly prefix: IdPrefix
   /** Storage parameters of each partition. */
   readonly storage?: string
@@ -15,6 +15,7 @@ export interface PartitionedTable {
 
 export const partitionedTables: readonly PartitionedTable[] = [
   { table: 'payments', prefix: 'pay' },
+  { table: 'audit_log', prefix: 'aud' },
   { table: 'events', prefix: 'evt' },
   { table: 'webhook_deliveries', prefix: 'del', storage: 'fillfactor = 80' },
   { table: 'webhook_attempts', prefix: 'att' },

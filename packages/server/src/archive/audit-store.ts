@@ -1,0 +1,29 @@
+import { type Db, sql } from '../platform/db/db.ts'
+import { plain } from '../platform/db/partitions.ts'
+
+/**
+ * Stores where the chain of each audit log goes on behind the records of a partition: a run of records that follow one another has one row. A log has more
+ * than one run in a month where the clocks of two processes disagreed at its end.
+ */
+export function noteRuns(db: Db, partition: string): Promise<void> {
+  return db.tx(async (tx) => {
+    await tx.run(sql`set local statement_timeout = 0`)
+    await tx.run(plain(runsOf(partition)))
+  })
+}
+
+function runsOf(partition: string): string {
+  return `
+    with ends as (
+      select * from (
+        select organisation_id, sequence, previous_hash, hash, lag(sequence) over own is distinct from sequence - 1 as is_first,
+          lead(sequence) over own is distinct from sequence + 1 as is_last
+        from ${partition} window own as (partition by organisation_id order by sequence)
+      ) as record where is_first or is_last
+    ),
+    firsts as (select *, row_number() over (partition by organisation_id order by sequence) as run from ends where is_first),
+    lasts as (select *, row_number() over (partition by organisation_id order by sequence) as run from ends where is_last)
+    insert into archived_audit_runs (organisation_id, first_sequence, last_sequence, previous_hash, last_hash, partition)
+    select organisation_id, firsts.sequence, lasts.sequence, firsts.previous_hash, lasts.hash, '${partition}'
+    from firsts join lasts using (organisation_id, run)`
+}
