@@ -103,7 +103,11 @@ test('no log has two records of one sequence or id, in whatever months', async (
   const [first = now, second = now, third = now, fourth = now] = months
   await db.run(record(1, new Date(first.getTime() + 1)))
   await db.run(record(2, new Date(second.getTime() + 1)))
-  for (const [sequence, at] of [[1, third], [2, third], [2, second]] as const)
+  for (const [sequence, at] of [
+    [1, third],
+    [2, third],
+    [2, second],
+  ] as const)
     await expect(db.run(record(sequence, new Date(at.getTime() + 2)))).rejects.toThrow('has a record')
   await expect(db.run(record(3, new Date(first.getTime() + 1)))).rejects.toThrow('audit_log')
   await db.run(record(3, new Date(third.getTime() + 1)))

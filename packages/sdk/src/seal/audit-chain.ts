@@ -14,14 +14,16 @@ export interface AuditLogVerdict {
    * the whole log.
    */
   readonly gaps: number
-  /** Whether the first record of the log was reached. */
+  /** Whether the first record of the log was reached. An operator may have archived the records of old months. */
   readonly fromFirst: boolean
+  /** The oldest record that was checked, and the hash before it: that of the last archived record, where records were archived. */
+  readonly oldest: Pick<AuditRecord, 'sequence' | 'previousHash'> | undefined
   /**
    * The hash of the newest record. Store it elsewhere: a later check with `keptHash` then detects if the whole log was
    * rewritten.
    */
   readonly newestHash: string | undefined
-  /** Whether a record of the log has the hash `keptHash`. */
+  /** Whether a record of the log has the hash `keptHash`, or it is the hash before the oldest one. */
   readonly hasKept: boolean
 }
 
@@ -73,8 +75,10 @@ export async function verifyAuditLog(
     records += 1
     if (records % progressRecords === 0) onProgress?.(records)
   }
-  const fromFirst = newer?.sequence === 1 && newer.previousHash === auditGenesis
-  return { ok: brokenAt === undefined, brokenAt, records, gaps, fromFirst, newestHash, hasKept }
+  const oldest = newer && { sequence: newer.sequence, previousHash: newer.previousHash }
+  const fromFirst = oldest?.sequence === 1 && oldest.previousHash === auditGenesis
+  hasKept ||= oldest !== undefined && !fromFirst && oldest.previousHash === keptHash
+  return { ok: brokenAt === undefined, brokenAt, records, gaps, fromFirst, oldest, newestHash, hasKept }
 }
 
 function isSound(organisationId: string, record: AuditRecord): boolean {

@@ -7,7 +7,8 @@ import { command, type Operator, type Outcome } from './command.ts'
 
 export const archive = command({
   name: 'archive',
-  summary: 'Move payments, audit records, events, deliveries and attempts of past months to files; without --run it shows the plan.',
+  summary:
+    'Move payments, audit records, events, deliveries and attempts of past months to files; without --run it shows the plan.',
   options: {
     before: 'first month that stays, such as 2026-10',
     run: '"yes" to do it',

@@ -205,7 +205,8 @@ export async function verifyAudit(db: Queryable, organisationId: AuditOwner): Pr
   }
   skipArchived()
   const { sequence, hash } = place
-  const complete = sequence === (head?.sequence ?? 0n) && (head === undefined || sequence === 0n || equal(head.hash, hash))
+  const complete =
+    sequence === (head?.sequence ?? 0n) && (head === undefined || sequence === 0n || equal(head.hash, hash))
   if (!complete) return { intact: false, brokenAt: sequence + 1n }
   return { intact: true, records: sequence, ...(archived > 0n && { archived }) }
 }

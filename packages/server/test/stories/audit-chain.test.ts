@@ -40,6 +40,7 @@ test('a live key checks the whole log, page after page, with what the API answer
     records: whole.length,
     gaps: 0,
     fromFirst: true,
+    oldest: { sequence: 1, previousHash: '0'.repeat(64) },
     newestHash: whole[0]?.hash,
     hasKept: true,
   })
@@ -84,6 +85,13 @@ test('a record that was changed in any member, moved, doubled or taken from anot
 
 test('a record that is missing inside is a gap, and without the first one the log is not whole', async () => {
   expect((await check(of(whole.toSpliced(4, 1)))).gaps).toBe(1)
-  expect((await check(of(whole.slice(0, -1)))).fromFirst).toBe(false)
+  const [rest, gone] = [whole.slice(0, -1), whole.at(-1)]
+  expect(await check(of(rest), gone?.hash)).toMatchObject({
+    ok: true,
+    fromFirst: false,
+    oldest: { sequence: 2, previousHash: gone?.hash },
+    hasKept: true,
+  })
+  expect((await check(of(rest), gone?.previousHash)).hasKept).toBe(false)
   expect(await check(of([]))).toMatchObject({ ok: true, records: 0, fromFirst: false, newestHash: undefined })
 })

@@ -89,12 +89,12 @@ interface ResultProps {
 
 function Result({ verdict, isWhole, wasKept }: ResultProps) {
   const fault = faultOf(verdict, { isWhole, wasKept })
-  const { records, gaps, newestHash } = verdict
+  const { records, gaps, fromFirst, newestHash } = verdict
   return (
     <div className={classes('rounded-control p-3', fault === undefined ? 'bg-settled-soft' : 'bg-failed-soft')}>
       <p className={classes('flex gap-2 font-medium', fault === undefined ? 'text-settled' : 'text-failed')}>
         <StateIcon state={fault === undefined ? 'settled' : 'failed'} className="mt-0.5" />
-        {fault ?? `${count(records, 'record')} verified, from the first to the newest.`}
+        {fault ?? `${count(records, 'record')} verified, from ${fromFirst ? 'the first' : 'the oldest'} to the newest.`}
       </p>
       {fault === undefined && gaps > 0 && (
         <p className="mt-1 text-ink-2">
@@ -113,14 +113,15 @@ function Result({ verdict, isWhole, wasKept }: ResultProps) {
 
 /** What is wrong with the log, in words; undefined where nothing is. */
 function faultOf(
-  { ok, brokenAt, gaps, records, fromFirst, hasKept }: AuditLogVerdict,
+  { ok, brokenAt, gaps, records, fromFirst, oldest, hasKept }: AuditLogVerdict,
   { isWhole, wasKept }: Pick<ResultProps, 'isWhole' | 'wasKept'>,
 ): string | undefined {
   if (!ok) return `Record ${brokenAt ?? 'unknown'} is not what was written: the chain breaks there.`
   if (records === 0) return 'The log is empty. Every organization begins with a record.'
   if (isWhole && gaps > 0) return `Records are missing at ${count(gaps, 'place')}.`
-  if (isWhole && !fromFirst) return 'The first record of the log is missing.'
   if (wasKept && !hasKept)
     return 'The hash that you kept is not in the log: the log was rewritten, or the hash is of another log.'
+  if (isWhole && !fromFirst && !hasKept)
+    return `The log begins with record ${oldest?.sequence ?? 'unknown'}. Ask the operator whether the records before it were archived, or enter a hash that you kept.`
   return undefined
 }
