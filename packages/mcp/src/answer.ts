@@ -69,7 +69,7 @@ export function refused(problem: Answer): CallToolResult {
 }
 
 /** The result for invalid arguments. Nothing was sent. */
-export function misunderstood(errors: readonly Fault[]): CallToolResult {
+export function invalidArguments(errors: readonly Fault[]): CallToolResult {
   const detail = 'Nothing was sent. The arguments do not fit the tool.'
   return refused({ type: 'invalid-arguments', title: 'Invalid Arguments', detail, errors })
 }

@@ -1,12 +1,12 @@
 import type { CallToolResult } from '@modelcontextprotocol/server'
 import { type Purser, PurserError } from '@purser/sdk'
-import { answered, isFinal, misunderstood, refusalOf, refused } from './answer.ts'
+import { answered, invalidArguments, isFinal, refusalOf, refused } from './answer.ts'
 import type { OpenKeys } from './keys.ts'
 import { type Arguments, faultsOf, requestOf, type ServiceRequest } from './request.ts'
 import { type Tool, takesKey } from './tool.ts'
 
 /** The dependencies of a call: the client, the open keys and the tools. */
-export interface Means {
+export interface CallDeps {
   readonly purser: Purser
   readonly keys: OpenKeys
 }
@@ -25,26 +25,26 @@ export interface Waiting {
  * Calls a tool. A refusal is a result, not an exception. Only a canceled call throws: its outcome is unknown, so its
  * key stays open for an equal call.
  */
-export async function callTool(means: Means, tool: Tool, given: Arguments, waiting: Waiting): Promise<CallToolResult> {
+export async function callTool(deps: CallDeps, tool: Tool, args: Arguments, waiting: Waiting): Promise<CallToolResult> {
   const { signal } = waiting
-  const faults = faultsOf(tool, given)
-  if (faults.length > 0) return misunderstood(faults)
-  if (!takesKey(tool)) return ask(means.purser, tool, requestOf(tool, given, undefined), signal)
-  if (given.idempotencyKey !== undefined)
-    return ask(means.purser, tool, requestOf(tool, given, String(given.idempotencyKey)), signal)
-  return callWithOwnKey(means, tool, given, waiting)
+  const faults = faultsOf(tool, args)
+  if (faults.length > 0) return invalidArguments(faults)
+  if (!takesKey(tool)) return send(deps.purser, tool, requestOf(tool, args, undefined), signal)
+  if (args.idempotencyKey !== undefined)
+    return send(deps.purser, tool, requestOf(tool, args, String(args.idempotencyKey)), signal)
+  return callWithOwnKey(deps, tool, args, waiting)
 }
 
 async function callWithOwnKey(
-  { purser, keys }: Means,
+  { purser, keys }: CallDeps,
   tool: Tool,
-  given: Arguments,
+  args: Arguments,
   { signal, isLost }: Waiting,
 ): Promise<CallToolResult> {
-  const key = keys.open(tool, given)
+  const key = keys.open(tool, args)
   if (key === undefined) return refused(tooManyOpen)
-  const { result, isKnown } = await outcomeOf(purser, tool, requestOf(tool, given, key), signal)
-  if (isKnown && !isLost()) keys.close(tool, given)
+  const { result, isKnown } = await outcomeOf(purser, tool, requestOf(tool, args, key), signal)
+  if (isKnown && !isLost()) keys.close(tool, args)
   return result
 }
 
@@ -54,7 +54,7 @@ const tooManyOpen = {
   detail: 'Nothing was sent, because the outcome of too many earlier calls is unknown. Pass your own idempotencyKey.',
 }
 
-async function ask(purser: Purser, tool: Tool, request: ServiceRequest, signal: AbortSignal): Promise<CallToolResult> {
+async function send(purser: Purser, tool: Tool, request: ServiceRequest, signal: AbortSignal): Promise<CallToolResult> {
   return (await outcomeOf(purser, tool, request, signal)).result
 }
 

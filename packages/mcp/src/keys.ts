@@ -6,9 +6,9 @@ export interface OpenKeys {
   /**
    * The key for this call: the key of an equal open call, otherwise a new one. Undefined if too many calls are open.
    */
-  readonly open: (tool: Tool, given: Arguments) => string | undefined
+  readonly open: (tool: Tool, args: Arguments) => string | undefined
   /** Forgets the key: the caller knows the outcome, so an equal call is a new one. */
-  readonly close: (tool: Tool, given: Arguments) => void
+  readonly close: (tool: Tool, args: Arguments) => void
   /** Whether the outcome of every call is known. */
   readonly isEmpty: () => boolean
 }
@@ -24,9 +24,9 @@ const openCallsMax = 1_000
 export function openKeys(now: () => number, fresh: () => string): OpenKeys {
   const opened = new Map<string, { readonly key: string; readonly at: number }>()
   return {
-    open(tool, given) {
+    open(tool, args) {
       for (const [call, { at }] of opened) if (now() - at >= openMsMax) opened.delete(call)
-      const call = callOf(tool, given)
+      const call = callOf(tool, args)
       const known = opened.get(call)
       if (known !== undefined) return known.key
       if (opened.size >= openCallsMax) return undefined
@@ -34,14 +34,14 @@ export function openKeys(now: () => number, fresh: () => string): OpenKeys {
       opened.set(call, { key, at: now() })
       return key
     },
-    close: (tool, given) => void opened.delete(callOf(tool, given)),
+    close: (tool, args) => void opened.delete(callOf(tool, args)),
     isEmpty: () => opened.size === 0,
   }
 }
 
 /** A text that identifies a call, whatever the order of its arguments. */
-function callOf({ name }: Tool, given: Arguments): string {
-  return JSON.stringify([name, sorted(given)])
+function callOf({ name }: Tool, args: Arguments): string {
+  return JSON.stringify([name, sorted(args)])
 }
 
 function sorted(value: unknown): unknown {

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { serveStdio } from '@modelcontextprotocol/server/stdio'
 import { CommandError, serviceAddress, serviceOf, systemIo } from '@purser/cli'
-import type { Offer } from './http/callers.ts'
+import type { HandlerOptions } from './http/callers.ts'
 import { endpoint, mcpHttpServer } from './http/http-server.ts'
 import { openKeys } from './keys.ts'
 import { type Listening, readOptions, usage } from './options.ts'
@@ -33,8 +33,8 @@ async function serveOneClient(tools: readonly Tool[]): Promise<void> {
 async function listen(tools: readonly Tool[], { host, port, hosts }: Listening): Promise<void> {
   const io = systemIo()
   const baseUrl = await serviceAddress(io)
-  const serverOf: Offer['serverOf'] = (means, waitingOf) =>
-    mcpServer({ ...means, tools, version: version() }, waitingOf)
+  const serverOf: HandlerOptions['serverOf'] = (deps, waitingOf) =>
+    mcpServer({ ...deps, tools, version: version() }, waitingOf)
   const server = mcpHttpServer({ baseUrl, serverOf, onError: report }, hosts)
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)

@@ -35,7 +35,7 @@ const shapes: Readonly<Record<string, Shape | undefined>> = {
   'wallets.pay': {
     name: 'pay_and_fetch',
     title: 'Pay and fetch',
-    said: {
+    texts: {
       summary: 'Fetch a URL and pay it from a managed wallet if it costs something.',
       description:
         "Sends the request; if the answer is a 402 of x402 or MPP, pays at most maxAmount under the wallet's policy and sends it once more. Returns the seller's response and the outcome (paid, refused, unknown); id is null if it cost nothing. If approval is waiting, a person must approve it: then call again with approvedPaymentId.",
@@ -46,7 +46,7 @@ const shapes: Readonly<Record<string, Shape | undefined>> = {
   'facilitator.resources': {
     name: 'discover',
     title: 'Discover paid resources',
-    said: {
+    texts: {
       summary: 'Find URLs and tools that can be paid for: the bazaar and the public routes of the registry.',
       description: 'Pay one with pay_and_fetch.',
     },
@@ -56,7 +56,7 @@ const shapes: Readonly<Record<string, Shape | undefined>> = {
 interface Shape {
   readonly name: string
   readonly title: string
-  readonly said: Pick<ApiOperation, 'summary'> & { readonly description: string }
+  readonly texts: Pick<ApiOperation, 'summary'> & { readonly description: string }
   readonly leavesOut?: readonly string[]
   readonly requires?: readonly string[]
 }
@@ -96,7 +96,7 @@ function toolOf(path: string, verb: string, operation: ApiOperation): Tool {
     name: shape?.name ?? operationId.replaceAll('.', '_'),
     operationId,
     title: shape?.title ?? titleOf(operationId),
-    description: descriptionOf({ ...operation, ...shape?.said }, answers, effect),
+    description: descriptionOf({ ...operation, ...shape?.texts }, answers, effect),
     method,
     path,
     effect,

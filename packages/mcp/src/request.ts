@@ -20,10 +20,10 @@ export interface ServiceRequest {
  * The faults that prevent the arguments from being sent. Values are validated by the service. An unknown name is
  * refused, never dropped: a misspelled idempotencyKey would pay twice.
  */
-export function faultsOf(tool: Tool, given: Arguments): readonly Fault[] {
-  const unknown = Object.keys(given).filter((name) => !Object.hasOwn(tool.places, name))
-  const missing = (tool.inputSchema.required ?? []).filter((name) => given[name] === undefined)
-  const unsendable = Object.keys(tool.places).filter((name) => !isSendable(tool, name, given[name]))
+export function faultsOf(tool: Tool, args: Arguments): readonly Fault[] {
+  const unknown = Object.keys(args).filter((name) => !Object.hasOwn(tool.places, name))
+  const missing = (tool.inputSchema.required ?? []).filter((name) => args[name] === undefined)
+  const unsendable = Object.keys(tool.places).filter((name) => !isSendable(tool, name, args[name]))
   return [
     ...unknown.map((name) => ({ path: pointer(name), message: 'is not an argument of this tool' })),
     ...missing.map((name) => ({ path: pointer(name), message: 'is missing' })),
@@ -50,10 +50,10 @@ function parametersOf(name: string, value: unknown): Record<string, unknown> {
 const pointer = (name: string): string => `/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`
 
 /** The HTTP request for valid arguments. Defaults that the tool documents are filled in. */
-export function requestOf(tool: Tool, given: Arguments, idempotencyKey: string | undefined): ServiceRequest {
+export function requestOf(tool: Tool, args: Arguments, idempotencyKey: string | undefined): ServiceRequest {
   const at = (place: string): Record<string, unknown> =>
     Object.fromEntries(
-      Object.entries({ ...defaultsOf(tool), ...given }).filter(
+      Object.entries({ ...defaultsOf(tool), ...args }).filter(
         ([name, value]) => tool.places[name] === place && value !== undefined,
       ),
     )

@@ -1,27 +1,27 @@
 import { ProtocolError, ProtocolErrorCode, Server } from '@modelcontextprotocol/server'
-import { callTool, type Means, type Waiting } from './call.ts'
+import { type CallDeps, callTool, type Waiting } from './call.ts'
 import { operationTemplate, readResource, resources } from './documents.ts'
 import type { Arguments } from './request.ts'
 import { annotationsOf, type Tool } from './tool.ts'
 
 /** The tools that the server offers, and its environment. */
-export interface Served extends Means {
+export interface Served extends CallDeps {
   readonly version: string
   readonly environment: 'test' | 'live'
   readonly tools: readonly Tool[]
 }
 
 /** The caller of one request: its id, and the signal that aborts when it no longer waits. */
-export interface Asker {
+export interface RequestContext {
   readonly id: string | number
   readonly signal: AbortSignal
 }
 
 /** The caller waits as long as its request is not canceled. */
-const untilCanceled = ({ signal }: Asker): Waiting => ({ signal, isLost: () => signal.aborted, end: () => {} })
+const untilCanceled = ({ signal }: RequestContext): Waiting => ({ signal, isLost: () => signal.aborted, end: () => {} })
 
 /** An MCP server with these tools and the guide. Connect it to a transport to start it. */
-export function mcpServer(served: Served, waitingOf: (asker: Asker) => Waiting = untilCanceled): Server {
+export function mcpServer(served: Served, waitingOf: (request: RequestContext) => Waiting = untilCanceled): Server {
   const server = new Server(
     { name: 'purser-mcp', title: 'Purser', version: served.version },
     { capabilities: { tools: {}, resources: {} }, instructions: instructionsOf(served) },

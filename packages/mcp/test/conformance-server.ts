@@ -4,7 +4,7 @@ import { z } from 'zod'
 const pixel = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg=='
 const silence = 'UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAEAfAAABAAgAZGF0YQAAAAA='
 
-const text = (said: string) => ({ content: [{ type: 'text' as const, text: said }] })
+const text = (text: string) => ({ content: [{ type: 'text' as const, text }] })
 const pause = () => new Promise((resolve) => setTimeout(resolve, 50))
 
 /**
@@ -27,9 +27,9 @@ export function conformanceServer(): McpServer {
 
 function addTools(server: McpServer): void {
   const image = { type: 'image' as const, data: pixel, mimeType: 'image/png' }
-  const resource = (uri: string, mimeType: string, said: string) => ({
+  const resource = (uri: string, mimeType: string, text: string) => ({
     type: 'resource' as const,
-    resource: { uri, mimeType, text: said },
+    resource: { uri, mimeType, text },
   })
   server.registerTool('test_simple_text', { description: 'Text.' }, () =>
     text('This is a simple text response for testing.'),
@@ -88,25 +88,25 @@ function addResources(server: McpServer): void {
 
 function addPrompts(server: McpServer): void {
   const user = 'user' as const
-  const said = (words: string) => ({ role: user, content: { type: 'text' as const, text: words } })
+  const message = (words: string) => ({ role: user, content: { type: 'text' as const, text: words } })
   server.registerPrompt('test_simple_prompt', { description: 'A prompt.' }, () => ({
-    messages: [said('This is a simple prompt for testing.')],
+    messages: [message('This is a simple prompt for testing.')],
   }))
   const argsSchema = z.object({ arg1: z.string(), arg2: z.string() })
   server.registerPrompt('test_prompt_with_arguments', { description: 'Arguments.', argsSchema }, ({ arg1, arg2 }) => ({
-    messages: [said(`Prompt with arguments: arg1='${arg1}', arg2='${arg2}'`)],
+    messages: [message(`Prompt with arguments: arg1='${arg1}', arg2='${arg2}'`)],
   }))
   const embedding = { description: 'A resource.', argsSchema: z.object({ resourceUri: z.string() }) }
   server.registerPrompt('test_prompt_with_embedded_resource', embedding, ({ resourceUri: uri }) => ({
     messages: [
       { role: user, content: { type: 'resource', resource: { uri, mimeType: 'text/plain', text: 'Embedded.' } } },
-      said('Please process the embedded resource above.'),
+      message('Please process the embedded resource above.'),
     ],
   }))
   server.registerPrompt('test_prompt_with_image', { description: 'An image.' }, () => ({
     messages: [
       { role: user, content: { type: 'image', data: pixel, mimeType: 'image/png' } },
-      said('Please analyze the image above.'),
+      message('Please analyze the image above.'),
     ],
   }))
 }

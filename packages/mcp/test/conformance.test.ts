@@ -7,7 +7,7 @@ import { composeApiKey } from '@purser/protocol'
 import { afterAll, expect, onTestFinished, test } from 'vitest'
 import { startFakePurser } from '../../sdk/test/fake-purser.ts'
 import { tools } from '../src/generated/tools.ts'
-import type { Offer } from '../src/http/callers.ts'
+import type { HandlerOptions } from '../src/http/callers.ts'
 import { mcpHttpServer } from '../src/http/http-server.ts'
 import { mcpServer } from '../src/server.ts'
 import { conformanceServer } from './conformance-server.ts'
@@ -23,9 +23,9 @@ fake.script('/wallet-infra/chains', { status: 200, body: [] })
 afterAll(() => fake.stop())
 
 /** The server under test, behind a proxy that adds the key: the package can send none. */
-async function served(serverOf: Offer['serverOf']): Promise<string> {
-  const offer = { baseUrl: fake.baseUrl, serverOf, onError: () => {} }
-  const { port } = await listening(mcpHttpServer(offer, []))
+async function served(serverOf: HandlerOptions['serverOf']): Promise<string> {
+  const options = { baseUrl: fake.baseUrl, serverOf, onError: () => {} }
+  const { port } = await listening(mcpHttpServer(options, []))
   const authorization = `Bearer ${composeApiKey('test', new Uint8Array(32))}`
   const proxy = createServer((req, res) => {
     const { url: target, method, headers } = req
@@ -65,7 +65,7 @@ async function conformance(...args: readonly string[]): Promise<{ readonly code:
 }
 
 test('the tools pass the scenarios of the conformance package that name no fixture', async () => {
-  const url = await served((means, waitingOf) => mcpServer({ ...means, tools, version: '0' }, waitingOf))
+  const url = await served((deps, waitingOf) => mcpServer({ ...deps, tools, version: '0' }, waitingOf))
   for (const scenario of ['server-initialize', 'ping', 'tools-list', 'resources-list', 'dns-rebinding-protection']) {
     const { code, said } = await conformance('--url', url, '--scenario', scenario)
     expect({ scenario, code, said }).toEqual({ scenario, code: 0, said: expect.any(String) })

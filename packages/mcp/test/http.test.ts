@@ -25,12 +25,12 @@ const unknownKey = composeApiKey('test', new Uint8Array(32).fill(7))
 /** The server with every tool, and what it reported. */
 async function aServer({ baseUrl = stage.world.base, hosts = [] as readonly string[] } = {}) {
   const faults: Error[] = []
-  const offer = {
+  const options = {
     baseUrl,
-    serverOf: (means, waitingOf) => mcpServer({ ...means, tools, version: '0.1.0' }, waitingOf),
+    serverOf: (deps, waitingOf) => mcpServer({ ...deps, tools, version: '0.1.0' }, waitingOf),
     onError: (error) => void faults.push(error),
   } satisfies Parameters<typeof mcpHttpServer>[0]
-  const { port } = await listening(mcpHttpServer(offer, hosts))
+  const { port } = await listening(mcpHttpServer(options, hosts))
   return { url: new URL(`http://127.0.0.1:${port}/mcp`), port, faults }
 }
 
@@ -73,7 +73,7 @@ test.each(revisions)('the official client lists, reads and calls over HTTP in re
   const [guide] = (await client.readResource({ uri: 'purser://docs/mcp-server' })).contents
   expect(guide).toMatchObject({ mimeType: 'text/markdown' })
   const vault = await call('vaults_create', { description: revision })
-  expect((await call('vaults_get', { id: vault.said.id })).said).toMatchObject({ description: revision })
+  expect((await call('vaults_get', { id: vault.structured.id })).structured).toMatchObject({ description: revision })
   await expect(call('organisations_apiKeys_list')).rejects.toMatchObject({ code: -32_602 })
   expect(faults).toEqual([])
 })
@@ -85,9 +85,15 @@ test.each(revisions)('each client acts with its own key alone in revision %s', a
   expect(live.client.getInstructions()).toMatch(/^LIVE environment/)
   const [mine, theirs] = [await anHttpAgent(url, stage.key, revision), await anHttpAgent(url, other.testKey, revision)]
   const vault = await mine.call('vaults_create')
-  expect(await theirs.call('vaults_get', { id: vault.said.id })).toMatchObject({ isError: true, read: { status: 404 } })
-  expect(await live.call('vaults_get', { id: vault.said.id })).toMatchObject({ isError: true, read: { status: 404 } })
-  expect((await mine.call('vaults_get', { id: vault.said.id })).isError).toBe(false)
+  expect(await theirs.call('vaults_get', { id: vault.structured.id })).toMatchObject({
+    isError: true,
+    read: { status: 404 },
+  })
+  expect(await live.call('vaults_get', { id: vault.structured.id })).toMatchObject({
+    isError: true,
+    read: { status: 404 },
+  })
+  expect((await mine.call('vaults_get', { id: vault.structured.id })).isError).toBe(false)
 })
 
 test('a key that is missing, malformed or unknown is a 401 before any message, and is not repeated', async () => {
@@ -100,9 +106,9 @@ test('a key that is missing, malformed or unknown is a 401 before any message, a
     { authorization: 'Basic eDp5' },
   ]) {
     const refused = await post(url, headers)
-    const said = await refused.text()
+    const structured = await refused.text()
     expect([refused.status, refused.headers.get('www-authenticate')]).toEqual([401, 'Bearer'])
-    expect(said).not.toContain(unknownKey.slice(12))
+    expect(structured).not.toContain(unknownKey.slice(12))
   }
   expect((await post(url, bearer(stage.key))).status).toBe(200)
   expect(faults).toEqual([])
@@ -197,7 +203,7 @@ test.each(revisions)('a transfer that a client gives up and sends again is one, 
   answer()
   await delay(2_000)
   const again = await call('transfers_create', body)
-  expect([again.isError, again.said.fromWalletId]).toEqual([false, master.id])
+  expect([again.isError, again.structured.fromWalletId]).toEqual([false, master.id])
   expect(await transfersOf(master.id)).toBe(1)
 })
 
@@ -239,7 +245,7 @@ test('two clients with one key, who send one transfer without keys at one moment
   const master = await aMaster(stage)
   const body = bodyFrom(master)
   const [one, other] = await Promise.all([left.call('transfers_create', body), right.call('transfers_create', body)])
-  expect([one.isError, other.isError, one.said.id]).toEqual([false, false, other.said.id])
+  expect([one.isError, other.isError, one.structured.id]).toEqual([false, false, other.structured.id])
   expect(await transfersOf(master.id)).toBe(1)
 })
 

@@ -85,7 +85,10 @@ test.each([
     expect(lost).toMatchObject({ isError: true, read: { advice: expect.stringContaining('may or may not') } })
     fake.script('/wallet-infra/transfer', { status: 201, body: sent })
     const again = await call('transfers_create', body)
-    expect([keysSent(), again.said.idempotencyKey]).toEqual([[lost.read.idempotencyKey], lost.read.idempotencyKey])
+    expect([keysSent(), again.structured.idempotencyKey]).toEqual([
+      [lost.read.idempotencyKey],
+      lost.read.idempotencyKey,
+    ])
   },
 )
 
@@ -103,5 +106,5 @@ test('a transfer that was refused for what it is has a new key when it is reques
 test('a state that is newer than this package reaches the agent', async () => {
   const { call } = await agent()
   fake.script('/wallet-infra/transfer', { status: 201, body: { ...sent, status: 'teleported', more: 1 } })
-  expect((await call('transfers_create', body)).said).toMatchObject({ status: 'teleported', more: 1 })
+  expect((await call('transfers_create', body)).structured).toMatchObject({ status: 'teleported', more: 1 })
 })

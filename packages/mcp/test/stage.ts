@@ -25,12 +25,12 @@ export function purserMcp(args: readonly string[], env: Env = {}): Promise<Ended
     env: { PATH: process.env.PATH, NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE, HOME: '/nowhere', ...env },
   })
   child.stdin.end()
-  const said = { stdout: '', stderr: '' }
-  child.stdout.on('data', (chunk: Buffer) => (said.stdout += chunk))
-  child.stderr.on('data', (chunk: Buffer) => (said.stderr += chunk))
+  const output = { stdout: '', stderr: '' }
+  child.stdout.on('data', (chunk: Buffer) => (output.stdout += chunk))
+  child.stderr.on('data', (chunk: Buffer) => (output.stderr += chunk))
   return new Promise((resolve, reject) => {
     child.once('error', reject)
-    child.once('close', (code) => resolve({ code, ...said }))
+    child.once('close', (code) => resolve({ code, ...output }))
   })
 }
 
@@ -49,7 +49,7 @@ const CallResult = z.object({
 interface Called {
   readonly isError: boolean
   /** What a program reads of a success. */
-  readonly said: Readonly<Record<string, unknown>>
+  readonly structured: Readonly<Record<string, unknown>>
   /** What a model reads, parsed. */
   readonly read: Readonly<Record<string, unknown>>
 }
@@ -109,7 +109,7 @@ async function connected(
     const { isError = false, content, structuredContent = {} } = CallResult.parse(answer)
     return {
       isError,
-      said: structuredContent,
+      structured: structuredContent,
       read: z.record(z.string(), z.unknown()).parse(JSON.parse(content[0]?.text ?? '')),
     }
   }

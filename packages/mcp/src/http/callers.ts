@@ -7,19 +7,19 @@ import { parseApiKey } from '@purser/protocol'
 import { createPurser, PurserError } from '@purser/sdk'
 import type { Waiting } from '../call.ts'
 import { type OpenKeys, openKeys } from '../keys.ts'
-import type { Asker, Served } from '../server.ts'
+import type { RequestContext, Served } from '../server.ts'
 import { followCalls } from './followed-calls.ts'
 
 /** What is served to every caller. */
-export interface Offer {
+export interface HandlerOptions {
   readonly baseUrl: string
   /** The server for one request. `waitingOf` follows a call of a tool. */
-  readonly serverOf: (means: CallerMeans, waitingOf: (asker: Asker) => Waiting) => Server | McpServer
+  readonly serverOf: (deps: CallerDeps, waitingOf: (request: RequestContext) => Waiting) => Server | McpServer
   readonly onError: (error: Error) => void
 }
 
 /** What belongs to one API key. */
-type CallerMeans = Pick<Served, 'purser' | 'environment' | 'keys'>
+type CallerDeps = Pick<Served, 'purser' | 'environment' | 'keys'>
 
 /** A message that a server received: it has a method and a URL. */
 export type RequestMessage = IncomingMessage & { readonly method: string; readonly url: string }
@@ -47,13 +47,16 @@ const messageBytesMax = 1_048_576
  * Finds the caller of each API key. A key is checked with the service when it is first used. The service checks it
  * again at each call, so a revoked key is refused there. Keys are in memory alone, by their digest.
  */
-export function openCallers(offer: Offer, now: () => number = Date.now): (apiKey: string) => Promise<Caller | Refused> {
+export function openCallers(
+  options: HandlerOptions,
+  now: () => number = Date.now,
+): (apiKey: string) => Promise<Caller | Refused> {
   const known = new Map<string, Caller>()
   const unknown = new Map<string, number>()
   const checking = new Map<string, Promise<Caller | Refused>>()
 
   async function check(apiKey: string, name: string, environment: 'test' | 'live'): Promise<Caller | Refused> {
-    const purser = createPurser({ apiKey, baseUrl: offer.baseUrl })
+    const purser = createPurser({ apiKey, baseUrl: options.baseUrl })
     try {
       await purser.request('GET', '/wallet-infra/chains')
     } catch (error) {
@@ -66,7 +69,7 @@ export function openCallers(offer: Offer, now: () => number = Date.now): (apiKey
       if (error.status !== 403) return 'unavailable'
     }
     if (!hasPlace(known)) return 'unavailable'
-    const caller = callerOf(offer, { purser, environment, keys: openKeys(now, () => `mcp-${randomUUID()}`) })
+    const caller = callerOf(options, { purser, environment, keys: openKeys(now, () => `mcp-${randomUUID()}`) })
     known.set(name, caller)
     return caller
   }
@@ -104,13 +107,13 @@ function hasPlace(known: Map<string, Caller>): boolean {
 }
 
 /** Each request is served by a server of its own, so requests of one client may reach any process. */
-function callerOf({ serverOf, onError }: Offer, means: CallerMeans): Caller {
+function callerOf({ serverOf, onError }: HandlerOptions, deps: CallerDeps): Caller {
   const calls = followCalls()
   const connections = new AsyncLocalStorage<AbortSignal>()
   const handler = createMcpHandler(
     ({ era }) => {
       const connection = connections.getStore()
-      const served = serverOf(means, (asker) => calls.follow(asker, connection))
+      const served = serverOf(deps, (request) => calls.follow(request, connection))
       const server = 'server' in served ? served.server : served
       if (era === 'legacy')
         server.setNotificationHandler('notifications/cancelled', ({ params: { requestId } }) => {
@@ -123,7 +126,7 @@ function callerOf({ serverOf, onError }: Offer, means: CallerMeans): Caller {
   const handle = toNodeHandler(handler, { onerror: onError, maxRequestBodySize: messageBytesMax })
   return {
     handle: (req, res) => connections.run(closedBeforeEnd(res), () => handle(req, res)),
-    keys: means.keys,
+    keys: deps.keys,
     running: 0,
   }
 }

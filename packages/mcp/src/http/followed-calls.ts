@@ -1,10 +1,10 @@
 import type { Waiting } from '../call.ts'
-import type { Asker } from '../server.ts'
+import type { RequestContext } from '../server.ts'
 
 /** The running calls of one API key. */
 export interface FollowedCalls {
   /** Follows a call to its end. `connection` aborts if its connection closes before the result was sent. */
-  readonly follow: (asker: Asker, connection: AbortSignal | undefined) => Waiting
+  readonly follow: (request: RequestContext, connection: AbortSignal | undefined) => Waiting
   /** Notes that a client canceled the request with this id. */
   readonly cancel: (id: string | number) => void
 }

@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { hostHeaderValidation, originValidation } from '@modelcontextprotocol/node'
-import { type Offer, openCallers, type Refused, type RequestMessage } from './callers.ts'
+import { type HandlerOptions, openCallers, type Refused, type RequestMessage } from './callers.ts'
 
 /** The path of the one endpoint. */
 export const endpoint = '/mcp'
@@ -14,8 +14,8 @@ const runningPerKeyMax = 32
  * requests for loopback names and for `hosts` are answered, and of pages only those on these hosts: a page elsewhere
  * must not reach a server on the reader's machine (DNS rebinding).
  */
-export function mcpHttpServer(offer: Offer, hosts: readonly string[]): Server {
-  const find = openCallers(offer)
+export function mcpHttpServer(options: HandlerOptions, hosts: readonly string[]): Server {
+  const find = openCallers(options)
   const names = [...loopback, ...hosts]
   const isHost = hostHeaderValidation(names)
   const isOrigin = originValidation(names)
@@ -34,7 +34,7 @@ export function mcpHttpServer(offer: Offer, hosts: readonly string[]): Server {
   }
   const server = createServer({ headersTimeout: 10_000, requestTimeout: 30_000 }, (req, res) => {
     answer(req, res).catch((error: unknown) => {
-      offer.onError(error instanceof Error ? error : new Error('a value that is not an Error was thrown'))
+      options.onError(error instanceof Error ? error : new Error('a value that is not an Error was thrown'))
       if (!res.headersSent) refuse(res, refusals.unavailable)
       else res.destroy()
     })
