@@ -106,9 +106,9 @@ test('a key that is missing, malformed or unknown is a 401 before any message, a
     { authorization: 'Basic eDp5' },
   ]) {
     const refused = await post(url, headers)
-    const structured = await refused.text()
+    const text = await refused.text()
     expect([refused.status, refused.headers.get('www-authenticate')]).toEqual([401, 'Bearer'])
-    expect(structured).not.toContain(unknownKey.slice(12))
+    expect(text).not.toContain(unknownKey.slice(12))
   }
   expect((await post(url, bearer(stage.key))).status).toBe(200)
   expect(faults).toEqual([])
