@@ -73,7 +73,7 @@ const slowBesideQuick = [
   'packages/server/src/chain/account-lanes.test.ts',
   'packages/server/src/chain/lanes/{anvil,crash,fence,lanes}.test.ts',
   'packages/server/src/custody/{custody,mpp-secrets,rotate-kek,tamper,wallet-keys}.test.ts',
-  'packages/server/src/features/{billing/billing,registry/registry,relayer/queue,webhooks/webhooks}.test.ts',
+  'packages/server/src/features/{billing/routes,registry/registry,relayer/queue,webhooks/webhooks}.test.ts',
   'packages/server/src/features/organisations/{audit-log,key-authority,members,shared-quotas}.test.ts',
   'packages/server/src/features/payments/{challenge,mpp/verify,rollups/rollups}.test.ts',
   'packages/server/src/features/vaults/{lifecycle,quota,seal,vaults,files/{files,reserve,upload},stream/streams,tokens/tokens}.test.ts',

@@ -1,5 +1,5 @@
 import { networks } from '@purser/protocol'
-import type { RecordedExample } from '../src/platform/http/recorded-examples.ts'
+import type { RecordedExample } from '../src/platform/http/openapi.ts'
 import { formType } from './files/uploads.ts'
 import { normaliser } from './normal-values.ts'
 import { asKey, operationOf, sendRaw } from './raw-requests.ts'

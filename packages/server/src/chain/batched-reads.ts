@@ -1,9 +1,18 @@
-import { type Network, tokenByAddress } from '@purser/protocol'
+import {
+  type Address,
+  decodeRevertReason,
+  type Hex,
+  hexToBytes,
+  isHex,
+  type Network,
+  tokenByAddress,
+} from '@purser/protocol'
 import { batch } from '../platform/db/batch.ts'
+import { fail } from './errors.ts'
 import { readHoldings } from './holdings.ts'
-import type { CallTrial, Chain, Holding, HoldingQuestion, OfferedFees, TriedCall } from './port.ts'
-import type { Rpc } from './rpc/rpc.ts'
-import { tryEach } from './try-call.ts'
+import type { CallTrial, Chain, Holding, HoldingQuestion, LaneCall, OfferedFees, TriedCall } from './port.ts'
+import { readHex, readQuantity } from './rpc/read.ts'
+import { isRecord, type Rpc, type RpcAnswer, type RpcCall } from './rpc/rpc.ts'
 
 const requestedAtOnce = 64
 const roundsMax = 4
@@ -55,4 +64,103 @@ export function createBatchedReads(
 function orThrow<T>(answer: T | Error): T {
   if (answer instanceof Error) throw answer
   return answer
+}
+
+/** Error messages of the different clients when the call itself would fail, as opposed to the node being unable to answer. */
+const callFaults = /revert|insufficient|exceeds balance|out of gas|invalid opcode|gas required exceeds|execution/i
+
+/** The gas limit of a transaction (EIP-7825), less the fifth that is added to estimates. */
+const gasMax = 13_900_000n
+
+/** The minimum gas that a transaction needs for its data (EIP-7623). */
+function gasMinOf(data: Hex): bigint {
+  const bytes = hexToBytes(data)
+  const zeros = bytes.filter((byte) => byte === 0).length
+  return 21_000n + 10n * BigInt(zeros + 4 * (bytes.length - zeros))
+}
+
+/**
+ * Tries each call separately on the latest block (`eth_estimateGas`). No gas price is given, so that the trial also works for an account that could
+ * not pay for it; costs are checked elsewhere. When a node returns another error, or a gas amount that no transaction can have (a transaction
+ * signed with it would block its account forever), the other nodes are queried. A call for which no node gives a usable answer gets a
+ * `chain-unavailable` error.
+ */
+async function tryEach(rpc: Rpc, calls: readonly TriedCall[]): Promise<(CallTrial | Error)[]> {
+  const answers = await rpc.batch(calls.map(estimateCall))
+  return Promise.all(
+    calls.map(async (call, index) => {
+      const trial = trialOf(call, answers[index])
+      return trial instanceof Error ? rpc.onOneNode((one) => tryOne(one, call)).catch(errorOf) : trial
+    }),
+  )
+}
+
+async function tryOne(rpc: Rpc, call: TriedCall): Promise<CallTrial> {
+  const [answer] = await rpc.batch([estimateCall(call)])
+  const trial = trialOf(call, answer)
+  if (trial instanceof Error) throw trial
+  return trial
+}
+
+function errorOf(error: unknown): Error {
+  return error instanceof Error ? error : new Error(String(error))
+}
+
+function estimateCall({ from, to, data, value }: TriedCall): RpcCall {
+  return { method: 'eth_estimateGas', params: [{ from, to, data, value: `0x${value.toString(16)}` }, 'latest'] }
+}
+
+function trialOf({ data }: TriedCall, answer: RpcAnswer | undefined): CallTrial | Error {
+  if (answer?.ok === false && (answer.data !== undefined || callFaults.test(answer.message)))
+    return { ok: false, reason: reasonOf(answer.data) }
+  if (answer?.ok !== true) return fail('chain-unavailable', {}, new Error(answer?.message ?? 'no answer'))
+  try {
+    const gas = readQuantity(answer.result, 'gas')
+    if (gas <= gasMax && gas >= gasMinOf(data)) return { ok: true, gas }
+    return fail('chain-unavailable', {}, new Error(`no call takes ${gas} gas`))
+  } catch (error) {
+    return fail('chain-unavailable', {}, error)
+  }
+}
+
+function reasonOf(data: string | undefined): string | null {
+  return data !== undefined && isHex(data) ? (decodeRevertReason(data) ?? null) : null
+}
+
+/**
+ * Runs calls in sequence on the latest block (`eth_simulateV1`), each on the state that the one before left, without a gas price. The returned gas
+ * is the sum of what each used as a separate transaction plus a quarter, since refunds (EIP-3529: at most a fifth) are paid only after the gas was
+ * available. Throws `chain-unavailable` when the node does not return the outcome of each call.
+ */
+export async function tryCalls(rpc: Rpc, from: Address, calls: readonly LaneCall[]): Promise<CallTrial> {
+  const simulated = calls.map(({ to, data, value }) => ({ from, to, data, value: `0x${value.toString(16)}` }))
+  const result = await rpc.result('eth_simulateV1', [
+    { blockStateCalls: [{ calls: simulated }], validation: false },
+    'latest',
+  ])
+  const outcomes = outcomesIn(result)
+  if (outcomes.length !== calls.length) throw invalidAnswer()
+  const refused = outcomes.find(({ isOk }) => !isOk)
+  if (refused !== undefined) return { ok: false, reason: decodeRevertReason(refused.returned) ?? null }
+  return { ok: true, gas: (outcomes.reduce((sum, { gasUsed }) => sum + gasUsed, 0n) * 5n) / 4n }
+}
+
+interface CallOutcome {
+  readonly isOk: boolean
+  readonly gasUsed: bigint
+  readonly returned: Hex
+}
+
+function outcomesIn(result: unknown): CallOutcome[] {
+  const block: unknown = Array.isArray(result) ? result[0] : undefined
+  if (!isRecord(block) || !Array.isArray(block.calls)) throw invalidAnswer()
+  return block.calls.map((call: unknown) => {
+    if (!isRecord(call)) throw invalidAnswer()
+    const gasUsed = readQuantity(call.gasUsed, 'gas')
+    return { isOk: call.status === '0x1', gasUsed, returned: readHex(call.returnData, 'call result') }
+  })
+}
+
+function invalidAnswer(): Error {
+  return fail('chain-unavailable', {}, new Error('eth_simulateV1: the node did not return the outcome of each call'))
 }

@@ -1,8 +1,9 @@
 import { type Hex, isHex, topics } from '@purser/protocol'
 import type { BlockHeader, BlockRange, BlockReads, IsWanted, ScannedRange, TokenTransfer } from './block-port.ts'
-import { type BloomBits, bloomBits } from './bloom.ts'
 import {
   type Block,
+  type BloomBits,
+  bloomBits,
   eachOnce,
   invalidAnswer,
   lower,

@@ -11,11 +11,10 @@ import {
   type Network,
   tokenReads,
 } from '@purser/protocol'
-import { createBatchedReads } from './batched-reads.ts'
+import { createBatchedReads, tryCalls } from './batched-reads.ts'
 import { fail } from './errors.ts'
-import { feeLimits, firstFees } from './fees.ts'
+import { feeLimits, firstFees, l1FeeCall, readL1Fee } from './fees.ts'
 import { createPaymentReads } from './judge-payments.ts'
-import { l1FeeCall, readL1Fee } from './l1-fee.ts'
 import type { Chain, Head, LookUp, OfferedFees, QuorumReads, SeenReceipt, TokenDomain, Watch } from './port.ts'
 import { collect, electorateOf, requestVotes } from './rpc/acceptance.ts'
 import { createLogReader } from './rpc/logs.ts'
@@ -24,7 +23,6 @@ import { isRecord, type NodeRpc, type Rpc, type RpcAnswer, type RpcCall } from '
 import { send } from './rpc/send.ts'
 import { simulate } from './simulate.ts'
 import { sendTempo, tryTempo } from './tempo-node.ts'
-import { tryCalls } from './try-calls.ts'
 
 /** The network's reads and sends that need no block of a quorum: the `Chain` port without block reads and quorum reads. */
 export function createChain(network: Network, rpc: Rpc & NodeRpc): Omit<Chain, 'blocks' | keyof QuorumReads> {

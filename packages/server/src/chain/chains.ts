@@ -1,4 +1,4 @@
-import { decodeUint256, type Network, type TokenInfo, tokenReads } from '@purser/protocol'
+import { bytesToHex, decodeUint256, domainSeparator, type Network, type TokenInfo, tokenReads } from '@purser/protocol'
 import type { Clock } from '../platform/clock.ts'
 import type { Log } from '../platform/log.ts'
 import type { Outbound } from '../platform/outbound.ts'
@@ -6,7 +6,7 @@ import { type Loop, startLoop } from '../platform/work/loop.ts'
 import { createBlockReads } from './block-reads.ts'
 import { createChain, decoded, domainReads, readDomain } from './chain.ts'
 import { fail } from './errors.ts'
-import type { Chain, ChainHealth, Chains } from './port.ts'
+import type { Chain, ChainHealth, Chains, TokenDomain, TokenDomainState } from './port.ts'
 import type { QuorumReads } from './quorum-port.ts'
 import { createAuthorizationUse } from './rpc/authorization-use.ts'
 import { createFirstNonce } from './rpc/first-nonce.ts'
@@ -20,7 +20,6 @@ import { createSameCall } from './rpc/same-call.ts'
 import { createStates } from './rpc/states.ts'
 import { createTempoReads } from './rpc/tempo.ts'
 import { createTransferReads } from './rpc/transfers.ts'
-import { createTokenDomains, type TokenDomains } from './token-domains.ts'
 
 export interface ChainsOptions {
   readonly outbound: Outbound
@@ -166,4 +165,62 @@ function createQuorumReads({ network, quorum, clock, log }: QuorumOptions): Quor
     ...createTempoReads(network, quorum),
     ...createPermit2Use({ network, clock, quorum }),
   }
+}
+
+/** Reads a token's signing domain and decimals; undefined when the contract returns no usable data. Throws when no node answers. */
+type ReadToken = (token: TokenInfo) => Promise<(TokenDomain & { readonly decimals: number }) | undefined>
+
+interface TokenDomains {
+  state(token: TokenInfo): TokenDomainState
+  /** Checks the tokens that are due. Never throws: when a node is down, the states stay as they are and are checked again. */
+  check(): Promise<void>
+}
+
+const checkAgainMs = 3_600_000
+
+/**
+ * Compares the registry's data of tokens that are paid by signature with their contracts. With a wrong name or version, valid payments would be
+ * refused or payments accepted that can never be settled; with wrong decimals, amounts would be wrong.
+ */
+function createTokenDomains(
+  network: Network,
+  read: ReadToken,
+  { clock, log }: { readonly clock: Clock; readonly log: Log | undefined },
+): TokenDomains {
+  const found = new Map<string, { readonly state: TokenDomainState; readonly checkedAtMs: number }>()
+  const checkOne = async (token: TokenInfo): Promise<void> => {
+    const onChain = await read(token)
+    const before = found.get(token.address)?.state
+    const isRight =
+      onChain !== undefined && onChain.decimals === token.decimals && onChain.separator === separatorOf(network, token)
+    found.set(token.address, { state: isRight ? 'right' : 'wrong', checkedAtMs: clock.now().getTime() })
+    if (isRight || before === 'wrong') return
+    log?.error(
+      {
+        network: network.name,
+        token: token.symbol,
+        address: token.address,
+        onChain,
+        ours: token.eip712,
+        decimals: token.decimals,
+      },
+      'a token contract does not match the registry: payments by signature are not offered for it',
+    )
+  }
+  return {
+    state: (token) => found.get(token.address)?.state ?? 'unchecked',
+    async check() {
+      const now = clock.now().getTime()
+      const due = network.tokens.filter((token) => {
+        const known = found.get(token.address)
+        return token.eip712 !== null && (known === undefined || known.checkedAtMs + checkAgainMs <= now)
+      })
+      await Promise.all(due.map((token) => checkOne(token).catch(() => undefined)))
+    },
+  }
+}
+
+function separatorOf(network: Network, token: TokenInfo): string | undefined {
+  if (token.eip712 === null) return undefined
+  return bytesToHex(domainSeparator({ ...token.eip712, chainId: network.chainId, verifyingContract: token.address }))
 }

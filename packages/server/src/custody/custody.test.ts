@@ -12,7 +12,7 @@ import { sql } from '../platform/db/db.ts'
 import { createLog } from '../platform/log.ts'
 import { systemRandom } from '../platform/random.ts'
 import { type Custody, type KeySource, openCustody } from './index.ts'
-import { readKeyFile, requireKeyFile } from './key-file.ts'
+import { readKeyFile, requireKeyFile } from './key-sources.ts'
 
 let database: TestDatabase
 let directory: string

@@ -8,8 +8,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { z } from 'zod'
 import { instantOf } from '../platform/clock.ts'
 import { createOutbound } from '../platform/outbound.ts'
-import { crc32c } from './crc32c.ts'
-import { gcpKmsKeyEncryption } from './gcp-kms.ts'
+import { crc32c, gcpKmsKeyEncryption } from './gcp-kms.ts'
 
 const key = 'projects/acme/locations/europe-west3/keyRings/purser/cryptoKeys/kek'
 const inside = randomBytes(32)

@@ -12,7 +12,7 @@ import { createOutbound } from '../platform/outbound.ts'
 import { systemRandom } from '../platform/random.ts'
 import { type Custody, openCustody, rotateKek } from './index.ts'
 import { createKeyRing, type KeyEncryption, type KeyRing } from './key-encryption.ts'
-import { localKeyEncryption } from './local-kek.ts'
+import { localKeyEncryption } from './key-sources.ts'
 
 const organisations = Array.from({ length: 12 }, (_, index) => `org_01h455vb4pex5vsknk084sn0${10 + index}` as const)
 const tenants: readonly Tenant[] = organisations.map((organisationId) => ({ organisationId, environment: 'live' }))

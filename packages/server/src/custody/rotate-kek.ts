@@ -2,10 +2,9 @@ import { timingSafeEqual } from 'node:crypto'
 import { type Auditing, auditOperator } from '../platform/audit.ts'
 import type { Db } from '../platform/db/db.ts'
 import type { Random } from '../platform/random.ts'
-import { refuseOtherKeys } from './current-key.ts'
 import { findCurrentFingerprint, lockKeys, markCurrent, type WrappedRow, type WrappedTable } from './kek-store.ts'
-import type { KeyEncryption, KeyRing } from './key-encryption.ts'
-import { wrappedServiceKeys } from './service-keys.ts'
+import { type KeyEncryption, type KeyRing, refuseOtherKeys } from './key-encryption.ts'
+import { type KeyRotation, replaceKey, wrappedServiceKeys } from './service-keys.ts'
 import { wrappedSeeds } from './wallet-keys.ts'
 
 /** All tables with wrapped data keys. */
@@ -127,4 +126,36 @@ async function wrapVerified(kek: KeyEncryption, dataKey: Uint8Array, associatedD
 async function verifyUsable(kek: KeyEncryption, random: Random): Promise<void> {
   const probe = random.bytes(32)
   await wrapVerified(kek, probe, 'purser|probe')
+}
+
+export interface RotationOptions extends Auditing {
+  readonly db: Db
+  readonly ring: KeyRing
+}
+
+/** Audit actions in the operator's log. */
+const actions = { 'mpp-challenge': 'keys.rotateMppSecret', seal: 'keys.rotateSeal' } as const
+
+/**
+ * Creates a new secret for MPP challenges and retires the previous one, in one transaction. Running processes load it automatically; challenges of
+ * the retired secret can be paid until they expire. Needs the deployment's key-encryption key and never creates one.
+ */
+export function rotateMppSecret(options: RotationOptions): Promise<KeyRotation> {
+  return replace('mpp-challenge', options)
+}
+
+/**
+ * Creates a new Ed25519 key for offers, receipts, seals and deliveries. It is in the key set at once and signs in every process after ten minutes.
+ * The previous key stays in the key set forever.
+ */
+export function rotateSealKey(options: RotationOptions): Promise<KeyRotation> {
+  return replace('seal', options)
+}
+
+async function replace(purpose: 'mpp-challenge' | 'seal', options: RotationOptions): Promise<KeyRotation> {
+  await refuseOtherKeys(options)
+  const making = { ...options, isPrivateKey: () => true }
+  return replaceKey(purpose, making, async (tx, { current: target, retired }) =>
+    auditOperator(options, tx, { action: actions[purpose], target, details: { retired } }),
+  )
 }

@@ -8,7 +8,7 @@ import type { Tenant } from '../platform/ctx.ts'
 import type { Db, Sql } from '../platform/db/db.ts'
 import { systemRandom } from '../platform/random.ts'
 import { createKeyRing, type KeyRing } from './key-encryption.ts'
-import { localKeyEncryption } from './local-kek.ts'
+import { localKeyEncryption } from './key-sources.ts'
 import { openKey } from './service-keys.ts'
 import { createWalletKeys } from './wallet-keys.ts'
 

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { hdChildAddress } from '@purser/protocol'
-import { entropyToMnemonic } from '@scure/bip39'
+import bip39 from '@purser/protocol/vectors/bip39.json' with { type: 'json' }
+import { entropyToMnemonic, mnemonicToSeedSync } from '@scure/bip39'
 import { wordlist } from '@scure/bip39/wordlists/english'
 import { HDNodeWallet, Mnemonic } from 'ethers'
 import { parseTransaction, recoverTransactionAddress, verifyTypedData } from 'viem'
@@ -15,8 +16,8 @@ import type { Tenant } from '../platform/ctx.ts'
 import { sql } from '../platform/db/db.ts'
 import { type Random, systemRandom } from '../platform/random.ts'
 import { createKeyRing } from './key-encryption.ts'
-import { localKeyEncryption } from './local-kek.ts'
-import { createWalletKeys, type WalletKeys } from './wallet-keys.ts'
+import { localKeyEncryption } from './key-sources.ts'
+import { createWalletKeys, seedOfEntropy, type WalletKeys } from './wallet-keys.ts'
 
 const acme: Tenant = { organisationId: 'org_01h455vb4pex5vsknk084sn02q', environment: 'live' }
 const acmeTest: Tenant = { ...acme, environment: 'test' }
@@ -223,4 +224,26 @@ test('a seed that is moved to another organisation or environment does not open 
     update wallet_seeds set organisation_id = ${rival.organisationId}
     where organisation_id = ${acme.organisationId} and environment = 'live'`)
   await expect(keys.accountNode(rival, 0)).rejects.toThrow()
+})
+
+const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex')
+
+test('the entropy of every BIP-39 test vector leads to its published seed', async () => {
+  expect(bip39.vectors).toHaveLength(24)
+  for (const { entropy, seed } of bip39.vectors)
+    expect(hex(await seedOfEntropy(Buffer.from(entropy, 'hex'), bip39.passphrase))).toBe(seed)
+})
+
+test('without a passphrase the seed matches that of other wallets for the mnemonic', async () => {
+  for (const size of [16, 20, 24, 28, 32, 32, 32]) {
+    const entropy = systemRandom.bytes(size)
+    expect(hex(await seedOfEntropy(entropy))).toBe(hex(mnemonicToSeedSync(entropyToMnemonic(entropy, wordlist))))
+  }
+})
+
+test('entropy of an invalid size is refused, and the input is not modified', async () => {
+  for (const size of [0, 15, 17, 33, 64]) await expect(seedOfEntropy(new Uint8Array(size))).rejects.toThrow(RangeError)
+  const entropy = new Uint8Array(32).fill(5)
+  await seedOfEntropy(entropy)
+  expect(entropy.every((byte) => byte === 5)).toBe(true)
 })

@@ -2,7 +2,7 @@ import { close, fstat, read } from 'node:fs'
 import { Readable } from 'node:stream'
 import { promisify } from 'node:util'
 import { ReusedBufferStream, type TakeBytes } from '../platform/reused-buffer-stream.ts'
-import { onDisk } from './disk-fault.ts'
+import { onDisk } from './disk-writing.ts'
 import { BlobRangeOutside } from './errors.ts'
 import type { ByteRange, OpenedBlob } from './port.ts'
 

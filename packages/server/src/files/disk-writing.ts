@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { FileHandle } from 'node:fs/promises'
-import { onDisk } from './disk-fault.ts'
-import { BlobTooLarge } from './errors.ts'
+import { BlobTooLarge, fail } from './errors.ts'
 import type { RunningHash } from './hashing.ts'
 
 /** Bytes that are written and hashed at once. A disk write costs the same for a small network chunk. */
@@ -141,5 +140,24 @@ async function writeAll(handle: FileHandle, bytes: Uint8Array, at: number): Prom
     const left = bytes.byteLength - written
     const { bytesWritten } = await handle.write(bytes, written, left, at + written)
     written += bytesWritten
+  }
+}
+
+/** Turns disk errors into the problem `file-storage-unavailable`, which contains no path. Do not use it for errors of the caller's stream. */
+export async function onDisk<T>(work: Promise<T>): Promise<T> {
+  try {
+    return await work
+  } catch (cause) {
+    throw fail('file-storage-unavailable', {}, cause)
+  }
+}
+
+/** Returns undefined when the file or directory does not exist. */
+export async function ifThere<T>(work: Promise<T>): Promise<T | undefined> {
+  try {
+    return await work
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined
+    throw error
   }
 }

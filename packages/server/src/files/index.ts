@@ -1,6 +1,6 @@
 export { openDiskBlobs } from './disk.ts'
 export { BlobRangeOutside, BlobTooLarge, fileStorageErrors } from './errors.ts'
-export { openFiles } from './open.ts'
+export { openFiles, openMarks, openS3Blobs } from './open.ts'
 export type { S3Settings } from './port.ts'
 export {
   type BlobKey,
@@ -11,5 +11,3 @@ export {
   type OpenedBlob,
   type StoredBlob,
 } from './port.ts'
-export { openS3Blobs } from './s3-on-demand.ts'
-export { openMarks } from './witness-marks.ts'

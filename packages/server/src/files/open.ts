@@ -1,8 +1,11 @@
+import { mkdir, open, readdir, rm } from 'node:fs/promises'
+import path from 'node:path'
 import type { Clock } from '../platform/clock.ts'
 import type { Random } from '../platform/random.ts'
-import { openDiskBlobs } from './disk.ts'
+import type { Marks } from '../platform/witness/witness.ts'
+import { openDiskBlobs, syncDirectory } from './disk.ts'
+import { ifThere } from './disk-writing.ts'
 import type { BlobStore, S3Settings } from './port.ts'
-import { openS3Blobs } from './s3-on-demand.ts'
 
 /** Opens the file storage that the operator configured; returns it and a function that closes it. */
 export async function openFiles(
@@ -12,4 +15,49 @@ export async function openFiles(
   if ('directory' in place) return { blobs: await openDiskBlobs({ ...place, ...own }), close: () => undefined }
   const blobs = await openS3Blobs(place.s3, own)
   return { blobs, close: blobs.close }
+}
+
+/** The blob port on an S3-compatible storage. The client is imported only when used, because it takes about 10 MB of memory. */
+export async function openS3Blobs(
+  settings: S3Settings,
+  own: { readonly random: Random },
+): Promise<BlobStore & { close(): void }> {
+  const { createS3Blobs } = await import('./s3.ts')
+  return createS3Blobs(settings, own)
+}
+
+/** Opens the witness marks, stored next to the files under `witness/`: empty files in a directory, or S3 objects. */
+export async function openMarks(
+  place: { readonly directory: string } | { readonly s3: S3Settings },
+  own: { readonly random: Random },
+): Promise<Marks & { close(): void }> {
+  if ('directory' in place) return { ...diskMarks(place.directory), close: () => undefined }
+  const { s3Marks } = await import('./s3-marks.ts')
+  return s3Marks(place.s3, own)
+}
+
+/** A mark is the name of an empty file, durable once its directory is synced. */
+function diskMarks(directory: string): Marks {
+  const placeOf = (deployment: string): string => path.join(directory, 'witness', deployment)
+  return {
+    async list(deployment) {
+      return (await ifThere(readdir(placeOf(deployment)))) ?? []
+    },
+    async create(deployment, name) {
+      const place = placeOf(deployment)
+      if ((await mkdir(place, { recursive: true, mode: 0o700 })) !== undefined)
+        for (const parent of [directory, path.dirname(place)]) await syncDirectory(parent)
+      try {
+        await (await open(path.join(place, name), 'wx', 0o600)).close()
+      } catch (error) {
+        if (error instanceof Error && 'code' in error && error.code === 'EEXIST') return 'taken'
+        throw error
+      }
+      await syncDirectory(place)
+      return 'created'
+    },
+    async remove(deployment, names) {
+      for (const name of names) await rm(path.join(placeOf(deployment), name), { force: true })
+    },
+  }
 }

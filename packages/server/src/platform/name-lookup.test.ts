@@ -1,6 +1,6 @@
 import { createSocket } from 'node:dgram'
 import { expect, onTestFinished, test } from 'vitest'
-import { createPublicLookup, systemLookup } from './name-lookup.ts'
+import { createPublicLookup, systemLookup } from './guarded-fetch.ts'
 
 type Records = Readonly<Record<string, Readonly<Partial<Record<'a' | 'aaaa', readonly string[] | 'servfail'>>>>>
 

@@ -49,7 +49,7 @@ export const settlementFaults: readonly Fault[] = [
   },
   {
     name: 'expiry-by-the-clock-of-the-process',
-    file: 'features/relayer/check.ts',
+    file: 'features/relayer/relayer.ts',
     find: "inState('open'), inState('expired'), inState('used')]",
     replace:
       "inState('open'), rows.filter((row, index) => states[index] === 'expired' || (states[index] === 'open' && row.validBefore <= ctx.clock.now())), inState('used')]",

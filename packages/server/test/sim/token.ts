@@ -8,7 +8,7 @@ import {
   topics,
 } from '@purser/protocol'
 import { decodeFunctionData, encodeErrorResult, encodeFunctionResult, keccak256, multicall3Abi, toHex } from 'viem'
-import { encodeBoundedCalls } from '../../src/features/relayer/bounded-calls.ts'
+import { encodeBoundedCalls } from '../../src/features/relayer/forms/form.ts'
 import { decodePermit, type Permit, permitKey, permitRefusal, permitText, readPermits } from './permits.ts'
 import { accountIn, numberIn, selectorOf, signatureOf, wordOf } from './words.ts'
 

@@ -14,7 +14,7 @@ import {
   relayHandler,
   relayPurpose,
 } from '../../src/features/relayer/index.ts'
-import { AuthorizationPayload as StoredPayload } from '../../src/features/relayer/payload.ts'
+import { AuthorizationPayload as StoredPayload } from '../../src/features/relayer/port.ts'
 import { signSweeps } from '../../src/features/wallets/sweep/sign.ts'
 import type { Deps } from '../../src/modules.ts'
 import { sql } from '../../src/platform/db/db.ts'

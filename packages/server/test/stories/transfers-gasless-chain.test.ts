@@ -14,7 +14,7 @@ import {
   relayHandler,
   relayPurpose,
 } from '../../src/features/relayer/index.ts'
-import { AuthorizationPayload as StoredPayload } from '../../src/features/relayer/payload.ts'
+import { AuthorizationPayload as StoredPayload } from '../../src/features/relayer/port.ts'
 import { finalizeTransfers } from '../../src/features/transfers/finality.ts'
 import { signTransfers } from '../../src/features/transfers/gasless/relay.ts'
 import { gasOfGasless } from '../../src/features/wallets/index.ts'

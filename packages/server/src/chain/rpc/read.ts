@@ -1,5 +1,4 @@
-import type { Hex } from '@purser/protocol'
-import { isAddress, isHex } from '@purser/protocol'
+import { type Hex, isAddress, isHex } from '@purser/protocol'
 import { fail } from '../errors.ts'
 import type { Log, Receipt } from '../port.ts'
 import { isRecord } from './rpc.ts'
@@ -61,4 +60,9 @@ export function readLog(value: unknown): Log {
     throw invalidAnswer('log')
   const topics = value.topics.map((topic) => readHex(topic, 'log topic'))
   return { address: value.address, topics, data: readHex(value.data, 'log data') }
+}
+
+/** A JSON-RPC quantity: `0x` and hexadecimal digits. */
+export function quantity(value: bigint): Hex {
+  return `0x${value.toString(16)}`
 }

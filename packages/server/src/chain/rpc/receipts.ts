@@ -2,9 +2,8 @@ import type { Address, Hex, Network } from '@purser/protocol'
 import { fail } from '../errors.ts'
 import type { Receipt } from '../port.ts'
 import type { CoinArrival, Finality, QuorumReads, Verdict } from '../quorum-port.ts'
-import { quantity } from './quantity.ts'
 import { heightIn, type Quorum } from './quorum.ts'
-import { readHex, readQuantity, readReceipt } from './read.ts'
+import { quantity, readHex, readQuantity, readReceipt } from './read.ts'
 import { isRecord, type Rpc, type RpcAnswer, type RpcCall } from './rpc.ts'
 
 /** Receipt and nonce reads confirmed by a majority. */

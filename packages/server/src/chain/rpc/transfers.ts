@@ -1,8 +1,8 @@
 import type { Network } from '@purser/protocol'
 import type { ConfirmedReads, TransferClaim } from '../block-port.ts'
 import { lower, readBlock, readReceipt } from '../read-blocks.ts'
-import { quantity } from './quantity.ts'
 import type { Decision, Quorum } from './quorum.ts'
+import { quantity } from './read.ts'
 import { resultOf, verdictOf } from './receipts.ts'
 import { isRecord, type Rpc } from './rpc.ts'
 

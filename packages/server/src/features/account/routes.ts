@@ -1,9 +1,42 @@
+import { z } from 'zod'
+import { id } from '../../platform/ids.ts'
+import { named } from '../../platform/named.ts'
 import type { Operation } from '../../platform/operation.ts'
+import { roles } from '../../platform/roles.ts'
+import { Instant } from '../../platform/wire.ts'
 import { getUsage, Usage } from '../billing/index.ts'
-import { acceptInvitation, declineInvitation, failOrganisation } from '../organisations/index.ts'
-import { getAccount } from './account.ts'
-import { type Deps, operation } from './ports.ts'
-import { Account, InvitationParams } from './schema.ts'
+import {
+  acceptInvitation,
+  callersAccount,
+  declineInvitation,
+  failOrganisation,
+  listInvitationsTo,
+  listOrganisationsOf,
+} from '../organisations/index.ts'
+import { type Ctx, type Deps, operation } from './ports.ts'
+
+const Belonging = z.strictObject({
+  id: id('org'),
+  name: z.string().describe('Name of the organisation.'),
+  type: z.enum(['personal', 'team', 'enterprise']).describe('Type of the organisation.'),
+  role: z.enum(roles).describe('Role of the account in it.'),
+})
+
+/** The account behind the calling key, and the organizations that it is a member of, the latest first. */
+const Account = z.strictObject({
+  id: id('acc'),
+  email: z.string().describe('E-mail address of the account.'),
+  name: z.string().nullable().describe('Name of the person; null if none is known.'),
+  organisations: z.array(Belonging).describe('Organisations of the account, the latest first.'),
+  invitations: z.array(Belonging.extend({ invitedAt: Instant.describe('When the account was invited.') })).meta({
+    description: 'Organisations that invited the account, which has not accepted; `id` names the invitation.',
+  }),
+})
+type Account = z.input<typeof Account>
+
+const InvitationParams = z.strictObject({ id: id('org') })
+
+named({ Membership: Belonging, Account })
 
 const invitationNotFound = { 'invitation-not-found': failOrganisation.table['invitation-not-found'] }
 
@@ -51,3 +84,13 @@ export const accountOperations: readonly Operation<Deps>[] = [
     run: (ctx, { params }) => declineInvitation(ctx, params.id),
   }),
 ]
+
+/** Returns the account of the person who calls, or the one that created the calling key. */
+async function getAccount(ctx: Ctx): Promise<Account> {
+  const account = await callersAccount(ctx, ctx.db)
+  const [organisations, invitations] = [
+    await listOrganisationsOf(ctx.db, account.id),
+    await listInvitationsTo(ctx.db, account.id),
+  ]
+  return { ...account, organisations, invitations }
+}

@@ -2,10 +2,9 @@ import { id } from '../../platform/ids.ts'
 import type { Operation } from '../../platform/operation.ts'
 import { policyErrors } from '../wallets/index.ts'
 import { approve, cancel, refuse } from './decide.ts'
-import { fail } from './errors.ts'
 import type { Ctx, Deps } from './ports.ts'
 import { operation } from './ports.ts'
-import { Approval, ApprovalListQuery, ApprovalParams, Refusal } from './schema.ts'
+import { Approval, ApprovalListQuery, ApprovalParams, fail, Refusal } from './schema.ts'
 import { getApproval, pageOfApprovals } from './show.ts'
 
 const { 'approval-not-found': notFound, 'approval-not-waiting': notWaiting } = fail.table

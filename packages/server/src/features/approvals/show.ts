@@ -3,9 +3,8 @@ import { isId } from '../../platform/ids.ts'
 import type { Page } from '../../platform/operation.ts'
 import { openCursor, pageOf } from '../../platform/wire.ts'
 import { type PolicyStanding, policyStandings } from '../wallets/index.ts'
-import { fail } from './errors.ts'
 import type { Ctx } from './ports.ts'
-import type { Approval, ApprovalListQuery, ApprovalState } from './schema.ts'
+import { type Approval, type ApprovalListQuery, type ApprovalState, fail } from './schema.ts'
 import { type ApprovalId, findApproval, listApprovals, listStates, type NamedApproval } from './store.ts'
 
 export async function getApproval(ctx: Ctx, approvalId: ApprovalId): Promise<Approval> {

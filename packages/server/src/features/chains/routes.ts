@@ -1,9 +1,75 @@
-import type { Operation } from '../../platform/operation.ts'
-import { PageQuery } from '../../platform/wire.ts'
-import { listChains, listTokens } from './chains.ts'
-import { fail } from './errors.ts'
-import { type Deps, operation } from './ports.ts'
-import { ChainParams, ChainRecord, Token } from './schema.ts'
+import { type Chain, chains, type Network, resolveNetwork } from '@purser/protocol'
+import { z } from 'zod'
+import type { Chains } from '../../chain/port.ts'
+import type { Environment } from '../../platform/ctx.ts'
+import { defineErrors, failPlatform } from '../../platform/errors.ts'
+import { named } from '../../platform/named.ts'
+import type { Operation, Page } from '../../platform/operation.ts'
+import { openCursor, PageQuery, pageOf } from '../../platform/wire.ts'
+import { type Ctx, type Deps, operation } from './ports.ts'
+
+export const fail = defineErrors({
+  'chain-not-found': { status: 404, title: 'Chain Not Found', detail: 'No such chain.' },
+  'chain-not-available': {
+    status: 422,
+    title: 'Chain Not Available',
+    detail: 'A live key cannot use a test chain: play money must not pay for real things.',
+  },
+})
+
+/** The document's chain enumeration. */
+export const ChainName = z
+  .enum(chains)
+  .describe('Name of a chain. In the test environment, the name of a main network means its test network.')
+
+/**
+ * A chain as the calling key sees it: in the test environment a mainnet name means its test network, and everything here but
+ * `name` is that network's.
+ */
+const ChainRecord = z.strictObject({
+  name: ChainName,
+  chainId: z.int().describe('EIP-155 id of the network.'),
+  network: z.string().meta({ description: 'CAIP-2 id.', example: 'eip155:84532' }),
+  isTestnet: z.boolean().describe('Whether it is a test network.'),
+  nativeCoin: z
+    .strictObject({
+      symbol: z.string().describe('Symbol of the coin.'),
+      decimals: z.int().describe('Decimals of the coin.'),
+    })
+    .nullable()
+    .meta({ description: 'The coin that pays gas; null where gas is paid in stablecoins.' }),
+  explorerUrl: z.string().nullable().meta({
+    description:
+      'Block explorer: a transaction is at `/tx/<hash>`, an account at `/address/<address>`. Null where none knows the chain.',
+    example: 'https://sepolia.basescan.org',
+  }),
+  configured: z.boolean().meta({ description: 'Whether this deployment has a node for it.' }),
+  status: z.enum(['unknown', 'up', 'down']).nullable().meta({
+    description:
+      'Whether one of its nodes responds to the process that answers: unknown until it tried, null without a node.',
+  }),
+})
+type ChainRecord = z.input<typeof ChainRecord>
+
+const Token = z.strictObject({
+  symbol: z.string().describe('Symbol of the token, by which requests name it.'),
+  name: z.string().describe('Name of the token.'),
+  address: z.string().describe('Address of the token contract.'),
+  decimals: z.int().describe('Decimals of the token.'),
+  eip3009: z.boolean().meta({ description: 'Whether a signed authorization (EIP-3009) can move it.' }),
+  eip712: z
+    .strictObject({
+      name: z.string().describe('Name of the domain.'),
+      version: z.string().describe('Version of the domain.'),
+    })
+    .nullable()
+    .meta({ description: 'The domain under which the token checks signatures; null where it checks none.' }),
+})
+type Token = z.input<typeof Token>
+
+const ChainParams = z.strictObject({ chain: ChainName })
+
+named({ ChainName, ChainRecord, Token })
 
 export const chainOperations: readonly Operation<Deps>[] = [
   operation({
@@ -36,3 +102,50 @@ export const chainOperations: readonly Operation<Deps>[] = [
     run: (ctx, { params, query }) => listTokens(ctx, params.chain, query),
   }),
 ]
+
+/** What these functions need: the tenant, and which networks have a node. */
+type ChainCtx = Pick<Ctx, 'tenant'> & { readonly chains: Pick<Chains, 'explorerUrl' | 'health' | 'tokenDomainState'> }
+type Query = z.output<typeof PageQuery>
+
+/** Returns the network of a chain name for this caller; refuses a live key's test chain. */
+export function networkFor(chain: Chain, environment: Environment): Network {
+  const network = resolveNetwork(chain, environment)
+  if (network === undefined) throw fail('chain-not-available')
+  return network
+}
+
+/** Returns the chains that the calling key can use, in the document's order. */
+function listChains(ctx: ChainCtx, query: Query): Page<ChainRecord> {
+  const records = chains.flatMap((name): ChainRecord[] => {
+    const network = resolveNetwork(name, ctx.tenant.environment)
+    if (network === undefined) return []
+    const { chainId, caip2, isTestnet, nativeCoin } = network
+    const status = ctx.chains.health(network)?.status ?? null
+    const explorerUrl = ctx.chains.explorerUrl(network)
+    return [{ name, chainId, network: caip2, isTestnet, nativeCoin, explorerUrl, configured: status !== null, status }]
+  })
+  return pageOfFixed(records, query)
+}
+
+/**
+ * Returns the known tokens of the network that the chain name means for this caller. A token whose domain differs on chain from
+ * the registry is shown as it can be used: it can be received and sent, but not pay by a signature.
+ */
+function listTokens(ctx: ChainCtx, chain: Chain, query: Query): Page<Token> {
+  const network = networkFor(chain, ctx.tenant.environment)
+  const shown = network.tokens.map((token): Token => {
+    const isWrong = ctx.chains.tokenDomainState(network, token) === 'wrong'
+    return isWrong ? { ...token, eip3009: false, eip712: null } : { ...token }
+  })
+  return pageOfFixed(shown, query)
+}
+
+/** Returns a page of a list that never changes; its cursor is a position. */
+function pageOfFixed<T>(items: readonly T[], { limit, cursor }: Query): Page<T> {
+  const key = openCursor(cursor) ?? '0'
+  if (!/^\d{1,4}$/.test(key)) {
+    throw failPlatform('validation-error', { errors: [{ path: '/cursor', message: 'is not a cursor of this list' }] })
+  }
+  const start = Number(key)
+  return pageOf(items.slice(start, start + limit + 1), limit, () => String(start + limit))
+}

@@ -10,8 +10,7 @@ import { unauthorized } from '../../platform/http/authenticate.ts'
 import { type ApiKeyId, newId, type OrganisationId } from '../../platform/ids.ts'
 import { type Page, Reply } from '../../platform/operation.ts'
 import { openCursor, type PageQuery, pageOf } from '../../platform/wire.ts'
-import { type Acting, auditIn } from './acting.ts'
-import { callersAccount } from './callers-account.ts'
+import { type Acting, auditIn, callersAccount } from './callers-account.ts'
 import { fail } from './errors.ts'
 import {
   type ApiKeyRow,

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { type Queryable, sql, type Tx } from '../../platform/db/db.ts'
 import type { AccountId, ApiKeyId, OrganisationId } from '../../platform/ids.ts'
 import { id } from '../../platform/ids.ts'
-import { Role } from './roles.ts'
+import { Role } from './schema.ts'
 
 export const MemberRow = z.object({
   sequence: z.bigint(),

@@ -6,21 +6,22 @@ import { type AccountId, newId, type OrganisationId } from '../../platform/ids.t
 import type { Page } from '../../platform/operation.ts'
 import { roles } from '../../platform/roles.ts'
 import { type PageQuery, pageOf } from '../../platform/wire.ts'
-import { type Acting, auditIn } from './acting.ts'
 import { limitsOf } from './api-keys.ts'
+import { type Acting, auditIn, callersAccount } from './callers-account.ts'
 import { fail } from './errors.ts'
 import {
   countOwners,
+  deleteInvitation,
   deleteMember,
   findMember,
   insertMember,
   listMembers,
   type MemberRow,
+  markAccepted,
   markRole,
 } from './member-store.ts'
 import type { Ctx } from './ports.ts'
-import type { Role } from './roles.ts'
-import type { Member, NewMember } from './schema.ts'
+import type { Member, NewMember, Role } from './schema.ts'
 import { openSequenceCursor } from './sequence-cursor.ts'
 import { lockOrganisation, moveQuotaAccount, upsertAccount } from './store.ts'
 
@@ -181,4 +182,22 @@ async function getMember(tx: Tx, organisationId: OrganisationId, accountId: Acco
 
 function shown({ accountId, email, role, status, createdAt }: MemberRow): Member {
   return { accountId, email, role, status, createdAt }
+}
+
+/** Makes the calling account a member of an organisation that invited it. An invitation that was accepted is not there any more. */
+export function acceptInvitation(ctx: Ctx, organisationId: OrganisationId): Promise<void> {
+  return ctx.db.tx(async (tx) => {
+    const { id } = await callersAccount(ctx, tx)
+    if (!(await markAccepted(tx, organisationId, id, ctx.clock.now()))) throw fail('invitation-not-found')
+    await auditIn(ctx, tx, organisationId, null, { action: 'account.invitations.accept', target: id })
+  })
+}
+
+/** Removes an invitation of the calling account. */
+export function declineInvitation(ctx: Ctx, organisationId: OrganisationId): Promise<void> {
+  return ctx.db.tx(async (tx) => {
+    const { id } = await callersAccount(ctx, tx)
+    if (!(await deleteInvitation(tx, organisationId, id))) throw fail('invitation-not-found')
+    await auditIn(ctx, tx, organisationId, null, { action: 'account.invitations.decline', target: id })
+  })
 }

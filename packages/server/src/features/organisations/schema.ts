@@ -1,10 +1,12 @@
 import { z } from 'zod'
 import { id } from '../../platform/ids.ts'
 import { named } from '../../platform/named.ts'
-import { scopes } from '../../platform/roles.ts'
+import { roles, scopes } from '../../platform/roles.ts'
 import { CreatedAt, Instant, InstantInput, PageQuery, periodFilters, text } from '../../platform/wire.ts'
 import { PlanName } from '../plans/index.ts'
-import { Role } from './roles.ts'
+
+export const Role = z.enum(roles)
+export type Role = z.output<typeof Role>
 
 export const OrganisationType = z.enum(['personal', 'team', 'enterprise'])
 export type OrganisationType = z.output<typeof OrganisationType>

@@ -4,8 +4,7 @@ import { type Queryable, sql, type Tx } from '../../platform/db/db.ts'
 import type { AccountId, ApiKeyId, OrganisationId } from '../../platform/ids.ts'
 import { id } from '../../platform/ids.ts'
 import { PlanName } from '../plans/index.ts'
-import { Role } from './roles.ts'
-import { OrganisationType } from './schema.ts'
+import { OrganisationType, Role } from './schema.ts'
 
 export const OrganisationRow = z.object({
   id: id('org'),

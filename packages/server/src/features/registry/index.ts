@@ -2,8 +2,7 @@ import { bindOperations } from '../../platform/operation.ts'
 import type { Deps } from './ports.ts'
 import { registryOperations } from './routes.ts'
 
-export { publicRoutes } from './public-routes.ts'
-export { registryOperations } from './routes.ts'
+export { publicRoutes, registryOperations } from './routes.ts'
 
 /** Builds the feature. */
 export function createRegistry(deps: Deps) {

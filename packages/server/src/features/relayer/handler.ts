@@ -1,10 +1,9 @@
 import type { LaneHandler, LaneTransaction, MinedTransaction, Receipt } from '../../chain/port.ts'
 import type { Tx } from '../../platform/db/db.ts'
 import { inLockOrder } from '../../platform/db/lock-order.ts'
-import { usedGasIn } from './bounded-calls.ts'
-import { lockSubjects } from './ending.ts'
+import { usedGasIn } from './forms/form.ts'
 import { gasOf, movedIn } from './forms/index.ts'
-import { purposeOf, type RelayerParts, relayPurpose } from './parts.ts'
+import { lockSubjects, purposeOf, type RelayerParts, relayPurpose } from './parts.ts'
 import type { Relay, RelayPurpose } from './port.ts'
 import { type CarriedRow, listCarried, lockCarried, markLeft, markSettled } from './store.ts'
 

@@ -12,7 +12,6 @@ export { findUse, gasOf, nonceStates } from './forms/index.ts'
 export { settlementOf, whyNotPermit2 } from './forms/permit2.ts'
 export { relayHandler } from './handler.ts'
 export { type RelayerParts, relayPurpose, relayTimings } from './parts.ts'
-export { type AuthorizationPayload, type RelayPayload, StoredAuthorization, StoredPermit2 } from './payload.ts'
 export type {
   Admission,
   CarriedRelay,
@@ -22,6 +21,7 @@ export type {
   RelayPurpose,
   SettledRelay,
 } from './port.ts'
+export { type AuthorizationPayload, type RelayPayload, StoredAuthorization, StoredPermit2 } from './port.ts'
 export type { Deps as RelayerDeps } from './ports.ts'
 export { isNonceTaken } from './queue-store.ts'
 export { passRelays } from './relayer.ts'

@@ -1,9 +1,11 @@
 import type { Network } from '@purser/protocol'
+import type { Tx } from '../../platform/db/db.ts'
 import type { DueStarts } from '../../platform/db/due-checks.ts'
+import { inLockOrder } from '../../platform/db/lock-order.ts'
 import type { ByOrganisation } from '../../platform/work/by-organisation.ts'
-import type { RelayPurpose } from './port.ts'
+import type { FailedRelay, Relay, RelayPurpose, SettledRelay } from './port.ts'
 import type { Ctx } from './ports.ts'
-import type { Backoff } from './store.ts'
+import { type Backoff, lockAsRead, markEnded, markSettled, postpone } from './store.ts'
 
 type System = Omit<Ctx, 'tenant'>
 
@@ -45,4 +47,82 @@ export function purposeOf({ purposes }: Pick<RelayerParts, 'purposes'>, name: st
   const purpose = purposes.get(name)
   if (purpose === undefined) throw new Error(`no feature registered the relay purpose ${name}`)
   return purpose
+}
+
+/** The outcome of a relay that is in no transaction, from the chain or from its expiry. */
+export type Conclusion = SettledRelay | FailedRelay
+
+/**
+ * Ends relays that were read outside a transaction, in one transaction per organization and purpose. A relay that changed since
+ * it was read is skipped. If an organization's rows cannot be written, the others are still concluded.
+ */
+export async function conclude(parts: RelayerParts, conclusions: readonly Conclusion[]): Promise<void> {
+  const groups = Map.groupBy(conclusions, ({ relay }) => `${relay.organisationId} ${relay.purpose}`)
+  for (const [, group] of inLockOrder(groups)) {
+    const [first] = group
+    if (first === undefined) continue
+    await concludeGroup(parts, purposeOf(parts, first.relay.purpose), group).catch(async (error: unknown) => {
+      const { organisationId, purpose } = first.relay
+      parts.ctx.log.error({ err: error, organisationId, purpose }, 'relays could not be ended; they are tried again')
+      await postpone(
+        parts.ctx.db,
+        group.map(({ relay }) => relay.id),
+        parts.timings.backoff,
+      )
+    })
+  }
+}
+
+function concludeGroup(parts: RelayerParts, purpose: RelayPurpose, group: readonly Conclusion[]): Promise<void> {
+  return parts.ctx.db.tx(async (tx) => {
+    const unchanged = await lockAsRead(
+      tx,
+      group.map(({ relay }) => relay),
+    )
+    const own = group.filter(({ relay }) => unchanged.has(relay.id))
+    if (own.length === 0) return
+    await lockSubjects(
+      tx,
+      purpose,
+      own.map(({ relay }) => relay),
+    )
+    await settle(
+      tx,
+      purpose,
+      own.flatMap((one) => ('fault' in one ? [] : [one])),
+    )
+    await failAll(
+      tx,
+      purpose,
+      own.flatMap((one) => ('fault' in one ? [one] : [])),
+    )
+  })
+}
+
+export function lockSubjects(tx: Tx, purpose: RelayPurpose, relays: readonly Relay[]): Promise<void> {
+  return purpose.lock(tx, relays.map(({ subjectId }) => subjectId).toSorted())
+}
+
+/** Settles relays whose money is on chain for good. A failed relay can become settled too: the chain decides. */
+async function settle(tx: Tx, purpose: RelayPurpose, settled: readonly SettledRelay[]): Promise<void> {
+  const moved = await markSettled(
+    tx,
+    settled.map(({ relay }) => relay.id),
+  )
+  const own = settled.filter(({ relay }) => moved.has(relay.id))
+  if (own.length > 0) await purpose.onSettled(tx, own)
+}
+
+async function failAll(tx: Tx, purpose: RelayPurpose, failed: readonly FailedRelay[]): Promise<void> {
+  const isExpired = ({ fault }: FailedRelay) => fault.kind === 'expired'
+  const moved = new Set([
+    ...(await markEnded(tx, idsOf(failed.filter(isExpired)), 'expired')),
+    ...(await markEnded(tx, idsOf(failed.filter((one) => !isExpired(one))), 'failed')),
+  ])
+  const own = failed.filter(({ relay }) => moved.has(relay.id))
+  if (own.length > 0) await purpose.onFailed(tx, own)
+}
+
+function idsOf(failed: readonly FailedRelay[]): readonly bigint[] {
+  return failed.map(({ relay }) => relay.id)
 }

@@ -1,7 +1,7 @@
 import type { Hex } from '@purser/protocol'
 import { z } from 'zod'
 import { type Queryable, sql } from '../../platform/db/db.ts'
-import type { StoredPermit2 } from './payload.ts'
+import type { StoredPermit2 } from './port.ts'
 
 interface Places {
   readonly network: string

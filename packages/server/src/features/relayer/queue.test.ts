@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { freshDatabase, type TestDatabase } from '../../../test/database.ts'
 import { readBy, spy } from '../../../test/statement-reads.ts'
 import { type Sql, sql, type Tx } from '../../platform/db/db.ts'
-import { dealTurn, type Turn, visitedBy } from './fairness.ts'
+import { dealTurn, type Turn, visitedBy } from './batch.ts'
 import {
   endVisit,
   findBacklog,

@@ -1,12 +1,15 @@
 import type { Network } from '@purser/protocol'
+import type { Beside } from '../../platform/job.ts'
 import { keepLeases } from '../../platform/leases/leases.ts'
 import { pause } from '../../platform/work/loop.ts'
 import { startDueLoop } from '../../platform/work/probe.ts'
-import { sendAlone } from './alone.ts'
-import { sendBatch } from './batch.ts'
-import { checkRelays } from './check.ts'
-import type { RelayerParts } from './parts.ts'
-import { type DueRow, isAnyDue, listDue, listForgotten, makeDue } from './queue-store.ts'
+import { admit, type Dealt, endTurn, pickTurn, planTransaction, sendBatch } from './batch.ts'
+import type { Trial } from './forms/form.ts'
+import { faultOf, findUse, nonceStates, tryAlone } from './forms/index.ts'
+import { type Conclusion, conclude, purposeOf, type RelayerParts } from './parts.ts'
+import type { FailedRelay, Relay } from './port.ts'
+import { type DueRow, isAnyDue, listDue, listForgotten, makeDue, releaseRelays } from './queue-store.ts'
+import { type CheckRow, listWaiting, lockWaiting, postpone, setToCheck, stopChecks, takeChecks } from './store.ts'
 
 const pollMs = 200
 const batchingMs = 20
@@ -169,5 +172,191 @@ async function reconcile({ ctx }: RelayerParts, network: Network): Promise<void>
     await makeDue(ctx.db, forgotten)
   } catch (error) {
     ctx.log.warn({ err: error, network: network.name }, 'the queues could not be compared with the waiting relays')
+  }
+}
+
+/** Most relays that are tried in one turn; those that the chain refuses take no slot. */
+const triedMax = 8
+
+/**
+ * Runs one turn of relays that are sent alone: signers with code, permits, and everything that a transaction did not
+ * carry before. Each is simulated on the chain by itself, and a failure postpones only that relay. Those that the chain
+ * accepts are sent in the order of the turn, as many as there are free slots; the others keep their place in front.
+ * Returns whether there was anything to send.
+ */
+async function sendAlone(parts: RelayerParts, network: Network): Promise<boolean> {
+  const { ctx } = parts
+  const { lanes, settlerAddress } = ctx
+  const { alone: open } = await lanes.openCounts(ctx.db, network, settlerAddress)
+  const free = lanes.slots.alone - open
+  if (free <= 0) return false
+  const turn = await pickTurn(parts, network, { alone: true, most: triedMax, open: open / lanes.slots.alone })
+  if (turn.dealt.length === 0) {
+    await endTurn(parts, turn, [])
+    return false
+  }
+  await lanes.prepare(network, settlerAddress)
+  const waiting = await listWaiting(
+    ctx.db,
+    turn.dealt.map(({ relayId }) => relayId),
+  )
+  const tried = await Promise.all(
+    turn.dealt.map(async (dealt) => {
+      const relay = waiting.find(({ id }) => id === dealt.relayId)
+      return { dealt, relay, trial: relay === undefined ? undefined : await tryOne(parts, network, relay) }
+    }),
+  )
+  const [sent, left] = splitAt(
+    tried.filter(({ trial }) => trial === 'taken'),
+    free,
+  )
+  const served = tried.filter((one) => !left.includes(one)).map(({ dealt }) => dealt)
+  await endTrials(
+    parts,
+    tried.flatMap(({ relay, trial }) => (relay === undefined || trial === undefined ? [] : [{ relay, trial }])),
+  )
+  for (const { dealt } of sent) await planOne(parts, network, dealt)
+  await endTurn(parts, turn, served)
+  return true
+}
+
+type Tried = { readonly relay: Relay; readonly trial: Trial | 'unknown' }
+
+function tryOne({ ctx }: RelayerParts, network: Network, relay: Relay): Promise<Tried['trial']> {
+  return tryAlone(ctx.chains.on(network), relay.payload, ctx.settlerAddress).catch((error: unknown) => {
+    ctx.log.warn({ err: error, network: network.name, relayId: String(relay.id) }, 'a relay could not be tried')
+    return 'unknown' as const
+  })
+}
+
+/** Ends or postpones the relays that the chain refused, by the results of their trials. */
+async function endTrials(parts: RelayerParts, tried: readonly Tried[]): Promise<void> {
+  const { ctx, timings } = parts
+  const refusals = tried.flatMap(({ relay, trial }) => (typeof trial === 'string' ? [] : [{ relay, fault: trial }]))
+  const idsOf = (trial: Tried['trial']) => tried.filter((one) => one.trial === trial).map(({ relay }) => relay.id)
+  await conclude(parts, refusals.filter(endsNow(parts)))
+  await setToCheck(ctx.db, idsOf('used'), timings.backoff)
+  const waiting = refusals.filter((one) => !endsNow(parts)(one)).map(({ relay }) => relay.id)
+  await postpone(ctx.db, [...idsOf('unknown'), ...waiting], timings.backoff)
+}
+
+function endsNow(parts: RelayerParts) {
+  return ({ relay }: FailedRelay): boolean => purposeOf(parts, relay.purpose).refusal === 'fail'
+}
+
+/** Plans the transaction of one relay; a failure postpones only that relay. */
+async function planOne(parts: RelayerParts, network: Network, { relayId }: Dealt): Promise<void> {
+  const { ctx, timings } = parts
+  const planning = ctx.db.tx(async (tx) => {
+    const { sent, refused } = await admit(parts, tx, await lockWaiting(tx, [relayId]))
+    if (sent.length > 0) await planTransaction(parts, tx, network, { slot: 'alone', relays: sent })
+    return refused
+  })
+  const refused = await planning.catch(async (error: unknown) => {
+    ctx.log.error({ err: error, network: network.name, relayId: String(relayId) }, 'a relay could not be planned')
+    await postpone(ctx.db, [relayId], timings.backoff)
+    return []
+  })
+  await conclude(parts, refused)
+}
+
+function splitAt<T>(items: readonly T[], count: number): [readonly T[], readonly T[]] {
+  return [items.slice(0, count), items.slice(count)]
+}
+
+/** Most nonces in one query to a quorum. */
+const checkedMax = 500
+/** Most attempts of a relay that the chain would accept and whose transactions did not carry it. */
+const attemptsMax = 3
+
+/**
+ * Reads the chain for relays that a transaction did not carry, that have expired, or that somebody else may have sent.
+ * A quorum reports each nonce's state at depth, and exactly the relays with such a report are ended. Every relay was
+ * postponed before, so that one without a report blocks no others. Searches for the transactions of used nonces may
+ * take long, so they are passed to `beside` and continue after the return. Returns whether there may be more.
+ */
+async function checkRelays(parts: RelayerParts, network: Network, beside: Beside): Promise<boolean> {
+  const { ctx, timings, checkStarts: starts } = parts
+  const rows = await takeChecks(ctx.db, network.name, { most: checkedMax, starts, ...timings.backoff })
+  if (rows.length === 0) return false
+  const chain = ctx.chains.on(network)
+  const states = await nonceStates(
+    chain,
+    rows.map(({ payload }) => payload),
+  )
+  const inState = (state: string) => rows.filter((_, index) => states[index] === state)
+  const [open, expired, used] = [inState('open'), inState('expired'), inState('used')]
+  await release(parts, open)
+  const over = await expiredForGood(parts, network, expired.filter(isUnended))
+  await conclude(parts, [...exhausted(parts, open), ...over.map(asExpired)])
+  await stopChecks(
+    ctx.db,
+    [...open.filter(isWatchedEnough), ...expired.filter((row) => !isUnended(row))].map(({ id }) => id),
+  )
+  beside(parts.search(network.name, used, (relay) => searchUse(parts, network, relay)))
+  return rows.length === checkedMax
+}
+
+/** Returns those that no reorganization can make valid again, where their purpose waits for that; the others are checked again later. */
+async function expiredForGood(
+  parts: RelayerParts,
+  network: Network,
+  expired: readonly CheckRow[],
+): Promise<readonly CheckRow[]> {
+  const isLater = ({ purpose }: CheckRow) => purposeOf(parts, purpose).expiry === 'final'
+  const later = expired.filter(isLater)
+  const payloads = later.map(({ payload }) => payload)
+  const states = await nonceStates(parts.ctx.chains.on(network), payloads, network.depositFinality)
+  return [...expired.filter((row) => !isLater(row)), ...later.filter((_, index) => states[index] === 'expired')]
+}
+
+/** Returns the relays that came back from a transaction and were sent too often, or used more than their gas grant. */
+function exhausted(parts: RelayerParts, open: readonly CheckRow[]): Conclusion[] {
+  return open
+    .filter((row) => isReturned(row) && row.attempts >= attemptsMax && purposeOf(parts, row.purpose).refusal === 'fail')
+    .map((relay) => ({ relay, fault: faultOf(relay.payload, 'notCarried') }))
+}
+
+/** Makes relays that came back from a transaction due again: their nonces are unused at depth. */
+async function release({ ctx }: RelayerParts, open: readonly CheckRow[]): Promise<void> {
+  const again = open.filter((row) => isReturned(row) && row.attempts < attemptsMax)
+  if (again.length > 0)
+    await releaseRelays(
+      ctx.db,
+      again.map(({ id }) => id),
+    )
+}
+
+function isReturned({ state, mayBeSent }: CheckRow): boolean {
+  return state === 'waiting' && !mayBeSent
+}
+
+function isUnended({ state }: CheckRow): boolean {
+  return state === 'waiting' || state === 'withdrawn' || state === 'watched'
+}
+
+/** Whether checks of the relay can end: a signature that is valid for years is not checked forever. */
+function isWatchedEnough({ state, isPast }: CheckRow): boolean {
+  return (state === 'failed' || state === 'withdrawn') && !isPast
+}
+
+function asExpired(relay: CheckRow): Conclusion {
+  return { relay, fault: faultOf(relay.payload, 'expired') }
+}
+
+/** Does not reject: a search that failed is repeated by the relay's back-off. */
+async function searchUse(parts: RelayerParts, network: Network, relay: CheckRow): Promise<void> {
+  const { ctx } = parts
+  try {
+    const use = await findUse({ db: ctx.db, chain: ctx.chains.on(network) }, relay.payload, relay.createdAt)
+    if (use.outcome === 'settled') {
+      const { transactionHash, blockHash } = use
+      await conclude(parts, [{ relay, transactionHash, blockHash, wei: 0n }])
+    }
+    if (use.outcome !== 'lost') return
+    if (isUnended(relay)) await conclude(parts, [{ relay, fault: use.fault }])
+    else await stopChecks(ctx.db, [relay.id])
+  } catch (error) {
+    ctx.log.warn({ err: error, network: network.name, relayId: String(relay.id) }, 'the use of a nonce was not found')
   }
 }

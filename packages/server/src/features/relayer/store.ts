@@ -2,8 +2,7 @@ import { z } from 'zod'
 import { type Db, type Queryable, type Sql, sql, type Tx } from '../../platform/db/db.ts'
 import { type DueStarts, listDueChecks } from '../../platform/db/due-checks.ts'
 import { id } from '../../platform/ids.ts'
-import { RelayPayload } from './payload.ts'
-import { relayStates } from './port.ts'
+import { RelayPayload, relayStates } from './port.ts'
 
 const RelayRow = z.object({
   id: z.bigint(),

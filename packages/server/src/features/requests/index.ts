@@ -1,7 +1,7 @@
 import { bindOperations } from '../../platform/operation.ts'
 import { bindLoops } from '../../platform/work/runner.ts'
-import { sweepRequests } from './jobs.ts'
 import type { Deps } from './ports.ts'
+import { sweepRequests } from './recorder.ts'
 import { requestOperations } from './routes.ts'
 
 export { startRequestLog } from './recorder.ts'

@@ -5,9 +5,8 @@ import { toyDeps } from '../../../test/toy-deps.ts'
 import { type Db, sql } from '../../platform/db/db.ts'
 import type { AnsweredRequest } from '../../platform/http/http-options.ts'
 import { newId, type OrganisationId } from '../../platform/ids.ts'
-import { sweepRequests } from './jobs.ts'
 import type { Deps } from './ports.ts'
-import { type RequestLogLimits, startRequestLog } from './recorder.ts'
+import { type RequestLogLimits, startRequestLog, sweepRequests } from './recorder.ts'
 import { deleteBeyond } from './store.ts'
 
 let database: TestDatabase

@@ -1,9 +1,10 @@
 import { instantOf } from '../../platform/clock.ts'
 import type { AnsweredRequest } from '../../platform/http/http-options.ts'
 import { isId } from '../../platform/ids.ts'
+import type { Recurring } from '../../platform/job.ts'
 import { mayTake } from '../../platform/share.ts'
 import type { Deps } from './ports.ts'
-import { deleteBeyond, insertRequests, type NewRequest } from './store.ts'
+import { deleteBeyond, deleteOldRequests, insertRequests, type NewRequest } from './store.ts'
 
 export interface RequestLogLimits {
   /** Rows that are stored for each organization and environment. */
@@ -136,4 +137,17 @@ function rowOf(answered: AnsweredRequest, now: Date): NewRequest | undefined {
     code,
     createdAt: instantOf(now.getTime() - durationMs),
   }
+}
+
+const keptMs = 7 * 86_400_000
+const batchRowsMax = 5_000
+
+/** Deletes requests after seven days, in batches. Deleting what is deleted changes nothing. */
+export const sweepRequests: Recurring<Deps> = {
+  name: 'requests.sweep',
+  everyMs: 600_000,
+  run: async (ctx) => {
+    const before = instantOf(ctx.clock.now().getTime() - keptMs)
+    while ((await deleteOldRequests(ctx.db, before, batchRowsMax)) === batchRowsMax);
+  },
 }

@@ -1,11 +1,18 @@
+import { defineErrors } from '../../platform/errors.ts'
 import type { RequestId } from '../../platform/ids.ts'
 import type { Operation, Page } from '../../platform/operation.ts'
 import { openCursor, pageOf } from '../../platform/wire.ts'
-import { fail } from './errors.ts'
-import type { Ctx, Deps } from './ports.ts'
-import { operation } from './ports.ts'
+import { type Ctx, type Deps, operation } from './ports.ts'
 import { LoggedRequest, RequestParams, RequestQuery } from './schema.ts'
 import { findRequest, listRequests } from './store.ts'
+
+const fail = defineErrors({
+  'request-not-found': {
+    status: 404,
+    title: 'Request Not Found',
+    detail: 'No such request, or it is no longer in the request log.',
+  },
+})
 
 export const requestOperations: readonly Operation<Deps>[] = [
   operation({

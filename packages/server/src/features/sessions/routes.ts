@@ -3,11 +3,9 @@ import { PageQuery } from '../../platform/wire.ts'
 import { buyingErrors } from '../payments/index.ts'
 import { planErrors } from '../plans/index.ts'
 import { tenantSemaphores } from '../vaults/index.ts'
-import { fail, failToken } from './errors.ts'
 import { type Deps, operation } from './ports.ts'
 import { NewSession, OpenedSession, Session, SessionParams, VerifySession } from './schema.ts'
-import { getSession, openSession, pageOfSessions } from './sessions.ts'
-import { verifySession } from './verify.ts'
+import { fail, failToken, getSession, openSession, pageOfSessions, verifySession } from './sessions.ts'
 
 export const sessionOperations: readonly Operation<Deps>[] = [
   operation({

@@ -1,16 +1,26 @@
+import { createHash, timingSafeEqual } from 'node:crypto'
 import type { z } from 'zod'
 import { instantOf } from '../../platform/clock.ts'
 import type { Tx } from '../../platform/db/db.ts'
-import { newId } from '../../platform/ids.ts'
+import { defineErrors } from '../../platform/errors.ts'
+import { isId, newId } from '../../platform/ids.ts'
+import type { Recurring } from '../../platform/job.ts'
 import { type Page, Reply } from '../../platform/operation.ts'
+import type { Random } from '../../platform/random.ts'
 import { openCursor, type PageQuery, pageOf } from '../../platform/wire.ts'
 import { type BuyingPayment, lockBuyingPayment, tieToSession } from '../payments/index.ts'
-import { createVaultIn } from '../vaults/index.ts'
-import { fail } from './errors.ts'
-import type { Ctx } from './ports.ts'
-import type { NewSession, OpenedSession, Session, SessionId } from './schema.ts'
-import { findSession, findSessionOf, insertSession, listSessions, replaceToken, type SessionRow } from './store.ts'
-import { hashOf, newSessionToken } from './token.ts'
+import { createVaultIn, markOver } from '../vaults/index.ts'
+import type { Ctx, Deps } from './ports.ts'
+import type { NewSession, OpenedSession, Session, SessionId, VerifySession } from './schema.ts'
+import {
+  findSession,
+  findSessionOf,
+  insertSession,
+  listSessions,
+  markRevoked,
+  replaceToken,
+  type SessionRow,
+} from './store.ts'
 
 /**
  * Opens the session of a payment, with its vault, in one transaction. The payment's row is locked, so that parallel requests
@@ -60,11 +70,99 @@ export async function pageOfSessions(ctx: Ctx, query: z.output<typeof PageQuery>
 }
 
 /** Whether the session grants no access any more: it expired, or its payment ended without money or is refunded. */
-export function isOver({ expiresAt, isDead }: Pick<SessionRow, 'expiresAt' | 'isDead'>, now: Date): boolean {
+function isOver({ expiresAt, isDead }: Pick<SessionRow, 'expiresAt' | 'isDead'>, now: Date): boolean {
   return isDead || expiresAt <= now
 }
 
-export function shownSession(session: SessionRow, now: Date): Session {
+function shownSession(session: SessionRow, now: Date): Session {
   const { id: sessionId, vaultId, expiresAt } = session
   return { sessionId, vaultId, expiresAt, isExpired: isOver(session, now) }
 }
+
+/**
+ * Verifies that a token grants access to a route, by the present state of the database: it is the session's current token,
+ * unexpired, its payment has not failed, and host and wallet are those that were paid. Everything else is the same 402. It
+ * changes nothing.
+ */
+export async function verifySession(ctx: Ctx, request: VerifySession): Promise<Session> {
+  const sessionId = sessionIdIn(request.sessionToken)
+  const session = sessionId && (await findSession(ctx.db, ctx.tenant, sessionId))
+  const now = ctx.clock.now()
+  if (session === undefined || !isToken(request.sessionToken, session.tokenHash)) throw failToken('session-not-found')
+  if (isOver(session, now) || !isBoundTo(session, request)) throw failToken('session-not-found')
+  return shownSession(session, now)
+}
+
+/** Whether host and wallet match; a value that the payment did not name matches any. */
+function isBoundTo({ host, walletId }: SessionRow, request: VerifySession): boolean {
+  const wallets: readonly string[] = [request.walletId, ...request.otherWalletIds]
+  return host !== null && walletId !== null && host === request.host.toLowerCase() && wallets.includes(walletId)
+}
+
+const secretPattern = /^[A-Za-z0-9_-]{43}$/
+const nobody = new Uint8Array(32)
+
+/**
+ * Returns a session's token: its id, a dot, and 256 random bits in base64url. Its bearer has the access that was paid for.
+ */
+function newSessionToken(sessionId: SessionId, random: Random): string {
+  return `${sessionId}.${Buffer.from(random.bytes(32)).toString('base64url')}`
+}
+
+/** Returns the session that a token names; undefined if the text cannot be a token. */
+function sessionIdIn(token: string): SessionId | undefined {
+  const dot = token.indexOf('.')
+  const [sessionId, secret] = [token.slice(0, dot), token.slice(dot + 1)]
+  return dot > 0 && isId('sess', sessionId) && secretPattern.test(secret) ? sessionId : undefined
+}
+
+/** Returns the stored hash of a token: SHA-256 of all of it. 256 random bits need no slower hash. */
+function hashOf(token: string): Uint8Array {
+  return createHash('sha256').update(token).digest()
+}
+
+/** Whether the token has the stored hash; in constant time. */
+function isToken(token: string, stored: Uint8Array | null): boolean {
+  return timingSafeEqual(hashOf(token), stored ?? nobody) && stored !== null
+}
+
+const title = 'Session Not Found'
+
+export const fail = defineErrors({
+  'session-not-found': { status: 404, title, detail: 'No such session.' },
+})
+
+/** One error for every reason why a token is refused, so that the response discloses nothing about sessions of others. */
+export const failToken = defineErrors({
+  'session-not-found': {
+    status: 402,
+    title,
+    detail:
+      'sessionToken opens nothing here: it is unknown, replaced, expired, revoked, or for another host or wallet. Pay again.',
+  },
+})
+
+const most = 500
+
+/**
+ * Revokes the sessions of payments that failed or were voided, and ends their vaults: the hash of their token is deleted, and
+ * their place in the quota is free again. They grant no access from the moment that the payment ended, since every verification
+ * reads its status; this makes it permanent. Running it again changes nothing.
+ */
+const revokeUnpaid: Recurring<Deps> = {
+  name: 'sessions.revoke-unpaid',
+  everyMs: 30_000,
+  run: async (ctx) => {
+    while ((await revokeBatch(ctx)) === most);
+  },
+}
+
+function revokeBatch({ db, clock }: Pick<Ctx, 'db' | 'clock'>): Promise<number> {
+  return db.tx(async (tx) => {
+    const vaultIds = await markRevoked(tx, clock.now(), most)
+    await markOver(tx, vaultIds, clock.now())
+    return vaultIds.length
+  })
+}
+
+export const sessionRecurring: readonly Recurring<Deps>[] = [revokeUnpaid]

@@ -9,8 +9,8 @@ import {
   settlementState,
   verifyPayment,
 } from '../payments/index.ts'
+import { refuseEmpty } from './clock.ts'
 import { fail } from './errors.ts'
-import { refuseEmpty } from './faucet.ts'
 import type { Ctx } from './ports.ts'
 import type { NewTestPayment } from './schema.ts'
 

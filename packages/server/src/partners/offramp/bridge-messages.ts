@@ -1,6 +1,5 @@
 import { parseAddress, parseAmount } from '@purser/protocol'
 import { z } from 'zod'
-import { alpha3OfIban } from './iban-country.ts'
 import type { NewPayout, NewPayoutAccount, PayoutAccount, Refusal } from './port.ts'
 
 const short = z.string().min(1).max(256)
@@ -162,4 +161,16 @@ export function depositOf(
 /** Removes trailing zeros. Bridge writes `10.0`, and may write more zeros than the token has decimals. */
 export function trimZeros(amount: string): string {
   return amount.includes('.') ? amount.replace(/0+$/, '').replace(/\.$/, '') : amount
+}
+
+/** ISO 3166-1 alpha-2 and alpha-3 codes of the SEPA countries. */
+const alpha3 = new Map(
+  'ADAND ALALB ATAUT BEBEL BGBGR CHCHE CYCYP CZCZE DEDEU DKDNK EEEST ESESP FIFIN FRFRA GBGBR GIGIB GRGRC HRHRV HUHUN IEIRL ISISL ITITA LILIE LTLTU LULUX LVLVA MCMCO MDMDA MEMNE MKMKD MTMLT NLNLD NONOR PLPOL PTPRT RSSRB ROROU SESWE SISVN SKSVK SMSMR VAVAT'
+    .split(' ')
+    .map((pair) => [pair.slice(0, 2), pair.slice(2)]),
+)
+
+/** The alpha-3 country code of an IBAN; undefined for a country outside SEPA. */
+function alpha3OfIban(iban: string): string | undefined {
+  return alpha3.get(iban.slice(0, 2))
 }

@@ -4,8 +4,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest'
 import { aPartner, type PartnerDouble, type PartnerResponse } from '../../../test/partner-double.ts'
 import { createLog } from '../../platform/log.ts'
 import { createOutbound, type Outbound } from '../../platform/outbound.ts'
-import { createBridge } from './bridge.ts'
-import { bridgeStates } from './bridge-state.ts'
+import { bridgeStates, createBridge } from './bridge.ts'
 import type { NewPayout, NewPayoutAccount, OffRamp } from './port.ts'
 import published from './vectors/bridge-transfer.json' with { type: 'json' }
 

@@ -15,8 +15,7 @@ import {
   Transfer,
   trimZeros,
 } from './bridge-messages.ts'
-import { stateOfBridge } from './bridge-state.ts'
-import type { Agreed, NewPayout, OffRamp, Payout, PayoutReceipt, Refusal } from './port.ts'
+import type { Agreed, NewPayout, OffRamp, Payout, PayoutFailure, PayoutReceipt, PayoutState, Refusal } from './port.ts'
 
 export interface BridgeSettings {
   /** Such as `https://api.bridge.xyz/v0`. */
@@ -177,4 +176,48 @@ function sumOf(amounts: readonly (string | undefined)[]): string | undefined {
 
 function isRefusal(body: Readonly<Record<string, unknown>> | Refusal): body is Refusal {
   return 'code' in body && 'message' in body
+}
+
+interface BridgeState {
+  readonly state: PayoutState
+  readonly awaitsDeposit: boolean
+  readonly failure?: PayoutFailure
+  /** Set for an undocumented state. The payout stays pending, and an operator should check it. */
+  readonly isUnknown?: true
+  /** Set when the operator must act at the partner. */
+  readonly wantsOperator?: true
+}
+
+const waiting: BridgeState = { state: 'pending_conversion', awaitsDeposit: true }
+const converting: BridgeState = { state: 'pending_conversion', awaitsDeposit: false }
+const failedState = (reason: string, refund: PayoutFailure['refund']): BridgeState => {
+  return { state: 'failed', awaitsDeposit: false, failure: { reason, refund } }
+}
+
+/** Maps every state of a Bridge transfer (apidocs.bridge.xyz, "Transfer states") to the service's states. */
+const states = new Map<string, BridgeState>([
+  ['awaiting_funds', waiting],
+  ['in_review', converting],
+  ['funds_received', converting],
+  ['payment_submitted', { state: 'conversion_complete', awaitsDeposit: false }],
+  ['payment_processed', { state: 'completed', awaitsDeposit: false }],
+  ['undeliverable', failedState('The bank account could not be paid.', 'expected')],
+  ['returned', failedState('The bank sent the money back.', 'expected')],
+  [
+    'missing_return_policy',
+    {
+      ...failedState('The bank account could not be paid, and no refund destination is set.', 'held'),
+      wantsOperator: true,
+    },
+  ],
+  ['refunded', failedState('The money was sent back.', 'done')],
+  ['canceled', failedState('The payout was canceled.', 'none')],
+  ['error', { ...failedState('The partner could not carry out the payout.', 'held'), wantsOperator: true }],
+])
+
+export const bridgeStates: readonly string[] = [...states.keys()]
+
+/** An unknown state counts as pending: treating it as failed could pay twice, and treating it as done could lose the money. */
+function stateOfBridge(word: string): BridgeState {
+  return states.get(word) ?? { ...converting, isUnknown: true }
 }

@@ -6,12 +6,10 @@ import { pause } from '../../platform/work/loop.ts'
 import { isStale } from './dating.ts'
 import { findCurrentList, type ListRow } from './list-store.ts'
 import { createListReader, ensureBundledList, type LoadedList, readAddresses } from './lists.ts'
-import { createOracleMemory } from './memory.ts'
-import { addressesPerRequest, createOracle, hasOracle, type OracleRound } from './oracle.ts'
+import { addressesPerRequest, createOracle, hasOracle, type Oracle, type OracleRound } from './oracle.ts'
 import type { ListState, OracleAnswer, Screened, Screening, ScreeningRound } from './port.ts'
 import { refreshWhenDue } from './refresh.ts'
 import { sandboxVerdict } from './sandbox.ts'
-import { verdictOf } from './verdict.ts'
 
 export interface ScreeningOptions {
   readonly chains: Chains
@@ -149,4 +147,79 @@ function reportListAge(
     { listDate: list.listDate, asOf: list.asOf, how },
     'the sanctions list is stale: a screening that needs it stays pending until it is refreshed',
   )
+}
+
+/** Most cached answers, and most addresses waiting for one. The oldest answers are dropped first. */
+const answersMax = 50_000
+const wantedMax = 5_000
+const freshMs = 86_400_000
+
+interface OracleMemory {
+  /** The cached answer; `unknown` for an address without an answer of the last day, which `refresh` then looks up. */
+  of(address: string): OracleAnswer
+  /** Queries the oracle about these addresses and caches the answers. */
+  query: Oracle
+  /** Looks up waiting addresses, as many as fit into one request. */
+  refresh(): Promise<void>
+}
+
+/** Caches the oracle's answers for callers that must not wait for a node. */
+function createOracleMemory(oracle: Oracle, now: () => Date, requestMax: number): OracleMemory {
+  const answers = new Map<string, { readonly answer: OracleAnswer; readonly atMs: number }>()
+  const wanted = new Set<string>()
+  const keep = (address: string, answer: OracleAnswer): void => {
+    if (answer === 'failed') return
+    answers.delete(address)
+    answers.set(address, { answer, atMs: now().getTime() })
+    forgetOldest(answers, answersMax)
+  }
+  const query: Oracle = async (addresses) => {
+    const round = await oracle(addresses)
+    for (const [index, address] of addresses.entries()) keep(address.toLowerCase(), round.of(index))
+    return round
+  }
+  return {
+    query,
+    of(address) {
+      const plain = address.toLowerCase()
+      const known = answers.get(plain)
+      const isFresh = known !== undefined && now().getTime() - known.atMs < freshMs
+      if (!isFresh && wanted.size < wantedMax) wanted.add(plain)
+      // An old `sanctioned` answer still counts.
+      return isFresh || known?.answer === 'sanctioned' ? known.answer : 'unknown'
+    },
+    async refresh() {
+      const next = [...wanted].slice(0, requestMax)
+      if (next.length === 0) return
+      for (const address of next) wanted.delete(address)
+      await query(next.map((address): Address => `0x${address.slice(2)}`))
+    },
+  }
+}
+
+function forgetOldest(map: Map<string, unknown>, max: number): void {
+  for (const key of map.keys()) {
+    if (map.size <= max) return
+    map.delete(key)
+  }
+}
+
+export interface AddressFacts {
+  readonly isListed: boolean
+  readonly isListStale: boolean
+  readonly oracle: OracleAnswer
+}
+
+/**
+ * Decides the result. Evidence against an address always counts, also from a stale list. Clearing an address needs a fresh list and an oracle's
+ * answer. In the test environment, a deployment without a mainnet node needs only the list.
+ */
+export function verdictOf({ isListed, isListStale, oracle }: AddressFacts, environment: Environment): Screened {
+  if (isListed) return { result: 'flagged', reason: 'listed', oracle }
+  if (oracle === 'sanctioned') return { result: 'flagged', reason: 'oracle-sanctioned', oracle }
+  if (isListStale) return { result: 'pending', reason: 'list-stale', oracle }
+  if (oracle === 'failed') return { result: 'pending', reason: 'oracle-failed', oracle }
+  if (oracle === 'unknown') return { result: 'pending', reason: 'oracle-unknown', oracle }
+  if (oracle === 'none' && environment === 'live') return { result: 'pending', reason: 'oracle-not-configured', oracle }
+  return { result: 'clear', reason: 'clean', oracle }
 }

@@ -1,5 +1,7 @@
 import type { Caller } from '../ctx.ts'
 import type { RequestId } from '../ids.ts'
+import type { Log } from '../log.ts'
+import { type RequestSpan, startRequestSpan } from '../tracing/spans.ts'
 import type { RawAnswer } from './call.ts'
 import type { HttpOptions } from './http-options.ts'
 import { problemCodeOf } from './problem.ts'
@@ -38,4 +40,61 @@ export function reportAnswer(
 export function answered(request: Request, answer: RawAnswer): void {
   request.reportAnswer?.(answer)
   request.reportAnswer = undefined
+}
+
+interface Requested {
+  readonly id: string
+  readonly method: string
+  readonly routeOptions: { readonly url?: string | undefined }
+}
+
+interface Responded {
+  readonly statusCode: number
+  readonly elapsedTime: number
+}
+
+type AccessHook = (requested: Requested, reply: Responded, done: () => void) => void
+
+/** Returns what writes a line for each response that has ended. The path is the declared one: a requested one may hold a private id or a query. */
+export function accessHook(log: Log): AccessHook {
+  return ({ id, method, routeOptions }, reply, done) => {
+    const ms = Math.round(reply.elapsedTime)
+    log.info({ requestId: id, method, route: routeOptions.url, status: reply.statusCode, ms }, 'access')
+    done()
+  }
+}
+
+interface TracedRequest {
+  readonly id: string
+  readonly method: string
+  readonly headers: Readonly<Record<string, unknown>>
+  readonly routeOptions: { readonly url?: string | undefined }
+}
+
+interface Responding {
+  readonly raw: {
+    readonly headersSent: boolean
+    readonly statusCode: number
+    once(event: 'close', listener: () => void): unknown
+  }
+}
+
+/** Hooks that trace each request, from before anything else is done until its response has ended. */
+export function tracedRequests() {
+  const spans = new WeakMap<TracedRequest, RequestSpan>()
+  return {
+    begin(request: TracedRequest, { raw }: Responding, done: () => void): void {
+      const { id, method, headers, routeOptions } = request
+      const span = startRequestSpan({ id, method, headers, route: routeOptions.url })
+      spans.set(request, span)
+      raw.once('close', () => span.end(raw.headersSent ? raw.statusCode : undefined))
+      span.within(done)
+    },
+    /** A body is read outside of the span: what handles the request enters it anew. */
+    enter(request: TracedRequest, _reply: Responding, done: () => void): void {
+      const span = spans.get(request)
+      if (span === undefined) done()
+      else span.within(done)
+    },
+  }
 }

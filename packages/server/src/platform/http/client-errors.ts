@@ -1,7 +1,7 @@
 import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Deps } from '../ctx.ts'
-import { failPlatform } from '../errors.ts'
+import { failPlatform, type Problem } from '../errors.ts'
 import { commonHeaders, newRequestId, problemAnswer } from './call.ts'
 
 /** Problem codes for Node's parser errors; any other error is invalid HTTP. */
@@ -27,4 +27,14 @@ export function refuseUnread(deps: Deps, error: Error & { readonly code?: string
   }
   const lines = Object.entries(head).map(([name, value]) => `${name}: ${value}\r\n`)
   socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join('')}\r\n${text}`)
+}
+
+/** The problems for errors of the HTTP library, by their codes. */
+export const libraryFaults: Readonly<Record<string, Problem>> = {
+  FST_ERR_CTP_BODY_TOO_LARGE: failPlatform('payload-too-large'),
+  FST_ERR_CTP_INVALID_CONTENT_LENGTH: failPlatform('bad-request'),
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: failPlatform('unsupported-media-type'),
+  FST_ERR_BAD_URL: failPlatform('not-found'),
+  FST_ERR_MAX_PARAM_LENGTH: failPlatform('not-found'),
+  FST_ERR_ASYNC_CONSTRAINT: failPlatform('bad-request'),
 }

@@ -1,5 +1,7 @@
-import type { Server } from 'node:http'
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
+import { failPlatform } from '../errors.ts'
+import { mayTake } from '../share.ts'
 import { addressBlock } from './admission.ts'
 import type { HttpOptions } from './http-options.ts'
 
@@ -52,4 +54,89 @@ const receiveTurns = 3
 
 export async function receiveWaiting(): Promise<void> {
   for (let turn = 0; turn < receiveTurns; turn++) await new Promise((resolve) => setImmediate(resolve))
+}
+
+/**
+ * Calls `refuse` if a request's body is not complete within `msMax`: a slow sender occupies a connection and the memory of the received
+ * part. A request without a body costs nothing.
+ */
+export function limitBodyTime(request: IncomingMessage, msMax: number, refuse: () => void): void {
+  const { headers } = request
+  if (headers['transfer-encoding'] === undefined && Number(headers['content-length'] ?? 0) === 0) return
+  const timer = setTimeout(() => {
+    if (!request.complete) refuse()
+  }, msMax)
+  const stop = (): void => clearTimeout(timer)
+  request.once('end', stop).once('close', stop)
+}
+
+/**
+ * Cuts the connection of a streamed body if nothing of it arrives for `msMax`. The total time is not limited: a gigabyte over a slow
+ * connection takes an hour. Once the body has ended, the connection may be silent for `afterMs` (0: for any time).
+ */
+export function limitBodySilence(request: IncomingMessage, msMax: number, afterMs = 0): void {
+  const cut = (): void => void request.destroy()
+  request.setTimeout(msMax, cut)
+  // The response may take longer than that, and the connection's next request has its own limits.
+  request.once('end', () => request.setTimeout(afterMs).off('timeout', cut))
+}
+
+/** How long a body may still arrive after its request was answered, so that its sender receives the answer and not a reset. */
+const lingerMs = 1_000
+
+/** Cuts the connection of a request whose body is not complete soon after the response was sent. */
+export function limitUnreadBody(request: IncomingMessage, response: ServerResponse): void {
+  response.once('finish', () => {
+    if (request.complete) return
+    const timer = setTimeout(() => request.destroy(), lingerMs)
+    request.once('close', () => clearTimeout(timer))
+  })
+}
+
+/** Reserves memory for a request's body; returns what releases it. Throws 429 for an owner above its share, 503 if the budget is used up. */
+export type ReserveBody = (owner: string, bytes: number) => () => void
+
+/**
+ * The memory of one server for bodies in flight. An owner (an organization, or an address without one) may have half of what the others
+ * leave, so that the bodies of one never crowd out those of another.
+ */
+export function createBodyBudget(bytesMax: number): ReserveBody {
+  const owners = new Map<string, number>()
+  let taken = 0
+  return (owner, bytes) => {
+    const own = owners.get(owner) ?? 0
+    if (!mayTake({ own, taken, max: bytesMax, more: bytes }))
+      throw failPlatform(taken + bytes > bytesMax ? 'service-unavailable' : 'rate-limit-exceeded', {
+        retryAfterSeconds: 1,
+      })
+    owners.set(owner, own + bytes)
+    taken += bytes
+    return () => {
+      taken -= bytes
+      const left = (owners.get(owner) ?? bytes) - bytes
+      if (left <= 0) owners.delete(owner)
+      else owners.set(owner, left)
+    }
+  }
+}
+
+/** Reserves memory for the body of a request until its response has ended. Throws as `reserve` does. */
+export function reserveBody(
+  reserve: ReserveBody,
+  body: {
+    readonly request: { readonly headers: Readonly<Record<string, unknown>> }
+    readonly reply: { readonly raw: { once(event: 'close', listener: () => void): unknown } }
+    readonly bytesMax: number
+    readonly owner: string
+  },
+): void {
+  const bytes = bodyBytesOf(body.request.headers, body.bytesMax)
+  if (bytes > 0) body.reply.raw.once('close', reserve(body.owner, bytes))
+}
+
+/** Returns the bytes that a request's body may take: its announced length, or `bytesMax` if it announces none. */
+function bodyBytesOf(headers: Readonly<Record<string, unknown>>, bytesMax: number): number {
+  if (headers['transfer-encoding'] !== undefined) return bytesMax
+  const length = Number(headers['content-length'] ?? 0)
+  return Number.isFinite(length) ? Math.min(Math.max(0, length), bytesMax) : bytesMax
 }

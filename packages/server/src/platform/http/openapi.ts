@@ -1,10 +1,8 @@
 import type { z } from 'zod'
 import type { Operation } from '../operation.ts'
 import { type ComponentSchemas, componentSchemas } from './component-schemas.ts'
-import { deliveryComponents, deliveryOf } from './deliveries.ts'
-import { type Parameters, parametersOf } from './parameters.ts'
+import { type Parameters, parameterRef, parametersOf } from './parameters.ts'
 import { ProblemRecord } from './problem.ts'
-import { type Examples, examplesOf, type RecordedExamples } from './recorded-examples.ts'
 import { answerHeaders, createRefusals, headerComponents, headerRefs, type Refusals } from './refusals.ts'
 
 type Json = Readonly<Record<string, unknown>>
@@ -178,4 +176,100 @@ function successHeaders({ method, list, csvName, answerHeaders: own = {} }: Oper
     ),
   }
   return Object.keys(headers).length === 0 ? {} : { headers }
+}
+
+/** A call of an operation on a running service: the body of its request, and its successful response. */
+export interface RecordedExample {
+  readonly status: number
+  readonly request?: unknown
+  readonly response: unknown
+}
+
+/** A recorded call for each operation, by the id of the operation. */
+type RecordedExamples = Readonly<Record<string, RecordedExample>>
+
+/** The examples of an API document. */
+interface Examples {
+  /** Members of the media type of a request body. */
+  ofRequest(operationId: string): Json
+  /** Members of the media type of a response with this status. */
+  ofResponse(operationId: string, status: number): Json
+  /** Values that several operations have, so that each is written once. */
+  readonly components: Json
+}
+
+/** Below this many characters a value is written where it is used, since a reference is hardly shorter. */
+const sharedLengthMin = 100
+
+function examplesOf(recorded: RecordedExamples): Examples {
+  const values = Object.entries(recorded).flatMap(([id, { request, response }]) => [
+    { name: `${id}.request`, text: JSON.stringify(request) ?? '' },
+    { name: id, text: JSON.stringify(response) ?? '' },
+  ])
+  const long = values.filter(({ text }) => text.length >= sharedLengthMin)
+  const shared = [...Map.groupBy(long, ({ text }) => text).values()].filter((uses) => uses.length > 1)
+  const names = new Map(shared.map(([first]) => [first?.text ?? '', first?.name ?? '']))
+  const membersOf = (value: unknown): Json => {
+    if (!isShown(value)) return {}
+    const name = names.get(JSON.stringify(value))
+    return { examples: { recorded: name === undefined ? { value } : { $ref: `#/components/examples/${name}` } } }
+  }
+  return {
+    ofRequest: (id) => membersOf(recorded[id]?.request),
+    ofResponse: (id, status) => (recorded[id]?.status === status ? membersOf(recorded[id].response) : {}),
+    components: Object.fromEntries([...names].map(([text, name]) => [name, { value: JSON.parse(text) }])),
+  }
+}
+
+const isShown = (value: unknown): boolean => value !== undefined && value !== ''
+
+const headers = [
+  [
+    'X-Service-Signature',
+    'sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two, separated by a comma, during a rotation.',
+  ],
+  ['X-Service-Timestamp', 'Time of this attempt, in Unix seconds.'],
+  ['webhook-id', 'The eventId (Standard Webhooks).'],
+  ['webhook-timestamp', 'Time of this attempt, in Unix seconds (Standard Webhooks).'],
+  ['webhook-signature', 'Signatures v1 and v1a, separated by spaces (Standard Webhooks).'],
+] as const
+
+const responses = {
+  410: ['Unsubscribed', 'Disables the webhook: no more deliveries.'],
+  '2XX': ['Received', 'Received. Any other status, or none within ten seconds, and it is delivered again.'],
+} as const
+
+/** What all deliveries have, each defined once. */
+const deliveryComponents = {
+  parameters: Object.fromEntries(
+    headers.map(([name, description]) => [
+      name,
+      { name, in: 'header', required: true, schema: { type: 'string' }, description },
+    ]),
+  ),
+  responses: Object.fromEntries(Object.values(responses).map(([name, description]) => [name, { description }])),
+} as const
+
+/** A webhook delivery. Only its receiver reads the body, so the schema is a promise. */
+function deliveryOf(type: string, payload: Json): Json {
+  const schema = {
+    type: 'object',
+    properties: {
+      eventId: { type: 'string', description: 'Equal on every delivery of the event.' },
+      type: { type: 'string', const: type, description: 'The event type.' },
+      payload,
+    },
+    required: ['eventId', 'type', 'payload'],
+  }
+  return {
+    post: {
+      summary: `The event ${type}.`,
+      security: [],
+      parameters: headers.map(([name]) => parameterRef(name)),
+      requestBody: { required: true, content: { 'application/json': { schema } } },
+      responses: Object.fromEntries(
+        Object.entries(responses).map(([status, [name]]) => [status, { $ref: `#/components/responses/${name}` }]),
+      ),
+    },
+  }
 }

@@ -7,10 +7,8 @@ import { EventStreamResponse } from '../event-stream-response.ts'
 import type { RequestId } from '../ids.ts'
 import type { BoundOperation } from '../operation.ts'
 import { ReusedBufferStream } from '../reused-buffer-stream.ts'
-import { accessHook } from './access-log.ts'
 import { type Admit, addressBlock, createAdmission } from './admission.ts'
-import { answered, type Reportable, reportAnswer } from './answered.ts'
-import { createBodyBudget, type ReserveBody, reserveBody } from './body-budget.ts'
+import { accessHook, answered, type Reportable, reportAnswer, tracedRequests } from './answered.ts'
 import {
   asProblem,
   callOperation,
@@ -21,8 +19,19 @@ import {
   type RawAnswer,
   withRefusalMembers,
 } from './call.ts'
-import { refuseUnread } from './client-errors.ts'
-import { limitConnections, proxiesOf, receiveWaiting, type Trust } from './connections.ts'
+import { libraryFaults, refuseUnread } from './client-errors.ts'
+import {
+  createBodyBudget,
+  limitBodySilence,
+  limitBodyTime,
+  limitConnections,
+  limitUnreadBody,
+  proxiesOf,
+  type ReserveBody,
+  receiveWaiting,
+  reserveBody,
+  type Trust,
+} from './connections.ts'
 import {
   crossOriginHeaders,
   crossOriginMethods,
@@ -33,11 +42,8 @@ import {
 } from './cross-origin.ts'
 import { type HttpOptions, type HttpServer, limitsDefault, type ServerLimits } from './http-options.ts'
 import { type Count, identify } from './identify.ts'
-import { libraryFaults } from './library-faults.ts'
 import type { PublicPage } from './public-page.ts'
-import { limitBodySilence, limitBodyTime, limitUnreadBody } from './slow-body.ts'
 import { OpenSseConnections } from './sse-connection.ts'
-import { tracedRequests } from './traced-requests.ts'
 import { writeStream } from './write-stream.ts'
 
 /** Most bytes of a JSON request body. */

@@ -9,8 +9,7 @@ import {
   type TransferAuthorization,
 } from '@purser/protocol'
 import type { Chain, Log } from '../../../chain/port.ts'
-import type { AuthorizationPayload, StoredAuthorization } from '../payload.ts'
-import type { RelayFault } from '../port.ts'
+import type { AuthorizationPayload, RelayFault, StoredAuthorization } from '../port.ts'
 import type { Form, Trial, Use } from './form.ts'
 
 /** Gas limit of one authorization; unused gas is not paid. Contract accounts may run code of their own. */

@@ -2,12 +2,10 @@ import { type Address, type Call3, encodeAggregate3, type Hex, multicall3Address
 import type { Chain, Log, NonceState } from '../../../chain/port.ts'
 import type { Finality } from '../../../chain/quorum-port.ts'
 import type { Queryable } from '../../../platform/db/db.ts'
-import { encodeBoundedCalls } from '../bounded-calls.ts'
-import type { RelayPayload, StoredPermit2 } from '../payload.ts'
 import { takePlace } from '../permit-place-store.ts'
-import type { RelayFault } from '../port.ts'
+import type { RelayFault, RelayPayload, StoredPermit2 } from '../port.ts'
 import { authorizationForm } from './authorization.ts'
-import type { Trial, Use } from './form.ts'
+import { encodeBoundedCalls, type Trial, type Use } from './form.ts'
 import { permit2Form } from './permit2.ts'
 
 const gasOfTransaction = 60_000n

@@ -8,8 +8,7 @@ import {
   sameAddress,
 } from '@purser/protocol'
 import type { Chain, Log, Permit2Facts } from '../../../chain/port.ts'
-import type { StoredPermit2 } from '../payload.ts'
-import type { RelayFault } from '../port.ts'
+import type { RelayFault, StoredPermit2 } from '../port.ts'
 import type { Form, Trial, Use } from './form.ts'
 
 /** Most gas that a permit costs the operator, without the base cost of its transaction. */

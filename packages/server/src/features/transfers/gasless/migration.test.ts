@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
 import { freshDatabase, type TestDatabase } from '../../../../test/database.ts'
 import { type Sql, sql } from '../../../platform/db/db.ts'
-import { AuthorizationPayload } from '../../relayer/payload.ts'
+import { AuthorizationPayload } from '../../relayer/port.ts'
 
 let database: TestDatabase
 beforeAll(async () => {

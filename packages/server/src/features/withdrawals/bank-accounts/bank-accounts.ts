@@ -5,10 +5,9 @@ import type { Page } from '../../../platform/operation.ts'
 import { openCursor, type PageQuery, pageOf } from '../../../platform/wire.ts'
 import { fail } from '../errors.ts'
 import type { Ctx } from '../ports.ts'
-import { currencies, isCurrency, maskOf } from './details.ts'
-import { detailsOf, faultsOfLiveDetails } from './rules.ts'
+import { sealDetails } from './payout-account.ts'
+import { currencies, detailsOf, faultsOfLiveDetails, isCurrency, maskOf } from './rules.ts'
 import type { BankAccount, NewBankAccount } from './schema.ts'
-import { sealDetails } from './seal.ts'
 import {
   type BankAccountId,
   type BankAccountRow,

@@ -1,8 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { BankDetails, maskOf } from './details.ts'
-import { passesModulusCheck } from './modulus-check.ts'
-import { detailsOf, faultsOfDetails } from './rules.ts'
+import { BankDetails, detailsOf, faultsOfDetails, maskOf, passesModulusCheck } from './rules.ts'
 
 /** Vocalink, "Validating account numbers: UK modulus checking", 8.50, chapter 3: sort code, account number, whether it may be one. */
 const vocalink = [

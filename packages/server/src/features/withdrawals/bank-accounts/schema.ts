@@ -2,8 +2,7 @@ import { z } from 'zod'
 import { id } from '../../../platform/ids.ts'
 import { named } from '../../../platform/named.ts'
 import { CreatedAt, text } from '../../../platform/wire.ts'
-import { isCurrency } from './details.ts'
-import { type DetailFault, faultsOfDetails, type WrittenDetails } from './rules.ts'
+import { type DetailFault, faultsOfDetails, isCurrency, type WrittenDetails } from './rules.ts'
 
 const detailLengthMax = 64
 /** A field of the account as the caller writes it; its currency determines which values are valid. */

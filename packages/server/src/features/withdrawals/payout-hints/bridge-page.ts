@@ -1,7 +1,9 @@
+import { instantOf } from '../../../platform/clock.ts'
 import { failPlatform } from '../../../platform/errors.ts'
 import type { PageRequest, PublicPage } from '../../../platform/http/server.ts'
+import type { Recurring } from '../../../platform/job.ts'
 import type { Deps } from '../ports.ts'
-import { upsertHint } from './store.ts'
+import { deleteHintsBefore, upsertHint } from './store.ts'
 
 /**
  * Receives Bridge's webhook. A message is only a hint to read a payout: no state is taken from it, so a repeated, delayed or reordered
@@ -24,4 +26,15 @@ async function receive({ db, clock, bridgeWebhooks, log }: Deps, { headers, body
   }
   if (delivery.category === 'transfer') await upsertHint(db, { partner: 'bridge', payoutId: delivery.objectId }, now)
   return accepted
+}
+
+const keptMs = 7 * 86_400_000
+
+/** Deletes hints after a week: payouts are polled without them too. Idempotent. */
+export const sweepPayoutHints: Recurring<Deps> = {
+  name: 'withdrawals.sweep-payout-hints',
+  everyMs: 3_600_000,
+  run: async ({ db, clock }) => {
+    await deleteHintsBefore(db, instantOf(clock.now().getTime() - keptMs))
+  },
 }

@@ -1,10 +1,21 @@
 import { formatAmount } from '@purser/protocol'
 import type { PayoutFailure } from '../../../partners/offramp/port.ts'
 import type { Tx } from '../../../platform/db/db.ts'
+import { id } from '../../../platform/ids.ts'
+import type { Recurring } from '../../../platform/job.ts'
+import { type ApprovalRow, applyDecisions, markApplied } from '../../approvals/index.ts'
 import { dropReservations } from '../../funds/index.ts'
 import { releasePolicy } from '../../wallets/index.ts'
-import type { Ctx } from '../ports.ts'
-import { markCompleted, markConverted, markFailed, markRefunded, type WithdrawalRow } from './store.ts'
+import type { Ctx, Deps } from '../ports.ts'
+import {
+  lockWithdrawal,
+  markCompleted,
+  markConverted,
+  markFailed,
+  markRefunded,
+  markReleasedAt,
+  type WithdrawalRow,
+} from './store.ts'
 
 export interface Failure {
   readonly reason: string
@@ -55,4 +66,22 @@ export async function refunded(ctx: Ctx, tx: Tx, row: WithdrawalRow): Promise<vo
 async function publishUpdated(ctx: Ctx, tx: Tx, { id, walletId, status, refund }: WithdrawalRow): Promise<void> {
   const updatedAt = ctx.clock.now().toISOString()
   await ctx.publish(tx, 'withdrawal.updated', { withdrawalId: id, walletId, status, refund, updatedAt })
+}
+
+/** Lets withdrawals begin that were approved, and fails those that were not: nothing of them has reached the partner. */
+export const applyWithdrawalDecisions: Recurring<Deps> = applyDecisions<Deps>({
+  name: 'withdrawals.apply-approvals',
+  kinds: ['withdrawal'],
+  begin: (ctx, approval) => apply(ctx, approval, undefined),
+  end: apply,
+})
+
+function apply(ctx: Ctx, approval: ApprovalRow, reason: string | undefined): Promise<void> {
+  return ctx.db.tx(async (tx) => {
+    const row = await lockWithdrawal(tx, ctx.tenant, id('wdr').parse(approval.subjectId))
+    const now = ctx.clock.now()
+    if (!(await markApplied(tx, approval.id, now))) return
+    if (reason === undefined) await markReleasedAt(tx, ctx.tenant, row.id, now)
+    else await end(ctx, tx, row, { reason, refund: null, isUnspent: true })
+  })
 }

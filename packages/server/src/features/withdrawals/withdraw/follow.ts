@@ -1,12 +1,23 @@
-import type { OffRamp, Payout, PayoutFailure } from '../../../partners/offramp/port.ts'
+import type { OffRamp, Payout, PayoutFailure, PayoutState } from '../../../partners/offramp/port.ts'
+import { instantOf } from '../../../platform/clock.ts'
+import type { Recurring } from '../../../platform/job.ts'
+import { forTenant } from '../../../platform/work/runner.ts'
 import { findTransfer } from '../../transfers/index.ts'
-import type { Ctx } from '../ports.ts'
-import { isOwed } from './backoff.ts'
+import type { Ctx, Deps } from '../ports.ts'
 import { begin, partnerOf } from './begin.ts'
-import { deleteHint } from './due-store.ts'
 import { complete, converted, end, refunded } from './end.ts'
-import { progressOf } from './progress.ts'
-import { findWithdrawal, lockWithdrawal, setPartnerStatus, type WithdrawalId, type WithdrawalRow } from './store.ts'
+import {
+  type DueRow,
+  deleteHint,
+  findWithdrawal,
+  isAnyDue,
+  lockWithdrawal,
+  setNextPoll,
+  setPartnerStatus,
+  takeDue,
+  type WithdrawalId,
+  type WithdrawalRow,
+} from './store.ts'
 
 /**
  * Advances a withdrawal by one step, from its rows only: to its transfer, then with the transfer's outcome, then with the partner's status.
@@ -65,4 +76,83 @@ function applyStatus(ctx: Ctx, withdrawalId: WithdrawalId, payout: Payout): Prom
 function refundOf({ failure }: Payout): PayoutFailure['refund'] {
   const refund = failure?.refund ?? 'expected'
   return refund === 'none' ? 'held' : refund
+}
+
+const most = 20
+/** Delay before a poll is retried that failed, or whose process died. */
+const retryMs = 30_000
+
+/**
+ * Continues every withdrawal that is due or has a hint from its partner. Idempotent: each step is taken under the withdrawal's row lock,
+ * from its rows.
+ */
+export const followWithdrawals: Recurring<Deps> = {
+  name: 'withdrawals.follow',
+  everyMs: 1_000,
+  isDue: ({ clock }) => isAnyDue(clock.now()),
+  async run(ctx) {
+    const now = ctx.clock.now()
+    const due = await takeDue(ctx.db, { now, until: instantOf(now.getTime() + retryMs), most })
+    await Promise.all(due.map((row) => followOne(ctx, row)))
+  },
+}
+
+async function followOne(system: Omit<Ctx, 'tenant'>, { id: withdrawalId, ...tenant }: DueRow): Promise<void> {
+  const ctx = forTenant(system, tenant)
+  try {
+    await follow(ctx, withdrawalId)
+    const row = await findWithdrawal(ctx.db, ctx.tenant, withdrawalId)
+    if (row === undefined) return
+    const now = ctx.clock.now().getTime()
+    const waitMs = nextPollMs(row, now - row.createdAt.getTime())
+    await setNextPoll(ctx.db, ctx.tenant, withdrawalId, waitMs === undefined ? null : instantOf(now + waitMs))
+  } catch (error) {
+    ctx.log.warn({ err: error, withdrawalId }, 'a withdrawal could not continue; retrying')
+  }
+}
+
+interface Known {
+  readonly status: PayoutState
+  readonly refund: PayoutFailure['refund'] | null
+}
+
+/** Whether the partner still has the tokens of a failed withdrawal. */
+function isOwed({ status, refund }: Known): boolean {
+  return status === 'failed' && (refund === 'expected' || refund === 'held')
+}
+
+const hourMs = 3_600_000
+const shortest = 1_000
+const longestUnderWay = hourMs / 12
+const longestCompleted = 6 * hourMs
+const returnable = 30 * 24 * hourMs
+
+/**
+ * Milliseconds until the next poll of a withdrawal of this age: an eighth of it, so that a young one is polled often. A completed one is
+ * polled for thirty days, since a bank may return money, and a failed one as long while the partner must return its tokens; `undefined` if
+ * nothing is expected any more.
+ */
+export function nextPollMs(known: Known, ageMs: number): number | undefined {
+  const isEnded = known.status === 'completed' || known.status === 'failed'
+  if (isEnded && (ageMs > returnable || (known.status === 'failed' && !isOwed(known)))) return undefined
+  const longest = isEnded ? longestCompleted : longestUnderWay
+  return Math.min(longest, Math.max(shortest, Math.floor(ageMs / 8)))
+}
+
+const order: Readonly<Record<PayoutState, number>> = {
+  pending_conversion: 0,
+  conversion_complete: 1,
+  completed: 2,
+  failed: 3,
+}
+
+/**
+ * Compares a partner's status with the stored one. `same`: no change. `forward`: it progressed. `returned`: paid money came back, so a
+ * completed withdrawal failed after all. `stale`: an older status, from a slow or repeated message; it changes nothing. A failed withdrawal
+ * stays failed.
+ */
+export function progressOf(known: PayoutState, seen: PayoutState): 'same' | 'forward' | 'returned' | 'stale' {
+  if (known === seen) return 'same'
+  if (known === 'failed' || order[seen] < order[known]) return 'stale'
+  return known === 'completed' ? 'returned' : 'forward'
 }

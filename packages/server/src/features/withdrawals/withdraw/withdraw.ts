@@ -11,12 +11,11 @@ import { networkFor } from '../../chains/index.ts'
 import { areCovered, insertReservations, lockOwners, retryOnContention } from '../../funds/index.ts'
 import { contendedBy, findHashes, planTransfer, type TransferPlan } from '../../transfers/index.ts'
 import { reservePolicy, underPolicy } from '../../wallets/index.ts'
-import { isCurrency } from '../bank-accounts/details.ts'
 import { payoutAccountOf } from '../bank-accounts/payout-account.ts'
+import { isCurrency } from '../bank-accounts/rules.ts'
 import { findBankAccount } from '../bank-accounts/store.ts'
 import type { Ctx } from '../ports.ts'
 import { begin } from './begin.ts'
-import { setNextPoll } from './due-store.ts'
 import { fail } from './errors.ts'
 import type { NewWithdrawal, Withdrawal, WithdrawalListQuery } from './schema.ts'
 import {
@@ -24,6 +23,7 @@ import {
   insertWithdrawal,
   listWithdrawals,
   type NewWithdrawalRow,
+  setNextPoll,
   type WithdrawalId,
   type WithdrawalRow,
 } from './store.ts'

@@ -8,9 +8,8 @@ import {
   type Parameter,
   type Refusal,
   referred,
+  type Schema,
 } from './document.ts'
-import { exampleRequest } from './example.ts'
-import { fieldsTable, notesOf, typeOf } from './fields.ts'
 import { code, escapeHtml, page, prose, table } from './html.ts'
 
 /** The human-readable API page, generated from the OpenAPI document only. Generation takes some milliseconds, so it runs once. */
@@ -149,3 +148,132 @@ function events({ webhooks }: ApiDocument): string {
   return `<section aria-labelledby="event-types"><h2 id="event-types">Events</h2>
 <p>What is delivered to webhooks: ${code('eventId')}, ${code('type')} and ${code('payload')}, whose fields these are.</p>${parts.join('\n')}</section>`
 }
+
+/** A table of all fields of a schema, including nested ones; a sentence if it has no fields. */
+function fieldsTable(label: string, schema: Schema): string {
+  const rows = rowsOf('', schema)
+  if (rows.length === 0) return `<p>${typeOf(schema)}. ${notesOf(schema)}</p>`
+  const head = ['Field', 'Type', 'Required', 'Notes']
+  const kind = schema.type === 'array' ? '<p>A list of:</p>' : schema.anyOf === undefined ? '' : '<p>One of these:</p>'
+  return kind + table(label, head, rows)
+}
+
+/** The type of a value, in words. */
+function typeOf(schema: Schema): string {
+  if (schema.anyOf !== undefined) return [...new Set(schema.anyOf.map(typeOf))].join(' or ')
+  if (schema.const !== undefined) return code(JSON.stringify(schema.const))
+  if (schema.type === 'array') return schema.items === undefined ? 'list' : `list of ${typeOf(schema.items)}`
+  const types = typeof schema.type === 'string' ? [schema.type] : (schema.type ?? ['any JSON'])
+  return types.join(' or ') + (schema.format === undefined ? '' : ` (${schema.format})`)
+}
+
+/** Notes of a schema: its description, its limits and its default. */
+function notesOf(schema: Schema): string {
+  const { description, enum: values, default: usual, example } = schema
+  return [
+    ...(description === undefined ? [] : [prose(description)]),
+    ...(values === undefined ? [] : [`One of ${values.map((value) => code(String(value))).join(', ')}.`]),
+    ...limitsOf(schema).map((limit) => `${limit}.`),
+    ...(usual === undefined ? [] : [`Default ${code(JSON.stringify(usual))}.`]),
+    ...(example === undefined
+      ? []
+      : [`Such as ${code(typeof example === 'string' ? example : JSON.stringify(example))}.`]),
+  ].join(' ')
+}
+
+/** A pattern is shown only if nothing more readable describes it. */
+function limitsOf(schema: Schema): string[] {
+  const { pattern, format, example, items } = schema
+  return [
+    between(schema.minLength, schema.maxLength, 'characters'),
+    between(schema.minItems, schema.maxItems, 'items'),
+    between(schema.minimum, schema.maximum, ''),
+    pattern !== undefined && format === undefined && example === undefined ? `Matches ${code(pattern)}` : '',
+    ...(items === undefined ? [] : limitsOf(items).map((limit) => `Each: ${limit}`)),
+    items?.enum === undefined ? '' : `Each one of ${items.enum.map((value) => code(String(value))).join(', ')}`,
+  ].filter((limit) => limit !== '')
+}
+
+function between(least: number | undefined, most: number | undefined, unit: string): string {
+  const [from, to] = [least === 0 && unit !== '' ? undefined : least, most]
+  if (from !== undefined && to !== undefined)
+    return from === to ? `${to} ${unit}`.trim() : `${from} to ${to} ${unit}`.trim()
+  if (to !== undefined) return `At most ${to} ${unit}`.trim()
+  return from === undefined ? '' : `At least ${from} ${unit}`.trim()
+}
+
+/** Rows for the fields of an object, of a list's items, and of each variant of a value. */
+function rowsOf(path: string, schema: Schema): string[][] {
+  if (schema.anyOf !== undefined) return merged(schema.anyOf.flatMap((one) => rowsOf(path, one)))
+  if (schema.items !== undefined) return rowsOf(path === '' ? '' : `${path}[]`, schema.items)
+  return Object.entries(schema.properties ?? {}).flatMap(([name, field]) => {
+    const inner = path === '' ? name : `${path}.${name}`
+    const isRequired = schema.required.includes(name) ? 'yes' : 'no'
+    return [[code(inner), typeOf(field), isRequired, notesOf(field)], ...rowsOf(inner, field)]
+  })
+}
+
+/** Merges equal fields of variants; a field with different notes has one row for each. */
+function merged(rows: readonly string[][]): string[][] {
+  return [...new Map(rows.map((row) => [JSON.stringify(row), row])).values()]
+}
+
+/** A request to paste into a shell: a recorded body or, without one, the required fields with valid values. */
+function exampleRequest(operation: Described, baseUrl: string): string {
+  const { method, requestBody } = operation
+  const body = requestBody?.content['application/json']
+  const lines = [
+    `curl ${method === 'GET' ? '' : `-X ${method} `}${quoted(`${baseUrl}${addressOf(operation)}`)}`,
+    "-H 'Authorization: Bearer svc_test_sk_…'",
+    ...(operation.parameters.some(({ name }) => name === 'Idempotency-Key')
+      ? [`-H 'Idempotency-Key: a-key-of-yours'`]
+      : []),
+    ...(body === undefined
+      ? []
+      : ["-H 'Content-Type: application/json'", `-d ${quoted(JSON.stringify(bodyOf(body)))}`]),
+    ...(requestBody !== undefined && body === undefined ? ['-F file=@report.pdf'] : []),
+  ]
+  return lines.join(' \\\n  ')
+}
+
+/** The example of a body: the recorded one, or one that fits the schema. */
+export function bodyOf({ schema, examples }: MediaType): unknown {
+  return examples === undefined ? exampleOf(schema) : examples.recorded.value
+}
+
+function quoted(text: string): string {
+  return `'${text.replaceAll("'", `'\\''`)}'`
+}
+
+function addressOf({ path, parameters }: Described): string {
+  const values = new Map(parameters.map(({ name, schema }) => [name, String(exampleOf(schema))]))
+  const query = parameters.filter((parameter) => parameter.in === 'query' && parameter.required)
+  const filled = path.replaceAll(/\{(\w+)\}/g, (_, name: string) => values.get(name) ?? name)
+  const requested = query.map(({ name }) => `${name}=${encodeURIComponent(values.get(name) ?? '')}`).join('&')
+  return requested === '' ? filled : `${filled}?${requested}`
+}
+
+const byFormat: Readonly<Record<string, string>> = {
+  'date-time': '2026-11-22T12:00:00.000Z',
+  email: 'agent@example.com',
+  ipv4: '203.0.113.7',
+  uri: 'https://example.com/path',
+}
+
+/** A simple value that is valid for the schema. */
+function exampleOf(schema: Schema): unknown {
+  const [first] = [schema.example, schema.const, schema.default, schema.enum?.[0]].filter(
+    (value) => value !== undefined,
+  )
+  if (first !== undefined) return first
+  const [shape] = schema.anyOf ?? []
+  if (shape !== undefined) return exampleOf(shape)
+  const type = typeof schema.type === 'string' ? schema.type : schema.type?.[0]
+  if (type === 'array') return schema.items === undefined ? [] : [exampleOf(schema.items)]
+  if (type === 'integer' || type === 'number') return schema.minimum ?? 1
+  if (type === 'boolean') return true
+  if (type === 'string') return byFormat[schema.format ?? ''] ?? 'text'
+  return Object.fromEntries(schema.required.map((name) => [name, exampleOf(schema.properties?.[name] ?? Schemaless)]))
+}
+
+const Schemaless: Schema = { required: [] }

@@ -1,10 +1,10 @@
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { oracleAnswer } from './oracle.ts'
-import { type Evidence, verdictOf } from './verdict.ts'
+import { type AddressFacts, verdictOf } from './screening.ts'
 
 const environments = ['test', 'live'] as const
-const facts = fc.record<Evidence>({
+const facts = fc.record<AddressFacts>({
   isListed: fc.boolean(),
   isListStale: fc.boolean(),
   oracle: fc.constantFrom('clean', 'sanctioned', 'failed', 'none'),

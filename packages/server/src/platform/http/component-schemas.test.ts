@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { withExtensions } from './extended-schemas.ts'
+import { withExtensions } from './component-schemas.ts'
 
 const text = { type: 'string' }
 const base = { type: 'object', properties: { a: text, b: text, c: text }, required: ['a', 'b'] }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { isCredentialName, redacted } from './redact.ts'
+import { isCredentialName, redacted } from './snapshots.ts'
 
 const names = [
   ...[

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { nextPollMs } from './backoff.ts'
+import type { PayoutState } from '../../../partners/offramp/port.ts'
+import { nextPollMs, progressOf } from './follow.ts'
 
 const dayMs = 86_400_000
 
@@ -27,4 +28,16 @@ test('a withdrawal in progress is always polled', () => {
       expect(waitMs).toBeLessThanOrEqual(300_000)
     }),
   )
+})
+
+const states: readonly PayoutState[] = ['pending_conversion', 'conversion_complete', 'completed', 'failed']
+
+test('a payout only moves forward, and a failure is final; a completed one may still be returned', () => {
+  const table = states.map((known) => states.map((seen) => progressOf(known, seen)))
+  expect(table).toEqual([
+    ['same', 'forward', 'forward', 'forward'],
+    ['stale', 'same', 'forward', 'forward'],
+    ['stale', 'stale', 'same', 'returned'],
+    ['stale', 'stale', 'stale', 'same'],
+  ])
 })

@@ -7,8 +7,8 @@ import { freshDatabase, type TestDatabase } from '../../../test/database.ts'
 import { toyDeps } from '../../../test/toy-deps.ts'
 import type { Deps } from '../ctx.ts'
 import { bindOperations, operationFor } from '../operation.ts'
+import { limitBodySilence, limitBodyTime } from './connections.ts'
 import { createHttpServer, type HttpServer } from './server.ts'
-import { limitBodySilence, limitBodyTime } from './slow-body.ts'
 
 const operation = operationFor<Deps>()
 
