@@ -65,7 +65,14 @@ export function sameAddress(left: string, right: string): boolean {
   return left === right || left.toLowerCase() === right.toLowerCase()
 }
 
-/** The account of a public key: the last 20 bytes of the Keccak of its 64 coordinate bytes (yellow paper, appendix F). */
+/**
+ * The account of a public key: the last 20 bytes of the Keccak of its 64 coordinate bytes (yellow paper, appendix F).
+ *
+ * @example
+ * const publicKey = concatBytes(new Uint8Array([4]), hexToBytes('0x79be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798483ada7726a3c4655da4fbfc0e1108a8fd17b448a68554199c47d08ffb10d4b8'))
+ * addressOfPublicKey(publicKey) // '0x7e5f4552091a69125d5dfcb7b8c2659029395bdf'
+ * addressOfPublicKey(publicKey.subarray(1)) // undefined
+ */
 export function addressOfPublicKey(uncompressed: Uint8Array, keccak: Keccak = keccak256): Hex | undefined {
   if (uncompressed.length !== 65 || uncompressed[0] !== 4) return undefined
   return bytesToHex(keccak(uncompressed.subarray(1)).subarray(12))

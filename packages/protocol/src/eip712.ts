@@ -52,6 +52,13 @@ export function domainSeparator(domain: Eip712Domain, keccak: Keccak = keccak256
  * Returns the 32-byte digest that the payer of a `transferWithAuthorization` signs. Throws a `RangeError` if a field is
  * out of the range of its type, so that no two messages can share a digest by truncation. Source: EIP-712 "encode" and
  * EIP-3009 "Typed data".
+ *
+ * @example
+ * const token = '0x036CbD53842c5426634e7929541eC2318f3dCF7e'
+ * const separator = domainSeparator({ name: 'USDC', version: '2', chainId: 84532, verifyingContract: token })
+ * const [from, to] = ['0x857b06519E91e3A54538791bDbb0E22373e36b66', '0x209693Bc6afc0C5328bA36FaF03C514EF312287C']
+ * const authorization = { from, to, value: 10_000n, validAfter: 0n, validBefore: 1_740_672_154n, nonce: '0x' + '11'.repeat(32) }
+ * bytesToHex(transferWithAuthorizationDigest(separator, authorization)) // '0xc8ede61e0ef12f0ae5c66a3682e1599ab8a11cce523c60fcfbcadc1f9c78d249'
  */
 export function transferWithAuthorizationDigest(
   separator: Uint8Array,
@@ -74,6 +81,9 @@ export function transferWithAuthorizationDigest(
 
 /**
  * Returns the EIP-712 digest: Keccak of `0x1901`, the domain separator and the hash of the message (EIP-712 "encode").
+ *
+ * @example
+ * bytesToHex(typedDataDigest(new Uint8Array(32), new Uint8Array(32))) // '0x0b15111afa5c2b936d8dd23e1ffc4a97dd7a9af57a8144231ff70b749ab128d0'
  */
 export function typedDataDigest(separator: Uint8Array, structHash: Uint8Array, keccak: Keccak = keccak256): Uint8Array {
   if (separator.length !== 32 || structHash.length !== 32) throw new RangeError('not 32 bytes of hash')

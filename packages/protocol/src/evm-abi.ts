@@ -4,7 +4,12 @@ import type { TransferAuthorization } from './eip712.ts'
 import { keccak256 } from './hash.ts'
 import { decodeUtf8, utf8 } from './utf8.ts'
 
-/** Thrown when bytes from a node are malformed. The response is not used. */
+/**
+ * Thrown when bytes from a node are malformed. The response is not used.
+ *
+ * @example
+ * new AbiMalformed('more than was requested').code // 'abi-malformed'
+ */
 export class AbiMalformed extends Error {
   override readonly name = 'AbiMalformed'
   readonly code = 'abi-malformed'
@@ -64,6 +69,13 @@ export function selectorOf(signature: string): Hex {
 /**
  * Call data of EIP-3009 `transferWithAuthorization`: the `(v, r, s)` form for an ECDSA signature, which every version of the
  * token has, and the `bytes` form otherwise (FiatToken 2.2, EIP-1271).
+ *
+ * @example
+ * const [from, to] = ['0x857b06519E91e3A54538791bDbb0E22373e36b66', '0x209693Bc6afc0C5328bA36FaF03C514EF312287C']
+ * const authorization = { from, to, value: 10_000n, validAfter: 0n, validBefore: 1_740_672_154n, nonce: '0x' + '11'.repeat(32) }
+ * const word = '0x' + '22'.repeat(32)
+ * encodeTransferWithAuthorization(authorization, { kind: 'ecdsa', v: 27, r: word, s: word }).slice(0, 10) // '0xe3ee160e'
+ * encodeTransferWithAuthorization(authorization, { kind: 'bytes', signature: word }).slice(0, 10) // '0xcf092995'
  */
 export function encodeTransferWithAuthorization(
   authorization: TransferAuthorization,
@@ -123,12 +135,23 @@ export function encodeIsSanctioned(account: Address): Hex {
   return `${selector.isSanctioned}${addressWord(account)}`
 }
 
-/** Call data to check a signature with a contract account (EIP-1271). `0x1626ba7e` means valid. */
+/**
+ * Call data to check a signature with a contract account (EIP-1271). `0x1626ba7e` means valid.
+ *
+ * @example
+ * encodeIsValidSignature('0x' + '11'.repeat(32), '0x22').slice(0, 10) // '0x1626ba7e'
+ */
 export function encodeIsValidSignature(hash: Hex, signature: Hex): Hex {
   return `${selector.isValidSignature}${bytes32Word(hash)}${uintWord(64n)}${bytesTail(signature)}`
 }
 
-/** Call data of Multicall3 `aggregate3`: many calls in one, each of which may be allowed to fail alone. */
+/**
+ * Call data of Multicall3 `aggregate3`: many calls in one, each of which may be allowed to fail alone.
+ *
+ * @example
+ * const target = '0x036CbD53842c5426634e7929541eC2318f3dCF7e'
+ * encodeAggregate3([{ target, allowFailure: true, callData: '0x' }]).slice(0, 10) // '0x82ad56cb'
+ */
 export function encodeAggregate3(calls: readonly Call3[]): Hex {
   let heads = ''
   let tails = ''
@@ -143,6 +166,10 @@ export function encodeAggregate3(calls: readonly Call3[]): Hex {
  * Reads the result of `aggregate3`. A node may lie, so the result must contain exactly as many results as calls were
  * made, each laid out where the Solidity compiler puts it, with nothing missing, shared or left over; anything else
  * throws `AbiMalformed`.
+ *
+ * @example
+ * const one = '0x' + uintWord(32n) + uintWord(1n) + uintWord(32n) + uintWord(1n) + uintWord(64n) + uintWord(32n) + uintWord(7n)
+ * decodeAggregate3(one, 1).map(({ success, returnData }) => success && decodeUint256(returnData)) // [ 7n ]
  */
 export function decodeAggregate3(data: Hex, count: number): readonly Call3Result[] {
   const words = wordsOf(data)

@@ -15,7 +15,14 @@ const wordPattern = /^0x[0-9a-fA-F]{64}$/
 /** A log in a node's response. */
 export type RawLog = { readonly topics: readonly string[]; readonly data: string }
 
-/** The ERC-20 transfer in a log, with addresses in lower case. `undefined` for any other log. */
+/**
+ * The ERC-20 transfer in a log, with addresses in lower case. `undefined` for any other log.
+ *
+ * @example
+ * const account = '0x' + addressWord('0x209693bc6afc0c5328ba36faf03c514ef312287c')
+ * decodeTransferLog({ topics: [topics.transfer, account, account], data: '0x' + uintWord(10_000n) }).value // 10000n
+ * decodeTransferLog({ topics: [topics.authorizationUsed, account, account], data: '0x' + uintWord(10_000n) }) // undefined
+ */
 export function decodeTransferLog(log: RawLog): { from: Address; to: Address; value: bigint } | undefined {
   const [topic, from, to, more] = log.topics
   if (topic !== topics.transfer || more !== undefined || !wordPattern.test(log.data)) return undefined
@@ -26,7 +33,15 @@ export function decodeTransferLog(log: RawLog): { from: Address; to: Address; va
     : { from: sender, to: recipient, value: BigInt(log.data) }
 }
 
-/** The EIP-3009 authorization that a log reports as used, in lower case. `undefined` for any other log. */
+/**
+ * The EIP-3009 authorization that a log reports as used, in lower case. `undefined` for any other log.
+ *
+ * @example
+ * const account = '0x' + addressWord('0x209693bc6afc0c5328ba36faf03c514ef312287c')
+ * const nonce = '0x' + '11'.repeat(32)
+ * decodeAuthorizationUsedLog({ topics: [topics.authorizationUsed, account, nonce], data: '0x' }).authorizer // '0x209693bc6afc0c5328ba36faf03c514ef312287c'
+ * decodeAuthorizationUsedLog({ topics: [topics.transfer, account, nonce], data: '0x' }) // undefined
+ */
 export function decodeAuthorizationUsedLog(log: RawLog): { authorizer: Address; nonce: Hex } | undefined {
   const [topic, account, nonce, more] = log.topics
   if (topic !== topics.authorizationUsed || more !== undefined || nonce === undefined) return undefined
@@ -36,7 +51,14 @@ export function decodeAuthorizationUsedLog(log: RawLog): { authorizer: Address; 
   return { authorizer, nonce: lower }
 }
 
-/** The TIP-20 transfer with memo in a log, in lower case. `undefined` for any other log. */
+/**
+ * The TIP-20 transfer with memo in a log, in lower case. `undefined` for any other log.
+ *
+ * @example
+ * const account = '0x' + addressWord('0x209693bc6afc0c5328ba36faf03c514ef312287c')
+ * const memo = '0x' + '11'.repeat(32)
+ * decodeTransferWithMemoLog({ topics: [topics.transferWithMemo, account, account, memo], data: '0x' + uintWord(10_000n) }).amount // 10000n
+ */
 export function decodeTransferWithMemoLog(
   log: RawLog,
 ): { from: Address; to: Address; amount: bigint; memo: Hex } | undefined {

@@ -1,9 +1,9 @@
-import { secp256k1 } from '@noble/curves/secp256k1.js'
 import { HDKey } from '@scure/bip32'
 import { mnemonicToSeedSync } from '@scure/bip39'
 import fc from 'fast-check'
 import { hdKeyToAccount, HDKey as ViemHdKey } from 'viem/accounts'
 import { expect, test } from 'vitest'
+import { curve } from '../test/signed-payment.ts'
 import { addressOfPublicKey, checksumAddress } from './address.ts'
 import { bytesToHex, hexToBytes } from './bytes.ts'
 import {
@@ -22,26 +22,6 @@ import {
 import bip32 from './vectors/bip32.json' with { type: 'json' }
 import bip39 from './vectors/bip39.json' with { type: 'json' }
 import bip44 from './vectors/bip44.json' with { type: 'json' }
-
-const { Point } = secp256k1
-const order = Point.Fn.ORDER
-
-/** secp256k1 in JavaScript, as a browser would bring it. */
-const curve: HdCurve = {
-  publicKeyOf: (privateKey) => secp256k1.getPublicKey(privateKey, false),
-  addToPublicKey(publicKey, tweak) {
-    const scalar = Point.Fn.fromBytes(tweak, true)
-    if (scalar >= order) return undefined
-    const base = Point.fromBytes(publicKey)
-    const sum = scalar === 0n ? base : base.add(Point.BASE.multiply(scalar))
-    return sum.is0() ? undefined : sum.toBytes(false)
-  },
-  addToPrivateKey(privateKey, tweak) {
-    const [key, add] = [privateKey, tweak].map((bytes) => BigInt(bytesToHex(bytes)))
-    if (key === undefined || add === undefined || add >= order || (key + add) % order === 0n) return undefined
-    return Point.Fn.toBytes((key + add) % order)
-  },
-}
 
 function pathOf(text: string): readonly number[] {
   const path = parseHdPath(text)

@@ -73,6 +73,9 @@ export function evmAccountPath(account: number): readonly number[] {
 /**
  * Returns the root node of a seed of 16 to 64 bytes. Throws a `RangeError` for another length, and for the one seed in
  * 2^127 that yields no key. Source: BIP-32, "Master key generation".
+ *
+ * @example
+ * bytesToHex(hdMaster(hexToBytes('0x000102030405060708090a0b0c0d0e0f'), curve).privateKey) // '0xe8f32e723decf4051aefac8e2c93c9c5b214313817cdb01a1494b917c8436b35'
  */
 export function hdMaster(seed: Uint8Array, curve: HdCurve): HdPrivateNode {
   if (seed.length < 16 || seed.length > 64) throw new RangeError('a seed is 16 to 64 bytes')
@@ -87,7 +90,13 @@ export function hdMaster(seed: Uint8Array, curve: HdCurve): HdPrivateNode {
   }
 }
 
-/** Returns the extended public key of an extended private key. */
+/**
+ * Returns the extended public key of an extended private key.
+ *
+ * @example
+ * const master = hdMaster(hexToBytes('0x000102030405060708090a0b0c0d0e0f'), curve)
+ * bytesToHex(hdPublicOf(master, curve).publicKey) // '0x0339a36013301597daef41fbe593a02cc513d0b55527ec2df1050e2e8ff49c85c2'
+ */
 export function hdPublicOf(node: HdPrivateNode, curve: HdCurve): HdPublicNode {
   return { publicKey: compress(curve.publicKeyOf(node.privateKey)), chainCode: copy(node.chainCode, 0, 32) }
 }
@@ -95,6 +104,10 @@ export function hdPublicOf(node: HdPrivateNode, curve: HdCurve): HdPublicNode {
 /**
  * Derives the private child at an index, hardened from `hdHardened` on (CKDpriv of BIP-32). Throws a `RangeError` for
  * an invalid index, and for the one index in 2^127 that has no child.
+ *
+ * @example
+ * const master = hdMaster(hexToBytes('0x000102030405060708090a0b0c0d0e0f'), curve)
+ * bytesToHex(hdPrivateChild(master, hdHardened, curve).privateKey) // '0xedb2e14f9ee77d26dd93b4ecede8d16ed408ce149b6cd80b0715a2d911a0afea'
  */
 export function hdPrivateChild(node: HdPrivateNode, index: number, curve: HdCurve): HdPrivateNode {
   const message = unmoved(37)
@@ -112,20 +125,36 @@ export function hdPrivateChild(node: HdPrivateNode, index: number, curve: HdCurv
 /**
  * Derives the public child at an index that is not hardened (CKDpub of BIP-32). Throws a `RangeError` for a hardened
  * index, which only a private parent can derive, and for the one index in 2^127 that has no child.
+ *
+ * @example
+ * const open = hdPublicOf(hdMaster(hexToBytes('0x000102030405060708090a0b0c0d0e0f'), curve), curve)
+ * bytesToHex(hdPublicChild(open, 0, curve).publicKey) // '0x027c4b09ffb985c298afe7e5813266cbfcb7780b480ac294b0b43dc21f2be3d13c'
  */
 export function hdPublicChild(node: HdPublicNode, index: number, curve: HdCurve): HdPublicNode {
   const { uncompressed, chainCode } = publicChild(node, index, curve)
   return { publicKey: compress(uncompressed), chainCode }
 }
 
-/** Derives the address at an index of an extended public key, with EIP-55 checksum. Throws as `hdPublicChild` does. */
+/**
+ * Derives the address at an index of an extended public key, with EIP-55 checksum. Throws as `hdPublicChild` does.
+ *
+ * @example
+ * const account = hdPrivatePath(hdMaster(new Uint8Array(16), curve), evmAccountPath(0), curve)
+ * hdChildAddress(hdPublicOf(account, curve), 0, curve) // '0xb0e4d189aD9b1a19A4c917be5C8985214ff9ee16'
+ */
 export function hdChildAddress(node: HdPublicNode, index: number, curve: HdCurve): Address {
   const account = addressOfPublicKey(publicChild(node, index, curve).uncompressed, curve.keccak)
   if (account === undefined) throw new RangeError('the curve answered no public key')
   return checksumAddress(account, curve.keccak)
 }
 
-/** Derives the private node at a path. Wipes the nodes in between, but not `node`. Throws as `hdPrivateChild` does. */
+/**
+ * Derives the private node at a path. Wipes the nodes in between, but not `node`. Throws as `hdPrivateChild` does.
+ *
+ * @example
+ * const master = hdMaster(hexToBytes('0x000102030405060708090a0b0c0d0e0f'), curve)
+ * bytesToHex(hdPrivatePath(master, parseHdPath("m/0'/1"), curve).privateKey) // '0x3c6cb8d0f6a264c91ea8b5030fadaa8e538b020f0a387421a12de9319dc93368'
+ */
 export function hdPrivatePath(node: HdPrivateNode, path: readonly number[], curve: HdCurve): HdPrivateNode {
   let here: HdPrivateNode = { privateKey: copy(node.privateKey, 0, 32), chainCode: copy(node.chainCode, 0, 32) }
   for (const index of path) {
@@ -139,7 +168,14 @@ export function hdPrivatePath(node: HdPrivateNode, path: readonly number[], curv
   return here
 }
 
-/** Overwrites the key and the chain code with zeros. */
+/**
+ * Overwrites the key and the chain code with zeros.
+ *
+ * @example
+ * const node = hdMaster(new Uint8Array(16), curve)
+ * wipeHdNode(node)
+ * node.privateKey.every((byte) => byte === 0) // true
+ */
 export function wipeHdNode(node: HdPrivateNode): void {
   node.privateKey.fill(0)
   node.chainCode.fill(0)

@@ -71,6 +71,10 @@ export function merklePath(leafHashes: readonly Uint8Array[], index: number): Ui
  * node, it yields the tree of `merkleRoot`. A level may be computed in parts of even length, so that a caller with other work need not
  * hash a large tree in one step. Input and output are concatenated nodes of 32 bytes.
  * Source: RFC 9162 section 2.1.2, which builds the trees of RFC 6962 from below.
+ *
+ * @example
+ * const leaves = ['a', 'b'].map((text) => merkleLeafHash(utf8(text)))
+ * equalBytes(merkleParents(concatBytes(...leaves)), merkleRoot(leaves)) // true
  */
 export function merkleParents(nodes: Uint8Array): Uint8Array {
   if (nodes.length % hashBytes !== 0) throw new RangeError('a node is 32 bytes')
@@ -86,6 +90,9 @@ export function merkleParents(nodes: Uint8Array): Uint8Array {
 /**
  * The positions of a leaf's audit path among all nodes of the tree, from 0, lowest hash first. The leaves come first,
  * then each level of `merkleParents`. Throws a `RangeError` if there is no leaf at `index`.
+ *
+ * @example
+ * merklePathPlaces(4, 2) // [ 3, 4 ]
  */
 export function merklePathPlaces(treeSize: number, index: number): number[] {
   if (!isCount(treeSize) || !isCount(index) || index >= treeSize) throw new RangeError('no leaf at that index')

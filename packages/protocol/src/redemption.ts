@@ -22,7 +22,13 @@ export function redemptionMessage({ payment, method, resource, signedAt }: Redem
   return `Serve what I paid for.\nPayment: ${payment}\nRequest: ${method} ${resource}\nTime: ${signedAt}`
 }
 
-/** Returns the hash that the account signs for this text. Source: EIP-191, version `0x45`. */
+/**
+ * Returns the hash that the account signs for this text. Source: EIP-191, version `0x45`.
+ *
+ * @example
+ * const claim = { payment: 'pay_01h455vb4pex5vsknk084sn02q', method: 'GET', resource: 'https://api.example.com/report', signedAt: '2026-01-02T03:04:05Z' }
+ * bytesToHex(redemptionHash(keccak256, claim)) // '0x20431b7946566d5097b40afe1edd80fe0b824acb408c3e7cdfe089682d52cab3'
+ */
 export function redemptionHash(keccak: Keccak, claim: RedemptionClaim): Uint8Array {
   const message = utf8(redemptionMessage(claim))
   const prefix = utf8(`\u0019Ethereum Signed Message:\n${message.length}`)

@@ -41,6 +41,9 @@ export type SealVerdict =
  * Checks whether a proof matches what the service signed when the vault was sealed: every item and every byte of the
  * manifest. Needs no network. `keys` are the trusted keys, pinned or from the service's DID document. The keys inside
  * the proof are never used, because a forger could put their own keys there.
+ *
+ * @example
+ * (await verifySeal({}, () => true, [])).fault // 'proof-malformed'
  */
 export async function verifySeal(
   proof: unknown,
@@ -64,6 +67,9 @@ export async function verifySeal(
  * Checks whether an item was in the vault that the statement seals, without knowing the others. With `contentSha256`
  * (lower-case hex, of the content as the caller got it) also checks whether that content is the item's; without it no
  * content is checked. `keys` as for `verifySeal`.
+ *
+ * @example
+ * (await verifyItem({}, () => true, [])).fault // 'proof-malformed'
  */
 export async function verifyItem(
   proof: unknown,

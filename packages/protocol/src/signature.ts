@@ -70,6 +70,12 @@ export function parseSignature(
 /**
  * Parses 65 bytes `r ‖ s ‖ v` by the rules of an ordinary account: v is 27, 28, 0 or 1; r and s are 1 to n - 1; s is at
  * most n / 2, because otherwise anyone could derive a second valid signature from the first.
+ *
+ * @example
+ * const bytes = hexToBytes('0x' + '11'.repeat(64) + '1b')
+ * parseEcdsa(bytes).v // 27
+ * parseEcdsa(bytes.fill(0xee, 32, 64)) // 'high-s'
+ * parseEcdsa(bytes.subarray(1)) // 'out-of-range'
  */
 export function parseEcdsa(bytes: Uint8Array): EcdsaSignature | EcdsaFault {
   if (bytes.length !== 65) return 'out-of-range'
@@ -92,6 +98,11 @@ export function parseEcdsa(bytes: Uint8Array): EcdsaSignature | EcdsaFault {
 /**
  * Returns the account, in lower case, whose key made an ECDSA signature of this hash; `undefined` if no key could have
  * made it.
+ *
+ * @example
+ * const hash = hexToBytes('0x' + '22'.repeat(32))
+ * const signature = parseEcdsa(hexToBytes('0x79be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798' + '11'.repeat(32) + '1b'))
+ * recoverAddress(recover, keccak256, hash, signature) // '0x608c79048713fb8689f1559cc471b03871c97069'
  */
 export function recoverAddress(
   recover: Recover,

@@ -27,7 +27,12 @@ export function encodeTransferWithMemo(to: Address, amount: bigint, memo: Hex): 
   return `${transferWithMemoSelector}${addressWord(to)}${uintWord(amount)}${bytes32Word(memo)}`
 }
 
-/** Call data to query the nonce manager for the next nonce of an account under a key other than zero. */
+/**
+ * Call data to query the nonce manager for the next nonce of an account under a key other than zero.
+ *
+ * @example
+ * encodeGetNonce('0x209693bc6afc0c5328ba36faf03c514ef312287c', 1n) // '0x89535803000000000000000000000000209693bc6afc0c5328ba36faf03c514ef312287c0000000000000000000000000000000000000000000000000000000000000001'
+ */
 export function encodeGetNonce(account: Address, nonceKey: bigint): Hex {
   return `${getNonceSelector}${addressWord(account)}${uintWord(nonceKey)}`
 }

@@ -93,6 +93,11 @@ export function verifyStandardWebhook(
  * Verifies the `v1a` signatures with the service's public Ed25519 keys (32 bytes each), for receivers without a secret.
  * Returns the fault, or `undefined` if a signature is valid. Throws a `RangeError` for a time that is not a number, for
  * an empty list of keys and for a key of another length. The caller gets what `verify` throws.
+ *
+ * @example
+ * const received = { id: 'evt_1', timestamp: '1795305600', signature: 'v1a,' + 'A'.repeat(86) + '==', body: utf8('{}') }
+ * await verifyWebhookByKey(received, [new Uint8Array(32)], { nowSeconds: 1795305600 }, () => true) // undefined
+ * await verifyWebhookByKey(received, [new Uint8Array(32)], { nowSeconds: 1795305600 }, () => false) // 'signature-mismatch'
  */
 export async function verifyWebhookByKey(
   received: StandardWebhook,

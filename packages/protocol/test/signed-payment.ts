@@ -3,9 +3,11 @@ import { privateKeyToAccount } from 'viem/accounts'
 import {
   type Address,
   type AuthorizationVerdict,
+  bytesToHex,
   checkAuthorization,
   domainSeparator,
   type Expected,
+  type HdCurve,
   type Hex,
   keccak256,
   type Network,
@@ -63,7 +65,27 @@ export const typedData = {
   },
 } as const
 
-/** The pure JavaScript curve, as a browser would bring it. */
+const { Point } = secp256k1
+const order = Point.Fn.ORDER
+
+/** secp256k1 in JavaScript, as a browser would bring it. */
+export const curve: HdCurve = {
+  publicKeyOf: (privateKey) => secp256k1.getPublicKey(privateKey, false),
+  addToPublicKey(publicKey, tweak) {
+    const scalar = Point.Fn.fromBytes(tweak, true)
+    if (scalar >= order) return undefined
+    const base = Point.fromBytes(publicKey)
+    const sum = scalar === 0n ? base : base.add(Point.BASE.multiply(scalar))
+    return sum.is0() ? undefined : sum.toBytes(false)
+  },
+  addToPrivateKey(privateKey, tweak) {
+    const [key, add] = [privateKey, tweak].map((bytes) => BigInt(bytesToHex(bytes)))
+    if (key === undefined || add === undefined || add >= order || (key + add) % order === 0n) return undefined
+    return Point.Fn.toBytes((key + add) % order)
+  },
+}
+
+/** Public key recovery in JavaScript, likewise. */
 export const recover: Recover = (hash, signature64, recovery) => {
   try {
     const signature = secp256k1.Signature.fromBytes(signature64, 'compact').addRecoveryBit(recovery)

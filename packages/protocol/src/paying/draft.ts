@@ -13,7 +13,14 @@ export interface PaymentHeader {
   readonly value: string
 }
 
-/** Completes a credential with the signature of its authorization. */
+/**
+ * Completes a credential with the signature of its authorization.
+ *
+ * @example
+ * const authorization = { from: '0x857b06519E91e3A54538791bDbb0E22373e36b66', to: '0x209693Bc6afc0C5328bA36FaF03C514EF312287C', value: '10000', validAfter: '0', validBefore: '60', nonce: '0x' + '11'.repeat(32) }
+ * const draft = { kind: 'x402', header: 'PAYMENT-SIGNATURE', authorization, message: { x402Version: 2 } }
+ * signedHeader(draft, '0x' + '22'.repeat(65)).header // 'PAYMENT-SIGNATURE'
+ */
 export function signedHeader(draft: CredentialDraft, signature: Hex): PaymentHeader {
   const { header, authorization } = draft
   if (draft.kind === 'x402')

@@ -32,6 +32,11 @@ const keptHeaders =
 /**
  * Reads all challenges of the scheme `Payment` in `WWW-Authenticate`, payable or refused. Ignores other schemes.
  * Reads a limited number of challenges.
+ *
+ * @example
+ * const rules = { nowMs: 0, isAllowed: () => true, tokenAt: () => undefined }
+ * offersOfMpp(rules, 'Payment id=""', () => false) // [ { refusal: { offer: 'mpp', reason: 'unreadable' } } ]
+ * offersOfMpp(rules, 'Basic realm="api"', () => false) // []
  */
 export function offersOfMpp(
   rules: OfferRules,

@@ -39,7 +39,14 @@ export function offersOfV2(rules: OfferRules, header: string): readonly OfferRea
   })
 }
 
-/** Reads all offers of a version 1 challenge in a 402 body. Empty if the body is something else. */
+/**
+ * Reads all offers of a version 1 challenge in a 402 body. Empty if the body is something else.
+ *
+ * @example
+ * const rules = { nowMs: 0, isAllowed: () => true, tokenAt: () => undefined }
+ * offersOfV1(rules, { x402Version: 1 }) // [ { refusal: { offer: 'x402', reason: 'unreadable' } } ]
+ * offersOfV1(rules, 'not a challenge') // []
+ */
 export function offersOfV1(rules: OfferRules, body: unknown): readonly OfferReading[] {
   const required = parsePaymentRequiredV1(body)
   if (!required.ok) return isVersion1(body) ? [refusedOffer(['x402'], 'unreadable')] : []

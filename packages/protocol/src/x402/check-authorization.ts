@@ -59,6 +59,20 @@ type Proof = {
  * Both versions require exactly the amount. Only an `ok` of kind `eoa` is proven. Source:
  *
  * @x402/evm 2.27.0 `exact/facilitator/eip3009.ts` and `exact/v1/facilitator/scheme.ts`.
+ *
+ * @example
+ * const network = networkByName('base-sepolia')
+ * const token = tokenBySymbol(network, 'USDC')
+ * const payTo = '0x209693Bc6afc0C5328bA36FaF03C514EF312287C'
+ * const expected = { network, token, rawAmount: 10_000n, payTo }
+ * const accepted = requirementsV2({ ...expected, maxTimeoutSeconds: 60 })
+ * const authorization = { from: '0x857b06519E91e3A54538791bDbb0E22373e36b66', to: payTo, value: '10000', validAfter: '1740672089', validBefore: '1740672154', nonce: '0xf3746613c2d920b5fdabc0856f2aeb2d4f88ee6037b8cc5d04a71a4462f13480' }
+ * const signature = '0x2d6a7588d6acca505cbf0d9a4a227e0c52c6c34008c8e8986a1283259764173608a2ce6496642e377d6da8dbbf5836e9bd15092f9ecab05ded3d6293af148b571c'
+ * const domain = { name: 'USDC', version: '2', chainId: 84532, verifyingContract: token.address }
+ * const check = { payload: { x402Version: 2, accepted, payload: { signature, authorization } }, expected, nowSeconds: 1_740_672_100, recover, keccak: keccak256, domainSeparator: domainSeparator(domain) }
+ * checkAuthorization(check).payer // '0x857b06519E91e3A54538791bDbb0E22373e36b66'
+ * checkAuthorization(check).signatureKind // 'eoa'
+ * checkAuthorization({ ...check, nowSeconds: 1_740_672_154 }).reason // 'invalid_exact_evm_payload_authorization_valid_before'
  */
 export function checkAuthorization(check: AuthorizationCheck): AuthorizationVerdict {
   const { payload, expected, keccak } = check

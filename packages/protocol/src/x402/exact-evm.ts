@@ -58,6 +58,11 @@ export function requirementsV2(offer: Offer): PaymentRequirementsV2 {
 /**
  * Returns an offer in the form of version 1; `undefined` if version 1 has no name for the network. Throws as
  * `requirementsV2` does.
+ *
+ * @example
+ * const network = networkByName('base-sepolia')
+ * const offer = { network, token: tokenBySymbol(network, 'USDC'), rawAmount: 10_000n, payTo: '0x209693Bc6afc0C5328bA36FaF03C514EF312287C', maxTimeoutSeconds: 60 }
+ * requirementsV1(offer).maxAmountRequired // '10000'
  */
 export function requirementsV1(offer: Offer): PaymentRequirementsV1 | undefined {
   if (offer.network.x402V1Name === null) return undefined
@@ -100,6 +105,12 @@ export function paymentRequiredV2(challenge: {
  * Returns the challenge of version 1, or `undefined` if version 1 has no name for any of the networks. The last version
  * 1 SDK rejects a whole challenge that names a network it does not know. Such networks are therefore omitted, unless no
  * other remains.
+ *
+ * @example
+ * const network = networkByName('base-sepolia')
+ * const offer = { network, token: tokenBySymbol(network, 'USDC'), rawAmount: 10_000n, payTo: '0x209693Bc6afc0C5328bA36FaF03C514EF312287C', resource: 'https://api.example.com/report', description: 'A report', mimeType: 'application/json', maxTimeoutSeconds: 60 }
+ * paymentRequiredV1({ offers: [offer] }).accepts[0].network // 'base-sepolia'
+ * paymentRequiredV1({ offers: [] }) // undefined
  */
 export function paymentRequiredV1(challenge: {
   readonly offers: readonly Offer[]
@@ -114,6 +125,9 @@ export function paymentRequiredV1(challenge: {
 /**
  * Returns the `/supported` response of a facilitator: scheme `exact` on these networks, in both versions, sent by these
  * accounts.
+ *
+ * @example
+ * supportedResponse([networkByName('base-sepolia')], ['0x209693Bc6afc0C5328bA36FaF03C514EF312287C']).kinds // [ { x402Version: 2, scheme: 'exact', network: 'eip155:84532' }, { x402Version: 1, scheme: 'exact', network: 'base-sepolia' } ]
  */
 export function supportedResponse(networks: readonly Network[], signers: readonly Address[]): SupportedResponse {
   const paying = networks.filter((network) => network.settlesEip3009)
@@ -127,6 +141,12 @@ export function supportedResponse(networks: readonly Network[], signers: readonl
 /**
  * Reads requirements of a third party, or returns the reason why they are not supported. Only tokens of the registry
  * are supported, because an unknown contract could return anything.
+ *
+ * @example
+ * const network = networkByName('base-sepolia')
+ * const offer = { network, token: tokenBySymbol(network, 'USDC'), rawAmount: 10_000n, payTo: '0x209693Bc6afc0C5328bA36FaF03C514EF312287C', maxTimeoutSeconds: 60 }
+ * expectedOf(requirementsV2(offer)).rawAmount // 10000n
+ * expectedOf({ ...requirementsV2(offer), network: 'eip155:1234567' }) // 'invalid_network'
  */
 export function expectedOf(requirements: PaymentRequirementsV1 | PaymentRequirementsV2): Expected | Reason {
   if (requirements.scheme !== 'exact') return 'invalid_exact_evm_scheme'

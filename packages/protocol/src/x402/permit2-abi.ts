@@ -39,6 +39,11 @@ const permit2612Words = 5
 /**
  * Call data for the x402 proxy that settles a permit: `settle`, or `settleWithPermit` if the payer also signed an
  * EIP-2612 permit. Source: @x402/evm 2.27.0 `constants.ts`, x402ExactPermit2ProxyABI and x402UptoPermit2ProxyABI.
+ *
+ * @example
+ * const account = '0x209693Bc6afc0C5328bA36FaF03C514EF312287C'
+ * const transfer = { scheme: 'exact', spender: permit2Proxies.exact, owner: account, token: '0x036CbD53842c5426634e7929541eC2318f3dCF7e', permitted: 10_000n, nonce: 1n, deadline: 1_740_672_154n, witness: { to: account, validAfter: 0n } }
+ * encodePermit2Settle({ transfer, amount: 10_000n, signature: '0x' }).slice(0, 10) // '0x13cd3b53'
  */
 export function encodePermit2Settle({ transfer, amount, signature, permit2612 }: Permit2Settlement): Hex {
   const before = permit2612 === undefined ? '' : permit2612Tuple(permit2612)
@@ -51,6 +56,13 @@ export function encodePermit2Settle({ transfer, amount, signature, permit2612 }:
 /**
  * Whether this call data, sent to the proxy, settles exactly this permit with exactly this amount, with any signature.
  * If such a transaction succeeded, the permit was paid, because the proxy reverts otherwise.
+ *
+ * @example
+ * const account = '0x209693Bc6afc0C5328bA36FaF03C514EF312287C'
+ * const transfer = { scheme: 'exact', spender: permit2Proxies.exact, owner: account, token: '0x036CbD53842c5426634e7929541eC2318f3dCF7e', permitted: 10_000n, nonce: 1n, deadline: 1_740_672_154n, witness: { to: account, validAfter: 0n } }
+ * const settle = encodePermit2Settle({ transfer, amount: 10_000n, signature: '0x' })
+ * isPermit2Settle(settle, transfer, 10_000n) // true
+ * isPermit2Settle(settle, { ...transfer, nonce: 2n }, 10_000n) // false
  */
 export function isPermit2Settle(data: string, transfer: Permit2Transfer, amount: bigint): boolean {
   const { settle, settleWithPermit } = selectors[transfer.scheme]
@@ -71,12 +83,24 @@ export const permit2SettledTopics: readonly Hex[] = ['Settled()', 'SettledWithPe
  * Whether this call data, sent to any contract, contains a settlement of exactly this permit, which the contract may
  * pass on to the proxy. That proves nothing by itself. Always false for `upto`, whose proxy accepts only direct calls
  * of the facilitator.
+ *
+ * @example
+ * const account = '0x209693Bc6afc0C5328bA36FaF03C514EF312287C'
+ * const transfer = { scheme: 'exact', spender: permit2Proxies.exact, owner: account, token: '0x036CbD53842c5426634e7929541eC2318f3dCF7e', permitted: 10_000n, nonce: 1n, deadline: 1_740_672_154n, witness: { to: account, validAfter: 0n } }
+ * const settle = encodePermit2Settle({ transfer, amount: 10_000n, signature: '0x' })
+ * containsPermit2Settle('0x12345678' + settle.slice(10), transfer, 10_000n) // true
+ * containsPermit2Settle('0x12345678', transfer, 10_000n) // false
  */
 export function containsPermit2Settle(data: string, transfer: Permit2Transfer, amount: bigint): boolean {
   return transfer.scheme === 'exact' && data.toLowerCase().includes(settleFields(transfer, amount))
 }
 
-/** Call data to query how much of an account's tokens Permit2 may spend. */
+/**
+ * Call data to query how much of an account's tokens Permit2 may spend.
+ *
+ * @example
+ * encodePermit2Allowance('0x209693bc6afc0c5328ba36faf03c514ef312287c') // '0xdd62ed3e000000000000000000000000209693bc6afc0c5328ba36faf03c514ef312287c000000000000000000000000000000000022d473030f116ddee9f6b43ac78ba3'
+ */
 export function encodePermit2Allowance(owner: Address): Hex {
   return `${allowance}${addressWord(owner)}${addressWord(permit2Address)}`
 }
@@ -123,6 +147,10 @@ const reasonsBySelector = new Map<string, Reason>(revertReasons.map(([error, rea
 /**
  * The reason behind the error with which the proxy or Permit2 reverted; undefined for an unknown error, such as one of
  * the token.
+ *
+ * @example
+ * reasonOfPermit2Revert(selectorOf('InvalidNonce()')) // 'permit2_invalid_nonce'
+ * reasonOfPermit2Revert('0x12345678') // undefined
  */
 export function reasonOfPermit2Revert(data: string): Reason | undefined {
   return reasonsBySelector.get(data.slice(0, 10).toLowerCase())

@@ -46,6 +46,18 @@ export type Permit2Verdict =
  * signature, EIP-2612 permit. A verdict `ok` with `isProven: false` still needs a check by the payer's contract.
  * Source:
  * @x402/evm 2.27.0 `exact/facilitator/permit2.ts` and `upto/facilitator/permit2.ts`.
+ *
+ * @example
+ * const network = networkByName('base-sepolia')
+ * const token = tokenBySymbol(network, 'USDC')
+ * const payTo = '0x209693Bc6afc0C5328bA36FaF03C514EF312287C'
+ * const expected = { network, token, rawAmount: 10_000n, payTo }
+ * const accepted = { ...requirementsV2({ ...expected, maxTimeoutSeconds: 60 }), extra: { assetTransferMethod: 'permit2' } }
+ * const permit2Authorization = { from: '0x857b06519E91e3A54538791bDbb0E22373e36b66', permitted: { token: token.address, amount: '10000' }, spender: permit2Proxies.exact, nonce: '1', deadline: '1740672154', witness: { to: payTo, validAfter: '0' } }
+ * const payment = { x402Version: 2, accepted, payload: { signature: '0x', permit2Authorization } }
+ * const check = { payment, scheme: 'exact', expected, facilitator: payTo, nowSeconds: 1_740_672_100, recover, keccak: keccak256, domainSeparator: permit2DomainSeparator(84532) }
+ * checkPermit2(check).isProven // false
+ * checkPermit2({ ...check, nowSeconds: 1_740_672_154 }).reason // 'permit2_deadline_expired'
  */
 export function checkPermit2(check: Permit2Check): Permit2Verdict {
   const { payment, keccak } = check

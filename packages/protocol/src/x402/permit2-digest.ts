@@ -45,6 +45,9 @@ const typeHashes = {
 /**
  * Returns Permit2's EIP-712 domain separator on a chain, 32 bytes. The domain has no version. Source: Uniswap permit2
  * `EIP712.sol`.
+ *
+ * @example
+ * bytesToHex(permit2DomainSeparator(84532)) // '0x010f27a92fb9a32622f44f001dc4d15706a85b33499cfc2ce9033113ab26592c'
  */
 export function permit2DomainSeparator(chainId: number, keccak: Keccak = keccak256): Uint8Array {
   const words = new Uint8Array(128)
@@ -59,6 +62,11 @@ export function permit2DomainSeparator(chainId: number, keccak: Keccak = keccak2
  * Returns the 32-byte digest that the payer signs. Throws a `RangeError` if a field is out of the range of its type, so
  * that no two messages can share a digest by truncation, and for `upto` without a facilitator. Source: Uniswap permit2
  * `PermitHash.hashWithWitness`; @x402/evm 2.27.0 `constants.ts` for the witness types.
+ *
+ * @example
+ * const account = '0x209693Bc6afc0C5328bA36FaF03C514EF312287C'
+ * const transfer = { scheme: 'exact', spender: permit2Proxies.exact, owner: account, token: '0x036CbD53842c5426634e7929541eC2318f3dCF7e', permitted: 10_000n, nonce: 1n, deadline: 1_740_672_154n, witness: { to: account, validAfter: 0n } }
+ * bytesToHex(permit2Digest(permit2DomainSeparator(84532), transfer)) // '0x06a4918ad77eb4494644e8b34414bbffa54c824ab15356c0de09335b83126c41'
  */
 export function permit2Digest(
   separator: Uint8Array,

@@ -44,6 +44,10 @@ const signatureTextMax = 2 + 2 * signatureBytesMax
 /**
  * Reads a payment by Permit2 of scheme `exact` or `upto`. Unknown members are dropped; never throws.
  * Source: x402 specification v2, `scheme_exact_evm.md` and `scheme_upto_evm.md`; @x402/evm 2.27.0 `types.ts`.
+ *
+ * @example
+ * parsePermit2Payment({ x402Version: 1 }).fault.path // '/x402Version'
+ * parsePermit2Payment({ x402Version: 2, payload: {} }).fault.reason // 'unsupported_payload_type'
  */
 export function parsePermit2Payment(value: unknown): Parsed<Permit2Payment> {
   if (!isObject(value) || value.x402Version !== 2) return refuse('invalid_x402_version', '/x402Version', 'must be 2')
@@ -62,6 +66,12 @@ export function parsePermit2Payment(value: unknown): Parsed<Permit2Payment> {
 /**
  * Reads requirements for a Permit2 payment, or returns the reason why they are not supported. Supports every token of
  * the registry, with or without EIP-3009. For `upto` the amount is the maximum that may be taken.
+ *
+ * @example
+ * const network = networkByName('base-sepolia')
+ * const offer = { network, token: tokenBySymbol(network, 'USDC'), rawAmount: 10_000n, payTo: '0x209693Bc6afc0C5328bA36FaF03C514EF312287C', maxTimeoutSeconds: 60 }
+ * expectedPermit2Of(requirementsV2(offer)).rawAmount // 10000n
+ * expectedPermit2Of({ ...requirementsV2(offer), network: 'eip155:1234567' }) // 'invalid_network'
  */
 export function expectedPermit2Of(requirements: PaymentRequirementsV2): Expected | Reason {
   const network = networkByCaip2(requirements.network)
