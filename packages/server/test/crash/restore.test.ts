@@ -179,6 +179,7 @@ test.each([
     const finalHash = (await mineUntilConfirmed(day, await begin(day, final))).txHash
     await chain.setAutomine(true)
     await fundToken(day.dev, 'USDC', known.address, 7_000_000n)
+    await fundToken(day.dev, 'USDC', alice.address, 5_000_000n)
     await chain.setAutomine(false)
     await chain.mine({ blocks: 12 })
     const waiting = bodyFrom(master, { amount: '20' })
@@ -244,6 +245,17 @@ test.each([
     const atAlice = async () =>
       (await call('GET', `${masters}/${master.id}/child-addresses/${aliceId}/transactions`)).list
     await expect.poll(async () => (await atAlice()).map(({ amount }) => amount), patient).toEqual(['4'])
+    // What she received before her record was there has no deposit, so nobody has screened its sender: it is on hold.
+    const fromAlice = (amount: string) =>
+      call('POST', '/wallet-infra/transfer', bodyFrom({ ...alice, id: aliceId }, { amount }))
+    const all = async () => {
+      await chain.mine({ blocks: 1 })
+      const { status, body } = await fromAlice('9')
+      return [status, body.balances]
+    }
+    const short = { token: 'USDC', required: '9', available: '4', held: '5' }
+    await expect.poll(all, patient).toEqual([422, [short]])
+    expect((await fromAlice('4')).status).toBe(201)
   },
 )
 

@@ -1,9 +1,10 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { z } from 'zod'
+import { holdReceived, readRecoveredOn } from '../../src/features/wallets/deposits/recovered.ts'
 import { amountsOnHold } from '../../src/features/wallets/screening/deposit-store.ts'
 import { sql } from '../../src/platform/db/db.ts'
 import { aFakeChain, aTx, type FakeChain } from './fake-chain.ts'
-import { aFollowStage, type FollowStage, transfer } from './follow-stage.ts'
+import { aFollowStage, anAddress, type FollowStage, transfer } from './follow-stage.ts'
 
 let stage: FollowStage
 let chain: FakeChain
@@ -110,4 +111,31 @@ test('a network that the version before followed keeps its wallets’ money', as
   await (await stage.follower([chain.node()], { stateAt: balancesAt(2, () => 9n) }))()
   expect(await unscreenedAt(wallet.id)).toBe(0n)
   expect((await cursor())?.tokens).toContain(stage.usdc)
+})
+
+test('all that a recovered wallet holds is on hold until its balance is known after every block that was read without it', async () => {
+  const follow = await stage.follower([chain.node()])
+  await follow()
+  const address = anAddress()
+  chain.mine([aTx(transfer(stage.usdc, address, 5n))])
+  await follow()
+  const { id } = await stage.wallet({ prefix: 'cad', address })
+  const { db } = stage.database
+  await db.tx((tx) => holdReceived(tx, stage.tenant, id))
+  const onHold = async () => ((await unscreenedAt(id)) ?? 0n) > 10n ** 30n
+  const read = (depth: number) =>
+    readRecoveredOn({ db }, stage.network, {
+      // The deposit of 5 is in the newest of the blocks that were read before.
+      stateAt: balancesAt(depth, () => (depth === 0 ? 5n : 0n)),
+    })
+  expect(await onHold()).toBe(true)
+  await read(1)
+  await read(1)
+  expect(await onHold(), 'the balance is from before that block').toBe(true)
+  await read(0)
+  expect(await unscreenedAt(id)).toBe(5n)
+  chain.mine([aTx(transfer(stage.usdc, address, 4n))])
+  await follow()
+  expect(await stage.rows()).toMatchObject([{ walletId: id, rawAmount: '4' }])
+  expect(await unscreenedAt(id)).toBe(5n)
 })

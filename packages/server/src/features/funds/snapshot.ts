@@ -232,7 +232,9 @@ function spendableBy({ snapshot, place: { network, owner, coin } }: Seen, taken:
   const balance = ownerIn(snapshot, owner).balances.get(coin.symbol)
   if (balance === undefined) throw failChain('chain-unavailable', {}, new Error(`no balance of ${coin.symbol}`))
   if (taken === undefined) throw new Error('a place that was not read')
-  const { frozen, unscreened, notFinal, isBooked } = taken.onHold
+  const { frozen, notFinal, isBooked } = taken.onHold
+  // A balance that is not read yet is on hold with more than any balance.
+  const unscreened = taken.onHold.unscreened < balance ? taken.onHold.unscreened : balance
   if (!isBooked) throw failChain('chain-unavailable', {}, new Error('deposits are not booked on this fork yet'))
   const { raw, wei, readAt } = taken.reserved
   const gas = network.nativeCoin === null ? feeInToken(wei, 1n, coin.decimals) : wei

@@ -1,6 +1,7 @@
 import type { HdCurve } from '@purser/protocol'
 import { bindOperations } from '../../platform/operation.ts'
 import { bindLoops } from '../../platform/work/runner.ts'
+import { readRecovered } from './deposits/recovered.ts'
 import { depositOperations } from './deposits/routes.ts'
 import type { Deps } from './ports.ts'
 import { createWalletPorts, type WalletPorts } from './real-ports.ts'
@@ -58,7 +59,7 @@ export function createWallets(needs: Omit<Deps, keyof WalletPorts>, curve: HdCur
     api,
     deps,
     operations: bindOperations(deps, [...walletOperations, ...depositOperations]),
-    loops: bindLoops(deps, [...screeningRecurring, ...walletSweeps]),
+    loops: bindLoops(deps, [...screeningRecurring, readRecovered, ...walletSweeps]),
     laneHandlers: [tempoSweepHandler(deps)],
     relays: [sweepRelays(deps)],
   }

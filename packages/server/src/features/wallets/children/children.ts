@@ -7,6 +7,7 @@ import { type ChildAddressId, type MasterWalletId, newId } from '../../../platfo
 import type { Page } from '../../../platform/operation.ts'
 import { openCursor, type PageQuery, pageOf } from '../../../platform/wire.ts'
 import { addToCounter, countOrRefuse, lockCounter } from '../../plans/index.ts'
+import { holdReceived } from '../deposits/recovered.ts'
 import { watchAddress, watchAddresses } from '../deposits/watch.ts'
 import { fail } from '../errors.ts'
 import { requireMasterWallet } from '../managed/managed.ts'
@@ -165,7 +166,8 @@ function pathOf({ account, childIndex }: Pick<ChildAddressRow, 'account' | 'chil
 type RecoveryCtx = Auditing & { readonly db: Db; readonly deriveAddress: DeriveAddress }
 
 /**
- * Recreates a child address whose record a restore lost: one of those that `purser admin restored` skipped. It is watched from then on.
+ * Recreates a child address whose record a restore lost: one of those that `purser admin restored` skipped. It is watched from then on, and what it received before
+ * is on hold.
  * Undefined if the address is not one of them. Throws `wallet-not-found`. Idempotent: an address with a record is not one of them.
  */
 export function recoverChildAddress(
@@ -191,6 +193,7 @@ export function recoverChildAddress(
     await addToCounter(tx, tenant, 'childAddresses', 'all', 1)
     await insertChildAddresses(tx, tenant, [{ ...made, createdAt: ctx.clock.now() }])
     await watchAddress({ ...ctx, tenant }, tx, { walletId: id, address, chain, network, supportedTokens })
+    await holdReceived(tx, tenant, id)
     const details = { childAddressId: id, address, index: childIndex }
     await appendAudit({ ...ctx, tenant }, tx, { action: 'wallets.children.recover', target: walletId, details })
     return id

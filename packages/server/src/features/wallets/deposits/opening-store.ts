@@ -1,7 +1,8 @@
 import type { Address, NetworkName } from '@purser/protocol'
 import { z } from 'zod'
-import type { Environment } from '../../../platform/ctx.ts'
-import { type Queryable, sql, type Tx } from '../../../platform/db/db.ts'
+import type { Environment, Tenant } from '../../../platform/ctx.ts'
+import { type Queryable, type Sql, sql, type Tx } from '../../../platform/db/db.ts'
+import { onAnyOf } from '../../../platform/db/due-checks.ts'
 import { id } from '../../../platform/ids.ts'
 
 /** The tokens whose transfers on the network are booked; null where the version before began to follow it. */
@@ -69,4 +70,81 @@ export async function upsertOpenings(
       ${each(({ wallet }) => wallet.organisationId)}::text[], ${each(({ wallet }) => wallet.environment)}::text[],
       ${each(({ rawAmount }) => rawAmount.toString())}::numeric[]) as given (wallet_id, token, organisation_id, environment, raw_amount)
     on conflict (wallet_id, network, token) do update set block_number = excluded.block_number, raw_amount = excluded.raw_amount`)
+}
+
+/** More than any balance. */
+const allRaw = 2n ** 256n
+
+/**
+ * Puts all that a wallet holds on hold until `storeUnread` replaces it: of the tokens that are followed, and on a network that nobody has read
+ * of all of them, since the process that begins to follow it may have read the balances already.
+ */
+export async function insertUnread(
+  tx: Tx,
+  tenant: Tenant,
+  walletId: string,
+  tokens: readonly { readonly network: NetworkName; readonly token: Address }[],
+): Promise<void> {
+  await tx.run(sql`
+    insert into opening_amounts (wallet_id, network, token, organisation_id, environment, block_number, raw_amount, is_read)
+    select ${walletId}, network, token, ${tenant.organisationId}, ${tenant.environment}, -1, ${allRaw.toString()}::numeric, false
+    from unnest(${tokens.map(({ network }) => network)}::text[], ${tokens.map(({ token }) => token)}::text[]) as given (network, token)
+    join deposit_cursors c using (network)
+    where c.scanned is null or c.tokens is null or given.token = any(c.tokens)
+    on conflict do nothing`)
+}
+
+const UnreadOpening = z.object({
+  walletId: z.string(),
+  token: z.templateLiteral(['0x', z.string()]),
+  address: z.templateLiteral(['0x', z.string()]),
+  /** The block that the reading waits for; -1 until it is known. */
+  blockNumber: z.bigint(),
+})
+export type UnreadOpening = z.output<typeof UnreadOpening>
+
+/** A condition: whether the networks have any opening to read. */
+export function isAnyUnread(networks: readonly string[]): Sql {
+  return onAnyOf(
+    networks,
+    sql`select network from opening_amounts o where o.network = n.network and not o.is_read limit 1`,
+  )
+}
+
+/** Openings of a network that are not read yet. Those of tokens that are not followed are deleted: they are read when the token is followed. */
+export function listUnread(db: Queryable, network: NetworkName, most: number): Promise<UnreadOpening[]> {
+  return db.many(
+    UnreadOpening,
+    sql`
+    with unfollowed as (
+      delete from opening_amounts o using deposit_cursors c
+      where o.network = ${network} and not o.is_read and c.network = o.network and c.scanned is not null and not (o.token = any(c.tokens)))
+    select o.wallet_id, o.token, o.block_number, w.address
+    from opening_amounts o join deposit_cursors c on c.network = o.network
+    cross join lateral (
+      select '0x' || encode(address, 'hex') as address from watched_addresses where wallet_id = o.wallet_id limit 1) as w
+    where o.network = ${network} and not o.is_read and c.scanned is not null and coalesce(o.token = any(c.tokens), true)
+    order by o.wallet_id limit ${most}`,
+  )
+}
+
+/** Stores the block that these openings wait for: this one, or that up to which the network was read, if that is later. */
+export async function markAwaited(db: Queryable, network: NetworkName, block: bigint): Promise<void> {
+  await db.run(sql`
+    update opening_amounts o set block_number = greatest(${block}, c.scanned) from deposit_cursors c
+    where o.network = ${network} and c.network = o.network and not o.is_read and o.block_number < 0`)
+}
+
+/** Stores the balances that were not read so far. */
+export async function storeUnread(
+  db: Queryable,
+  network: NetworkName,
+  block: bigint,
+  read: readonly { readonly walletId: string; readonly token: string; readonly rawAmount: bigint }[],
+): Promise<void> {
+  await db.run(sql`
+    update opening_amounts o set raw_amount = given.raw_amount, block_number = ${block}, is_read = true
+    from unnest(${read.map(({ walletId }) => walletId)}::text[], ${read.map(({ token }) => token)}::text[],
+      ${read.map(({ rawAmount }) => rawAmount.toString())}::numeric[]) as given (wallet_id, token, raw_amount)
+    where o.network = ${network} and o.wallet_id = given.wallet_id and o.token = given.token and not o.is_read`)
 }
