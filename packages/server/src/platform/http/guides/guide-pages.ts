@@ -2,9 +2,11 @@ import { type ErrorTable, failPlatform } from '../../errors.ts'
 import type { RawAnswer } from '../call.ts'
 import { keptPages } from '../encoded.ts'
 import type { PageRequest, PublicPage } from '../public-page.ts'
-import { code, escapeHtml, htmlHeaders, page, prose } from '../reference/html.ts'
+import { code, escapeHtml, prose } from '../reference/html.ts'
 import { type Guide, groups, linkTarget, readGuides } from './guides.ts'
+import { htmlHeaders, page } from './layout.ts'
 import { type Rendered, renderMarkdown } from './markdown.ts'
+import { createSearch, excerpt, sectionsOf } from './search.ts'
 
 export interface GuideOptions {
   readonly baseUrl: string
@@ -46,6 +48,17 @@ export function guidePages(options: GuideOptions): PublicPage[] {
       : html(`errors/${requested}`, () => errorPage(read(), requested, entry))(request)
   }
   const llms = (): string => llmsText(read(), options)
+  let search: ReturnType<typeof createSearch> | undefined
+  const searchAnswer = ({ url }: PageRequest): RawAnswer => {
+    const headings = (guide: Guide) => renderGuide(read(), guide).headings
+    search ??= createSearch(read(), (guide) => sectionsOf(guide, headings(guide)), options.errors)
+    const query = (new URL(url, options.baseUrl).searchParams.get('q') ?? '').slice(0, queryCharactersMax).trim()
+    return {
+      status: 200,
+      headers: { ...htmlHeaders, 'cache-control': 'no-store' },
+      body: searchPage(read(), query, search),
+    }
+  }
   return [
     {
       path: '/',
@@ -58,6 +71,7 @@ export function guidePages(options: GuideOptions): PublicPage[] {
     { path: '/llms-full.txt', answer: (_, request) => text('/llms-full.txt', () => fullText(read()))(request) },
     { path: '/robots.txt', answer: (_, request) => text('/robots.txt', () => robots)(request) },
     { path: '/docs', answer: (_, request) => html('/', () => indexPage(read()))(request) },
+    { path: '/docs/search', answer: (_, request) => searchAnswer(request) },
     { path: '/docs/reference', answer: (_, request) => html('reference', options.reference)(request) },
     { path: '/docs/errors/:code', answer: ({ code: name }, request) => errorAnswer(name ?? '', request) },
     { path: '/problems/:code', answer: ({ code: name }, request) => errorAnswer(name ?? '', request) },
@@ -68,6 +82,8 @@ export function guidePages(options: GuideOptions): PublicPage[] {
     { path: '/docs/*', answer: ({ '*': name }, request) => guideAnswer(name ?? '', request) },
   ]
 }
+
+const queryCharactersMax = 100
 
 const robots = 'User-agent: *\nAllow: /$\nAllow: /docs\nAllow: /llms\nAllow: /openapi\nDisallow: /\n'
 
@@ -121,25 +137,36 @@ function fullText(guides: ReadonlyMap<string, Guide>): string {
 /** The list of all guides beside each page. */
 function navigation(guides: ReadonlyMap<string, Guide>, current: string): string {
   const parts = groups.map(([title, names]) => {
-    const items = guidesIn(guides, names).map(({ name, title: text }) => {
-      const here = name === current ? ' aria-current="page"' : ''
-      return `<li><a href="/docs/${name}"${here}>${escapeHtml(name === 'README' ? 'Overview' : text)}</a></li>`
+    const items = guidesIn(guides, names).map((guide) => {
+      const here = guide.name === current ? ' aria-current="page"' : ''
+      return `<li><a href="/docs/${guide.name}"${here}>${escapeHtml(shortTitle(guide))}</a></li>`
     })
     return `<h2>${escapeHtml(title)}</h2><ul>${items.join('')}</ul>`
   })
-  return `<nav class="side" aria-label="Guides"><p><a href="/docs"><strong>Purser</strong></a></p><p><a href="/docs/reference">API reference</a></p>${parts.join('')}</nav>`
+  return `<nav class="side" aria-label="Guides">${parts.join('')}</nav>`
+}
+
+function shortTitle({ name, title }: Guide): string {
+  return name === 'README' ? 'Overview' : title
+}
+
+interface Shown {
+  readonly title: string
+  readonly body: string
+  /** The name of the guide that is shown. */
+  readonly current?: string
+  /** The list of the sections, beside the page. */
+  readonly aside?: string
+  readonly query?: string
 }
 
 function withNavigation(
   guides: ReadonlyMap<string, Guide>,
-  shown: { readonly title: string; readonly body: string; readonly current?: string },
+  { title, body, current = '', aside, query = '' }: Shown,
 ): string {
-  const { title, body, current = '' } = shown
-  const skip = '<a class="skip" href="#content">Skip to the content</a>'
-  return page(
-    `${title} · Purser`,
-    `${skip}<div class="guide"><main id="content">${body}</main>${navigation(guides, current)}</div>`,
-  )
+  const kind = aside === undefined ? 'guide wide' : 'guide'
+  const content = `<main id="content">${body}</main>${aside ?? ''}${navigation(guides, current)}`
+  return page(`${title} · Purser`, `<div class="${kind}">${content}</div>`, { place: 'guides', query })
 }
 
 /** The HTML of a guide, with links that lead to the other guides. */
@@ -150,29 +177,72 @@ export function renderGuide(guides: ReadonlyMap<string, Guide>, { name, markdown
 function guidePage(guides: ReadonlyMap<string, Guide>, guide: Guide): string {
   const { html, headings } = renderGuide(guides, guide)
   const sections = headings.filter(({ level }) => level === 2)
-  const items = sections.map(({ id, text }) => `<li><a href="#${id}">${escapeHtml(text)}</a></li>`)
+  const list = `<ul>${sections.map(({ id, text }) => `<li><a href="#${id}">${escapeHtml(text)}</a></li>`).join('')}</ul>`
   const contents =
-    sections.length < 4
-      ? ''
-      : `<details class="contents"><summary>On this page</summary><ul>${items.join('')}</ul></details>`
-  const source = `<p><small><a href="/docs/${guide.name}.md">This page as Markdown</a></small></p>`
-  const body = html.replace('</h1>', () => `</h1>${contents}`)
-  return withNavigation(guides, { title: guide.title, body: body + source, current: guide.name })
+    sections.length < 4 ? '' : `<details class="contents"><summary>On this page</summary>${list}</details>`
+  const kind = groups.find(([, names]) => names.includes(guide.name))?.[0] ?? 'Decision'
+  const source = `<p class="end"><small><a href="/docs/${guide.name}.md">This page as Markdown</a></small></p>`
+  const body = `<p class="kind">${escapeHtml(kind)}</p>${html.replace('</h1>', () => `</h1>${contents}`)}${neighbours(guides, guide)}${source}`
+  const aside = `<nav class="onpage" aria-label="On this page">${sections.length === 0 ? '' : `<h2>On this page</h2>${list}`}</nav>`
+  return withNavigation(guides, { title: guide.title, body, current: guide.name, aside })
 }
 
+/** Links to the guides before and after this one. */
+function neighbours(guides: ReadonlyMap<string, Guide>, { name }: Guide): string {
+  const all = guidesIn(
+    guides,
+    groups.flatMap(([, names]) => names),
+  )
+  const place = all.findIndex((one) => one.name === name)
+  if (place === -1) return ''
+  const [before, after] = [all[place - 1], all[place + 1]]
+  const link = (guide: Guide, kind: string, label: string): string =>
+    `<a class="${kind}" href="/docs/${guide.name}"><small>${label}</small>${escapeHtml(shortTitle(guide))}</a>`
+  const links = [before && link(before, 'previous', 'Previous'), after && link(after, 'next', 'Next')]
+  return `<nav class="turn" aria-label="Previous and next guide">${links.filter((one) => one !== undefined).join('')}</nav>`
+}
+
+/** What most readers come for, on the first page. */
+const beginnings: readonly (readonly [title: string, href: string, text: string])[] = [
+  ['Quick start', '/docs/quick-start', 'A wallet, a paid route and an agent that pays it, in a project of your own.'],
+  ['Sell an API to agents', '/docs/x402', 'Challenges, verification and settlement with x402 and MPP.'],
+  ['Give an agent a wallet', '/docs/paying', 'Payments from a managed wallet under a spend policy, with approvals.'],
+  ['API reference', '/docs/reference', 'Every operation with its parameters, examples and errors.'],
+  ['Tools for agents', '/docs/mcp-server', 'The service as an MCP server, over stdio and HTTP.'],
+  ['Run it in production', '/docs/operations', 'Settings, PostgreSQL, scaling, backups and monitoring.'],
+]
+
 function indexPage(guides: ReadonlyMap<string, Guide>): string {
+  const card = (title: string, href: string, text: string): string =>
+    `<li><a href="${href}"><strong>${escapeHtml(title)}</strong>${text}</a></li>`
   const parts = groups.map(([title, names]) => {
-    const items = guidesIn(guides, names).map(
-      ({ name, title: text, summary }) =>
-        `<dt><a href="/docs/${name}">${escapeHtml(text)}</a></dt><dd>${prose(summary)}</dd>`,
+    const items = guidesIn(guides, names).map((guide) =>
+      card(shortTitle(guide), `/docs/${guide.name}`, prose(guide.summary)),
     )
-    return `<h2>${escapeHtml(title)}</h2><dl>${items.join('')}</dl>`
+    return `<h2>${escapeHtml(title)}</h2><ul class="cards">${items.join('')}</ul>`
   })
-  const body = `<h1>Purser</h1><p>${escapeHtml(claim)}</p>
-<ul><li>To begin: <a href="/docs/quick-start">quick start</a>, or the <a href="/docs/reference">API reference</a>.</li>
-<li>For agents: <a href="/llms.txt">/llms.txt</a>, <a href="/llms-full.txt">/llms-full.txt</a> and <a href="/openapi.json">/openapi.json</a>.</li>
-<li>For people who run an organisation: the <a href="/dashboard">dashboard</a>.</li></ul>${parts.join('')}`
+  const first = beginnings.map(([title, href, text]) => card(title, href, escapeHtml(text)))
+  const body = `<h1>Purser documentation</h1><p class="lead">${escapeHtml(claim)}</p><ul class="cards">${first.join('')}</ul>
+<p>For agents: <a href="/llms.txt">/llms.txt</a>, <a href="/llms-full.txt">/llms-full.txt</a> and <a href="/openapi.json">/openapi.json</a>. For people who run an organisation: the <a href="/dashboard">dashboard</a>.</p>${parts.join('')}`
   return withNavigation(guides, { title: 'Documentation', body })
+}
+
+function searchPage(
+  guides: ReadonlyMap<string, Guide>,
+  query: string,
+  search: ReturnType<typeof createSearch>,
+): string {
+  const matches = query === '' ? [] : search(query)
+  const items = matches.map((match) => {
+    const place = match.title === match.page ? '' : `<small>${escapeHtml(match.page)}</small><br>`
+    return `<li>${place}<a href="${escapeHtml(match.id)}">${escapeHtml(match.title)}</a><p>${excerpt(match)}</p></li>`
+  })
+  const none =
+    query === ''
+      ? 'Type words into the field above.'
+      : `Nothing matches. The <a href="/docs/reference">API reference</a> lists every operation, and <a href="/docs/errors">errors</a> every code.`
+  const body = `<h1>${query === '' ? 'Search' : `Results for “${escapeHtml(query)}”`}</h1>${items.length === 0 ? `<p>${none}</p>` : `<ol class="found">${items.join('')}</ol>`}`
+  return withNavigation(guides, { title: 'Search', body, query })
 }
 
 function decisionsPage(guides: ReadonlyMap<string, Guide>): string {
@@ -190,8 +260,8 @@ function errorPage(guides: ReadonlyMap<string, Guide>, name: string, entry: Erro
       ? 'Repeat the request later, as <code>Retry-After</code> says, with the same <code>Idempotency-Key</code>. If it fails again, report the <code>requestId</code>.'
       : entry.status === 429
         ? 'Wait for the seconds in <code>Retry-After</code>, then repeat the request.'
-        : 'Change what the sentence above names. The same request again gets the same answer until then.'
+        : 'Correct what the cause names, then send the request again. The same request gets the same response until then.'
   const body = `<h1>${escapeHtml(entry.title)}</h1><p>${code(name)} · HTTP ${entry.status}</p><h2>Cause</h2><p>${prose(entry.detail)}</p>
-<h2>What to do</h2><p>${next}</p><p>${isAnywhere ? 'Any operation may answer this.' : `<a href="/docs/errors">All errors</a> names the operations that answer this.`} A refusal carries <code>requestId</code>, and the members that <a href="/docs/errors">errors</a> lists.</p>`
+<h2>What to do</h2><p>${next}</p><p>${isAnywhere ? 'Any operation may answer this.' : `<a href="/docs/errors">All errors</a> names the operations that answer this.`} The response has a <code>requestId</code>: name it when you report a problem.</p>`
   return withNavigation(guides, { title: entry.title, body })
 }

@@ -70,6 +70,31 @@ test('every error code has a page with its cause; an unknown code and a path out
   expect((await get('/docs/errors/:code', { code: 'constructor' })).status).toBe(404)
 })
 
+test('a search finds sections of guides and errors by words that are incomplete or misspelled, and shows the query as text', async () => {
+  const found = async (query: string): Promise<string> => {
+    const page = pages.find(({ path }) => path === '/docs/search')
+    const url = `/docs/search?q=${encodeURIComponent(query)}`
+    return String(
+      (await page?.answer({}, { method: 'GET', url, headers: {}, body: new Uint8Array(), address: '' }))?.body,
+    )
+  }
+  expect(await found('webhook signature')).toMatch(/href="\/docs\/webhooks#[\w-]+"/)
+  expect(await found('webhok signatur')).toMatch(/href="\/docs\/webhooks#[\w-]+"/)
+  expect(await found('duplicate-payment')).toContain('href="/docs/errors/duplicate-payment"')
+  expect(await found('xyzzy')).toContain('Nothing matches.')
+  expect(await found('')).toContain('Type words')
+  const hostile = await found('"><script>alert(1)</script> (.*)+$ \\')
+  expect(hostile.match(/<script/g)).toHaveLength(1)
+  expect(hostile).toContain('&quot;&gt;&lt;script&gt;')
+  expect((await found('a'.repeat(100_000))).length).toBeLessThan(40_000)
+})
+
+test('code is shown with its tokens, and what it says is text', () => {
+  const { html } = renderMarkdown('```ts\nconst a = "<b>"\n```\n\n```unknown\n<b>\n```', (href) => href)
+  expect(html).toContain('<span class="hljs-keyword">const</span>')
+  expect(html).not.toContain('<b>')
+})
+
 test('a page that the client has is 304 without a body, for each encoding by itself', async () => {
   const plain = await get('/docs/*', { '*': 'x402' })
   const packed = await get('/docs/*', { '*': 'x402' }, { 'accept-encoding': 'gzip, br' })

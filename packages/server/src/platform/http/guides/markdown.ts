@@ -1,4 +1,5 @@
 import { escapeHtml } from '../reference/html.ts'
+import { highlighted } from './highlight.ts'
 
 /** Where a link of the page leads: an address of the service, another site, or undefined for a file that is not served. */
 export type LinkTarget = (href: string) => string | undefined
@@ -73,7 +74,8 @@ function lineWhere({ lines }: Reader, at: number, test: (line: string, index: nu
 function codeAt(reader: Reader, at: number): Block {
   const end = lineWhere(reader, at + 1, (line) => line === '```')
   const text = reader.lines.slice(at + 1, end).join('\n')
-  return { html: `<pre tabindex="0"><code>${escapeHtml(text)}</code></pre>`, next: end + 1 }
+  const shown = highlighted(text, fence.exec(lineAt(reader, at))?.[1] ?? '')
+  return { html: `<div class="code"><pre tabindex="0"><code>${shown}</code></pre></div>`, next: end + 1 }
 }
 
 function headingAt(reader: Reader, at: number): Block {

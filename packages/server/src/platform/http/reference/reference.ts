@@ -1,3 +1,4 @@
+import { page } from '../guides/layout.ts'
 import {
   type Answer,
   type ApiDocument,
@@ -10,7 +11,7 @@ import {
   referred,
   type Schema,
 } from './document.ts'
-import { code, escapeHtml, page, prose, table } from './html.ts'
+import { code, escapeHtml, prose, table } from './html.ts'
 
 /** The human-readable API page, generated from the OpenAPI document only. Generation takes some milliseconds, so it runs once. */
 export function referencePage(openApi: unknown, baseUrl: string): string {
@@ -23,12 +24,11 @@ export function referencePage(openApi: unknown, baseUrl: string): string {
     ),
   )
   const body = [
-    '<a class="skip" href="#content">Skip to the operations</a>',
-    `<header><h1>${escapeHtml(document.info.title)} API</h1>${introduction(document, baseUrl)}</header>`,
+    `<div class="plain"><header><h1>${escapeHtml(document.info.title)} API</h1>${introduction(document, baseUrl)}</header>`,
     `<nav aria-label="Operations">${groups.map(contentsOf).join('')}<p><a href="#all-errors">Errors of every operation</a> · <a href="#event-types">Events</a></p></nav>`,
-    `<main id="content">${parts.join('\n')}${sharedErrors(document)}${events(document)}</main>`,
+    `<main id="content">${parts.join('\n')}${sharedErrors(document)}${events(document)}</main></div>`,
   ]
-  return page(`${document.info.title} API`, body.join('\n'))
+  return page(`${document.info.title} API`, body.join('\n'), { place: 'reference' })
 }
 
 function introduction(document: ApiDocument, baseUrl: string): string {
