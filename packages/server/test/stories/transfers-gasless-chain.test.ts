@@ -15,7 +15,7 @@ import {
   relayPurpose,
 } from '../../src/features/relayer/index.ts'
 import { AuthorizationPayload as StoredPayload } from '../../src/features/relayer/port.ts'
-import { finalizeTransfers } from '../../src/features/transfers/finality.ts'
+import { finalizeTransfers } from '../../src/features/transfers/ending.ts'
 import { signTransfers } from '../../src/features/transfers/gasless/relay.ts'
 import { gasOfGasless } from '../../src/features/wallets/index.ts'
 import type { Deps } from '../../src/modules.ts'

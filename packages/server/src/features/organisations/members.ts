@@ -6,8 +6,7 @@ import { type AccountId, newId, type OrganisationId } from '../../platform/ids.t
 import type { Page } from '../../platform/operation.ts'
 import { roles } from '../../platform/roles.ts'
 import { type PageQuery, pageOf } from '../../platform/wire.ts'
-import { limitsOf } from './api-keys.ts'
-import { type Acting, auditIn, callersAccount } from './callers-account.ts'
+import { type Acting, auditIn, callersAccount, limitsOf } from './api-keys.ts'
 import { fail } from './errors.ts'
 import {
   countOwners,

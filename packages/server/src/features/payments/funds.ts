@@ -1,8 +1,8 @@
 import { type Address, type Hex, isTempo } from '@purser/protocol'
 import type { Chain } from '../../chain/port.ts'
 import { listOpenHashes } from './methods/mpp-tempo/store.ts'
+import { networkOf } from './new-payment.ts'
 import type { ChainMemory, Ctx, Funds } from './ports.ts'
-import { networkOf } from './settlement-outcome.ts'
 import { type CheckedRow, listOpenOf } from './settlement-store.ts'
 import type { NewPayment } from './store.ts'
 

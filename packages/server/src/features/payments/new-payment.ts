@@ -1,5 +1,12 @@
 import { hash, timingSafeEqual } from 'node:crypto'
-import { canonicalJson, type JsonObject, type Network, type PaymentPayload, type TokenInfo } from '@purser/protocol'
+import {
+  canonicalJson,
+  type JsonObject,
+  type Network,
+  networkByName,
+  type PaymentPayload,
+  type TokenInfo,
+} from '@purser/protocol'
 import type { MppMacs } from '../../custody/index.ts'
 import { instantOf } from '../../platform/clock.ts'
 import { callerId } from '../../platform/ctx.ts'
@@ -264,4 +271,11 @@ export function gasOfSettlement<K extends Kind>(settlement: SettlementOf<K>): bi
 /** Returns the protocol's reason for a payment whose signature expired. */
 export function expiredReasonOf({ kind }: Pick<StoredSettlement, 'kind'>): string {
   return rules[kind].expiredReason
+}
+
+/** Returns the network of a stored payment. */
+export function networkOf(name: string): Network {
+  const network = networkByName(name)
+  if (network === undefined) throw new Error(`a payment is on ${name}, which this build does not know`)
+  return network
 }

@@ -1,4 +1,4 @@
-import { formatAmount, type Network, networkByName } from '@purser/protocol'
+import { formatAmount } from '@purser/protocol'
 import { appendAudit } from '../../platform/audit.ts'
 import type { Tx } from '../../platform/db/db.ts'
 import { inLockOrder } from '../../platform/db/lock-order.ts'
@@ -7,6 +7,7 @@ import { id, type PaymentId } from '../../platform/ids.ts'
 import { forTenant, systemCtx } from '../../platform/work/runner.ts'
 import { changeCounters, changeGasLast, dayOf, type GasChange, monthOf } from '../plans/index.ts'
 import type { FailedRelay, Relay, RelayPurpose, SettledRelay } from '../relayer/index.ts'
+import { networkOf } from './new-payment.ts'
 import type { Ctx, Deps } from './ports.ts'
 import {
   addGasUsed,
@@ -225,11 +226,4 @@ export function costOfReceipt(receipt: {
   readonly l1Fee: bigint
 }): bigint {
   return receipt.gasUsed * receipt.effectiveGasPrice + receipt.l1Fee
-}
-
-/** Returns the network of a stored payment. */
-export function networkOf(name: string): Network {
-  const network = networkByName(name)
-  if (network === undefined) throw new Error(`a payment is on ${name}, which this build does not know`)
-  return network
 }

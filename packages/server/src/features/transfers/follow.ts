@@ -1,4 +1,4 @@
-import { bytesToHex, type Network, networkByName, sameAddress, tokenBySymbol, zeroAddress } from '@purser/protocol'
+import { bytesToHex, type Network, tokenBySymbol } from '@purser/protocol'
 import type { PlannedCall, RouteRequest, RouteStatus, RoutingPartner } from '../../partners/routing/port.ts'
 import { instantOf } from '../../platform/clock.ts'
 import type { Tx } from '../../platform/db/db.ts'
@@ -6,7 +6,7 @@ import type { Recurring } from '../../platform/job.ts'
 import { forTenant } from '../../platform/work/runner.ts'
 import { assignReservations, type Coin, gasLimitOf } from '../funds/index.ts'
 import { lockPayer, nextPollTime, readPayer, storeAuxiliary } from './auxiliary.ts'
-import { end } from './ending.ts'
+import { end, networkOf } from './ending.ts'
 import {
   isAnyDueForPoll,
   listDueForPoll,
@@ -122,12 +122,6 @@ async function tryStep(ctx: Work, transfer: TransferRow, step: StepRow): Promise
 /** Whether the quote has expired. From then on no step of the transfer gets a nonce. */
 export function isExpired({ clock }: Pick<Work, 'clock'>, { quoteExpiresAt }: TransferRow): boolean {
   return quoteExpiresAt !== null && quoteExpiresAt <= clock.now()
-}
-
-function networkOf(name: string): Network {
-  const network = networkByName(name)
-  if (network === undefined) throw new Error('a transfer on an unknown network')
-  return network
 }
 
 function partnerOf(ctx: Work, { partner: name, environment }: TransferRow): RoutingPartner {
@@ -328,11 +322,4 @@ async function triedGas(
 ): Promise<bigint | undefined> {
   const trial = await ctx.chains.on(network).tryCall(call)
   return trial.ok ? gasLimitOf(trial.gas) : undefined
-}
-
-/** Whether only the partner can report the arrival: on another chain, and for a coin, whose transfers have no logs. */
-export function isFollowed({ route, toNetwork, toToken }: TransferRow): boolean {
-  if (route === 'partner-bridge') return true
-  const token = tokenBySymbol(networkOf(toNetwork), toToken)
-  return route === 'partner-swap' && (token === undefined || sameAddress(token.address, zeroAddress))
 }

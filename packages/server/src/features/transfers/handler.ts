@@ -10,9 +10,9 @@ import type { LaneHandler, LaneTransaction, MinedTransaction, Receipt } from '..
 import type { Tx } from '../../platform/db/db.ts'
 import { systemCtx } from '../../platform/work/runner.ts'
 import { assignReservations, costOf } from '../funds/index.ts'
-import { awaitFinality, endOrAwait, isFinalAtDepth } from './finality.ts'
+import { awaitFinality, endOrAwait, isFinalAtDepth, isFollowed } from './ending.ts'
 import type { Settled } from './finality-store.ts'
-import { isExpired, isFollowed } from './follow.ts'
+import { isExpired } from './follow.ts'
 import {
   endUnits,
   markConfirmed,

@@ -1,13 +1,13 @@
 import { batch } from '../../platform/db/batch.ts'
 import { isId } from '../../platform/ids.ts'
 import { failNamed } from './errors.ts'
-import { networkOf } from './managed/managed.ts'
 import { listManagedAt, listRequestedManaged, type ManagedReceiver } from './managed/store.ts'
 import type { Ctx, Deps, ReceivingWallet, WalletDirectory, WalletId } from './ports.ts'
 import {
   type ByoWalletRow,
   listRequestedWallets,
   listWalletsAt,
+  networkOf,
   type PlaceQuestion,
   type WalletQuestion,
 } from './store.ts'

@@ -1,4 +1,4 @@
-import { type Network, networkByName } from '@purser/protocol'
+import { networkByName } from '@purser/protocol'
 import type { Tx } from '../../../platform/db/db.ts'
 import { id } from '../../../platform/ids.ts'
 import type { Recurring } from '../../../platform/job.ts'
@@ -14,8 +14,7 @@ import {
   type SettledRelay,
 } from '../../relayer/index.ts'
 import { budgetChange, createAccountSigners, signGasless } from '../../wallets/index.ts'
-import { endAll } from '../ending.ts'
-import { endOrAwait } from '../finality.ts'
+import { endAll, endOrAwait, networkOf } from '../ending.ts'
 import { markConfirmed, markSent, markUndone, type SeenTransfer, type TransferEnd } from '../outcome-store.ts'
 import type { Ctx, Deps } from '../ports.ts'
 import { lockTransfer, lockTransfers, type TransferId } from '../store.ts'
@@ -148,12 +147,6 @@ function worthOf({ gasPrices }: Pick<Ctx, 'gasPrices'>, name: string, wei: bigin
   return gasPrices.worthOf(networkOf(name), wei)
 }
 
-function networkOf(name: string): Network {
-  const network = networkByName(name)
-  if (network === undefined) throw new Error(`a transfer is on ${name}, which this build does not know`)
-  return network
-}
-
 const signedPerRunMax = 200
 
 /**
@@ -187,7 +180,7 @@ async function signSome(ctx: System): Promise<number> {
   return signed.length
 }
 
-/** Ends a transfer that expired without a signature: nobody can have sent it. */
+/** Returns the signed transfer; undefined if it could not be signed. One that has expired without a signature is ended: nobody can have sent it. */
 async function signOne(
   ctx: System,
   signerOf: ReturnType<typeof createAccountSigners>,

@@ -6,9 +6,9 @@ import { ChainName } from '../../chains/index.ts'
 import { requireChildAddress } from '../children/children.ts'
 import type { ChildAddressParams } from '../children/schema.ts'
 import { fail } from '../errors.ts'
-import { networkOf, requireMasterWallet } from '../managed/managed.ts'
+import { requireMasterWallet } from '../managed/managed.ts'
 import type { Ctx } from '../ports.ts'
-import { findByoWallet } from '../store.ts'
+import { findByoWallet, networkOf } from '../store.ts'
 
 /** An account and the tokens that it was created for. */
 interface Holder {

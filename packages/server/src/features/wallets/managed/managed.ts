@@ -1,4 +1,4 @@
-import { type Address, type Network, networkByName } from '@purser/protocol'
+import type { Address } from '@purser/protocol'
 import type { z } from 'zod'
 import type { WalletSigner } from '../../../custody/signer.ts'
 import type { WalletKeys } from '../../../custody/wallet-keys.ts'
@@ -8,6 +8,7 @@ import type { Page } from '../../../platform/operation.ts'
 import { openCursor, type PageQuery, pageOf } from '../../../platform/wire.ts'
 import { fail } from '../errors.ts'
 import type { Ctx } from '../ports.ts'
+import { networkOf } from '../store.ts'
 import type { MasterWallet } from './schema.ts'
 import { findKeyOfAddress } from './source-store.ts'
 import { findMasterWallet, listMasterWallets, type MasterWalletRow } from './store.ts'
@@ -30,13 +31,6 @@ export async function pageOfMasterWallets(ctx: Ctx, query: z.output<typeof PageQ
   const rows = await listMasterWallets(ctx.db, ctx.tenant, { limit: query.limit, after: openCursor(query.cursor) })
   const page = pageOf(rows, query.limit, (row) => row.id)
   return { items: page.items.map(shownMasterWallet), next: page.next }
-}
-
-/** The network of a stored wallet. */
-export function networkOf({ network: name }: { readonly network: string }): Network {
-  const network = networkByName(name)
-  if (network === undefined) throw new Error(`a wallet is on ${name}, which this build does not know`)
-  return network
 }
 
 export function shownMasterWallet(row: MasterWalletRow): MasterWallet {

@@ -2,8 +2,9 @@ import { type Address, decodeTransferWithMemoLog, type Hex, isTempo, type Networ
 import type { Log, LookUp, Receipt } from '../../../../chain/port.ts'
 import type { Recurring } from '../../../../platform/job.ts'
 import { changeGasLast } from '../../../plans/index.ts'
+import { networkOf } from '../../new-payment.ts'
 import type { Ctx, Deps } from '../../ports.ts'
-import { chargeGas, costOfReceipt, networkOf, recordFailed, recordSettled } from '../../settlement-outcome.ts'
+import { chargeGas, costOfReceipt, recordFailed, recordSettled } from '../../settlement-outcome.ts'
 import { isAnySent, listSent, type SentRow } from './store.ts'
 
 type System = Omit<Ctx, 'tenant'>

@@ -1,10 +1,10 @@
 import type { z } from 'zod'
 import type { ReceivingWallet } from '../../../wallets/index.ts'
-import { answerOf } from '../../answer.ts'
 import { rawAmountOf, refused, refuseOtherNetwork } from '../../credential.ts'
 import { fail } from '../../errors.ts'
 import { commonFields, settledAtOnce } from '../../new-payment.ts'
 import type { Ctx } from '../../ports.ts'
+import { answerOf } from '../../record.ts'
 import type { VerifiedPayment, VerifyRequest } from '../../schema.ts'
 import type { NewPayment } from '../../store.ts'
 

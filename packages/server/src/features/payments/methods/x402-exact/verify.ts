@@ -17,7 +17,6 @@ import type { AuthorizationFacts } from '../../../../chain/port.ts'
 import { unixSeconds } from '../../../../platform/clock.ts'
 import { isProblem } from '../../../../platform/errors.ts'
 import type { ReceivingWallet } from '../../../wallets/index.ts'
-import { answerOf } from '../../answer.ts'
 import {
   type GoodVerdict,
   type JudgedCredential,
@@ -43,6 +42,7 @@ import {
   storedAuthorization,
 } from '../../new-payment.ts'
 import type { Ctx, Funds } from '../../ports.ts'
+import { answerOf } from '../../record.ts'
 import type { VerifiedPayment, VerifyRequest } from '../../schema.ts'
 import { listTakenClaims, type NewPayment } from '../../store.ts'
 import type { Judged, Reading, Scheme } from '../method.ts'
