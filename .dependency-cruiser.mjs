@@ -109,6 +109,19 @@ export default {
       to: { path: '^packages/server/' },
     },
     {
+      name: 'only-operator-commands-take-the-command-framework',
+      severity: 'error',
+      comment: 'purser and purser-admin are programs of one framework (decision 0175).',
+      from: { path: server, pathNot: [`${server}admin/`, '\\.test\\.ts$'] },
+      to: { path: '^packages/(cli|sdk)/' },
+    },
+    {
+      name: 'operator-commands-take-the-framework-alone',
+      severity: 'error',
+      from: { path: `${server}admin/`, pathNot: '\\.test\\.ts$' },
+      to: { path: '^packages/(cli|sdk)/', pathNot: '^packages/cli/src/program\\.ts$' },
+    },
+    {
       name: 'features-import-only-types-of-ports',
       severity: 'error',
       from: { path: features, pathNot: '\\.test\\.ts$' },

@@ -42,8 +42,9 @@ export interface Option {
   readonly about: string
 }
 
-/** A command as data. `name` is the operation's id with a space for the dot (`verify`, `events resend`). */
-export interface Command {
+/** A command as data, for a program whose commands use `Context` of the machine. */
+export interface CommandOf<Context> {
+  /** The words after the program's own: in `purser` an operation's id with a space for the dot (`verify`, `events resend`). */
   readonly name: string
   readonly summary: string
   /** Each positional argument. One in square brackets may be left out; those come last. */
@@ -51,9 +52,14 @@ export interface Command {
   readonly options: Readonly<Record<string, Option>>
   /** Further lines of help: exit codes and examples. */
   readonly notes: readonly string[]
+  /** Returns what is wrong with arguments that have the right form; undefined if nothing is. Left out: nothing ever is. */
+  readonly check?: (args: Args) => string | undefined
   /** `write` prints while the command still runs: lines, or one JSON value per line. */
-  readonly run: (args: Args, io: Io, write: (output: Output) => void) => Promise<Outcome>
+  readonly run: (args: Args, context: Context, write: (output: Output) => void) => Promise<Outcome>
 }
+
+/** A command of `purser`. */
+export type Command = CommandOf<Io>
 
 /** Thrown by a command that cannot run. The program prints the message and exits with 2. */
 export class CommandError extends Error {}

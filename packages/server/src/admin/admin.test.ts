@@ -125,7 +125,8 @@ test.each([
   [['create-organisation', '--title', 'x'], '--title'],
   [['create-key', '--organisation', '7', '--environment', 'live', '--name', 'k'], '--organisation'],
   [['set-plan', '--organisation', 'org_01h455vb4pex5vsknk084sn02q', '--plan', 'pro', '--format', 'xml'], '--format'],
-  [['destroy'], 'unknown command'],
+  [['destroy'], 'There is no command destroy.'],
+  [['set-plan', 'pro'], 'purser admin set-plan takes no argument.'],
 ])('%j is refused with a message that names the fault, and exits with 2', async (args, complaint) => {
   const { exitCode, stdout, stderr } = await admin(args)
   expect([exitCode, stdout]).toEqual([2, ''])

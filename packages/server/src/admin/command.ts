@@ -1,3 +1,4 @@
+import type { Args, Outcome as CliOutcome, CommandOf } from '@purser/cli/program'
 import type { z } from 'zod'
 import type { KeptDays } from '../archive/plan.ts'
 import type { KeyRing } from '../custody/index.ts'
@@ -31,7 +32,7 @@ export interface Outcome {
   readonly exitCode: 0 | 1
 }
 
-export interface CommandSpec<S extends z.ZodType> {
+interface CommandSpec<S extends z.ZodType> {
   readonly name: string
   readonly summary: string
   /** Each option with its help text; any other option is refused. */
@@ -42,12 +43,35 @@ export interface CommandSpec<S extends z.ZodType> {
   readonly run: (operator: Operator, options: z.output<S>) => Promise<Outcome>
 }
 
+/** Opens the database as the operator, does the work, and closes it again. */
+export type AsOperator = (
+  needs: { readonly takesAnyDatabase: boolean },
+  work: (operator: Operator) => Promise<Outcome>,
+) => Promise<CliOutcome>
+
 /** One admin command as data, with the types of its options erased; the schema keeps them. */
-export interface Command extends Omit<CommandSpec<z.ZodType>, 'run'> {
-  readonly run: (operator: Operator, options: never) => Promise<Outcome>
-}
+export type Command = CommandOf<AsOperator>
 
 /** Declares a command; the type of its options follows from the schema. */
 export function command<S extends z.ZodType>(spec: CommandSpec<S>): Command {
-  return spec
+  const { name, summary, options, schema, takesAnyDatabase = false } = spec
+  const given = (args: Args) =>
+    Object.fromEntries(Object.entries(args.options).filter(([option]) => Object.hasOwn(options, option)))
+  return {
+    name,
+    summary,
+    positionals: [],
+    options: Object.fromEntries(
+      Object.entries(options).map(([option, about]) => [option, { value: '<value>', about }]),
+    ),
+    notes: [],
+    check(args) {
+      const faults = schema.safeParse(given(args)).error?.issues ?? []
+      return faults.length === 0
+        ? undefined
+        : faults.map(({ path, message }) => `--${path.join('.')}: ${message}`).join('\n')
+    },
+    run: (args, asOperator) =>
+      asOperator({ takesAnyDatabase }, (operator) => spec.run(operator, schema.parse(given(args)))),
+  }
 }

@@ -55,7 +55,7 @@ const Given = z
     message: `give one of ${findings.map((name) => `--${name}`).join(', ')}`,
   })
 
-const said: Readonly<Record<Ended, string>> = {
+const sentences: Readonly<Record<Ended, string>> = {
   ended: 'ended',
   'not-unknown': 'is not unknown',
   other: 'is unknown for another reason: see its doubt in unknown-transfers',
@@ -78,7 +78,11 @@ const end = command({
   async run(operator, { transfer, ...given }) {
     const result = await endUnknown(operator, transfer, findingOf(given))
     const isEnded = result === 'ended'
-    return { text: `${transfer}  ${said[result]}`, json: { transferId: transfer, isEnded }, exitCode: isEnded ? 0 : 1 }
+    return {
+      text: `${transfer}  ${sentences[result]}`,
+      json: { transferId: transfer, isEnded },
+      exitCode: isEnded ? 0 : 1,
+    }
   },
 })
 
