@@ -62,8 +62,8 @@ export async function startListening({ baseUrl, apiKey }: DevRecord): Promise<Li
   const release = guardChild(child, 'SIGKILL')
   child.once('exit', () => ended.reject(new Error('purser listen ended')))
   createInterface({ input: child.stdout }).on('line', (line) => {
-    const said: unknown = JSON.parse(line)
-    if (isRecord(said) && said.kind === 'listening') greeted.resolve(String(said.secret))
+    const message: unknown = JSON.parse(line)
+    if (isRecord(message) && message.kind === 'listening') greeted.resolve(String(message.secret))
   })
   return {
     url,

@@ -60,12 +60,12 @@ async function runLookedUp(program: string, args: string[], how: Run): Promise<s
 function run(program: string, args: string[], { cwd, runAs, input = '' }: Run): Promise<string | undefined> {
   return new Promise((resolve) => {
     const child = spawn(program, args, { ...runAs, cwd, env: postgresEnvironment(), stdio: ['pipe', 'ignore', 'pipe'] })
-    let said = ''
+    let output = ''
     child.stderr.on('data', (chunk) => {
-      said += chunk
+      output += chunk
     })
     child.on('error', (error) => resolve(error.message))
-    child.on('close', (code) => resolve(code === 0 ? undefined : said.trim() || `exit code ${code}`))
+    child.on('close', (code) => resolve(code === 0 ? undefined : output.trim() || `exit code ${code}`))
     child.stdin.on('error', () => {})
     child.stdin.end(input)
   })

@@ -1,12 +1,9 @@
-let lastId = 0
-
 /** One JSON-RPC call to a local node. Throws the node's error message. */
 export async function rpc(url: string, method: string, params: readonly unknown[] = []): Promise<unknown> {
-  lastId += 1
   const response = await fetch(url, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ jsonrpc: '2.0', id: lastId, method, params }),
+    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }),
     signal: AbortSignal.timeout(60_000),
   })
   const answer: unknown = await response.json()

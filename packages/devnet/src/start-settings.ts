@@ -31,6 +31,6 @@ export function readStartSettings(
 /** Returns an error's message in one line. Of several at once (one per address that was tried) the first. */
 export function sentenceOf(error: unknown): string {
   if (error instanceof AggregateError && error.errors.length > 0) return sentenceOf(error.errors[0])
-  const said = error instanceof Error ? error.message || error.name : String(error)
-  return said.replace(/\s*\n\s*/g, ' ').trim()
+  const message = error instanceof Error ? error.message || error.name : String(error)
+  return message.replace(/\s*\n\s*/g, ' ').trim()
 }

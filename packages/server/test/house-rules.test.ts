@@ -120,6 +120,16 @@ const sharedState: ReadonlyMap<string, string> = new Map([
   ['features/payments/methods/x402-permit2/scheme.ts', 'hashes of constants'],
 ])
 
+/** Modules of the other packages that keep state, which all callers in a process share, and why that is harmless. */
+const sharedByCallers: ReadonlyMap<string, string> = new Map([
+  ['sdk/src/middleware/attach.ts', 'what a request of the framework belongs to, for as long as the request lives'],
+  ['sdk/src/middleware/answers.ts', 'texts computed from a challenge, for as long as the challenge lives'],
+  ['sdk/src/pay/payment.ts', 'what a response belongs to, for as long as the response lives'],
+  ['devnet/src/demo.ts', 'the program itself: it runs once in a process'],
+  ['devnet/src/faucet.ts', 'the order of the transactions of the one dev account of a chain'],
+  ['devnet/src/child-guard.ts', 'the children of the process, and its signals'],
+])
+
 /** Variables, collections that are filled later, and what a factory makes, at the top level of a module. */
 function stateOf(text: string): string[] {
   const assigned = [...text.matchAll(/^(?:export )?let (\w+)/gm)]
@@ -149,4 +159,14 @@ test.each([
 test('two services in one process share nothing: no module keeps state, except for the listed ones', () => {
   const keeping = files.filter(({ text }) => stateOf(text).length > 0).map(({ name }) => name)
   expect(keeping.toSorted()).toEqual([...sharedState.keys()].toSorted())
+})
+
+test('two callers in one process share nothing of the other packages either, except for the listed modules', () => {
+  const packages = path.resolve(import.meta.dirname, '../..')
+  const names = globSync('{protocol,sdk,cli,mcp,devnet}/src/**/*.ts', { cwd: packages }).filter(
+    (name) => !name.includes('/generated/') && !name.endsWith('.test.ts'),
+  )
+  expect(names.length).toBeGreaterThan(250)
+  const keeping = names.filter((name) => stateOf(readFileSync(path.join(packages, name), 'utf8')).length > 0)
+  expect(keeping.toSorted()).toEqual([...sharedByCallers.keys()].toSorted())
 })

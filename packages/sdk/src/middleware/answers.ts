@@ -152,8 +152,8 @@ const unpaid = problemOf('payment-required', 'This resource must be paid for.')
 function mppProblem(refusal: Refusal | undefined): ReturnType<typeof problemOf> {
   if (refusal === undefined) return unpaid
   const code = isMppProblem(refusal.reason) ? refusal.reason : 'verification-failed'
-  const said = `The payment was refused: ${refusal.reason}.`
-  return problemOf(code, refusal.message === undefined ? said : `${said} ${refusal.message}`)
+  const detail = `The payment was refused: ${refusal.reason}.`
+  return problemOf(code, refusal.message === undefined ? detail : `${detail} ${refusal.message}`)
 }
 
 function problemOf(code: MppProblem, detail: string) {

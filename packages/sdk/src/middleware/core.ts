@@ -93,8 +93,8 @@ type Claimed = Extract<Claim, { kind: 'claimed' }> | { readonly kind: 'nameless'
 function claimOf(context: PaymentContext, credential: Credential): Exclude<Claim, { kind: 'claimed' }> | Claimed {
   const id = credential.protocol === 'x402' ? credential.paymentId : undefined
   if (id === undefined) return { kind: 'nameless', free: () => {} }
-  const said = JSON.stringify([credential.value, context.method, context.resource, context.digest])
-  return context.seller.replays.claim({ id, fingerprint: sha256(bytesOf(said)).join() })
+  const bound = JSON.stringify([credential.value, context.method, context.resource, context.digest])
+  return context.seller.replays.claim({ id, fingerprint: sha256(bytesOf(bound)).join() })
 }
 
 async function verify(
@@ -152,9 +152,14 @@ function requestOf(
 function refusalIn(error: unknown, credential: Credential): Refusal | undefined {
   const { protocol } = credential
   if (error instanceof PaymentRefusedError) {
-    const said = error.problem?.message
-    const message = typeof said === 'string' ? said : undefined
-    return { protocol, reason: error.reason, message, hasMoved: isPush(credential) }
+    const detail = error.problem?.message
+    const message = typeof detail === 'string' ? detail : undefined
+    return {
+      protocol,
+      reason: error.reason,
+      message: typeof message === 'string' ? message : undefined,
+      hasMoved: isPush(credential),
+    }
   }
   const unreadable = error instanceof ValidationError && error.errors.some(({ path }) => path === '/credential')
   if (!unreadable) return undefined

@@ -47,9 +47,10 @@ function remedyOf(error: unknown): string {
 
 /** Prints a fault in one line. */
 export function printFault({ stage, error, payment }: Fault): void {
-  const said = error instanceof Error ? `${error.name}: ${error.message}` : 'a value that is not an Error was thrown'
+  const description =
+    error instanceof Error ? `${error.name}: ${error.message}` : 'a value that is not an Error was thrown'
   const requestId = error instanceof Object && 'requestId' in error ? ` ${error.requestId}` : ''
   console.error(
-    `purser: ${stage} failed${payment === undefined ? '' : ` for ${payment.paymentId}`}: ${said}${remedyOf(error)}${requestId}`,
+    `purser: ${stage} failed${payment === undefined ? '' : ` for ${payment.paymentId}`}: ${description}${remedyOf(error)}${requestId}`,
   )
 }

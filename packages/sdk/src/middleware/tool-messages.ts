@@ -79,11 +79,11 @@ function refusalOf({ status, headers, body }: OwnAnswer): ToolRefusal {
   const required = decodeHeader(all.get(x402Headers.paymentRequired.toLowerCase()) ?? '')
   const problem = typeof body === 'string' ? problemIn(body) : undefined
   const challenges = challengesIn(headers)
-  const said = required ?? problem ?? { status }
+  const answer = required ?? problem ?? { status }
   const offered = { httpStatus: status, challenges, ...(problem?.type !== undefined && { problem }) }
   const meta = { ...receiptsIn(all), ...(challenges.length > 0 && { [keys.mppRequired]: offered }) }
   return {
-    content: [{ type: 'text', text: JSON.stringify(said) }],
+    content: [{ type: 'text', text: JSON.stringify(answer) }],
     isError: true,
     ...(required !== undefined && { structuredContent: required }),
     ...(Object.keys(meta).length > 0 && { _meta: meta }),

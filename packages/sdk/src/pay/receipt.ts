@@ -13,14 +13,14 @@ export async function whyRejected(response: Response): Promise<{ reason?: string
   const required = headers.get(x402Headers.paymentRequired)
   const challenge = required === null ? undefined : decodePaymentRequired(required)
   const body = await jsonOf(response)
-  const said = [
+  const stated = [
     readSettleResponse((name) => headers.get(name))?.errorReason,
     ...['reason', 'code', 'error'].map((name) => memberOf(body, name)),
     challenge?.ok === true ? challenge.value.error : undefined,
     memberOf(body, 'type')?.split('/').at(-1),
   ]
-  const reason = said.find((text) => text !== undefined && reasonPattern.test(text))
-  const prose = [memberOf(body, 'detail'), memberOf(body, 'title'), ...said]
+  const reason = stated.find((text) => text !== undefined && reasonPattern.test(text))
+  const prose = [memberOf(body, 'detail'), memberOf(body, 'title'), ...stated]
   const detail = prose.find((text) => text !== undefined && text !== '')?.slice(0, detailLengthMax)
   return { ...(reason === undefined ? {} : { reason }), ...(detail === undefined ? {} : { detail }) }
 }

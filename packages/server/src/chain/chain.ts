@@ -81,11 +81,11 @@ export function createChain(network: Network, rpc: Rpc & NodeRpc): Omit<Chain, '
   }
 }
 
-/** How long further nodes are waited for once a majority has said what gas costs. */
+/** How long further nodes are waited for once a majority has reported its fees. */
 const furtherFeesMs = 250
 
 /**
- * The fees by what all healthy nodes say: of each part the median, the lower one of two, so that one node neither drains an account nor makes
+ * The fees from the reports of all healthy nodes: of each part the median, the lower one of two, so that one node neither drains an account nor makes
  * everything too expensive. Those that answer suffice, and one that answers late delays the others little.
  */
 async function offeredFees({ voters }: NodeRpc, network: Network): Promise<OfferedFees> {

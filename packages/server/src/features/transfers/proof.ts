@@ -22,14 +22,17 @@ export async function proveCall(
 ): Promise<Proof> {
   const { request, before, call } = requested
   const expected = partner.expects(request, call)
-  const said = { partner: partner.name, network: chain.network.name }
+  const facts = { partner: partner.name, network: chain.network.name }
   if (expected === undefined) {
-    log.error(said, 'a partner’s call differs from the request')
+    log.error(facts, 'a partner’s call differs from the request')
     return { outcome: 'differs' }
   }
   const ran = await chain.simulate(request.fromAddress, [...before, call], expected)
   if (ran.outcome === 'unable') {
-    log.error(said, 'no node simulates calls, which a partner’s calls need: eth_simulateV1, or eth_call with overrides')
+    log.error(
+      facts,
+      'no node simulates calls, which a partner’s calls need: eth_simulateV1, or eth_call with overrides',
+    )
     return ran
   }
   if (ran.outcome === 'refused') return ran
@@ -39,6 +42,6 @@ export async function proveCall(
   })
   if (wrong.length === 0) return { outcome: 'proven' }
   const differing = wrong.map(({ token, account }) => `${token} of ${account}`)
-  log.error({ ...said, differing }, 'a partner’s call does not make the expected balance changes')
+  log.error({ ...facts, differing }, 'a partner’s call does not make the expected balance changes')
   return { outcome: 'differs' }
 }

@@ -110,8 +110,8 @@ export function createLifi({ outbound, log, clock }: LifiDeps, settings: LifiSet
       if (!answer.ok && answer.declined.status === 404) return { state: 'pending', partnerStatus: 'NOT_FOUND' }
       if (!answer.ok)
         throw fail('partner-unavailable', {}, new Error(`lifi refused to return a status: ${answer.declined.status}`))
-      const said = { ...answer.value, receiving: receivingOf(answer.value), toAddress: payeeIn(answer.value) }
-      const status = lifiStatusOf(said, { ...request, rawOutMin })
+      const received = { ...answer.value, receiving: receivingOf(answer.value), toAddress: payeeIn(answer.value) }
+      const status = lifiStatusOf(received, { ...request, rawOutMin })
       if (status.state === 'pending' && status.isUnknown)
         log.warn(
           { partner: 'lifi', partnerStatus: status.partnerStatus },

@@ -8,12 +8,12 @@ const waiting = ['waiting', 'depositing', 'pending', 'submitted', 'delayed']
  * Maps a Relay status to ours. `failure` means that the payout failed, without saying where the money is; the route is followed until the refund is
  * observed, and never sent again. Some Relay tools write `refunded` for `refund`.
  */
-export function relayStatusOf(said: {
+export function relayStatusOf(answer: {
   readonly status: string
   readonly txHashes?: readonly string[] | null | undefined
 }): RouteStatus {
-  const { status } = said
-  const hash = hashIn(said.txHashes ?? [])
+  const { status } = answer
+  const hash = hashIn(answer.txHashes ?? [])
   if (status === 'success')
     return { state: 'completed', partnerStatus: status, ...(hash === undefined ? {} : { destinationTxHash: hash }) }
   const reason = 'The partner could not pay out on the destination chain.'

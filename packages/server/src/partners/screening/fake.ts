@@ -15,7 +15,7 @@ export interface FakeScreening extends Screening {
 
 /** A screening with configurable results, for tests. */
 export function createFakeScreening(now: () => Date): FakeScreening {
-  const said = new Map<string, Screened>()
+  const results = new Map<string, Screened>()
   const changes: (readonly string[])[] = []
   const requested: string[] = []
   const version = (): bigint => BigInt(changes.length + 1)
@@ -25,12 +25,12 @@ export function createFakeScreening(now: () => Date): FakeScreening {
     requested,
     isStale: false,
     between: () => Promise.resolve(),
-    say: (address, screened) => void said.set(address.toLowerCase(), screened),
+    say: (address, screened) => void results.set(address.toLowerCase(), screened),
     swapList: (changed) => void changes.push(changed),
     async screen(addresses) {
       requested.push(...addresses)
       const listVersion = version()
-      const answers = new Map(addresses.map((one) => [one.toLowerCase(), said.get(one.toLowerCase()) ?? clean]))
+      const answers = new Map(addresses.map((one) => [one.toLowerCase(), results.get(one.toLowerCase()) ?? clean]))
       await fake.between()
       const of = (address: string): Screened => answers.get(address.toLowerCase()) ?? clean
       return { listVersion, listAsOf: now(), oracleNetworks: ['ethereum'], of }
@@ -45,7 +45,7 @@ export function createFakeScreening(now: () => Date): FakeScreening {
       isStale: fake.isStale,
     }),
     difference: async (from, to) => changes.slice(Number(from) - 1, Number(to) - 1).flat(),
-    screenNow: (address) => said.get(address.toLowerCase()) ?? clean,
+    screenNow: (address) => results.get(address.toLowerCase()) ?? clean,
     refreshIfDue: () => Promise.resolve(),
     stop: () => Promise.resolve(),
   }

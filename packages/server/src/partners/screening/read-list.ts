@@ -99,12 +99,12 @@ function sdnList(): ListReader {
     (name === 'VersionDetail' && featureDepth !== undefined) ||
     (path.at(-2) === 'DateOfIssue' && path.length === 3)
   const done = ({ name, id, text }: NonNullable<typeof reading>): void => {
-    const said = text.trim()
+    const content = text.trim()
     if (name === 'FeatureType') {
-      if (said.startsWith(featureTypeBegin)) addressTypes.add(id)
+      if (content.startsWith(featureTypeBegin)) addressTypes.add(id)
     } else if (name === 'VersionDetail') {
-      if (!addEntry(addresses, said)) malformed += 1
-    } else date[name] = said
+      if (!addEntry(addresses, content)) malformed += 1
+    } else date[name] = content
   }
   const handler: XmlHandler = {
     open(name, attributes, depth) {

@@ -47,12 +47,12 @@ export async function openScreening(deps: ScreeningDeps, options: ScreeningOptio
     list,
     stop: following.stop,
     screenNow(address, environment) {
-      const said = isOracleConfigured ? oracle.of(address) : 'none'
-      return judge({ list: lists.last(), address, oracle: said }, environment)
+      const verdict = isOracleConfigured ? oracle.of(address) : 'none'
+      return judge({ list: lists.last(), address, oracle: verdict }, environment)
     },
     async screen(addresses) {
       const current = await lists.read()
-      return roundOf({ list: current, said: await oracle.query(addresses), judge }, addresses)
+      return roundOf({ list: current, oracleRound: await oracle.query(addresses), judge }, addresses)
     },
     async isCurrentList(tx, version) {
       return (await findCurrentList(tx))?.version === version
@@ -107,20 +107,20 @@ function judgeFor({ clock }: ScreeningDeps, { isSandbox }: ScreeningOptions): Ju
 
 interface Findings {
   readonly list: LoadedList
-  readonly said: OracleRound
+  readonly oracleRound: OracleRound
   readonly judge: Judge
 }
 
-function roundOf({ list, said, judge }: Findings, addresses: readonly Address[]): ScreeningRound {
+function roundOf({ list, oracleRound, judge }: Findings, addresses: readonly Address[]): ScreeningRound {
   const positions = new Map(addresses.map((address, index) => [address.toLowerCase(), index]))
   return {
     listVersion: list.row.version,
     listAsOf: list.row.asOf,
-    oracleNetworks: said.networks,
+    oracleNetworks: oracleRound.networks,
     of(address, environment) {
       const position = positions.get(address.toLowerCase())
       if (position === undefined) throw new Error('the address was not screened')
-      return judge({ list, address, oracle: said.of(position) }, environment)
+      return judge({ list, address, oracle: oracleRound.of(position) }, environment)
     },
   }
 }

@@ -85,12 +85,12 @@ export function whyNotPermit2(
   if (!isProven && !facts.payerHasCode) return 'invalid_permit2_signature'
   if (facts.nonceUsed) return 'permit2_invalid_nonce'
   if (facts.trial.ok && facts.proxyDeployed) return undefined
-  const said = facts.trial.ok ? undefined : reasonOfPermit2Revert(facts.trial.data ?? '0x')
-  if (said === 'invalid_permit2_signature') return said
+  const revertReason = facts.trial.ok ? undefined : reasonOfPermit2Revert(facts.trial.data ?? '0x')
+  if (revertReason === 'invalid_permit2_signature') return revertReason
   if (!facts.proxyDeployed) return 'permit2_proxy_not_deployed'
   if (facts.balance < settlement.amount) return 'permit2_insufficient_balance'
   if (facts.allowance < settlement.amount) return 'permit2_allowance_required'
-  return said ?? (facts.payerHasCode && !isProven ? 'invalid_permit2_signature' : 'permit2_simulation_failed')
+  return revertReason ?? (facts.payerHasCode && !isProven ? 'invalid_permit2_signature' : 'permit2_simulation_failed')
 }
 
 /** Returns the signed transfer of a stored permit. */
