@@ -64,6 +64,42 @@ export function everyPageScenarios({ dev, browser, open }: Stage, demoData: () =
     },
   )
 
+  test('the documentation is accessible in both themes, fits a phone, and fails nowhere', async () => {
+    const paths = ['', '/quick-start', '/events', '/operations', '/errors/duplicate-payment', '/search?q=webhook']
+    const options = { colorScheme: 'light', viewport: desktop, bypassCSP: true } as const
+    await open(options, async (page, { faults }) => {
+      for (const path of paths) {
+        await page.goto(`${dev().baseUrl}/docs${path}`)
+        await page.evaluate(axe)
+        expect([path, 'light', await findingsOn(page, 'all')]).toEqual([path, 'light', []])
+        await page.emulateMedia({ colorScheme: 'dark' })
+        expect([path, 'dark', await findingsOn(page, 'color-contrast')]).toEqual([path, 'dark', []])
+        await page.emulateMedia({ colorScheme: 'light' })
+        await page.setViewportSize(phone)
+        expect([path, await page.evaluate(() => document.documentElement.scrollWidth)]).toEqual([path, phone.width])
+        await page.setViewportSize(desktop)
+      }
+      expect(faults).toEqual([])
+    })
+  })
+
+  test('the documentation is searched with the keyboard, and its code is copied', async () => {
+    await open({ permissions: ['clipboard-read', 'clipboard-write'] }, async (page, { faults }) => {
+      await page.goto(`${dev().baseUrl}/docs`)
+      await page.keyboard.press('/')
+      await page.keyboard.type('verify webhook signature')
+      await page.keyboard.press('Enter')
+      await page.getByRole('heading', { name: 'Results for' }).waitFor()
+      await page.getByRole('main').getByRole('link').first().click()
+      await page.waitForURL(/\/docs\/\w/)
+      await page.goto(`${dev().baseUrl}/docs/quick-start`)
+      await page.getByRole('button', { name: 'Copy' }).first().click()
+      await page.getByRole('button', { name: 'Copied' }).waitFor()
+      expect(await page.evaluate(() => navigator.clipboard.readText())).toContain('npm run build')
+      expect(faults).toEqual([])
+    })
+  })
+
   /** Buttons by which somebody with a higher role changes something. */
   const changing =
     /^(?:Add|Invite|Change|Remove|Rename|New|Delete|Refund|Seal|Share|Make|Send|Withdraw|Open a test|Save|Approve|Revoke)\b/
