@@ -15,9 +15,8 @@ import path from 'node:path'
 import type { Clock } from '../platform/clock.ts'
 import type { Outbound } from '../platform/outbound.ts'
 import type { Random } from '../platform/random.ts'
-import { decrypt, encrypt } from './envelope.ts'
 import type { GcpKmsSource } from './gcp-kms.ts'
-import { createKeyRing, type KeyEncryption, type KeyRing } from './key-encryption.ts'
+import { createKeyRing, decrypt, encrypt, type KeyEncryption, type KeyRing } from './key-encryption.ts'
 
 /** Location of a key-encryption key. */
 export type KeySource =

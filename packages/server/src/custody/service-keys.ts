@@ -1,9 +1,8 @@
 import type { Clock } from '../platform/clock.ts'
 import type { Db, Tx } from '../platform/db/db.ts'
 import type { Random } from '../platform/random.ts'
-import { openEnvelope, sealEnvelope } from './envelope.ts'
 import { lockKeys, type WrappedTable } from './kek-store.ts'
-import { currentKey, type KeyRing } from './key-encryption.ts'
+import { currentKey, type KeyRing, openEnvelope, sealEnvelope } from './key-encryption.ts'
 import {
   findCurrentKey,
   findKey,

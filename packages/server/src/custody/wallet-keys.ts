@@ -18,7 +18,6 @@ import { batch } from '../platform/db/batch.ts'
 import type { Db } from '../platform/db/db.ts'
 import type { Random } from '../platform/random.ts'
 import type { Witness } from '../platform/witness/witness.ts'
-import { openEnvelope, sealEnvelope } from './envelope.ts'
 import {
   findSeed,
   findSeeds,
@@ -28,7 +27,7 @@ import {
   type SealedSeedRow,
   type WrappedTable,
 } from './kek-store.ts'
-import { currentKey, type KeyRing } from './key-encryption.ts'
+import { currentKey, type KeyRing, openEnvelope, sealEnvelope } from './key-encryption.ts'
 import { createAccountSigner, type WalletSigner } from './signer.ts'
 
 /** Keys of managed wallets, as a dependency. */

@@ -14,7 +14,7 @@ import { passRelays, type RelayerParts, relayHandler } from '../../src/features/
 import { listForgotten, makeDue } from '../../src/features/relayer/queue-store.ts'
 import { createTransferPorts } from '../../src/features/transfers/index.ts'
 import { createWalletDirectory } from '../../src/features/wallets/receiving.ts'
-import { signSweeps } from '../../src/features/wallets/sweep/sign.ts'
+import { signSweeps } from '../../src/features/wallets/sweep/relay.ts'
 import type { Ctx, Deps } from '../../src/modules.ts'
 import type { Tenant } from '../../src/platform/ctx.ts'
 import type { ApiKeyId } from '../../src/platform/ids.ts'

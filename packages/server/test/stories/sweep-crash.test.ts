@@ -15,7 +15,7 @@ import {
   relayPurpose,
 } from '../../src/features/relayer/index.ts'
 import { AuthorizationPayload as StoredPayload } from '../../src/features/relayer/port.ts'
-import { signSweeps } from '../../src/features/wallets/sweep/sign.ts'
+import { signSweeps } from '../../src/features/wallets/sweep/relay.ts'
 import type { Deps } from '../../src/modules.ts'
 import { sql } from '../../src/platform/db/db.ts'
 import { systemCtx } from '../../src/platform/work/runner.ts'

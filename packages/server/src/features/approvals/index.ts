@@ -1,11 +1,10 @@
 import { bindOperations } from '../../platform/operation.ts'
 import { bindLoops } from '../../platform/work/runner.ts'
-import { expireApprovals } from './jobs.ts'
+import { expireApprovals } from './decide.ts'
 import type { Deps } from './ports.ts'
 import { approvalOperations } from './routes.ts'
 
-export { requestApproval } from './decide.ts'
-export { applyDecisions } from './jobs.ts'
+export { applyDecisions, requestApproval } from './decide.ts'
 export type { Deps as ApprovalDeps } from './ports.ts'
 export { approvalOperations } from './routes.ts'
 export { type ApprovalState, approvalErrors, approvalOf } from './schema.ts'

@@ -38,5 +38,4 @@ export {
   sharersOf,
   usedOf,
 } from './store.ts'
-export { countOrRefuse, reportThresholds } from './thresholds.ts'
-export { gasLeft, hasGasLeft, reserveForEach, UsageFigure, usageOf } from './usage.ts'
+export { countOrRefuse, gasLeft, hasGasLeft, reportThresholds, reserveForEach, UsageFigure, usageOf } from './usage.ts'

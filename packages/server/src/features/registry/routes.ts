@@ -1,11 +1,164 @@
-import type { Environment } from '../../platform/ctx.ts'
-import type { Queryable } from '../../platform/db/db.ts'
-import type { Operation } from '../../platform/operation.ts'
-import { type Deps, operation } from './ports.ts'
-import type { RouteParam } from './schema.ts'
+import { routePatternOf } from '@purser/protocol'
+import type { Environment, Tenant } from '../../platform/ctx.ts'
+import type { Queryable, Tx } from '../../platform/db/db.ts'
+import { defineErrors } from '../../platform/errors.ts'
+import { type Id, newId } from '../../platform/ids.ts'
+import type { Operation, Page } from '../../platform/operation.ts'
+import { openCursor, pageOf } from '../../platform/wire.ts'
+import { planOf, unlimited } from '../plans/index.ts'
+import { type Ctx, type Deps, operation } from './ports.ts'
 import * as schema from './schema.ts'
-import { acceptSnapshot, fail, failBody, getRoute, pageOfRoutes, publishRoute } from './snapshots.ts'
-import { countPublicRoutes, listPublicRoutes, type PublicRow } from './store.ts'
+import { paramsMax, type RegistryRoute, type RouteParam, type RouteQuery, type Snapshot } from './schema.ts'
+import {
+  countPublicRoutes,
+  findRoute,
+  forgetOldest,
+  insertRoute,
+  listPublicRoutes,
+  listRoutes,
+  lockRoute,
+  markReported,
+  type PublicRow,
+  type ReportedRoute,
+  type RouteRow,
+  setPublic,
+} from './store.ts'
+
+/**
+ * Stores a paid route as its middleware reported it: one row per host, method and normalized route, however many report it at
+ * once. Possible credentials are dropped before anything is stored.
+ */
+async function acceptSnapshot(ctx: Ctx, snapshot: Snapshot): Promise<{ accepted: true }> {
+  const { paymentLogId } = snapshot
+  if (paymentLogId !== undefined && !(await ctx.paymentLogExists(ctx.db, ctx.tenant, paymentLogId)))
+    throw failBody('payment-log-not-found')
+  const seen = seenRoute(ctx, snapshot)
+  await ctx.db.tx(async (tx) => {
+    if (await insertRoute(tx, ctx.tenant, seen)) return keepWithinPlan(tx, ctx.tenant)
+    const known = await lockRoute(tx, ctx.tenant, seen)
+    // If it was deleted between the two statements, the result is as if it had been reported just before.
+    if (known !== undefined) await markReported(tx, ctx.tenant, withKnown(known, seen))
+  })
+  return { accepted: true }
+}
+
+/** Paths of a route that is reported without a pattern must not fill the table: the plan limits the routes of an environment. */
+async function keepWithinPlan(tx: Tx, tenant: Tenant): Promise<void> {
+  const { registryRoutes } = await planOf(tx, tenant.organisationId)
+  if (registryRoutes !== unlimited) await forgetOldest(tx, tenant, registryRoutes)
+}
+
+function seenRoute(ctx: Ctx, snapshot: Snapshot): ReportedRoute {
+  const { headers, queryParams, bodyParams, routePattern, bodyContentType, paymentLogId, ...facts } = snapshot
+  return {
+    ...facts,
+    id: newId('reg', ctx),
+    routePattern: routePatternOf(routePattern),
+    headers: kept(headers.map((header) => ({ ...header, name: header.name.toLowerCase() }))),
+    queryParams: kept(queryParams),
+    bodyParams: kept(bodyParams),
+    bodyContentType: bodyContentType ?? null,
+    paymentLogId: paymentLogId ?? null,
+    lastSeenAt: ctx.clock.now(),
+  }
+}
+
+function kept(params: readonly RouteParam[]): RouteParam[] {
+  return mergeParams([], params.map(redacted))
+}
+
+function withKnown(known: RouteRow, seen: ReportedRoute): ReportedRoute {
+  return {
+    ...seen,
+    id: known.id,
+    headers: mergeParams(known.headers, seen.headers),
+    queryParams: mergeParams(known.queryParams, seen.queryParams),
+    bodyParams: mergeParams(known.bodyParams, seen.bodyParams),
+    bodyContentType: seen.bodyContentType ?? known.bodyContentType,
+    paymentLogId: seen.paymentLogId ?? known.paymentLogId,
+  }
+}
+
+/**
+ * Merges a route's known parameters with those of another report. One call shows only some of them, so known ones stay, and new
+ * ones replace those with the same name; above 64, the oldest are dropped.
+ */
+function mergeParams(before: readonly RouteParam[], now: readonly RouteParam[]): RouteParam[] {
+  const byName = new Map<string, RouteParam>()
+  for (const param of [...now, ...before]) if (!byName.has(param.name)) byName.set(param.name, param)
+  return [...byName.values()].slice(0, paramsMax)
+}
+
+/** Matched anywhere in a name after everything but letters and digits is removed. */
+const credentialPart =
+  /auth|cookie|apikey|accesskey|privatekey|secretkey|signingkey|token|secret|passw|passphrase|passcode|signature|credential|session|jwt|bearer|mnemonic|payment|csrf|xsrf/
+
+/** Matched only as a word of a name: too short, or too common inside other words, to be matched anywhere. */
+const credentialWord = /^(?:key|sig|pin|otp|pwd|pass|sid|seed|hmac|mac|cvc|cvv|pan|ssn)$/
+
+/** Values that look like credentials, whatever their name. */
+const credentialValue =
+  /^(?:bearer|basic|digest|payment)\s|^eyJ[\w-]{8,}\.|(?:svc|sk|pk|rk)_(?:test|live)_|whsec_|-----BEGIN/i
+
+/**
+ * Whether a value under this name may be a credential; a missing example is better than a secret in the registry. Case,
+ * separators and compatibility forms of letters (NFKC) make no difference.
+ */
+export function isCredentialName(name: string): boolean {
+  const plain = name.normalize('NFKC')
+  const words = plain
+    .replace(/([a-z0-9])([A-Z])/g, '$1 $2')
+    .toLowerCase()
+    .split(/[^a-z0-9]+/)
+  return credentialPart.test(words.join('')) || words.some((word) => credentialWord.test(word))
+}
+
+/** Returns the parameter as it may be stored: without its example if the name or the value suggests a credential. */
+export function redacted({ example, ...param }: RouteParam): RouteParam {
+  const isSecret = isCredentialName(param.name) || (typeof example === 'string' && credentialValue.test(example.trim()))
+  return example === undefined || isSecret ? param : { ...param, example }
+}
+
+/** Returns a page of the routes of the caller's organization and environment. */
+async function pageOfRoutes(ctx: Ctx, query: RouteQuery): Promise<Page<RegistryRoute>> {
+  const { limit, cursor, ...filters } = query
+  const rows = await listRoutes(ctx.db, ctx.tenant, filters, { limit, after: openCursor(cursor) })
+  const page = pageOf(rows, limit, (row) => row.id)
+  return { items: page.items.map(asRoute), next: page.next }
+}
+
+async function getRoute(ctx: Ctx, routeId: Id<'reg'>): Promise<RegistryRoute> {
+  const row = await findRoute(ctx.db, ctx.tenant, routeId)
+  if (row === undefined) throw fail('registry-route-not-found')
+  return asRoute(row)
+}
+
+/** Makes a route public to every organization of the environment through the facilitator's discovery, or private again. */
+function publishRoute(ctx: Ctx, routeId: Id<'reg'>, isPublic: boolean): Promise<RegistryRoute> {
+  return ctx.db.tx(async (tx) => {
+    const row = await setPublic(tx, ctx.tenant, { id: routeId, isPublic })
+    if (row === undefined) throw fail('registry-route-not-found')
+    await ctx.audit(tx, { action: 'registry.routes.update', target: routeId, details: { isPublic } })
+    return asRoute(row)
+  })
+}
+
+function asRoute(row: RouteRow): RegistryRoute {
+  return { ...row, snapshotCount: Number(row.snapshotCount) }
+}
+
+const fail = defineErrors({
+  'registry-route-not-found': { status: 404, title: 'Registry Route Not Found', detail: 'No such route.' },
+})
+
+/** Errors whose subject is named in the body: 422 where the same subject in a path would be 404. */
+const failBody = defineErrors({
+  'payment-log-not-found': {
+    status: 422,
+    title: 'Payment Log Not Found',
+    detail: 'paymentLogId names no payment log.',
+  },
+})
 
 export const registryOperations: readonly Operation<Deps>[] = [
   operation({

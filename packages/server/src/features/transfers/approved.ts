@@ -6,12 +6,11 @@ import { type ApprovalRow, applyDecisions, markApplied } from '../approvals/inde
 import { areCovered, dropReservations, lockOwners, retryOnContention } from '../funds/index.ts'
 import { replaceGas } from '../wallets/index.ts'
 import { end } from './ending.ts'
-import { storeGasless } from './gasless/terms.ts'
 import { replaceQuote } from './outcome-store.ts'
 import { planTransfer } from './plan.ts'
 import type { Ctx, Deps, TransferPlan } from './ports.ts'
 import { contendedBy } from './record.ts'
-import { claimOf, gasCostOf, storeSteps } from './steps.ts'
+import { claimOf, gasCostOf, storeGasless, storeSteps } from './steps.ts'
 import { findTransfer, lockTransfer, type TransferId, type TransferRow } from './store.ts'
 
 /** Begins transfers that were approved, and fails those that were not. */

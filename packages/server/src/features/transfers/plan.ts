@@ -31,10 +31,10 @@ import {
 import { hasNoSource, refuseServiceAddress, type SourceWallet } from '../wallets/index.ts'
 import { fail } from './errors.ts'
 import { floorOf, requestQuoteAbove } from './floor.ts'
-import { canBeGasless } from './gasless/terms.ts'
 import { endOf, partnerSteps, slippageBps } from './partner.ts'
 import type { Ctx, PlannedStep, TransferPlan } from './ports.ts'
 import type { NewTransfer } from './schema.ts'
+import { canBeGasless } from './steps.ts'
 
 export interface PlanOptions {
   readonly readFloor?: typeof floorOf

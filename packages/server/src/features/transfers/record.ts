@@ -9,11 +9,10 @@ import { type ApprovalId, requestApproval } from '../approvals/index.ts'
 import { areCovered, type Coin, contended, lockOwners } from '../funds/index.ts'
 import { countGas, type OutgoingMovement, reservePolicies } from '../wallets/index.ts'
 import { fail } from './errors.ts'
-import { storeGasless } from './gasless/terms.ts'
 import type { Ctx, Intent, OwnIntent, TransferPlan, TransferPorts } from './ports.ts'
 import { deleteQuotes } from './quote-store.ts'
 import type { NewTransfer } from './schema.ts'
-import { claimOf, gasCostOf, reserveSteps, storeSteps } from './steps.ts'
+import { claimOf, gasCostOf, reserveSteps, storeGasless, storeSteps } from './steps.ts'
 import { insertTransfers, type StoredTransfer, type TransferId } from './store.ts'
 
 export type Outcome = TransferId | Error

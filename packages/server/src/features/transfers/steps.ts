@@ -1,15 +1,22 @@
+import { l1FeeOf, type Network, tokenByAddress } from '@purser/protocol'
 import type { ChainTransactionId } from '../../chain/port.ts'
+import { instantOf } from '../../platform/clock.ts'
 import type { Tx } from '../../platform/db/db.ts'
+import { inLockOrder } from '../../platform/db/lock-order.ts'
 import {
   bytesOf,
   type Claim,
+  type Coin,
   insertReservations,
   type NewReservation,
   type Place,
+  type Prices,
   plainFee,
   type Want,
 } from '../funds/index.ts'
-import type { Gas } from '../wallets/index.ts'
+import { hasGasLeft, reserveForEach } from '../plans/index.ts'
+import { type Gas, gasOfGasless, isGasless, type SourceWallet } from '../wallets/index.ts'
+import { insertGasless, type NewGasless } from './gasless/store.ts'
 import { enterUnit, setNextPollAt, type Unit } from './outcome-store.ts'
 import type { Ctx, PlannedStep, TransferPlan } from './ports.ts'
 import { insertSteps, type TransferId, transferPurpose } from './store.ts'
@@ -177,4 +184,86 @@ export function gasCostOf({
   const topUp = steps.find(({ kind }) => kind === 'top-up')
   const rawAmount = topUp === undefined ? rawFee : topUp.value + plainFee(snapshot.fees)
   return { token: feeCoin.symbol, rawAmount, decimals: feeCoin.decimals, isOfMaster: topUp !== undefined }
+}
+
+/**
+ * How long a signature is valid. A transfer that the token refuses is reported as failed only after that, and its money stays reserved
+ * until then.
+ */
+const validMs = 1_800_000
+const nonceBytes = 32
+/** Number of transactions that the settler must be able to pay for before it gets more work. */
+const settlerTransactions = 10n
+/** Call data of one transfer, and of the batch around it. */
+const bytesOfGasless = 512
+
+interface Payout {
+  readonly source: SourceWallet
+  readonly network: Network
+  readonly coin: Coin
+  readonly fees: Prices
+}
+
+/**
+ * Whether the settler sends a child's transfer at the operator's cost: the token supports signed authorizations (EIP-3009) with a known
+ * domain, the day's gas budget suffices, and the settler has gas. Otherwise the master sends the child its gas.
+ */
+export async function canBeGasless(ctx: Ctx, { source, network, coin, fees }: Payout): Promise<boolean> {
+  if (source.address === source.masterAddress || coin.address === undefined) return false
+  const token = tokenByAddress(network, coin.address)
+  if (token === undefined || !isGasless(network, token)) return false
+  if (ctx.chains.tokenDomainState(network, token) === 'wrong') return false
+  if (!(await hasGasLeft(ctx, network, gasOfGasless))) return false
+  const [settler] = await ctx.chains.on(network).holdings([{ account: ctx.settlerAddress, tokens: [] }])
+  const cost = gasOfGasless * fees.maxFee + l1FeeOf(fees.l1Fee, bytesOfGasless)
+  return (settler?.native ?? 0n) >= cost * settlerTransactions
+}
+
+/** A gasless transfer, with the request that it belongs to. */
+interface Wanted {
+  readonly ctx: Ctx
+  readonly transferId: TransferId
+  readonly plan: Omit<Payout, 'fees'>
+}
+
+/**
+ * Stores messages for wallets of one tenant to sign, and charges their gas to the operator's budgets, in order of arrival until a budget is
+ * used up. Returns the nonces of the stored ones, and the requests that found no budget.
+ */
+export async function storeGasless<T extends Wanted>(
+  tx: Tx,
+  wanted: readonly T[],
+): Promise<{ readonly nonces: ReadonlyMap<TransferId, Uint8Array>; readonly over: readonly T[] }> {
+  const over: T[] = []
+  const nonces = new Map<TransferId, Uint8Array>()
+  for (const [, some] of inLockOrder(Map.groupBy(wanted, ({ plan }) => plan.network.name))) {
+    const [first] = some
+    if (first === undefined) continue
+    const nanoUsd = first.ctx.gasPrices.costOf(first.plan.network, gasOfGasless)
+    const fitting = await reserveForEach(first.ctx, tx, first.plan.network, { nanoUsd, wanted: some.length })
+    const made = some.slice(0, fitting).map((one) => gaslessOf(one, nanoUsd))
+    await insertGasless(tx, made)
+    for (const { transferId, nonce } of made) nonces.set(transferId, nonce)
+    over.push(...some.slice(fitting))
+  }
+  return { nonces, over }
+}
+
+function gaslessOf(
+  { ctx, transferId, plan: { source, network, coin } }: Wanted,
+  gasReservedNanoUsd: bigint,
+): NewGasless {
+  if (coin.address === undefined) throw new Error('the native coin cannot be moved by a signature')
+  const createdAt = ctx.clock.now()
+  return {
+    transferId,
+    network: network.name,
+    asset: coin.address,
+    fromAddress: source.address,
+    // Random: nobody can guess a nonce and use it first.
+    nonce: ctx.random.bytes(nonceBytes),
+    validBefore: instantOf(createdAt.getTime() + validMs),
+    createdAt,
+    gasReservedNanoUsd,
+  }
 }

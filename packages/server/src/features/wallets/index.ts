@@ -28,6 +28,8 @@ export {
   type Gas,
   keepRefusal,
   type OutgoingMovement,
+  type PolicyStanding,
+  policyStandings,
   policyWouldDeny,
   releasePolicy,
   replaceAmount,
@@ -39,7 +41,6 @@ export {
   underPolicy,
 } from './policy/reserve.ts'
 export { overridePolicy } from './policy/routes.ts'
-export { type PolicyStanding, policyStandings } from './policy/standing.ts'
 export { lockPolicy } from './policy/store.ts'
 export type { Deps as WalletDeps, ReceivingWallet, WalletId } from './ports.ts'
 export { createWalletDirectory, getPayableWallet } from './receiving.ts'

@@ -17,7 +17,7 @@ import type { Clock } from '../../platform/clock.ts'
 import { createLog } from '../../platform/log.ts'
 import { createOutbound, type Outbound } from '../../platform/outbound.ts'
 import { bundledList } from './bundled-list.ts'
-import { createOracle } from './oracle.ts'
+import { createOracle } from './screening.ts'
 
 const onEthereum = '0x40C57923924B5c5c5455c48D93317139ADDaC8fb'
 const onBase = '0x3A91A31cB3dC49b4db9Ce721F50a9D076c8D739B'

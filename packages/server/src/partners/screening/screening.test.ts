@@ -1,7 +1,6 @@
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { oracleAnswer } from './oracle.ts'
-import { type AddressFacts, verdictOf } from './screening.ts'
+import { type AddressFacts, oracleAnswer, verdictOf } from './screening.ts'
 
 const environments = ['test', 'live'] as const
 const facts = fc.record<AddressFacts>({

@@ -9,13 +9,12 @@ import { additionalKinds, schemeOf } from '../methods/index.ts'
 import type { Claim } from '../methods/method.ts'
 import { paymentIdentifierKey } from '../new-payment.ts'
 import { type Ctx, type Deps, operation, type PublicRoute } from '../ports.ts'
-import { admit } from './admit.ts'
 import { countResources, getKnownPayment, listResources, type ResourceRow } from './discovery-store.ts'
 import { servedNetworks } from './networks.ts'
 import { refusalOf, refuseUnstorableText, settleRefusal, verifyRefusal } from './refusal.ts'
 import type { DiscoveredResources, DiscoveryQuery, FacilitatorBody, Supported, VerifyAnswer } from './schema.ts'
 import * as schema from './schema.ts'
-import { settle, settledBefore } from './settle.ts'
+import { admit, settle, settledBefore } from './settle.ts'
 
 /**
  * Verifies a payment for an external x402 server, and records it. `isValid: true` is returned once per signature, so that copies

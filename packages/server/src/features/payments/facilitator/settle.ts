@@ -1,19 +1,32 @@
-import { encodeJsonBase64, type JsonObject, networkByName } from '@purser/protocol'
+import {
+  type Chain,
+  chains,
+  checksumAddress,
+  encodeJsonBase64,
+  isChain,
+  type JsonObject,
+  type Network,
+  networkByName,
+  resolveNetwork,
+} from '@purser/protocol'
+import { callerId } from '../../../platform/ctx.ts'
 import { isProblem } from '../../../platform/errors.ts'
-import type { PaymentId } from '../../../platform/ids.ts'
+import { logIdOf, newId, type PaymentId } from '../../../platform/ids.ts'
 import { Reply } from '../../../platform/operation.ts'
 import { relays } from '../../relayer/index.ts'
-import { refused, refuseSanctioned } from '../credential.ts'
+import { isServiceAddress, type ReceivingWallet } from '../../wallets/index.ts'
+import { refuseBelowMinimum, refused, refuseSanctioned } from '../credential.ts'
 import { fail } from '../errors.ts'
 import { schemeOf } from '../methods/index.ts'
-import type { Claim, Reading } from '../methods/method.ts'
+import type { Claim, Judged, Reading } from '../methods/method.ts'
+import { namePayment, type PaymentName } from '../new-payment.ts'
 import type { Ctx } from '../ports.ts'
 import { requestSettlement } from '../settle.ts'
 import { paymentPurpose, recordFailed } from '../settlement-outcome.ts'
 import type { Outcome } from '../settlement-store.ts'
-import { admit } from './admit.ts'
+import type { NewPayment } from '../store.ts'
 import { findClaimed, getKnownPayment, type KnownPayment, markAnswered, upsertResource } from './discovery-store.ts'
-import { objectOf, readDeclaration } from './paid-resource.ts'
+import { extensionsOf, objectOf, type PaidResource, readDeclaration, resourceOf } from './paid-resource.ts'
 import { refusalOf, refuseUnstorableText } from './refusal.ts'
 import type { FacilitatorBody, SettleAnswer } from './schema.ts'
 
@@ -202,4 +215,92 @@ export function withdrawSettlement(ctx: Ctx, paymentId: PaymentId): Promise<bool
     await recordFailed(ctx, tx, [{ id: paymentId, status: 'voided', reason: withdrawnReason }])
     return true
   })
+}
+
+/**
+ * Admits a payment: refuses it, cheapest checks first, or records it once for all entry points and organizations. Throws the
+ * protocol's refusal, the problem `duplicate-payment` if the claim is taken, and the problems of limits and nodes.
+ */
+export async function admit(
+  ctx: Ctx,
+  body: FacilitatorBody,
+  { claim, judge }: Reading,
+  door: 'facilitator' | 'upfront',
+): Promise<void> {
+  const judged = judge()
+  if (judged.rawAmount === 0n) throw refused('invalid_payment_requirements', { message: 'nothing is to be paid' })
+  refuseBelowMinimum(ctx, claim.network, claim.token, judged.rawAmount)
+  const name = await namePayment(ctx, extensionsOf(body), claim.fingerprint)
+  const payTo = checksumAddress(claim.payTo, ctx.signatures.keccak)
+  if (isServiceAddress(ctx, payTo))
+    throw refused('invalid_payment_requirements', { message: 'payTo is a token or an address of this service' })
+  const wallet = await ctx.receivingWallets.findByAddress(ctx.tenant, claim.network, payTo)
+  if (wallet?.isRetired === true)
+    throw refused('invalid_payment_requirements', { message: 'payTo is a wallet that is retired' })
+  if (wallet?.isActive === false)
+    throw refused('invalid_payment_requirements', { message: 'payTo is a wallet that screening flagged' })
+  const payment: NewPayment = {
+    ...newRow(ctx, claim, judged),
+    ...name,
+    ...placeOf(ctx, claim.network, wallet),
+    ...resourceOf(body),
+    payTo,
+    door,
+  }
+  const funds = await judged.refuseByChain(payment)
+  await ctx.recordPayment({ ctx, payment, funds }).catch(async (error: unknown) => {
+    // Of two payments that use one identifier at the same time, the second is refused because of the identifier.
+    if (isProblem(error, 'duplicate-payment')) await namePayment(ctx, extensionsOf(body), claim.fingerprint)
+    throw error
+  })
+}
+
+function newRow(
+  ctx: Ctx,
+  claim: Claim,
+  judged: Judged,
+): Omit<NewPayment, keyof PaidResource | 'walletId' | 'chain' | 'door' | 'payTo' | keyof PaymentName> {
+  const { network, token } = claim
+  const id = newId('pay', ctx)
+  return {
+    id,
+    logId: logIdOf(id),
+    apiKeyId: callerId(ctx.actor),
+    protocol: 'x402',
+    protocolVersion: claim.x402Version,
+    claimKey: claim.claimKey,
+    scheme: judged.scheme,
+    challengeId: null,
+    network: network.name,
+    token: token.symbol,
+    asset: token.address,
+    decimals: token.decimals,
+    rawAmount: judged.rawAmount,
+    payer: claim.payer,
+    settlement: judged.settlement,
+    validBefore: judged.validBefore,
+    method: null,
+    status: 'verified',
+    txHash: null,
+    settlingAt: null,
+    settledAt: null,
+    delivery: null,
+    createdAt: ctx.clock.now(),
+  }
+}
+
+function placeOf(
+  ctx: Ctx,
+  network: Network,
+  wallet: ReceivingWallet | undefined,
+): Pick<NewPayment, 'walletId' | 'chain'> {
+  return { walletId: wallet?.id ?? null, chain: wallet?.chain ?? chainOf(ctx, network) }
+}
+
+/** Returns the network's name in the public API: its own, or for test networks without one the mainnet's. */
+function chainOf(ctx: Ctx, network: Network): Chain {
+  if (isChain(network.name)) return network.name
+  const named = chains.find((chain) => resolveNetwork(chain, ctx.tenant.environment)?.name === network.name)
+  if (named === undefined) throw new Error(`${network.name} has no name in the public API`)
+  return named
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { isCredentialName, redacted } from './snapshots.ts'
+import { isCredentialName, redacted } from './routes.ts'
 
 const names = [
   ...[
