@@ -1,15 +1,17 @@
 import { CSPProvider } from '@base-ui/react/csp-provider'
-import { type Account, AuthenticationError, type Chain, type Environment } from '@purser/sdk'
+import { type Account, AuthenticationError, type Chain, type Environment, PermissionDeniedError } from '@purser/sdk'
 import { useQuery } from '@tanstack/react-query'
 import { RouterProvider } from '@tanstack/react-router'
-import { Building2 } from 'lucide-react'
+import { Building2, FlaskConical } from 'lucide-react'
 import { type ReactNode, useEffect, useMemo } from 'react'
 import { ChainsContext, chainsQuery } from './api/chains.ts'
-import { sessionClient, usePurser, type Workspace, WorkspaceContext } from './api/context.ts'
+import { sessionClient, usePurser, useWorkspace, type Workspace, WorkspaceContext } from './api/context.ts'
 import { lastOrganisation, rememberOrganisation, signInAgain } from './api/scope.ts'
 import { LiveEvents } from './live/live-events.ts'
 import { Invitations } from './pages/account/invitations.tsx'
 import { createDashboardRouter } from './router.ts'
+import { switchEnvironment } from './shell/scope-switch.tsx'
+import { Button } from './ui/button.tsx'
 import { ErrorBlock } from './ui/error-block.tsx'
 import { Empty, Skeleton } from './ui/page.tsx'
 import { Toasts } from './ui/toast.tsx'
@@ -57,10 +59,31 @@ export function App({ environment }: { environment: Environment }) {
   )
 }
 
-/** Loads the chains once: their explorers change with the deployment only. */
+/** Loads the chains once: their explorers change with the deployment only. Whoever may not even read them works in the other environment. */
 function Chains({ children }: { children: ReactNode }) {
-  const { data } = useQuery({ ...chainsQuery(usePurser()), staleTime: Number.POSITIVE_INFINITY })
+  const { data, error } = useQuery({ ...chainsQuery(usePurser()), staleTime: Number.POSITIVE_INFINITY })
+  const { environment } = useWorkspace()
+  if (environment === 'live' && error instanceof PermissionDeniedError) return <TestOnly error={error} />
   return <ChainsContext value={data ?? noChains}>{children}</ChainsContext>
+}
+
+/** The page for a person who works in the test environment only. */
+function TestOnly({ error }: { error: PermissionDeniedError }) {
+  return (
+    <main className="mx-auto max-w-[620px] p-4 pt-16">
+      <Empty
+        icon={<FlaskConical />}
+        title="You work in the test environment"
+        action={
+          <Button tone="primary" onClick={() => switchEnvironment('test')}>
+            Go to the test environment
+          </Button>
+        }
+      >
+        {error.message}
+      </Empty>
+    </main>
+  )
 }
 
 const noChains: readonly Chain[] = []

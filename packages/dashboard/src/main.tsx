@@ -1,6 +1,7 @@
-import { QueryClient, QueryClientProvider } from '@tanstack/react-query'
+import { QueryCache, QueryClient, QueryClientProvider } from '@tanstack/react-query'
 import { StrictMode } from 'react'
 import { createRoot } from 'react-dom/client'
+import { noteFailedRead } from './api/read-errors.ts'
 import { base, environmentOf, inEnvironment, lastEnvironment, rememberEnvironment } from './api/scope.ts'
 import { App } from './app.tsx'
 import './styles.css'
@@ -34,6 +35,7 @@ async function start(): Promise<void> {
     rememberEnvironment(environment)
     document.documentElement.dataset.environment = environment
     const queries = new QueryClient({
+      queryCache: new QueryCache({ onError: noteFailedRead }),
       defaultOptions: { queries: { staleTime: 15_000, retry: false, refetchOnWindowFocus: true, throwOnError: false } },
     })
     root.render(

@@ -8,9 +8,9 @@ import { buildIfNeeded } from './build-if-needed.ts'
 import { makeDemoData } from './demo-data.ts'
 import { developerScenarios } from './developer-scenarios.ts'
 import { everyPageScenarios } from './every-page.ts'
-import { peopleScenarios, signedInBy } from './people-scenarios.ts'
+import { peopleScenarios } from './people-scenarios.ts'
 import { securityScenarios } from './security-scenarios.ts'
-import { patienceMs, signIn } from './stage.ts'
+import { patienceMs, signedInBy, signIn } from './stage.ts'
 
 let dev: Awaited<ReturnType<typeof startTemporaryDev>>
 let browser: Browser

@@ -31,9 +31,12 @@ export async function makeDemoData(dev: DevRecord): Promise<DemoData> {
   const paymentId = newest?.paymentId ?? ''
   const webhook = await purser.webhooks.create({ url: `${dev.baseUrl}/receiver`, events: ['*'] })
   await inviteTeam(purser)
+  await makeKeys(purser)
   await reportRoutes(purser, paymentId)
   const moved = await moveMoneyOut(purser, dev, walletId)
-  return { walletId, paymentId, webhookId: webhook.id, ...moved, ...(await makeVaults(purser)) }
+  const vaults = await makeVaults(purser)
+  await failSome(purser, dev.walletId)
+  return { walletId, paymentId, webhookId: webhook.id, ...moved, ...vaults }
 }
 
 async function makeWallets(purser: Purser): Promise<string> {
@@ -84,4 +87,26 @@ async function inviteTeam(purser: Purser): Promise<void> {
   await purser.organisations.members.add({ email: 'ann.lee@example.com', role: 'member' })
   const email = 'an.accountant.with.a.name.that.is.longer.than.most@accounting-and-audit.example.com'
   await purser.organisations.members.add({ email, role: 'viewer' })
+}
+
+/** A key with limits, and one that was revoked. */
+async function makeKeys(purser: Purser): Promise<void> {
+  const expiresAt = new Date(Date.now() + 30 * 86_400_000).toISOString()
+  const request = { environment: 'test', scopes: ['read', 'payments'], expiresAt } as const
+  await purser.organisations.apiKeys.create({ ...request, name: 'Production server of the research team in Zurich' })
+  const { id } = await purser.organisations.apiKeys.create({ name: 'Old laptop', environment: 'test' })
+  await purser.organisations.apiKeys.revoke(id)
+}
+
+/** Requests that the service refuses, for the log. */
+async function failSome(purser: Purser, walletId: string): Promise<void> {
+  const stub = { protocol: 'x402', price: '0.01', currency: 'USD', walletId, reportsDelivery: false } as const
+  const resource = { resource: 'https://api.example.com/forecast', method: 'GET' } as const
+  const calls = [
+    () => purser.payments.verify({ ...stub, ...resource, credential: 'stub_payment_once' }),
+    () => purser.payments.verify({ ...stub, ...resource, credential: 'stub_payment_once' }),
+    () => purser.payments.verify({ ...stub, ...resource, credential: 'not a credential' }),
+    () => purser.payments.get('pay_01h455vb4pex5vsknk084sn02q'),
+  ]
+  for (const call of calls) await call().catch(() => undefined)
 }

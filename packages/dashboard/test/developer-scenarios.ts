@@ -1,7 +1,8 @@
 import { createPurser } from '@purser/sdk'
 import { expect, test } from 'vitest'
 import { makeSignInLink } from '../../server/src/features/people/index.ts'
-import { type Stage, signedInBy } from './people-scenarios.ts'
+import type { Stage } from './people-scenarios.ts'
+import { signedInBy } from './stage.ts'
 
 /** What developers do: the first payment, snippets, keys. */
 export function developerScenarios({ dev, browser, open }: Stage): void {

@@ -1,13 +1,12 @@
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import { createPurser } from '@purser/sdk'
 import type { Page } from 'playwright-core'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
 import type { DemoData } from './demo-data.ts'
 import { type Section, sectionNames, sections } from './pages.ts'
-import { type Stage, signedInBy } from './people-scenarios.ts'
-import { pathOf, show, type signIn } from './stage.ts'
+import type { Stage } from './people-scenarios.ts'
+import { joinedAs, pathOf, show, type signIn } from './stage.ts'
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 const AxeResult = z.array(z.object({ id: z.string(), impact: z.string().nullable(), nodes: z.array(z.string()) }))
@@ -108,19 +107,7 @@ export function everyPageScenarios({ dev, browser, open }: Stage, demoData: () =
 
   /** The cookies of a viewer who joined the organization. */
   function viewerState(): ReturnType<typeof signIn> {
-    const join = async () => {
-      const email = 'viewer@example.com'
-      const { apiKey, baseUrl, dashboardUrl } = dev()
-      await createPurser({ apiKey, baseUrl }).organisations.members.add({ email, role: 'viewer' })
-      const storageState = await signedInBy({ dev, browser }, email)
-      await open({ storageState }, async (page) => {
-        await page.goto(`${dashboardUrl}/test`)
-        await page.getByRole('button', { name: 'Join as viewer' }).click()
-        await page.getByRole('heading', { level: 1, name: 'Home' }).waitFor()
-      })
-      return storageState
-    }
-    viewer ??= join()
+    viewer ??= joinedAs({ dev, browser }, { email: 'viewer@example.com', role: 'viewer' })
     return viewer
   }
 

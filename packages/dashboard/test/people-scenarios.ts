@@ -5,7 +5,7 @@ import type { Dev } from '../../devnet/src/dev.ts'
 import { makeSignInLink } from '../../server/src/features/people/index.ts'
 import { sql } from '../../server/src/platform/db/db.ts'
 import type { Watched } from './browser.ts'
-import { signIn } from './stage.ts'
+import { signedInBy } from './stage.ts'
 
 const purserOf = ({ apiKey, baseUrl }: Dev) => createPurser({ apiKey, baseUrl })
 
@@ -52,14 +52,6 @@ const signInUnverified = `(async () => {
   const headers = { 'content-type': 'application/json' }
   return (await fetch('/auth/passkey/verify-authentication', { method: 'POST', headers, body })).status
 })()`
-
-/** The cookies of a person after a new one-time link. */
-export async function signedInBy({ dev, browser }: Pick<Stage, 'dev' | 'browser'>, email: string) {
-  const { server, baseUrl, dashboardUrl } = dev()
-  const { deps } = server
-  const signInUrl = await makeSignInLink(deps, deps.db, { email, baseUrl })
-  return signIn(browser(), { signInUrl, dashboardUrl })
-}
 
 /** People and their organization, in the browser. */
 export function peopleScenarios({ dev, browser, open }: Stage): void {

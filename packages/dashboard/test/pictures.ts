@@ -4,7 +4,8 @@ import { startTemporaryDev } from '../../devnet/src/temporary-dev.ts'
 import { launchBrowser, watch } from './browser.ts'
 import { makeDemoData } from './demo-data.ts'
 import { pages } from './pages.ts'
-import { pathOf, signIn } from './stage.ts'
+import { joinedAs, pathOf, signIn } from './stage.ts'
+import { states } from './states.ts'
 
 /** Names of pages narrow the pictures to those. */
 const [folder, ...only] = process.argv.slice(2)
@@ -12,6 +13,7 @@ if (folder === undefined) {
   console.error('Usage: npm run dashboard:pictures -- <folder> [page ...]')
   process.exit(1)
 }
+const isWanted = (name: string) => only.length === 0 || only.includes(name)
 mkdirSync(folder, { recursive: true })
 
 const dev = await startTemporaryDev()
@@ -19,21 +21,42 @@ const browser = await launchBrowser()
 try {
   const demo = await makeDemoData(dev)
   const storageState = await signIn(browser, dev)
+  const running = { dev: () => dev, browser: () => browser }
+  const people = {
+    owner: storageState,
+    viewer: await joinedAs(running, { email: 'viewer@example.com', role: 'viewer' }),
+    'test-only': await joinedAs(running, { email: 'invited.by.a.test.key@example.com', role: 'member' }),
+  }
   for (const theme of ['light', 'dark'] as const)
     for (const width of [1440, 390]) {
-      const context = await browser.newContext({ viewport: { width, height: 900 }, colorScheme: theme, storageState })
+      const viewport = { width, height: 900 }
+      const context = await browser.newContext({ viewport, colorScheme: theme, storageState })
       const { faults } = watch(context, dev.baseUrl)
       const page = await context.newPage()
       await page.goto(`${dev.dashboardUrl}/sign-in`)
       await page.getByRole('heading', { level: 1 }).waitFor()
       await page.screenshot({ path: path.join(folder, `sign-in-${theme}-${width}.png`) })
-      for (const { name, path: place } of pages.filter(({ name }) => only.length === 0 || only.includes(name))) {
+      for (const { name, path: place } of pages.filter(({ name }) => isWanted(name))) {
         await page.goto(`${dev.dashboardUrl}/test${pathOf(place, demo)}`)
         await page.getByRole('heading', { level: 1 }).waitFor()
         await page.waitForFunction(() => document.querySelector('.skeleton') === null)
         const file = path.join(folder, `${name}-${theme}-${width}.png`)
         await page.screenshot({ path: file, fullPage: only.length > 0 })
         console.log(file)
+      }
+      for (const { name, path: place, who = 'owner', before, act } of states.filter(({ name }) => isWanted(name))) {
+        const other = await browser.newContext({ viewport, colorScheme: theme, storageState: people[who] })
+        const shown = await other.newPage()
+        await before?.(shown)
+        await shown.goto(`${dev.dashboardUrl}${place.startsWith('/live') ? '' : '/test'}${pathOf(place, demo)}`)
+        await shown.getByRole('heading').or(shown.getByRole('alert')).first().waitFor()
+        await shown.waitForFunction(() => document.querySelector('.skeleton') === null)
+        await act?.(shown)
+        await shown.waitForFunction(() => document.getAnimations().length === 0)
+        const file = path.join(folder, `${name}-${theme}-${width}.png`)
+        await shown.screenshot({ path: file })
+        console.log(file)
+        await other.close()
       }
       for (const fault of faults) console.log(`  ${fault}`)
       await context.close()

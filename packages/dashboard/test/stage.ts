@@ -1,5 +1,8 @@
+import { createPurser } from '@purser/sdk'
 import type { Browser, Page } from 'playwright-core'
+import type { Dev } from '../../devnet/src/dev.ts'
 import type { DevRecord } from '../../devnet/src/dev-file.ts'
+import { makeSignInLink } from '../../server/src/features/people/index.ts'
 import type { DemoData } from './demo-data.ts'
 
 /** On a machine that other work slows down, what a page shows comes late. A fault is what never comes. */
@@ -17,6 +20,40 @@ export async function signIn(
     await page.goto(signInUrl)
     await page.waitForURL(`${dashboardUrl}/test`)
     return await context.storageState()
+  } finally {
+    await context.close()
+  }
+}
+
+interface Running {
+  readonly dev: () => Dev
+  readonly browser: () => Browser
+}
+
+/** The cookies of a person after a new one-time link. */
+export async function signedInBy({ dev, browser }: Running, email: string) {
+  const { server, baseUrl, dashboardUrl } = dev()
+  const { deps } = server
+  const signInUrl = await makeSignInLink(deps, deps.db, { email, baseUrl })
+  return signIn(browser(), { signInUrl, dashboardUrl })
+}
+
+/** Invites a person with the test key, and joins as that person. Returns their cookies. */
+export async function joinedAs(
+  running: Running,
+  { email, role }: { readonly email: string; readonly role: 'viewer' | 'member' },
+) {
+  const { apiKey, baseUrl, dashboardUrl } = running.dev()
+  await createPurser({ apiKey, baseUrl }).organisations.members.add({ email, role })
+  const storageState = await signedInBy(running, email)
+  const context = await running.browser().newContext({ storageState })
+  context.setDefaultTimeout(patienceMs)
+  try {
+    const page = await context.newPage()
+    await page.goto(`${dashboardUrl}/test`)
+    await page.getByRole('button', { name: `Join as ${role}` }).click()
+    await page.getByRole('heading', { level: 1, name: 'Home' }).waitFor()
+    return storageState
   } finally {
     await context.close()
   }

@@ -1,5 +1,6 @@
 import json
 import unittest
+from email.message import Message
 from pathlib import Path
 
 from purser.webhooks import WebhookVerificationError, unwrap, verify_service_signature, verify_standard_signature
@@ -75,7 +76,10 @@ class Deliveries(unittest.TestCase):
         headers = self.vector["headers"]
         service = {name.title(): value for name, value in headers.items() if name.startswith("x-")}
         sent = json.loads(self.vector["body"])
-        for received in (headers, service, list(headers.items())):
+        message = Message()
+        for name, value in headers.items():
+            message[name] = value
+        for received in (headers, service, list(headers.items()), message):
             event = self.unwrap(received)
             self.assertEqual((event.event_id, event.type, event.payload), tuple(sent.values()))
 

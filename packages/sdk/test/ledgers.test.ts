@@ -294,7 +294,7 @@ describe('a database', () => {
 })
 
 test('options that cannot work are refused where they are given', () => {
-  expect(() => fileLedger('')).toThrow('file is "". Give the path of a file.')
+  expect(() => fileLedger('')).toThrow('file is "". Give the path of a file, such as "./agent-budget.jsonl".')
   expect(() => postgresLedger({ database: pool, budget: '' })).toThrow('budget is "". Give a name')
   expect(() => Reflect.apply(postgresLedger, undefined, [{ database: {}, budget: 'a' }])).toThrow(
     'database.query is missing. Give a pool of pg.',

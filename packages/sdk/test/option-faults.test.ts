@@ -1,11 +1,12 @@
 import { expect, test } from 'vitest'
 import { createPurser } from '../src/index.ts'
+import { fileLedger, postgresLedger } from '../src/ledgers/index.ts'
 import { walletMiddleware as expressWallet, payMiddleware } from '../src/middleware/express.ts'
 import { payHook, walletPlugin } from '../src/middleware/fastify.ts'
 import { payMiddleware as honoPay, walletMiddleware as honoWallet } from '../src/middleware/hono.ts'
 import { withPayment } from '../src/middleware/next.ts'
 import { createPayingFetch, memoryLedger } from '../src/pay/index.ts'
-import { verifyItem } from '../src/seal/index.ts'
+import { fetchKeys, verifyItem } from '../src/seal/index.ts'
 import { unwrap } from '../src/webhooks/index.ts'
 import { account } from './pay-stage.ts'
 
@@ -137,6 +138,14 @@ const managedFaults: [string, unknown, RegExp][] = [
   ['prefer', 'base', /^prefer is "base"\. Give "x402" or "mpp"/],
 ]
 
+const ledgerFaults: [string, unknown, RegExp][] = [
+  ['database', none, /^database is missing\./],
+  ['database', { connect: 1 }, /^database\.query is missing\. Give a pool of pg/],
+  ['budget', none, /^budget is missing\. Give a name/],
+  ['budget', '', /^budget is ""\./],
+  ['pool', {}, /^pool is \{\}\. There is no such option\. Use database, budget/],
+]
+
 const makers: [string, Made, Options, [string, unknown, RegExp][]][] = [
   ['createPurser', createPurser, client, clientFaults],
   ["express's walletMiddleware", expressWallet, wallet, walletFaults],
@@ -146,6 +155,7 @@ const makers: [string, Made, Options, [string, unknown, RegExp][]][] = [
   ["fastify's payHook", payHook, { price: '0.01' }, payFaults],
   ['createPayingFetch', createPayingFetch, pay, fetchFaults],
   ['createPayingFetch from a wallet', createPayingFetch, managed, managedFaults],
+  ['postgresLedger', postgresLedger, { database: { query: () => none }, budget: 'agent' }, ledgerFaults],
 ]
 
 const rows = makers.flatMap(([name, make, good, faults]) =>
@@ -205,6 +215,33 @@ const calls: [string, (options: never) => unknown, RegExp][] = [
     () => verifyItem({}, { keys: { keys: [] }, contents: new Blob() } as never),
     /^contents is/,
   ],
+  [
+    'an option of fetchKeys',
+    () => fetchKeys('https://pay.example.com', { timeout: 5 } as never),
+    /^timeout is 5\. There is no such option\. Use fetch, signal, timeoutMs/,
+  ],
+  [
+    'a timeout of fetchKeys',
+    () => fetchKeys('https://pay.example.com', { timeoutMs: '5s' } as never),
+    /^timeoutMs is "5s"\. Give a whole number/,
+  ],
+  [
+    'a signal of fetchKeys',
+    () => fetchKeys('https://pay.example.com', { signal: new AbortController() } as never),
+    /^signal is \{\}\. Give an AbortSignal/,
+  ],
+  [
+    'an address of fetchKeys without encryption',
+    () => fetchKeys('http://pay.example.com'),
+    /^baseUrl is "http:\/\/pay\.example\.com"\. .*https:/,
+  ],
+  ['no address of fetchKeys', () => fetchKeys(undefined as never), /^baseUrl is missing\. .*https:/],
+  [
+    'the options of a file ledger',
+    () => fileLedger({ file: 'budget.jsonl' } as never),
+    /^file is \{"file":"budget\.jsonl"\}\. Give the path of a file, such as/,
+  ],
+  ['no file of a ledger', () => fileLedger('' as never), /^file is ""\./],
   ['a tolerance', () => unwrap('{}', {}, 'whsec_', { tolerance: 5 } as never), /^tolerance is 5\. .*toleranceSeconds/],
   ['an id that is an object', () => purser.payments.get({ id: 'pay_1' } as never), /^The id in the path is \{"id"/],
   [

@@ -1,5 +1,6 @@
 import { createServer } from 'node:http'
 import { expect, expectTypeOf, test } from 'vitest'
+import openApi from '../../../openapi.json' with { type: 'json' }
 import {
   testHeaders,
   unwrap,
@@ -343,4 +344,14 @@ test('a receiver of nothing but Node takes a delivery that came over HTTP', asyn
   await fetch(url, { method: 'POST', body: body.replace('wh_1', 'wh_2'), headers })
   await new Promise((resolve) => server.close(resolve))
   expect(outcomes).toMatchObject([{ type: 'webhook.test' }, 'signature-mismatch'])
+})
+
+test('the example of the event stream in openapi.json is signed with the secret of its own example', () => {
+  const { '/events/stream': stream, '/events/listener': listener } = openApi.paths
+  const text = stream.get.responses['200'].content['text/event-stream'].examples.recorded.value
+  const { body, headers, eventId } = JSON.parse(/^data: (.*)$/m.exec(text)?.[1] ?? '')
+  const exampleSecret = listener.post.responses['200'].content['application/json'].examples.recorded.value.secret
+  const at = { now: new Date(Number(headers['webhook-timestamp']) * 1000) }
+  const { 'webhook-signature': _, ...ownHeaders } = headers
+  for (const given of [headers, ownHeaders]) expect(unwrap(body, given, exampleSecret, at).eventId).toBe(eventId)
 })

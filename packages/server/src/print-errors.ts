@@ -12,9 +12,8 @@ interface Refusal {
 
 const introduction = `# Errors
 
-Generated from the tables of the operations by \`npm run errors\`; \`npm run check\` fails when it is out of date.
-
-Every refusal is a problem record (RFC 9457), \`application/problem+json\`:
+Every refusal is a problem record (RFC 9457), \`application/problem+json\`, and this page lists each code. \`npm run errors\` generates it from the
+operations.
 
 \`\`\`json
 {

@@ -6,7 +6,7 @@ import { instantOf } from './platform/clock.ts'
 
 const introduction = `# Events
 
-Generated from the event catalogue by \`npm run events\`; \`npm run check\` fails when it is out of date.
+Every event type that a webhook receives, with its payload and a sample. \`npm run events\` generates this page from the event catalogue.
 
 A delivery is a \`POST\` of one JSON object, signed as [webhooks](webhooks.md#verify-without-the-sdk) describes:
 

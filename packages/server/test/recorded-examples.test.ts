@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { fundNative, fundToken } from '@purser/devnet'
 import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts'
 import { expect, test } from 'vitest'
+import { z } from 'zod'
 import document from '../../../openapi.json' with { type: 'json' }
 import { operations } from '../src/operations.ts'
 import { memberOf, whyNotOfSchema } from './declared.ts'
@@ -46,6 +47,36 @@ test.each(each)('%s has an example of its request and of its response, and both 
   }
   const body = exampleAt([...place, ...jsonBody])
   if (operation.input !== undefined) expect(operation.input.safeParse(body).error?.issues ?? []).toEqual([])
+})
+
+/** Media types of success responses that are not JSON, with their examples. */
+const others = operations.flatMap((operation) => {
+  const responses = Object.entries(Object(memberOf(document, ...placeOf(operation), 'responses')))
+  return responses
+    .filter(([status]) => Number(status) < 300)
+    .flatMap(([status, response]) =>
+      Object.keys(Object(memberOf(response, 'content'))).map((type) => ({ status, type })),
+    )
+    .filter(({ type }) => type !== 'application/json')
+    .map(({ status, type }) => {
+      const example = exampleAt([...placeOf(operation), 'responses', status, 'content', type])
+      return { id: operation.id, status, type, example, operation }
+    })
+})
+
+test.each(others)('$id has an example of its $status as $type', ({ example }) => {
+  expect(example).toEqual(expect.stringMatching(/\w/))
+})
+
+test('the example of a list as CSV has the columns of its items, and a row', () => {
+  const lists = others.filter(({ type }) => type === 'text/csv')
+  expect(lists.length).toBeGreaterThan(5)
+  for (const { id, example, operation } of lists) {
+    const [columns, ...rows] = String(example).trimEnd().split('\r\n')
+    const { shape } = z.object({ shape: z.record(z.string(), z.unknown()) }).parse(operation.output)
+    expect([id, columns]).toEqual([id, Object.keys(shape).join(',')])
+    expect([id, rows.length]).toEqual([id, expect.toSatisfy((count: number) => count > 0)])
+  }
 })
 
 test('every example is what the service answers today', async () => {

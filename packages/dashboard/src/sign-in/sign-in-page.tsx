@@ -132,8 +132,9 @@ export function SignInPage() {
           )}
         </div>
         <p className="mt-4 text-sm text-ink-3">
-          With <code className="font-mono">npm start</code> the terminal shows the sign-in link. An operator makes a new
-          one with <code className="font-mono">purser admin sign-in-link</code>.
+          No passkey or password yet? Your sign-in link is in the terminal of{' '}
+          <code className="font-mono whitespace-nowrap">npm start</code>, or an operator makes one with{' '}
+          <code className="font-mono whitespace-nowrap">purser admin sign-in-link</code>.
         </p>
       </div>
     </main>

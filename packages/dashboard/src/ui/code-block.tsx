@@ -12,7 +12,7 @@ export function CodeBlock({ text, label, tall = false }: { text: string; label: 
       >
         <code>{text}</code>
       </pre>
-      <span className="absolute top-2 right-2 rounded-[4px] bg-well">
+      <span className="absolute top-0 right-0 rounded-card bg-well p-2">
         <CopyButton value={text} label={label} />
       </span>
     </div>

@@ -1,10 +1,11 @@
 import { LimitError, PurserError } from '@purser/sdk'
 import { CircleAlert } from 'lucide-react'
 import { lazy, Suspense } from 'react'
+import { isOfRead } from '../api/read-errors.ts'
 import { base } from '../api/scope.ts'
 import { Button, buttonClasses } from './button.tsx'
 import { classes } from './classes.ts'
-import { CopyButton } from './values.tsx'
+import { Id } from './values.tsx'
 
 /** What an error says to a person: a sentence, what to do, and the id that finds the request in the log. */
 export interface ErrorWords {
@@ -21,10 +22,22 @@ export function errorWords(error: unknown): ErrorWords {
   return { sentence, advice: adviceFor(error), requestId: error.requestId }
 }
 
+/** What to do about a refusal that a page can meet although its buttons allow what was done. */
+const adviceByCode: Readonly<Record<string, string>> = {
+  'approval-requester-not-allowed': 'No money moved.',
+  'approval-own-request': 'No money moved.',
+  'approval-not-waiting': 'You changed nothing. “All requests” shows what was decided.',
+  archived: 'Nothing else about it changed.',
+}
+
 function adviceFor(error: PurserError): string {
   const { status, code } = error
+  if (isOfRead(error) && (status === undefined || status >= 500))
+    return 'Nothing was changed. Check the connection, then try again.'
   if (status === undefined) return 'Check the connection, then try again.'
   if (code === 'fresh-authentication-required') return 'Nothing was changed. Confirm that it is you.'
+  const known = code === undefined ? undefined : adviceByCode[code]
+  if (known !== undefined) return known
   if (status === 401) return 'Sign in again.'
   if (status === 403) return 'Your role does not allow this. An owner of the organization can change it.'
   if (status === 404) return 'It may belong to another organization, or to the other environment.'
@@ -40,6 +53,12 @@ function needsFreshSignIn(error: unknown): boolean {
   return error instanceof PurserError && error.code === 'fresh-authentication-required'
 }
 
+/** Whether the same request may end otherwise: not where it was refused for what it is. */
+function mayRetry(error: unknown): boolean {
+  if (!(error instanceof PurserError) || error.status === undefined) return true
+  return ![403, 404, 410].includes(error.status) && adviceByCode[error.code ?? ''] === undefined
+}
+
 /** Stands where a part of a page would be. The rest of the page stays. What needs a fresh sign-in is repeated after it. */
 export function ErrorBlock({ error, onRetry }: { error: unknown; onRetry?: (() => void) | undefined }) {
   const { sentence, advice, requestId } = errorWords(error)
@@ -51,7 +70,7 @@ export function ErrorBlock({ error, onRetry }: { error: unknown; onRetry?: (() =
         {advice !== '' && <p className="mt-0.5 text-ink-2">{advice}</p>}
         {requestId !== undefined && (
           <p className="mt-1.5 flex items-center gap-1 text-sm text-ink-2">
-            Request <span className="font-mono break-all">{requestId}</span> <CopyButton value={requestId} />
+            Request <Id value={requestId} />
           </p>
         )}
         {needsFreshSignIn(error) ? (
@@ -64,7 +83,7 @@ export function ErrorBlock({ error, onRetry }: { error: unknown; onRetry?: (() =
             See the plan
           </a>
         )}
-        {onRetry !== undefined && !needsFreshSignIn(error) && (
+        {onRetry !== undefined && mayRetry(error) && (
           <Button small className="mt-3" onClick={onRetry}>
             Try again
           </Button>

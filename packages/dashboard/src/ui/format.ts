@@ -71,3 +71,16 @@ export function networkName(name: string): string {
     .map((word) => word.charAt(0).toUpperCase() + word.slice(1))
     .join(' ')
 }
+
+/** How many of the movements of money wait, are open or failed, in one sentence that leaves out what is none. */
+export function movementWords(
+  shown: string,
+  { waiting, open, failed }: { readonly waiting: number; readonly open: number; readonly failed: number },
+): string {
+  const parts = [
+    waiting > 0 && `${waiting.toLocaleString('en-US')} ${waiting === 1 ? 'waits' : 'wait'} for an approval`,
+    open > 0 && `${open.toLocaleString('en-US')} on the way`,
+    failed > 0 && `${failed.toLocaleString('en-US')} failed`,
+  ].filter((part) => part !== false)
+  return `${shown}: ${parts.length === 0 ? 'all done' : parts.join(', ')}.`
+}

@@ -149,7 +149,7 @@ interface RowProps<Row> extends RowActs<Row> {
 }
 
 /** Each row has its own place and its own layout: one that comes or goes while the page scrolls changes no other. */
-const placed = 'absolute inset-x-0 border-b border-line [contain:layout_paint_size]'
+const placed = 'absolute inset-x-0 border-b border-line last:border-b-0 [contain:layout_paint_size]'
 
 function rowTone({ isActive, isOpen, hasArrived, onOpen }: RowProps<never>): string {
   return classes(

@@ -1,3 +1,4 @@
+import { Link } from '@tanstack/react-router'
 import { Check, Copy, ExternalLink } from 'lucide-react'
 import { type MouseEvent, use, useEffect, useState, useSyncExternalStore } from 'react'
 import { ChainsContext } from '../api/chains.ts'
@@ -31,14 +32,30 @@ export function Amount({ value, token, raw, className }: AmountProps) {
 const besideValue =
   'inline-flex size-5 shrink-0 items-center justify-center rounded-[4px] text-ink-3 hover:bg-well hover:text-ink in-[tr:not(:hover,:focus-within)]:hidden'
 
+interface IdProps {
+  readonly value: string
+  readonly whole?: boolean
+  /** The page of what it names. */
+  readonly to?: string | undefined
+}
+
 /** An id, an address or a hash: shortened in the middle, copied by a click on the icon. */
-export function Id({ value, whole = false }: { value: string; whole?: boolean }) {
+export function Id({ value, whole = false, to }: IdProps) {
+  const shown = (
+    <span className={classes('font-mono text-sm', whole ? 'break-all' : 'whitespace-nowrap')}>
+      {whole ? value : middleTruncate(value)}
+    </span>
+  )
   return (
     <span className="group/id inline-flex max-w-full min-w-0 items-center gap-1">
       <Tip text={value}>
-        <span className={classes('font-mono text-sm', whole ? 'break-all' : 'whitespace-nowrap')}>
-          {whole ? value : middleTruncate(value)}
-        </span>
+        {to === undefined ? (
+          shown
+        ) : (
+          <Link to={to} className="text-accent-text hover:underline">
+            {shown}
+          </Link>
+        )}
       </Tip>
       <CopyButton value={value} />
     </span>

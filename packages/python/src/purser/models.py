@@ -40,6 +40,8 @@ DeliveryId = str
 EventId = str
 """Identifies the event."""
 
+EventTypeName = Literal["payment.received", "payment.settled", "payment.settlement_failed", "payment.refunded", "vault.sealed", "vault.expiring", "vault.expired", "vault.extended", "vault.persisted", "deposit.success", "wallet.flagged", "wallet.cleared", "transfer.completed", "transfer.failed", "transfer.refund_overdue", "transfer.delivery_overdue", "transfer.refunded", "approval.requested", "approval.granted", "approval.refused", "withdrawal.updated", "withdrawal.completed", "withdrawal.failed", "usage.threshold", "member.invited", "webhook.disabled", "webhook.test"]
+
 InclusionProof = Union["InclusionProofVariant", "InclusionProofVariant1"]
 
 MasterWalletId = str
@@ -77,6 +79,8 @@ RequestId = str
 
 SignInSessionId = str
 """Identifies the sign-in session."""
+
+SubscribedType = Literal["*", "payment.received", "payment.settled", "payment.settlement_failed", "payment.refunded", "vault.sealed", "vault.expiring", "vault.expired", "vault.extended", "vault.persisted", "deposit.success", "wallet.flagged", "wallet.cleared", "transfer.completed", "transfer.failed", "transfer.refund_overdue", "transfer.delivery_overdue", "transfer.refunded", "approval.requested", "approval.granted", "approval.refused", "withdrawal.updated", "withdrawal.completed", "withdrawal.failed", "usage.threshold", "member.invited", "webhook.disabled", "webhook.test"]
 
 SweepId = str
 """Identifies the sweep."""
@@ -1008,7 +1012,7 @@ class NewWalletPayment(_NewWalletPaymentRequired, total=False):
 class NewWebhook(TypedDict):
     url: str
     """HTTPS address that receives the events; it must be public."""
-    events: List[Literal["*", "payment.received", "payment.settled", "payment.settlement_failed", "payment.refunded", "vault.sealed", "vault.expiring", "vault.expired", "vault.extended", "vault.persisted", "deposit.success", "wallet.flagged", "wallet.cleared", "transfer.completed", "transfer.failed", "transfer.refund_overdue", "transfer.delivery_overdue", "transfer.refunded", "approval.requested", "approval.granted", "approval.refused", "withdrawal.updated", "withdrawal.completed", "withdrawal.failed", "usage.threshold", "member.invited", "webhook.disabled", "webhook.test"]]
+    events: List["SubscribedType"]
     """Event types to receive; `*` for all, also later ones."""
 
 
@@ -1947,7 +1951,7 @@ class TransferQuote(TypedDict):
 
 
 class TriggerRequest(TypedDict):
-    type: Literal["payment.received", "payment.settled", "payment.settlement_failed", "payment.refunded", "vault.sealed", "vault.expiring", "vault.expired", "vault.extended", "vault.persisted", "deposit.success", "wallet.flagged", "wallet.cleared", "transfer.completed", "transfer.failed", "transfer.refund_overdue", "transfer.delivery_overdue", "transfer.refunded", "approval.requested", "approval.granted", "approval.refused", "withdrawal.updated", "withdrawal.completed", "withdrawal.failed", "usage.threshold", "member.invited", "webhook.disabled", "webhook.test"]
+    type: "EventTypeName"
     """The type of the sample event."""
 
 
@@ -2256,7 +2260,7 @@ class Webhook(TypedDict):
 class WebhookChange(TypedDict, total=False):
     url: str
     """New address."""
-    events: List[Literal["*", "payment.received", "payment.settled", "payment.settlement_failed", "payment.refunded", "vault.sealed", "vault.expiring", "vault.expired", "vault.extended", "vault.persisted", "deposit.success", "wallet.flagged", "wallet.cleared", "transfer.completed", "transfer.failed", "transfer.refund_overdue", "transfer.delivery_overdue", "transfer.refunded", "approval.requested", "approval.granted", "approval.refused", "withdrawal.updated", "withdrawal.completed", "withdrawal.failed", "usage.threshold", "member.invited", "webhook.disabled", "webhook.test"]]
+    events: List["SubscribedType"]
     """New event types, in place of all before."""
     isActive: bool
     """Whether events are delivered; `true` enables a webhook that the service disabled."""

@@ -3010,7 +3010,7 @@ class WebhooksOperations:
         self,
         *,
         url: str,
-        events: List[Literal["*", "payment.received", "payment.settled", "payment.settlement_failed", "payment.refunded", "vault.sealed", "vault.expiring", "vault.expired", "vault.extended", "vault.persisted", "deposit.success", "wallet.flagged", "wallet.cleared", "transfer.completed", "transfer.failed", "transfer.refund_overdue", "transfer.delivery_overdue", "transfer.refunded", "approval.requested", "approval.granted", "approval.refused", "withdrawal.updated", "withdrawal.completed", "withdrawal.failed", "usage.threshold", "member.invited", "webhook.disabled", "webhook.test"]],
+        events: List["SubscribedType"],
         idempotency_key: Optional[str] = None,
         timeout: Optional[float] = None,
     ) -> "WebhookWithSecret":
@@ -3063,7 +3063,7 @@ class WebhooksOperations:
         webhook_id: str,
         *,
         url: Union[str, Omitted] = OMITTED,
-        events: Union[List[Literal["*", "payment.received", "payment.settled", "payment.settlement_failed", "payment.refunded", "vault.sealed", "vault.expiring", "vault.expired", "vault.extended", "vault.persisted", "deposit.success", "wallet.flagged", "wallet.cleared", "transfer.completed", "transfer.failed", "transfer.refund_overdue", "transfer.delivery_overdue", "transfer.refunded", "approval.requested", "approval.granted", "approval.refused", "withdrawal.updated", "withdrawal.completed", "withdrawal.failed", "usage.threshold", "member.invited", "webhook.disabled", "webhook.test"]], Omitted] = OMITTED,
+        events: Union[List["SubscribedType"], Omitted] = OMITTED,
         is_active: Union[bool, Omitted] = OMITTED,
         timeout: Optional[float] = None,
     ) -> "Webhook":
@@ -3171,7 +3171,7 @@ class EventsOperations:
         cursor: Optional[str] = None,
         from_: Optional[str] = None,
         to: Optional[str] = None,
-        type: Optional[Literal["payment.received", "payment.settled", "payment.settlement_failed", "payment.refunded", "vault.sealed", "vault.expiring", "vault.expired", "vault.extended", "vault.persisted", "deposit.success", "wallet.flagged", "wallet.cleared", "transfer.completed", "transfer.failed", "transfer.refund_overdue", "transfer.delivery_overdue", "transfer.refunded", "approval.requested", "approval.granted", "approval.refused", "withdrawal.updated", "withdrawal.completed", "withdrawal.failed", "usage.threshold", "member.invited", "webhook.disabled", "webhook.test"]] = None,
+        type: Optional["EventTypeName"] = None,
         timeout: Optional[float] = None,
     ) -> Listing["Event"]:
         """List the events of the last 30 days, newest first. Also those that no webhook received."""
@@ -3212,7 +3212,7 @@ class EventsOperations:
     def trigger(
         self,
         *,
-        type: Literal["payment.received", "payment.settled", "payment.settlement_failed", "payment.refunded", "vault.sealed", "vault.expiring", "vault.expired", "vault.extended", "vault.persisted", "deposit.success", "wallet.flagged", "wallet.cleared", "transfer.completed", "transfer.failed", "transfer.refund_overdue", "transfer.delivery_overdue", "transfer.refunded", "approval.requested", "approval.granted", "approval.refused", "withdrawal.updated", "withdrawal.completed", "withdrawal.failed", "usage.threshold", "member.invited", "webhook.disabled", "webhook.test"],
+        type: "EventTypeName",
         idempotency_key: Optional[str] = None,
         timeout: Optional[float] = None,
     ) -> "Event":

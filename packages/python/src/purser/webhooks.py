@@ -10,9 +10,11 @@ import json
 import math
 import re
 import time
+from email.message import Message
 from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
-Headers = Union[Mapping[str, str], Iterable[Tuple[str, str]]]
+# What frameworks have, and `self.headers` of the standard library's http.server.
+Headers = Union[Mapping[str, str], Message, Iterable[Tuple[str, str]]]
 
 _SIGNATURE_LENGTH_MAX = 4_096
 _SIGNATURES_MAX = 16
@@ -84,7 +86,7 @@ class _Read:
     """The headers of a request, by name in any case."""
 
     def __init__(self, headers: Headers) -> None:
-        pairs = headers.items() if isinstance(headers, Mapping) else headers
+        pairs = headers.items() if isinstance(headers, (Mapping, Message)) else headers
         self._values: Dict[str, List[str]] = {}
         for name, value in pairs:
             self._values.setdefault(name.lower().replace("_", "-"), []).append(value)

@@ -5044,6 +5044,8 @@ export interface components {
                 };
             }[];
         };
+        /** @enum {string} */
+        readonly EventTypeName: "payment.received" | "payment.settled" | "payment.settlement_failed" | "payment.refunded" | "vault.sealed" | "vault.expiring" | "vault.expired" | "vault.extended" | "vault.persisted" | "deposit.success" | "wallet.flagged" | "wallet.cleared" | "transfer.completed" | "transfer.failed" | "transfer.refund_overdue" | "transfer.delivery_overdue" | "transfer.refunded" | "approval.requested" | "approval.granted" | "approval.refused" | "withdrawal.updated" | "withdrawal.completed" | "withdrawal.failed" | "usage.threshold" | "member.invited" | "webhook.disabled" | "webhook.test";
         readonly ExtendRequest: {
             /**
              * @description New time to live, counted from now, such as `24h`.
@@ -5697,7 +5699,7 @@ export interface components {
              */
             readonly url: string;
             /** @description Event types to receive; `*` for all, also later ones. */
-            readonly events: readonly ("*" | "payment.received" | "payment.settled" | "payment.settlement_failed" | "payment.refunded" | "vault.sealed" | "vault.expiring" | "vault.expired" | "vault.extended" | "vault.persisted" | "deposit.success" | "wallet.flagged" | "wallet.cleared" | "transfer.completed" | "transfer.failed" | "transfer.refund_overdue" | "transfer.delivery_overdue" | "transfer.refunded" | "approval.requested" | "approval.granted" | "approval.refused" | "withdrawal.updated" | "withdrawal.completed" | "withdrawal.failed" | "usage.threshold" | "member.invited" | "webhook.disabled" | "webhook.test")[];
+            readonly events: readonly components["schemas"]["SubscribedType"][];
         };
         readonly NewWithdrawal: {
             /** @description The master wallet or child address that pays. */
@@ -6558,6 +6560,8 @@ export interface components {
              */
             readonly accepted: true;
         };
+        /** @enum {string} */
+        readonly SubscribedType: "*" | "payment.received" | "payment.settled" | "payment.settlement_failed" | "payment.refunded" | "vault.sealed" | "vault.expiring" | "vault.expired" | "vault.extended" | "vault.persisted" | "deposit.success" | "wallet.flagged" | "wallet.cleared" | "transfer.completed" | "transfer.failed" | "transfer.refund_overdue" | "transfer.delivery_overdue" | "transfer.refunded" | "approval.requested" | "approval.granted" | "approval.refused" | "withdrawal.updated" | "withdrawal.completed" | "withdrawal.failed" | "usage.threshold" | "member.invited" | "webhook.disabled" | "webhook.test";
         readonly Supported: {
             /** @description What this facilitator verifies and settles. */
             readonly kinds: readonly {
@@ -6786,11 +6790,8 @@ export interface components {
             readonly deniedBy: string | null;
         };
         readonly TriggerRequest: {
-            /**
-             * @description The type of the sample event.
-             * @enum {string}
-             */
-            readonly type: "payment.received" | "payment.settled" | "payment.settlement_failed" | "payment.refunded" | "vault.sealed" | "vault.expiring" | "vault.expired" | "vault.extended" | "vault.persisted" | "deposit.success" | "wallet.flagged" | "wallet.cleared" | "transfer.completed" | "transfer.failed" | "transfer.refund_overdue" | "transfer.delivery_overdue" | "transfer.refunded" | "approval.requested" | "approval.granted" | "approval.refused" | "withdrawal.updated" | "withdrawal.completed" | "withdrawal.failed" | "usage.threshold" | "member.invited" | "webhook.disabled" | "webhook.test";
+            /** @description The type of the sample event. */
+            readonly type: components["schemas"]["EventTypeName"];
         };
         readonly Usage: {
             /**
@@ -7217,7 +7218,7 @@ export interface components {
              */
             readonly url?: string;
             /** @description New event types, in place of all before. */
-            readonly events?: readonly ("*" | "payment.received" | "payment.settled" | "payment.settlement_failed" | "payment.refunded" | "vault.sealed" | "vault.expiring" | "vault.expired" | "vault.extended" | "vault.persisted" | "deposit.success" | "wallet.flagged" | "wallet.cleared" | "transfer.completed" | "transfer.failed" | "transfer.refund_overdue" | "transfer.delivery_overdue" | "transfer.refunded" | "approval.requested" | "approval.granted" | "approval.refused" | "withdrawal.updated" | "withdrawal.completed" | "withdrawal.failed" | "usage.threshold" | "member.invited" | "webhook.disabled" | "webhook.test")[];
+            readonly events?: readonly components["schemas"]["SubscribedType"][];
             /** @description Whether events are delivered; `true` enables a webhook that the service disabled. */
             readonly isActive?: boolean;
         };
@@ -12016,7 +12017,7 @@ export interface operations {
                 /** @description Only before this time (ISO 8601). */
                 readonly to?: components["parameters"]["to"];
                 /** @description Only events of this type. */
-                readonly type?: "payment.received" | "payment.settled" | "payment.settlement_failed" | "payment.refunded" | "vault.sealed" | "vault.expiring" | "vault.expired" | "vault.extended" | "vault.persisted" | "deposit.success" | "wallet.flagged" | "wallet.cleared" | "transfer.completed" | "transfer.failed" | "transfer.refund_overdue" | "transfer.delivery_overdue" | "transfer.refunded" | "approval.requested" | "approval.granted" | "approval.refused" | "withdrawal.updated" | "withdrawal.completed" | "withdrawal.failed" | "usage.threshold" | "member.invited" | "webhook.disabled" | "webhook.test";
+                readonly type?: components["schemas"]["EventTypeName"];
             };
             readonly header?: never;
             readonly path?: never;

@@ -39,7 +39,12 @@ const version = 1
  * }
  */
 export function fileLedger(file: string): Ledger {
-  must(typeof file === 'string' && file !== '', 'file', file, 'Give the path of a file.')
+  must(
+    typeof file === 'string' && file !== '',
+    'file',
+    file,
+    'Give the path of a file, such as "./agent-budget.jsonl".',
+  )
   const inTurn = turnsOf(() => openBudget(file))
   const write = (step: Step) => inTurn((open) => append(open, step))
   const read = <T>(look: (budget: Budget) => T) =>

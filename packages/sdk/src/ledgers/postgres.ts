@@ -1,4 +1,4 @@
-import { must, mustOptions } from '../check.ts'
+import { must, mustKnow, mustOptions } from '../check.ts'
 import { dollars, exceededLimit } from '../pay/budget.ts'
 import type { Ledger, LedgerEntry, ReservationRequest, ReservationVerdict } from '../pay/ledger.ts'
 import { releasedError } from '../pay/memory-ledger.ts'
@@ -151,7 +151,9 @@ export function postgresLedger(options: { readonly database: LedgerDatabase; rea
   }
 }
 
-function checked({ database, budget }: Parameters<typeof postgresLedger>[0]): Parameters<typeof postgresLedger>[0] {
+function checked(options: Parameters<typeof postgresLedger>[0]): Parameters<typeof postgresLedger>[0] {
+  mustKnow(options, { database: true, budget: true })
+  const { database, budget } = options
   mustOptions(database, 'database')
   must(typeof database.query === 'function', 'database.query', database.query, 'Give a pool of pg.')
   must(typeof budget === 'string' && budget !== '', 'budget', budget, 'Give a name, such as "research-agent".')

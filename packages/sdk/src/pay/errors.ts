@@ -117,7 +117,9 @@ export class ApprovalNeededError extends PaymentError {
   readonly paymentId: string
 
   constructor(payment: ProposedPayment, paymentId: string) {
-    super('approval-needed', `${payment.amountUsd} USD for ${payment.host} waits for an approval.`)
+    const waits = `${payment.amountUsd} USD for ${payment.host} waits for an approval. Nothing was paid.`
+    const remedy = `An owner or admin approves it in the dashboard. Then pay again with approvedPaymentId "${paymentId}".`
+    super('approval-needed', `${waits} ${remedy}`)
     this.payment = payment
     this.paymentId = paymentId
   }

@@ -1,3 +1,4 @@
+import { must, mustCount, mustFunctions, mustKnow } from '../check.ts'
 import { timeLimit } from '../time-limit.ts'
 import { type Jwks, readJwks } from './keys.ts'
 
@@ -46,6 +47,7 @@ const keySetBytesMax = 262_144
  * const keys = await fetchKeys('https://pay.example.com')
  */
 export async function fetchKeys(baseUrl: string, options: FetchKeysOptions = {}): Promise<Jwks> {
+  checkOptions(options)
   const base = trustworthy(baseUrl)
   const text = await textOf(`${base.origin}${base.pathname.replace(/\/+$/, '')}/.well-known/jwks.json`, options)
   const signer = didOf(base)
@@ -58,11 +60,21 @@ export async function fetchKeys(baseUrl: string, options: FetchKeysOptions = {})
   return { keys }
 }
 
+function checkOptions(options: FetchKeysOptions): void {
+  mustKnow(options, { fetch: true, signal: true, timeoutMs: true }, 'The second argument')
+  const { fetch, signal, timeoutMs } = options
+  mustFunctions({ fetch })
+  must(signal === undefined || signal instanceof AbortSignal, 'signal', signal, 'Give an AbortSignal.')
+  mustCount('timeoutMs', timeoutMs, 1)
+}
+
 function trustworthy(baseUrl: string): URL {
-  const url = URL.canParse(baseUrl) ? new URL(baseUrl) : undefined
+  const url = typeof baseUrl === 'string' && URL.canParse(baseUrl) ? new URL(baseUrl) : undefined
   const isLocal = url !== undefined && /^(localhost|127(\.\d+){3}|\[::1\])$/.test(url.hostname)
-  if (url?.protocol === 'https:' || (url?.protocol === 'http:' && isLocal)) return url
-  throw new TypeError('Keys can be fetched from an https address, or over http from this machine.')
+  const isTrusted = url?.protocol === 'https:' || (url?.protocol === 'http:' && isLocal)
+  const remedy = 'Give the address of the service: https, such as https://pay.example.com, or http on this machine.'
+  must(isTrusted, 'baseUrl', baseUrl, remedy)
+  return url
 }
 
 /** The name that the service signs with. Source: did:web, section "Create (Register)". */

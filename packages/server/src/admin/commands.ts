@@ -15,6 +15,7 @@ import { PlanName, planNames } from '../features/plans/index.ts'
 import { id, newId } from '../platform/ids.ts'
 import { roles, scopes } from '../platform/roles.ts'
 import { InstantInput, text } from '../platform/wire.ts'
+import { accessCommands } from './access-commands.ts'
 import { archive } from './archive-command.ts'
 import { auditCommands } from './audit-commands.ts'
 import { type Command, command } from './command.ts'
@@ -137,6 +138,7 @@ export const commands: readonly Command[] = [
   createOrganisation,
   signInLink,
   createKey,
+  ...accessCommands,
   changePlan,
   setRole,
   setPolicy,

@@ -135,6 +135,8 @@ interface OperationSpec<D extends Deps, P, Q, I, O> {
   readonly answerHeaders?: Readonly<Record<string, string>>
   /** The media type of a success that is a stream and not JSON. */
   readonly streamsOutput?: string
+  /** What such a stream may begin with, for the API document. */
+  readonly streamExample?: string
   /**
    * Authenticates without an API key: undefined if the request has no such credential, and then a key is required; throws if the credential
    * is invalid.

@@ -42,7 +42,7 @@ function Decide({ approval }: { approval: Approval }) {
         {!mayDecide
           ? 'Owners and admins decide.'
           : isOwn
-            ? 'You or your key requested this. Another owner or admin must approve it, if there is one.'
+            ? 'You or your key requested this. You may approve it only where nobody else is an owner or admin.'
             : ''}
       </p>
       {isOwn && <Button onClick={() => setAct('cancel')}>Cancel request</Button>}
@@ -56,7 +56,14 @@ function Decide({ approval }: { approval: Approval }) {
           </Button>
         </>
       )}
-      {act !== undefined && <DecisionDialog act={act} approval={approval} onClose={() => setAct(undefined)} />}
+      {act !== undefined && (
+        <DecisionDialog
+          act={act}
+          approval={approval}
+          onClose={() => setAct(undefined)}
+          onRefuse={() => setAct('refuse')}
+        />
+      )}
     </footer>
   )
 }

@@ -26,7 +26,9 @@ export function ApprovalFacts({ approval }: { approval: Approval }) {
       <Fact name="Requested by">{requester(requestedBy)}</Fact>
       <Fact name="For">{note ?? <span className="text-ink-3">no reason given</span>}</Fact>
       <Fact name="Rule">
-        The policy requires an approval above <Amount value={approvalAbove} token={token} />
+        <span>
+          The policy requires an approval above <Amount value={approvalAbove} token={token} />
+        </span>
       </Fact>
       <Remaining approval={approval} />
       {deniedBy !== null && (
@@ -50,9 +52,7 @@ export function ApprovalFacts({ approval }: { approval: Approval }) {
       {reason !== null && <Fact name="Reason">{reason}</Fact>}
       {path !== undefined && (
         <Fact name={kindWord(approval)}>
-          <Link to={path} className="text-accent-text hover:underline">
-            {middleTruncate(path.split('/').at(-1) ?? '')}
-          </Link>
+          <Id value={path.split('/').at(-1) ?? ''} to={path} />
         </Fact>
       )}
     </Facts>

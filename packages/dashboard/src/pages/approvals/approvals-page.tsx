@@ -133,7 +133,13 @@ const columns: readonly Column<Approval>[] = [
   {
     id: 'by',
     head: 'Requested by',
+    from: 'lg',
     cell: ({ requestedBy }) => <span className="truncate">{requester(requestedBy)}</span>,
+  },
+  {
+    id: 'for',
+    head: 'For',
+    cell: ({ note }) => note ?? <span className="text-ink-3">no reason given</span>,
   },
   {
     id: 'created',

@@ -1,3 +1,4 @@
+import { PurserError } from '@purser/sdk'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { usePurser } from '../../api/context.ts'
@@ -18,9 +19,14 @@ interface DialogProps {
   readonly onClose: () => void
 }
 
+interface ApproveProps extends DialogProps {
+  /** Declines the request, where it turns out that nobody can approve it. */
+  readonly onRefuse: () => void
+}
+
 /** Asks once more for one of the three acts, in words. */
-export function DecisionDialog({ act, ...props }: DialogProps & { act: Act }) {
-  if (act === 'approve') return <ApproveDialog {...props} />
+export function DecisionDialog({ act, onRefuse, ...props }: ApproveProps & { act: Act }) {
+  if (act === 'approve') return <ApproveDialog {...props} onRefuse={onRefuse} />
   return act === 'refuse' ? <RefuseDialog {...props} /> : <CancelDialog {...props} />
 }
 
@@ -37,7 +43,7 @@ function useDecision(decide: () => Promise<Approval>, done: string, onClose: () 
   })
 }
 
-function ApproveDialog({ approval, onClose }: DialogProps) {
+function ApproveDialog({ approval, onClose, onRefuse }: ApproveProps) {
   const purser = usePurser()
   const { id, amount, token } = approval
   const money = `${groupDecimal(amount)} ${token}`
@@ -50,9 +56,15 @@ function ApproveDialog({ approval, onClose }: DialogProps) {
       footer={
         <>
           <Button onClick={onClose}>Not yet</Button>
-          <Button tone="primary" busy={approve.isPending} onClick={() => approve.mutate()}>
-            Approve {money}
-          </Button>
+          {isForNobody(approve.error) ? (
+            <Button tone="danger" onClick={onRefuse}>
+              Decline {money}
+            </Button>
+          ) : (
+            <Button tone="primary" busy={approve.isPending} onClick={() => approve.mutate()}>
+              Approve {money}
+            </Button>
+          )}
         </>
       }
     >
@@ -67,6 +79,11 @@ function ApproveDialog({ approval, onClose }: DialogProps) {
       </div>
     </Dialog>
   )
+}
+
+/** Whether the requester may not move money any more, so that nobody can approve the request. */
+function isForNobody(error: Error | null): boolean {
+  return error instanceof PurserError && error.code === 'approval-requester-not-allowed'
 }
 
 function RefuseDialog({ approval, onClose }: DialogProps) {

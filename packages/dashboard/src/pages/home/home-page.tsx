@@ -25,6 +25,8 @@ export function HomePage() {
   const statistics = useQuery(statisticsQuery(purser, range))
   useRefreshOn(['payment.'], statisticsKey)
   const figures = statistics.data === undefined ? undefined : figuresOf(statistics.data)
+  /** Nothing is known of the payments. Their place shows why, and no figures that never come. */
+  const hasFailed = statistics.data === undefined && statistics.error !== null
   const choose = (next: string) => {
     if (isRange(next)) void navigate({ to: '/', search: { range: next }, replace: true })
   }
@@ -45,29 +47,33 @@ export function HomePage() {
         </>
       }
     >
-      {statistics.error !== null && <ErrorBlock error={statistics.error} onRetry={() => statistics.refetch()} />}
       <div className="flex flex-col gap-5">
-        <FigureRow figures={figures} statistics={statistics.data} />
+        {!hasFailed && <FigureRow figures={figures} statistics={statistics.data} />}
         <div className="grid gap-5 lg:grid-cols-[minmax(0,2fr)_minmax(0,1fr)]">
           <div className="flex min-w-0 flex-col gap-5">
-            <Card title="Payments over time" aside={<Legend series={protocolSeries} />}>
-              {figures === undefined ? (
-                <Skeleton lines={8} className="h-50" />
-              ) : (
-                <BarChart
-                  label={`Payments by protocol, ${ranges[range].label.toLowerCase()}`}
-                  points={figures.points}
-                  series={protocolSeries}
-                />
-              )}
-            </Card>
-            <Card title="From signature to settlement">
-              {figures === undefined || statistics.data === undefined ? (
-                <Skeleton lines={4} />
-              ) : (
-                <Funnel figures={figures} failures={statistics.data.failures} />
-              )}
-            </Card>
+            {statistics.error !== null && <ErrorBlock error={statistics.error} onRetry={() => statistics.refetch()} />}
+            {!hasFailed && (
+              <>
+                <Card title="Payments over time" aside={<Legend series={protocolSeries} />}>
+                  {figures === undefined ? (
+                    <Skeleton lines={8} className="h-50" />
+                  ) : (
+                    <BarChart
+                      label={`Payments by protocol, ${ranges[range].label.toLowerCase()}`}
+                      points={figures.points}
+                      series={protocolSeries}
+                    />
+                  )}
+                </Card>
+                <Card title="From signature to settlement">
+                  {figures === undefined || statistics.data === undefined ? (
+                    <Skeleton lines={4} />
+                  ) : (
+                    <Funnel figures={figures} failures={statistics.data.failures} />
+                  )}
+                </Card>
+              </>
+            )}
           </div>
           <NeedsYou />
         </div>

@@ -1,4 +1,4 @@
-import { useQuery } from '@tanstack/react-query'
+import { useQueries, useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { CircleCheck, Gauge, ServerOff, UserCheck, WebhookOff } from 'lucide-react'
 import type { ReactNode } from 'react'
@@ -9,6 +9,7 @@ import { count, networkName } from '../../ui/format.ts'
 import { Card, Skeleton } from '../../ui/page.tsx'
 import { shownWaitingMax, waitingQuery } from '../approvals/queries.ts'
 import { isNearlyUsed, Quotas, quotasOf, quotaWords, usageQuery } from '../usage/quotas.tsx'
+import { healthOf, healthQuery } from '../webhooks/queries.ts'
 
 interface Need {
   readonly key: string
@@ -18,7 +19,10 @@ interface Need {
   readonly to?: string
 }
 
-/** What waits for the reader: approvals, networks without a node, endpoints that are off, quotas that run out; and how full the plan is. */
+/** How many endpoints Home reads the attempts of, the newest. Their page shows all. */
+const endpointsReadMax = 5
+
+/** What waits for the reader: approvals, networks without a node, endpoints that are off or fail, quotas that run out; and how full the plan is. */
 export function NeedsYou() {
   const purser = usePurser()
   const usage = useQuery(usageQuery(purser))
@@ -28,7 +32,10 @@ export function NeedsYou() {
     queryFn: ({ signal }) => purser.webhooks.list({ limit: 100 }, { signal }).toArray({ limit: 100 }),
   })
   const waiting = useQuery(waitingQuery(purser))
-  const error = waiting.error ?? usage.error ?? chains.error ?? webhooks.error
+  const active = (webhooks.data ?? []).filter(({ isActive }) => isActive).slice(0, endpointsReadMax)
+  const health = useQueries({ queries: active.map(({ id }) => healthQuery(purser, id)) })
+  const failing = active.filter((_, index) => healthOf(health[index]?.data?.items ?? []).isFailing)
+  const error = waiting.error ?? chains.error ?? webhooks.error
   const quotas = quotasOf(usage.data)
   const approvals = waiting.data?.items.length ?? 0
   const needs: readonly Need[] = [
@@ -44,13 +51,20 @@ export function NeedsYou() {
         key: id,
         icon: <WebhookOff />,
         text: `${new URL(url).host} receives no events: its endpoint is off.`,
+        to: `/webhooks/${id}`,
       })),
+    ...failing.map(({ id, url }) => ({
+      key: id,
+      icon: <WebhookOff />,
+      text: `${new URL(url).host} fails to take events.`,
+      to: `/webhooks/${id}`,
+    })),
     ...quotas
       .filter(isNearlyUsed)
       .map((quota) => ({ key: quota.name, icon: <Gauge />, text: `${quota.label}: ${quotaWords(quota)} used.` })),
   ]
   const isReady =
-    waiting.data !== undefined && usage.data !== undefined && chains.data !== undefined && webhooks.data !== undefined
+    waiting.data !== undefined && !usage.isPending && chains.data !== undefined && webhooks.data !== undefined
   return (
     <div className="flex min-w-0 flex-col gap-5">
       <Card title="Needs attention">
@@ -82,7 +96,13 @@ export function NeedsYou() {
         )}
       </Card>
       <Card title="This month’s plan">
-        {usage.data === undefined ? <Skeleton lines={5} /> : <Quotas quotas={quotas} />}
+        {usage.data !== undefined ? (
+          <Quotas quotas={quotas} />
+        ) : usage.error === null ? (
+          <Skeleton lines={5} />
+        ) : (
+          <ErrorBlock error={usage.error} onRetry={() => usage.refetch()} />
+        )}
       </Card>
     </div>
   )

@@ -13,10 +13,10 @@ export function columnsWith(onRevoke: OnRevoke): readonly Column<ApiKeyRecord>[]
     { id: 'name', head: 'Name', cell: ({ name }) => <span className="font-medium">{name}</span> },
     { id: 'key', head: 'Key', width: 'w-48', cell: (key) => <ShownKey apiKey={key} /> },
     { id: 'state', head: 'State', width: 'w-28', cell: (key) => <KeyBadge apiKey={key} /> },
-    { id: 'scopes', head: 'Permissions', width: 'w-72', from: 'lg', cell: (key) => <Scopes apiKey={key} /> },
-    { id: 'used', head: 'Last used', width: 'w-36', from: 'lg', cell: (key) => <LastUsed apiKey={key} /> },
-    { id: 'end', head: 'Expires', width: 'w-36', from: 'xl', cell: (key) => <End apiKey={key} /> },
-    { id: 'maker', head: 'Created by', width: 'w-44', from: 'xl', cell: (key) => <Maker apiKey={key} /> },
+    { id: 'scopes', head: 'Permissions', width: 'w-56', from: 'lg', cell: (key) => <Scopes apiKey={key} /> },
+    { id: 'used', head: 'Last used', width: 'w-32', from: 'lg', cell: (key) => <LastUsed apiKey={key} /> },
+    { id: 'end', head: 'Expires', width: 'w-40', from: 'xl', cell: (key) => <End apiKey={key} /> },
+    { id: 'maker', head: 'Created by', width: 'w-40', from: 'xl', cell: (key) => <Maker apiKey={key} /> },
     {
       id: 'acts',
       head: <span className="sr-only">Revoke</span>,
@@ -70,7 +70,13 @@ function LastUsed({ apiKey: { lastUsedAt } }: KeyProps) {
 }
 
 function End({ apiKey: { revokedAt, expiresAt } }: KeyProps) {
-  const at = revokedAt ?? expiresAt
+  if (revokedAt !== null)
+    return (
+      <span className="text-ink-3">
+        ended <Time at={revokedAt} />
+      </span>
+    )
+  const at = expiresAt
   return at === null ? <span className="text-ink-3">never</span> : <Time at={at} />
 }
 

@@ -12,6 +12,7 @@ import { Card, Fact, Facts, Skeleton } from '../../ui/page.tsx'
 import { Timeline } from '../../ui/timeline.tsx'
 import { toastDone, toastFailed } from '../../ui/toast.tsx'
 import { Amount, Id, OnChain, Time } from '../../ui/values.tsx'
+import { walletPath } from '../wallets/wallet-path.ts'
 import { PaymentBadge, protocolNames, shortRoute } from './columns.tsx'
 import { whereItIs } from './payment-state.ts'
 import { paymentSteps } from './payment-steps.tsx'
@@ -47,19 +48,21 @@ function Head({ payment }: { payment: Payment }) {
   const isRefundable =
     payment.status === 'settled' && payment.txHash !== null && payment.refundedAmount !== payment.amount
   return (
-    <header className="flex flex-col gap-3">
-      <div className="flex flex-wrap items-center gap-x-3 gap-y-1">
-        <h1 className="text-2xl font-semibold tracking-tight">
-          <Amount value={payment.amount} token={payment.token} raw={payment.rawAmount} />
-        </h1>
-        <PaymentBadge status={payment.status} />
+    <header className="flex flex-wrap items-start justify-between gap-x-6 gap-y-3">
+      <div className="flex min-w-0 flex-col gap-1.5">
+        <div className="flex flex-wrap items-center gap-x-3 gap-y-1">
+          <h1 className="text-2xl font-semibold tracking-tight">
+            <Amount value={payment.amount} token={payment.token} raw={payment.rawAmount} />
+          </h1>
+          <PaymentBadge status={payment.status} />
+        </div>
+        <p className="text-ink-2">{whereItIs(payment)}</p>
+        {payment.route !== null && (
+          <p className="font-mono text-sm break-all text-ink-2">
+            {payment.method} {shortRoute(payment.route)}
+          </p>
+        )}
       </div>
-      <p className="text-ink-2">{whereItIs(payment)}</p>
-      {payment.route !== null && (
-        <p className="font-mono text-sm break-all text-ink-2">
-          {payment.method} {shortRoute(payment.route)}
-        </p>
-      )}
       <div className="flex flex-wrap gap-2">
         {mayRefund && isRefundable && (
           <Button onClick={() => setRefunding(true)}>
@@ -104,7 +107,7 @@ function PaymentFacts({ payment }: { payment: Payment }) {
       )}
       {walletId !== null && (
         <Fact name="Wallet">
-          <Id value={walletId} />
+          <Id value={walletId} to={walletPath(walletId)} />
         </Fact>
       )}
       <Fact name="API key">
@@ -112,7 +115,7 @@ function PaymentFacts({ payment }: { payment: Payment }) {
       </Fact>
       {vaultId !== null && (
         <Fact name="Vault">
-          <Id value={vaultId} />
+          <Id value={vaultId} to={`/vaults/${vaultId}`} />
         </Fact>
       )}
       {sessionId !== null && (

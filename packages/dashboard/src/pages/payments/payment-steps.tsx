@@ -1,7 +1,7 @@
 import type { Payment } from '@purser/sdk'
 import { groupDecimal, networkName } from '../../ui/format.ts'
 import type { TimelineStep } from '../../ui/timeline.tsx'
-import { OnChain } from '../../ui/values.tsx'
+import { Id, OnChain } from '../../ui/values.tsx'
 import { protocolNames } from './columns.tsx'
 import { failureWords } from './payment-state.ts'
 
@@ -19,7 +19,7 @@ function verified({ payer, protocol, chain, createdAt, status }: Payment): Timel
     children: (
       <span className="flex flex-wrap items-center gap-x-1">
         {payer === null ? 'The payer' : <OnChain value={payer} network={chain} kind="address" />}
-        <span>signed by {protocolNames[protocol]}. Signature, amount, recipient and funds were checked.</span>
+        <span>signed with {protocolNames[protocol]}. Signature, amount, recipient and funds were checked.</span>
       </span>
     ),
   }
@@ -84,6 +84,11 @@ function ended({ status, txHash, settledAt, failureReason, amount, token }: Paym
     : []
 }
 
+function opened(vaultId: string): TimelineStep {
+  const children = <Id value={vaultId} to={`/vaults/${vaultId}`} />
+  return { key: 'vault', state: 'settled', title: 'Opened a vault', children }
+}
+
 function afterwards({
   status,
   settledAt,
@@ -96,7 +101,7 @@ function afterwards({
   if (status !== 'settled') return []
   const isOwnStep = deliveredAt !== null && deliveredAt !== settledAt
   return [
-    ...(vaultId === null ? [] : [{ key: 'vault', state: 'settled', title: 'Opened a vault' } as const]),
+    ...(vaultId === null ? [] : [opened(vaultId)]),
     ...(isOwnStep
       ? [{ key: 'delivered', state: 'settled', title: 'Delivered to the payer', at: deliveredAt } as const]
       : []),

@@ -64,7 +64,13 @@ function YourServer() {
           <Skeleton lines={10} />
         ) : (
           <>
-            <p className="text-ink-2">{note}</p>
+            <p className="text-ink-2">
+              {note} The guide says{' '}
+              <a href="/docs/quick-start" className="text-accent-text underline">
+                how to install the SDK
+              </a>
+              .
+            </p>
             <CodeBlock text={code} label="Copy the code" tall />
           </>
         )}

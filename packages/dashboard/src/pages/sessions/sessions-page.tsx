@@ -1,5 +1,5 @@
 import type { Session } from '@purser/sdk'
-import { Link, useNavigate } from '@tanstack/react-router'
+import { useNavigate } from '@tanstack/react-router'
 import { KeyRound } from 'lucide-react'
 import { useCallback } from 'react'
 import { usePurser } from '../../api/context.ts'
@@ -80,13 +80,8 @@ function SessionBadge({ session: { isExpired } }: { session: Session }) {
 
 function VaultLink({ session: { vaultId } }: { session: Session }) {
   return (
-    <span className="inline-flex items-center gap-3">
-      <Link to="/vaults/$vaultId" params={{ vaultId }} className="text-accent-text hover:underline">
-        Open the vault
-      </Link>
-      <span className="hidden lg:inline">
-        <Id value={vaultId} />
-      </span>
+    <span className="inline-flex min-w-0 items-center">
+      <Id value={vaultId} to={`/vaults/${vaultId}`} />
     </span>
   )
 }

@@ -13,7 +13,6 @@ export function BillingPage() {
   const { purser, environment } = useWorkspace()
   const plan = useQuery(planQuery(purser))
   const usage = useQuery(usageQuery(purser))
-  const error = plan.error ?? usage.error
   const near = quotasOf(usage.data).filter(isNearlyUsed)
   return (
     <Page
@@ -25,17 +24,28 @@ export function BillingPage() {
           : 'Some limits are reached or nearly reached.'
       }
     >
-      {error !== null && <ErrorBlock error={error} onRetry={() => void plan.refetch().then(() => usage.refetch())} />}
       <div className="grid gap-5 lg:grid-cols-2">
         <div className="flex min-w-0 flex-col gap-5">
           {plan.data !== undefined && <UpgradeCard plan={plan.data.plan} />}
           <Card title={`Usage in ${environment}`}>
-            {usage.data === undefined ? <Skeleton lines={7} /> : <Quotas quotas={quotasOf(usage.data)} />}
+            {usage.error !== null ? (
+              <ErrorBlock error={usage.error} onRetry={() => usage.refetch()} />
+            ) : usage.data === undefined ? (
+              <Skeleton lines={7} />
+            ) : (
+              <Quotas quotas={quotasOf(usage.data)} />
+            )}
           </Card>
         </div>
-        <Card title="Limits of the plan" flush>
-          {plan.data === undefined ? <Skeleton lines={10} className="p-4" /> : <LimitsTable plan={plan.data} />}
-        </Card>
+        {plan.error === null ? (
+          <Card title="Limits of the plan" flush>
+            {plan.data === undefined ? <Skeleton lines={10} className="p-4" /> : <LimitsTable plan={plan.data} />}
+          </Card>
+        ) : (
+          <Card title="Limits of the plan">
+            <ErrorBlock error={plan.error} onRetry={() => plan.refetch()} />
+          </Card>
+        )}
       </div>
     </Page>
   )

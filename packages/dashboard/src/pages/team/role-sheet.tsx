@@ -38,13 +38,8 @@ export function RoleSheet({ member, mayMakeOwners, onClose }: RoleSheetProps) {
       footer={
         <>
           <Button onClick={onClose}>Cancel</Button>
-          <Button
-            tone="primary"
-            busy={change.isPending}
-            disabled={role === member.role}
-            onClick={() => change.mutate()}
-          >
-            {role === member.role ? 'Choose another role' : `Make ${role}`}
+          <Button tone="primary" busy={change.isPending} onClick={() => change.mutate()}>
+            {role === member.role ? `Confirm ${role}` : `Make ${role}`}
           </Button>
         </>
       }
@@ -53,6 +48,10 @@ export function RoleSheet({ member, mayMakeOwners, onClose }: RoleSheetProps) {
         <p>
           <span className="font-medium break-all">{name}</span>{' '}
           <span className="text-ink-2">is {member.role}. The new role applies from the next request.</span>
+        </p>
+        <p className="text-ink-2">
+          Whoever was invited with a test key works in the test environment only, until somebody who may use the live
+          environment sets or confirms their role here.
         </p>
         <RoleChoice value={role} onChange={setRole} mayMakeOwners={mayMakeOwners} />
         {change.error !== null && <ErrorBlock error={change.error} />}

@@ -18,14 +18,13 @@ export const transferColumns: readonly Column<Transfer>[] = [
   {
     id: 'to',
     head: 'To',
+    width: 'w-48',
     cell: ({ toAddress, toChain }) => <OnChain value={toAddress} network={toChain} kind="address" />,
   },
   { id: 'chain', head: 'Network', width: 'w-48', from: 'lg', cell: (row) => <Networks {...row} /> },
   {
     id: 'reference',
     head: 'Reference',
-    width: 'w-48',
-    from: 'xl',
     cell: ({ reference }) => reference ?? <span className="text-ink-3">none</span>,
   },
   {
@@ -75,6 +74,7 @@ export function CompactTransfer({ row }: { row: Transfer }) {
         <span className="inline-flex items-center gap-1">
           to <Id value={row.toAddress} />
         </span>
+        {row.reference !== null && <span className="min-w-0 flex-1 truncate">{row.reference}</span>}
         <Time at={row.createdAt} />
       </span>
     </>

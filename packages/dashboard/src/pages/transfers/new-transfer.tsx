@@ -1,4 +1,4 @@
-import type { NewTransfer, TransferQuote } from '@purser/sdk'
+import type { MasterWallet, NewTransfer, TransferQuote } from '@purser/sdk'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { usePurser } from '../../api/context.ts'
@@ -11,6 +11,8 @@ import { type TransferDraft, TransferForm, whyNotReady } from './transfer-form.t
 import { TransferReview } from './transfer-review.tsx'
 
 interface SheetProps {
+  /** The wallet to send from, where the reader came from it. */
+  readonly from?: MasterWallet
   readonly onClose: () => void
   readonly onSent: (transferId: string) => void
 }
@@ -25,11 +27,15 @@ const emptyDraft: TransferDraft = {
   reference: '',
 }
 
+function draftFrom({ id, chain, supportedTokens: [token = ''] }: MasterWallet): TransferDraft {
+  return { ...emptyDraft, walletId: id, token, toChain: chain, toToken: token }
+}
+
 /** Sends money in two steps: a quote that repeats in words what will happen, then one button that names the act. */
-export function NewTransferSheet({ onClose, onSent }: SheetProps) {
+export function NewTransferSheet({ from, onClose, onSent }: SheetProps) {
   const purser = usePurser()
   const queries = useQueryClient()
-  const [draft, setDraft] = useState(emptyDraft)
+  const [draft, setDraft] = useState(() => (from === undefined ? emptyDraft : draftFrom(from)))
   const quote = useMutation({ mutationFn: (body: NewTransfer) => purser.transfers.quote(body) })
   const send = useMutation({
     // The quote is the key: a second press, or a press after a lost answer, never sends twice.

@@ -8,6 +8,7 @@ import { Network } from '../../ui/network.tsx'
 import { Card, Fact, Facts, Skeleton } from '../../ui/page.tsx'
 import { Timeline } from '../../ui/timeline.tsx'
 import { Amount, Id, OnChain, Time } from '../../ui/values.tsx'
+import { walletPath } from '../wallets/wallet-path.ts'
 import { routeWords, TransferBadge, whereTransferIs } from './transfer-state.tsx'
 import { transferSteps } from './transfer-steps.tsx'
 
@@ -57,7 +58,7 @@ function TransferFacts({ transfer }: { transfer: Transfer }) {
         <Id value={id} />
       </Fact>
       <Fact name="From">
-        <Id value={fromWalletId} />{' '}
+        <Id value={fromWalletId} to={walletPath(fromWalletId)} />{' '}
         <span className="text-ink-3">
           <Network chain={fromChain} />
         </span>

@@ -2,7 +2,7 @@ import { useQuery } from '@tanstack/react-query'
 import { chainsQuery } from '../../api/chains.ts'
 import { usePurser } from '../../api/context.ts'
 import { Field, Select, TextInput } from '../../ui/form.tsx'
-import { networkName } from '../../ui/format.ts'
+import { Network } from '../../ui/network.tsx'
 import { Amount } from '../../ui/values.tsx'
 import { useManagedWallets, useWalletBalances, walletLabel } from './wallets.ts'
 
@@ -163,7 +163,7 @@ function RecipientFields({ draft, onChange }: FormProps) {
               {draft.toChain === '' && <option value="">Choose a network</option>}
               {configured.map(({ name }) => (
                 <option key={name} value={name}>
-                  {networkName(name)}
+                  <Network chain={name} />
                 </option>
               ))}
             </Select>

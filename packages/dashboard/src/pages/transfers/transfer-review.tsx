@@ -1,5 +1,5 @@
 import type { TransferQuote } from '@purser/sdk'
-import { networkName } from '../../ui/format.ts'
+import { Network } from '../../ui/network.tsx'
 import { Fact, Facts } from '../../ui/page.tsx'
 import { Amount, Id, Time } from '../../ui/values.tsx'
 import type { TransferDraft } from './transfer-form.tsx'
@@ -21,7 +21,9 @@ export function TransferReview({ draft, quote }: { draft: TransferDraft; quote: 
         <Fact name="To">
           <Id value={draft.toAddress} whole />
         </Fact>
-        <Fact name="On">{networkName(quote.toChain)}</Fact>
+        <Fact name="On">
+          <Network chain={quote.toChain} />
+        </Fact>
         <Fact name="Recipient receives">
           <Amount value={quote.toAmount} token={quote.toToken} />
         </Fact>

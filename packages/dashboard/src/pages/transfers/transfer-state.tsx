@@ -18,7 +18,7 @@ export function TransferBadge({ status, approval }: Pick<Transfer, 'status' | 'a
 }
 
 /** Whether nothing moves until a person approves it. */
-function isWaiting(approval: Transfer['approval']): boolean {
+export function isWaiting(approval: Transfer['approval']): boolean {
   return approval?.status === 'waiting'
 }
 

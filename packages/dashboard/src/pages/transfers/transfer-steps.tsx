@@ -4,6 +4,7 @@ import { Network } from '../../ui/network.tsx'
 import type { TimelineStep } from '../../ui/timeline.tsx'
 import { OnChain } from '../../ui/values.tsx'
 import { approvalSteps } from '../approvals/approval-step.tsx'
+import { isWaiting } from './transfer-state.tsx'
 
 /** The steps of a transfer as far as they are known, and the one that it waits for. */
 export function transferSteps(transfer: Transfer): readonly TimelineStep[] {
@@ -17,11 +18,13 @@ export function transferSteps(transfer: Transfer): readonly TimelineStep[] {
   ]
 }
 
-function sent({ txHash, fromChain, status }: Transfer): TimelineStep {
+function sent({ txHash, fromChain, status, approval }: Transfer): TimelineStep {
   if (txHash === null)
     return status === 'failed'
       ? { key: 'sent', state: 'void', title: 'No transaction was sent' }
-      : { key: 'sent', state: 'pending', title: 'Waits for its transaction' }
+      : isWaiting(approval)
+        ? { key: 'sent', state: 'void', title: onNetwork('Then sent on', fromChain) }
+        : { key: 'sent', state: 'pending', title: 'Waits for its transaction' }
   return {
     key: 'sent',
     state: 'settled',

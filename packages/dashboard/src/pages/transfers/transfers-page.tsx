@@ -7,13 +7,14 @@ import { useListing } from '../../api/listing.ts'
 import { useRefreshOn } from '../../live/use-live.ts'
 import { Button } from '../../ui/button.tsx'
 import { Select } from '../../ui/form.tsx'
-import { count } from '../../ui/format.ts'
+import { count, movementWords } from '../../ui/format.ts'
 import { ListCard } from '../../ui/list-card.tsx'
 import { Empty, Page } from '../../ui/page.tsx'
 import { RecordSheet } from '../../ui/record-sheet.tsx'
 import { CompactTransfer, transferColumns } from './columns.tsx'
 import { NewTransferSheet } from './new-transfer.tsx'
 import { TransferDetail } from './transfer-detail.tsx'
+import { isWaiting } from './transfer-state.tsx'
 import { useManagedWallets, walletLabel } from './wallets.ts'
 
 const route = getRouteApi('/shell/transfers')
@@ -100,8 +101,10 @@ const compact = (row: Transfer) => <CompactTransfer row={row} />
 
 function stateWords(rows: readonly Transfer[], hasMore: boolean): string {
   if (rows.length === 0) return 'Money that leaves your managed wallets.'
-  const open = rows.filter(({ status }) => status === 'pending').length
-  const failed = rows.filter(({ status }) => status === 'failed').length
-  const shown = `${hasMore ? 'The newest ' : ''}${count(rows.length, 'transfer')}`
-  return `${shown}: ${open.toLocaleString('en-US')} on the way, ${failed.toLocaleString('en-US')} failed.`
+  const waiting = rows.filter(({ approval }) => isWaiting(approval)).length
+  return movementWords(`${hasMore ? 'The newest ' : ''}${count(rows.length, 'transfer')}`, {
+    waiting,
+    open: rows.filter(({ status }) => status === 'pending').length - waiting,
+    failed: rows.filter(({ status }) => status === 'failed').length,
+  })
 }

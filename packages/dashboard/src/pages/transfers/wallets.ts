@@ -1,6 +1,8 @@
 import type { MasterWallet } from '@purser/sdk'
 import { type UseQueryResult, useQuery } from '@tanstack/react-query'
 import { usePurser } from '../../api/context.ts'
+import { environmentOf } from '../../api/scope.ts'
+import { actualNetwork } from '../../ui/explorer.ts'
 import { middleTruncate, networkName } from '../../ui/format.ts'
 
 /** The managed wallets that money can leave. */
@@ -26,5 +28,5 @@ export function useWalletBalances(walletId: string | undefined) {
 }
 
 export function walletLabel({ name, id, chain }: Pick<MasterWallet, 'name' | 'id' | 'chain'>): string {
-  return `${name ?? middleTruncate(id)} · ${networkName(chain)}`
+  return `${name ?? middleTruncate(id)} · ${networkName(actualNetwork(chain, environmentOf(location.pathname) ?? 'test'))}`
 }

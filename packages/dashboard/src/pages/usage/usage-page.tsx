@@ -47,25 +47,28 @@ export function UsagePage() {
             <Quotas quotas={quotas} />
           )}
         </Card>
-        <Card title="Payments by day" aside={<Legend series={protocolSeries} />}>
-          {days.error !== null ? (
-            <ErrorBlock error={days.error} onRetry={() => days.refetch()} />
-          ) : figures === undefined || from === undefined || to === undefined ? (
-            <Skeleton lines={8} className="h-50" />
-          ) : (
-            <>
-              <BarChart
-                label="Payments by protocol and day, this month"
-                points={figures.points}
-                series={protocolSeries}
-              />
-              <p className="mt-3 text-sm text-ink-2">
-                {count(figures.payments, 'payment')} from {dayOfUtc(new Date(from))} to{' '}
-                {dayOfUtc(new Date(Date.parse(to) - 1))}. Days and months begin at midnight UTC.
-              </p>
-            </>
-          )}
-        </Card>
+        {/* The month is that of the usage: without it there is nothing to wait for. */}
+        {usage.error === null && (
+          <Card title="Payments by day" aside={<Legend series={protocolSeries} />}>
+            {days.error !== null ? (
+              <ErrorBlock error={days.error} onRetry={() => days.refetch()} />
+            ) : figures === undefined || from === undefined || to === undefined ? (
+              <Skeleton lines={8} className="h-50" />
+            ) : (
+              <>
+                <BarChart
+                  label="Payments by protocol and day, this month"
+                  points={figures.points}
+                  series={protocolSeries}
+                />
+                <p className="mt-3 text-sm text-ink-2">
+                  {count(figures.payments, 'payment')} from {dayOfUtc(new Date(from))} to{' '}
+                  {dayOfUtc(new Date(Date.parse(to) - 1))}. Days and months begin at midnight UTC.
+                </p>
+              </>
+            )}
+          </Card>
+        )}
       </div>
     </Page>
   )

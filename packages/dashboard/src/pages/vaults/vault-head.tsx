@@ -15,12 +15,14 @@ export function VaultHead({ vault }: { vault: VaultState }) {
   const [dialog, setDialog] = useState<'seal' | 'share'>()
   const close = () => setDialog(undefined)
   return (
-    <header className="flex flex-col gap-3">
-      <div className="flex flex-wrap items-center gap-x-3 gap-y-1">
-        <h1 className="min-w-0 text-xl font-semibold tracking-tight break-words">{vaultName(vault)}</h1>
-        <VaultBadge vault={vault} />
+    <header className="flex flex-wrap items-start justify-between gap-x-6 gap-y-3">
+      <div className="flex min-w-0 flex-col gap-1">
+        <div className="flex flex-wrap items-center gap-x-3 gap-y-1">
+          <h1 className="min-w-0 text-xl font-semibold tracking-tight break-words">{vaultName(vault)}</h1>
+          <VaultBadge vault={vault} />
+        </div>
+        <p className="text-ink-2">{vaultWords(vault)}</p>
       </div>
-      <p className="text-ink-2">{vaultWords(vault)}</p>
       {mayWrite && (
         <div className="flex flex-wrap gap-2">
           {isOpen(vault) && (

@@ -1,5 +1,6 @@
 import type { VaultEvent, VaultState } from '@purser/sdk'
 import { ErrorBlock } from '../../ui/error-block.tsx'
+import { middleTruncate } from '../../ui/format.ts'
 import { Card } from '../../ui/page.tsx'
 import { Tag } from '../../ui/state.tsx'
 import { Time } from '../../ui/values.tsx'
@@ -17,11 +18,7 @@ export function VaultStream({ vault }: { vault: VaultState }) {
           <ErrorBlock error={error} />
         </div>
       )}
-      {events.length === 0 && error === undefined && (
-        <p className="p-4 text-ink-2">
-          {status === 'ended' ? 'Nothing was reported in it.' : 'Waiting for the first event.'}
-        </p>
-      )}
+      {events.length === 0 && error === undefined && <p className="p-4 text-ink-2">{emptyWords[status]}</p>}
       {events.length > 0 && (
         // biome-ignore lint/a11y/noNoninteractiveTabindex: a keyboard must be able to scroll it
         <ol tabIndex={0} aria-label="Events, newest first" className="max-h-[480px] overflow-y-auto">
@@ -37,12 +34,21 @@ export function VaultStream({ vault }: { vault: VaultState }) {
   )
 }
 
+const emptyWords = {
+  connecting: 'Reading what happened so far.',
+  live: 'Waiting for the first event.',
+  ended: 'Nothing was reported in it.',
+} as const
+
 const statusWords = { connecting: 'Connecting', live: 'Live', ended: 'Ended' } as const
+
+/** A hash in a payload. The document that it is of has all of it. */
+const hash = /\b[0-9a-f]{64}\b/g
 
 function EventRow({ event: { type, timestamp, payload } }: { event: VaultEvent }) {
   const { vaultId: _, ...rest } = payload
   // Spaces between the members, so that lines break there and not inside a name.
-  const text = JSON.stringify(rest, null, 1).replaceAll(/\n */g, ' ')
+  const text = JSON.stringify(rest, null, 1).replaceAll(/\n */g, ' ').replaceAll(hash, middleTruncate)
   return (
     <li className="border-b border-line px-4 py-2 last:border-b-0">
       <p className="flex items-baseline justify-between gap-3">

@@ -4,7 +4,7 @@ import { ErrorBlock } from '../../ui/error-block.tsx'
 import { Network } from '../../ui/network.tsx'
 import { Card, Skeleton } from '../../ui/page.tsx'
 import { Amount } from '../../ui/values.tsx'
-import { type AnyWallet, balancesQuery } from './queries.ts'
+import { type AnyWallet, balancesQuery, inOrder } from './queries.ts'
 
 /** What the wallet's address has on its chain now, token by token. */
 export function BalancesCard({ wallet }: { wallet: AnyWallet }) {
@@ -17,7 +17,7 @@ export function BalancesCard({ wallet }: { wallet: AnyWallet }) {
         </div>
       ) : (
         <ul>
-          {data.map(({ tokenSymbol, formattedBalance, rawBalance, chain }) => (
+          {inOrder(data).map(({ tokenSymbol, formattedBalance, rawBalance, chain }) => (
             <li
               key={`${chain}-${tokenSymbol}`}
               className="flex min-h-11 flex-wrap items-center justify-between gap-x-4 gap-y-1 border-b border-line px-4 py-2 last:border-b-0"

@@ -4,7 +4,7 @@ import { Network } from '../../ui/network.tsx'
 import { RowLink } from '../../ui/row-link.tsx'
 import type { Column } from '../../ui/table.tsx'
 import { Amount, OnChain, Time } from '../../ui/values.tsx'
-import { type AnyWallet, balancesQuery } from './queries.ts'
+import { type AnyWallet, balancesQuery, inOrder } from './queries.ts'
 import { WalletBadge, walletName } from './wallet-state.tsx'
 
 export const walletColumns: readonly Column<AnyWallet>[] = [
@@ -52,8 +52,9 @@ function WalletBalance({ walletId }: { walletId: string }) {
   const { data, error } = useQuery(balancesQuery(usePurser(), walletId))
   if (error !== null) return <span className="text-ink-3">not readable now</span>
   if (data === undefined) return <span className="skeleton inline-block h-3.5 w-20 align-middle" />
-  const has = data.filter(({ rawBalance }) => rawBalance !== '0')
-  const shown = has.find(({ tokenSymbol }) => tokenSymbol === 'USDC') ?? has[0] ?? data[0]
+  const ordered = inOrder(data)
+  const has = ordered.filter(({ rawBalance }) => rawBalance !== '0')
+  const shown = has[0] ?? ordered[0]
   if (shown === undefined) return <span className="text-ink-3">nothing</span>
   return (
     <span className="inline-flex items-baseline gap-2">

@@ -8,8 +8,8 @@ import { useMay, usePurser } from '../../api/context.ts'
 import { Button } from '../../ui/button.tsx'
 import { ErrorBlock } from '../../ui/error-block.tsx'
 import { Field, Select, TextInput } from '../../ui/form.tsx'
-import { networkName } from '../../ui/format.ts'
 import { useIdempotencyKey } from '../../ui/idempotency.ts'
+import { Network } from '../../ui/network.tsx'
 import { Sheet } from '../../ui/overlay.tsx'
 import { toastDone } from '../../ui/toast.tsx'
 import { walletsKey } from './queries.ts'
@@ -148,7 +148,7 @@ function ChainAndTokens({ draft, onChange }: { draft: Draft; onChange: (draft: D
             <option value="">Choose a network</option>
             {chains.data?.filter(isUsable).map(({ name }) => (
               <option key={name} value={name}>
-                {networkName(name)}
+                <Network chain={name} />
               </option>
             ))}
           </Select>

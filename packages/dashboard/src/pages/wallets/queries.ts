@@ -24,6 +24,12 @@ export function walletQuery(purser: Purser, walletId: string) {
   })
 }
 
+/** Balances as people look for them: the dollar token first, then other tokens, then the coin that pays for gas. */
+export function inOrder(balances: readonly Balance[]): readonly Balance[] {
+  const rank = ({ tokenSymbol }: Balance) => (tokenSymbol === 'USDC' ? 0 : tokenSymbol === 'ETH' ? 2 : 1)
+  return balances.toSorted((one, other) => rank(one) - rank(other))
+}
+
 /** What the wallet has now, read from its chain. */
 export function balancesQuery(purser: Purser, walletId: string) {
   return queryOptions({

@@ -1,6 +1,6 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
-import { Archive, ArchiveRestore, MoreHorizontal, Pencil, QrCode as QrIcon, Trash2 } from 'lucide-react'
+import { Archive, ArchiveRestore, ArrowUpRight, MoreHorizontal, Pencil, QrCode as QrIcon, Trash2 } from 'lucide-react'
 import { useState } from 'react'
 import { useMay, usePurser } from '../../api/context.ts'
 import { Button } from '../../ui/button.tsx'
@@ -9,14 +9,16 @@ import { Field, TextInput } from '../../ui/form.tsx'
 import { Menu } from '../../ui/menu.tsx'
 import { Dialog } from '../../ui/overlay.tsx'
 import { toastDone } from '../../ui/toast.tsx'
+import { NewTransferSheet } from '../transfers/new-transfer.tsx'
 import { type AnyWallet, isManaged, walletsKey } from './queries.ts'
 import { ReceiveSheet } from './receive-sheet.tsx'
 import { standingOf, WalletBadge, walletName } from './wallet-state.tsx'
 
-type Open = 'receive' | 'rename' | 'end' | 'restore' | undefined
+type Open = 'receive' | 'send' | 'rename' | 'end' | 'restore' | undefined
 
 export function WalletHead({ wallet }: { wallet: AnyWallet }) {
   const mayChange = useMay('member')
+  const navigate = useNavigate()
   const [open, setOpen] = useState<Open>()
   const close = () => setOpen(undefined)
   const isRetired = isManaged(wallet) && wallet.provisionStatus === 'retired'
@@ -44,6 +46,11 @@ export function WalletHead({ wallet }: { wallet: AnyWallet }) {
             <QrIcon aria-hidden /> Receive
           </Button>
         )}
+        {mayChange && isManaged(wallet) && !isRetired && (
+          <Button onClick={() => setOpen('send')}>
+            <ArrowUpRight aria-hidden /> Send
+          </Button>
+        )}
         {mayChange && (
           <Menu
             trigger={
@@ -63,6 +70,13 @@ export function WalletHead({ wallet }: { wallet: AnyWallet }) {
         )}
       </div>
       {open === 'receive' && <ReceiveSheet wallet={wallet} onClose={close} />}
+      {open === 'send' && isManaged(wallet) && (
+        <NewTransferSheet
+          from={wallet}
+          onClose={close}
+          onSent={(transferId) => void navigate({ to: '/transfers/$transferId', params: { transferId } })}
+        />
+      )}
       {open === 'rename' && <RenameDialog wallet={wallet} onClose={close} />}
       {open === 'end' && <EndDialog wallet={wallet} onClose={close} />}
       {open === 'restore' && <RestoreDialog wallet={wallet} onClose={close} />}

@@ -26,7 +26,12 @@ export interface Health {
   readonly failed: number
   readonly p95Ms: number | undefined
   readonly lastError: string | undefined
+  /** Whether the newest attempts failed, one after the other. */
+  readonly isFailing: boolean
 }
+
+/** One attempt may fail where nothing is wrong. This many in a row do not. */
+const failedInRow = 3
 
 export function healthOf(attempts: readonly WebhookAttempt[]): Health {
   const times = attempts.map(({ durationMs }) => durationMs).sort((one, other) => one - other)
@@ -36,6 +41,8 @@ export function healthOf(attempts: readonly WebhookAttempt[]): Health {
     failed: attempts.filter(({ status }) => status === 'failed').length,
     p95Ms: times[Math.ceil(times.length * 0.95) - 1],
     lastError: newest?.status === 'failed' ? attemptWords(newest) : undefined,
+    isFailing:
+      attempts.length >= failedInRow && attempts.slice(0, failedInRow).every(({ status }) => status === 'failed'),
   }
 }
 

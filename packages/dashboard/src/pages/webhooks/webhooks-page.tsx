@@ -34,7 +34,7 @@ export function WebhooksPage() {
         compact={compact}
         onOpen={open}
         empty={
-          <Empty icon={<WebhookIcon />} title="No expirypoints yet" action={<NewWebhookButton />}>
+          <Empty icon={<WebhookIcon />} title="No endpoints yet" action={<NewWebhookButton />}>
             An endpoint is a URL that receives each event as a signed POST, retried until it returns 2xx.
           </Empty>
         }
@@ -54,7 +54,7 @@ function stateWords(rows: readonly Webhook[], hasMore: boolean): string {
 
 const columns: readonly Column<Webhook>[] = [
   { id: 'url', head: 'Endpoint', cell: (row) => <EndpointLink row={row} /> },
-  { id: 'state', head: 'State', width: 'w-24', cell: (row) => <WebhookBadge webhook={row} /> },
+  { id: 'state', head: 'State', width: 'w-28', cell: (row) => <WebhookBadge webhook={row} /> },
   { id: 'health', head: 'Newest attempts', width: 'w-64', cell: (row) => <HealthWords webhook={row} /> },
   { id: 'events', head: 'Events', width: 'w-72', from: 'xl', cell: eventWords },
   {
@@ -79,8 +79,14 @@ function EndpointLink({ row }: { row: Webhook }) {
   )
 }
 
-export function WebhookBadge({ webhook: { isActive } }: { webhook: Webhook }) {
-  return isActive ? <StateBadge state="settled">On</StateBadge> : <StateBadge state="void">Off</StateBadge>
+export function WebhookBadge({ webhook: { id, isActive } }: { webhook: Webhook }) {
+  const { data } = useQuery(healthQuery(usePurser(), id))
+  if (!isActive) return <StateBadge state="void">Off</StateBadge>
+  return data !== undefined && healthOf(data.items).isFailing ? (
+    <StateBadge state="failed">Failing</StateBadge>
+  ) : (
+    <StateBadge state="settled">On</StateBadge>
+  )
 }
 
 function HealthWords({ webhook }: { webhook: Webhook }) {

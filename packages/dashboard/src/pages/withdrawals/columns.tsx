@@ -62,7 +62,9 @@ export function CompactWithdrawal({ row }: { row: Withdrawal }) {
         <WithdrawalBadge {...row} />
       </span>
       <span className="flex items-center justify-between gap-3 text-sm text-ink-2">
-        <Payout row={row} />
+        <span className="min-w-0 truncate">
+          {row.payoutAmount === null ? (row.reference ?? `to a bank in ${row.currency}`) : <Payout row={row} />}
+        </span>
         <Time at={row.createdAt} />
       </span>
     </>

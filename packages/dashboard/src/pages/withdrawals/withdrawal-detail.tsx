@@ -9,6 +9,8 @@ import { Card, Fact, Facts, Skeleton } from '../../ui/page.tsx'
 import { Timeline, type TimelineStep } from '../../ui/timeline.tsx'
 import { Amount, Id, OnChain, Time } from '../../ui/values.tsx'
 import { approvalSteps } from '../approvals/approval-step.tsx'
+import { accountLabel, useBankAccounts } from '../bank-accounts/queries.ts'
+import { walletPath } from '../wallets/wallet-path.ts'
 import { Payout } from './columns.tsx'
 import { refundWords, WithdrawalBadge, whereWithdrawalIs } from './withdrawal-state.tsx'
 
@@ -49,10 +51,11 @@ export function WithdrawalDetail({ withdrawalId, wide = false }: { withdrawalId:
 
 function steps(withdrawal: Withdrawal): readonly TimelineStep[] {
   const { status, createdAt, txHash, chain, completedAt, failedAt } = withdrawal
+  const isWaiting = withdrawal.approval?.status === 'waiting'
   const isConverted = status === 'conversion_complete' || status === 'completed'
   const sent: TimelineStep =
     txHash === null
-      ? { key: 'sent', state: status === 'failed' ? 'void' : 'pending', title: 'Tokens not sent yet' }
+      ? { key: 'sent', state: status === 'failed' || isWaiting ? 'void' : 'pending', title: 'Tokens not sent yet' }
       : {
           key: 'sent',
           state: 'settled',
@@ -65,15 +68,24 @@ function steps(withdrawal: Withdrawal): readonly TimelineStep[] {
       : [
           {
             key: 'converted',
-            state: isConverted ? 'settled' : 'pending',
+            state: isConverted ? 'settled' : isWaiting ? 'void' : 'pending',
             title: isConverted ? 'Converted' : 'Waits for conversion',
           },
           status === 'completed'
             ? { key: 'end', state: 'settled', title: 'Bank paid', at: completedAt }
-            : { key: 'end', state: 'pending', title: 'Waits for the bank' },
+            : { key: 'end', state: isWaiting ? 'void' : 'pending', title: 'Waits for the bank' },
         ]
   const requested: TimelineStep = { key: 'created', state: 'settled', title: 'Requested', at: createdAt }
   return [requested, ...approvalSteps(withdrawal.approval), sent, ...end]
+}
+
+function BankAccount({ id }: { id: string }) {
+  const account = useBankAccounts(true).data?.find((one) => one.id === id)
+  return account === undefined ? (
+    <Id value={id} />
+  ) : (
+    <span className="min-w-0 break-words">{accountLabel(account)}</span>
+  )
 }
 
 function WithdrawalFacts({ withdrawal }: { withdrawal: Withdrawal }) {
@@ -84,13 +96,13 @@ function WithdrawalFacts({ withdrawal }: { withdrawal: Withdrawal }) {
         <Id value={id} />
       </Fact>
       <Fact name="From">
-        <Id value={fromWalletId} />{' '}
+        <Id value={fromWalletId} to={walletPath(fromWalletId)} />{' '}
         <span className="text-ink-3">
           <Network chain={chain} />
         </span>
       </Fact>
       <Fact name="Bank account">
-        <Id value={bankAccountId} />
+        <BankAccount id={bankAccountId} />
       </Fact>
       <Fact name="Bank receives">
         <Payout row={withdrawal} />

@@ -6,7 +6,7 @@ import { useMay, usePurser } from '../../api/context.ts'
 import { useListing } from '../../api/listing.ts'
 import { useRefreshOn } from '../../live/use-live.ts'
 import { Button } from '../../ui/button.tsx'
-import { count } from '../../ui/format.ts'
+import { count, movementWords } from '../../ui/format.ts'
 import { ListCard } from '../../ui/list-card.tsx'
 import { Empty, Page } from '../../ui/page.tsx'
 import { RecordSheet } from '../../ui/record-sheet.tsx'
@@ -72,8 +72,10 @@ const compact = (row: Withdrawal) => <CompactWithdrawal row={row} />
 
 function stateWords(rows: readonly Withdrawal[], hasMore: boolean): string {
   if (rows.length === 0) return 'Tokens that become money on a bank account.'
-  const open = rows.filter(({ status }) => status !== 'completed' && status !== 'failed').length
-  const failed = rows.filter(({ status }) => status === 'failed').length
-  const shown = `${hasMore ? 'The newest ' : ''}${count(rows.length, 'withdrawal')}`
-  return `${shown}: ${open.toLocaleString('en-US')} on the way, ${failed.toLocaleString('en-US')} failed.`
+  const waiting = rows.filter(({ approval }) => approval?.status === 'waiting').length
+  return movementWords(`${hasMore ? 'The newest ' : ''}${count(rows.length, 'withdrawal')}`, {
+    waiting,
+    open: rows.filter(({ status }) => status !== 'completed' && status !== 'failed').length - waiting,
+    failed: rows.filter(({ status }) => status === 'failed').length,
+  })
 }

@@ -4,7 +4,7 @@ import type { z } from 'zod'
 import { requireFresh } from '../../platform/access.ts'
 import { type AuditEntry, appendAudit } from '../../platform/audit.ts'
 import { instantOf } from '../../platform/clock.ts'
-import type { Environment } from '../../platform/ctx.ts'
+import type { Environment, Tenant } from '../../platform/ctx.ts'
 import type { Queryable, Tx } from '../../platform/db/db.ts'
 import { failPlatform } from '../../platform/errors.ts'
 import { unauthorized } from '../../platform/http/authenticate.ts'
@@ -16,9 +16,11 @@ import {
   type ApiKeyRow,
   countValidKeys,
   findApiKey,
+  findOrganisationOfKey,
   insertApiKey,
   listApiKeys,
   listKeysMadeBy,
+  listValidKeys,
   lockMaker,
   markRevoked,
   type StoredApiKey,
@@ -26,7 +28,7 @@ import {
 import { deleteInvitationsBy, findFirstOwner } from './member-store.ts'
 import type { Ctx } from './ports.ts'
 import type { KeyRequest, NewApiKey, RevokedKey } from './schema.ts'
-import { type AccountRow, findAccount, findKeyCreator, lockOrganisation } from './store.ts'
+import { type AccountRow, findAccount, findKeyCreator, findOrganisation, lockOrganisation } from './store.ts'
 
 /** Most valid keys of an organization in one environment. */
 const keysMax = 50
@@ -131,6 +133,16 @@ export function createKeyAsOperator(
   })
 }
 
+/** Returns the newest keys of an organization for the operator, including revoked ones. */
+export async function listKeysAsOperator(
+  { db }: Pick<Acting, 'db'>,
+  organisationId: OrganisationId,
+  limit: number,
+): Promise<ApiKeyRow[]> {
+  if ((await findOrganisation(db, organisationId)) === undefined) throw fail('organisation-not-found')
+  return (await listApiKeys(db, wholeOf(organisationId), { limit, after: undefined })).slice(0, limit)
+}
+
 export async function listKeys(ctx: Ctx, query: z.output<typeof PageQuery>): Promise<Page<ApiKeyRow>> {
   const { limit } = query
   const keys = await listApiKeys(ctx.db, ctx.tenant, { limit, after: openCursor(query.cursor) })
@@ -143,51 +155,80 @@ export async function listKeys(ctx: Ctx, query: z.output<typeof PageQuery>): Pro
  * accepted end with the key that made them. A key that is making
  * another one is waited for. Revoking a revoked key again changes only what `cascade` does.
  */
-export function revokeApiKey(
-  ctx: Ctx,
-  apiKeyId: ApiKeyId,
-  { cascade }: { readonly cascade: boolean },
-): Promise<Reply | undefined> {
+export function revokeApiKey(ctx: Ctx, apiKeyId: ApiKeyId, { cascade }: Cascade): Promise<Reply | undefined> {
   return ctx.db.tx(async (tx) => {
-    const { organisationId } = ctx.tenant
-    await lockOrganisation(tx, organisationId)
-    const key = await findApiKey(tx, ctx.tenant, apiKeyId)
-    if (key === undefined) throw fail('api-key-not-found')
-    const now = ctx.clock.now()
-    const made = await listKeysMadeBy(tx, ctx.tenant, { apiKeyId, now })
-    const ending = [...(key.revokedAt === null ? [key] : []), ...(cascade ? made : [])]
-    await markRevoked(
-      tx,
-      ctx.tenant,
-      ending.map(({ id }) => id),
-      now,
-    )
-    for (const { id, name, environment } of ending) {
-      const details = id === apiKeyId ? { name } : { name, with: apiKeyId }
-      await auditIn(ctx, tx, organisationId, environment, {
-        action: 'organisations.apiKeys.revoke',
-        target: id,
-        details,
-      })
-    }
-    await endInvitations(ctx, tx, ending)
-    if (made.length === 0) return undefined
-    const answer: RevokedKey = cascade
-      ? { ended: made.map((row) => ({ ...row, revokedAt: now })), stillValid: [] }
-      : { ended: [], stillValid: made }
-    return new Reply(200, answer)
+    await lockOrganisation(tx, ctx.tenant.organisationId)
+    const answer = await revokeIn(ctx, tx, { tenant: ctx.tenant, apiKeyId, cascade })
+    return answer.ended.length === 0 && answer.stillValid.length === 0 ? undefined : new Reply(200, answer)
   })
 }
 
-async function endInvitations(ctx: Ctx, tx: Tx, ended: readonly Pick<ApiKeyRow, 'id'>[]): Promise<void> {
-  const { organisationId } = ctx.tenant
-  const keyIds = ended.map(({ id }) => id)
-  for (const target of await deleteInvitationsBy(tx, organisationId, keyIds))
+/** Revokes a key of any organization as the operator. Otherwise as `revokeApiKey`. */
+export function revokeKeyAsOperator(ctx: Acting, apiKeyId: ApiKeyId, { cascade }: Cascade): Promise<RevokedKey> {
+  return ctx.db.tx(async (tx) => {
+    const organisationId = await findOrganisationOfKey(tx, apiKeyId)
+    if (organisationId === undefined) throw fail('api-key-not-found')
+    await lockOrganisation(tx, organisationId)
+    return revokeIn(ctx, tx, { tenant: wholeOf(organisationId), apiKeyId, cascade })
+  })
+}
+
+/** Revokes all valid keys of an organization as the operator, and returns them. People who are members can still sign in. */
+export function revokeAllKeysAsOperator(ctx: Acting, organisationId: OrganisationId): Promise<ApiKeyRow[]> {
+  return ctx.db.tx(async (tx) => {
+    if ((await lockOrganisation(tx, organisationId)) === undefined) throw fail('organisation-not-found')
+    const valid = await listValidKeys(tx, organisationId, ctx.clock.now())
+    return endKeys(ctx, tx, organisationId, { keys: valid })
+  })
+}
+
+/** The keys of an organization, as one of its live keys reaches them. */
+function wholeOf(organisationId: OrganisationId): Tenant {
+  return { organisationId, environment: 'live' }
+}
+
+interface Cascade {
+  readonly cascade: boolean
+}
+
+async function revokeIn(
+  ctx: Acting,
+  tx: Tx,
+  { tenant, apiKeyId, cascade }: Cascade & { readonly tenant: Tenant; readonly apiKeyId: ApiKeyId },
+): Promise<RevokedKey> {
+  const key = await findApiKey(tx, tenant, apiKeyId)
+  if (key === undefined) throw fail('api-key-not-found')
+  const made = await listKeysMadeBy(tx, tenant, { apiKeyId, now: ctx.clock.now() })
+  const keys = [...(key.revokedAt === null ? [key] : []), ...(cascade ? made : [])]
+  const ended = await endKeys(ctx, tx, tenant.organisationId, { keys, cause: apiKeyId })
+  return { ended: ended.filter(({ id }) => id !== apiKeyId), stillValid: cascade ? [] : made }
+}
+
+/** Revokes these keys and ends their invitations. Returns the keys as they are now. */
+async function endKeys(
+  ctx: Acting,
+  tx: Tx,
+  organisationId: OrganisationId,
+  { keys, cause }: { readonly keys: readonly ApiKeyRow[]; readonly cause?: ApiKeyId },
+): Promise<ApiKeyRow[]> {
+  const revokedAt = ctx.clock.now()
+  const ids = keys.map(({ id }) => id)
+  await markRevoked(tx, { organisationId }, ids, revokedAt)
+  for (const { id, name, environment } of keys) {
+    const details = cause === undefined || id === cause ? { name } : { name, with: cause }
+    await auditIn(ctx, tx, organisationId, environment, {
+      action: 'organisations.apiKeys.revoke',
+      target: id,
+      details,
+    })
+  }
+  for (const target of await deleteInvitationsBy(tx, organisationId, ids))
     await auditIn(ctx, tx, organisationId, null, {
       action: 'organisations.members.remove',
       target,
-      details: { with: keyIds },
+      details: { with: ids },
     })
+  return keys.map((key) => ({ ...key, revokedAt }))
 }
 
 /** Returns the account behind the call: the person, or the account that created the API key. Keys that a key creates belong to that account too. */

@@ -108,6 +108,25 @@ export function listKeysMadeBy(
   )
 }
 
+/** Returns the valid keys of an organization. There are few: valid keys are limited. */
+export function listValidKeys(db: Queryable, organisationId: OrganisationId, now: Date): Promise<ApiKeyRow[]> {
+  return db.many(
+    ApiKeyRow,
+    sql`
+    select ${columns} from api_keys
+    where organisation_id = ${organisationId} and environment in ('test', 'live') and ${isValid(now)} order by id desc`,
+  )
+}
+
+/** Returns the organization of a key. It searches across organizations, for the operator. */
+export async function findOrganisationOfKey(db: Queryable, apiKeyId: ApiKeyId): Promise<OrganisationId | undefined> {
+  const row = await db.maybeOne(
+    z.object({ organisationId: id('org') }),
+    sql`select organisation_id from api_keys where id = ${apiKeyId}`,
+  )
+  return row?.organisationId
+}
+
 /**
  * The keys that a caller may list and revoke: a test key those of test; a live key, which may create both, those of the whole
  * organization.
@@ -138,7 +157,7 @@ export function findApiKey(db: Queryable, tenant: Tenant, apiKeyId: ApiKeyId): P
 /** Revokes keys; rows are locked in one order, as `markUsed` does. */
 export async function markRevoked(
   tx: Tx,
-  { organisationId }: Tenant,
+  { organisationId }: Pick<Tenant, 'organisationId'>,
   apiKeyIds: readonly ApiKeyId[],
   revokedAt: Date,
 ): Promise<void> {

@@ -82,6 +82,34 @@ export async function listOrganisationIds(db: Queryable): Promise<OrganisationId
   return rows.map((row) => row.id)
 }
 
+const ListedOrganisation = OrganisationRow.extend({ ownerEmail: z.string().nullable(), validKeys: z.number() })
+
+/**
+ * Returns the newest organizations for the operator, with the first owner and the number of valid keys. `find` is an id or a part of a
+ * name or of the owner's e-mail address.
+ */
+export function listOrganisations(
+  db: Queryable,
+  { limit, find, now }: { readonly limit: number; readonly find: string | undefined; readonly now: Date },
+): Promise<z.output<typeof ListedOrganisation>[]> {
+  return db.many(
+    ListedOrganisation,
+    sql`
+    select organisations.id, organisations.name, organisations.type, organisations.plan, organisations.created_at,
+      owner.email as owner_email,
+      (select count(*)::int from api_keys
+        where organisation_id = organisations.id and revoked_at is null and coalesce(expires_at, 'infinity') > ${now}) as valid_keys
+    from organisations left join lateral (
+      select accounts.email from members join accounts on accounts.id = members.account_id
+      where members.organisation_id = organisations.id and members.role = 'owner' and members.accepted_at is not null
+      order by members.sequence limit 1
+    ) owner on true
+    where ${find ?? null}::text is null or organisations.id = ${find ?? null} or strpos(lower(organisations.name), lower(${find ?? null})) > 0
+      or strpos(lower(owner.email), lower(${find ?? null})) > 0
+    order by organisations.id desc limit ${limit}`,
+  )
+}
+
 export interface NewAccount {
   readonly id: AccountId
   readonly email: string

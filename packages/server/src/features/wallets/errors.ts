@@ -76,7 +76,7 @@ export const failPolicy = defineErrors({
     status: 403,
     title: 'Policy Loosening Denied',
     detail:
-      'An API key may only tighten a spend policy. errors lists what would be looser; the operator loosens it with purser admin.',
+      'An API key may only tighten a spend policy. errors lists what would be looser. An owner or admin loosens it in the dashboard, or the operator with purser admin set-policy.',
   },
 })
 

@@ -5,9 +5,15 @@ import { named } from '../../platform/named.ts'
 import { CreatedAt, Instant, InstantInput, PageQuery, periodFilters, text } from '../../platform/wire.ts'
 import { allEvents } from './event-types.ts'
 
+/** The type of an event. */
+export const EventTypeName = z.enum(eventTypes)
+
+/** An event type, or `*` for all. */
+const SubscribedType = z.enum([allEvents, ...eventTypes])
+
 /** The event types that a webhook subscribes to. An unknown type is refused, since a mistyped one would never match. */
 const Subscriptions = z
-  .array(z.enum([allEvents, ...eventTypes]))
+  .array(SubscribedType)
   .min(1)
   .max(eventTypes.length + 1)
   .refine((types) => new Set(types).size === types.length, 'must name each event type once')
@@ -115,7 +121,19 @@ export type Event = z.input<typeof Event>
 export const EventParams = z.strictObject({ eventId: id('evt') })
 export const EventQuery = PageQuery.extend({
   ...periodFilters,
-  type: z.enum(eventTypes).optional().describe('Only events of this type.'),
+  type: EventTypeName.optional().describe('Only events of this type.'),
 })
 
-named({ NewWebhook, WebhookChange, Webhook, WebhookWithSecret, Delivery, Attempt, ReplayRequest, Replay, Event })
+named({
+  EventTypeName,
+  SubscribedType,
+  NewWebhook,
+  WebhookChange,
+  Webhook,
+  WebhookWithSecret,
+  Delivery,
+  Attempt,
+  ReplayRequest,
+  Replay,
+  Event,
+})

@@ -1,6 +1,7 @@
 import type { z } from 'zod'
 import type { Operation } from '../operation.ts'
 import { type ComponentSchemas, componentSchemas } from './component-schemas.ts'
+import { csvOf } from './csv.ts'
 import { type Parameters, parameterRef, parametersOf } from './parameters.ts'
 import { ProblemRecord } from './problem.ts'
 import { answerHeaders, createRefusals, headerComponents, headerRefs, type Refusals } from './refusals.ts'
@@ -125,16 +126,18 @@ function answersOf(operation: Operation, schemas: ComponentSchemas, examples: Ex
   )
   const answers = Object.entries<Json>({ [status]: usual, ...Object.fromEntries(others) })
   return Object.fromEntries(
-    answers.map(([of, answer]) => [of, exemplified(answer, examples.ofResponse(operation.id, Number(of)))]),
+    answers.map(([of, answer]) => [of, exemplified(answer, examples.ofResponse(operation, Number(of)))]),
   )
 }
 
-/** A response of JSON with the members of its example. */
-function exemplified(answer: Json, example: Json): Json {
-  const content: Json = Object(answer.content)
-  const json = content['application/json']
-  if (json === undefined) return answer
-  return { ...answer, content: { ...content, 'application/json': { ...Object(json), ...example } } }
+/** A response with the members of the example of each of its media types. */
+function exemplified(answer: Json, example: (mediaType: string) => Json): Json {
+  if (answer.content === undefined) return answer
+  const content = Object.entries(Object(answer.content)).map(([type, described]) => [
+    type,
+    { ...Object(described), ...example(type) },
+  ])
+  return { ...answer, content: Object.fromEntries(content) }
 }
 
 /** A response besides the usual one; that of a stream is bytes too, unless its status has no body. */
@@ -192,11 +195,13 @@ type RecordedExamples = Readonly<Record<string, RecordedExample>>
 interface Examples {
   /** Members of the media type of a request body. */
   ofRequest(operationId: string): Json
-  /** Members of the media type of a response with this status. */
-  ofResponse(operationId: string, status: number): Json
-  /** Values that several operations have, so that each is written once. */
+  /** Members of each media type of a response with this status. */
+  ofResponse(operation: ExampleOf, status: number): (mediaType: string) => Json
+  /** Values that several operations have, so that each is written once; read it after all others. */
   readonly components: Json
 }
+
+type ExampleOf = Pick<Operation, 'id' | 'output' | 'csvName' | 'streamExample'>
 
 /** Below this many characters a value is written where it is used, since a reference is hardly shorter. */
 const sharedLengthMin = 100
@@ -214,11 +219,35 @@ function examplesOf(recorded: RecordedExamples): Examples {
     const name = names.get(JSON.stringify(value))
     return { examples: { recorded: name === undefined ? { value } : { $ref: `#/components/examples/${name}` } } }
   }
+  const csvs = new Map<unknown, { readonly name: string; readonly value: string }>()
+  const csvMembers = (operation: ExampleOf, response: unknown): Json => {
+    const value = csvExample(operation, response)
+    if (value === undefined) return {}
+    const shared = csvs.get(operation.output) ?? { name: `${operation.id}.csv`, value }
+    csvs.set(operation.output, shared)
+    return { examples: { recorded: { $ref: `#/components/examples/${shared.name}` } } }
+  }
   return {
     ofRequest: (id) => membersOf(recorded[id]?.request),
-    ofResponse: (id, status) => (recorded[id]?.status === status ? membersOf(recorded[id].response) : {}),
-    components: Object.fromEntries([...names].map(([text, name]) => [name, { value: JSON.parse(text) }])),
+    ofResponse: (operation, status) => {
+      const { id, streamExample } = operation
+      if (streamExample !== undefined)
+        return () => membersOf(status === 206 ? streamExample.slice(0, 9) : streamExample)
+      const response = recorded[id]?.status === status ? recorded[id].response : undefined
+      return (mediaType) => (mediaType === 'text/csv' ? csvMembers(operation, response) : membersOf(response))
+    },
+    get components() {
+      const values = [...names].map(([text, name]) => [name, { value: JSON.parse(text) }])
+      return Object.fromEntries([...values, ...[...csvs.values()].map(({ name, value }) => [name, { value }])])
+    },
   }
+}
+
+/** The first item of the recorded page of a list as CSV. Lists of one schema share the example of the first. */
+function csvExample({ output, csvName }: ExampleOf, response: unknown): string | undefined {
+  return output === undefined || csvName === undefined || !Array.isArray(response)
+    ? undefined
+    : csvOf(output, response.slice(0, 1))
 }
 
 const isShown = (value: unknown): boolean => value !== undefined && value !== ''

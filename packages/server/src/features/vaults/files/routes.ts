@@ -73,6 +73,7 @@ export const vaultFileOperations: readonly Operation<Deps>[] = [
     params: FileParams,
     query: LinkQuery,
     streamsOutput: '*/*',
+    streamExample: 'city,sky,celsius\nZurich,clear,21\n',
     otherOutputs: { 206: z.unknown(), 304: z.undefined() },
     answerHeaders: {
       ETag: 'The SHA-256 of the whole file, for If-None-Match and If-Range.',

@@ -9,6 +9,14 @@ import { fail } from './errors.ts'
 import { openStream } from './open.ts'
 import { StreamQuery } from './schema.ts'
 
+/** The start of a stream and one event of it, as `frame.ts` writes them. */
+const streamExample = `retry: 2000
+
+id: evt_01h455vb4pex5vsknk084sn02q
+data: {"eventId":"evt_01h455vb4pex5vsknk084sn02q","type":"progress","vaultId":"vlt_01h455vb4pex5vsknk084sn02q","timestamp":"2026-11-22T12:00:00.000Z","payload":{"percent":40}}
+
+`
+
 export const vaultStreamOperations: readonly Operation<Deps>[] = [
   operation({
     id: 'vaults.events',
@@ -24,6 +32,7 @@ export const vaultStreamOperations: readonly Operation<Deps>[] = [
     params: VaultParams,
     query: StreamQuery,
     streamsOutput: 'text/event-stream',
+    streamExample,
     otherOutputs: { 204: z.undefined() },
     guests: streamGuest,
     errors: {

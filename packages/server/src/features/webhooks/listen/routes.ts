@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { failPlatform } from '../../../platform/errors.ts'
 import type { Operation } from '../../../platform/operation.ts'
+import { deliveryHeaders } from '../delivery/headers.ts'
 import { fail as failWebhook } from '../errors.ts'
 import { type Deps, operation } from '../ports.ts'
 import { Event, EventParams } from '../schema.ts'
@@ -11,6 +12,28 @@ import { eventSamples } from './samples.ts'
 import { EventSamples, ListenerSecret, ListenQuery, Resend, ResendRequest, TriggerRequest } from './schema.ts'
 import { listenerSecret } from './secret.ts'
 import { triggerEvent } from './trigger.ts'
+
+const deliveryExample = {
+  eventId: 'evt_01h455vb4pex5vsknk084sn02q',
+  type: 'vault.sealed',
+  headers: {
+    ...deliveryHeaders,
+    'x-service-signature': 'sha256=5a233e9a5f98f823c77175e0b12e4386dc3d4060f2fe9ee90234319b0afb9ce4',
+    'x-service-timestamp': '1795348800',
+    'webhook-id': 'evt_01h455vb4pex5vsknk084sn02q',
+    'webhook-timestamp': '1795348800',
+    'webhook-signature': 'v1,HsTexTw/CbEMFsCFqeIVCuQsLVX4eTqn/Kh4OLrZ7o0=',
+  },
+  body: '{"eventId":"evt_01h455vb4pex5vsknk084sn02q","type":"vault.sealed","payload":{"vaultId":"vlt_01h455vb4pex5vsknk084sn02q","summary":"Research done","sealedAt":"2026-11-22T12:00:00.000Z","manifestHash":"6b86b273ff34fce19d6b804eff5a3f5747ada4eaa22f1d49c01e52ddb7875b4b"}}',
+}
+
+/** The start of a stream and one delivery, signed with the secret that the example of `events.listener` has. */
+const streamExample = `retry: 2000
+
+id: ${deliveryExample.eventId}
+data: ${JSON.stringify(deliveryExample)}
+
+`
 
 export const listenOperations: readonly Operation<Deps>[] = [
   operation({
@@ -79,6 +102,7 @@ export const listenOperations: readonly Operation<Deps>[] = [
     ].join(' '),
     query: ListenQuery,
     streamsOutput: 'text/event-stream',
+    streamExample,
     otherOutputs: { 204: z.undefined() },
     errors: {
       'event-not-found': fail.table['event-not-found'],

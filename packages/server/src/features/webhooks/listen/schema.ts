@@ -1,13 +1,13 @@
-import { eventTypes } from '@purser/protocol'
 import { z } from 'zod'
 import { id } from '../../../platform/ids.ts'
 import { named } from '../../../platform/named.ts'
 import { InstantInput, text } from '../../../platform/wire.ts'
+import { EventTypeName } from '../schema.ts'
 
 /** Event types separated by commas; each must exist, since a mistyped one would never match. */
 const Types = text(2_048, 1)
   .transform((list) => list.split(','))
-  .pipe(z.array(z.enum(eventTypes)))
+  .pipe(z.array(EventTypeName))
 
 export const ListenQuery = z.strictObject({
   events: Types.optional().meta({ description: 'Types with commas between them; all when left out.' }),
@@ -27,7 +27,7 @@ export const ListenerSecret = z.strictObject({
 })
 export type ListenerSecret = z.input<typeof ListenerSecret>
 
-export const TriggerRequest = z.strictObject({ type: z.enum(eventTypes).describe('The type of the sample event.') })
+export const TriggerRequest = z.strictObject({ type: EventTypeName.describe('The type of the sample event.') })
 export type TriggerRequest = z.output<typeof TriggerRequest>
 
 const EventMember = z.strictObject({

@@ -1,0 +1,90 @@
+import { z } from 'zod'
+import {
+  listKeysAsOperator,
+  listOrganisations,
+  revokeAllKeysAsOperator,
+  revokeKeyAsOperator,
+} from '../features/organisations/index.ts'
+import { id } from '../platform/ids.ts'
+import { type Command, command } from './command.ts'
+
+const Limit = z.coerce.number().int().min(1).max(1_000).default(100)
+const limitHelp = 'how many, the newest first (default 100, at most 1000)'
+
+const showOrganisations = command({
+  name: 'list-organisations',
+  summary: 'List the organisations with their owner, their plan and the number of their valid keys.',
+  options: { find: "an id, or a part of a name or of the owner's e-mail address (optional)", limit: limitHelp },
+  schema: z.strictObject({ find: z.string().min(1).optional(), limit: Limit }),
+  async run({ db, clock }, { find, limit }) {
+    const organisations = await listOrganisations(db, { limit, find, now: clock.now() })
+    const lines = organisations.map(
+      ({ id: organisation, name, plan, ownerEmail, validKeys, createdAt }) =>
+        `${organisation}  ${dayOf(createdAt)}  ${plan.padEnd(10)}  ${keyCount(validKeys).padEnd(7)}  ${ownerEmail ?? '(no owner)'}  ${name}`,
+    )
+    return { text: lines.join('\n') || 'no organisation', json: organisations, exitCode: 0 }
+  },
+})
+
+const showKeys = command({
+  name: 'list-keys',
+  summary: 'List the API keys of an organisation, revoked ones too; a key itself is stored nowhere.',
+  options: { organisation: 'id of the organisation (org_…)', limit: limitHelp },
+  schema: z.strictObject({ organisation: id('org'), limit: Limit }),
+  async run(operator, { organisation, limit }) {
+    const now = operator.clock.now()
+    const keys = await listKeysAsOperator(operator, organisation, limit)
+    const lines = keys.map((key) => {
+      const used = key.lastUsedAt === null ? 'never used' : `used ${dayOf(key.lastUsedAt)}`
+      return `${key.id}  ${key.environment}  …${key.last4}  ${stateOf(key, now).padEnd(18)}  ${used.padEnd(15)}  ${key.name}`
+    })
+    return { text: lines.join('\n') || 'no key', json: keys, exitCode: 0 }
+  },
+})
+
+const revokeKey = command({
+  name: 'revoke-key',
+  summary: 'Revoke one API key for good; no process accepts it any more.',
+  options: {
+    key: 'id of the key (key_…)',
+    cascade: 'yes: revoke the keys that it made too; otherwise they are listed (default no)',
+  },
+  schema: z.strictObject({ key: id('key'), cascade: z.enum(['yes', 'no']).default('no') }),
+  async run(operator, { key, cascade }) {
+    const made = await revokeKeyAsOperator(operator, key, { cascade: cascade === 'yes' })
+    const lines = [
+      `${key} is revoked`,
+      ...made.ended.map((one) => `${one.id} is revoked  ${one.name}`),
+      ...made.stillValid.map((one) => `${one.id} was made by it and is still valid  ${one.name}`),
+    ]
+    return { text: lines.join('\n'), json: { revoked: key, ...made }, exitCode: 0 }
+  },
+})
+
+const revokeAllKeys = command({
+  name: 'revoke-all-keys',
+  summary: 'Revoke every API key of an organisation; its members can still sign in to the dashboard.',
+  options: { organisation: 'id of the organisation (org_…)' },
+  schema: z.strictObject({ organisation: id('org') }),
+  async run(operator, { organisation }) {
+    const revoked = await revokeAllKeysAsOperator(operator, organisation)
+    const lines = revoked.map((key) => `${key.id} is revoked  ${key.environment}  …${key.last4}  ${key.name}`)
+    return { text: lines.join('\n') || 'no key was valid', json: { revoked }, exitCode: 0 }
+  },
+})
+
+export const accessCommands: readonly Command[] = [showOrganisations, showKeys, revokeKey, revokeAllKeys]
+
+function dayOf(time: Date): string {
+  return time.toISOString().slice(0, 10)
+}
+
+function keyCount(keys: number): string {
+  return keys === 1 ? '1 key' : `${keys} keys`
+}
+
+function stateOf({ revokedAt, expiresAt }: { revokedAt: Date | null; expiresAt: Date | null }, now: Date): string {
+  if (revokedAt !== null) return `revoked ${dayOf(revokedAt)}`
+  if (expiresAt === null) return 'valid'
+  return `${expiresAt <= now ? 'expired' : 'until'} ${dayOf(expiresAt)}`
+}
