@@ -29,6 +29,8 @@ export interface CctpStage extends LiveStage {
   aTraveller(weiOnEthereum?: bigint): Promise<Managed>
   /** Delivers the message of a burn from the dev account, as anybody may. */
   claimAsStranger(burnt: Burnt): Promise<void>
+  /** Delivers an attested message from the dev account. */
+  deliver(reported: PartnerResponse): Promise<void>
   /** The number of claims that a master has signed. */
   claimsOf(master: Managed): Promise<number>
   usdcOn(chain: DevChain, address: Address): Promise<bigint>
@@ -46,6 +48,10 @@ export async function aCctpStage(): Promise<CctpStage> {
   const [onBase, onEthereum] = [nodeOf(base), nodeOf(ethereum)]
   const iris = await anIris(onBase)
   const [here, there] = [endOf(base), endOf(ethereum)]
+  const deliver = async (reported: PartnerResponse): Promise<void> => {
+    const { message, attestation } = onlyMessage(reported)
+    await sendFromDevAccount(ethereum, there.messageTransmitter, encodeReceiveMessage(message, attestation))
+  }
   await Promise.all([installCctp(here, there, iris.attester), installCctp(there, here, iris.attester)])
   const stage = await aLiveStage([base, ethereum], { cctp: { baseUrl: iris.url } })
   return {
@@ -58,10 +64,8 @@ export async function aCctpStage(): Promise<CctpStage> {
       await untilBooked(stage.world, ethereum)
       return master
     },
-    async claimAsStranger(burnt) {
-      const { message, attestation } = onlyMessage(await burnt.complete(usualFee))
-      await sendFromDevAccount(ethereum, there.messageTransmitter, encodeReceiveMessage(message, attestation))
-    },
+    claimAsStranger: async (burnt) => deliver(await burnt.complete(usualFee)),
+    deliver,
     claimsOf: ({ address }) => stage.countOf(address, 'ethereum'),
     usdcOn: (chain, address) => tokenBalance(chain, 'USDC', address),
     async stop() {

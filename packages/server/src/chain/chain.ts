@@ -38,7 +38,6 @@ export function createChain(network: Network, rpc: Rpc & NodeRpc): Omit<Chain, '
     ...createBatchedReads(rpc, network, () => offeredFees(rpc, network)),
     ...createPaymentReads(rpc, headOf),
     call: read,
-    callAtDepth: (to, data) => rpc.onOneNode((one) => callAtDepth(network, one, { to, data })),
     async balances(questions) {
       const answers = await readEach(
         questions.map(({ token, account }) => ({ to: token, data: encodeBalanceOf(account) })),
@@ -135,17 +134,6 @@ async function feesAt(rpc: Rpc, network: Network): Promise<Fees> {
   const l1Fee = l1Call === undefined ? 0n : readL1Fee(resultOf(rest[0]))
   const tip = combined === undefined ? await suggestedTip(rpc) : tipOf(rest.at(-1))
   return { baseFee: readHead(resultOf(block)).baseFee, tip: tip ?? 0n, l1Fee }
-}
-
-async function callAtDepth(
-  network: Network,
-  rpc: Rpc,
-  call: { readonly to: Address; readonly data: Hex },
-): Promise<Hex> {
-  const latest = readQuantity(await rpc.result('eth_blockNumber', []), 'block number')
-  const number = latest - BigInt(network.confirmationDepth) + 1n
-  if (number < 0n) return '0x'
-  return readHex(await rpc.result('eth_call', [call, `0x${number.toString(16)}`]), 'call result')
 }
 
 const tipCall: RpcCall = { method: 'eth_maxPriorityFeePerGas', params: [] }

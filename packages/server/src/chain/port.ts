@@ -117,11 +117,6 @@ export interface Chain extends QuorumReads {
   holdings(questions: readonly HoldingQuestion[], blockHash?: Hex): Promise<readonly Holding[]>
   /** A contract's answer as of the latest block. A call that reverts throws `chain-unavailable` too, so use it for calls that must succeed. */
   call(to: Address, data: Hex): Promise<Hex>
-  /**
-   * A contract's answer as of the newest block at the network's confirmation depth, which is not expected to be reorganized. `0x` while there is no
-   * such block.
-   */
-  callAtDepth(to: Address, data: Hex): Promise<Hex>
   head(): Promise<Head>
   /** The priority fee that the node suggests, in wei per gas; `undefined` when it does not suggest one. */
   suggestedTip(): Promise<bigint | undefined>

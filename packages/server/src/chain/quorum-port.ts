@@ -41,12 +41,14 @@ export type AuthorizationUse =
 
 /**
  * What to read of an account: a token balance in its smallest unit, the native coin in wei, its transaction count, or whether one of its EIP-3009
- * nonces is used or canceled (1) or not (0).
+ * nonces is used or canceled (1) or not (0). Or the number that a contract
+ * returns.
  */
 export type StateQuestion =
   | { readonly account: Address; readonly asset: Address | 'coin' }
   | { readonly account: Address; readonly count: 'transactions' }
   | { readonly account: Address; readonly token: Address; readonly authorization: Hex }
+  | { readonly account: Address; readonly call: Hex }
 
 /** The calls of an account's transaction, in order, and its expected nonce. */
 export interface SentCallId {

@@ -11,7 +11,7 @@ import { createSandboxOffRamp } from './offramp/sandbox.ts'
 import { type CctpSettings, createCctp } from './routing/cctp.ts'
 import { chooseRoute } from './routing/choose.ts'
 import { createLifi, type LifiSettings } from './routing/lifi.ts'
-import type { ChainReader, RoutingPartners, RoutingPorts } from './routing/port.ts'
+import type { ChainReader, DeliveryReader, RoutingPartners, RoutingPorts } from './routing/port.ts'
 import { createRelay, type RelaySettings } from './routing/relay.ts'
 import { createSandboxRouting, type FindEvent, type SandboxContracts } from './routing/sandbox.ts'
 
@@ -69,15 +69,24 @@ function openRouting(
   const { chains } = deps
   const reader: ChainReader = {
     call: (network, to, data) => chains.on(network).call(to, data),
-    callAtDepth: (network, to, data) => chains.on(network).callAtDepth(to, data),
     blockNumber: async (network) => (await chains.on(network).head()).number,
     logs: async (network, txHash) => (await chains.on(network).receipt(txHash))?.logs,
+  }
+  const deliveries: DeliveryReader = {
+    async numberAtDepth(network, account, call) {
+      const { values } = await chains.on(network).stateAt([{ account, call }])
+      return values[0]
+    },
+    async refusalOf(network, call) {
+      const trial = await chains.on(network).tryCall({ ...call, value: 0n })
+      return trial.ok ? undefined : (trial.reason ?? undefined)
+    },
   }
   const findEvent: FindEvent = (network, address, topics) => chains.on(network).findEvent(address, topics)
   return {
     test: sandbox === undefined ? {} : { sandbox: createSandboxRouting({ ...deps, reader, findEvent }, sandbox) },
     live: {
-      cctp: createCctp({ ...deps, reader }, cctp),
+      cctp: createCctp({ ...deps, reader, deliveries }, cctp),
       ...(relay === undefined ? {} : { relay: createRelay(deps, relay) }),
       ...(lifi === undefined ? {} : { lifi: createLifi(deps, lifi) }),
     },

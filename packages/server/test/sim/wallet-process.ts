@@ -73,7 +73,6 @@ export class WalletProcess {
       sameAddress(account, signer.address) ? Promise.resolve(signer) : signers(account)
     const reader: ChainReader = {
       call: (network, to, data) => chains.on(network).call(to, data),
-      callAtDepth: (network, to, data) => chains.on(network).callAtDepth(to, data),
       blockNumber: async (network) => (await chains.on(network).head()).number,
       logs: async (network, txHash: Hex) => (await chains.on(network).receipt(txHash))?.logs,
     }

@@ -68,6 +68,25 @@ test('a message that differs from the burned one is not claimed and ends nothing
   }
 })
 
+test('a message with the nonce of somebody else’s delivery, which Circle never attested, ends nothing; the true one then is claimed', async () => {
+  const used = keccak256('0xfe')
+  const other = await stage.aTraveller()
+  // Nobody attests one message twice, so that this stands for a burn that this service has not made.
+  stage.iris.says = async (burnt) => {
+    await stage.deliver(await burnt.complete({ ...usualFee, nonce: used }))
+    stage.iris.says = (one) => one.complete(usualFee)
+    return burnt.pending()
+  }
+  await stage.ended(await stage.send(bridgeOf(other)))
+  let lies = 0
+  stage.iris.says = (burnt) => burnt.complete({ ...usualFee, ...(lies++ < 3 && { nonce: used, isForged: true }) })
+  const master = await stage.aTraveller()
+  const body = bridgeOf(master)
+  expect(await stage.ended(await stage.send(body))).toMatchObject({ status: 'confirmed', toAmount: '49.995' })
+  expect(lies).toBeGreaterThan(3)
+  expect([await stage.usdcOn(stage.ethereum, body.toAddress), await stage.claimsOf(master)]).toEqual([49_995_000n, 1])
+})
+
 test('a service of Circle’s that is silent, broken or down for long ends nothing, and the transfer continues when it is back', async () => {
   const master = await stage.aTraveller()
   const body = bridgeOf(master)

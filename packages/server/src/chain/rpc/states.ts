@@ -155,6 +155,7 @@ async function readState(
 }
 
 function contractCallOf(question: StateQuestion): Call3 | undefined {
+  if ('call' in question) return { target: question.account, allowFailure: true, callData: question.call }
   if ('authorization' in question) {
     const { token: target, account, authorization } = question
     return { target, allowFailure: true, callData: encodeAuthorizationState(account, authorization) }

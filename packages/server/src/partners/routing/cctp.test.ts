@@ -14,7 +14,7 @@ import { createLog } from '../../platform/log.ts'
 import { createOutbound, type Outbound } from '../../platform/outbound.ts'
 import { createCctp } from './cctp.ts'
 import { cctpContracts, cctpDomainOf } from './cctp-contracts.ts'
-import type { ChainLog, ChainReader, RoutingPartner, SentRoute } from './port.ts'
+import type { ChainLog, ChainReader, DeliveryReader, RoutingPartner, SentRoute } from './port.ts'
 import recorded from './vectors/iris-messages.json' with { type: 'json' }
 
 const abi = parseAbi([
@@ -29,6 +29,7 @@ let iris: PartnerDouble
 let cctp: RoutingPartner
 let answer: (requested: PartnerRequest) => PartnerResponse
 let used: boolean
+let refusal: string | undefined
 let isFinal: boolean
 let block: bigint
 /** Logs of the burn's transaction; undefined when it is not mined. */
@@ -41,6 +42,7 @@ beforeEach(async () => {
   iris = await aPartner((requested) => answer(requested))
   answer = () => ({ json: fees })
   ;[used, isFinal, block, called] = [false, true, 100n, []]
+  refusal = 'Nonce already used'
   sent = [messageSent(messageWith({ nonce: pad('0x'), rawFee: 0n, finalityExecuted: 0 }))]
   const destination = new PassThrough()
   destination.on('data', (line: Buffer) => lines.push(line.toString('utf8')))
@@ -49,13 +51,16 @@ beforeEach(async () => {
       called.push({ network: name, to, data })
       return toHex(used ? 1n : 0n, { size: 32 })
     },
-    callAtDepth: async () => (used && isFinal ? toHex(1n, { size: 32 }) : '0x'),
     blockNumber: async () => block,
     logs: async () => sent,
   }
   const clock = { now: () => instantOf(1_790_000_000_000) }
   const log = createLog({ level: 'trace', destination })
-  cctp = createCctp({ outbound, log, clock, reader }, { baseUrl: iris.url, timeoutMs: 1_000 })
+  const deliveries: DeliveryReader = {
+    numberAtDepth: async () => (used && isFinal ? 1n : 0n),
+    refusalOf: async () => refusal,
+  }
+  cctp = createCctp({ outbound, log, clock, reader, deliveries }, { baseUrl: iris.url, timeoutMs: 1_000 })
 })
 afterEach(async () => {
   await outbound.close()
@@ -225,6 +230,16 @@ test('once delivered by anyone it is completed, less the fee', async () => {
     received: { chainId: 1, token: request.to.token.address, rawAmount: 9_998_700n, isOther: false },
   })
 })
+
+test.each(['Invalid signature: not attester', undefined])(
+  'a used nonce of a message whose attestation the contract refuses (%s) is no delivery',
+  async (reason) => {
+    answer = () => reported({})
+    used = true
+    refusal = reason
+    await expect(cctp.status(route)).rejects.toMatchObject({ code: 'partner-unavailable' })
+  },
+)
 
 test('a delivery that may still be reorganized away is pending', async () => {
   answer = () => reported({})

@@ -17,7 +17,15 @@ import {
 } from './cctp-calls.ts'
 import { cctpChainOf, cctpContracts, cctpDomainOf } from './cctp-contracts.ts'
 import { changesOf, encodeApprove, type GuardRules, leastOf, refusedFor, whyNotSigned } from './guard.ts'
-import type { ChainReader, Quoted, RouteRequest, RouteStatus, RoutingPartner, SentRoute } from './port.ts'
+import type {
+  ChainReader,
+  DeliveryReader,
+  Quoted,
+  RouteRequest,
+  RouteStatus,
+  RoutingPartner,
+  SentRoute,
+} from './port.ts'
 import { wordsOf } from './words.ts'
 
 export interface CctpDeps {
@@ -25,6 +33,7 @@ export interface CctpDeps {
   readonly log: Log
   readonly clock: Clock
   readonly reader: ChainReader
+  readonly deliveries: DeliveryReader
 }
 
 /** Circle's attestation service: `https://iris-api.circle.com`, `https://iris-api-sandbox.circle.com` for test networks. */
@@ -189,7 +198,7 @@ async function statusOf(api: PartnerApi, deps: CctpDeps, route: SentRoute): Prom
 
 async function attested(
   api: PartnerApi,
-  { reader, log }: CctpDeps,
+  { reader, deliveries, log }: CctpDeps,
   route: SentRoute,
   said: Message & { readonly sent: Hex },
 ): Promise<RouteStatus> {
@@ -205,8 +214,16 @@ async function attested(
   const usedNonces = encodeUsedNonces(burn.nonce)
   if (isUsed(await reader.call(network, messageTransmitter, usedNonces))) {
     // The delivery may still be reorganized away, and then it must be repeated.
-    if (!isUsed(await reader.callAtDepth(network, messageTransmitter, usedNonces)))
+    if (((await deliveries.numberAtDepth(network, messageTransmitter, usedNonces)) ?? 0n) === 0n)
       return { state: 'pending', partnerStatus: 'delivered-not-final' }
+    const again = encodeReceiveMessage(message.data, attestation.data)
+    const refusal = await deliveries.refusalOf(network, {
+      from: request.fromAddress,
+      to: messageTransmitter,
+      data: again,
+    })
+    if (refusal !== usedRefusal)
+      throw fail('partner-unavailable', {}, new Error('cctp reported a delivery of a message that it did not attest'))
     const rawAmount = burn.rawAmount - burn.rawFee
     const token = request.to.token.address
     return {
@@ -230,6 +247,12 @@ async function attested(
     call: { chainId: network.chainId, to: messageTransmitter, value: 0n, data },
   }
 }
+
+/**
+ * How MessageTransmitterV2 refuses a message that was delivered. It checks the attestation first, so the attesters signed this message with this
+ * nonce: the used nonce is not that of another burn. Source: circlefin/evm-cctp-contracts, MessageTransmitterV2 `_validateReceivedMessage`.
+ */
+const usedRefusal = 'Nonce already used'
 
 function isUsed(answer: Hex): boolean {
   return (wordsOf(answer).uint(0) ?? 0n) !== 0n

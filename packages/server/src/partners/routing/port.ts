@@ -158,11 +158,20 @@ interface Received {
 export interface ChainReader {
   /** A call's answer as of the latest block. */
   call(network: Network, to: Address, data: Hex): Promise<Hex>
-  /** A call's answer as of the newest block at the network's confirmation depth. */
-  callAtDepth(network: Network, to: Address, data: Hex): Promise<Hex>
   blockNumber(network: Network): Promise<bigint>
   /** A transaction's logs in order; undefined when it is not mined. */
   logs(network: Network, txHash: Hex): Promise<readonly ChainLog[] | undefined>
+}
+
+/** What proves a delivery by a contract on the destination chain. */
+export interface DeliveryReader {
+  /** The number that a contract returns in the newest block at the confirmation depth; undefined where no majority of the nodes says one. */
+  numberAtDepth(network: Network, to: Address, data: Hex): Promise<bigint | undefined>
+  /** Why a call would revert in the latest block; undefined where it would not, or where the contract gives no reason. */
+  refusalOf(
+    network: Network,
+    call: { readonly from: Address; readonly to: Address; readonly data: Hex },
+  ): Promise<string | undefined>
 }
 
 export interface ChainLog {

@@ -46,7 +46,6 @@ beforeAll(async () => {
   const chains = createChains({ outbound, clock: systemClock, networks, rpcUrls, rpcTimeoutMs: 5_000 })
   const reader: ChainReader = {
     call: (network, to, data) => chains.on(network).call(to, data),
-    callAtDepth: (network, to, data) => chains.on(network).callAtDepth(to, data),
     blockNumber: async (network) => (await chains.on(network).head()).number,
     logs: async (network, txHash) => (await chains.on(network).receipt(txHash))?.logs,
   }
