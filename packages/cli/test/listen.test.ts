@@ -201,7 +201,7 @@ test('a key that is revoked ends it with 1, and says why', async () => {
   const { purser } = await listening({ own: { ...own, testKey: String(spare.body.key) } })
   await stage.world.call(own.testKey, 'DELETE', `${keys}/${spare.body.id}`)
   expect(await purser.ended).toBe(1)
-  expect(purser.said.at(-1)).toMatchObject({ error: { code: 'unauthorized', status: 401 } })
+  expect(purser.printed.at(-1)).toMatchObject({ error: { code: 'unauthorized', status: 401 } })
   expect(purser.errors()).toBe('')
 })
 

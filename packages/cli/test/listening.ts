@@ -2,16 +2,16 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { onTestFinished } from 'vitest'
 import { bareEnv, program } from './stage.ts'
 
-type Said = Readonly<Record<string, unknown>>
+type Printed = Readonly<Record<string, unknown>>
 
 /** `purser listen` as a process of its own. */
 export interface ListeningProcess {
-  /** What it said as JSON, a value on each line. */
-  readonly said: readonly Said[]
+  /** The JSON values that it printed, one on each line. */
+  readonly printed: readonly Printed[]
   /** The outputs of one kind. */
-  of(kind: string): readonly Said[]
-  /** Resolves when it has said so many of a kind. */
-  until(kind: string, count?: number): Promise<readonly Said[]>
+  of(kind: string): readonly Printed[]
+  /** Resolves when it has printed this many of a kind. */
+  until(kind: string, count?: number): Promise<readonly Printed[]>
   /** Everything on stdout, as it came. */
   text(): string
   errors(): string
@@ -26,7 +26,7 @@ export function startListening(env: Readonly<Record<string, string>>, args: read
 }
 
 class Reader implements ListeningProcess {
-  readonly said: Said[] = []
+  readonly printed: Printed[] = []
   readonly ended: Promise<number | null>
   readonly #child: ChildProcess
   #text = ''
@@ -45,7 +45,7 @@ class Reader implements ListeningProcess {
       this.#text += text
       const end = this.#text.lastIndexOf('\n') + 1
       if (isJson)
-        for (const line of this.#text.slice(read, end).split('\n').filter(Boolean)) this.said.push(JSON.parse(line))
+        for (const line of this.#text.slice(read, end).split('\n').filter(Boolean)) this.printed.push(JSON.parse(line))
       read = end
       this.#changed.resolve()
       this.#changed = Promise.withResolvers()
@@ -55,11 +55,11 @@ class Reader implements ListeningProcess {
     })
   }
 
-  of(kind: string): readonly Said[] {
-    return this.said.filter((one) => one.kind === kind)
+  of(kind: string): readonly Printed[] {
+    return this.printed.filter((one) => one.kind === kind)
   }
 
-  async until(kind: string, count = 1): Promise<readonly Said[]> {
+  async until(kind: string, count = 1): Promise<readonly Printed[]> {
     const over = this.ended.then(() => 'over' as const)
     while (this.of(kind).length < count) {
       const how = await Promise.race([this.#changed.promise, over])

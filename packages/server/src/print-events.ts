@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { readFile, writeFile } from 'node:fs/promises'
 import { type EventField, type EventType, eventCatalogue, eventTypes, newTypeId } from '@purser/protocol'
-import { samplePayload } from './features/webhooks/listen/samples.ts'
+import { samplePayload } from './features/webhooks/listen/trigger.ts'
 import { instantOf } from './platform/clock.ts'
 
 const introduction = `# Events

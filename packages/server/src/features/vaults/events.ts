@@ -4,11 +4,10 @@ import type { Tx } from '../../platform/db/db.ts'
 import { newId } from '../../platform/ids.ts'
 import { planOf } from '../plans/index.ts'
 import { fail } from './errors.ts'
-import { insertLink, type VaultGrowth } from './event-store.ts'
 import type { Ctx } from './ports.ts'
 import { takeOrRefuse } from './quota.ts'
 import type { NewVaultEvent, VaultEvent, VaultId } from './schema.ts'
-import type { VaultRow } from './store.ts'
+import { insertLink, type VaultGrowth, type VaultRow } from './store.ts'
 import { lockWritable } from './vault.ts'
 
 /** Most events of one vault; above it only its end is reported. */

@@ -1,11 +1,11 @@
+import type { Tx } from '../../platform/db/db.ts'
 import { planOf } from '../plans/index.ts'
 import { fail } from './errors.ts'
-import { refuseFullStream } from './events.ts'
-import { appendUnlessSealed, publishExpiring } from './expiring.ts'
+import { appendVaultEvent, refuseFullStream } from './events.ts'
 import type { Ctx } from './ports.ts'
 import { lockPlace, releaseCounts, takeOrRefuse } from './quota.ts'
 import type { ExtendRequest, Vault, VaultId } from './schema.ts'
-import { markPersisted, setLifetime } from './store.ts'
+import { markPersisted, setLifetime, type VaultRow } from './store.ts'
 import { lifetimeFrom } from './ttl.ts'
 import { lockPresent, shownVault } from './vault.ts'
 
@@ -47,4 +47,25 @@ export function persistVault(ctx: Ctx, vaultId: VaultId): Promise<Vault> {
     const kept = { ...vault, persistedAt, expiresAt: null, expiringDue: null }
     return shownVault(ctx.tenant, await appendUnlessSealed(tx, ctx, kept, { type: 'vault.persisted', payload }))
   })
+}
+
+/**
+ * Reports that a vault ends within the hour, to webhooks and, unless it is sealed, to its stream: `vault.sealed` is a stream's
+ * last event. The caller has locked the row and clears the due time of the report.
+ */
+export async function publishExpiring(tx: Tx, ctx: Ctx, vault: VaultRow): Promise<VaultRow> {
+  if (vault.expiresAt === null) throw new Error('a persisted vault does not expire')
+  const payload = { expiresAt: vault.expiresAt.toISOString() }
+  await ctx.publish(tx, 'vault.expiring', { vaultId: vault.id, ...payload })
+  return appendUnlessSealed(tx, ctx, vault, { type: 'vault.expiring', payload })
+}
+
+/** Appends an event to the vault's stream unless the vault is sealed. */
+async function appendUnlessSealed(
+  tx: Tx,
+  ctx: Ctx,
+  vault: VaultRow,
+  happening: Parameters<typeof appendVaultEvent>[3],
+): Promise<VaultRow> {
+  return vault.sealedAt === null ? (await appendVaultEvent(tx, ctx, vault, happening)).vault : vault
 }

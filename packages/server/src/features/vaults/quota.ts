@@ -10,6 +10,7 @@ import {
   type Plan,
   periodOf,
   quotas,
+  type Recount,
   reportThresholds,
   type UsageKind,
   unlimited,
@@ -17,7 +18,7 @@ import {
   usedOf,
 } from '../plans/index.ts'
 import { fail } from './errors.ts'
-import { countExpired, countUnpaid } from './expiry-store.ts'
+import { countExpired, countingVaults, countUnpaid, summingBytes } from './expiry-store.ts'
 import type { Ctx } from './ports.ts'
 import type { VaultQuota } from './schema.ts'
 import type { VaultRow } from './store.ts'
@@ -134,3 +135,19 @@ export async function getVaultQuota(ctx: Ctx): Promise<VaultQuota> {
     storageBytes: figureOf('storageBytes'),
   }
 }
+
+/** Recounts what this feature counts. An expired vault counts until it is swept, here as in the counters. */
+export const vaultRecounts: readonly Recount[] = [
+  {
+    kind: 'activeVaults',
+    counting: (tenant) => countingVaults(tenant, 'active'),
+    gone: async (db, tenant, now) =>
+      (await countExpired(db, tenant, now)).vaults + (await countUnpaid(db, tenant, now)),
+  },
+  { kind: 'persistedVaults', counting: (tenant) => countingVaults(tenant, 'persisted') },
+  {
+    kind: 'storageBytes',
+    counting: (tenant) => summingBytes(tenant),
+    gone: async (db, tenant, now) => (await countExpired(db, tenant, now)).bytes,
+  },
+]

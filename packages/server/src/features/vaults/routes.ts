@@ -2,17 +2,15 @@ import { custodyErrors } from '../../custody/errors.ts'
 import { failPlatform } from '../../platform/errors.ts'
 import type { Operation } from '../../platform/operation.ts'
 import { planErrors } from '../plans/index.ts'
-import { changeVault } from './change.ts'
 import { createVault } from './create.ts'
 import { addDocument, documentAt, documentPlace, getDocument } from './documents.ts'
 import { fail, notFound, notWritable } from './errors.ts'
 import { emitEvent } from './events.ts'
+import { deleteVault } from './lifecycle.ts'
 import { extendVault, persistVault } from './lifetime.ts'
-import { type Deps, operation } from './ports.ts'
-import { getProof } from './proof.ts'
+import { type Ctx, type Deps, operation } from './ports.ts'
 import { getVaultQuota } from './quota.ts'
 import { getVault, pageOfVaults } from './read.ts'
-import { deleteVault } from './remove.ts'
 import {
   DocumentParams,
   ExtendRequest,
@@ -26,14 +24,17 @@ import {
   VaultChange,
   VaultDocument,
   VaultEvent,
+  type VaultId,
   VaultParams,
   VaultQuery,
   VaultQuota,
   VaultState,
 } from './schema.ts'
-import { sealVault } from './seal.ts'
+import { getProof, sealVault } from './seal.ts'
 import { ofVault, tenantSemaphores } from './semaphores.ts'
+import { describeVault } from './store.ts'
 import { vaultGuest } from './tokens/index.ts'
+import { lockWritable, shownVault } from './vault.ts'
 
 const fullStreamError = { 'events-per-vault-exceeded': fail.table['events-per-vault-exceeded'] }
 const ttlError = { 'ttl-exceeds-plan': fail.table['ttl-exceeds-plan'] }
@@ -256,3 +257,16 @@ const ofLifecycle: readonly Operation<Deps>[] = [
 ]
 
 export const vaultOperations: readonly Operation<Deps>[] = [...ofVaults, ...ofContents, ...ofLifecycle]
+
+/**
+ * Changes the description and the metadata of a vault that is not sealed. The seal does not cover them, and no event reports the
+ * change.
+ */
+function changeVault(ctx: Ctx, vaultId: VaultId, change: VaultChange): Promise<Vault> {
+  return ctx.db.tx(async (tx) => {
+    const vault = await lockWritable(tx, ctx, vaultId)
+    const { description = vault.description, metadata = vault.metadata } = change
+    await describeVault(tx, ctx.tenant, { id: vaultId, description, metadata })
+    return shownVault(ctx.tenant, { ...vault, description, metadata })
+  })
+}

@@ -5,12 +5,13 @@ import type { Queryable } from '../../platform/db/db.ts'
 import type { EventId } from '../../platform/ids.ts'
 import type { Page } from '../../platform/operation.ts'
 import { openCursor, pageOf } from '../../platform/wire.ts'
+import type { Recount } from '../plans/index.ts'
 import { listAttempts } from './delivery-store.ts'
 import { fail } from './errors.ts'
 import { findEvent, listEvents } from './event-store.ts'
 import type { Ctx, Deps } from './ports.ts'
 import type { Attempt, AttemptQuery, Event, EventQuery } from './schema.ts'
-import { findWebhook, type WebhookId } from './store.ts'
+import { countingWebhooks, findWebhook, type WebhookId } from './store.ts'
 
 const dayMs = 86_400_000
 
@@ -58,3 +59,6 @@ export async function pageOfEvents(ctx: Ctx, query: z.output<typeof EventQuery>)
   const rows = await listEvents(ctx.db, ctx.tenant, filter, { limit, after: openCursor(cursor) })
   return pageOf(rows, limit, (row) => row.id)
 }
+
+/** Recounts a tenant's webhooks, to rebuild the counter. */
+export const webhookRecount: Recount = { kind: 'webhooks', counting: (tenant) => countingWebhooks(tenant) }

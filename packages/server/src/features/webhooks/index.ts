@@ -8,10 +8,10 @@ import type { Deps } from './ports.ts'
 import { eventOperations, webhookOperations } from './routes.ts'
 
 export { WebhookWorker } from './delivery/worker.ts'
-export { eventPayloads } from './event-types.ts'
+export { webhookRecount } from './history.ts'
 export { listenOperations } from './listen/index.ts'
-export { webhookRecount } from './recount.ts'
 export { eventOperations, webhookOperations } from './routes.ts'
+export { eventPayloads } from './schema.ts'
 
 /** Builds the feature; what it sends is read at once when `committed` reports new events. `stop` ends the streams that are open. */
 export function createWebhooks(needs: Omit<Deps, 'listeners' | 'deliveriesWaiting'>, committed: Signal) {

@@ -6,7 +6,7 @@ import { aWorld, codeOf, countByStatus, type Org, type World } from '../../../te
 import { sql } from '../../platform/db/db.ts'
 import { insertEvents } from '../../platform/events.ts'
 import { systemCtx } from '../../platform/work/runner.ts'
-import { fanOut } from './delivery/fan-out.ts'
+import { fanOut } from './delivery/worker.ts'
 import { sweepEvents } from './jobs.ts'
 
 let world: World

@@ -4,10 +4,13 @@ import { unauthorized } from '../../../platform/http/authenticate.ts'
 import { type Id, isId } from '../../../platform/ids.ts'
 import type { GuestRequest } from '../../../platform/operation.ts'
 import { type Reader, requireReader } from '../../../platform/reader.ts'
+import { appendVaultEvent } from '../events.ts'
 import type { Ctx, Deps } from '../ports.ts'
+import { releaseCounts } from '../quota.ts'
 import type { VaultId } from '../schema.ts'
+import { lockWritable } from '../vault.ts'
 import { fail } from './errors.ts'
-import { findFileOwner } from './store.ts'
+import { deleteFileRow, findFileOwner, queueDeletion } from './store.ts'
 
 /** Lifetime of a link to a file of a persisted vault, in seconds. */
 const linkSeconds = 86_400
@@ -63,4 +66,18 @@ export async function linkGuest(deps: Deps, { params, query }: GuestRequest): Pr
   const tenant = await findFileOwner(deps.db, id, fileId)
   if (tenant === undefined || !deps.environments.includes(tenant.environment)) throw fail('file-not-found')
   return { tenant, actor: { kind: 'guest', guestId: `link:${fileId}` } }
+}
+
+/** Removes a file from a vault that is not sealed and frees its storage; the sweep deletes its blob. */
+export function deleteFile(ctx: Ctx, vaultId: VaultId, fileId: Id<'fil'>): Promise<void> {
+  return ctx.db.tx(async (tx) => {
+    const vault = await lockWritable(tx, ctx, vaultId)
+    const file = await deleteFileRow(tx, ctx.tenant, vaultId, fileId)
+    if (file === undefined) throw fail('file-not-found')
+    await queueDeletion(tx, file.blobKey, ctx.clock.now())
+    const { name, size, sha256 } = file
+    const payload = { fileId, name, size, sha256 }
+    await appendVaultEvent(tx, ctx, vault, { type: 'file.deleted', payload, growth: { files: -1, bytes: -size } })
+    await releaseCounts(tx, ctx, { storageBytes: size })
+  })
 }

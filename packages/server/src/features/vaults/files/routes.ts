@@ -11,8 +11,7 @@ import { ofVault } from '../semaphores.ts'
 import { vaultGuest } from '../tokens/guest.ts'
 import { downloadFile } from './download.ts'
 import { fail } from './errors.ts'
-import { linkGuest } from './link.ts'
-import { deleteFile } from './remove.ts'
+import { deleteFile, linkGuest } from './link.ts'
 import { presentFile, readRepeat, uploadFile } from './upload.ts'
 
 const FileParams = z.strictObject({ id: id('vlt'), fileId: id('fil') })

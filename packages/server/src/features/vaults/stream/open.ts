@@ -1,5 +1,7 @@
+import { z } from 'zod'
 import { Reply } from '../../../platform/operation.ts'
 import { requireReader } from '../../../platform/reader.ts'
+import { InstantInput, text } from '../../../platform/wire.ts'
 import { fail as failVault } from '../errors.ts'
 import type { Ctx } from '../ports.ts'
 import type { VaultId } from '../schema.ts'
@@ -7,7 +9,6 @@ import { accessEndsAt } from '../tokens/index.ts'
 import { fail } from './errors.ts'
 import type { Right } from './event-stream.ts'
 import { openingOf } from './frame.ts'
-import type { StreamQuery } from './schema.ts'
 import { findStart, type Since } from './store.ts'
 
 const headers = {
@@ -55,3 +56,16 @@ async function rightOf(ctx: Ctx): Promise<Right> {
   if (expiresAt !== null) return { kind: 'guest', reader, expiresAt }
   return { kind: 'reader', reader }
 }
+
+export const StreamQuery = z.strictObject({
+  from: InstantInput.optional().meta({
+    description: 'Begins with the events after that time (ISO 8601), without those of that very millisecond.',
+  }),
+  lastEventId: text(64).optional().meta({
+    description: 'As the Last-Event-ID header, for a page that opens a new stream; the header goes before it.',
+  }),
+  ticket: text(256).optional().meta({
+    description: 'In place of a header, for browsers: from `POST /vaults/{id}/tokens` with `kind: "ticket"`.',
+  }),
+})
+export type StreamQuery = z.output<typeof StreamQuery>

@@ -6,8 +6,7 @@ import { type Deps, operation } from '../ports.ts'
 import { VaultParams } from '../schema.ts'
 import { streamGuest } from '../tokens/index.ts'
 import { fail } from './errors.ts'
-import { openStream } from './open.ts'
-import { StreamQuery } from './schema.ts'
+import { openStream, StreamQuery } from './open.ts'
 
 /** The start of a stream and one event of it, as `frame.ts` writes them. */
 const streamExample = `retry: 2000

@@ -3,15 +3,23 @@ import type { z } from 'zod'
 import { instantOf } from '../../../platform/clock.ts'
 import { callerId } from '../../../platform/ctx.ts'
 import { type Id, newId } from '../../../platform/ids.ts'
+import type { Recurring } from '../../../platform/job.ts'
 import type { Page } from '../../../platform/operation.ts'
 import { openCursor, type PageQuery, pageOf } from '../../../platform/wire.ts'
 import { fail } from '../errors.ts'
-import type { Ctx } from '../ports.ts'
+import type { Ctx, Deps } from '../ports.ts'
 import type { VaultId } from '../schema.ts'
 import { findVault } from '../store.ts'
 import { lockPresent } from '../vault.ts'
 import { type NewVaultToken, ticketSeconds, tokenSeconds, type VaultToken } from './schema.ts'
-import { findTokenById, insertToken, type ListedToken, listTokens, markTokensRevoked } from './store.ts'
+import {
+  deleteExpiredTokens,
+  findTokenById,
+  insertToken,
+  type ListedToken,
+  listTokens,
+  markTokensRevoked,
+} from './store.ts'
 
 const tokenBytes = 32
 
@@ -64,4 +72,13 @@ export function revokeTokens(ctx: Ctx, vaultId: VaultId, tokenId?: Id<'vat'>): P
 /** Returns the hash that is stored of a token's text. */
 export function tokenHashOf(token: string): Uint8Array {
   return hash('sha256', token, 'buffer')
+}
+
+/** Deletes expired tokens. Running it again is harmless. */
+export const sweepVaultTokens: Recurring<Deps> = {
+  name: 'vaults.sweep-tokens',
+  everyMs: 600_000,
+  run: async (ctx) => {
+    await deleteExpiredTokens(ctx.db, ctx.clock.now())
+  },
 }

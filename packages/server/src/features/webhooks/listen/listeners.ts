@@ -7,8 +7,7 @@ import type { OrganisationId } from '../../../platform/ids.ts'
 import type { Metrics } from '../../../platform/metrics.ts'
 import type { EndedReaders, Reader } from '../../../platform/reader.ts'
 import { mayTake } from '../../../platform/share.ts'
-import { frameOf, openingOf } from './frame.ts'
-import { Listener, type Listening } from './listener.ts'
+import { frameOf, Listener, type Listening, openingOf } from './listener.ts'
 import { listPages, type Page } from './store.ts'
 
 /** Most streams of one process, shared between organizations (`mayTake`), and of one key among them. */

@@ -1,17 +1,15 @@
 import { z } from 'zod'
 import { failPlatform } from '../../../platform/errors.ts'
 import type { Operation } from '../../../platform/operation.ts'
-import { deliveryHeaders } from '../delivery/headers.ts'
+import { deliveryHeaders } from '../delivery/send.ts'
 import { fail as failWebhook } from '../errors.ts'
 import { type Deps, operation } from '../ports.ts'
 import { Event, EventParams } from '../schema.ts'
 import { fail } from './errors.ts'
 import { listen } from './open.ts'
-import { resendEvent } from './resend.ts'
-import { eventSamples } from './samples.ts'
 import { EventSamples, ListenerSecret, ListenQuery, Resend, ResendRequest, TriggerRequest } from './schema.ts'
 import { listenerSecret } from './secret.ts'
-import { triggerEvent } from './trigger.ts'
+import { eventSamples, resendEvent, triggerEvent } from './trigger.ts'
 
 const deliveryExample = {
   eventId: 'evt_01h455vb4pex5vsknk084sn02q',

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { portionOf } from './range.ts'
+import { portionOf } from './download.ts'
 
 const etag = '"ab"'
 const part = (offset: number, length: number) => ({ kind: 'part', range: { offset, length } })

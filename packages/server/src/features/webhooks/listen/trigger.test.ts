@@ -3,8 +3,8 @@ import { eventTypes } from '@purser/protocol'
 import { expect, test } from 'vitest'
 import { unwrap } from '../../../../../sdk/src/webhooks/index.ts'
 import { testHeaders } from '../../../../../sdk/src/webhooks/test-headers.ts'
-import { eventPayloads } from '../event-types.ts'
-import { eventSamples, samplePayload } from './samples.ts'
+import { eventPayloads } from '../schema.ts'
+import { eventSamples, samplePayload } from './trigger.ts'
 
 const clock = { now: () => new Date('2026-11-22T12:00:00.000Z') }
 const deps = { clock, random: { bytes: (count: number) => randomBytes(count) } }

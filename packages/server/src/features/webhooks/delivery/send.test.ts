@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { nextAttemptAt, retryAfterMs, retryDelaysMs } from './schedule.ts'
+import { nextAttemptAt, retryAfterMs, retryDelaysMs } from './send.ts'
 
 const now = new Date('2026-05-01T12:00:00.000Z')
 const hour = 3_600_000
