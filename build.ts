@@ -215,7 +215,8 @@ function finish(name: Name, dist: string): void {
   }
   if (name === 'mcp') copyGuide(dist)
   if (name === 'server') {
-    copyDashboard(dist)
+    copyBuilt('dashboard', dist)
+    copyBuilt('reference', dist)
     copyGuides(dist)
   }
   const files = readdirSync(dist).sort()
@@ -234,10 +235,10 @@ function copyGuide(dist: string): void {
   cpSync(path.join(root, 'openapi.json'), path.join(dist, 'openapi.json'))
 }
 
-/** The service serves it from beside its own code. Without one, `/dashboard` says how it is built. */
-function copyDashboard(dist: string): void {
-  const built = path.join(packages, 'dashboard', 'dist')
-  if (existsSync(built)) cpSync(built, path.join(dist, 'dashboard'), { recursive: true })
+/** The service serves it from beside its own code. Without it, `/dashboard` says how it is built, and the reference is the one without scripts. */
+function copyBuilt(workspace: 'dashboard' | 'reference', dist: string): void {
+  const built = path.join(packages, workspace, 'dist')
+  if (existsSync(built)) cpSync(built, path.join(dist, workspace), { recursive: true })
 }
 
 /** The documentation that the service serves. */

@@ -5,6 +5,7 @@ import type { Operation } from '../operation.ts'
 import { newRequestId, problemAnswer, type RawAnswer } from './call.ts'
 import { guidePages } from './guides/guide-pages.ts'
 import { referencePage } from './reference/reference.ts'
+import { referencePages } from './reference/reference-pages.ts'
 import { allErrors } from './refusals.ts'
 import type { PublicPage } from './server.ts'
 import { documentPages, tagsOf } from './tag-documents.ts'
@@ -27,6 +28,7 @@ export function publicPages(
     healthPage,
     { path: '/readyz', answer: () => (isStopping() ? json({ status: 'stopping' }, 503) : readinessWithin(deps)) },
     ...documentPages(document, missing),
+    ...referencePages(missing),
     ...guidePages({
       baseUrl: deps.baseUrl,
       errors,

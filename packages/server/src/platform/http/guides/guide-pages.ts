@@ -13,7 +13,7 @@ export interface GuideOptions {
   readonly errors: ErrorTable
   /** The tags of the operations; each has its own OpenAPI document. */
   readonly tags: () => readonly { readonly name: string; readonly description: string }[]
-  /** The whole API reference, as HTML. */
+  /** The whole API reference, as HTML without scripts. */
   readonly reference: () => string
   /** The answer for an address where nothing is. */
   readonly missing: () => RawAnswer
@@ -72,7 +72,7 @@ export function guidePages(options: GuideOptions): PublicPage[] {
     { path: '/robots.txt', answer: (_, request) => text('/robots.txt', () => robots)(request) },
     { path: '/docs', answer: (_, request) => html('/', () => indexPage(read()))(request) },
     { path: '/docs/search', answer: (_, request) => searchAnswer(request) },
-    { path: '/docs/reference', answer: (_, request) => html('reference', options.reference)(request) },
+    { path: '/docs/reference/plain', answer: (_, request) => html('reference', options.reference)(request) },
     { path: '/docs/errors/:code', answer: ({ code: name }, request) => errorAnswer(name ?? '', request) },
     { path: '/problems/:code', answer: ({ code: name }, request) => errorAnswer(name ?? '', request) },
     {
@@ -116,7 +116,7 @@ The \`type\` of a refusal is the address of a page about its cause. Every page b
 ## API
 
 - [OpenAPI](${baseUrl}/openapi.json): Every operation, event and error, with schemas.
-- [Reference](${baseUrl}/docs/reference): The same as one HTML page.
+- [Reference](${baseUrl}/docs/reference/plain): The same as one HTML page without scripts. People search and send requests at ${baseUrl}/docs/reference.
 - [All guides](${baseUrl}/llms-full.txt): The text of the pages below in one file.
 
 ## OpenAPI by tag

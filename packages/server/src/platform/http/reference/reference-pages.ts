@@ -1,0 +1,98 @@
+import { createReadStream, existsSync, readFileSync } from 'node:fs'
+import path from 'node:path'
+import { createGunzip } from 'node:zlib'
+import type { RawAnswer } from '../call.ts'
+import { accepts } from '../encoded.ts'
+import type { PageRequest, PublicPage } from '../public-page.ts'
+
+/** Where the built reference is: beside the compiled service, or in the workspace that this source is in. */
+const builtDirectories = ['../../../reference', '../../../../../reference/dist'].map((from) =>
+  path.join(import.meta.dirname, from),
+)
+
+const contentTypes: Readonly<Record<string, string>> = {
+  '.css': 'text/css; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+}
+
+/**
+ * Scripts come from files of this service, and requests go to it alone. Scalar writes its styles into the page. A key that a reader types is on
+ * this page, so no other page may frame it, and no form sends it.
+ */
+const contentSecurityPolicy = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self' 'unsafe-inline'",
+  "img-src 'self' data:",
+  "font-src 'self' data:",
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join('; ')
+
+const pageHeaders = {
+  'content-type': 'text/html; charset=utf-8',
+  'content-security-policy': contentSecurityPolicy,
+  'cross-origin-opener-policy': 'same-origin',
+  'permissions-policy': 'camera=(), geolocation=(), microphone=(), payment=(), usb=()',
+  'referrer-policy': 'no-referrer',
+  'cache-control': 'no-cache',
+}
+
+const withoutScripts: RawAnswer = { status: 302, headers: { location: '/docs/reference/plain' }, body: '' }
+
+/**
+ * The reference with search and requests that a reader can send, at `/docs/reference`, and its files. The files are streamed from the disk, as
+ * the build compressed them. Without a build, the reference without scripts takes its place.
+ */
+export function referencePages(
+  missing: () => RawAnswer,
+  directories: readonly string[] = builtDirectories,
+): readonly PublicPage[] {
+  const directory = (): string | undefined => directories.find((one) => existsSync(path.join(one, 'index.html')))
+  const page = (): RawAnswer => {
+    const built = directory()
+    if (built === undefined) return withoutScripts
+    return { status: 200, headers: pageHeaders, body: readFileSync(path.join(built, 'index.html')) }
+  }
+  return [
+    { path: '/docs/reference', answer: page },
+    {
+      path: '/docs/reference/assets/:file',
+      answer: ({ file = '' }, request) => assetAnswer(directory(), file, request) ?? missing(),
+      isStatic: true,
+    },
+  ]
+}
+
+/** A name has no slash, so it leads nowhere else. */
+const assetName = /^\w[\w-]*\.(?:css|js)$/
+
+function assetAnswer(directory: string | undefined, name: string, { headers }: PageRequest): RawAnswer | undefined {
+  if (directory === undefined || !assetName.test(name)) return undefined
+  const file = path.join(directory, 'assets', name)
+  if (!existsSync(`${file}.gz`) || !existsSync(`${file}.br`)) return undefined
+  const accepted = headers['accept-encoding'] ?? ''
+  const encoding = (['br', 'gzip'] as const).find((one) => accepts(accepted, one))
+  return {
+    status: 200,
+    headers: {
+      'content-type': contentTypes[path.extname(name)] ?? 'application/octet-stream',
+      // The name has the digest of the content.
+      'cache-control': 'public, max-age=31536000, immutable',
+      vary: 'accept-encoding',
+      ...(encoding !== undefined && { 'content-encoding': encoding }),
+    },
+    body: encoding === undefined ? plain(file) : createReadStream(`${file}.${encoding === 'br' ? 'br' : 'gz'}`),
+  }
+}
+
+/** For a client that takes no encoding, as few do: there is no uncompressed copy. */
+function plain(file: string): RawAnswer['body'] {
+  const unpacked = createGunzip()
+  createReadStream(`${file}.gz`)
+    .on('error', (error) => unpacked.destroy(error))
+    .pipe(unpacked)
+  return unpacked
+}
