@@ -1,19 +1,38 @@
 /** What the page reads of the service's `openapi.json`. */
 export interface ApiDocument {
+  readonly info: Readonly<Record<string, unknown>>
+  readonly servers: readonly { readonly url: string }[]
+  readonly tags: readonly { readonly name: string }[]
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>
-  readonly webhooks?: Readonly<Record<string, unknown>>
+  readonly webhooks: Readonly<Record<string, { readonly post: object }>>
   readonly components: {
+    readonly examples: Readonly<Record<string, Example>>
     readonly parameters: Readonly<Record<string, Parameter>>
+    readonly responses: Readonly<Record<string, MediaTypes>>
     readonly schemas: Readonly<Record<string, Schema>>
+    readonly 'x-problems': Readonly<Record<string, Refused>>
   }
 }
 
 export interface Operation {
   readonly operationId: string
+  readonly summary: string
   readonly tags: readonly string[]
   readonly parameters?: readonly (Parameter | Reference)[]
-  readonly requestBody?: { readonly content: Readonly<Record<string, MediaType>> }
-  readonly responses: Readonly<Record<string, { readonly content?: Readonly<Record<string, MediaType>> } | Reference>>
+  readonly requestBody?: MediaTypes
+  readonly responses: Readonly<Record<string, MediaTypes | Reference>>
+  readonly 'x-problems'?: readonly string[]
+}
+
+export interface MediaTypes {
+  readonly description?: string
+  readonly content?: Readonly<Record<string, MediaType>>
+  readonly headers?: Readonly<Record<string, unknown>>
+}
+
+export interface Refused {
+  readonly title: string
+  readonly status: number
 }
 
 export interface Parameter {
@@ -25,7 +44,11 @@ export interface Parameter {
 
 interface MediaType {
   readonly schema?: Schema | Reference
-  readonly examples?: Readonly<Record<string, { readonly value: unknown }>>
+  readonly examples?: Readonly<Record<string, Example | Reference>>
+}
+
+interface Example {
+  readonly value: unknown
 }
 
 export interface Schema {
@@ -41,7 +64,10 @@ interface Reference {
 }
 
 /** Follows a reference to one of the components, which are named by their last part. */
-export function resolved<T extends object>(components: Readonly<Record<string, T>>, value: T | Reference): T | undefined {
+export function resolved<T extends object>(
+  components: Readonly<Record<string, T>>,
+  value: T | Reference,
+): T | undefined {
   if (!('$ref' in value)) return value
   const name = String(value.$ref).split('/').at(-1)
   return name === undefined ? undefined : components[name]
@@ -61,4 +87,10 @@ export function anchorsOf({ paths }: ApiDocument): ReadonlyMap<string, string> {
       [tag, `tag/${tag}`] as const,
     ]),
   )
+}
+
+/** The body that was recorded as the example of a request; undefined without one. */
+export function recordedBody({ components }: ApiDocument, { requestBody }: Operation): unknown {
+  const [recorded] = Object.values(requestBody?.content?.['application/json']?.examples ?? {})
+  return recorded === undefined ? undefined : resolved(components.examples, recorded)?.value
 }

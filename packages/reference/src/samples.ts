@@ -1,18 +1,4 @@
-import { type ApiDocument, type Operation, type Parameter, resolved } from './document.ts'
-
-/** Adds to each operation how our own clients call it. Scalar shows these beside its samples of plain HTTP. */
-export function withSamples<T extends ApiDocument>(document: T): T {
-  const paths = Object.entries(document.paths).map(([path, methods]) => [
-    path,
-    Object.fromEntries(
-      Object.entries(methods).map(([method, operation]) => [
-        method,
-        { ...operation, 'x-codeSamples': samplesOf(document, operation) },
-      ]),
-    ),
-  ])
-  return { ...document, paths: Object.fromEntries(paths) }
-}
+import { type ApiDocument, type Operation, type Parameter, recordedBody, resolved } from './document.ts'
 
 export interface CodeSample {
   readonly lang: 'typescript' | 'python'
@@ -21,41 +7,61 @@ export interface CodeSample {
 }
 
 /** The call of an operation by the TypeScript and the Python client; none for an operation that takes or gives anything but JSON. */
-export function samplesOf(document: ApiDocument, operation: Operation): readonly CodeSample[] {
+export function samplesOf(document: ApiDocument, operation: Operation, origin: string): readonly CodeSample[] {
   const call = callOf(document, operation)
   if (call === undefined) return []
   return [
-    { lang: 'typescript', label: 'Purser for TypeScript', source: typescriptOf(call) },
-    { lang: 'python', label: 'Purser for Python', source: pythonOf(call) },
+    {
+      lang: 'typescript',
+      label: 'Purser for TypeScript',
+      source: `${typescriptOpening(origin)}\n${typescriptOf(call)}\n`,
+    },
+    { lang: 'python', label: 'Purser for Python', source: `${pythonOpening(origin)}\n${pythonOf(call)}\n` },
   ]
 }
 
+const typescriptOpening = (origin: string): string => `import { createPurser } from '@purser/sdk'
+
+const purser = createPurser({ apiKey: process.env.PURSER_API_KEY ?? '', baseUrl: '${origin}' })`
+
+const pythonOpening = (origin: string): string => `import os
+from purser import Purser
+
+purser = Purser(os.environ["PURSER_API_KEY"], "${origin}")`
+
 interface Call {
   readonly operationId: string
-  readonly isList: boolean
+  /** A list of pages, over which both clients iterate. */
+  readonly isPaged: boolean
+  /** A list, paged or not: the Python client iterates over each. */
+  readonly isLinked: boolean
   readonly hasAnswer: boolean
   readonly inPath: readonly unknown[]
   /** Members of the body, or required fields of the query. */
   readonly named: Readonly<Record<string, unknown>>
 }
 
-function callOf({ components }: ApiDocument, operation: Operation): Call | undefined {
+function callOf(document: ApiDocument, operation: Operation): Call | undefined {
+  const { components } = document
   const { operationId, requestBody, responses } = operation
-  const body = requestBody?.content['application/json']
+  const body = requestBody?.content?.['application/json']
   const [status, answer] = Object.entries(responses).find(([code]) => code.startsWith('2')) ?? []
-  const types = answer !== undefined && 'content' in answer ? Object.keys(answer.content ?? {}) : []
+  const { content = {}, headers = {} } =
+    (answer === undefined ? undefined : resolved(components.responses, answer)) ?? {}
+  const types = Object.keys(content)
   const isJson = types.length === 0 || types.includes('application/json')
   if (status === undefined || !isJson || (requestBody !== undefined && body === undefined)) return undefined
   const parameters = (operation.parameters ?? []).flatMap((one) => resolved(components.parameters, one) ?? [])
   const value = (parameter: Parameter): unknown => exampleOf(parameter, components.schemas)
   const query = parameters.filter((one) => one.in === 'query' && one.required === true)
-  const given = Object.values(body?.examples ?? {})[0]?.value
+  const given = recordedBody(document, operation)
   return {
     operationId,
-    isList: parameters.some(({ name }) => name === 'cursor'),
+    isPaged: parameters.some(({ name }) => name === 'cursor'),
+    isLinked: 'Link' in headers,
     hasAnswer: types.length > 0,
     inPath: parameters.filter((one) => one.in === 'path').map(value),
-    named: { ...Object.fromEntries(query.map((one) => [one.name, value(one)])), ...(isObject(given) ? given : {}) },
+    named: Object.assign(Object.fromEntries(query.map((one) => [one.name, value(one)])), given),
   }
 }
 
@@ -69,14 +75,11 @@ function exampleOf(parameter: Parameter, schemas: ApiDocument['components']['sch
   return known ?? (schema?.format === 'date-time' ? '2026-11-22T12:00:00.000Z' : `<${parameter.name}>`)
 }
 
-function typescriptOf({ operationId, isList, hasAnswer, inPath, named }: Call): string {
+function typescriptOf({ operationId, isPaged, hasAnswer, inPath, named }: Call): string {
   const values = [...inPath, ...(Object.keys(named).length === 0 ? [] : [named])]
   const call = `purser.${operationId}(${values.map((value) => typescriptValue(value)).join(', ')})`
-  const opening = `import { createPurser } from '@purser/sdk'
-
-const purser = createPurser({ apiKey: process.env.PURSER_API_KEY ?? '', baseUrl: '${location.origin}' })`
-  if (isList) return `${opening}\nfor await (const item of ${call}) console.log(item)\n`
-  return `${opening}\n${hasAnswer ? 'const answer = ' : ''}await ${call}\n`
+  if (isPaged) return `for await (const item of ${call}) console.log(item)`
+  return `${hasAnswer ? 'const answer = ' : ''}await ${call}`
 }
 
 /** As a person writes it: names without quotes where that is possible, and texts in single ones. */
@@ -91,7 +94,7 @@ function typescriptValue(value: unknown, indent = ''): string {
   return lines.length === 0 ? '{}' : `{\n${lines.join('')}${indent}}`
 }
 
-function pythonOf({ operationId, isList, hasAnswer, inPath, named }: Call): string {
+function pythonOf({ operationId, isLinked, hasAnswer, inPath, named }: Call): string {
   const name = operationId.split('.').map(snake).join('.')
   const values = [
     ...inPath.map((value) => pythonValue(value, '    ')),
@@ -99,12 +102,8 @@ function pythonOf({ operationId, isList, hasAnswer, inPath, named }: Call): stri
   ]
   const parts = Object.keys(named).length === 0 ? values.join(', ') : `\n    ${values.join(',\n    ')},\n`
   const call = `purser.${name}(${parts})`
-  const opening = `import os
-from purser import Purser
-
-purser = Purser(os.environ["PURSER_API_KEY"], "${location.origin}")`
-  if (isList) return `${opening}\nfor item in ${call}:\n    print(item)\n`
-  return `${opening}\n${hasAnswer ? 'answer = ' : ''}${call}\n`
+  if (isLinked) return `for item in ${call}:\n    print(item)`
+  return `${hasAnswer ? 'answer = ' : ''}${call}`
 }
 
 function pythonValue(value: unknown, indent = ''): string {
@@ -113,7 +112,9 @@ function pythonValue(value: unknown, indent = ''): string {
   if (typeof value === 'boolean') return value ? 'True' : 'False'
   if (Array.isArray(value)) return `[${value.map((one) => pythonValue(one, indent)).join(', ')}]`
   if (!isObject(value)) return JSON.stringify(value)
-  const lines = Object.entries(value).map(([name, one]) => `${inner}${JSON.stringify(name)}: ${pythonValue(one, inner)},\n`)
+  const lines = Object.entries(value).map(
+    ([name, one]) => `${inner}${JSON.stringify(name)}: ${pythonValue(one, inner)},\n`,
+  )
   return lines.length === 0 ? '{}' : `{\n${lines.join('')}${indent}}`
 }
 
@@ -121,7 +122,10 @@ const keywords = ['from', 'in', 'is', 'class', 'def', 'global', 'import', 'pass'
 
 /** As the generator of the Python client names it. */
 function snake(name: string): string {
-  const text = name.replaceAll(/(?<=[a-z0-9])(?=[A-Z])/g, '_').replaceAll('-', '_').toLowerCase()
+  const text = name
+    .replaceAll(/(?<=[a-z0-9])(?=[A-Z])/g, '_')
+    .replaceAll('-', '_')
+    .toLowerCase()
   return keywords.includes(text) ? `${text}_` : text
 }
 

@@ -1,0 +1,84 @@
+import {
+  type ApiDocument,
+  type MediaTypes,
+  type Operation,
+  type Parameter,
+  type Refused,
+  resolved,
+} from './document.ts'
+import { samplesOf } from './samples.ts'
+
+const introduction = `HTTP and JSON. Each request carries \`Authorization: Bearer <API key>\`; a key that begins with \`svc_test_sk_\` moves test money only.
+What you send from this page is sent by your browser with the key that you type, which the page keeps until you leave it.
+
+An error is a problem record (RFC 9457), whose \`type\` is the address of a page about its cause.
+
+[Guides](/docs) · [Quick start](/docs/quick-start) · [All errors](/docs/errors) · [This reference without scripts](/docs/reference/plain)`
+
+const eventsTag = 'event payloads'
+
+/**
+ * The document as Scalar shows it: titles for people, the errors of each operation at its answers, samples of our own clients, and the events
+ * as a section of their own beside the operations of webhooks.
+ */
+export function forReaders(document: ApiDocument, origin: string): ApiDocument {
+  const paths = mapped(document.paths, (methods) =>
+    mapped(methods, (operation) => ({
+      ...shown(document, operation),
+      'x-codeSamples': samplesOf(document, operation, origin),
+    })),
+  )
+  const webhooks = mapped(document.webhooks, ({ post }, type) => ({
+    post: { ...post, summary: type, tags: [eventsTag] },
+  }))
+  const events = {
+    name: eventsTag,
+    description: 'What the service delivers to webhooks, one entry for each type of event.',
+  }
+  return {
+    ...document,
+    info: { ...document.info, description: introduction },
+    servers: [{ url: origin }],
+    tags: [...document.tags, events].map((tag) => ({ ...tag, 'x-displayName': titleOf(tag.name) })),
+    ...{ paths, webhooks },
+  }
+}
+
+function mapped<T, R>(record: Readonly<Record<string, T>>, change: (value: T, key: string) => R): Record<string, R> {
+  return Object.fromEntries(Object.entries(record).map(([key, value]) => [key, change(value, key)]))
+}
+
+function titleOf(name: string): string {
+  return name.charAt(0).toUpperCase() + name.slice(1)
+}
+
+function shown({ components }: ApiDocument, operation: Operation): Operation {
+  const problems = (operation['x-problems'] ?? []).flatMap((name) => {
+    const problem = components['x-problems'][name]
+    return problem === undefined ? [] : [{ ...problem, code: name.replace(/\.\d+$/, '') }]
+  })
+  return {
+    ...operation,
+    parameters: (operation.parameters ?? []).flatMap((one) => {
+      const parameter = resolved(components.parameters, one)
+      return parameter === undefined ? [] : [unfilled(parameter)]
+    }),
+    summary: operation.summary.replace(/\.$/, ''),
+    responses: mapped(operation.responses, (answer, status) => {
+      const own = problems.filter((problem) => String(problem.status) === status)
+      const whole = resolved<MediaTypes>(components.responses, answer)
+      return own.length === 0 || whole === undefined ? answer : { ...whole, description: own.map(linkOf).join(' ') }
+    }),
+  }
+}
+
+/** Scalar sends the examples of optional filters, and a list between two examples of a time is empty. */
+function unfilled(parameter: Parameter): Parameter {
+  if (parameter.in !== 'query' || parameter.required === true || '$ref' in parameter.schema) return parameter
+  const { example: _example, default: _default, ...schema } = parameter.schema
+  return { ...parameter, schema }
+}
+
+function linkOf({ code, title }: Refused & { readonly code: string }): string {
+  return `[${code}](/problems/${code}): ${title.replace(/\.$/, '')}.`
+}
