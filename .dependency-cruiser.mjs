@@ -105,7 +105,7 @@ export default {
     {
       name: 'surfaces-meet-the-server-over-http',
       severity: 'error',
-      from: { path: '^packages/(sdk|cli|mcp|dashboard)/src/' },
+      from: { path: '^packages/(sdk|cli|mcp|dashboard|reference)/src/' },
       to: { path: '^packages/server/' },
     },
     {

@@ -34,7 +34,7 @@ interface Manifest {
 /** Every run-time dependency of a published package, including itself, by directory. */
 function shipped(): ReadonlyMap<string, Manifest> {
   const found = new Map<string, Manifest>()
-  const waiting = published.map((name) => path.join(root, 'packages', name))
+  const waiting = [...published.map((name) => path.join(root, 'packages', name)), ...builtIn()]
   for (const directory of waiting) {
     if (found.has(directory)) continue
     const manifest: Manifest = JSON.parse(readFileSync(path.join(directory, 'package.json'), 'utf8'))
@@ -46,6 +46,13 @@ function shipped(): ReadonlyMap<string, Manifest> {
     }
   }
   return found
+}
+
+/** What a build copies into the server's package out of a development dependency: the script of the API reference. */
+function builtIn(): readonly string[] {
+  const scalar = locate('@scalar/fastify-api-reference', path.join(root, 'packages', 'reference'))
+  if (scalar === undefined) throw new Error('@scalar/fastify-api-reference is not installed: run npm ci')
+  return [scalar]
 }
 
 /** Names, and whether the package cannot do without. Peers that are optional are the consumer's own choice. */

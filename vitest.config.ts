@@ -23,6 +23,7 @@ const longest = [
   'packages/server/test/crash/fail-over.test.ts',
   'packages/server/test/stories/transfers-refunds.test.ts',
   'packages/dashboard/test/dashboard.test.ts',
+  'packages/reference/test/reference.test.ts',
   'packages/server/test/stories/transfers-one-unit.test.ts',
   'packages/server/src/files/contract.test.ts',
   'packages/server/test/stories/transfers-superseded.test.ts',

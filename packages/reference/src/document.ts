@@ -51,7 +51,7 @@ interface Example {
   readonly value: unknown
 }
 
-export interface Schema {
+interface Schema {
   readonly type?: unknown
   readonly example?: unknown
   readonly default?: unknown

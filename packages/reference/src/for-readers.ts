@@ -35,9 +35,11 @@ export function forReaders(document: ApiDocument, origin: string): ApiDocument {
     name: eventsTag,
     description: 'What the service delivers to webhooks, one entry for each type of event.',
   }
+  // Scalar links the licence to the page of another host.
+  const { license: _license, ...info } = document.info
   return {
     ...document,
-    info: { ...document.info, description: introduction },
+    info: { ...info, description: introduction },
     servers: [{ url: origin }],
     tags: [...document.tags, events].map((tag) => ({ ...tag, 'x-displayName': titleOf(tag.name) })),
     ...{ paths, webhooks },
@@ -67,7 +69,7 @@ function shown({ components }: ApiDocument, operation: Operation): Operation {
     responses: mapped(operation.responses, (answer, status) => {
       const own = problems.filter((problem) => String(problem.status) === status)
       const whole = resolved<MediaTypes>(components.responses, answer)
-      return own.length === 0 || whole === undefined ? answer : { ...whole, description: own.map(linkOf).join(' ') }
+      return own.length === 0 || whole === undefined ? answer : { ...whole, description: own.map(nameOf).join(' ') }
     }),
   }
 }
@@ -79,6 +81,7 @@ function unfilled(parameter: Parameter): Parameter {
   return { ...parameter, schema }
 }
 
-function linkOf({ code, title }: Refused & { readonly code: string }): string {
-  return `[${code}](/problems/${code}): ${title.replace(/\.$/, '')}.`
+/** Without a link: Scalar shows the text within a button. */
+function nameOf({ code, title }: Refused & { readonly code: string }): string {
+  return `\`${code}\`: ${title.replace(/\.$/, '')}.`
 }

@@ -14,9 +14,9 @@ export function samplesOf(document: ApiDocument, operation: Operation, origin: s
     {
       lang: 'typescript',
       label: 'Purser for TypeScript',
-      source: `${typescriptOpening(origin)}\n${typescriptOf(call)}\n`,
+      source: `${typescriptOpening(origin)}\n${typescriptOf(call)}`,
     },
-    { lang: 'python', label: 'Purser for Python', source: `${pythonOpening(origin)}\n${pythonOf(call)}\n` },
+    { lang: 'python', label: 'Purser for Python', source: `${pythonOpening(origin)}\n${pythonOf(call)}` },
   ]
 }
 

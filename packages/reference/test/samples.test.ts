@@ -120,7 +120,7 @@ test('readers see the errors of an operation at its answers, and events apart fr
   expect(servers).toEqual([{ url: 'https://pay.example.com' }])
   expect(paths['/payments/{id}']?.get?.summary).toBe('Get one payment')
   expect(JSON.stringify(paths['/payments/{id}']?.get?.responses['404'])).toContain(
-    '[payment-not-found](/problems/payment-not-found): Payment Not Found.',
+    '`payment-not-found`: Payment Not Found.',
   )
   expect(tags.at(-1)).toMatchObject({ name: 'event payloads', 'x-displayName': 'Event payloads' })
   expect(webhooks['payment.settled']?.post).toMatchObject({ tags: ['event payloads'], summary: 'payment.settled' })

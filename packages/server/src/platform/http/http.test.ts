@@ -323,6 +323,7 @@ test('health, the API description, its reference and every problem page are publ
     '/openapi/toys.json',
     '/docs',
     '/docs/reference',
+    '/docs/reference/plain',
     '/docs/quick-start',
     '/docs/quick-start.md',
     '/docs/errors/toy-not-found',

@@ -1,0 +1,207 @@
+import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { createPurser } from '@purser/sdk'
+import type { Browser, BrowserContextOptions, Page, Request } from 'playwright-core'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { z } from 'zod'
+import { launchBrowser, type Watched, watch } from '../../dashboard/test/browser.ts'
+import { patienceMs, signIn } from '../../dashboard/test/stage.ts'
+import { startTemporaryDev } from '../../devnet/src/temporary-dev.ts'
+import { buildIfNeeded } from './build-if-needed.ts'
+
+let dev: Awaited<ReturnType<typeof startTemporaryDev>>
+let browser: Browser
+let storageState: Awaited<ReturnType<typeof signIn>>
+
+beforeAll(async () => {
+  ;[dev, browser] = await Promise.all([startTemporaryDev(), launchBrowser(), buildIfNeeded()])
+  storageState = await signIn(browser, dev)
+})
+afterAll(async () => {
+  await browser?.close()
+  await dev?.stop()
+})
+
+const desktop = { width: 1440, height: 900 }
+
+/** Opens the reference and waits until an operation is shown. */
+async function open(
+  { hash = '', ...options }: BrowserContextOptions & { readonly hash?: string },
+  work: (page: Page, seen: Watched) => Promise<void>,
+): Promise<void> {
+  const context = await browser.newContext({ viewport: desktop, reducedMotion: 'reduce', ...options })
+  context.setDefaultTimeout(patienceMs)
+  try {
+    const seen = watch(context, dev.baseUrl)
+    const page = await context.newPage()
+    await page.goto(`${dev.baseUrl}/docs/reference${hash}`)
+    await page.getByRole('heading', { level: 1, name: 'Purser' }).waitFor({ state: 'attached' })
+    await work(page, seen)
+  } finally {
+    await context.close()
+  }
+}
+
+const operation = (page: Page, id: string) => page.locator(`section[id$="/${id}"]`)
+
+/** Opens the form of an operation, and returns how to send what is in it. */
+async function tryOut(page: Page, id: string) {
+  await operation(page, id)
+    .getByRole('button', { name: /^Test Request/ })
+    .click()
+  const form = page.getByRole('dialog', { name: 'API Client' })
+  const send = async (key?: string): Promise<{ readonly request: Request; readonly status: number }> => {
+    if (key !== undefined) await form.getByRole('textbox', { name: 'Bearer Token' }).fill(key)
+    const [response] = await Promise.all([
+      page.waitForResponse((one) => one.request().resourceType() === 'fetch'),
+      form.getByRole('button', { name: /^Send/ }).first().click(),
+    ])
+    return { request: response.request(), status: response.status() }
+  }
+  return { form, send }
+}
+
+test('the page opens with a list of operations, without a fault and without a request to another host', async () => {
+  await open({}, async (page, { faults }) => {
+    const sidebar = page.locator('.t-doc__sidebar')
+    await sidebar.getByText('Payments', { exact: true }).click()
+    await sidebar.getByText('Get one payment', { exact: true }).click()
+    await operation(page, 'payments.get').getByRole('heading', { name: 'Get one payment' }).waitFor()
+    expect(new URL(page.url()).hash).toBe('#tag/payments/payments.get')
+    const foreign = await page.evaluate(
+      (origin) =>
+        [...document.links].filter((link) => link.checkVisibility() && !link.href.startsWith(origin)).map(String),
+      dev.baseUrl,
+    )
+    expect(foreign).toEqual([])
+    await page.getByRole('link', { name: 'Guides', exact: true }).first().click()
+    await page.waitForURL(`${dev.baseUrl}/docs`)
+    expect(faults).toEqual([])
+  })
+})
+
+test('the search finds an operation and leads to it', async () => {
+  await open({}, async (page, { faults }) => {
+    await page.keyboard.press('Control+k')
+    await page.getByRole('dialog').getByRole('combobox').fill('rotate secret')
+    await page
+      .getByRole('dialog')
+      .getByRole('option', { name: /rotate-secret/ })
+      .first()
+      .click()
+    await operation(page, 'webhooks.rotateSecret').waitFor()
+    await expect.poll(() => new URL(page.url()).hash).toBe('#tag/webhooks/webhooks.rotateSecret')
+    expect(faults).toEqual([])
+  })
+})
+
+test('a request with the key of the reader is answered by the service, and no key stays in the browser', async () => {
+  const purser = createPurser({ apiKey: dev.apiKey, baseUrl: dev.baseUrl })
+  const { name } = await purser.organisations.current()
+  await open({ hash: '#organisations.current' }, async (page, { faults }) => {
+    const { form, send } = await tryOut(page, 'organisations.current')
+    const { request, status } = await send(dev.apiKey)
+    expect([status, await request.headerValue('authorization')]).toEqual([200, `Bearer ${dev.apiKey}`])
+    await expect.poll(() => form.getByRole('region', { name: /Response/ }).textContent()).toContain(name)
+    const stored = await page.evaluate(async () => [
+      ...Object.values(localStorage),
+      ...Object.values(sessionStorage),
+      document.cookie,
+      ...(await indexedDB.databases()).map((database) => database.name),
+    ])
+    expect(stored.join(' ')).not.toContain(dev.apiKey)
+    expect(stored.join(' ')).not.toContain('svc_test')
+    await page.reload()
+    await operation(page, 'organisations.current').waitFor()
+    expect(await page.getByRole('textbox', { name: 'Bearer Token' }).first().inputValue()).toBe('')
+    expect(faults).toEqual([])
+  })
+})
+
+test('a list is sent without filters that the reader did not set', async () => {
+  await open({ hash: '#payments.logs.list' }, async (page) => {
+    const { send } = await tryOut(page, 'payments.logs.list')
+    const { request, status } = await send(dev.apiKey)
+    expect([request.url(), status]).toEqual([`${dev.baseUrl}/payments/logs`, 200])
+  })
+})
+
+test('a person who is signed in to the dashboard does not act through the reference: no cookie is sent', async () => {
+  await open({ storageState, hash: '#account.get' }, async (page) => {
+    const asPerson = await page.evaluate(async () => (await fetch('/account')).status)
+    // The cookie is there and good: a page that sends it would be answered.
+    expect(asPerson).toBe(200)
+    const { send } = await tryOut(page, 'account.get')
+    const { request, status } = await send()
+    expect([status, (await request.allHeaders()).cookie]).toEqual([401, undefined])
+  })
+})
+
+test('samples are in curl, fetch and Python, and for our own clients', async () => {
+  await open({ hash: '#payments.get' }, async (page) => {
+    const sample = operation(page, 'payments.get').locator('.request-card')
+    await expect.poll(() => sample.textContent()).toContain(`curl ${dev.baseUrl}/payments/pay_`)
+    for (const [name, text] of [
+      ['Fetch', "fetch('"],
+      ['Requests', 'requests.get('],
+      ['Purser for TypeScript', "await purser.payments.get('pay_"],
+      ['Purser for Python', 'purser.payments.get("pay_'],
+    ] as const) {
+      await sample
+        .getByRole('button', { name: /Shell|Fetch|Requests|Purser/ })
+        .first()
+        .click()
+      await page.getByRole('option', { name }).click()
+      await expect.poll(() => sample.textContent()).toContain(text)
+    }
+    await page.goto(`${dev.baseUrl}/docs/reference#error-not-found`)
+    await page.reload()
+    await page.waitForURL(`${dev.baseUrl}/docs/reference/plain#error-not-found`)
+  })
+})
+
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+const AxeResult = z.array(z.object({ id: z.string(), impact: z.string().nullable(), nodes: z.array(z.string()) }))
+
+async function findingsOn(page: Page): Promise<string[]> {
+  await page.evaluate(axe)
+  const found: unknown = await page.evaluate(
+    `axe.run(document, { resultTypes: ['violations'] })
+      .then(({ violations }) => violations.map(({ id, impact, nodes }) => ({ id, impact, nodes: nodes.map(({ html }) => html) })))`,
+  )
+  return AxeResult.parse(found)
+    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+    .map(({ id, nodes }) => `${id}: ${nodes.slice(0, 6).join(' | ')}`)
+}
+
+test.each([
+  ['light', desktop],
+  ['dark', desktop],
+  ['light', { width: 390, height: 844 }],
+  ['dark', { width: 390, height: 844 }],
+] as const)(
+  'in %s at %o the page is accessible, is as wide as the screen, and shows no fault',
+  async (colorScheme, viewport) => {
+    await open({ colorScheme, viewport, bypassCSP: true, hash: '#payments.verify' }, async (page, { faults }) => {
+      await operation(page, 'payments.verify').waitFor()
+      await page.waitForFunction((mode) => document.body.classList.contains(`${mode}-mode`), colorScheme)
+      await page.waitForFunction(() => document.getAnimations().length === 0)
+      expect(await findingsOn(page)).toEqual([])
+      expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(viewport.width)
+      expect(faults).toEqual([])
+    })
+  },
+)
+
+test('without scripts the page leads to the reference without scripts', async () => {
+  const context = await browser.newContext({ javaScriptEnabled: false })
+  try {
+    const page = await context.newPage()
+    await page.goto(`${dev.baseUrl}/docs/reference`)
+    await page.getByRole('link', { name: '/docs/reference/plain' }).click()
+    await page.waitForURL(`${dev.baseUrl}/docs/reference/plain`)
+    expect(await page.locator('[id="payments.get"]').count()).toBe(1)
+  } finally {
+    await context.close()
+  }
+})
