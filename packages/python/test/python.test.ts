@@ -1,7 +1,9 @@
 import { execFile, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
 import { readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { promisify } from 'node:util'
+import { signWebhook } from '@purser/protocol'
 import { expect, test } from 'vitest'
 import { aWorld } from '../../server/test/world.ts'
 
@@ -50,6 +52,38 @@ test.skipIf(!hasPython)('the programs of the guide run: the client, and sessions
     await world.stop()
   }
 })
+
+/** In the place of the server of the guide: one on a free port, which ends after two requests. */
+const runTwice = [
+  "server = HTTPServer(('127.0.0.1', 0), Receiver)",
+  'print(server.server_port, flush=True)',
+  'server.handle_request()',
+  'server.handle_request()',
+].join('\n    ')
+
+test.skipIf(!hasPython)(
+  'the receiver of the guide takes a signed event, and answers 400 to one that is not',
+  async () => {
+    const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`
+    const program = blockWith('BaseHTTPRequestHandler').replace(
+      "HTTPServer(('127.0.0.1', 3000), Receiver).serve_forever()",
+      runTwice,
+    )
+    const receiver = execFile('python3', ['-c', program], {
+      cwd: path.join(cwd, 'src'),
+      env: { ...env, WEBHOOK_SECRET: secret },
+    })
+    const ended = once(receiver, 'exit')
+    const [port] = await once(receiver.stdout ?? receiver, 'data')
+    const url = `http://127.0.0.1:${String(port).trim()}/`
+    const body = JSON.stringify({ eventId: 'evt_1', type: 'webhook.test', payload: {} })
+    const message = { id: 'evt_1', timestamp: Math.floor(Date.now() / 1_000), body: Buffer.from(body) }
+    const headers = { ...signWebhook(message, { secrets: [secret] }) }
+    expect((await fetch(url, { method: 'POST', headers, body })).status).toBe(204)
+    expect((await fetch(url, { method: 'POST', headers, body: `${body} ` })).status).toBe(400)
+    await ended
+  },
+)
 
 test.skipIf(!hasPython)('every block of Python in the guides parses', async () => {
   const docs = path.resolve(cwd, '../../docs')
