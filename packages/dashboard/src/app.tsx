@@ -73,6 +73,7 @@ function TestOnly({ error }: { error: PermissionDeniedError }) {
     <main className="mx-auto max-w-[620px] p-4 pt-16">
       <Empty
         icon={<FlaskConical />}
+        heading="h1"
         title="You work in the test environment"
         action={
           <Button tone="primary" onClick={() => switchEnvironment('test')}>
@@ -94,7 +95,7 @@ function NoOrganisation({ account: { email, invitations } }: { account: Account 
     <CSPProvider disableStyleElements>
       <Toasts>
         <main className="mx-auto max-w-[620px] p-4 pt-16">
-          <Empty icon={<Building2 />} title="You belong to no organization">
+          <Empty icon={<Building2 />} heading="h1" title="You belong to no organization">
             {invitations.length > 0
               ? `Join one that invited ${email}.`
               : `Ask an owner to invite ${email}. The invitation appears here.`}

@@ -40,6 +40,7 @@ try {
         await page.goto(`${dev.dashboardUrl}/test${pathOf(place, demo)}`)
         await page.getByRole('heading', { level: 1 }).waitFor()
         await page.waitForFunction(() => document.querySelector('.skeleton') === null)
+        await page.getByText('Reading what happened so far.').waitFor({ state: 'detached' })
         const file = path.join(folder, `${name}-${theme}-${width}.png`)
         await page.screenshot({ path: file, fullPage: only.length > 0 })
         console.log(file)

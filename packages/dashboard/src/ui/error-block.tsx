@@ -17,9 +17,16 @@ export interface ErrorWords {
 export function errorWords(error: unknown): ErrorWords {
   if (!(error instanceof PurserError))
     return { sentence: 'This part of the page failed.', advice: 'Reload the page.', requestId: undefined }
+  const { requestId } = error
+  if (isOfRead(error) && (error.status ?? 0) >= 500)
+    return {
+      sentence: 'The service could not answer.',
+      advice: 'Nothing was changed. Try again in a moment.',
+      requestId,
+    }
   const faults = error.problem?.errors?.map(({ path, message }) => `${path.slice(1)} ${message}`) ?? []
   const sentence = [error.message, ...faults].join(' ')
-  return { sentence, advice: adviceFor(error), requestId: error.requestId }
+  return { sentence, advice: adviceFor(error), requestId }
 }
 
 /** What to do about a refusal that a page can meet although its buttons allow what was done. */
@@ -32,8 +39,6 @@ const adviceByCode: Readonly<Record<string, string>> = {
 
 function adviceFor(error: PurserError): string {
   const { status, code } = error
-  if (isOfRead(error) && (status === undefined || status >= 500))
-    return 'Nothing was changed. Check the connection, then try again.'
   if (status === undefined) return 'Check the connection, then try again.'
   if (code === 'fresh-authentication-required') return 'Nothing was changed. Confirm that it is you.'
   const known = code === undefined ? undefined : adviceByCode[code]

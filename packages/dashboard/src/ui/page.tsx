@@ -79,11 +79,14 @@ export function Fact({ name, children }: { name: string; children: ReactNode }) 
 export function Empty({
   icon,
   title,
+  heading: Heading = 'p',
   children,
   action,
 }: {
   icon: ReactNode
   title: string
+  /** `h1` where it is the whole page. */
+  heading?: 'p' | 'h1'
   children?: ReactNode
   action?: ReactNode
 }) {
@@ -92,7 +95,7 @@ export function Empty({
       <span className="mb-3 inline-flex size-10 items-center justify-center rounded-card border border-line bg-well text-ink-3 [&_svg]:size-5">
         {icon}
       </span>
-      <p className="font-medium">{title}</p>
+      <Heading className="font-medium">{title}</Heading>
       {children !== undefined && <p className="mt-1 max-w-[440px] text-ink-2">{children}</p>}
       {action !== undefined && <div className="mt-4 flex flex-wrap justify-center gap-2">{action}</div>}
     </div>
