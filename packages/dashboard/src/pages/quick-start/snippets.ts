@@ -142,9 +142,9 @@ function curl({ apiKey, baseUrl, walletId, environment }: Filled): Snippet {
 
 function mcp({ apiKey, baseUrl }: Filled): Snippet {
   const env = { PURSER_API_KEY: apiKey, PURSER_BASE_URL: baseUrl }
-  const server = { command: 'npx', args: ['-y', '@purser/mcp', '--only', 'wallets,payments'], env }
+  const server = { command: 'purser-mcp', args: ['--only', 'wallets,payments'], env }
   return {
-    note: 'The settings of an agent’s client, such as .mcp.json. The agent gets the tools that the key allows.',
+    note: 'Install the tarball of @purser/mcp with npm install --global; this goes into the settings of an agent’s client, such as .mcp.json. The agent gets the tools that the key allows.',
     code: JSON.stringify({ mcpServers: { purser: server } }, null, 2),
   }
 }
