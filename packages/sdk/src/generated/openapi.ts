@@ -2483,7 +2483,7 @@ export interface webhooks {
         };
         readonly get?: never;
         readonly put?: never;
-        /** The event payment.received. */
+        /** Event payment.received. */
         readonly post: {
             readonly parameters: {
                 readonly query?: never;
@@ -2505,7 +2505,7 @@ export interface webhooks {
             readonly requestBody: {
                 readonly content: {
                     readonly "application/json": {
-                        /** @description Equal on every delivery of the event. */
+                        /** @description Equal on every delivery. */
                         readonly eventId: string;
                         /**
                          * @description The event type.
@@ -2563,7 +2563,7 @@ export interface webhooks {
         };
         readonly get?: never;
         readonly put?: never;
-        /** The event payment.settled. */
+        /** Event payment.settled. */
         readonly post: {
             readonly parameters: {
                 readonly query?: never;
@@ -2585,7 +2585,7 @@ export interface webhooks {
             readonly requestBody: {
                 readonly content: {
                     readonly "application/json": {
-                        /** @description Equal on every delivery of the event. */
+                        /** @description Equal on every delivery. */
                         readonly eventId: string;
                         /**
                          * @description The event type.
@@ -2637,7 +2637,7 @@ export interface webhooks {
         };
         readonly get?: never;
         readonly put?: never;
-        /** The event payment.settlement_failed. */
+        /** Event payment.settlement_failed. */
         readonly post: {
             readonly parameters: {
                 readonly query?: never;
@@ -2659,7 +2659,7 @@ export interface webhooks {
             readonly requestBody: {
                 readonly content: {
                     readonly "application/json": {
-                        /** @description Equal on every delivery of the event. */
+                        /** @description Equal on every delivery. */
                         readonly eventId: string;
                         /**
                          * @description The event type.
@@ -2711,7 +2711,7 @@ export interface webhooks {
         };
         readonly get?: never;
         readonly put?: never;
-        /** The event payment.refunded. */
+        /** Event payment.refunded. */
         readonly post: {
             readonly parameters: {
                 readonly query?: never;
@@ -2733,7 +2733,7 @@ export interface webhooks {
             readonly requestBody: {
                 readonly content: {
                     readonly "application/json": {
-                        /** @description Equal on every delivery of the event. */
+                        /** @description Equal on every delivery. */
                         readonly eventId: string;
                         /**
                          * @description The event type.
@@ -2791,7 +2791,7 @@ export interface webhooks {
         };
         readonly get?: never;
         readonly put?: never;
-        /** The event vault.sealed. */
+        /** Event vault.sealed. */
         readonly post: {
             readonly parameters: {
                 readonly query?: never;
@@ -2813,7 +2813,7 @@ export interface webhooks {
             readonly requestBody: {
                 readonly content: {
                     readonly "application/json": {
-                        /** @description Equal on every delivery of the event. */
+                        /** @description Equal on every delivery. */
                         readonly eventId: string;
                         /**
                          * @description The event type.
@@ -2857,7 +2857,7 @@ export interface webhooks {
         };
         readonly get?: never;
         readonly put?: never;
-        /** The event vault.expiring. */
+        /** Event vault.expiring. */
         readonly post: {
             readonly parameters: {
                 readonly query?: never;
@@ -2879,7 +2879,7 @@ export interface webhooks {
             readonly requestBody: {
                 readonly content: {
                     readonly "application/json": {
-                        /** @description Equal on every delivery of the event. */
+                        /** @description Equal on every delivery. */
                         readonly eventId: string;
                         /**
                          * @description The event type.
@@ -2919,7 +2919,7 @@ export interface webhooks {
         };
         readonly get?: never;
         readonly put?: never;
-        /** The event vault.expired. */
+        /** Event vault.expired. */
         readonly post: {
             readonly parameters: {
                 readonly query?: never;
@@ -2941,7 +2941,7 @@ export interface webhooks {
             readonly requestBody: {
                 readonly content: {
                     readonly "application/json": {
-                        /** @description Equal on every delivery of the event. */
+                        /** @description Equal on every delivery. */
                         readonly eventId: string;
                         /**
                          * @description The event type.
@@ -2981,7 +2981,7 @@ export interface webhooks {
         };
         readonly get?: never;
         readonly put?: never;
-        /** The event vault.extended. */
+        /** Event vault.extended. */
         readonly post: {
             readonly parameters: {
                 readonly query?: never;
@@ -3003,7 +3003,7 @@ export interface webhooks {
             readonly requestBody: {
                 readonly content: {
                     readonly "application/json": {
-                        /** @description Equal on every delivery of the event. */
+                        /** @description Equal on every delivery. */
                         readonly eventId: string;
                         /**
                          * @description The event type.
@@ -3043,7 +3043,7 @@ export interface webhooks {
         };
         readonly get?: never;
         readonly put?: never;
-        /** The event vault.persisted. */
+        /** Event vault.persisted. */
         readonly post: {
             readonly parameters: {
                 readonly query?: never;
@@ -3065,7 +3065,7 @@ export interface webhooks {
             readonly requestBody: {
                 readonly content: {
                     readonly "application/json": {
-                        /** @description Equal on every delivery of the event. */
+                        /** @description Equal on every delivery. */
                         readonly eventId: string;
                         /**
                          * @description The event type.
@@ -3105,7 +3105,7 @@ export interface webhooks {
         };
         readonly get?: never;
         readonly put?: never;
-        /** The event deposit.success. */
+        /** Event deposit.success. */
         readonly post: {
             readonly parameters: {
                 readonly query?: never;
@@ -3127,7 +3127,7 @@ export interface webhooks {
             readonly requestBody: {
                 readonly content: {
                     readonly "application/json": {
-                        /** @description Equal on every delivery of the event. */
+                        /** @description Equal on every delivery. */
                         readonly eventId: string;
                         /**
                          * @description The event type.
@@ -3185,7 +3185,7 @@ export interface webhooks {
         };
         readonly get?: never;
         readonly put?: never;
-        /** The event wallet.flagged. */
+        /** Event wallet.flagged. */
         readonly post: {
             readonly parameters: {
                 readonly query?: never;
@@ -3207,7 +3207,7 @@ export interface webhooks {
             readonly requestBody: {
                 readonly content: {
                     readonly "application/json": {
-                        /** @description Equal on every delivery of the event. */
+                        /** @description Equal on every delivery. */
                         readonly eventId: string;
                         /**
                          * @description The event type.
@@ -3253,7 +3253,7 @@ export interface webhooks {
         };
         readonly get?: never;
         readonly put?: never;
-        /** The event wallet.cleared. */
+        /** Event wallet.cleared. */
         readonly post: {
             readonly parameters: {
                 readonly query?: never;
@@ -3275,7 +3275,7 @@ export interface webhooks {
             readonly requestBody: {
                 readonly content: {
                     readonly "application/json": {
-                        /** @description Equal on every delivery of the event. */
+                        /** @description Equal on every delivery. */
                         readonly eventId: string;
                         /**
                          * @description The event type.
@@ -3319,7 +3319,7 @@ export interface webhooks {
         };
         readonly get?: never;
         readonly put?: never;
-        /** The event transfer.completed. */
+        /** Event transfer.completed. */
         readonly post: {
             readonly parameters: {
                 readonly query?: never;
@@ -3341,7 +3341,7 @@ export interface webhooks {
             readonly requestBody: {
                 readonly content: {
                     readonly "application/json": {
-                        /** @description Equal on every delivery of the event. */
+                        /** @description Equal on every delivery. */
                         readonly eventId: string;
                         /**
                          * @description The event type.
@@ -3403,7 +3403,7 @@ export interface webhooks {
         };
         readonly get?: never;
         readonly put?: never;
-        /** The event transfer.failed. */
+        /** Event transfer.failed. */
         readonly post: {
             readonly parameters: {
                 readonly query?: never;
@@ -3425,7 +3425,7 @@ export interface webhooks {
             readonly requestBody: {
                 readonly content: {
                     readonly "application/json": {
-                        /** @description Equal on every delivery of the event. */
+                        /** @description Equal on every delivery. */
                         readonly eventId: string;
                         /**
                          * @description The event type.
@@ -3473,7 +3473,7 @@ export interface webhooks {
         };
         readonly get?: never;
         readonly put?: never;
-        /** The event transfer.refund_overdue. */
+        /** Event transfer.refund_overdue. */
         readonly post: {
             readonly parameters: {
                 readonly query?: never;
@@ -3495,7 +3495,7 @@ export interface webhooks {
             readonly requestBody: {
                 readonly content: {
                     readonly "application/json": {
-                        /** @description Equal on every delivery of the event. */
+                        /** @description Equal on every delivery. */
                         readonly eventId: string;
                         /**
                          * @description The event type.
@@ -3547,7 +3547,7 @@ export interface webhooks {
         };
         readonly get?: never;
         readonly put?: never;
-        /** The event transfer.delivery_overdue. */
+        /** Event transfer.delivery_overdue. */
         readonly post: {
             readonly parameters: {
                 readonly query?: never;
@@ -3569,7 +3569,7 @@ export interface webhooks {
             readonly requestBody: {
                 readonly content: {
                     readonly "application/json": {
-                        /** @description Equal on every delivery of the event. */
+                        /** @description Equal on every delivery. */
                         readonly eventId: string;
                         /**
                          * @description The event type.
@@ -3621,7 +3621,7 @@ export interface webhooks {
         };
         readonly get?: never;
         readonly put?: never;
-        /** The event transfer.refunded. */
+        /** Event transfer.refunded. */
         readonly post: {
             readonly parameters: {
                 readonly query?: never;
@@ -3643,7 +3643,7 @@ export interface webhooks {
             readonly requestBody: {
                 readonly content: {
                     readonly "application/json": {
-                        /** @description Equal on every delivery of the event. */
+                        /** @description Equal on every delivery. */
                         readonly eventId: string;
                         /**
                          * @description The event type.
@@ -3695,7 +3695,7 @@ export interface webhooks {
         };
         readonly get?: never;
         readonly put?: never;
-        /** The event approval.requested. */
+        /** Event approval.requested. */
         readonly post: {
             readonly parameters: {
                 readonly query?: never;
@@ -3717,7 +3717,7 @@ export interface webhooks {
             readonly requestBody: {
                 readonly content: {
                     readonly "application/json": {
-                        /** @description Equal on every delivery of the event. */
+                        /** @description Equal on every delivery. */
                         readonly eventId: string;
                         /**
                          * @description The event type.
@@ -3784,7 +3784,7 @@ export interface webhooks {
         };
         readonly get?: never;
         readonly put?: never;
-        /** The event approval.granted. */
+        /** Event approval.granted. */
         readonly post: {
             readonly parameters: {
                 readonly query?: never;
@@ -3806,7 +3806,7 @@ export interface webhooks {
             readonly requestBody: {
                 readonly content: {
                     readonly "application/json": {
-                        /** @description Equal on every delivery of the event. */
+                        /** @description Equal on every delivery. */
                         readonly eventId: string;
                         /**
                          * @description The event type.
@@ -3868,7 +3868,7 @@ export interface webhooks {
         };
         readonly get?: never;
         readonly put?: never;
-        /** The event approval.refused. */
+        /** Event approval.refused. */
         readonly post: {
             readonly parameters: {
                 readonly query?: never;
@@ -3890,7 +3890,7 @@ export interface webhooks {
             readonly requestBody: {
                 readonly content: {
                     readonly "application/json": {
-                        /** @description Equal on every delivery of the event. */
+                        /** @description Equal on every delivery. */
                         readonly eventId: string;
                         /**
                          * @description The event type.
@@ -3956,7 +3956,7 @@ export interface webhooks {
         };
         readonly get?: never;
         readonly put?: never;
-        /** The event withdrawal.updated. */
+        /** Event withdrawal.updated. */
         readonly post: {
             readonly parameters: {
                 readonly query?: never;
@@ -3978,7 +3978,7 @@ export interface webhooks {
             readonly requestBody: {
                 readonly content: {
                     readonly "application/json": {
-                        /** @description Equal on every delivery of the event. */
+                        /** @description Equal on every delivery. */
                         readonly eventId: string;
                         /**
                          * @description The event type.
@@ -4024,7 +4024,7 @@ export interface webhooks {
         };
         readonly get?: never;
         readonly put?: never;
-        /** The event withdrawal.completed. */
+        /** Event withdrawal.completed. */
         readonly post: {
             readonly parameters: {
                 readonly query?: never;
@@ -4046,7 +4046,7 @@ export interface webhooks {
             readonly requestBody: {
                 readonly content: {
                     readonly "application/json": {
-                        /** @description Equal on every delivery of the event. */
+                        /** @description Equal on every delivery. */
                         readonly eventId: string;
                         /**
                          * @description The event type.
@@ -4094,7 +4094,7 @@ export interface webhooks {
         };
         readonly get?: never;
         readonly put?: never;
-        /** The event withdrawal.failed. */
+        /** Event withdrawal.failed. */
         readonly post: {
             readonly parameters: {
                 readonly query?: never;
@@ -4116,7 +4116,7 @@ export interface webhooks {
             readonly requestBody: {
                 readonly content: {
                     readonly "application/json": {
-                        /** @description Equal on every delivery of the event. */
+                        /** @description Equal on every delivery. */
                         readonly eventId: string;
                         /**
                          * @description The event type.
@@ -4158,7 +4158,7 @@ export interface webhooks {
         };
         readonly get?: never;
         readonly put?: never;
-        /** The event usage.threshold. */
+        /** Event usage.threshold. */
         readonly post: {
             readonly parameters: {
                 readonly query?: never;
@@ -4180,7 +4180,7 @@ export interface webhooks {
             readonly requestBody: {
                 readonly content: {
                     readonly "application/json": {
-                        /** @description Equal on every delivery of the event. */
+                        /** @description Equal on every delivery. */
                         readonly eventId: string;
                         /**
                          * @description The event type.
@@ -4228,7 +4228,7 @@ export interface webhooks {
         };
         readonly get?: never;
         readonly put?: never;
-        /** The event member.invited. */
+        /** Event member.invited. */
         readonly post: {
             readonly parameters: {
                 readonly query?: never;
@@ -4250,7 +4250,7 @@ export interface webhooks {
             readonly requestBody: {
                 readonly content: {
                     readonly "application/json": {
-                        /** @description Equal on every delivery of the event. */
+                        /** @description Equal on every delivery. */
                         readonly eventId: string;
                         /**
                          * @description The event type.
@@ -4294,7 +4294,7 @@ export interface webhooks {
         };
         readonly get?: never;
         readonly put?: never;
-        /** The event webhook.disabled. */
+        /** Event webhook.disabled. */
         readonly post: {
             readonly parameters: {
                 readonly query?: never;
@@ -4316,7 +4316,7 @@ export interface webhooks {
             readonly requestBody: {
                 readonly content: {
                     readonly "application/json": {
-                        /** @description Equal on every delivery of the event. */
+                        /** @description Equal on every delivery. */
                         readonly eventId: string;
                         /**
                          * @description The event type.
@@ -4356,7 +4356,7 @@ export interface webhooks {
         };
         readonly get?: never;
         readonly put?: never;
-        /** The event webhook.test. */
+        /** Event webhook.test. */
         readonly post: {
             readonly parameters: {
                 readonly query?: never;
@@ -4378,7 +4378,7 @@ export interface webhooks {
             readonly requestBody: {
                 readonly content: {
                     readonly "application/json": {
-                        /** @description Equal on every delivery of the event. */
+                        /** @description Equal on every delivery. */
                         readonly eventId: string;
                         /**
                          * @description The event type.
@@ -7566,7 +7566,7 @@ export interface operations {
             };
         };
         readonly responses: {
-            /** @description Success. */
+            /** @description OK. */
             readonly 200: {
                 headers: {
                     readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
@@ -7598,7 +7598,7 @@ export interface operations {
             };
         };
         readonly responses: {
-            /** @description Success. */
+            /** @description OK. */
             readonly 200: {
                 headers: {
                     readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
@@ -7633,7 +7633,7 @@ export interface operations {
             };
         };
         readonly responses: {
-            /** @description Success. */
+            /** @description OK. */
             readonly 200: {
                 headers: {
                     readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
@@ -7643,7 +7643,7 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Settlement"];
                 };
             };
-            /** @description Success. */
+            /** @description OK. */
             readonly 202: {
                 headers: {
                     readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
@@ -7673,7 +7673,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description Success. */
+            /** @description OK. */
             readonly 200: {
                 headers: {
                     readonly [name: string]: unknown;
@@ -7704,7 +7704,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description Success. */
+            /** @description OK. */
             readonly 200: {
                 headers: {
                     readonly [name: string]: unknown;
@@ -7733,7 +7733,7 @@ export interface operations {
             };
         };
         readonly responses: {
-            /** @description Success. */
+            /** @description OK. */
             readonly 200: {
                 headers: {
                     readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
@@ -7763,7 +7763,7 @@ export interface operations {
             };
         };
         readonly responses: {
-            /** @description Success. */
+            /** @description OK. */
             readonly 200: {
                 headers: {
                     readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
@@ -7798,7 +7798,7 @@ export interface operations {
             };
         };
         readonly responses: {
-            /** @description Success. */
+            /** @description OK. */
             readonly 200: {
                 headers: {
                     readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
@@ -7834,7 +7834,7 @@ export interface operations {
             };
         };
         readonly responses: {
-            /** @description Success. */
+            /** @description OK. */
             readonly 200: {
                 headers: {
                     readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
@@ -7870,7 +7870,7 @@ export interface operations {
             };
         };
         readonly responses: {
-            /** @description Success. */
+            /** @description OK. */
             readonly 201: {
                 headers: {
                     readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
@@ -7880,7 +7880,7 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Refund"];
                 };
             };
-            /** @description Success. */
+            /** @description OK. */
             readonly 202: {
                 headers: {
                     readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
@@ -7918,7 +7918,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description Success. */
+            /** @description OK. */
             readonly 200: {
                 headers: {
                     readonly Link: components["headers"]["Link"];
@@ -7960,7 +7960,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description Success. */
+            /** @description OK. */
             readonly 200: {
                 headers: {
                     readonly Link: components["headers"]["Link"];
@@ -7999,7 +7999,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description Success. */
+            /** @description OK. */
             readonly 200: {
                 headers: {
                     readonly [name: string]: unknown;
@@ -8024,7 +8024,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description Success. */
+            /** @description OK. */
             readonly 200: {
                 headers: {
                     readonly [name: string]: unknown;
@@ -8065,7 +8065,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description Success. */
+            /** @description OK. */
             readonly 200: {
                 headers: {
                     readonly Link: components["headers"]["Link"];
@@ -8104,7 +8104,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description Success. */
+            /** @description OK. */
             readonly 200: {
                 headers: {
                     readonly [name: string]: unknown;
@@ -8129,7 +8129,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description Success. */
+            /** @description OK. */
             readonly 200: {
                 headers: {
                     readonly [name: string]: unknown;
@@ -8160,7 +8160,7 @@ export interface operations {
             };
         };
         readonly responses: {
-            /** @description Success. */
+            /** @description OK. */
             readonly 200: {
                 headers: {
                     readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
@@ -8193,7 +8193,7 @@ export interface operations {
             };
         };
         readonly responses: {
-            /** @description Success. */
+            /** @description OK. */
             readonly 200: {
                 headers: {
                     readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
@@ -8221,7 +8221,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description Success. */
+            /** @description OK. */
             readonly 200: {
                 headers: {
                     readonly [name: string]: unknown;
@@ -8258,7 +8258,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description Success. */
+            /** @description OK. */
             readonly 200: {
                 headers: {
                     readonly [name: string]: unknown;
@@ -8285,7 +8285,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description Success. */
+            /** @description OK. */
             readonly 200: {
                 headers: {
                     readonly Link: components["headers"]["Link"];
@@ -8315,7 +8315,7 @@ export interface operations {
             };
         };
         readonly responses: {
-            /** @description Success. */
+            /** @description OK. */
             readonly 201: {
                 headers: {
                     readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
@@ -8345,7 +8345,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description Success. */
+            /** @description OK. */
             readonly 200: {
                 headers: {
                     readonly [name: string]: unknown;
@@ -8399,7 +8399,7 @@ export interface operations {
             };
         };
         readonly responses: {
-            /** @description Success. */
+            /** @description OK. */
             readonly 200: {
                 headers: {
                     readonly [name: string]: unknown;
@@ -8427,7 +8427,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description Success. */
+            /** @description OK. */
             readonly 200: {
                 headers: {
                     readonly Link: components["headers"]["Link"];
@@ -8457,7 +8457,7 @@ export interface operations {
             };
         };
         readonly responses: {
-            /** @description Success. */
+            /** @description OK. */
             readonly 201: {
                 headers: {
                     readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
@@ -8486,7 +8486,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description Success. */
+            /** @description OK. */
             readonly 200: {
                 headers: {
                     readonly [name: string]: unknown;
@@ -8542,7 +8542,7 @@ export interface operations {
             };
         };
         readonly responses: {
-            /** @description Success. */
+            /** @description OK. */
             readonly 200: {
                 headers: {
                     readonly [name: string]: unknown;
@@ -8572,7 +8572,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description Success. */
+            /** @description OK. */
             readonly 200: {
                 headers: {
                     readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
@@ -8605,7 +8605,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description Success. */
+            /** @description OK. */
             readonly 200: {
                 headers: {
                     readonly Link: components["headers"]["Link"];
@@ -8639,7 +8639,7 @@ export interface operations {
             };
         };
         readonly responses: {
-            /** @description Success. */
+            /** @description OK. */
             readonly 201: {
                 headers: {
                     readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
@@ -8670,7 +8670,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description Success. */
+            /** @description OK. */
             readonly 200: {
                 headers: {
                     readonly [name: string]: unknown;
@@ -8702,7 +8702,7 @@ export interface operations {
             };
         };
         readonly responses: {
-            /** @description Success. */
+            /** @description OK. */
             readonly 200: {
                 headers: {
                     readonly [name: string]: unknown;
@@ -8728,7 +8728,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description Success. */
+            /** @description OK. */
             readonly 200: {
                 headers: {
                     readonly [name: string]: unknown;
@@ -8757,7 +8757,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description Success. */
+            /** @description OK. */
             readonly 200: {
                 headers: {
                     readonly [name: string]: unknown;
@@ -8784,7 +8784,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description Success. */
+            /** @description OK. */
             readonly 200: {
                 headers: {
                     readonly [name: string]: unknown;
@@ -8818,7 +8818,7 @@ export interface operations {
             };
         };
         readonly responses: {
-            /** @description Success. */
+            /** @description OK. */
             readonly 202: {
                 headers: {
                     readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
@@ -8854,7 +8854,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description Success. */
+            /** @description OK. */
             readonly 200: {
                 headers: {
                     readonly Link: components["headers"]["Link"];
@@ -8883,7 +8883,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description Success. */
+            /** @description OK. */
             readonly 200: {
                 headers: {
                     readonly [name: string]: unknown;
@@ -8909,7 +8909,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description Success. */
+            /** @description OK. */
             readonly 200: {
                 headers: {
                     readonly [name: string]: unknown;
@@ -8939,7 +8939,7 @@ export interface operations {
             };
         };
         readonly responses: {
-            /** @description Success. */
+            /** @description OK. */
             readonly 200: {
                 headers: {
                     readonly [name: string]: unknown;
@@ -8970,7 +8970,7 @@ export interface operations {
             };
         };
         readonly responses: {
-            /** @description Success. */
+            /** @description OK. */
             readonly 200: {
                 headers: {
                     readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
@@ -8980,7 +8980,7 @@ export interface operations {
                     readonly "application/json": components["schemas"]["LegacyWallet"];
                 };
             };
-            /** @description Success. */
+            /** @description OK. */
             readonly 201: {
                 headers: {
                     readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
@@ -9005,7 +9005,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description Success. */
+            /** @description OK. */
             readonly 200: {
                 headers: {
                     readonly [name: string]: unknown;
@@ -9031,7 +9031,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description Success. */
+            /** @description OK. */
             readonly 200: {
                 headers: {
                     readonly [name: string]: unknown;
@@ -9073,7 +9073,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description Success. */
+            /** @description OK. */
             readonly 200: {
                 headers: {
                     readonly Link: components["headers"]["Link"];
@@ -9121,7 +9121,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description Success. */
+            /** @description OK. */
             readonly 200: {
                 headers: {
                     readonly Link: components["headers"]["Link"];
@@ -9169,7 +9169,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description Success. */
+            /** @description OK. */
             readonly 200: {
                 headers: {
                     readonly Link: components["headers"]["Link"];
@@ -9219,7 +9219,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description Success. */
+            /** @description OK. */
             readonly 200: {
                 headers: {
                     readonly Link: components["headers"]["Link"];
@@ -9254,7 +9254,7 @@ export interface operations {
             };
         };
         readonly responses: {
-            /** @description Success. */
+            /** @description OK. */
             readonly 200: {
                 headers: {
                     readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
@@ -9286,7 +9286,7 @@ export interface operations {
             };
         };
         readonly responses: {
-            /** @description Success. */
+            /** @description OK. */
             readonly 202: {
                 headers: {
                     readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
@@ -9319,7 +9319,7 @@ export interface operations {
             };
         };
         readonly responses: {
-            /** @description Success. */
+            /** @description OK. */
             readonly 201: {
                 headers: {
                     readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
@@ -9355,7 +9355,7 @@ export interface operations {
             };
         };
         readonly responses: {
-            /** @description Success. */
+            /** @description OK. */
             readonly 200: {
                 headers: {
                     readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
@@ -9386,7 +9386,7 @@ export interface operations {
             };
         };
         readonly responses: {
-            /** @description Success. */
+            /** @description OK. */
             readonly 201: {
                 headers: {
                     readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
@@ -9396,7 +9396,7 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Transfer"];
                 };
             };
-            /** @description Success. */
+            /** @description OK. */
             readonly 202: {
                 headers: {
                     readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
@@ -9430,7 +9430,7 @@ export interface operations {
             };
         };
         readonly responses: {
-            /** @description Success. */
+            /** @description OK. */
             readonly 200: {
                 headers: {
                     readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
@@ -9470,7 +9470,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description Success. */
+            /** @description OK. */
             readonly 200: {
                 headers: {
                     readonly Link: components["headers"]["Link"];
@@ -9499,7 +9499,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description Success. */
+            /** @description OK. */
             readonly 200: {
                 headers: {
                     readonly [name: string]: unknown;
@@ -9529,7 +9529,7 @@ export interface operations {
             };
         };
         readonly responses: {
-            /** @description Success. */
+            /** @description OK. */
             readonly 200: {
                 headers: {
                     readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
@@ -9539,7 +9539,7 @@ export interface operations {
                     readonly "application/json": components["schemas"]["FreeResponse"];
                 };
             };
-            /** @description Success. */
+            /** @description OK. */
             readonly 201: {
                 headers: {
                     readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
@@ -9549,7 +9549,7 @@ export interface operations {
                     readonly "application/json": components["schemas"]["WalletPayment"];
                 };
             };
-            /** @description Success. */
+            /** @description OK. */
             readonly 202: {
                 headers: {
                     readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
@@ -9586,7 +9586,7 @@ export interface operations {
             };
         };
         readonly responses: {
-            /** @description Success. */
+            /** @description OK. */
             readonly 202: {
                 headers: {
                     readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
@@ -9623,7 +9623,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description Success. */
+            /** @description OK. */
             readonly 200: {
                 headers: {
                     readonly Link: components["headers"]["Link"];
@@ -9649,7 +9649,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description Success. */
+            /** @description OK. */
             readonly 200: {
                 headers: {
                     readonly [name: string]: unknown;
@@ -9678,7 +9678,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description Success. */
+            /** @description OK. */
             readonly 200: {
                 headers: {
                     readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
@@ -9714,7 +9714,7 @@ export interface operations {
             };
         };
         readonly responses: {
-            /** @description Success. */
+            /** @description OK. */
             readonly 200: {
                 headers: {
                     readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
@@ -9746,7 +9746,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description Success. */
+            /** @description OK. */
             readonly 200: {
                 headers: {
                     readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
@@ -9777,7 +9777,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description Success. */
+            /** @description OK. */
             readonly 200: {
                 headers: {
                     readonly Link: components["headers"]["Link"];
@@ -9807,7 +9807,7 @@ export interface operations {
             };
         };
         readonly responses: {
-            /** @description Success. */
+            /** @description OK. */
             readonly 201: {
                 headers: {
                     readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
@@ -9834,7 +9834,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description Success. */
+            /** @description OK. */
             readonly 200: {
                 headers: {
                     readonly [name: string]: unknown;
@@ -9888,7 +9888,7 @@ export interface operations {
             };
         };
         readonly responses: {
-            /** @description Success. */
+            /** @description OK. */
             readonly 201: {
                 headers: {
                     readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
@@ -9898,7 +9898,7 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Withdrawal"];
                 };
             };
-            /** @description Success. */
+            /** @description OK. */
             readonly 202: {
                 headers: {
                     readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
@@ -9938,7 +9938,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description Success. */
+            /** @description OK. */
             readonly 200: {
                 headers: {
                     readonly Link: components["headers"]["Link"];
@@ -9964,7 +9964,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description Success. */
+            /** @description OK. */
             readonly 200: {
                 headers: {
                     readonly [name: string]: unknown;
@@ -9992,7 +9992,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description Success. */
+            /** @description OK. */
             readonly 200: {
                 headers: {
                     readonly Link: components["headers"]["Link"];
@@ -10023,7 +10023,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description Success. */
+            /** @description OK. */
             readonly 200: {
                 headers: {
                     readonly Link: components["headers"]["Link"];
@@ -10055,7 +10055,7 @@ export interface operations {
             };
         };
         readonly responses: {
-            /** @description Success. */
+            /** @description OK. */
             readonly 201: {
                 headers: {
                     readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
@@ -10079,7 +10079,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description Success. */
+            /** @description OK. */
             readonly 200: {
                 headers: {
                     readonly [name: string]: unknown;
@@ -10105,7 +10105,7 @@ export interface operations {
             };
         };
         readonly responses: {
-            /** @description Success. */
+            /** @description OK. */
             readonly 200: {
                 headers: {
                     readonly [name: string]: unknown;
@@ -10142,7 +10142,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description Success. */
+            /** @description OK. */
             readonly 200: {
                 headers: {
                     readonly Link: components["headers"]["Link"];
@@ -10170,7 +10170,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description Success. */
+            /** @description OK. */
             readonly 200: {
                 headers: {
                     readonly Link: components["headers"]["Link"];
@@ -10200,7 +10200,7 @@ export interface operations {
             };
         };
         readonly responses: {
-            /** @description Success. */
+            /** @description OK. */
             readonly 201: {
                 headers: {
                     readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
@@ -10256,7 +10256,7 @@ export interface operations {
             };
         };
         readonly responses: {
-            /** @description Success. */
+            /** @description OK. */
             readonly 200: {
                 headers: {
                     readonly [name: string]: unknown;
@@ -10285,7 +10285,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description Success. */
+            /** @description OK. */
             readonly 200: {
                 headers: {
                     readonly Link: components["headers"]["Link"];
@@ -10315,7 +10315,7 @@ export interface operations {
             };
         };
         readonly responses: {
-            /** @description Success. */
+            /** @description OK. */
             readonly 201: {
                 headers: {
                     readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
@@ -10346,7 +10346,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description Success. */
+            /** @description OK. */
             readonly 200: {
                 headers: {
                     readonly [name: string]: unknown;
@@ -10384,7 +10384,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description Success. */
+            /** @description OK. */
             readonly 200: {
                 headers: {
                     readonly Link: components["headers"]["Link"];
@@ -10417,7 +10417,7 @@ export interface operations {
             };
         };
         readonly responses: {
-            /** @description Success. */
+            /** @description OK. */
             readonly 201: {
                 headers: {
                     readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
@@ -10450,7 +10450,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description Success. */
+            /** @description OK. */
             readonly 200: {
                 headers: {
                     readonly [name: string]: unknown;
@@ -10497,7 +10497,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description Success. */
+            /** @description OK. */
             readonly 200: {
                 headers: {
                     readonly Link: components["headers"]["Link"];
@@ -10523,7 +10523,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description Success. */
+            /** @description OK. */
             readonly 200: {
                 headers: {
                     readonly [name: string]: unknown;
@@ -10546,7 +10546,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description Success. */
+            /** @description OK. */
             readonly 200: {
                 headers: {
                     readonly [name: string]: unknown;
@@ -10568,7 +10568,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description Success. */
+            /** @description OK. */
             readonly 200: {
                 headers: {
                     readonly [name: string]: unknown;
@@ -10646,7 +10646,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description Success. */
+            /** @description OK. */
             readonly 200: {
                 headers: {
                     readonly Link: components["headers"]["Link"];
@@ -10695,7 +10695,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description Success. */
+            /** @description OK. */
             readonly 200: {
                 headers: {
                     readonly [name: string]: unknown;
@@ -10717,7 +10717,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description Success. */
+            /** @description OK. */
             readonly 200: {
                 headers: {
                     readonly [name: string]: unknown;
@@ -10742,7 +10742,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description Success. */
+            /** @description OK. */
             readonly 200: {
                 headers: {
                     readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
@@ -10772,7 +10772,7 @@ export interface operations {
             };
         };
         readonly responses: {
-            /** @description Success. */
+            /** @description OK. */
             readonly 202: {
                 headers: {
                     readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
@@ -10809,7 +10809,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description Success. */
+            /** @description OK. */
             readonly 200: {
                 headers: {
                     readonly Link: components["headers"]["Link"];
@@ -10835,7 +10835,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description Success. */
+            /** @description OK. */
             readonly 200: {
                 headers: {
                     readonly [name: string]: unknown;
@@ -10865,7 +10865,7 @@ export interface operations {
             };
         };
         readonly responses: {
-            /** @description Success. */
+            /** @description OK. */
             readonly 200: {
                 headers: {
                     readonly [name: string]: unknown;
@@ -10893,7 +10893,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description Success. */
+            /** @description OK. */
             readonly 200: {
                 headers: {
                     readonly Link: components["headers"]["Link"];
@@ -10923,7 +10923,7 @@ export interface operations {
             };
         };
         readonly responses: {
-            /** @description Success. */
+            /** @description OK. */
             readonly 200: {
                 headers: {
                     readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
@@ -10933,7 +10933,7 @@ export interface operations {
                     readonly "application/json": components["schemas"]["OpenedSession"];
                 };
             };
-            /** @description Success. */
+            /** @description OK. */
             readonly 201: {
                 headers: {
                     readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
@@ -10963,7 +10963,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description Success. */
+            /** @description OK. */
             readonly 200: {
                 headers: {
                     readonly [name: string]: unknown;
@@ -10993,7 +10993,7 @@ export interface operations {
             };
         };
         readonly responses: {
-            /** @description Success. */
+            /** @description OK. */
             readonly 200: {
                 headers: {
                     readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
@@ -11024,7 +11024,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description Success. */
+            /** @description OK. */
             readonly 200: {
                 headers: {
                     readonly Link: components["headers"]["Link"];
@@ -11054,7 +11054,7 @@ export interface operations {
             };
         };
         readonly responses: {
-            /** @description Success. */
+            /** @description OK. */
             readonly 201: {
                 headers: {
                     readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
@@ -11079,7 +11079,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description Success. */
+            /** @description OK. */
             readonly 200: {
                 headers: {
                     readonly [name: string]: unknown;
@@ -11104,7 +11104,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description Success. */
+            /** @description OK. */
             readonly 200: {
                 headers: {
                     readonly [name: string]: unknown;
@@ -11158,7 +11158,7 @@ export interface operations {
             };
         };
         readonly responses: {
-            /** @description Success. */
+            /** @description OK. */
             readonly 200: {
                 headers: {
                     readonly [name: string]: unknown;
@@ -11192,7 +11192,7 @@ export interface operations {
             };
         };
         readonly responses: {
-            /** @description Success. */
+            /** @description OK. */
             readonly 201: {
                 headers: {
                     readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
@@ -11224,7 +11224,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description Success. */
+            /** @description OK. */
             readonly 200: {
                 headers: {
                     readonly [name: string]: unknown;
@@ -11257,7 +11257,7 @@ export interface operations {
             };
         };
         readonly responses: {
-            /** @description Success. */
+            /** @description OK. */
             readonly 201: {
                 headers: {
                     readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
@@ -11294,7 +11294,7 @@ export interface operations {
             };
         };
         readonly responses: {
-            /** @description Success. */
+            /** @description OK. */
             readonly 200: {
                 headers: {
                     readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
@@ -11326,7 +11326,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description Success. */
+            /** @description OK. */
             readonly 200: {
                 headers: {
                     readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
@@ -11361,7 +11361,7 @@ export interface operations {
             };
         };
         readonly responses: {
-            /** @description Success. */
+            /** @description OK. */
             readonly 200: {
                 headers: {
                     readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
@@ -11393,7 +11393,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description Success. */
+            /** @description OK. */
             readonly 200: {
                 headers: {
                     readonly [name: string]: unknown;
@@ -11434,7 +11434,7 @@ export interface operations {
             };
         };
         readonly responses: {
-            /** @description Success. */
+            /** @description OK. */
             readonly 201: {
                 headers: {
                     readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
@@ -11589,7 +11589,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description Success. */
+            /** @description OK. */
             readonly 200: {
                 headers: {
                     readonly Link: components["headers"]["Link"];
@@ -11623,7 +11623,7 @@ export interface operations {
             };
         };
         readonly responses: {
-            /** @description Success. */
+            /** @description OK. */
             readonly 201: {
                 headers: {
                     readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
@@ -11743,7 +11743,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description Success. */
+            /** @description OK. */
             readonly 200: {
                 headers: {
                     readonly Link: components["headers"]["Link"];
@@ -11773,7 +11773,7 @@ export interface operations {
             };
         };
         readonly responses: {
-            /** @description Success. */
+            /** @description OK. */
             readonly 201: {
                 headers: {
                     readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
@@ -11801,7 +11801,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description Success. */
+            /** @description OK. */
             readonly 200: {
                 headers: {
                     readonly [name: string]: unknown;
@@ -11855,7 +11855,7 @@ export interface operations {
             };
         };
         readonly responses: {
-            /** @description Success. */
+            /** @description OK. */
             readonly 200: {
                 headers: {
                     readonly [name: string]: unknown;
@@ -11893,7 +11893,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description Success. */
+            /** @description OK. */
             readonly 200: {
                 headers: {
                     readonly Link: components["headers"]["Link"];
@@ -11927,7 +11927,7 @@ export interface operations {
             };
         };
         readonly responses: {
-            /** @description Success. */
+            /** @description OK. */
             readonly 202: {
                 headers: {
                     readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
@@ -11959,7 +11959,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description Success. */
+            /** @description OK. */
             readonly 200: {
                 headers: {
                     readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
@@ -11990,7 +11990,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description Success. */
+            /** @description OK. */
             readonly 200: {
                 headers: {
                     readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
@@ -12025,7 +12025,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description Success. */
+            /** @description OK. */
             readonly 200: {
                 headers: {
                     readonly Link: components["headers"]["Link"];
@@ -12051,7 +12051,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description Success. */
+            /** @description OK. */
             readonly 200: {
                 headers: {
                     readonly [name: string]: unknown;
@@ -12075,7 +12075,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description Success. */
+            /** @description OK. */
             readonly 200: {
                 headers: {
                     readonly [name: string]: unknown;
@@ -12104,7 +12104,7 @@ export interface operations {
             };
         };
         readonly responses: {
-            /** @description Success. */
+            /** @description OK. */
             readonly 201: {
                 headers: {
                     readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
@@ -12138,7 +12138,7 @@ export interface operations {
             };
         };
         readonly responses: {
-            /** @description Success. */
+            /** @description OK. */
             readonly 202: {
                 headers: {
                     readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
@@ -12168,7 +12168,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description Success. */
+            /** @description OK. */
             readonly 200: {
                 headers: {
                     readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];

@@ -159,7 +159,7 @@ function success(operation: Operation, schemas: ComponentSchemas, output: z.ZodT
     'application/json': { schema: operation.list === true ? { type: 'array', items: schema } : schema },
     ...(operation.csvName === undefined ? {} : { 'text/csv': { schema: { type: 'string' } } }),
   }
-  return { description: 'Success.', ...headers, content }
+  return { description: 'OK.', ...headers, content }
 }
 
 /** A response of bytes, not JSON. */
@@ -284,7 +284,7 @@ function deliveryOf(type: string, payload: Json): Json {
   const schema = {
     type: 'object',
     properties: {
-      eventId: { type: 'string', description: 'Equal on every delivery of the event.' },
+      eventId: { type: 'string', description: 'Equal on every delivery.' },
       type: { type: 'string', const: type, description: 'The event type.' },
       payload,
     },
@@ -292,7 +292,7 @@ function deliveryOf(type: string, payload: Json): Json {
   }
   return {
     post: {
-      summary: `The event ${type}.`,
+      summary: `Event ${type}.`,
       security: [],
       parameters: headers.map(([name]) => parameterRef(name)),
       requestBody: { required: true, content: { 'application/json': { schema } } },
