@@ -12,6 +12,8 @@ interface Call extends Sample {
   readonly headers?: Readonly<Record<string, string>>
   /** The response is not recorded before it fulfils this. */
   readonly until?: (answer: Json) => boolean
+  /** Members as they are when nothing has happened yet: on a slow machine something has before the response. */
+  readonly atFirst?: Json
 }
 
 export interface ExampleRecorder {
@@ -38,19 +40,23 @@ export function exampleRecorder(world: World, key: string, addresses: readonly s
   }
 
   async function record(id: string, call: Call = {}): Promise<Json> {
-    const started = Date.now()
     const { status, headers, text } = await send(id, call)
+    const received = Date.now()
     const isJson = headers.get('content-type')?.startsWith('application/json') === true
     const response: unknown = isJson ? JSON.parse(text) : text
     const first: Json = Object(Array.isArray(response) ? response[0] : response)
     if (call.until?.(first) === false) {
-      if (started > until(id)) throw new Error(`${id} answers ${text}`)
+      if (received > until(id)) throw new Error(`${id} answers ${text}`)
       await new Promise((resolve) => setTimeout(resolve, 100))
       return record(id, call)
     }
-    const normal = normaliser(started, constants)
+    const normal = normaliser(received, constants)
     const request = normal(call.body)
-    const shown = { status, ...(request === undefined ? {} : { request }), response: normal(shortOf(response)) }
+    const shown = {
+      status,
+      ...(request === undefined ? {} : { request }),
+      response: normal(shortOf(call.atFirst === undefined ? response : { ...first, ...call.atFirst })),
+    }
     if (!examples.has(id)) examples.set(id, shown)
     return first
   }

@@ -178,7 +178,10 @@ async function movements(stage: ExampleStage, treasury: string): Promise<void> {
   await record('withdrawals.bankAccounts.get', { params: { id: String(bankAccountId) } })
   await record('withdrawals.bankAccounts.list')
   const sale = { fromWalletId: treasury, token: 'USDC', chain: 'base', amount: '60', bankAccountId }
-  const { id: withdrawal } = await record('withdrawals.create', { body: { ...sale, reference: 'Payout 7' } })
+  const { id: withdrawal } = await record('withdrawals.create', {
+    body: { ...sale, reference: 'Payout 7' },
+    atFirst: { txHash: null },
+  })
   await record('withdrawals.get', { params: { id: String(withdrawal) }, until: ({ status }) => status === 'completed' })
   await record('withdrawals.list')
   const { address } = await record('wallets.legacy.create', { body: { coin: 'USDC' } })
