@@ -10,7 +10,7 @@ export const settlementFaults: readonly Fault[] = [
     replace: '1',
     within: 60,
     isQuick: true,
-    foundBy: 16,
+    foundBy: 11,
   },
   {
     name: 'a-node-that-is-behind-says-yes',
@@ -64,6 +64,7 @@ export const settlementFaults: readonly Fault[] = [
       "state: row.validBefore <= ctx.clock.now() && states[index] === 'open' ? 'expired' : (states[index] ?? 'undecided')",
     within: 60,
     isQuick: true,
+    foundBy: 2,
   },
   {
     name: 'expiry-at-the-newest-block',
@@ -138,7 +139,7 @@ export const settlementFaults: readonly Fault[] = [
     replace: 'await relays.withdraw(tx, paymentPurpose, paymentId)',
     within: 60,
     isQuick: true,
-    foundBy: 5,
+    foundBy: 1,
   },
   {
     name: 'ended-whatever-it-is-by-now',
@@ -201,7 +202,7 @@ export const settlementFaults: readonly Fault[] = [
     replace: 'nanoUsd: worthOf(ctx, relay, 0n * wei) }',
     within: 60,
     isQuick: true,
-    foundBy: 2,
+    foundBy: 1,
   },
   {
     name: 'a-used-nonce-is-a-payment',
@@ -224,7 +225,7 @@ export const settlementFaults: readonly Fault[] = [
     replace: '(isMoved.has(relay.transactionId) ? moved : left)',
     within: 60,
     isQuick: true,
-    foundBy: 2,
+    foundBy: 1,
   },
   {
     name: 'a-used-nonce-has-failed',
@@ -284,7 +285,7 @@ export const settlementFaults: readonly Fault[] = [
     replace: '',
     within: 60,
     isQuick: true,
-    foundBy: 11,
+    foundBy: 17,
   },
   {
     name: 'goods-for-a-block-that-is-not-final',
@@ -293,7 +294,7 @@ export const settlementFaults: readonly Fault[] = [
     replace: "if (payment.status === 'settled' || payment.inBlock)\n    return new Reply(200",
     within: 60,
     isQuick: true,
-    foundBy: 2,
+    foundBy: 7,
   },
   {
     name: 'a-sent-hash-is-success',
