@@ -25,7 +25,6 @@ const longest = [
   'packages/dashboard/test/dashboard.test.ts',
   'packages/sdk/test/published.test.ts',
   'packages/reference/test/reference.test.ts',
-  'packages/reference/test/reference.test.ts',
   'packages/server/test/stories/transfers-one-unit.test.ts',
   'packages/server/src/files/contract.test.ts',
   'packages/server/test/stories/transfers-superseded.test.ts',
