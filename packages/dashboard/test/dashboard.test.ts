@@ -122,9 +122,13 @@ test('a newcomer makes a test payment with one click, and sees its row come and 
     const rows = page.getByRole('table', { name: 'Newest payments' }).getByRole('row')
     await rows.nth(1).waitFor()
     const before = await rows.count()
+    const inMonth = async () =>
+      Number((await page.getByText('Payments this month').locator('..').innerText()).replaceAll(/\D/g, ''))
+    const counted = await inMonth()
     await page.getByRole('button', { name: 'Make a test payment' }).first().click()
     await page.getByText('Test payment of 0.01 USDC made').waitFor()
     await expect.poll(() => rows.count()).toBeGreaterThan(before)
+    await expect.poll(inMonth).toBeGreaterThan(counted)
     await rows.nth(1).click()
     await page.getByRole('heading', { level: 1, name: '0.01 USDC' }).waitFor()
     await page.getByText('Settled', { exact: true }).first().waitFor()

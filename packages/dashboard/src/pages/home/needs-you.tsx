@@ -4,11 +4,12 @@ import { CircleCheck, Gauge, ServerOff, UserCheck, WebhookOff } from 'lucide-rea
 import type { ReactNode } from 'react'
 import { chainsQuery } from '../../api/chains.ts'
 import { usePurser } from '../../api/context.ts'
+import { useRefreshOn } from '../../live/use-live.ts'
 import { ErrorBlock } from '../../ui/error-block.tsx'
 import { count, networkName } from '../../ui/format.ts'
 import { Card, Skeleton } from '../../ui/page.tsx'
 import { shownWaitingMax, waitingQuery } from '../approvals/queries.ts'
-import { isNearlyUsed, Quotas, quotasOf, quotaWords, usageQuery } from '../usage/quotas.tsx'
+import { isNearlyUsed, Quotas, quotasOf, quotaWords, usageKey, usageQuery } from '../usage/quotas.tsx'
 import { healthOf, healthQuery } from '../webhooks/queries.ts'
 
 interface Need {
@@ -26,6 +27,7 @@ const endpointsReadMax = 5
 export function NeedsYou() {
   const purser = usePurser()
   const usage = useQuery(usageQuery(purser))
+  useRefreshOn(['payment.', 'vault.'], usageKey)
   const chains = useQuery(chainsQuery(purser))
   const webhooks = useQuery({
     queryKey: ['webhooks', 'needs'],
