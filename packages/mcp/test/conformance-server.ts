@@ -4,7 +4,7 @@ import { z } from 'zod'
 const pixel = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg=='
 const silence = 'UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAEAfAAABAAgAZGF0YQAAAAA='
 
-const text = (text: string) => ({ content: [{ type: 'text' as const, text }] })
+const textResult = (text: string) => ({ content: [{ type: 'text' as const, text }] })
 const pause = () => new Promise((resolve) => setTimeout(resolve, 50))
 
 /**
@@ -32,7 +32,7 @@ function addTools(server: McpServer): void {
     resource: { uri, mimeType, text },
   })
   server.registerTool('test_simple_text', { description: 'Text.' }, () =>
-    text('This is a simple text response for testing.'),
+    textResult('This is a simple text response for testing.'),
   )
   server.registerTool('test_image_content', { description: 'An image.' }, () => ({ content: [image] }))
   server.registerTool('test_audio_content', { description: 'A sound.' }, () => ({
@@ -56,7 +56,7 @@ function addTools(server: McpServer): void {
       await ctx.mcpReq.log('info', data)
       await pause()
     }
-    return text('Done.')
+    return textResult('Done.')
   })
   server.registerTool('test_tool_with_progress', { description: 'Progress.' }, async (ctx) => {
     const progressToken = ctx.mcpReq._meta?.progressToken
@@ -65,11 +65,13 @@ function addTools(server: McpServer): void {
       if (params !== undefined) await ctx.mcpReq.notify({ method: 'notifications/progress', params })
       await pause()
     }
-    return text('Done.')
+    return textResult('Done.')
   })
   const address = z.object({ street: z.string().optional(), city: z.string().optional() }).meta({ id: 'address' })
   const inputSchema = z.strictObject({ name: z.string().optional(), address: address.optional() })
-  server.registerTool('json_schema_2020_12_tool', { description: 'Any of two.', inputSchema }, () => text('Done.'))
+  server.registerTool('json_schema_2020_12_tool', { description: 'Any of two.', inputSchema }, () =>
+    textResult('Done.'),
+  )
 }
 
 function addResources(server: McpServer): void {
