@@ -36,6 +36,12 @@ export async function aTransferStage(
     takesL1Fee: options.takesL1Fee ?? false,
     epochBlocks: options.epochBlocks ?? 1,
   })
+  const chain = createTestClient({ mode: 'anvil', transport: http(dev.rpcUrl) })
+    .extend(publicActions)
+    .extend(walletActions)
+  // At this base fee, in wei, empty blocks lower it no further: a quote and the transfer after it cost the same.
+  await chain.setNextBlockBaseFeePerGas({ baseFeePerGas: 7n })
+  await chain.mine({ blocks: 1 })
   const node = await startLyingNode(dev.rpcUrl)
   const clock = new ShiftedClock()
   const isTestNetwork = networkByName(name)?.isTestnet === true
@@ -49,9 +55,6 @@ export async function aTransferStage(
   const hasty = await world.another({ role: 'api', transferWaitMs: 0 })
   const org = await world.organisation()
   const key = isTestNetwork ? org.testKey : org.liveKey
-  const chain = createTestClient({ mode: 'anvil', transport: http(dev.rpcUrl) })
-    .extend(publicActions)
-    .extend(walletActions)
   return {
     dev,
     node,
