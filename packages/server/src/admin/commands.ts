@@ -116,7 +116,7 @@ const changePlan = command({
 
 const setRole = command({
   name: 'set-role',
-  summary: 'Give a member another role; the way to another owner where nobody signs in.',
+  summary: 'Give a member another role, for example to change the owner where nobody signs in.',
   options: {
     organisation: 'id of the organisation (org_…)',
     account: 'id of the account (acc_…)',

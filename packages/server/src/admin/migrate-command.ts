@@ -5,7 +5,7 @@ import { command } from './command.ts'
 /** Brings the database to the schema of this build, before its first start and before each upgrade. */
 export const migrateDatabase = command({
   name: 'migrate',
-  summary: 'Create or upgrade the tables of the database. The service of before may run meanwhile.',
+  summary: 'Create or upgrade the tables of the database. The previous version of the service may keep running.',
   options: { patience: 'seconds to try again while another transaction has a lock that is needed (default 600)' },
   schema: z.strictObject({ patience: z.coerce.number().int().min(0).max(86_400).default(600) }),
   takesAnyDatabase: true,
