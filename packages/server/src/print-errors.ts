@@ -1,14 +1,7 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { operations } from './operations.ts'
-import { type ErrorEntry, failPlatform } from './platform/errors.ts'
-import { allErrors, errorsOf } from './platform/http/refusals.ts'
-
-/** One error, and the operations whose own table has it. A code may have two: 404 if named in a path, 422 if named in a body. */
-interface Refusal {
-  readonly code: string
-  readonly entry: ErrorEntry
-  readonly operations: string[]
-}
+import { failPlatform } from './platform/errors.ts'
+import { errorMeanings, type Meaning } from './platform/http/error-catalogue.ts'
 
 const introduction = `# Errors
 
@@ -25,8 +18,8 @@ operations.
 }
 \`\`\`
 
-Branch on the code, which is the last part of \`type\`; titles and details may change. \`GET {type}\` answers a short page
-for people. \`requestId\` is also in the header \`X-Request-Id\` and in every log line of the request.
+Branch on the code, which is the last part of \`type\`; titles and details may change. \`GET {type}\` answers a page
+with the causes of the error, what to do about it and the operations that answer with it; \`GET {type}.md\` is the same page as Markdown. \`requestId\` is also in the header \`X-Request-Id\` and in every log line of the request.
 
 | member | on |
 |---|---|
@@ -53,10 +46,14 @@ if (process.argv.includes('--check')) {
 }
 
 function errorsPage(): string {
-  const own = ownRefusals()
-  const anywhere = Object.entries(allErrors(operations))
-    .filter(([code]) => Object.hasOwn(failPlatform.table, code) && !own.some((refusal) => refusal.code === code))
-    .map(([code, entry]) => ({ code, entry, operations: [] }))
+  const meanings = errorMeanings(operations)
+  const own = [...Map.groupBy(meanings.map(ofTables), lineOf).values()].flatMap(([first, ...others]) => {
+    const members = [first, ...others].flatMap((meaning) => meaning?.operations ?? [])
+    return first === undefined || members.length === 0 ? [] : [{ ...first, operations: members }]
+  })
+  const anywhere = meanings.filter(
+    ({ code }) => Object.hasOwn(failPlatform.table, code) && !own.some((meaning) => meaning.code === code),
+  )
   return [
     introduction,
     '## What any operation may answer\n',
@@ -64,37 +61,33 @@ function errorsPage(): string {
     '\n## What single operations answer\n',
     ...table(
       ['code', 'status', 'says', 'operations'],
-      own.toSorted(byStatus).map((refusal) => [...cells(refusal), names(refusal)]),
+      own.toSorted(byStatus).map((meaning) => [...cells(meaning), names(meaning)]),
     ),
     '',
   ].join('\n')
 }
 
-/** Errors of single operations, in addition to those that every operation has. */
-function ownRefusals(): Refusal[] {
-  const found = new Map<string, Refusal>()
-  for (const operation of operations) {
-    for (const [code, entry] of Object.entries(errorsOf(operation))) {
-      if (operation.errors === undefined || !Object.hasOwn(operation.errors, code)) continue
-      const key = `${code} ${entry.status}`
-      const refusal = found.get(key) ?? { code, entry, operations: [] }
-      refusal.operations.push(operation.id)
-      found.set(key, refusal)
-    }
-  }
-  return [...found.values()]
+/** The error with only those operations whose own table has it. */
+function ofTables(meaning: Meaning): Meaning {
+  const members = meaning.operations.filter(({ errors = {} }) => Object.hasOwn(errors, meaning.code))
+  return { ...meaning, operations: members }
 }
 
-function byStatus(left: Refusal, right: Refusal): number {
+/** Meanings that differ only in their causes share a line. */
+function lineOf({ code, entry }: Meaning): string {
+  return cells({ code, entry, operations: [] }).join()
+}
+
+function byStatus(left: Meaning, right: Meaning): number {
   return left.entry.status - right.entry.status || left.code.localeCompare(right.code, 'en')
 }
 
-function cells({ code, entry }: Refusal): string[] {
+function cells({ code, entry }: Meaning): string[] {
   return [`\`${code}\``, String(entry.status), entry.detail.replaceAll('|', '\\|')]
 }
 
-function names(refusal: Refusal): string {
-  return refusal.operations.map((id) => `\`${id}\``).join(', ')
+function names({ operations: members }: Meaning): string {
+  return members.map(({ id }) => `\`${id}\``).join(', ')
 }
 
 function table(head: readonly string[], rows: readonly (readonly string[])[]): string[] {

@@ -6,6 +6,10 @@ const fail = defineErrors({
     status: 503,
     title: 'Custody Unavailable',
     detail: 'The key service does not answer correctly. Nothing was created or sent. Try again shortly.',
+    causes: [
+      'The key service that seals and signs (AWS KMS, or the operator’s key file) does not answer, or refuses temporarily.',
+    ],
+    fix: 'Repeat after `Retry-After` with the same `Idempotency-Key`: nothing was created or sent. The operator looks at the key service and its permissions; the log has its message.',
   },
 })
 

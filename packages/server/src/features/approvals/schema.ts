@@ -95,38 +95,64 @@ export type Refusal = z.output<typeof Refusal>
 named({ ApprovalState, Approval, ApprovalRefusal: Refusal })
 
 export const fail = defineErrors({
-  'approval-not-found': { status: 404, title: 'Approval Not Found', detail: 'No such approval.' },
+  'approval-not-found': {
+    status: 404,
+    title: 'Approval Not Found',
+    detail: 'No such approval.',
+    causes: ['The `apr_…` in the path is of no approval of this organisation and environment.'],
+    fix: 'Take the id from `approval.id` of the transfer, refund, payment or withdrawal that waits, from `approval.requested`, or from `GET /approvals?status=waiting`.',
+  },
   'approval-not-waiting': {
     status: 409,
     title: 'Approval Not Waiting',
     detail: 'The approval has been decided, or it has expired; see approvalStatus.',
+    causes: [
+      'Somebody else decided first: `approvalStatus` is `granted`, `refused` or `canceled`.',
+      'Nobody decided within 24 hours: `expired`.',
+    ],
+    fix: 'Read the state with `GET /approvals/{id}`. For another attempt, the requester makes the movement again, which makes another approval.',
   },
   'approval-needs-person': {
     status: 403,
     title: 'Approval Needs a Person',
     detail: 'An API key cannot approve or refuse. An owner or admin who is signed in does it.',
+    causes: ['The request was made with an API key. A key that can move money must not approve its own movements.'],
+    fix: 'An owner or admin signs in to the dashboard and decides under **Approvals**. Without a mail server the operator makes a link with `purser admin sign-in-link`; `npm start` prints one.',
   },
   'approval-own-request': {
     status: 403,
     title: 'Own Request',
     detail: 'You, or an API key that you created, made this request. Another owner or admin must approve it.',
+    causes: [
+      'You made the request yourself, or an API key that you created made it, and the organisation has another owner or admin.',
+    ],
+    fix: 'Another owner or admin approves it. You can withdraw it with `POST /approvals/{id}/cancel`.',
   },
   'approval-requester-not-allowed': {
     status: 409,
     title: 'Requester Not Allowed',
     detail:
       'The API key that made the request was revoked, or the person who made it is no longer a member or may only read. Refuse the request. A person or key that may move the money can make a new one.',
+    causes: [
+      'The API key that requested the movement was revoked or has expired.',
+      'The person who requested it has left the organisation, or is now a viewer.',
+    ],
+    fix: 'Refuse it with `POST /approvals/{id}/refuse`, which frees what it reserved. If the movement is still wanted, request it again with a key or person that may move money.',
   },
   'approval-not-yours': {
     status: 403,
     title: 'Not Your Request',
     detail: 'Only the API key or the person that made the request cancels it, or the person who created that key.',
+    causes: ['Another API key or person made the request, and you did not create that key.'],
+    fix: 'Cancel with the key that made the request. An owner or admin ends it for everybody with `POST /approvals/{id}/refuse`.',
   },
   'too-many-open-approvals': {
     status: 429,
     title: 'Too Many Open Approvals',
     detail:
       'The wallet has 20 requests that wait for an approval. Wait until some are decided, or cancel one. Nothing was moved.',
+    causes: ['20 movements of this wallet and its child addresses already wait for a decision.'],
+    fix: 'Have an owner or admin decide some under **Approvals**, or cancel some (`GET /approvals?status=waiting&walletId=…` lists them). If people cannot keep up, raise `approvalAbove` of the policy.',
   },
 })
 

@@ -9,11 +9,21 @@ import { openCursor, PageQuery, pageOf } from '../../platform/wire.ts'
 import { type Ctx, type Deps, operation } from './ports.ts'
 
 export const fail = defineErrors({
-  'chain-not-found': { status: 404, title: 'Chain Not Found', detail: 'No such chain.' },
+  'chain-not-found': {
+    status: 404,
+    title: 'Chain Not Found',
+    detail: 'No such chain.',
+    causes: [
+      'The name in the path is no chain of the service: names are `base`, `ethereum` and so on, not chain ids or CAIP-2 ids.',
+    ],
+    fix: 'List the names with `GET /wallet-infra/chains`.',
+  },
   'chain-not-available': {
     status: 422,
     title: 'Chain Not Available',
     detail: 'A live key cannot use a test chain: play money must not pay for real things.',
+    causes: ['A live key named a test network such as `base-sepolia`.'],
+    fix: 'Send the name of the main network (`base`), or use a test key: with it `base` means Base Sepolia, so that the same code runs in both environments.',
   },
 })
 

@@ -1,39 +1,83 @@
 import { defineErrors } from '../../platform/errors.ts'
 
 export const fail = defineErrors({
-  'organisation-not-found': { status: 404, title: 'Organisation Not Found', detail: 'No such organisation.' },
-  'invitation-not-found': { status: 404, title: 'Invitation Not Found', detail: 'No such invitation of this account.' },
+  'organisation-not-found': {
+    status: 404,
+    title: 'Organisation Not Found',
+    detail: 'No such organisation.',
+    causes: ['The organisation was deleted, or the caller is not a member of it.'],
+    fix: 'List your organisations with `GET /account` and name one of those.',
+  },
+  'invitation-not-found': {
+    status: 404,
+    title: 'Invitation Not Found',
+    detail: 'No such invitation of this account.',
+    causes: [
+      'The id in the path is of no organisation whose invitation of this account is open: it was sent to another account, was answered, or was withdrawn. An invitation is named by the id of its organisation (`org_…`).',
+    ],
+    fix: 'List your invitations with `GET /account`. Ask an owner or admin for another one.',
+  },
   'organisation-limit-reached': {
     status: 409,
     title: 'Organisation Limit Reached',
     detail: 'An account has at most 10 organisations.',
+    causes: ['The account behind the key owns ten organisations.'],
+    fix: 'Use one of them: an organisation has two environments and up to 50 keys in each. The operator can make more with `purser admin create-organisation`.',
   },
-  'member-not-found': { status: 404, title: 'Member Not Found', detail: 'No such member of this organisation.' },
+  'member-not-found': {
+    status: 404,
+    title: 'Member Not Found',
+    detail: 'No such member of this organisation.',
+    causes: [
+      'The `accountId` in the path is no member of the organisation: they left, or have not accepted the invitation.',
+    ],
+    fix: 'List the members with `GET /organisations/current/members`.',
+  },
   'already-a-member': {
     status: 409,
     title: 'Already A Member',
     detail: 'The account is a member of this organisation already.',
+    causes: ['The account has accepted an earlier invitation to this organisation.'],
+    fix: 'Nothing needs to be done. To change the role, send `PATCH /organisations/current/members/{accountId}`.',
   },
   'last-owner': {
     status: 409,
     title: 'Last Owner',
     detail: 'The organisation would be left without an owner. Make somebody else an owner first.',
+    causes: ['The change would remove or demote the only owner.'],
+    fix: 'Give somebody else the role `owner` first, in the dashboard under **Members** or with `purser admin set-role`.',
   },
-  'api-key-not-found': { status: 404, title: 'API Key Not Found', detail: 'No such API key.' },
+  'api-key-not-found': {
+    status: 404,
+    title: 'API Key Not Found',
+    detail: 'No such API key.',
+    causes: [
+      'The `key_…` in the path is of no key of this organisation and environment. The key’s secret (`svc_…`) was sent instead of its id, or it is of the other environment.',
+    ],
+    fix: 'List the keys with `GET /organisations/current/api-keys`. The operator revokes any key with `purser admin revoke-key`.',
+  },
   'environment-not-allowed': {
     status: 403,
     title: 'Environment Not Allowed',
     detail:
       'A key makes keys of its own environment. The operator or an owner in the dashboard makes the first live key.',
+    causes: ['A test key requested a live key, or a live key a test key.'],
+    fix: 'Use a key of the environment that you want. The first live key is made by an owner in the dashboard (switch it to **Live**, then **API keys**), or by the operator with `purser admin create-key --environment live`.',
   },
   'key-not-narrower': {
     status: 403,
     title: 'Key Not Narrower',
     detail: 'A key makes only keys with its own scopes and end, or narrower.',
+    causes: [
+      'The requested `scopes` contain one that the calling key lacks, or `expiresAt` is later than that of the calling key (or null).',
+    ],
+    fix: 'Request a subset of the calling key’s `scopes` and an end no later than its own; leave both out to get the same. An owner or admin makes a key with more in the dashboard.',
   },
   'api-key-limit-reached': {
     status: 409,
     title: 'API Key Limit Reached',
     detail: 'An organisation has at most 50 valid keys in an environment. Revoke one that is not used.',
+    causes: ['The organisation has 50 keys in this environment that are neither revoked nor expired.'],
+    fix: 'Revoke one: `GET /organisations/current/api-keys` shows `lastUsedAt` of each, and `DELETE /organisations/current/api-keys/{keyId}` revokes it. Give short-lived keys an `expiresAt`.',
   },
 })

@@ -3,81 +3,163 @@ import { defineErrors } from '../../platform/errors.ts'
 import { gasErrors } from '../plans/index.ts'
 
 export const fail = defineErrors({
-  'payment-not-found': { status: 404, title: 'Payment Not Found', detail: 'No such payment.' },
-  'payment-log-not-found': { status: 404, title: 'Payment Log Not Found', detail: 'No such payment log.' },
+  'payment-not-found': {
+    status: 404,
+    title: 'Payment Not Found',
+    detail: 'No such payment.',
+    causes: [
+      'The `pay_…` in the path is of no payment of this organisation and environment.',
+      'The payment was made at another seller of the same deployment.',
+    ],
+    fix: 'Take `paymentId` from the answer of `POST /payments/verify`, or list payments with `GET /payments/logs`, with a key of the environment in which it was made.',
+  },
+  'payment-log-not-found': {
+    status: 404,
+    title: 'Payment Log Not Found',
+    detail: 'No such payment log.',
+    causes: ['The `plog_…` in the path is of no payment of this organisation and environment.'],
+    fix: 'List the logs with `GET /payments/logs` or `GET /account/payment-logs` and take the id from there.',
+  },
   archived: {
     status: 410,
     title: 'Archived',
     detail:
       'The event or payment is old and was moved to the archive of the service. What a payment used up stays used.',
+    causes: [
+      'The operator moved payments of that month to the archive (`purser admin archive`). The credential stays used: nobody can pay with it again.',
+    ],
+    fix: 'Ask the operator for the record; archive files have one JSON line for each payment. An archived payment can be neither settled nor refunded: send a refund as a transfer.',
   },
   'payment-verification-failed': {
     status: 402,
     title: 'Payment Verification Failed',
     detail:
       "The payment credential was refused; reason is the protocol's own code. Request the paid route again for a new challenge.",
+    causes: [
+      '`reason` is the protocol’s own code. `invalid_exact_evm_signature`: a field was changed after signing, or the domain of the token is wrong.',
+      '`…_value_mismatch` and `…_recipient_mismatch`: price, `walletId` or `otherWalletIds` of verify are not those of the challenge.',
+      '`…_valid_before`: the authorization ends within 6 seconds, or the payer’s clock is wrong.',
+      '`insufficient_funds` and `…_insufficient_balance`: the payer’s balance does not cover this payment and their other open ones.',
+      '`stub_not_allowed`: a live key got a stub payment.',
+    ],
+    fix: 'Answer the payer with a fresh 402, as the middleware does; the payer signs again. As the seller, send the same `walletId`, `otherWalletIds`, `resource` and `price` to challenge and verify. As the payer, sign the offer unchanged. [x402](/docs/x402) and [MPP](/docs/mpp) list the codes.',
   },
   'duplicate-payment': {
     status: 409,
     title: 'Duplicate Payment',
     detail: 'This credential was already used. Each credential pays once.',
+    causes: [
+      'The payer sent the same signed credential again, or the transaction that it names already paid for something.',
+      'Your server verified it, did not receive the answer, and sent it again without `Idempotency-Key`.',
+    ],
+    fix: 'Serve nothing for it, and answer with a fresh 402. If it was your own repeat, send verify with one `Idempotency-Key` per credential: a repeat then gets the first answer. If a paid answer was not delivered, use `POST /payments/redeem`.',
   },
   'payment-identifier-conflict': {
     status: 409,
     title: 'Payment Identifier Conflict',
     detail: 'The payer already used this payment identifier for another payment. Sign again with a new one.',
+    causes: [
+      'The payer put an identifier into the extension `payment-identifier` that another payment of theirs has, with other content.',
+    ],
+    fix: 'The payer draws an identifier for each purchase and signs again. To repeat a purchase, the payer sends the same credential, not the same identifier with another one.',
   },
   'settlement-failed': {
     status: 409,
     title: 'Settlement Failed',
     detail: 'The payment could not be settled on chain; no money moved.',
+    causes: [
+      'The chain does not take the payment; `reason` says why, for example that the payer’s balance was spent since verify, or the authorization was canceled.',
+    ],
+    fix: 'No money moved, so serve nothing and answer with a fresh 402. If the handler has already run, its result was not paid for; the middleware sends an answer only after settlement.',
   },
   'payment-voided': {
     status: 409,
     title: 'Payment Voided',
     detail: 'The authorization expired before it was settled; no money moved.',
+    causes: [
+      'Nobody called settle before the authorization’s `validBefore`, or within an hour after verify (`VERIFIED_SECONDS_MAX`).',
+      'A settlement did not get into a block in time, for example during high gas prices.',
+    ],
+    fix: 'No money moved. The payer pays a fresh 402. Call `POST /payments/settle` right after the handler has run; let the challenge’s `maxTimeoutSeconds` cover the time that the handler takes.',
   },
   'payment-refunded': {
     status: 409,
     title: 'Payment Refunded',
     detail: 'The whole payment was refunded, or a refund of it is under way. It buys nothing any more.',
+    causes: ['A session was requested for a payment whose whole amount was sent back, or is being sent back.'],
+    fix: 'The payer pays again. Refund only after access has ended.',
   },
   'payment-not-redeemable': {
     status: 409,
     title: 'Payment Not Redeemable',
     detail: 'The payment was delivered, has not been settled, or is not proven to be this payer’s for this request.',
+    causes: [
+      'The answer was delivered before: each payment is served once.',
+      'The payment is not settled, or was refunded.',
+      'The credential, `settlementToken` or `resource` is not that of the payment, so it is not proven that this payer paid for this request.',
+    ],
+    fix: 'Send the credential and the request exactly as they were paid. If the answer was delivered and lost after that, decide about a refund (`POST /payments/{id}/refund`); do not serve it again for nothing.',
   },
   'delivery-in-progress': {
     status: 409,
     title: 'Delivery In Progress',
     detail:
       'The payment is being served or settled, or somebody else has the right to serve it. Send the request again after Retry-After; do not pay again.',
+    causes: [
+      'The handler that received the payment may still be running, or its answer may still be on the way.',
+      'Another caller has the right to serve the payment (`redemptionToken`), for `expiresIn` seconds.',
+    ],
+    fix: 'Wait for the seconds in `Retry-After` and send the same request again. The payer must not pay again: the credential is already used.',
   },
   'answer-lost': {
     status: 409,
     title: 'Answer Lost',
     detail:
       'The payment was settled, its answer was not delivered, and it can no longer be served. Do not pay again for it: it can be refunded.',
+    causes: [
+      'The process stopped after settlement and before the answer left, and the request cannot be run again: its method is not GET or HEAD, or it was run again too often.',
+    ],
+    fix: 'Refund the payment: `POST /payments/{id}/refund`.',
   },
   'payment-not-refundable': {
     status: 409,
     title: 'Payment Not Refundable',
     detail: 'Only a settled payment that a payer made on a chain can be refunded.',
+    causes: [
+      'The payment is a stub, so no money moved, or it failed or was voided.',
+      'It is not settled yet, or its block can still be undone; `Retry-After` is then set.',
+      'It was free.',
+    ],
+    fix: 'With `Retry-After`, send the refund again after that time. Without it there is nothing to send back.',
   },
   'refund-exceeds-payment': {
     status: 422,
     title: 'Refund Exceeds Payment',
     detail: 'All refunds of a payment together are at most what was settled; refundable is what remains.',
+    causes: [
+      '`amount` and earlier refunds of the payment together are more than what was settled. A refund that failed does not count; one that is pending does.',
+    ],
+    fix: 'Send an `amount` of at most `refundable`, or leave `amount` out to refund all that remains. `GET /payments/{id}/refunds` lists the earlier ones.',
   },
   'managed-wallet-needed': {
     status: 422,
     title: 'Managed Wallet Needed',
     detail: 'A refund leaves a managed wallet or child address on the payment’s own network. Name one in fromWalletId.',
+    causes: [
+      'The payment went to a wallet of your own (`byw_…`), whose key only you have, and the body has no `fromWalletId`.',
+      '`fromWalletId` is a managed wallet on another network than the payment’s.',
+    ],
+    fix: 'Send `fromWalletId` with a managed wallet (`mwt_…`) or child address (`cad_…`) on the payment’s network that has the amount. `POST /wallet-infra/master-wallets` makes one. Without one, send the money back from your own wallet.',
   },
   'redemption-lost': {
     status: 409,
     title: 'Redemption Lost',
     detail: 'Another caller has the right to serve the payment now. Do not send the answer.',
+    causes: [
+      'The `redemptionToken` is older than `expiresIn` seconds, and another caller has got the right to serve the payment.',
+      'The answer was already reported as delivered.',
+    ],
+    fix: 'Drop the answer: the other caller sends it. Call redeem again only if the payer comes back without an answer.',
   },
   ...gasErrors,
   'too-many-open-payments': {
@@ -85,31 +167,60 @@ export const fail = defineErrors({
     title: 'Too Many Open Payments',
     detail:
       'This payer has too many payments here that are verified and not settled. Settle them, or wait until they end.',
+    causes: ['This payer has 100 payments at your organisation that are verified and neither settled nor voided.'],
+    fix: 'Settle each payment after you served it (`POST /payments/settle`). Payments that nobody settles are voided within an hour. If you serve several requests for one price, sell a session instead.',
   },
   'chain-not-supported': {
     status: 422,
     title: 'Chain Not Supported',
     detail: 'No accepted protocol can pay a token of this wallet on its chain.',
+    causes: [
+      'None of the wallet’s `supportedTokens` can be paid on its chain by a protocol that the request accepts, for example a wallet on Ethereum with USDT only.',
+      'The route accepts only x402 or only MPP, and the wallet’s token needs the other one.',
+    ],
+    fix: 'Register a wallet with USDC in `supportedTokens` on a network where USDC has EIP-3009, such as Base, and send it as `walletId` or in `otherWalletIds`. `GET /wallet-infra/chains/{chain}/tokens` shows `eip3009` of each token.',
   },
 })
 
 /** Refusals whose subject is named in the body: 422 where the same subject in a path would be 404. */
 export const failBody = defineErrors({
-  'payment-not-found': { status: 422, title: 'Payment Not Found', detail: 'paymentId names no payment.' },
+  'payment-not-found': {
+    status: 422,
+    title: 'Payment Not Found',
+    detail: 'paymentId names no payment.',
+    causes: [
+      '`paymentId` in the body is of no payment of this organisation and environment: often settle runs with another API key than verify.',
+    ],
+    fix: 'Send the `paymentId` that `POST /payments/verify` answered, with the same API key or another one of the same organisation and environment.',
+  },
   'settlement-token-invalid': {
     status: 422,
     title: 'Settlement Token Invalid',
     detail: 'settlementToken is not the one that verifying this payment answered.',
+    causes: [
+      '`settlementToken` was cut, or is of another payment. It proves that the caller of settle has seen the answer of verify.',
+    ],
+    fix: 'Keep `paymentId` and `settlementToken` of one answer together. If the token is lost, verify the same credential again with the first `Idempotency-Key`: it answers the same token.',
   },
   'amount-invalid': {
     status: 422,
     title: 'Amount Invalid',
     detail: 'The price is not an amount that the token can express.',
+    causes: [
+      '`reason` `too-many-digits`: the price has more decimals than the token (6 for USDC).',
+      '`zero`: x402 cannot express a price of nothing; only MPP can.',
+      '`not-a-decimal`: the price has a sign, a currency symbol or an exponent; `too-large`: it is above what the token can express.',
+    ],
+    fix: 'Send `price` as decimal US dollars in text, such as `"0.01"`. Round it yourself: the service never does.',
   },
   'amount-below-minimum': {
     status: 422,
     title: 'Amount Below Minimum',
     detail: 'The price is below the smallest payment that is settled on chain.',
+    causes: [
+      'The price is less than settling one payment costs in gas now, or less than the operator’s minimum (`SETTLE_MICRO_USD_MIN`, 0.001 US dollars by default).',
+    ],
+    fix: 'Raise the price, offer a wallet on a cheaper network (Base, Tempo) in `otherWalletIds`, or sell a session that covers several requests.',
   },
 })
 

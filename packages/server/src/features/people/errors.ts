@@ -1,11 +1,18 @@
 import { defineErrors } from '../../platform/errors.ts'
 
 export const fail = defineErrors({
-  'session-not-found': { status: 404, title: 'Session Not Found', detail: 'No such session of this account.' },
+  'session-not-found': {
+    status: 404,
+    title: 'Session Not Found',
+    detail: 'No such session of this account.',
+    causes: ['The sign-in has ended already, or it belongs to another account.'],
+    fix: 'List your sign-ins with `GET /account/sessions`. One that is not listed needs no ending.',
+  },
   'person-required': {
     status: 403,
     title: 'Person Required',
     detail: 'This is for a person who is signed in, not for an API key.',
+    causes: ['The request was made with an API key. Sign-ins belong to people, and a key has none.'],
+    fix: 'Sign in to the dashboard and open **Account**.',
   },
-  'password-incorrect': { status: 403, title: 'Password Incorrect', detail: 'The current password is another one.' },
 })

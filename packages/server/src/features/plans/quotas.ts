@@ -72,16 +72,93 @@ export interface Recount {
 const title = 'Plan Limit Reached'
 
 const fail = defineErrors({
-  'payment-limit-reached': { status: 429, title, detail: 'The payments that the plan grants per month are used up.' },
-  'byo-wallet-limit-reached': { status: 429, title, detail: 'The plan takes no more wallets of your own.' },
-  'managed-wallet-limit-reached': { status: 429, title, detail: 'The plan takes no more managed wallets.' },
-  'webhook-limit-reached': { status: 429, title, detail: 'The plan takes no more webhooks.' },
-  'child-address-limit-reached': { status: 429, title, detail: 'The plan takes no more child addresses.' },
-  'vault-quota-exceeded': { status: 429, title, detail: 'The plan takes no more active vaults.' },
-  'persisted-vault-quota-exceeded': { status: 429, title, detail: 'The plan takes no more persisted vaults.' },
-  'documents-per-vault-exceeded': { status: 422, title, detail: 'The vault takes no more documents.' },
-  'files-per-vault-exceeded': { status: 422, title, detail: 'The vault takes no more files.' },
-  'storage-quota-exceeded': { status: 429, title, detail: 'The storage that the plan grants does not suffice.' },
+  'payment-limit-reached': {
+    status: 429,
+    title,
+    detail: 'The payments that the plan grants per month are used up.',
+    causes: [
+      'The organisation has verified as many payments in this calendar month (UTC) as its plan includes. Organisations of one owner on the plan hobby share the count; stub payments count in test.',
+    ],
+    fix: 'Raise the plan at `upgradeUrl` or with `purser admin set-plan`. Until then payers get no access; a refused credential was not used and may be verified after the change. `GET /billing/usage` shows the count; use it for an alert before it is full.',
+  },
+  'byo-wallet-limit-reached': {
+    status: 429,
+    title,
+    detail: 'The plan takes no more wallets of your own.',
+    causes: [
+      'The organisation has registered as many of its own wallets as the plan includes (`limit`); wallets that were deleted do not count.',
+    ],
+    fix: 'Delete one that is not used (`DELETE /wallet-infra/byo-wallets/{id}`), or raise the plan at `upgradeUrl`. One wallet can take payments of all your routes.',
+  },
+  'managed-wallet-limit-reached': {
+    status: 429,
+    title,
+    detail: 'The plan takes no more managed wallets.',
+    causes: [
+      'The organisation has as many master wallets as the plan includes. A retired one does not count, but restoring it does.',
+    ],
+    fix: 'Derive a child address of an existing wallet instead (`POST /wallet-infra/master-wallets/{id}/child-addresses`), retire a wallet that is empty, or raise the plan at `upgradeUrl`.',
+  },
+  'webhook-limit-reached': {
+    status: 429,
+    title,
+    detail: 'The plan takes no more webhooks.',
+    causes: ['The organisation has as many webhooks as the plan includes; a webhook that is turned off counts too.'],
+    fix: 'Subscribe an existing webhook to more types (`PATCH /webhooks/{webhookId}` with `events`), delete one, or raise the plan at `upgradeUrl`. `GET /events/stream` needs no webhook.',
+  },
+  'child-address-limit-reached': {
+    status: 429,
+    title,
+    detail: 'The plan takes no more child addresses.',
+    causes: [
+      'The child addresses of all managed wallets together, with those of this request (`count`), are more than the plan includes.',
+    ],
+    fix: 'Request fewer with `count`, assign addresses again that your customers no longer use, or raise the plan at `upgradeUrl`. A child address cannot be deleted, since money can still arrive there.',
+  },
+  'vault-quota-exceeded': {
+    status: 429,
+    title,
+    detail: 'The plan takes no more active vaults.',
+    causes: [
+      'The organisation has as many active vaults as the plan includes. A vault counts until it expires or is deleted.',
+      'A session makes a vault of its own, so it counts too.',
+    ],
+    fix: 'Delete vaults that are not needed (`DELETE /vaults/{id}`), create them with a shorter `ttl`, or raise the plan at `upgradeUrl`. `GET /vaults/quota` shows the counts.',
+  },
+  'persisted-vault-quota-exceeded': {
+    status: 429,
+    title,
+    detail: 'The plan takes no more persisted vaults.',
+    causes: [
+      'The organisation has as many persisted vaults as the plan includes; a persisted vault counts until it is deleted.',
+    ],
+    fix: 'Delete a persisted vault (`GET /vaults?status=persisted` lists those that are not sealed), extend this one with `POST /vaults/{id}/extend` instead of persisting it, or raise the plan at `upgradeUrl`.',
+  },
+  'documents-per-vault-exceeded': {
+    status: 422,
+    title,
+    detail: 'The vault takes no more documents.',
+    causes: [
+      'The vault has as many documents as the plan includes per vault (50 on hobby). Documents cannot be removed.',
+    ],
+    fix: 'Write into another vault, put several records into one document, or raise the plan at `upgradeUrl`.',
+  },
+  'files-per-vault-exceeded': {
+    status: 422,
+    title,
+    detail: 'The vault takes no more files.',
+    causes: ['The vault has as many files as the plan includes per vault (`limit`).'],
+    fix: 'Delete a file of the vault (`DELETE /vaults/{id}/files/{fileId}`, while it is not sealed), pack several into one archive, or raise the plan at `upgradeUrl`.',
+  },
+  'storage-quota-exceeded': {
+    status: 429,
+    title,
+    detail: 'The storage that the plan grants does not suffice.',
+    causes: [
+      'The documents, events and files of all vaults together, with what this request adds, take more bytes than the plan includes. `limit` and `current` are bytes.',
+    ],
+    fix: 'Delete vaults or files; their bytes are free at once. `GET /billing/usage` shows `storageBytes`. Or raise the plan at `upgradeUrl`.',
+  },
 })
 
 /** Errors of operations that reserve the operator's gas. */
@@ -90,6 +167,11 @@ export const gasErrors = {
     status: 429,
     title: 'Settlement Budget Exceeded',
     detail: 'What the operator spends on gas for this organisation per network and day is used up.',
+    causes: [
+      'The gas that the operator pays for this organisation on this network has reached the budget of the UTC day (`SETTLE_MICRO_USD_PER_DAY_MAX`). Payments that are verified and not settled reserve a part.',
+      'Gas prices rose, so that each settlement reserves more.',
+    ],
+    fix: 'Settle or let expire what is open, since that frees its reservation; offer a wallet on a cheaper network in `otherWalletIds`; or wait for 00:00 UTC. The operator raises the setting. The credential was not used and may be verified later.',
   },
 } as const
 

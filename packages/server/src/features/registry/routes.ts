@@ -148,7 +148,15 @@ function asRoute(row: RouteRow): RegistryRoute {
 }
 
 const fail = defineErrors({
-  'registry-route-not-found': { status: 404, title: 'Registry Route Not Found', detail: 'No such route.' },
+  'registry-route-not-found': {
+    status: 404,
+    title: 'Registry Route Not Found',
+    detail: 'No such route.',
+    causes: [
+      'The id in the path is of no route of this organisation, or the route was replaced: above the plan’s number of routes, a report of another one replaces the one reported longest ago.',
+    ],
+    fix: 'List the routes with `GET /registry/routes`. A route appears again when the middleware serves it or `POST /registry/snapshots` reports it.',
+  },
 })
 
 /** Errors whose subject is named in the body: 422 where the same subject in a path would be 404. */
@@ -157,6 +165,8 @@ const failBody = defineErrors({
     status: 422,
     title: 'Payment Log Not Found',
     detail: 'paymentLogId names no payment log.',
+    causes: ['`paymentLogId` of the snapshot is of no payment of this organisation and environment.'],
+    fix: 'Send the `plog_…` id from `GET /account/payment-logs`, or leave `paymentLogId` out: it is optional.',
   },
 })
 

@@ -11,6 +11,11 @@ const fail = defineErrors({
     status: 404,
     title: 'Request Not Found',
     detail: 'No such request, or it is no longer in the request log.',
+    causes: [
+      'The request is older than 7 days, or more than 5,000 requests came after it.',
+      'It was made less than about a second ago, without a valid key, or with a key of the other environment. Reads in the dashboard are not logged.',
+    ],
+    fix: 'Repeat after a second for a fresh one. `GET /requests` lists what is stored. For an older one, the operator searches the log for the `requestId`.',
   },
 })
 

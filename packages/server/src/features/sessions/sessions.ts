@@ -129,7 +129,16 @@ function isToken(token: string, stored: Uint8Array | null): boolean {
 const title = 'Session Not Found'
 
 export const fail = defineErrors({
-  'session-not-found': { status: 404, title, detail: 'No such session.' },
+  'session-not-found': {
+    status: 404,
+    title,
+    detail: 'No such session.',
+    causes: [
+      'The `sess_…` in the path is of no payment session of this organisation and environment.',
+      'A session’s token (`sessionToken`) was sent in place of its id.',
+    ],
+    fix: 'Take `sessionId` from the answer of `POST /sessions`, or list them with `GET /sessions`.',
+  },
 })
 
 /** One error for every reason why a token is refused, so that the response discloses nothing about sessions of others. */
@@ -139,6 +148,12 @@ export const failToken = defineErrors({
     title,
     detail:
       'sessionToken opens nothing here: it is unknown, replaced, expired, revoked, or for another host or wallet. Pay again.',
+    causes: [
+      'The `sessionToken` is mistyped, or a repeated `POST /sessions` replaced it by another one.',
+      'The session has expired or was revoked, or the payment that bought it did not settle.',
+      'The `hostname` or wallet of this request is not the one for which the session was bought.',
+    ],
+    fix: 'Answer the visitor with a fresh 402 (`POST /payments/challenge`), as the middleware does: they pay and get another session. All causes have one answer, so that it discloses nothing about sessions of others.',
   },
 })
 

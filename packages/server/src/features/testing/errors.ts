@@ -5,26 +5,50 @@ export const fail = defineErrors({
     status: 403,
     title: 'Test Deposits Off',
     detail: 'Test deposits are for test keys, in a deployment whose operator has set TEST_FAUCET_KEY.',
+    causes: [
+      'The API key is a live key.',
+      'The operator has set no `TEST_FAUCET_KEY`, so this deployment has no test money to send.',
+    ],
+    fix: 'Use a test key. In a deployment of your own run `npm start`, which has a faucet, or set `TEST_FAUCET_KEY` to the key of an account with test tokens. Otherwise send test tokens to the wallet’s address from a public faucet.',
   },
   'test-payments-off': {
     status: 403,
     title: 'Test Payments Off',
     detail: 'Test payments are for the test environment, in a deployment whose operator has set TEST_FAUCET_KEY.',
+    causes: ['The request has a live key, or the deployment has no `TEST_FAUCET_KEY` to sign test payments with.'],
+    fix: 'Use a test key. Without a faucet, pay your route with `stub_payment_accepted` in `X-PAYMENT`, or with a payer of your own that has test tokens.',
   },
   'test-clock-off': {
     status: 403,
     title: 'Test Clock Off',
     detail: 'The test clock is for the test environment, in a deployment whose operator has set TEST_CLOCK=true.',
+    causes: [
+      'The request has a live key.',
+      'The operator has not set `TEST_CLOCK=true`; it is off by default, since it moves expiries of the whole organisation.',
+    ],
+    fix: 'Use a test key, and start the deployment with `TEST_CLOCK=true` (`npm start` sets it).',
   },
-  'wallet-not-found': { status: 422, title: 'Wallet Not Found', detail: 'No such wallet.' },
+  'wallet-not-found': {
+    status: 422,
+    title: 'Wallet Not Found',
+    detail: 'No such wallet.',
+    causes: ['`walletId` is of no wallet of the test environment of this organisation.'],
+    fix: 'Create one with a test key (`POST /wallet-infra/master-wallets`) and send its id.',
+  },
   'token-not-supported': {
     status: 422,
     title: 'Token Not Supported',
     detail: 'A token that the service does not know on the wallet’s network.',
+    causes: ['`token` is not the symbol of a token on the network of the wallet to fund.'],
+    fix: 'Send a symbol that `GET /wallet-infra/chains/{chain}/tokens` lists.',
   },
   'faucet-empty': {
     status: 503,
     title: 'Faucet Empty',
     detail: 'The faucet does not have that much of the token; required and available say what of which.',
+    causes: [
+      'The faucet’s account on this network has less of the token than `amount`; `required` and `available` state both.',
+    ],
+    fix: 'Request at most `available`. The operator sends test tokens to the faucet’s address; with `npm start`, stop it, delete its data folder and start again.',
   },
 })

@@ -1,42 +1,78 @@
 import { defineErrors } from '../../platform/errors.ts'
 
 export const fail = defineErrors({
-  'vault-not-found': { status: 404, title: 'Vault Not Found', detail: 'No such vault, or it has expired.' },
+  'vault-not-found': {
+    status: 404,
+    title: 'Vault Not Found',
+    detail: 'No such vault, or it has expired.',
+    causes: [
+      'The vault has reached its `ttl` and was deleted with its content.',
+      'The id is of a vault of another organisation or environment, or a vault token is of another vault.',
+      'Somebody deleted it.',
+    ],
+    fix: 'Check the id with `GET /vaults`. To keep vaults longer, send a longer `ttl` on creation, extend them before `expiresAt` (event `vault.expiring` comes an hour before), or persist them. An expired vault cannot be restored.',
+  },
   'vault-token-not-found': {
     status: 404,
     title: 'Vault Token Not Found',
     detail: 'The vault has no such token, or it has expired.',
+    causes: ['The `tokenId` in the path is no token of this vault, or the token has expired or was revoked already.'],
+    fix: 'List the valid tokens with `GET /vaults/{id}/tokens`. If it is not there, it opens nothing any more and no revocation is needed.',
   },
-  'document-not-found': { status: 404, title: 'Document Not Found', detail: 'The vault has no such document.' },
+  'document-not-found': {
+    status: 404,
+    title: 'Document Not Found',
+    detail: 'The vault has no such document.',
+    causes: ['The `documentId` in the path is no document of this vault.'],
+    fix: '`GET /vaults/{id}` lists the documents that the vault has, with their ids.',
+  },
   'item-not-found': {
     status: 404,
     title: 'Item Not Found',
     detail: 'The vault was sealed without a document or file of that id.',
+    causes: [
+      'The id for which a proof was requested is not in the manifest that was sealed, for example a file that was deleted before the seal.',
+    ],
+    fix: 'Request the proof for a document or file that `GET /vaults/{id}` lists. What was never in the sealed vault has no proof.',
   },
   'vault-sealed': {
     status: 409,
     title: 'Vault Sealed',
     detail: 'The vault is sealed and takes no more writes.',
+    causes: ['The vault was sealed, by you or by another holder of a token, and its content can never change again.'],
+    fix: 'Write into another vault. Seal only after the last write.',
   },
   'vault-not-sealed': {
     status: 409,
     title: 'Vault Not Sealed',
     detail: 'The vault is not sealed yet; there is nothing to prove.',
+    causes: [
+      'A proof was requested from a vault that still accepts writes; the proof is made from the sealed manifest.',
+    ],
+    fix: 'Seal the vault first (`POST /vaults/{id}/seal`), then request the proof.',
   },
   'vault-persisted': {
     status: 409,
     title: 'Vault Persisted',
     detail: 'The vault is persisted and has no expiry to extend.',
+    causes: ['The vault was persisted, so it never expires and `expiresAt` is null.'],
+    fix: 'Nothing needs to be extended. To end it, delete it with `DELETE /vaults/{id}`.',
   },
   'ttl-exceeds-plan': {
     status: 422,
     title: 'TTL Exceeds Plan',
     detail: 'The plan does not keep a vault that long; maxSeconds says how long it does.',
+    causes: [
+      '`ttl` is longer than the plan keeps a vault: 24 hours on hobby, 7 days on pro, or what the operator set. `maxSeconds` has the figure.',
+    ],
+    fix: 'Send a `ttl` of at most `maxSeconds`, or leave it out for the default. Extend the vault later, persist it, or raise the plan.',
   },
   'events-per-vault-exceeded': {
     status: 422,
     title: 'Too Many Events',
     detail: 'The vault has as many events as a vault may have.',
+    causes: ['The vault has 1,000,000 events; every write adds one.'],
+    fix: 'Go on in another vault. The full one can still be read and sealed.',
   },
 })
 

@@ -19,8 +19,8 @@ import { createHttpServer, type HttpServer } from './server.ts'
 const operation = operationFor<Deps>()
 
 const fail = defineErrors({
-  'toy-not-found': { status: 404, title: 'Toy Not Found', detail: 'No such toy.' },
-  'toy-taken': { status: 409, title: 'Toy Taken', detail: 'Somebody has the toy.' },
+  'toy-not-found': { status: 404, title: 'Toy Not Found', detail: 'No such toy.', causes: ['Lost.'], fix: 'Look.' },
+  'toy-taken': { status: 409, title: 'Toy Taken', detail: 'Somebody has the toy.', causes: ['Lent.'], fix: 'Ask.' },
 })
 const Toy = z.strictObject({ name: text(64), times: z.int(), metadata: Metadata })
 let slowGate = Promise.resolve()

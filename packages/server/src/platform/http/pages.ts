@@ -6,7 +6,6 @@ import { newRequestId, problemAnswer, type RawAnswer } from './call.ts'
 import { guidePages } from './guides/guide-pages.ts'
 import { referencePage } from './reference/reference.ts'
 import { referencePages } from './reference/reference-pages.ts'
-import { allErrors } from './refusals.ts'
 import type { PublicPage } from './server.ts'
 import { documentPages, tagsOf } from './tag-documents.ts'
 
@@ -17,7 +16,6 @@ export function publicPages(
   makeDocument: () => Readonly<Record<string, unknown>>,
   isStopping: () => boolean = () => false,
 ): PublicPage[] {
-  const errors = allErrors(operations)
   const missing = (): RawAnswer => problemAnswer({ ...deps, requestId: newRequestId(deps) }, failPlatform('not-found'))
   let made: ReturnType<typeof makeDocument> | undefined
   const document = () => {
@@ -31,7 +29,7 @@ export function publicPages(
     ...referencePages(missing),
     ...guidePages({
       baseUrl: deps.baseUrl,
-      errors,
+      operations,
       reference: () => referencePage(document(), deps.baseUrl),
       tags: () => tagsOf(document()),
       missing,

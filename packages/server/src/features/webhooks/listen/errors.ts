@@ -5,11 +5,23 @@ export const fail = defineErrors({
     status: 422,
     title: 'Event Not Found',
     detail: 'Nothing with the id in Last-Event-ID is kept any more; use from, or begin without it.',
+    causes: [
+      'The event of `Last-Event-ID` is older than 30 days and was deleted, or the id is of another organisation.',
+    ],
+    fix: 'Resume with `?from=` and a time, then skip the `eventId`s that you already processed. After a long pause, read the lists (`GET /payments/logs`, `GET /wallet-infra/transfers`) instead.',
   },
-  'webhook-not-found': { status: 422, title: 'Webhook Not Found', detail: 'No such webhook.' },
+  'webhook-not-found': {
+    status: 422,
+    title: 'Webhook Not Found',
+    detail: 'No such webhook.',
+    causes: ['`webhookId` in the body is of no webhook of this organisation and environment.'],
+    fix: 'Take the id from `GET /webhooks`, or leave `webhookId` out to send the event to all webhooks that subscribe to its type.',
+  },
   'test-environment-only': {
     status: 403,
     title: 'Test Environment Only',
     detail: 'Events are made up in the test environment alone; use a test key.',
+    causes: ['The API key is a live key. Made-up events must not reach receivers that act on real money.'],
+    fix: 'Use a test key. To test a live receiver, send `POST /webhooks/{webhookId}/test`, whose event type is `webhook.test`.',
   },
 })

@@ -1,8 +1,9 @@
-import { type ErrorTable, failPlatform } from '../../errors.ts'
+import type { Operation } from '../../operation.ts'
 import type { RawAnswer } from '../call.ts'
 import { keptPages } from '../encoded.ts'
 import type { PageRequest, PublicPage } from '../public-page.ts'
-import { code, escapeHtml, prose } from '../reference/html.ts'
+import { escapeHtml, prose } from '../reference/html.ts'
+import { errorGuides } from './error-pages.ts'
 import { type Guide, groups, linkTarget, readGuides } from './guides.ts'
 import { htmlHeaders, page } from './layout.ts'
 import { type Rendered, renderMarkdown } from './markdown.ts'
@@ -10,7 +11,7 @@ import { createSearch, excerpt, sectionsOf } from './search.ts'
 
 export interface GuideOptions {
   readonly baseUrl: string
-  readonly errors: ErrorTable
+  readonly operations: readonly Operation[]
   /** The tags of the operations; each has its own OpenAPI document. */
   readonly tags: () => readonly { readonly name: string; readonly description: string }[]
   /** The whole API reference, as HTML without scripts. */
@@ -25,12 +26,12 @@ const claim = 'Payment and wallet infrastructure for AI agents: x402 and MPP, ma
 
 /**
  * The documentation of the service, made from the pages of the repository: `/`, `/llms.txt`, `/llms-full.txt`, `/robots.txt`, and under
- * `/docs` the guides as HTML and Markdown, the reference and a page for each error code. Each is rendered when it is first requested.
+ * `/docs` the guides and a page for each error code as HTML and Markdown, and the reference. Each is rendered when it is first requested.
  */
 export function guidePages(options: GuideOptions): PublicPage[] {
   let guides: ReadonlyMap<string, Guide> | undefined
   const read = (): ReadonlyMap<string, Guide> => {
-    guides ??= readGuides()
+    guides ??= new Map([...readGuides(), ...errorGuides(options.operations).map((one) => [one.name, one] as const)])
     return guides
   }
   const [html, markdown, text] = [keptPages(htmlHeaders), keptPages(markdownHeaders), keptPages(textHeaders)]
@@ -41,17 +42,11 @@ export function guidePages(options: GuideOptions): PublicPage[] {
       return markdown(guide.name, () => guide.markdown)(request)
     return html(guide.name, () => guidePage(read(), guide))(request)
   }
-  const errorAnswer = (requested: string, request: PageRequest): RawAnswer => {
-    const entry = Object.hasOwn(options.errors, requested) ? options.errors[requested] : undefined
-    return entry === undefined
-      ? options.missing()
-      : html(`errors/${requested}`, () => errorPage(read(), requested, entry))(request)
-  }
   const llms = (): string => llmsText(read(), options)
   let search: ReturnType<typeof createSearch> | undefined
   const searchAnswer = ({ url }: PageRequest): RawAnswer => {
     const headings = (guide: Guide) => renderGuide(read(), guide).headings
-    search ??= createSearch(read(), (guide) => sectionsOf(guide, headings(guide)), options.errors)
+    search ??= createSearch(read(), (guide) => sectionsOf(guide, headings(guide)))
     const query = (new URL(url, options.baseUrl).searchParams.get('q') ?? '').slice(0, queryCharactersMax).trim()
     return {
       status: 200,
@@ -73,8 +68,7 @@ export function guidePages(options: GuideOptions): PublicPage[] {
     { path: '/docs', answer: (_, request) => html('/', () => indexPage(read()))(request) },
     { path: '/docs/search', answer: (_, request) => searchAnswer(request) },
     { path: '/docs/reference/plain', answer: (_, request) => html('reference', options.reference)(request) },
-    { path: '/docs/errors/:code', answer: ({ code: name }, request) => errorAnswer(name ?? '', request) },
-    { path: '/problems/:code', answer: ({ code: name }, request) => errorAnswer(name ?? '', request) },
+    { path: '/problems/:code', answer: ({ code = '' }, request) => guideAnswer(`errors/${code}`, request) },
     {
       path: '/docs/decisions',
       answer: (_, request) => html('decisions', () => decisionsPage(read()))(request),
@@ -111,7 +105,7 @@ function llmsText(guides: ReadonlyMap<string, Guide>, { baseUrl, tags }: GuideOp
 > ${claim}
 
 The API is HTTP and JSON at ${baseUrl}. Requests carry \`Authorization: Bearer <API key>\`. A key that begins with \`svc_test_sk_\` moves test money only.
-The \`type\` of a refusal is the address of a page about its cause. Every page below is Markdown; without \`.md\` it is HTML.
+The \`type\` of a refusal is the address of a page with its causes and what to do; with \`.md\` behind it, that page is Markdown. Every page below is Markdown; without \`.md\` it is HTML.
 
 ## API
 
@@ -175,16 +169,28 @@ export function renderGuide(guides: ReadonlyMap<string, Guide>, { name, markdown
 }
 
 function guidePage(guides: ReadonlyMap<string, Guide>, guide: Guide): string {
-  const { html, headings } = renderGuide(guides, guide)
+  const rendered = renderGuide(guides, guide)
+  const { headings } = rendered
+  const isError = guide.name.startsWith(errorsBelow)
+  const html = guide.name === 'errors' ? withErrorLinks(guides, rendered.html) : rendered.html
   const sections = headings.filter(({ level }) => level === 2)
   const list = `<ul>${sections.map(({ id, text }) => `<li><a href="#${id}">${escapeHtml(text)}</a></li>`).join('')}</ul>`
   const contents =
     sections.length < 4 ? '' : `<details class="contents"><summary>On this page</summary>${list}</details>`
-  const kind = groups.find(([, names]) => names.includes(guide.name))?.[0] ?? 'Decision'
+  const kind = groups.find(([, names]) => names.includes(guide.name))?.[0] ?? (isError ? 'Error' : 'Decision')
   const source = `<p class="end"><small><a href="/docs/${guide.name}.md">This page as Markdown</a></small></p>`
   const body = `<p class="kind">${escapeHtml(kind)}</p>${html.replace('</h1>', () => `</h1>${contents}`)}${neighbours(guides, guide)}${source}`
   const aside = `<nav class="onpage" aria-label="On this page">${sections.length === 0 ? '' : `<h2>On this page</h2>${list}`}</nav>`
-  return withNavigation(guides, { title: guide.title, body, current: guide.name, aside })
+  return withNavigation(guides, { title: guide.title, body, current: isError ? 'errors' : guide.name, aside })
+}
+
+const errorsBelow = 'errors/'
+
+/** Makes each code in the list of all errors a link to its page. */
+function withErrorLinks(guides: ReadonlyMap<string, Guide>, html: string): string {
+  return html.replaceAll(/<td>(<code>([a-z0-9-]+)<\/code>)<\/td>/g, (cell, shown: string, code: string) =>
+    guides.has(`${errorsBelow}${code}`) ? `<td><a href="/docs/${errorsBelow}${code}">${shown}</a></td>` : cell,
+  )
 }
 
 /** Links to the guides before and after this one. */
@@ -251,17 +257,4 @@ function decisionsPage(guides: ReadonlyMap<string, Guide>): string {
     .toSorted((left, right) => left.name.localeCompare(right.name))
     .map(({ name, title }) => `<li><a href="/docs/${name}">${escapeHtml(title)}</a></li>`)
   return withNavigation(guides, { title: 'Decisions', body: `<h1>Decisions</h1><ul>${items.join('')}</ul>` })
-}
-
-function errorPage(guides: ReadonlyMap<string, Guide>, name: string, entry: ErrorTable[string]): string {
-  const isAnywhere = Object.hasOwn(failPlatform.table, name)
-  const next =
-    entry.status >= 500
-      ? 'Repeat the request later, as <code>Retry-After</code> says, with the same <code>Idempotency-Key</code>. If it fails again, report the <code>requestId</code>.'
-      : entry.status === 429
-        ? 'Wait for the seconds in <code>Retry-After</code>, then repeat the request.'
-        : 'Correct what the cause names, then send the request again. The same request gets the same response until then.'
-  const body = `<h1>${escapeHtml(entry.title)}</h1><p>${code(name)} · HTTP ${entry.status}</p><h2>Cause</h2><p>${prose(entry.detail)}</p>
-<h2>What to do</h2><p>${next}</p><p>${isAnywhere ? 'Any operation may answer this.' : `<a href="/docs/errors">All errors</a> names the operations that answer this.`} The response has a <code>requestId</code>: name it when you report a problem.</p>`
-  return withNavigation(guides, { title: entry.title, body })
 }

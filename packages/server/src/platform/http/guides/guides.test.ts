@@ -2,7 +2,6 @@ import { expect, test } from 'vitest'
 import { operations } from '../../../operations.ts'
 import { failPlatform } from '../../errors.ts'
 import type { RawAnswer } from '../call.ts'
-import { prose } from '../reference/html.ts'
 import { allErrors } from '../refusals.ts'
 import { guidePages, renderGuide } from './guide-pages.ts'
 import { groups, readGuides } from './guides.ts'
@@ -12,7 +11,7 @@ const errors = allErrors(operations)
 const missing: RawAnswer = { status: 404, headers: {}, body: '' }
 const pages = guidePages({
   baseUrl: 'https://pay.example.com',
-  errors,
+  operations,
   tags: () => [{ name: 'vaults', description: 'About vaults.' }],
   reference: () => 'reference',
   missing: () => missing,
@@ -58,16 +57,29 @@ test('llms.txt names every guide, and each of its addresses answers Markdown', a
   expect(String((await get('/robots.txt')).body)).toContain('Allow: /docs')
 })
 
-test('every error code has a page with its cause; an unknown code and a path out of the guides have none', async () => {
-  for (const [code, { detail }] of Object.entries(errors)) {
-    const { status, body } = await get('/docs/errors/:code', { code })
-    expect([status, String(body).includes(prose(detail))], code).toEqual([200, true])
+test('every error code has a page as HTML and as Markdown; an unknown code and a path out of the guides have none', async () => {
+  for (const [code, { title }] of Object.entries(errors)) {
+    const { status, body } = await get('/docs/*', { '*': `errors/${code}` })
+    expect([status, String(body).includes(`<h1 id=`), String(body).includes(title)], code).toEqual([200, true, true])
     expect((await get('/problems/:code', { code })).body).toBe(body)
+    const markdown = await get('/docs/*', { '*': `errors/${code}.md` })
+    expect([markdown.headers['content-type'], String(markdown.body)]).toEqual([
+      'text/markdown; charset=utf-8',
+      expect.stringContaining(`# ${title}`),
+    ])
+    expect((await get('/problems/:code', { code }, { accept: 'text/markdown' })).body).toBe(markdown.body)
+    expect((await get('/problems/:code', { code: `${code}.md` })).body).toBe(markdown.body)
   }
   expect(Object.keys(errors)).toEqual(expect.arrayContaining(Object.keys(failPlatform.table)))
   for (const name of ['../package.json', '../../etc/passwd', 'constructor', 'errors/constructor', ''])
     expect((await get('/docs/*', { '*': name })).status).toBe(404)
-  expect((await get('/docs/errors/:code', { code: 'constructor' })).status).toBe(404)
+  expect((await get('/problems/:code', { code: 'constructor' })).status).toBe(404)
+})
+
+test('the list of all errors leads to the page of each', async () => {
+  const { body } = await get('/docs/*', { '*': 'errors' })
+  const linked = [...String(body).matchAll(/<td><a href="\/docs\/errors\/([a-z0-9-]+)">/g)].map(([, code]) => code)
+  expect([...new Set(linked)].toSorted()).toEqual(Object.keys(errors).toSorted())
 })
 
 test('a search finds sections of guides and errors by words that are incomplete or misspelled, and shows the query as text', async () => {
@@ -81,12 +93,28 @@ test('a search finds sections of guides and errors by words that are incomplete 
   expect(await found('webhook signature')).toMatch(/href="\/docs\/webhooks#[\w-]+"/)
   expect(await found('webhok signatur')).toMatch(/href="\/docs\/webhooks#[\w-]+"/)
   expect(await found('duplicate-payment')).toContain('href="/docs/errors/duplicate-payment"')
+  expect(await found('authorization ends within 6 seconds')).toContain('payment-verification-failed')
   expect(await found('xyzzy')).toContain('Nothing matches.')
   expect(await found('')).toContain('Type words')
   const hostile = await found('"><script>alert(1)</script> (.*)+$ \\')
   expect(hostile.match(/<script/g)).toHaveLength(1)
   expect(hostile).toContain('&quot;&gt;&lt;script&gt;')
   expect((await found('a'.repeat(100_000))).length).toBeLessThan(40_000)
+})
+
+test('a search shows what has the words in its title before what has them in its text', async () => {
+  const page = pages.find(({ path }) => path === '/docs/search')
+  const first = async (query: string): Promise<string | undefined> => {
+    const request = { method: 'GET', url: `/docs/search?q=${query}`, headers: {}, body: new Uint8Array(), address: '' }
+    return /<a href="([^"]+)">/.exec(
+      /<ol class="found">.*/s.exec(String((await page?.answer({}, request))?.body))?.[0] ?? '',
+    )?.[1]
+  }
+  expect(await first('webhooks')).toBe('/docs/webhooks')
+  expect(await first('spend+policies')).toBe('/docs/policies')
+  expect(await first('sessions')).toBe('/docs/sessions')
+  expect(await first('idempotency')).toMatch(/^\/docs\/(?:idempotency|errors\/idempotency)/)
+  expect(await first('insufficient-balance')).toBe('/docs/errors/insufficient-balance')
 })
 
 test('code is shown with its tokens, and what it says is text', () => {

@@ -1,5 +1,4 @@
-import MiniSearch from 'minisearch'
-import type { ErrorTable } from '../../errors.ts'
+import MiniSearch, { type SearchResult } from 'minisearch'
 import { escapeHtml } from '../reference/html.ts'
 import type { Guide } from './guides.ts'
 
@@ -21,28 +20,50 @@ export interface Match extends Section {
 const matchesMax = 20
 const excerptCharacters = 220
 
-/** Returns the search over all guides and error pages: the best matches first, at most 20. Words may be incomplete or misspelled. */
+/**
+ * Returns the search over all guides and error pages, at most 20 matches: first those with all words of the query in their title, then in their
+ * title and that of their page, then anywhere; the best of each first. Words may be incomplete or misspelled.
+ */
 export function createSearch(
   guides: ReadonlyMap<string, Guide>,
   sectionsOf: (guide: Guide) => readonly Section[],
-  errors: ErrorTable,
 ): (query: string) => readonly Match[] {
   const index = new MiniSearch<Section>({
     fields: ['title', 'page', 'text'],
     storeFields: ['page', 'title', 'text'],
-    searchOptions: { boost: { title: 4, page: 3 }, prefix: (term) => term.length > 2, fuzzy: 0.15, combineWith: 'AND' },
+    searchOptions: { boost: { title: 4, page: 3 }, prefix: isPrefix, fuzzy: 0.15, combineWith: 'AND' },
   })
-  index.addAll([...guides.values()].filter(({ name }) => !/^decisions\/|^CHANGELOG$/.test(name)).flatMap(sectionsOf))
-  index.addAll(
-    Object.entries(errors).map(([code, { title, detail }]) => {
-      return { id: `/docs/errors/${code}`, page: 'Errors', title: `${code}: ${title}`, text: detail }
-    }),
-  )
-  return (query) =>
-    index
+  for (const guide of guides.values()) {
+    if (guide.name.startsWith('errors/')) index.add(errorSection(guide))
+    else if (!/^decisions\/|^CHANGELOG$/.test(guide.name)) index.addAll(sectionsOf(guide))
+  }
+  return (query) => {
+    const rankOf = ({ title, page, queryTerms }: SearchResult): number =>
+      hasAll(title, queryTerms) ? 0 : hasAll(`${title} ${page}`, queryTerms) ? 1 : 2
+    return index
       .search(query)
+      .map((found) => ({ found, rank: rankOf(found) }))
+      .toSorted((left, right) => left.rank - right.rank)
       .slice(0, matchesMax)
-      .map(({ id, page, title, text, terms }) => ({ id, page, title, text, words: terms }))
+      .map(({ found: { id, page, title, text, terms } }) => ({ id, page, title, text, words: terms }))
+  }
+}
+
+/** The beginning of a word matches it, unless it is shorter than three letters. */
+function isPrefix(term: string): boolean {
+  return term.length > 2
+}
+
+/** Whether each term is a word of the text, or the beginning of one. */
+function hasAll(text: string, terms: readonly string[]): boolean {
+  const words = text.toLowerCase().split(/[^\p{L}\p{N}]+/u)
+  return terms.every((term) => words.some((word) => word === term || (isPrefix(term) && word.startsWith(term))))
+}
+
+/** The whole page of an error, found by its code and by every word of its causes. */
+function errorSection({ name, title, markdown }: Guide): Section {
+  const text = plainText(markdown.replaceAll(/^#+ .+$/gm, ''))
+  return { id: `/docs/${name}`, page: 'Errors', title: `${name.slice('errors/'.length)}: ${title}`, text }
 }
 
 /** Cuts Markdown into the sections below its headings of the first three levels; code is left out. */
@@ -56,12 +77,16 @@ export function sectionsOf(
     id: level === 1 ? `/docs/${name}` : `/docs/${name}#${id}`,
     page: title,
     title: text,
-    text: (parts[place] ?? '')
-      .replaceAll(/\[([^\]]+)\]\([^)]+\)/g, '$1')
-      .replaceAll(/[`*|]/g, ' ')
-      .replaceAll(/\s+/g, ' ')
-      .trim(),
+    text: plainText(parts[place] ?? ''),
   }))
+}
+
+function plainText(markdown: string): string {
+  return markdown
+    .replaceAll(/\[([^\]]+)\]\([^)]+\)/g, '$1')
+    .replaceAll(/[`*|]|^- /gm, ' ')
+    .replaceAll(/\s+/g, ' ')
+    .trim()
 }
 
 /** Returns the part of a text around the first word that matches, as HTML in which the matching words are marked. */
