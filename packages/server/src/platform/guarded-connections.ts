@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net'
 import { buildConnector, type Dispatcher, errors, Pool } from 'undici'
 
 /** Destination of a request: the origin in the URL, at the address that was checked for it. */
@@ -15,6 +16,8 @@ export interface ConnectionLimits {
   /** Most groups whose connections are kept; the least recently used are closed first. */
   readonly groupsMax: number
   readonly headerBytesMax: number
+  /** Most bytes of a response that are read; the connection of a longer one is closed. */
+  readonly answerBytesMax: number
 }
 
 export type GuardedMethod = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
@@ -34,8 +37,6 @@ interface RequestParts {
   /** Undefined if the request has none. */
   readonly body: Uint8Array | undefined
   readonly signal: AbortSignal
-  /** Most bytes of a response that are read; the connection of a longer one is closed. */
-  readonly answerBytesMax: number
 }
 
 export interface RawAnswer {
@@ -64,7 +65,15 @@ export function failureOf(error: unknown): ConnectFailure['failure'] | 'connecti
   return answerFaults.some((Fault) => error instanceof Fault) ? 'answer-malformed' : 'connection-lost'
 }
 
-const answerFaults = [errors.HTTPParserError, errors.HeadersOverflowError, errors.ResponseContentLengthMismatchError]
+/** More arrived for one request than a response within the limits takes. */
+class TooMuchReceived extends Error {}
+
+const answerFaults = [
+  errors.HTTPParserError,
+  errors.HeadersOverflowError,
+  errors.ResponseContentLengthMismatchError,
+  TooMuchReceived,
+]
 
 const idleMs = 10_000
 const idleMsMax = 30_000
@@ -83,7 +92,7 @@ export function createConnections(limits: ConnectionLimits, ca: string | undefin
     return pool
   }
   return {
-    send: (to, parts) => exchange(poolOf(to), to.url, parts),
+    send: (to, parts) => exchange(poolOf(to), to.url, { ...parts, answerBytesMax: limits.answerBytesMax }),
     isOpen: (to) => (pools.get(keyOf(to))?.stats.connected ?? 0) > 0,
     async close() {
       await Promise.all([...pools.values()].map((pool) => pool.destroy()))
@@ -99,7 +108,11 @@ function keyOf({ group, url, address }: Destination): string {
  * Sends one request and reads the beginning of its response, without the streams of undici's own `request`, which would cost more than
  * everything else here. Only the signal limits the time: it covers everything, including the look-up.
  */
-function exchange(pool: Pool, { pathname, search }: URL, parts: RequestParts): Promise<RawAnswer> {
+function exchange(
+  pool: Pool,
+  { pathname, search }: URL,
+  parts: RequestParts & { readonly answerBytesMax: number },
+): Promise<RawAnswer> {
   const { signal, method, headers, body = null } = parts
   return new Promise((resolve, reject) => {
     const reading = createReading(parts.answerBytesMax)
@@ -156,7 +169,7 @@ function createReading(bytesMax: number) {
 /** HTTP/1.1 only, so that one request uses one connection, and closing it ends whatever the receiver sends. */
 function openPool({ url, address }: Destination, limits: ConnectionLimits, connect: buildConnector.connector): Pool {
   return new Pool(url.origin, {
-    connect: connectTo(address, connect),
+    connect: connectTo(address, connect, receivedBytesMax(limits)),
     connections: limits.connectionsPerGroup,
     allowH2: false,
     pipelining: 1,
@@ -169,13 +182,34 @@ function openPool({ url, address }: Destination, limits: ConnectionLimits, conne
 }
 
 /** Connects only to the checked address, whatever the name resolves to now; the certificate must still match the name. */
-function connectTo(address: string, connect: buildConnector.connector): buildConnector.connector {
+function connectTo(address: string, connect: buildConnector.connector, bytesMax: number): buildConnector.connector {
   return (options, callback) => {
     connect({ ...options, hostname: address }, (...[error, socket]) => {
-      if (error === null) callback(null, socket)
-      else callback(new ConnectFailure(error), null)
+      if (error !== null) return callback(new ConnectFailure(error), null)
+      limitReceived(socket, bytesMax)
+      callback(null, socket)
     })
   }
+}
+
+/** Most bytes for one request: a response within the limits in chunks of one byte, and what is buffered before it is parsed. */
+function receivedBytesMax({ headerBytesMax, answerBytesMax }: ConnectionLimits): number {
+  return 262_144 + headerBytesMax + 8 * answerBytesMax
+}
+
+/**
+ * Closes a connection on which too much arrives for one request. The parser counts neither interim responses (1xx) nor the extensions of
+ * chunks: a receiver could send gigabytes of them and occupy a processor until the timeout.
+ */
+function limitReceived(socket: Socket, bytesMax: number): void {
+  let [written, before, received] = [0, 0, 0]
+  socket.on('readable', () => {
+    // Something was written since: another request has begun.
+    if (socket.bytesWritten !== written) before = received
+    written = socket.bytesWritten
+    received = socket.bytesRead
+    if (received - before > bytesMax) socket.destroy(new TooMuchReceived())
+  })
 }
 
 /** Requests in progress on the connections finish first. */

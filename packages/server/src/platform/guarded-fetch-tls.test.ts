@@ -119,3 +119,32 @@ test('a receiver that accepts the connection and never completes the handshake i
   expect(await post(`https://${name}:${port}/in`, { limits })).toEqual({ kind: 'failed', failure: 'timeout' })
   expect(performance.now() - began).toBeLessThan(5_000)
 })
+
+test('the limit of what is received for one request holds under TLS, and is of one request there too', async () => {
+  let sent = 0
+  const flood = createServer(good, (socket) => {
+    const pour = (): void => {
+      while (!socket.destroyed && socket.write('HTTP/1.1 103 Early Hints\r\n\r\n'.repeat(1_000))) sent += 28_000
+    }
+    socket.on('error', () => {}).on('drain', pour)
+    socket.once('data', pour)
+  })
+  const began = performance.now()
+  expect(await post(`https://${name}:${await portOf(flood)}/`)).toEqual({ kind: 'failed', failure: 'answer-malformed' })
+  expect(performance.now() - began).toBeLessThan(5_000)
+  expect(sent).toBeLessThan(2 ** 24)
+  let connections = 0
+  const honest = createServer(good, (socket) => {
+    connections += 1
+    const answer = `HTTP/1.1 200 OK\r\nx: ${'x'.repeat(8_000)}\r\ncontent-length: 2\r\n\r\nok`
+    socket.on('error', () => {}).on('data', () => socket.write(answer))
+  })
+  // A look-up takes at least one turn of the event loop, in which a finished connection becomes free.
+  const lookup = () => new Promise<string[]>((resolve) => setImmediate(resolve, ['127.0.0.1']))
+  const guarded = createGuardedFetch({ reach: 'public-and-private', lookup, ca: good.cert })
+  onTestFinished(() => guarded.close())
+  const url = `https://${name}:${await portOf(honest)}/`
+  for (let i = 0; i < 60; i++)
+    expect(await guarded.post({ url, group: 'wh_1', headers: {}, body })).toMatchObject({ status: 200, body: 'ok' })
+  expect(connections).toBe(1)
+})

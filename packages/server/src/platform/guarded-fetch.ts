@@ -54,8 +54,6 @@ interface GuardedLimits extends ConnectionLimits {
   readonly requestBytesMax: number
   /** Longest value of a header field that is sent. */
   readonly fieldLengthMax: number
-  /** Most bytes of a response that are read; the connection of a longer one is closed. */
-  readonly answerBytesMax: number
 }
 
 export interface GuardedOptions {
@@ -187,8 +185,7 @@ async function sendToOneOf(
   let failure: PostFailure = 'unreachable'
   for (const to of destinations.sort((left, right) => isOpen(right) - isOpen(left)).slice(0, addressesTriedMax)) {
     try {
-      const { answerBytesMax } = context.limits
-      return { kind: 'answered', ...(await context.connections.send(to, { ...sending, answerBytesMax })) }
+      return { kind: 'answered', ...(await context.connections.send(to, sending)) }
     } catch (error) {
       failure = sending.signal.aborted ? 'timeout' : failureOf(error)
       if (!(error instanceof ConnectFailure)) break
