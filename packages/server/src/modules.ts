@@ -9,6 +9,7 @@ import { createFunds } from './features/funds/index.ts'
 import { createOrganisations } from './features/organisations/index.ts'
 import {
   createPayments,
+  isCustomerPayment,
   type PaymentDeps,
   paymentLogExists,
   paymentRecount,
@@ -97,6 +98,7 @@ export async function createModules(config: Config, overrides: Overrides = {}) {
     ...wallets.deps,
     transferWaitMs: config.transferWaitMs,
     sellerFetch: base.sellerFetch,
+    isCustomerPayment,
   })
   const payments = createPayments(
     {

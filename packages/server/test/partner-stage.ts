@@ -9,7 +9,7 @@ import {
   sandboxPoolAddress,
   startChain,
 } from '@purser/devnet'
-import type { Address } from '@purser/protocol'
+import type { Address, Hex } from '@purser/protocol'
 import { createPublicClient, http } from 'viem'
 import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts'
 import { expect } from 'vitest'
@@ -19,7 +19,7 @@ import type { PlannedCall, Quoted, RouteQuote, RouteStatus, RoutingPartner } fro
 import { sql } from '../src/platform/db/db.ts'
 import { aKeptLog } from './log-lines.ts'
 import { ShiftedClock } from './webhooks/clock.ts'
-import { type Answer, aWorld, type Org, type World } from './world.ts'
+import { type Answer, aPayer, aWorld, type Org, type World } from './world.ts'
 
 /** A filter between the service and the sandbox; an empty one changes nothing. */
 export interface Conduct {
@@ -157,6 +157,25 @@ export function swapOf(from: Managed, changes: Record<string, unknown> = {}) {
 export function bridgeOf(from: Managed, changes: Record<string, unknown> = {}) {
   const usual = { fromToken: 'USDC', toChain: 'ethereum', toToken: 'USDC', amount: '50', toAddress: stranger() }
   return { fromWalletId: from.id, ...usual, ...changes }
+}
+
+/** A customer's payment of 50 USDC to a wallet of the organisation, which the service has settled; returns its transaction. */
+export async function aSettledPayment(
+  { world, org, clock }: PartnerStage,
+  chain: DevChain,
+  walletId: string,
+): Promise<Hex> {
+  const post = (path: string, body: unknown) => world.call(org.testKey, 'POST', `/payments/${path}`, body)
+  const bought = { walletId, resource: 'https://api.example.com/report', price: '50' }
+  const challenge = await post('challenge', bought)
+  const validBefore = String(Math.floor(clock.now().getTime() / 1_000) + 200)
+  const credential = await (await aPayer(chain)).credential(challenge, { sign: { validBefore } })
+  const verified = await post('verify', { ...bought, protocol: 'x402', credential, currency: 'USD', method: 'GET' })
+  expect(verified.status).toBe(200)
+  const { paymentId, settlementToken } = verified.body
+  const settle = async () => (await post('settle', { paymentId, settlementToken })).status
+  await expect.poll(settle, { interval: 200 }).toBe(200)
+  return String((await post('settle', { paymentId, settlementToken })).body.txHash) as Hex
 }
 
 /** What the API and the database report about a transfer. */

@@ -7,7 +7,15 @@ import { runAdmin } from '../../src/admin/run.ts'
 import type { RouteStatus } from '../../src/partners/routing/port.ts'
 import { sql } from '../../src/platform/db/db.ts'
 import { auditedActions } from '../audited.ts'
-import { aPartnerStage, bridgeOf, type Managed, masters, type PartnerStage, stranger } from '../partner-stage.ts'
+import {
+  aPartnerStage,
+  aSettledPayment,
+  bridgeOf,
+  type Managed,
+  masters,
+  type PartnerStage,
+  stranger,
+} from '../partner-stage.ts'
 import type { Answer } from '../world.ts'
 
 const unknownHash = `0x${'ef'.repeat(32)}` as const
@@ -112,6 +120,14 @@ test('a transfer of another wallet of the service is no delivery of a partner', 
   const sent = await stage.send(bridgeOf(await stage.aMaster(), { toAddress }))
   saysDelivered(String(direct.body.txHash) as Hex)
   await untilRefused(sent)
+})
+
+test('the settlement of a customer’s payment is no delivery of a partner', async () => {
+  const { id, address: toAddress } = await stage.world.wallet(stage.org, { chain: 'ethereum' })
+  const sent = await stage.send(bridgeOf(await stage.aMaster(), { toAddress }))
+  saysDelivered(await aSettledPayment(stage, stage.ethereum, id))
+  await untilRefused(sent)
+  await deliver(sent, toAddress)
 })
 
 const laterSeconds = 1_200

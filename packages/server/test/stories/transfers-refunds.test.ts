@@ -5,7 +5,15 @@ import { z } from 'zod'
 import type { RouteStatus } from '../../src/partners/routing/port.ts'
 import { sql } from '../../src/platform/db/db.ts'
 import { auditedActions } from '../audited.ts'
-import { aPartnerStage, bridgeOf, type Managed, masters, type PartnerStage, stranger } from '../partner-stage.ts'
+import {
+  aPartnerStage,
+  aSettledPayment,
+  bridgeOf,
+  type Managed,
+  masters,
+  type PartnerStage,
+  stranger,
+} from '../partner-stage.ts'
 import type { Answer } from '../world.ts'
 
 const hourMs = 3_600_000
@@ -195,6 +203,7 @@ test.each<[string, (master: Managed, sent: Answer) => Promise<Hex | undefined>]>
       return String(own.body.txHash) as Hex
     },
   ],
+  ['the settlement of a customer’s payment', ({ id }) => aSettledPayment(stage, stage.base, id)],
 ])('a partner that names %s as the refund has not refunded: the transfer waits for the money', async (_, claim) => {
   const master = await stage.aMaster()
   const sent = await sentAndClaimed(master, (one) => claim(master, one))

@@ -15,6 +15,7 @@ import { voidUnsettled } from './void.ts'
 
 export { challenge, challengeSeconds, sweepCallers } from './challenge.ts'
 export { payableTokens } from './credential.ts'
+export { isCustomerPayment } from './customer-payment.ts'
 export { facilitatorOperations } from './facilitator/routes.ts'
 export { getPayment, paymentLogExists, paymentRecount, sealReceipt } from './logs.ts'
 export type { Deps as PaymentDeps } from './ports.ts'

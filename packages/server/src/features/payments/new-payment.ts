@@ -1,6 +1,7 @@
 import { hash, timingSafeEqual } from 'node:crypto'
 import {
   canonicalJson,
+  type Hex,
   type JsonObject,
   type Network,
   networkByName,
@@ -24,11 +25,16 @@ import type { NewPayment, SettlementOf, StoredAuthorization, StoredSettlement } 
 /** Returns the one key for an EIP-3009 authorization, whatever the protocol or the entry point (decisions.md, section 3). */
 export function claimKeyOf(
   network: Network,
-  token: TokenInfo,
+  token: Pick<TokenInfo, 'address'>,
   signed: { readonly payer: string; readonly authorization: Pick<GoodVerdict['authorization'], 'nonce'> },
 ): string {
   const { payer, authorization } = signed
   return `eip3009:${network.caip2}:${token.address}:${payer}:${authorization.nonce}`.toLowerCase()
+}
+
+/** Returns the one key for a payment that was shown by its transaction. */
+export function transactionClaim(network: Network, hash: Hex): string {
+  return `tx:${network.caip2}:${hash.toLowerCase()}`
 }
 
 /** Returns the row of an unsettled payment by a signed EIP-3009 authorization. */

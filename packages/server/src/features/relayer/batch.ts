@@ -1,8 +1,9 @@
 import type { Address, Network } from '@purser/protocol'
 import type { Tx } from '../../platform/db/db.ts'
 import { callOf } from './forms/index.ts'
-import { conclude, purposeOf, type RelayerParts, relayPurpose } from './parts.ts'
+import { conclude, purposeOf, type RelayerParts } from './parts.ts'
 import type { Admission, FailedRelay, Relay } from './port.ts'
+import { relayPurpose } from './port.ts'
 import {
   endVisit,
   findBacklog,

@@ -3,8 +3,9 @@ import type { Tx } from '../../platform/db/db.ts'
 import { inLockOrder } from '../../platform/db/lock-order.ts'
 import { usedGasIn } from './forms/form.ts'
 import { gasOf, movedIn } from './forms/index.ts'
-import { lockSubjects, purposeOf, type RelayerParts, relayPurpose } from './parts.ts'
+import { lockSubjects, purposeOf, type RelayerParts } from './parts.ts'
 import type { Relay, RelayPurpose } from './port.ts'
+import { relayPurpose } from './port.ts'
 import { type CarriedRow, listCarried, lockCarried, markLeft, markSettled } from './store.ts'
 
 /** Handles the transactions that carry relays, inside the database transaction that marks the step. */

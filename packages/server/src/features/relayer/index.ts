@@ -11,7 +11,7 @@ export { authorizationOf, gasOfAuthorization } from './forms/authorization.ts'
 export { findUse, gasOf, nonceStates } from './forms/index.ts'
 export { settlementOf, whyNotPermit2 } from './forms/permit2.ts'
 export { relayHandler } from './handler.ts'
-export { type RelayerParts, relayPurpose, relayTimings } from './parts.ts'
+export { type RelayerParts, relayTimings } from './parts.ts'
 export type {
   Admission,
   CarriedRelay,
@@ -21,11 +21,18 @@ export type {
   RelayPurpose,
   SettledRelay,
 } from './port.ts'
-export { type AuthorizationPayload, type RelayPayload, StoredAuthorization, StoredPermit2 } from './port.ts'
+export {
+  type AuthorizationPayload,
+  type RelayPayload,
+  relayPurpose,
+  StoredAuthorization,
+  StoredPermit2,
+} from './port.ts'
 export type { Deps as RelayerDeps } from './ports.ts'
 export { isNonceTaken } from './queue-store.ts'
 export { passRelays } from './relayer.ts'
 export { relays } from './relays.ts'
+export { carriesRelays } from './store.ts'
 
 /** Parts of the relayer that sends for these purposes. */
 export function relayerParts(deps: Deps, purposes: readonly RelayPurpose[], leaseMs: number): RelayerParts {

@@ -40,9 +40,6 @@ export interface RelayerParts {
   readonly search: ByOrganisation
 }
 
-/** Name of the relayer's transactions in the lane. */
-export const relayPurpose = 'relays'
-
 export function purposeOf({ purposes }: Pick<RelayerParts, 'purposes'>, name: string): RelayPurpose {
   const purpose = purposes.get(name)
   if (purpose === undefined) throw new Error(`no feature registered the relay purpose ${name}`)

@@ -3,6 +3,9 @@ import { z } from 'zod'
 import type { Queryable, Sql, Tx } from '../../platform/db/db.ts'
 import type { OrganisationId } from '../../platform/ids.ts'
 
+/** Name of the relayer's transactions in the lane. */
+export const relayPurpose = 'relays'
+
 export const relayStates = ['waiting', 'included', 'settled', 'failed', 'expired', 'withdrawn', 'watched'] as const
 type RelayState = (typeof relayStates)[number]
 

@@ -1,8 +1,9 @@
+import type { Hex, Network } from '@purser/protocol'
 import { z } from 'zod'
 import { type Db, type Queryable, type Sql, sql, type Tx } from '../../platform/db/db.ts'
 import { type DueStarts, listDueChecks } from '../../platform/db/due-checks.ts'
 import { id } from '../../platform/ids.ts'
-import { RelayPayload, relayStates } from './port.ts'
+import { RelayPayload, relayPurpose, relayStates } from './port.ts'
 
 const RelayRow = z.object({
   id: z.bigint(),
@@ -48,6 +49,18 @@ export async function markIncluded(tx: Tx, relayIds: readonly bigint[], transact
   await tx.run(sql`
     update relays set state = 'included', transaction_id = ${transactionId}, attempts = attempts + 1, next_attempt_at = null, check_at = null, checks = 0
     where id = any(${relayIds}::bigint[])`)
+}
+
+/** Whether a transaction was sent to carry relays; `hash` is of any of its signed versions. */
+export async function carriesRelays(db: Queryable, network: Network, hash: Hex): Promise<boolean> {
+  const { is } = await db.one(
+    z.object({ is: z.boolean() }),
+    sql`
+    select exists (
+      select from transaction_attempts a join chain_transactions c on c.id = a.transaction_id
+      where a.network = ${network.name} and a.hash = ${hash.toLowerCase()} and c.purpose = ${relayPurpose}) as is`,
+  )
+  return is
 }
 
 const CarriedRow = RelayRow.extend({ transactionId: id('ctx') })

@@ -1,7 +1,8 @@
 import type { Address, Chain as ChainName, Hex, Network } from '@purser/protocol'
-import type { LaneCall } from '../../chain/port.ts'
+import type { LaneCall, Receipt } from '../../chain/port.ts'
 import type { RouteQuote } from '../../partners/routing/port.ts'
 import type { Call, Deps as PlatformDeps } from '../../platform/ctx.ts'
+import type { Queryable } from '../../platform/db/db.ts'
 import type { GuardedFetch } from '../../platform/guarded-fetch.ts'
 import type { PaymentId } from '../../platform/ids.ts'
 import { type DeclareOperation, operationFor } from '../../platform/operation.ts'
@@ -70,6 +71,12 @@ export interface TransferPorts {
 export interface Deps extends PlatformDeps, ApprovalDeps, TransferPorts {
   /** How long a transfer waits for its block before the response is `pending`. */
   readonly transferWaitMs: number
+  /** Whether a transaction made a customer's payment: what it moved came from no partner. */
+  readonly isCustomerPayment: (
+    db: Queryable,
+    network: Network,
+    receipt: Pick<Receipt, 'transactionHash' | 'logs'>,
+  ) => Promise<boolean>
   /** Fetches what wallets pay for. */
   readonly sellerFetch: GuardedFetch
 }

@@ -32,11 +32,11 @@ export interface ProvenRefund {
 
 /**
  * The refund of a transfer, if the transaction that the partner names made it: in a block not before the transfer's own, confirmed by a
- * quorum at the payment depth, in the token that was sent, to the address that sent it, and from no wallet of this service. Undefined
+ * quorum at the payment depth, in the token that was sent, to the address that sent it, and from no wallet of this service or customer of it. Undefined
  * otherwise, also while too few nodes respond: retry later. The partner's statement alone proves nothing. Throws `chain-unavailable`.
  */
 export async function proveRefund(
-  ctx: Pick<Work, 'db'>,
+  ctx: Pick<Work, 'db' | 'isCustomerPayment'>,
   chain: Chain,
   transfer: TransferRow,
   hash: Hex | undefined,
@@ -52,7 +52,7 @@ export async function proveRefund(
     const arrival = { account: fromAddress, rawLeast: least, hash, block: receipt.blockNumber }
     return (await chain.confirmCoinArrival(arrival)) === 'yes' ? { hash, rawAmount: least } : undefined
   }
-  const logs = await withoutOwn(ctx, receipt.logs, fromAddress)
+  const logs = await withoutOwn(ctx, receipt, { network: chain.network, account: fromAddress })
   const raw = deliveredTo({ network: chain.network, token: token.address, account: fromAddress }, logs)
   return raw >= least ? { hash, rawAmount: raw } : undefined
 }
@@ -91,7 +91,7 @@ function isCovered(
   return isCovered(rawBack, withNext, rest) || isCovered(rawBack, { least, most }, rest)
 }
 
-type ProofCtx = Pick<Ctx, 'db' | 'chains'>
+type ProofCtx = Pick<Ctx, 'db' | 'chains' | 'isCustomerPayment'>
 
 /** A delivery that a partner reports. */
 export interface NamedDelivery {
@@ -153,10 +153,11 @@ async function timeOf(chain: Chain, { blockNumber }: Receipt): Promise<bigint> {
 
 async function paymentsIn(
   ctx: ProofCtx,
-  { transactionHash, logs }: Receipt,
-  { token, account, rawLeast }: NamedDelivery & { readonly account: Address },
+  receipt: Receipt,
+  { network, token, account, rawLeast }: NamedDelivery & { readonly account: Address },
 ): Promise<readonly string[] | undefined> {
-  const foreign = new Set(await withoutOwn(ctx, logs, account))
+  const { transactionHash, logs } = receipt
+  const foreign = new Set(await withoutOwn(ctx, receipt, { network, account }))
   const payments = logs.flatMap((log, index) => {
     const moved = foreign.has(log) && sameAddress(log.address, token) ? decodeTransferLog(log) : undefined
     const isEnough =
@@ -185,9 +186,18 @@ async function isConfirmed(chain: Chain, receipt: Receipt): Promise<boolean> {
   return verdict === 'yes'
 }
 
-/** Excludes logs from other managed wallets to the account: a sweep or a transfer of this service is not a payment of a partner. */
-async function withoutOwn({ db }: Pick<Ctx, 'db'>, logs: readonly Log[], account: Address): Promise<readonly Log[]> {
+/**
+ * Excludes what is not a payment of a partner: all logs of a customer's payment, and those from other managed wallets to the account, which are
+ * sweeps and transfers of this service.
+ */
+async function withoutOwn(
+  { db, isCustomerPayment }: Pick<Ctx, 'db' | 'isCustomerPayment'>,
+  receipt: Receipt,
+  { network, account }: { readonly network: Network; readonly account: Address },
+): Promise<readonly Log[]> {
+  if (await isCustomerPayment(db, network, receipt)) return []
   const kept: Log[] = []
+  const { logs } = receipt
   for (const log of logs) {
     const moved = decodeTransferLog(log)
     const arrives = moved !== undefined && sameAddress(moved.to, account) && !sameAddress(moved.from, account)

@@ -19,7 +19,7 @@ import type { PaymentId } from '../../../../platform/ids.ts'
 import { pause } from '../../../../platform/work/loop.ts'
 import { fail, refusedMpp } from '../../errors.ts'
 import { readFunds } from '../../funds.ts'
-import { commonFields, expiryOf } from '../../new-payment.ts'
+import { commonFields, expiryOf, transactionClaim } from '../../new-payment.ts'
 import type { Ctx } from '../../ports.ts'
 import { answerOf, refuseUnpaid, underpriced, underpricedMark } from '../../record.ts'
 import type { VerifiedPayment } from '../../schema.ts'
@@ -277,10 +277,6 @@ interface TempoPurchase extends MppPurchase {
 }
 
 /** Returns the one key for a transaction, whether pulled or pushed (decisions.md, section 3). */
-function transactionClaim(network: Network, hash: Hex): string {
-  return `tx:${network.caip2}:${hash.toLowerCase()}`
-}
-
 /** Returns the fields that the rows of pulled and pushed payments share. */
 function tempoFields(
   ctx: Ctx,
