@@ -78,7 +78,7 @@ const slowBesideQuick = [
   'packages/server/src/features/{billing/routes,registry/registry,relayer/queue,webhooks/webhooks}.test.ts',
   'packages/server/src/features/organisations/{audit-log,key-authority,members,shared-quotas}.test.ts',
   'packages/server/src/features/payments/{challenge,mpp/verify,rollups/rollups}.test.ts',
-  'packages/server/src/features/vaults/{lifecycle,quota,seal,vaults,files/{files,reserve,upload},stream/streams,tokens/tokens}.test.ts',
+  'packages/server/src/features/vaults/{counts,lifecycle,quota,seal,vaults,files/{files,reserve,upload},stream/streams,tokens/tokens}.test.ts',
   'packages/server/src/features/wallets/{byo,large-tables,children/children,managed/managed}.test.ts',
   'packages/server/src/features/wallets/screening/{deposits,follow-taint,holds,on-hold,screening,taint-model}.test.ts',
   'packages/server/src/files/{contract,disk,marks}.test.ts',

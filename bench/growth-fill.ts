@@ -37,7 +37,7 @@ export async function fillGrowth(db: Db, owner: Owner, payments: number): Promis
   const tables = tablesOf(owner, payments)
   await db.run(
     statement(
-      `truncate ${Object.keys(tables).join(', ')}, payment_rollups, settlement_times, payment_rollup_changes cascade`,
+      `truncate ${Object.keys(tables).join(', ')}, payment_rollups, settlement_times, payment_rollup_changes, vault_counts, vault_count_changes cascade`,
     ),
   )
   await db.run(statement(`update payment_rollup_state set sealed_until = 'epoch', marked_until = 'epoch'`))
@@ -187,7 +187,11 @@ function tablesOf(owner: Owner, payments: number): Readonly<Record<string, Fille
       value: `'nightly'`,
       row_id: `bench_id('wtx', ${ms}, n)`,
     })),
-    vaults: of(0.067, days, (ms) => ({ id: `bench_id('vlt', ${ms}, n)`, expires_at: `now() + interval '1 year'` })),
+    vaults: of(0.067, days, (ms) => ({
+      id: `bench_id('vlt', ${ms}, n)`,
+      counted_as: `'active'`,
+      expires_at: `now() + interval '1 year'`,
+    })),
     audit_log: of(0.333, days, (ms) => ({
       id: `bench_id('aud', ${ms}, n)`,
       sequence: 'n + 1000',
@@ -206,11 +210,15 @@ function tablesOf(owner: Owner, payments: number): Readonly<Record<string, Fille
   }
 }
 
-/** Counts the payments of the past, as the service does in the background; returns the seconds that it took. */
+/** Counts the payments of the past and the vaults, as the service does in the background; returns the seconds that it took. */
 export async function rollUp(db: Db): Promise<number> {
   const began = performance.now()
   await markQuarters(db)
   while (await sealNext(db));
+  await db.run(sql`
+    insert into vault_counts (organisation_id, environment, active, persisted, bytes)
+    select organisation_id, environment, count(*) filter (where counted_as = 'active'), count(*) filter (where counted_as = 'persisted'), sum(bytes)
+    from vaults group by organisation_id, environment`)
   await db.run(statement('vacuum (analyze) payment_rollups, settlement_times'))
   return (performance.now() - began) / 1_000
 }

@@ -34,26 +34,6 @@ export async function markOver(tx: Tx, vaultIds: readonly VaultId[], now: Date):
   await tx.run(sql`update vaults set expires_at = ${now} where id = any(${vaultIds}::text[]) and expires_at > ${now}`)
 }
 
-/** Selects the number of vaults of a kind. */
-export function countingVaults(tenant: Tenant, countedAs: 'active' | 'persisted'): Sql {
-  return sql`
-    select count(*) from vaults
-    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and counted_as = ${countedAs}`
-}
-
-/** Selects the sum of the bytes of all documents, files and emitted events. */
-export function summingBytes(tenant: Tenant): Sql {
-  const { organisationId, environment } = tenant
-  return sql`
-    select coalesce(sum(contents.bytes), 0)::bigint from vaults
-    cross join lateral (
-      select coalesce((select sum(size) from vault_documents where vault_id = vaults.id), 0)
-        + coalesce((select sum(size) from vault_files where vault_id = vaults.id), 0)
-        + coalesce((select sum(size) from vault_events where vault_id = vaults.id), 0) as bytes
-    ) as contents
-    where organisation_id = ${organisationId} and environment = ${environment}`
-}
-
 const TenantRow = z.object({ organisationId: id('org'), environment: z.enum(['test', 'live']) })
 
 /** A condition: whether the end of any vault is due to be reported or carried out. */

@@ -1,5 +1,6 @@
 import { bindOperations } from '../../platform/operation.ts'
 import { bindLoops } from '../../platform/work/runner.ts'
+import { countVaults } from './counts.ts'
 import { sweepFiles, vaultFileOperations } from './files/index.ts'
 import { followVaults } from './lifecycle.ts'
 import type { Deps } from './ports.ts'
@@ -29,7 +30,7 @@ export function createVaults(needs: Omit<Deps, 'vaultStreams' | 'vaultNews'>) {
   return {
     deps,
     operations: bindOperations(deps, operations),
-    loops: bindLoops(deps, [followVaults, sweepFiles, sweepVaultTokens]),
+    loops: bindLoops(deps, [followVaults, countVaults, sweepFiles, sweepVaultTokens]),
     stop: () => vaultStreams.stop(),
   }
 }

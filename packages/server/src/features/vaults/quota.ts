@@ -17,8 +17,9 @@ import {
   usageOf,
   usedOf,
 } from '../plans/index.ts'
+import { countingVaults, summingBytes } from './count-store.ts'
 import { fail } from './errors.ts'
-import { countExpired, countingVaults, countUnpaid, summingBytes } from './expiry-store.ts'
+import { countExpired, countUnpaid } from './expiry-store.ts'
 import type { Ctx } from './ports.ts'
 import type { VaultQuota } from './schema.ts'
 import type { VaultRow } from './store.ts'

@@ -1,0 +1,109 @@
+import { z } from 'zod'
+import type { Tenant } from '../../platform/ctx.ts'
+import { type Db, type Sql, sql } from '../../platform/db/db.ts'
+import { id } from '../../platform/ids.ts'
+
+/** Up to so many vaults of a tenant, a recount reads each of them and what it contains; above, it reads the counts that triggers keep. */
+const recountedVaultsMax = 1_000
+
+/** Selects the number of vaults of a kind. */
+export function countingVaults(tenant: Tenant, countedAs: 'active' | 'persisted'): Sql {
+  const counted = countedAs === 'active' ? sql`active` : sql`persisted`
+  return unlessMany(
+    tenant,
+    sql`select count(*) from vaults where ${of(tenant)} and counted_as = ${countedAs}`,
+    sql`select ${counted} from ${countsOf(tenant)} as counts`,
+  )
+}
+
+/** Selects the sum of the bytes of all documents, files and emitted events. */
+export function summingBytes(tenant: Tenant): Sql {
+  return unlessMany(
+    tenant,
+    sql`
+    select coalesce(sum(contents.bytes), 0)::bigint from vaults
+    cross join lateral (
+      select coalesce((select sum(size) from vault_documents where vault_id = vaults.id), 0)
+        + coalesce((select sum(size) from vault_files where vault_id = vaults.id), 0)
+        + coalesce((select sum(size) from vault_events where vault_id = vaults.id), 0) as bytes
+    ) as contents
+    where ${of(tenant)}`,
+    sql`select bytes from ${countsOf(tenant)} as counts`,
+  )
+}
+
+/** Selects what the vaults say, or for a tenant with many of them what their counts say. */
+function unlessMany(tenant: Tenant, vaults: Sql, counts: Sql): Sql {
+  const { organisationId, environment } = tenant
+  // `between`, with this order, leaves only the index of a tenant's vaults to choose. With `=`, vaults of others may be read in the order of ids.
+  return sql`
+    select case when (
+      select count(*) from (
+        select from vaults where organisation_id between ${organisationId} and ${organisationId} and environment between ${environment} and ${environment}
+        order by organisation_id, environment, id desc limit ${recountedVaultsMax + 1}
+      ) as some_of_them
+    ) > ${recountedVaultsMax} then (${counts}) else (${vaults}) end`
+}
+
+function of({ organisationId, environment }: Tenant): Sql {
+  return sql`organisation_id = ${organisationId} and environment = ${environment}`
+}
+
+/** A tenant's counts at the statement's instant: those that are added up, and the changes since. */
+function countsOf(tenant: Tenant): Sql {
+  return sql`(
+    select coalesce(sum(active), 0)::bigint as active, coalesce(sum(persisted), 0)::bigint as persisted, coalesce(sum(bytes), 0)::bigint as bytes
+    from (
+      select active, persisted, bytes from vault_counts where ${of(tenant)}
+      union all select active, persisted, bytes from vault_count_changes where ${of(tenant)}
+    ) as parts
+  )`
+}
+
+/** Adds up the oldest changes and deletes them. Returns how many tenants they belonged to. */
+export function addUpChanges(db: Db): Promise<number> {
+  return db.run(sql`
+    with added as (
+      delete from vault_count_changes where ctid = any(array(select ctid from vault_count_changes limit 10000 for update skip locked)) returning *
+    )
+    insert into vault_counts as counts (organisation_id, environment, active, persisted, bytes)
+    select organisation_id, environment, sum(active), sum(persisted), sum(bytes) from added
+    group by organisation_id, environment order by organisation_id collate "C", environment collate "C"
+    on conflict (organisation_id, environment) do update
+      set active = counts.active + excluded.active, persisted = counts.persisted + excluded.persisted, bytes = counts.bytes + excluded.bytes`)
+}
+
+const TenantRow = z.object({ organisationId: id('org'), environment: z.enum(['test', 'live']) })
+
+/** Counts that were compared with the vaults, and whether they were wrong. */
+export interface Checked {
+  readonly tenant: Tenant
+  readonly wasWrong: boolean
+}
+
+/**
+ * Compares the counts that were last compared before `before`, the oldest first, with the vaults, and corrects them by a change. The row stays
+ * locked, so that of two processes that compare only one corrects. Returns undefined if none are due.
+ */
+export function checkCounts(db: Db, now: Date, before: Date): Promise<Checked | undefined> {
+  return db.tx(async (tx) => {
+    const tenant = await tx.maybeOne(
+      TenantRow,
+      sql`
+      select organisation_id, environment from vault_counts where checked_at < ${before} order by checked_at limit 1 for update skip locked`,
+    )
+    if (tenant === undefined) return undefined
+    const { organisationId, environment } = tenant
+    const corrected = await tx.run(sql`
+      insert into vault_count_changes (organisation_id, environment, active, persisted, bytes)
+      select ${organisationId}, ${environment}, there.active - counts.active, there.persisted - counts.persisted, there.bytes - counts.bytes
+      from ${countsOf(tenant)} as counts, (
+        select count(*) filter (where counted_as = 'active') as active, count(*) filter (where counted_as = 'persisted') as persisted,
+          coalesce(sum(bytes), 0)::bigint as bytes
+        from vaults where ${of(tenant)}
+      ) as there
+      where (there.active, there.persisted, there.bytes) <> (counts.active, counts.persisted, counts.bytes)`)
+    await tx.run(sql`update vault_counts set checked_at = ${now} where ${of(tenant)}`)
+    return { tenant, wasWrong: corrected > 0 }
+  })
+}

@@ -1,0 +1,26 @@
+import { instantOf } from '../../platform/clock.ts'
+import type { Recurring } from '../../platform/job.ts'
+import { addUpChanges, checkCounts } from './count-store.ts'
+import type { Deps } from './ports.ts'
+
+const checkedEveryMs = 86_400_000
+const checksMax = 100
+
+/**
+ * Adds up what changed in the numbers of vaults, and compares each tenant's numbers with its vaults once a day. Safe to run twice at once: each
+ * change is added by the transaction that deletes it, and the numbers are locked while they are compared.
+ */
+export const countVaults: Recurring<Deps> = {
+  name: 'vaults.count',
+  everyMs: 30_000,
+  run: async ({ db, clock, log }) => {
+    while ((await addUpChanges(db)) > 0);
+    for (let count = 0; count < checksMax; count++) {
+      const now = clock.now()
+      const checked = await checkCounts(db, now, instantOf(now.getTime() - checkedEveryMs))
+      if (checked === undefined) return
+      if (checked.wasWrong)
+        log.error(checked.tenant, 'the number of vaults or of their bytes was wrong and is corrected')
+    }
+  },
+}
