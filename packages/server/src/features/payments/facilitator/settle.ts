@@ -86,7 +86,7 @@ async function findOrAdmit(ctx: Ctx, body: FacilitatorBody, reading: Reading): P
 
 /**
  * Refuses a payment that does not belong to this request: a payment of another organization or entry point, other
- * signed parts under the same nonce, or requirements with a higher amount or another account than were verified.
+ * signed parts under the same nonce, or requirements with another scheme, a higher amount or another account than were verified.
  */
 function refuseOtherUse(ctx: Ctx, body: FacilitatorBody, claim: Claim, payment: KnownPayment): void {
   const { organisationId, environment } = ctx.tenant
@@ -94,7 +94,8 @@ function refuseOtherUse(ctx: Ctx, body: FacilitatorBody, claim: Claim, payment: 
   if (!isOwn || payment.door === 'verify' || payment.paymentFingerprint !== claim.fingerprint)
     throw fail('duplicate-payment')
   if (payment.door === 'facilitator' && settlesFirst(body)) throw fail('duplicate-payment')
-  if (payment.payTo.toLowerCase() !== claim.payTo.toLowerCase() || !claim.isPaidBy(payment.rawAmount))
+  const isSame = payment.scheme === claim.scheme && payment.payTo.toLowerCase() === claim.payTo.toLowerCase()
+  if (!isSame || !claim.isPaidBy(payment.rawAmount))
     throw refused('invalid_payment_requirements', { message: 'the requirements are not those that were verified' })
 }
 

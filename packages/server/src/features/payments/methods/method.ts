@@ -21,6 +21,8 @@ export interface Claim {
   /** Key under which it is recorded, once for all organizations and entry points. */
   readonly claimKey: string
   readonly x402Version: 1 | 2
+  /** Of the requirements: a payment is settled under the scheme under which it was verified. */
+  readonly scheme: string
   readonly payer: Address
   readonly network: Network
   readonly token: TokenInfo

@@ -174,6 +174,7 @@ function read(ctx: Ctx, body: FacilitatorBody): Reading {
   const claim = {
     claimKey: claimKeyOf(network, token, { payer, authorization: payload.authorization }),
     x402Version: request.x402Version,
+    scheme: request.paymentRequirements.scheme,
     payer,
     network,
     token,

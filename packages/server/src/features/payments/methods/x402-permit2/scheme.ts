@@ -91,6 +91,7 @@ function read(ctx: Ctx, body: FacilitatorBody, step: Step): Reading {
   const claim: Claim = {
     claimKey: permit2ClaimKey(requested.network, payment),
     x402Version: 2,
+    scheme,
     payer,
     network: requested.network,
     token: requested.token,
