@@ -19,11 +19,13 @@ import { watchDurability } from './platform/db/durability.ts'
 import { createFairDb } from './platform/db/fair-db.ts'
 import { requireMigrated } from './platform/db/migrate.ts'
 import { createGuardedFetch } from './platform/guarded-fetch.ts'
+import { limitsDefault } from './platform/http/http-options.ts'
 import { createLog, type Log } from './platform/log.ts'
 import { createMetrics, type Metrics } from './platform/metrics.ts'
 import { createOutbound } from './platform/outbound.ts'
 import { type Random, systemRandom } from './platform/random.ts'
 import { createSemaphores } from './platform/semaphores.ts'
+import { createMemoryBudget } from './platform/share.ts'
 import { createWitness, nameDeployment } from './platform/witness/witness.ts'
 import { createProbe } from './platform/work/probe.ts'
 
@@ -129,6 +131,7 @@ export async function openPorts(config: Config, overrides: Overrides = {}) {
       customerReach,
       guardedFetch,
       sellerFetch,
+      reserveResponse: createMemoryBudget(config.bodiesBytesMax ?? limitsDefault.bodiesBytesMax),
       blobs: files.blobs,
       fileLinks: custody.fileLinks,
       mppSecrets: custody.mppSecrets,

@@ -98,6 +98,7 @@ export async function createModules(config: Config, overrides: Overrides = {}) {
     ...wallets.deps,
     transferWaitMs: config.transferWaitMs,
     sellerFetch: base.sellerFetch,
+    reserveResponse: base.reserveResponse,
     isCustomerPayment,
   })
   const payments = createPayments(

@@ -1,3 +1,5 @@
+import { failPlatform } from './errors.ts'
+
 /** Places of a limited kind: how many the caller has, how many all have together, and how many there are. */
 export interface Places {
   readonly own: number
@@ -14,4 +16,31 @@ export interface Places {
 export function mayTake({ own, taken, max, more = 1 }: Places): boolean {
   if (taken + more > max) return false
   return own === 0 || own + more < (max - (taken - own)) / 2 + 1
+}
+
+/** Reserves memory; returns what releases it. Throws 429 for an owner above its share, 503 if the budget is used up. */
+export type ReserveMemory = (owner: string, bytes: number) => () => void
+
+/**
+ * A limit of memory for bodies in flight. An owner (an organization, or an address without one) may have half of what the others leave, so
+ * that the bodies of one never crowd out those of another.
+ */
+export function createMemoryBudget(bytesMax: number): ReserveMemory {
+  const owners = new Map<string, number>()
+  let taken = 0
+  return (owner, bytes) => {
+    const own = owners.get(owner) ?? 0
+    if (!mayTake({ own, taken, max: bytesMax, more: bytes }))
+      throw failPlatform(taken + bytes > bytesMax ? 'service-unavailable' : 'rate-limit-exceeded', {
+        retryAfterSeconds: 1,
+      })
+    owners.set(owner, own + bytes)
+    taken += bytes
+    return () => {
+      taken -= bytes
+      const left = (owners.get(owner) ?? bytes) - bytes
+      if (left <= 0) owners.delete(owner)
+      else owners.set(owner, left)
+    }
+  }
 }

@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto'
-import { createServer } from 'node:http'
+import { createServer, type ServerResponse } from 'node:http'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { sellersOf } from '../official-sellers.ts'
-import { aTransferStage, type TransferStage } from '../transfer-stage.ts'
+import { aTransferStage, masters, patient, type TransferStage } from '../transfer-stage.ts'
 import { aPayer, must, network, offer, pay, reservedOf, usdc } from '../wallet-payment-stage.ts'
-import { type Answer, codeOf, request } from '../world.ts'
+import { type Answer, codeOf, countByStatus, request } from '../world.ts'
 
 // A seller whose 402 is meant to break the service that pays it.
 
@@ -12,13 +12,15 @@ let stage: TransferStage
 const sellers = sellersOf(() => stage)
 
 beforeAll(async () => {
-  stage = await aTransferStage({ network: 'base-sepolia', config: { webhooksAllowPrivate: true } })
+  const config = { webhooksAllowPrivate: true, bodiesBytesMax: 8 * 1_048_576 }
+  stage = await aTransferStage({ network: 'base-sepolia', config })
 })
 afterAll(async () => {
   await sellers.close()
   await stage?.stop()
 })
 
+const path = '/wallet-infra/pay'
 const deep = `${'['.repeat(10_000)}${']'.repeat(10_000)}`
 const { caip2 } = network
 
@@ -55,7 +57,7 @@ test.each(hostile)(
     const given = await pay(stage, { from: child, challenge, key: `given ${name}` })
     const url = await sellers.serve(createServer((_, res) => void res.writeHead(402, challenge.headers).end('{}')))
     const body = { fromWalletId: child.id, url, maxAmount: '1' }
-    const fetched = await request(stage.world.base, { key: stage.key, method: 'POST', path: '/wallet-infra/pay', body })
+    const fetched = await request(stage.world.base, { key: stage.key, method: 'POST', path, body })
     expect([verdictOf(given), verdictOf(fetched)]).toEqual([judged, judged])
     if (name.includes('challenge id')) expect(verdictOf(fetched)).toBe('409 challenge-already-paid')
   },
@@ -70,4 +72,36 @@ test('a 402 that names its network by any alias is never paid on another one', a
     expect([alias, answer.status, codeOf(answer)]).toEqual([alias, 422, 'no-payable-offer'])
   }
   expect(await reservedOf(stage, child)).toBe(0n)
+})
+
+test('sellers that keep long responses open hold memory of their own buyer alone, and nothing is fetched for an unknown wallet', async () => {
+  const { child } = await aPayer(stage)
+  const open: ServerResponse[] = []
+  const seller = createServer((_, res) => {
+    open.push(res.writeHead(200))
+    res.write('a'.repeat(1_000_000))
+  })
+  const url = await sellers.serve(seller)
+  const other = await stage.world.organisation()
+  const otherMaster = await stage.world.call(other.testKey, 'POST', masters, {
+    chain: 'base',
+    supportedTokens: ['USDC'],
+  })
+  const fetched = (key: string, fromWalletId: unknown) =>
+    request(stage.world.base, { key, method: 'POST', path, body: { fromWalletId, url, maxAmount: '1' } })
+  expect(codeOf(await fetched(other.testKey, child.id))).toBe('wallet-not-found')
+  expect(open).toEqual([])
+  const answers = Array.from({ length: 12 }, () => fetched(stage.key, child.id))
+  const first = await Promise.race([...answers])
+  expect([first.status, codeOf(first), first.headers.get('retry-after')]).toEqual([429, 'rate-limit-exceeded', '1'])
+  await expect.poll(() => open.length, patient).toBe(4)
+  const others = fetched(other.testKey, otherMaster.body.id)
+  await expect.poll(() => open.length, patient).toBe(5)
+  for (const response of open) response.end()
+  expect((await others).status).toBe(200)
+  expect(countByStatus(await Promise.all(answers))).toEqual({ 200: 4, 429: 8 })
+  const again = fetched(stage.key, child.id)
+  await expect.poll(() => open.length, patient).toBe(6)
+  open.at(-1)?.end()
+  expect((await again).status).toBe(200)
 })

@@ -6,6 +6,7 @@ import type { Queryable } from '../../platform/db/db.ts'
 import type { GuardedFetch } from '../../platform/guarded-fetch.ts'
 import type { PaymentId } from '../../platform/ids.ts'
 import { type DeclareOperation, operationFor } from '../../platform/operation.ts'
+import type { ReserveMemory } from '../../platform/share.ts'
 import type { ApprovalDeps } from '../approvals/index.ts'
 import type { Coin, Snapshot } from '../funds/index.ts'
 import type { PolicyOperation, SourceWallet } from '../wallets/index.ts'
@@ -79,6 +80,8 @@ export interface Deps extends PlatformDeps, ApprovalDeps, TransferPorts {
   ) => Promise<boolean>
   /** Fetches what wallets pay for. */
   readonly sellerFetch: GuardedFetch
+  /** Reserves memory for what sellers respond. */
+  readonly reserveResponse: ReserveMemory
 }
 
 /** Context of one call. */

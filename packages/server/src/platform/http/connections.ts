@@ -1,7 +1,6 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { failPlatform } from '../errors.ts'
-import { mayTake } from '../share.ts'
+import type { ReserveMemory } from '../share.ts'
 import { addressBlock } from './admission.ts'
 import type { HttpOptions } from './http-options.ts'
 
@@ -93,36 +92,9 @@ export function limitUnreadBody(request: IncomingMessage, response: ServerRespon
   })
 }
 
-/** Reserves memory for a request's body; returns what releases it. Throws 429 for an owner above its share, 503 if the budget is used up. */
-export type ReserveBody = (owner: string, bytes: number) => () => void
-
-/**
- * The memory of one server for bodies in flight. An owner (an organization, or an address without one) may have half of what the others
- * leave, so that the bodies of one never crowd out those of another.
- */
-export function createBodyBudget(bytesMax: number): ReserveBody {
-  const owners = new Map<string, number>()
-  let taken = 0
-  return (owner, bytes) => {
-    const own = owners.get(owner) ?? 0
-    if (!mayTake({ own, taken, max: bytesMax, more: bytes }))
-      throw failPlatform(taken + bytes > bytesMax ? 'service-unavailable' : 'rate-limit-exceeded', {
-        retryAfterSeconds: 1,
-      })
-    owners.set(owner, own + bytes)
-    taken += bytes
-    return () => {
-      taken -= bytes
-      const left = (owners.get(owner) ?? bytes) - bytes
-      if (left <= 0) owners.delete(owner)
-      else owners.set(owner, left)
-    }
-  }
-}
-
 /** Reserves memory for the body of a request until its response has ended. Throws as `reserve` does. */
 export function reserveBody(
-  reserve: ReserveBody,
+  reserve: ReserveMemory,
   body: {
     readonly request: { readonly headers: Readonly<Record<string, unknown>> }
     readonly reply: { readonly raw: { once(event: 'close', listener: () => void): unknown } }

@@ -7,6 +7,7 @@ import { EventStreamResponse } from '../event-stream-response.ts'
 import type { RequestId } from '../ids.ts'
 import type { BoundOperation } from '../operation.ts'
 import { ReusedBufferStream } from '../reused-buffer-stream.ts'
+import { createMemoryBudget, type ReserveMemory } from '../share.ts'
 import { type Admit, addressBlock, createAdmission } from './admission.ts'
 import { accessHook, answered, type Reportable, reportAnswer, tracedRequests } from './answered.ts'
 import {
@@ -21,13 +22,11 @@ import {
 } from './call.ts'
 import { libraryFaults, refuseUnread } from './client-errors.ts'
 import {
-  createBodyBudget,
   limitBodySilence,
   limitBodyTime,
   limitConnections,
   limitUnreadBody,
   proxiesOf,
-  type ReserveBody,
   receiveWaiting,
   reserveBody,
   type Trust,
@@ -66,7 +65,7 @@ declare module 'fastify' {
 export function createHttpServer(options: HttpOptions): HttpServer {
   const limits = { ...limitsDefault, ...options.limits }
   const admit = createAdmission(options, options.deps.clock)
-  const reserve = createBodyBudget(limits.bodiesBytesMax)
+  const reserve = createMemoryBudget(limits.bodiesBytesMax)
   const turnAway = (request: FastifyRequest, reply: FastifyReply, error: unknown): FastifyReply =>
     refuse(options, request, reply, counted(admit, request, reply, error))
   const app = fastify({
@@ -267,7 +266,7 @@ function addOperation(app: FastifyInstance, operation: BoundOperation, context: 
 interface RouteContext {
   readonly options: HttpOptions
   readonly admit: Admit
-  readonly reserve: ReserveBody
+  readonly reserve: ReserveMemory
   readonly trust: Trust
   readonly connections: OpenSseConnections
 }

@@ -18,7 +18,7 @@ import type { Ctx } from '../ports.ts'
 import { findOwnTransfer, type TransferId, type TransferRow } from '../store.ts'
 import { shown } from '../transfer.ts'
 import { failPaying } from './errors.ts'
-import { storePayment } from './pay.ts'
+import { storePayment, usableSource } from './pay.ts'
 import {
   type ChallengePayment,
   headerOf,
@@ -45,9 +45,20 @@ const challengeBodyMax = 262_144
 
 /**
  * Fetches a URL and, if it answers 402, pays it and fetches it once more with the credential. At most one credential is sent, to the URL
- * itself: no redirect is followed, and a second 402 is returned. 502 if the first request got no response.
+ * itself: no redirect is followed, and a second 402 is returned. 502 if the first request got no response. The memory of the longest
+ * response is reserved before the first request, because a payment that was signed must not be refused.
  */
 export async function payUrl(ctx: Ctx, request: UrlPayment): Promise<Reply> {
+  const release = ctx.reserveResponse(ctx.tenant.organisationId, sellerLimits.answerBytesMax)
+  try {
+    await usableSource(ctx, request)
+    return await fetchPaid(ctx, request)
+  } finally {
+    release()
+  }
+}
+
+async function fetchPaid(ctx: Ctx, request: UrlPayment): Promise<Reply> {
   const first = await send(ctx, request)
   if (first.kind === 'failed') throw refusalOf(first)
   if (first.status !== 402) return replyOf(200, { id: null, response: shownResponse(first) }, first)

@@ -66,14 +66,23 @@ interface Planned {
  */
 export function storePayment(ctx: Ctx, request: ChallengePayment): Promise<TransferId> {
   return retryOnContention(ctx, async () => {
-    const source = await ctx.findSource(ctx.db, ctx.tenant, request.fromWalletId)
-    if (source === undefined) throw fail('wallet-not-found')
-    if (source.retiredAt !== null) throw fail('wallet-retired')
+    const source = await usableSource(ctx, request)
     const { approvedPaymentId } = request
     return approvedPaymentId === undefined
       ? storeNew(ctx, request, source)
       : storeApproved(ctx, request, { source, transferId: approvedPaymentId })
   })
+}
+
+/** Returns the wallet that a request names. Throws `wallet-not-found` or `wallet-retired`. */
+export async function usableSource(
+  ctx: Ctx,
+  { fromWalletId }: Pick<ChallengePayment, 'fromWalletId'>,
+): Promise<SourceWallet> {
+  const source = await ctx.findSource(ctx.db, ctx.tenant, fromWalletId)
+  if (source === undefined) throw fail('wallet-not-found')
+  if (source.retiredAt !== null) throw fail('wallet-retired')
+  return source
 }
 
 async function storeNew(ctx: Ctx, request: ChallengePayment, source: SourceWallet): Promise<TransferId> {
