@@ -1,6 +1,11 @@
-import { decodePaymentRequiredHeader, encodePaymentSignatureHeader } from '@x402/core/http'
+import {
+  decodePaymentRequiredHeader,
+  decodePaymentSignatureHeader,
+  encodePaymentSignatureHeader,
+} from '@x402/core/http'
 import { Credential } from 'mppx'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { facilitatorOf, withRequirements } from '../../server/test/facilitated.ts'
 import { aPayer, aWorld, countByStatus, type Org, type World } from '../../server/test/world.ts'
 import { type DevChain, startChain } from '../src/chains.ts'
 import { tokenBalance } from '../src/faucet.ts'
@@ -128,3 +133,47 @@ async function asX402(url: string, credential: string): Promise<Record<string, s
     { 'x-payment': Buffer.from(JSON.stringify(v1)).toString('base64') },
   ]
 }
+
+test('one signature shown at once to shops and facilitators of two organizations that share an address is one sale', async () => {
+  const wallet = await world.wallet(org)
+  const rival = await world.organisation()
+  const theirs = { address: wallet.address, chain: 'base-sepolia', supportedTokens: ['USDC'] }
+  const { body: shared } = await world.call(rival.testKey, 'POST', '/wallet-infra/byo-wallets', theirs)
+  const [one, two] = [
+    await expressShop({ apiKey: org.testKey, walletId: wallet.id, baseUrl: world.base }),
+    await fastifyShop({ apiKey: rival.testKey, walletId: String(shared.id), baseUrl: otherBase }),
+  ]
+  try {
+    const { account } = await aPayer(chain)
+    const { sent: asMpp } = await mppxAgent({ account, dry: true }).call(`${one.url}/report`)
+    const [asV2 = {}, asV1 = {}] = await asX402(`${one.url}/report`, asMpp.authorization ?? '')
+    const paymentPayload = decodePaymentSignatureHeader(asV2['payment-signature'] ?? '')
+    const verifyFirst = { x402Version: 2, paymentPayload, paymentRequirements: { ...paymentPayload.accepted } }
+    const settleFirst = withRequirements(verifyFirst, { extra: { paymentFlow: 'upfront' } })
+    const shown = [one, two].flatMap(({ url }) =>
+      [asMpp, asV2, asV1].flatMap((headers) =>
+        [`${url}/report`, `${url}/report?other`].map((at) => fetch(at, { headers })),
+      ),
+    )
+    // A server as the official ones are: it serves if the payment is valid and then settles, or it settles first.
+    const facilitated = [org.testKey, rival.testKey, org.liveKey, rival.liveKey].flatMap((key) => {
+      const [facilitator, other] = [facilitatorOf(world.base, key), facilitatorOf(otherBase, key)]
+      const verified = facilitator.verify(verifyFirst)
+      return [
+        verified.then((answer) => (answer.body.isValid ? other.settle(verifyFirst) : answer)),
+        other.settle(settleFirst),
+      ]
+    })
+    const [answers, verdicts] = await Promise.all([Promise.all(shown), Promise.all(facilitated)])
+    const sold =
+      answers.filter(({ status }) => status === 200).length + verdicts.filter(({ body }) => body.success).length
+    expect(answers.filter(({ status }) => ![200, 402, 409].includes(status))).toEqual([])
+    const logs = [...(await logsOf(world, org, wallet.id)), ...(await logsOf(world, rival, String(shared.id)))]
+    expect([sold, logs.length, await tokenBalance(chain, 'USDC', wallet.address)]).toEqual([1, 1, rawPrice])
+    expect([...one.served, ...two.served].length).toBeLessThanOrEqual(1)
+    expect([...one.faults, ...two.faults]).toEqual([])
+  } finally {
+    await one.stop()
+    await two.stop()
+  }
+})
