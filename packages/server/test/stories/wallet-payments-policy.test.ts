@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
-import { aTransferStage, reservedBy, stranger, type TransferStage, transferOf } from '../transfer-stage.ts'
+import { aTransferStage, masters, reservedBy, stranger, type TransferStage, transferOf } from '../transfer-stage.ts'
 import {
   anAdmin,
   aPayer,
@@ -183,4 +183,36 @@ test('a payment that is refused, undecided for a day or unused for an hour ends,
   const all = [refused, expiring, unused]
   expect(await Promise.all(all.map(({ child }) => reservedOf(stage, child)))).toEqual([0n, 0n, 0n])
   expect((await transferOf(stage, unused.paymentId)).amount).toBe('0.9')
+})
+
+test('an approval pays from its own wallet alone, and one of many fresh 402s at once at two processes', async () => {
+  const payTo = stranger()
+  const { master, child, approvalId, paymentId } = await aWaiting(payTo)
+  await approve(stage, approvalId, paymentId)
+  const bases = [stage.world.base, stage.hasty.base]
+  const fresh = (from = child, more: Record<string, unknown> = {}, base = bases[0]) => {
+    const challenge = challengeOf(offer({ amount: '900000', payTo }))
+    return pay(stage, { from, challenge, changes: { approvedPaymentId: paymentId, ...more }, ...(base && { base }) })
+  }
+  expect(codeOf(await fresh(master))).toBe('transfer-not-found')
+  expect(codeOf(await fresh(child, { maxAmount: '0.5' }))).toBe('no-payable-offer')
+  const answers = await Promise.all(Array.from({ length: 8 }, (_, at) => fresh(child, {}, bases[at % 2])))
+  expect(answers.map(({ status }) => status).toSorted()).toEqual([201, ...Array(7).fill(409)])
+  expect(await reservedOf(stage, child)).toBe(900_000n)
+})
+
+test.each([
+  ['recipients', () => ({ recipients: [stranger()] }), '5', 'recipient'],
+  ['a cap', () => ({ recipients: 'any' }), '0.8', 'perDay'],
+])('a payment that was approved is refused by %s set since, and stays open', async (_, operation, perDay, rule) => {
+  const payTo = stranger()
+  const { master, child, approvalId, paymentId } = await aWaiting(payTo)
+  await approve(stage, approvalId, paymentId)
+  const policy = { operations: { pay: operation() }, tokens: { USDC: { perDay, approvalAbove: '0.5' } } }
+  const changed = await stage.world.call(stage.key, 'PUT', `${masters}/${master.id}/policy`, policy)
+  expect([changed.status, codeOf(changed)]).toEqual([200, ''])
+  const challenge = challengeOf(offer({ amount: '900000', payTo }))
+  const refused = await pay(stage, { from: child, challenge, changes: { approvedPaymentId: paymentId } })
+  expect([refused.status, codeOf(refused), refused.body.rule]).toEqual([403, 'policy-denied', rule])
+  expect([(await transferOf(stage, paymentId)).status, await reservedOf(stage, child)]).toEqual(['pending', 900_000n])
 })
