@@ -16,7 +16,8 @@ import {
   setPartnerStatus,
   takeMessage,
 } from './outcome-store.ts'
-import { allowanceOf, endOf, slippageBps } from './partner.ts'
+import { allowanceOf, slippageBps } from './partner.ts'
+import { endOf } from './plan.ts'
 import type { Ctx, Deps } from './ports.ts'
 import { proveCall } from './proof.ts'
 import { findDeliveries, isRefundOf, type ProvenRefund, proveRefund, refundedTogetherMax } from './refund-proof.ts'

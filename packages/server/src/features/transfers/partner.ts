@@ -1,14 +1,13 @@
-import { type Address, type Hex, type Network, sameAddress, selectorOf, zeroAddress } from '@purser/protocol'
+import { type Address, formatAmount, type Hex, sameAddress, selectorOf, zeroAddress } from '@purser/protocol'
 import type { Chain } from '../../chain/port.ts'
 import type {
   PartnerName,
   PlannedCall,
-  RouteEnd,
   RouteQuote,
   RouteRequest,
   RoutingPartner,
 } from '../../partners/routing/port.ts'
-import { type Coin, gasLimitOf } from '../funds/index.ts'
+import { gasLimitOf, type Coin } from '../funds/index.ts'
 import { fail } from './errors.ts'
 import type { Ctx, PlannedStep } from './ports.ts'
 import { proveCall } from './proof.ts'
@@ -19,11 +18,6 @@ export const slippageBps = 50
 const partnerGasMax = 800_000n
 /** Gas of an approval that cannot be simulated before another is in a block. */
 const approvalGas = 100_000n
-
-/** The coin as partners name it: by the zero address. */
-export function endOf(network: Network, { symbol, address, decimals }: Coin): RouteEnd {
-  return { network, token: { symbol, decimals, address: address ?? zeroAddress } }
-}
 
 /** Requests a quote from the partner; accepts only one for exactly this request. Nothing moves. */
 export async function requestQuote(ctx: Ctx, name: PartnerName, request: RouteRequest): Promise<RouteQuote> {
@@ -159,4 +153,31 @@ export async function allowanceOf(
 function word(value: bigint | Address): string {
   const digits = typeof value === 'bigint' ? value.toString(16) : value.slice(2).toLowerCase()
   return digits.padStart(64, '0')
+}
+
+/**
+ * Requests a partner's quote whose call brings at least the floor. If the price suffices and only the slippage does not, requests again
+ * with the slippage that the floor permits.
+ */
+export async function requestQuoteAbove(
+  ctx: Ctx,
+  name: PartnerName,
+  request: RouteRequest,
+  { floor, toCoin }: { readonly floor: bigint; readonly toCoin: Coin },
+): Promise<RouteQuote> {
+  const first = await requestQuote(ctx, name, request)
+  if (first.rawOutMin >= floor) return first
+  if (first.rawOut < floor) throw priceTooLow(toCoin, first.rawOut, floor)
+  const slippageBps = Number(((first.rawOut - floor) * 10_000n) / first.rawOut)
+  const second = await requestQuote(ctx, name, { ...request, slippageBps })
+  if (second.rawOutMin < floor) throw priceTooLow(toCoin, second.rawOutMin, floor)
+  return second
+}
+
+export function priceTooLow({ symbol, decimals }: Coin, rawOffered: bigint, floor: bigint): Error {
+  return fail('price-too-low', {
+    token: symbol,
+    offered: formatAmount(rawOffered, decimals),
+    minimum: formatAmount(floor, decimals),
+  })
 }

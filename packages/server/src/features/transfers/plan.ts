@@ -7,10 +7,12 @@ import {
   type Network,
   parseAmount,
   resolveNetwork,
+  sameAddress,
   tokenBySymbol,
+  zeroAddress,
 } from '@purser/protocol'
 import type { Chain } from '../../chain/port.ts'
-import type { RouteChoice, RouteEnd, RouteQuote, RouteRequest } from '../../partners/routing/port.ts'
+import type { PartnerName, RouteChoice, RouteEnd, RouteQuote, RouteRequest } from '../../partners/routing/port.ts'
 import { failPlatform, isProblem } from '../../platform/errors.ts'
 import { networkFor } from '../chains/index.ts'
 import {
@@ -30,11 +32,12 @@ import {
 } from '../funds/index.ts'
 import { hasNoSource, refuseServiceAddress, type SourceWallet } from '../wallets/index.ts'
 import { fail } from './errors.ts'
-import { floorOf, requestQuoteAbove } from './floor.ts'
-import { endOf, partnerSteps, slippageBps } from './partner.ts'
+import { priceTooLow, requestQuoteAbove } from './partner.ts'
+import { partnerSteps, slippageBps } from './partner.ts'
 import type { Ctx, PlannedStep, TransferPlan } from './ports.ts'
 import type { NewTransfer } from './schema.ts'
 import { canBeGasless } from './steps.ts'
+import { type QuoteId, findQuote, type QuoteRow } from './quote-store.ts'
 
 export interface PlanOptions {
   readonly readFloor?: typeof floorOf
@@ -72,43 +75,6 @@ export async function planTransfer(
   const gasNote = priced.steps.length === 0 ? ' The service pays the gas.' : ''
   const routeReason = `${choice.why}${gasNote}${keptNote(priced.quote, [coin, toCoin])}`
   return { source, network, target, fromChain, coin, toCoin, rawAmount, ...priced, route: choice.route, routeReason }
-}
-
-/** The authorization that a wallet signs and its payee sends. */
-export interface SignedTerms {
-  readonly source: SourceWallet
-  readonly network: Network
-  readonly fromChain: ChainName
-  readonly coin: Coin
-  readonly rawAmount: bigint
-  readonly to: Address
-  readonly routeReason: string
-  readonly except?: string | undefined
-}
-
-/**
- * Plans a transfer that the wallet signs and its payee sends, which costs no gas. Throws the refusals: the recipient is flagged, or the
- * wallet has too little. Reads once more if funds are short while mined deposits are not booked yet.
- */
-export async function planSignature(ctx: Ctx, terms: SignedTerms): Promise<TransferPlan> {
-  const { source, network, fromChain, coin, rawAmount, to, routeReason, except } = terms
-  await refuseFlagged(ctx, to)
-  const place = { tenant: ctx.tenant, network, walletId: source.id, owner: source.address, coin, except }
-  const read = async () => {
-    const { snapshot, spendable } = await ctx.readFunds(network, [place])
-    const [own] = spendable
-    return {
-      snapshot,
-      need: { coin, required: rawAmount, available: own?.available ?? 0n, held: own?.unscreened ?? 0n },
-    }
-  }
-  const first = await read()
-  const isShort = first.need.available < rawAmount
-  const { snapshot, need } = isShort && (await hasCaughtUp(ctx, first.snapshot)) ? await read() : first
-  refuseShort([need])
-  const ends = { source, network, target: network, fromChain, coin, toCoin: coin, rawAmount }
-  const gasless = { snapshot, steps: [], rawFee: 0n, feeCoin: coin, quote: undefined }
-  return { ...ends, ...gasless, route: 'direct', routeReason }
 }
 
 function refusePartnerless(ctx: Ctx, choice: RouteChoice): void {
@@ -155,7 +121,7 @@ function amountOf(text: string, { decimals, symbol }: Coin): bigint {
 }
 
 /** Refuses listed recipients always. With live keys, refuses every recipient while neither the list nor the oracle can screen it. */
-async function refuseFlagged(ctx: Ctx, to: Address): Promise<void> {
+export async function refuseFlagged(ctx: Ctx, to: Address): Promise<void> {
   const { environment } = ctx.tenant
   const screened = (await ctx.screening.screen([to])).of(to, environment)
   if (screened.result === 'flagged') throw fail('recipient-flagged')
@@ -247,7 +213,7 @@ async function simulated(chain: Chain, { source, coin, rawAmount, to }: PricingT
   return { kind: 'send', sender: source.address, ...call, gasLimit: gasLimitOf(trial.gas) }
 }
 
-function refuseShort(needs: readonly Need[]): void {
+export function refuseShort(needs: readonly Need[]): void {
   const balances = shortagesOf(needs)
   if (balances.length > 0) throw fail('insufficient-balance', { balances })
 }
@@ -319,4 +285,97 @@ export function coinsOf(row: {
   return nativeCoin === null
     ? { feeSymbol: row.fromToken, feeDecimals: row.decimals }
     : { feeSymbol: nativeCoin.symbol, feeDecimals: nativeCoin.decimals }
+}
+
+/** The coin as partners name it: by the zero address. */
+export function endOf(network: Network, { symbol, address, decimals }: Coin): RouteEnd {
+  return { network, token: { symbol, decimals, address: address ?? zeroAddress } }
+}
+
+/** Inputs of the least amount that must arrive. */
+export interface FloorTerms {
+  readonly request: NewTransfer
+  readonly source: Pick<SourceWallet, 'id'>
+  readonly network: Network
+  readonly target: Network
+  readonly coin: Coin
+  readonly toCoin: Coin
+  readonly rawAmount: bigint
+  readonly choice: RouteChoice
+}
+
+/** Least share of the par value that must arrive if the caller names no minimum, in hundredths of a percent. */
+const parBps = 9_800n
+
+/**
+ * The least amount that must arrive at the recipient, in the smallest unit of `toCoin`: the caller's minimum, else the quoted amount, else
+ * 98 % of par. A coin and a token have no par, so the caller must name a minimum or a quote.
+ */
+export async function floorOf(ctx: Ctx, terms: FloorTerms): Promise<bigint> {
+  const named = namedMinimum(terms)
+  const { quoteId } = terms.request
+  if (quoteId === undefined) {
+    const floor = named ?? parFloor(terms)
+    if (floor === undefined) throw fail('minimum-needed')
+    return refuseDirectBelow(terms, floor)
+  }
+  const quoted = await quotedMinimum(ctx, quoteId, terms)
+  return refuseDirectBelow(terms, named !== undefined && named > quoted ? named : quoted)
+}
+
+/** The floor for a quote: a caller may request one between a coin and a token without a minimum. */
+export async function floorOfQuote(_ctx: Ctx, terms: FloorTerms): Promise<bigint> {
+  return refuseDirectBelow(terms, namedMinimum(terms) ?? parFloor(terms) ?? 1n)
+}
+
+function refuseDirectBelow({ choice, rawAmount, toCoin }: FloorTerms, floor: bigint): bigint {
+  if (choice.route === 'direct' && rawAmount < floor) throw priceTooLow(toCoin, rawAmount, floor)
+  return floor
+}
+
+function namedMinimum({ request: { minToAmount }, toCoin: { decimals, symbol } }: FloorTerms): bigint | undefined {
+  if (minToAmount === undefined) return undefined
+  const raw = parseAmount(minToAmount, decimals)
+  if (typeof raw === 'bigint' && raw > 0n) return raw
+  const message = `must be a decimal amount of ${symbol} above zero with at most ${decimals} decimals`
+  throw failPlatform('validation-error', { errors: [{ path: '/minToAmount', message }] })
+}
+
+/** Par value: every token of the registry is a dollar, and a coin is worth the same coin on another chain. Rounded up. */
+function parFloor({ coin, toCoin, rawAmount }: FloorTerms): bigint | undefined {
+  const areTokens = coin.address !== undefined && toCoin.address !== undefined
+  const isOneCoin = coin.address === undefined && toCoin.address === undefined && coin.symbol === toCoin.symbol
+  if (!areTokens && !isOneCoin) return undefined
+  const unit = 10_000n * 10n ** BigInt(coin.decimals)
+  return (rawAmount * parBps * 10n ** BigInt(toCoin.decimals) + unit - 1n) / unit
+}
+
+async function quotedMinimum(ctx: Ctx, quoteId: QuoteId, terms: FloorTerms): Promise<bigint> {
+  const quote = await findQuote(ctx.db, ctx.tenant, quoteId)
+  if (quote === undefined) throw fail('quote-not-found')
+  if (quote.expiresAt <= ctx.clock.now()) throw fail('quote-expired')
+  const differing = differingFields(quote, terms)
+  if (differing.length === 0) return quote.rawOutMin
+  const errors = differing.map((field) => ({ path: `/${field}`, message: 'is not what was quoted' }))
+  throw fail('quote-mismatch', { errors })
+}
+
+function differingFields(quote: QuoteRow, { request, source, network, target, rawAmount, choice }: FloorTerms) {
+  const matches = {
+    fromWalletId: quote.walletId === source.id,
+    fromChain: quote.fromNetwork === network.name,
+    fromToken: quote.fromToken === request.fromToken,
+    toAddress: sameAddress(quote.toAddress, request.toAddress),
+    toChain: quote.toNetwork === target.name,
+    toToken: quote.toToken === request.toToken,
+    amount: quote.rawAmount === rawAmount,
+    // The deployment's partners changed in the meantime.
+    quoteId: quote.route === choice.route && quote.partner === partnerIn(choice),
+  }
+  return Object.entries(matches).flatMap(([field, isSame]) => (isSame ? [] : [field]))
+}
+
+/** Null for a direct transfer. */
+function partnerIn(choice: RouteChoice): PartnerName | null {
+  return choice.route === 'direct' ? null : choice.partner
 }

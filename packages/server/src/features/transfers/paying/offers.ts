@@ -14,10 +14,15 @@ import {
   resolveNetwork,
   tokenByAddress,
   x402Headers,
+  type Address,
+  type Network,
 } from '@purser/protocol'
-import { isServiceAddress } from '../../wallets/index.ts'
-import type { Ctx } from '../ports.ts'
+import { isServiceAddress, type SourceWallet } from '../../wallets/index.ts'
+import type { Ctx, TransferPlan } from '../ports.ts'
 import { type ChallengePayment, headerOf } from './schema.ts'
+import type { Coin } from '../../funds/index.ts'
+import { hasCaughtUp } from '../../funds/index.ts'
+import { refuseFlagged, refuseShort } from '../plan.ts'
 
 /** Why a wallet does not pay an offer. */
 export interface Refusal {
@@ -126,4 +131,41 @@ function whyNot(
   if (offer.rawAmount === 0n) return 'no-amount'
   if (offer.usd > (parseUsd(maxAmount) ?? 0n)) return 'above-max-amount'
   return isServiceAddress(ctx, offer.payTo) ? 'service-address' : undefined
+}
+
+/** The authorization that a wallet signs and its payee sends. */
+export interface SignedTerms {
+  readonly source: SourceWallet
+  readonly network: Network
+  readonly fromChain: Chain
+  readonly coin: Coin
+  readonly rawAmount: bigint
+  readonly to: Address
+  readonly routeReason: string
+  readonly except?: string | undefined
+}
+
+/**
+ * Plans a transfer that the wallet signs and its payee sends, which costs no gas. Throws the refusals: the recipient is flagged, or the
+ * wallet has too little. Reads once more if funds are short while mined deposits are not booked yet.
+ */
+export async function planSignature(ctx: Ctx, terms: SignedTerms): Promise<TransferPlan> {
+  const { source, network, fromChain, coin, rawAmount, to, routeReason, except } = terms
+  await refuseFlagged(ctx, to)
+  const place = { tenant: ctx.tenant, network, walletId: source.id, owner: source.address, coin, except }
+  const read = async () => {
+    const { snapshot, spendable } = await ctx.readFunds(network, [place])
+    const [own] = spendable
+    return {
+      snapshot,
+      need: { coin, required: rawAmount, available: own?.available ?? 0n, held: own?.unscreened ?? 0n },
+    }
+  }
+  const first = await read()
+  const isShort = first.need.available < rawAmount
+  const { snapshot, need } = isShort && (await hasCaughtUp(ctx, first.snapshot)) ? await read() : first
+  refuseShort([need])
+  const ends = { source, network, target: network, fromChain, coin, toCoin: coin, rawAmount }
+  const gasless = { snapshot, steps: [], rawFee: 0n, feeCoin: coin, quote: undefined }
+  return { ...ends, ...gasless, route: 'direct', routeReason }
 }

@@ -19,7 +19,7 @@ import {
 import { end, endAll } from '../ending.ts'
 import { fail } from '../errors.ts'
 import { reasonOf, settleRelays, transferIdOf, transferOf } from '../gasless/relay.ts'
-import { planSignature } from '../plan.ts'
+import { planSignature } from './offers.ts'
 import type { Ctx, Deps, TransferPlan } from '../ports.ts'
 import { contendedBy, outgoing } from '../record.ts'
 import type { NewTransfer } from '../schema.ts'

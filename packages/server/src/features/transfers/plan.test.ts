@@ -2,7 +2,7 @@ import { type Network, networkByName } from '@purser/protocol'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { newId } from '../../platform/ids.ts'
-import { type FloorTerms, floorOf, floorOfQuote } from './floor.ts'
+import { type FloorTerms, floorOf, floorOfQuote } from './plan.ts'
 import type { Ctx } from './ports.ts'
 
 // Tokens of the registry have 6 decimals today; a floor that mixes up the decimals of its two sides is off by factors of ten.
