@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
-import { takeNonces } from '../src/chain/lanes/nonce-store.ts'
+import { takeNonces } from '../src/chain/lanes/store.ts'
 import { sql } from '../src/platform/db/db.ts'
 import { inLockOrder } from '../src/platform/db/lock-order.ts'
 import { aDictionaryDatabase, type TestDatabase } from './database.ts'

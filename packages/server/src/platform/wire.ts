@@ -1,4 +1,4 @@
-import { parseInstant } from '@purser/protocol'
+import { parseAddress, parseInstant, zeroAddress } from '@purser/protocol'
 import { z } from 'zod'
 import { instantOf } from './clock.ts'
 import { failPlatform } from './errors.ts'
@@ -51,6 +51,21 @@ export const InstantInput = z
     return z.NEVER
   })
   .meta({ format: 'date-time', example: '2026-11-22T09:30:00Z' })
+
+/**
+ * An EVM address in a request, returned EIP-55 checksummed. A wrong checksum is refused, since it indicates a mistyped address, and so is
+ * the zero address: money sent to either is lost.
+ */
+export const EvmAddress = z
+  .string()
+  .transform((written, ctx) => {
+    const address = parseAddress(written)
+    if (address !== undefined && address !== zeroAddress) return address
+    const message = 'must be 0x and 40 hexadecimal digits, mixed case only with a correct EIP-55 checksum, not zero'
+    ctx.addIssue({ code: 'custom', message, params: { problem: 'address-format-invalid' } })
+    return z.NEVER
+  })
+  .meta({ example: '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed' })
 
 const jsonDepthMax = 16
 const Json: z.ZodType<unknown> = z

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
 import { resumeLanes } from '../../src/chain/lanes/follow.ts'
 import { createLanes } from '../../src/chain/lanes/lanes.ts'
-import type { LaneParts } from '../../src/chain/lanes/parts.ts'
+import type { LaneParts } from '../../src/chain/lanes/send.ts'
 import type { Signer } from '../../src/chain/port.ts'
 import {
   type AuthorizationPayload,

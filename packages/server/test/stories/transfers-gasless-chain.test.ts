@@ -6,7 +6,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
 import { resumeLanes } from '../../src/chain/lanes/follow.ts'
 import { createLanes } from '../../src/chain/lanes/lanes.ts'
-import type { LaneParts } from '../../src/chain/lanes/parts.ts'
+import type { LaneParts } from '../../src/chain/lanes/send.ts'
 import {
   type AuthorizationPayload,
   authorizationOf,

@@ -5,6 +5,7 @@ import { newId } from '../../platform/ids.ts'
 import type { Recurring } from '../../platform/job.ts'
 import { fail } from '../errors.ts'
 import type { Chain, ChainPorts } from '../port.ts'
+import type { LaneHandler, PlannedTransaction } from './port.ts'
 import {
   isAnyUncompared,
   type LanePlace,
@@ -12,8 +13,7 @@ import {
   lockUncompared,
   markCompared,
   moveNextNonce,
-} from './compare-store.ts'
-import type { LaneHandler, PlannedTransaction } from './port.ts'
+} from './recovery-store.ts'
 import { insertTransactions } from './store.ts'
 
 type ComparingDeps = Deps & Pick<ChainPorts, 'chains' | 'lanes'>

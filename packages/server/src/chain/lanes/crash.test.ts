@@ -13,7 +13,7 @@ import {
   weiOf,
 } from '../../../test/lane-stage.ts'
 import { Death, lifeOf, mortalDb } from '../../../test/mortal.ts'
-import type { LaneParts } from './parts.ts'
+import type { LaneParts } from './send.ts'
 
 let database: TestDatabase
 let dev: DevChain

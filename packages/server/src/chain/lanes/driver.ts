@@ -4,10 +4,10 @@ import { inParallel } from '../../platform/in-parallel.ts'
 import type { LeaseSet } from '../../platform/leases/store.ts'
 import type { Chains, FeeSponsor } from '../port.ts'
 import { followLanes, resumeLanes } from './follow.ts'
-import { type Handlers, type LaneParts, logStalled } from './parts.ts'
-import type { LaneSigner } from './port.ts'
-import { sendLanes } from './send.ts'
-import { listOpenSenders, listRecentSenders, type OpenSender } from './store.ts'
+import type { Handlers, LaneSigner } from './port.ts'
+import { listRecentSenders } from './recovery-store.ts'
+import { type LaneParts, logStalled, sendLanes } from './send.ts'
+import { listOpenSenders, type OpenSender } from './store.ts'
 
 const pollMsMin = 20
 /** Delay before a missing signer is looked up again. */

@@ -26,7 +26,7 @@ import { systemRandom } from '../../platform/random.ts'
 import type { Lanes } from '../port.ts'
 import { resumeLanes } from './follow.ts'
 import { createLanes } from './lanes.ts'
-import type { LaneParts } from './parts.ts'
+import type { LaneParts } from './send.ts'
 import { sendLanes } from './send.ts'
 import { listOpenNetworks, listOpenSenders } from './store.ts'
 

@@ -1,31 +1,30 @@
 import type { Address, Hex } from '@purser/protocol'
+import type { Tx } from '../../platform/db/db.ts'
 import { inParallel } from '../../platform/in-parallel.ts'
 import { fencedTx } from '../../platform/leases/store.ts'
 import type { Receipt } from '../port.ts'
-import type { LaneKey } from './compare-store.ts'
-import { insertFoundAttempt, listKnownHashes } from './nonce-store.ts'
+import type { Handlers, LaneHandler, LaneTransaction, MinedTransaction } from './port.ts'
+import { insertFoundAttempt, listFinalRaw, listKnownHashes, markFinal, markReorganised } from './recovery-store.ts'
 import {
+  type Attempts,
+  attemptsOf,
+  broadcast,
   isolateFailures,
   type LaneParts,
-  logNotFollowed,
-  notifyMined,
-  notifyReorganised,
-  notifyReplaced,
   notifySent,
+  replace,
+  sendCovered,
   toLaneTransaction,
-} from './parts.ts'
-import { type Attempts, attemptsOf, broadcast, replace, sendCovered } from './send.ts'
+} from './send.ts'
 import {
   type AttemptRow,
   findCallData,
-  listFinalRaw,
+  type LaneKey,
   listLowestOpen,
   listOpen,
   lockOpen,
   lockTransaction,
-  markFinal,
   markMined,
-  markReorganised,
   markUnsent,
   type TransactionRow,
 } from './store.ts'
@@ -328,4 +327,43 @@ async function fillGap(
     parts,
     (await listFinalRaw(db, lane, count)).map(({ raw }) => raw),
   )
+}
+
+/** Logs that one transaction could not be followed. The next turn retries. */
+function logNotFollowed({ deps }: Pick<LaneParts, 'deps'>, { id }: TransactionRow, error: unknown): void {
+  deps.log.error({ err: error, transactionId: id }, 'a transaction could not be followed; will retry')
+}
+
+/** Throws for a purpose without a handler. Its transactions stay unchanged until a process with a handler follows them. */
+function handlerOf(handlers: Handlers, purpose: string): LaneHandler {
+  const handler = handlers.get(purpose)
+  if (handler === undefined) throw new Error(`no handler for transactions of ${purpose}`)
+  return handler
+}
+
+async function notifyReorganised(handlers: Handlers, tx: Tx, gone: LaneTransaction): Promise<void> {
+  await handlers.get(gone.purpose)?.onReorganised?.(tx, [gone])
+}
+
+async function notifyReplaced(handlers: Handlers, tx: Tx, replaced: LaneTransaction): Promise<void> {
+  await handlerOf(handlers, replaced.purpose).onReplaced(tx, [replaced])
+}
+
+/** `isNews`: the handler was not called for that block yet. */
+interface Observed extends MinedTransaction {
+  readonly isNews: boolean
+  readonly isFinal: boolean
+}
+
+/** Calls the handlers of mined transactions: first for new blocks, then for transactions that are final. */
+async function notifyMined(handlers: Handlers, tx: Tx, mined: readonly Observed[]): Promise<void> {
+  for (const [purpose, some] of Map.groupBy(mined, ({ transaction }) => transaction.purpose)) {
+    const handler = handlerOf(handlers, purpose)
+    const atOnce = handler.onMinedAndFinal === undefined ? [] : some.filter(({ isNews, isFinal }) => isNews && isFinal)
+    const others = some.filter((one) => !atOnce.includes(one))
+    const [news, final] = [others.filter(({ isNews }) => isNews), others.filter(({ isFinal }) => isFinal)]
+    if (news.length > 0) await handler.onMined?.(tx, news)
+    if (atOnce.length > 0) await handler.onMinedAndFinal?.(tx, atOnce)
+    if (final.length > 0) await handler.onFinal(tx, final)
+  }
 }

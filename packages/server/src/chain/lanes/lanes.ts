@@ -7,11 +7,20 @@ import type { Share } from '../../platform/leases/store.ts'
 import { type Loop, startLoop } from '../../platform/work/loop.ts'
 import { startDueLoop } from '../../platform/work/probe.ts'
 import type { Chains, FeeSponsor } from '../port.ts'
-import type { LaneKey } from './compare-store.ts'
 import { NetworkDriver } from './driver.ts'
-import { findNextNonce, insertLane, isAnyOpen, takeNonces } from './nonce-store.ts'
 import type { AccountPlan, ChainTransactionId, LaneHandler, LaneSigner, Lanes, PlannedTransaction } from './port.ts'
-import { countOpen, insertTransactions, listOpenNetworks, markReopened, type NewTransaction } from './store.ts'
+import { markReopened } from './recovery-store.ts'
+import {
+  countOpen,
+  findNextNonce,
+  insertLane,
+  insertTransactions,
+  isAnyOpen,
+  type LaneKey,
+  listOpenNetworks,
+  type NewTransaction,
+  takeNonces,
+} from './store.ts'
 
 /** How often idle networks are compared with what is open, in one statement for all of them. Needed because other processes plan too. */
 const idlePollMs = 250

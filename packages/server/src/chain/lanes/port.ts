@@ -122,3 +122,6 @@ export interface LaneHandler {
   /** Replaces `onMined` and `onFinal` for transactions whose block is already at confirmation depth when first observed. */
   onMinedAndFinal?(tx: Tx, mined: readonly MinedTransaction[]): Promise<void>
 }
+
+/** The handlers of one process, by their purpose. */
+export type Handlers = ReadonlyMap<string, LaneHandler>

@@ -1,22 +1,68 @@
 import { type Address, type Hex, l1FeeOf, tokenByAddress } from '@purser/protocol'
-import { fencedTx } from '../../platform/leases/store.ts'
+import type { Deps } from '../../platform/ctx.ts'
+import type { Tx } from '../../platform/db/db.ts'
+import { inParallel } from '../../platform/in-parallel.ts'
+import { fencedTx, type LeaseSet } from '../../platform/leases/store.ts'
 import { type Fees, feeLimits, replacementFees } from '../fees.ts'
-import type { Chain, SendAnswer, SignedTransaction, TempoFields, TempoTransaction } from '../port.ts'
-import { isolateFailures, type LaneParts, logStalled, notifySent, toLaneTransaction } from './parts.ts'
+import type { Chain, FeeSponsor, SendAnswer, SignedTransaction, TempoFields, TempoTransaction } from '../port.ts'
+import type { Handlers, LaneSigner, LaneTransaction } from './port.ts'
+import { listEarlierRaw, listLatestRaw } from './recovery-store.ts'
 import {
   type AttemptRow,
   type CallData,
   findCallData,
   insertAttempts,
   listAttempts,
-  listEarlierRaw,
-  listLatestRaw,
   listUnsent,
   markBroadcast,
   type SignedAttempt,
   type TransactionRow,
   type Unsent,
 } from './store.ts'
+
+/** Dependencies of one turn over the lanes of a network. */
+export interface LaneParts {
+  readonly deps: Pick<Deps, 'db' | 'clock' | 'log' | 'metrics' | 'witness'>
+  readonly chain: Chain
+  /** The signer of a resumed account. */
+  readonly signerOf: (account: Address) => LaneSigner
+  /** Pays the fees of sponsored transactions. Without a sponsor, those are not sent. */
+  readonly sponsor?: FeeSponsor | undefined
+  readonly handlers: Handlers
+  /** The leases under which the turn began. Every write checks them; after losing them the turn can only rebroadcast stored bytes. */
+  readonly leased: LeaseSet
+  /** When a quorum first found a transaction’s nonce used without a receipt of ours: milliseconds by transaction id. */
+  readonly usedSince: Map<string, number>
+}
+
+/** Accounts that are processed in parallel after their batch failed. */
+const aloneAtOnce = 8
+
+/**
+ * Processes accounts in one batch. When the batch fails, processes each account separately, so that one does not block others. Throws only when a
+ * single account was given and failed.
+ */
+export async function isolateFailures<T>(
+  parts: LaneParts,
+  senders: readonly Address[],
+  work: (senders: readonly Address[]) => Promise<readonly T[]>,
+): Promise<readonly T[]> {
+  try {
+    return await work(senders)
+  } catch (error) {
+    if (senders.length === 1) throw error
+    return (await inParallel(senders, aloneAtOnce, (sender) => work([sender]).catch(logStalled(parts, sender)))).flat()
+  }
+}
+
+/** Logs that an account's lane failed. The next turn retries. */
+export function logStalled({ deps, chain }: LaneParts, sender: Address) {
+  return (error: unknown): [] => {
+    const details = { err: error, network: chain.network.name, sender }
+    deps.log.warn(details, 'the lane of an account failed; will retry')
+    return []
+  }
+}
 
 /** Most transactions that are signed and sent in one batch. */
 const sentAtOnce = 64
@@ -312,4 +358,17 @@ async function signTempo(
   const signed = await signerOf(sender).signTempoTransaction?.(fields)
   if (signed === undefined) throw new Error('the account has no signer for a network without a native coin')
   return signed
+}
+
+/** A stored transaction in the form that handlers receive, with this hash. */
+export function toLaneTransaction(
+  { id, network, purpose, nonce }: TransactionRow,
+  hash: LaneTransaction['hash'],
+): LaneTransaction {
+  return { id, network, purpose, nonce, hash }
+}
+
+/** Calls the handlers of these transactions in the database transaction that stores the signed bytes. */
+export async function notifySent(handlers: Handlers, tx: Tx, sent: readonly LaneTransaction[]): Promise<void> {
+  for (const [purpose, some] of Map.groupBy(sent, (one) => one.purpose)) await handlers.get(purpose)?.onSent?.(tx, some)
 }

@@ -2,15 +2,24 @@ import type { Address, Hex } from '@purser/protocol'
 import { bytesToHex, hexToBytes } from '@purser/protocol'
 import { z } from 'zod'
 import { type Queryable, type Sql, sql, type Tx } from '../../platform/db/db.ts'
+import { onAnyOf } from '../../platform/db/due-checks.ts'
+import { failPlatform } from '../../platform/errors.ts'
 import { id } from '../../platform/ids.ts'
 import { isUnder, type LeaseSet } from '../../platform/leases/store.ts'
 import type { Receipt } from '../port.ts'
-import type { LaneKey } from './compare-store.ts'
 import type { ChainTransactionId, LaneCall, OpenCounts, PlannedTransaction } from './port.ts'
 
 const Amount = z.string().transform((text) => BigInt(text))
-const Bytes = z.instanceof(Uint8Array).transform((bytes) => bytesToHex(bytes))
-const HexText = z.templateLiteral(['0x', z.string()])
+export const Bytes = z.instanceof(Uint8Array).transform((bytes) => bytesToHex(bytes))
+export const HexText = z.templateLiteral(['0x', z.string()])
+
+export interface LaneKey {
+  readonly network: string
+  readonly sender: Address
+}
+
+/** The database's generation. A lane must have it to plan. 0 before the database was first served. */
+export const generation = sql`coalesce((select generation from witness_state), 0)`
 
 export const TransactionRow = z.object({
   id: id('ctx'),
@@ -54,7 +63,7 @@ export interface CallData {
 
 /** The sender's shard, below `shardCount`. The index `chain_transactions_open_by_shard` uses the same expression. */
 const shardOf = (sender: Sql): Sql => sql`((hashtextextended(${sender}, 0) & 7)::integer)`
-const shard = shardOf(sql`sender`)
+export const shard = shardOf(sql`sender`)
 
 /** Omits the call data, which is large and only needed to sign. */
 const columns = sql`id, network, sender, nonce, to_address, value, gas_limit, octet_length(data) as data_bytes, fee_token, is_sponsored, purpose, status, mined_hash, mined_block, last_broadcast_at, created_at`
@@ -174,20 +183,6 @@ export async function listOpenNetworks(
   return new Set(rows.map(({ network }) => network))
 }
 
-/** How many of the newest transactions are searched for recent senders. */
-const recentMax = 200
-
-/** Accounts of the leased shards that sent any of the newest transactions, whatever their status. */
-export async function listRecentSenders(db: Queryable, network: string, { leases }: LeaseSet): Promise<Address[]> {
-  const rows = await db.many(
-    z.object({ sender: HexText }),
-    sql`
-    select distinct sender from (select network, sender from chain_transactions order by id desc limit ${recentMax}) as recent
-    where network = ${network} and ${shard} = any(${leases.map((lease) => lease.shard)}::integer[])`,
-  )
-  return rows.map(({ sender }) => sender)
-}
-
 /** The transaction, locked until the database transaction ends; undefined when another process leases its shard. */
 export function lockTransaction(
   tx: Tx,
@@ -225,7 +220,6 @@ export async function countOpen(db: Queryable, lane: LaneKey): Promise<OpenCount
 }
 
 const DataRow = z.object({ data: Bytes, callsBefore: CallsBefore.nullable() })
-const RawRow = z.object({ transactionId: id('ctx'), raw: Bytes })
 
 /** A transaction's call data, for signing it again. */
 export async function findCallData(db: Queryable, transactionId: ChainTransactionId): Promise<CallData> {
@@ -236,20 +230,6 @@ export async function findCallData(db: Queryable, transactionId: ChainTransactio
   return { data, before: callsBefore ?? [] }
 }
 
-/** The newest signed bytes of each of these transactions. */
-export async function listLatestRaw(
-  db: Queryable,
-  transactionIds: readonly ChainTransactionId[],
-): Promise<ReadonlyMap<string, Hex>> {
-  const rows = await db.many(
-    RawRow,
-    sql`
-    select distinct on (transaction_id) transaction_id, raw from transaction_attempts
-    where transaction_id = any(${transactionIds}::text[]) and octet_length(raw) > 0 order by transaction_id, sequence desc`,
-  )
-  return new Map(rows.map((row) => [row.transactionId, row.raw]))
-}
-
 export function listAttempts(db: Queryable, transactionIds: readonly ChainTransactionId[]): Promise<AttemptRow[]> {
   return db.many(
     AttemptRow,
@@ -257,17 +237,6 @@ export function listAttempts(db: Queryable, transactionIds: readonly ChainTransa
     select transaction_id, sequence, hash, max_fee, priority_fee, created_at from transaction_attempts
     where transaction_id = any(${transactionIds}::text[]) order by transaction_id, sequence`,
   )
-}
-
-/** The signed bytes of a transaction's earlier attempts, newest first. */
-export async function listEarlierRaw(db: Queryable, transactionId: ChainTransactionId, before: number): Promise<Hex[]> {
-  const rows = await db.many(
-    z.object({ raw: Bytes }),
-    sql`
-    select raw from transaction_attempts
-    where transaction_id = ${transactionId} and sequence < ${before} and octet_length(raw) > 0 order by sequence desc limit 50`,
-  )
-  return rows.map(({ raw }) => raw)
 }
 
 /** Thrown when a lease ended before its work was stored. Another process may be doing that work. */
@@ -362,35 +331,63 @@ export async function markMined(tx: Tx, mined: readonly MinedReceipt[]): Promise
     where t.id = m.id and t.status in ('sent', 'mined')`)
 }
 
-/**
- * Returns a mined transaction to `sent` after its block was reorganized away, so that the same bytes are sent again. Returns the number of changed
- * rows.
- */
-export function markReorganised(tx: Tx, leased: LeaseSet, transactionId: ChainTransactionId): Promise<number> {
-  return tx.run(sql`
-    update chain_transactions set status = 'sent', mined_hash = null, mined_block = null, last_broadcast_at = null
-    where id = ${transactionId} and status = 'mined' and ${isUnder(leased, shard)}`)
-}
-
-/** Returns a final transaction to `sent` after its block was reorganized away. A replaced transaction has no block and stays final. */
-export async function markReopened(tx: Tx, transactionId: ChainTransactionId): Promise<void> {
-  await tx.run(sql`
-    update chain_transactions set status = 'sent', mined_hash = null, mined_block = null, last_broadcast_at = null
-    where id = ${transactionId} and status = 'final' and mined_hash is not null`)
-}
-
-/** Marks a transaction that can never be mined as final. */
-export async function markFinal(tx: Tx, transactionId: ChainTransactionId): Promise<void> {
-  await tx.run(sql`update chain_transactions set status = 'final' where id = ${transactionId}`)
-}
-
-/** Signed bytes of final transactions from this nonce on, for a chain that lost them. */
-export function listFinalRaw(db: Queryable, lane: LaneKey, fromNonce: bigint): Promise<{ raw: Hex }[]> {
-  return db.many(
-    z.object({ raw: Bytes }),
+/** The lane's next nonce; undefined when the lane does not exist yet. */
+export async function findNextNonce(db: Queryable, lane: LaneKey): Promise<bigint | undefined> {
+  const row = await db.maybeOne(
+    z.object({ nextNonce: z.bigint() }),
     sql`
-    select a.raw from chain_transactions t join transaction_attempts a on a.transaction_id = t.id and a.hash = t.mined_hash
-    where t.network = ${lane.network} and t.sender = ${lane.sender} and t.status = 'final' and t.nonce >= ${fromNonce} and octet_length(a.raw) > 0
-    order by t.nonce limit 200`,
+    select next_nonce from lanes where network = ${lane.network} and sender = ${lane.sender}`,
+  )
+  return row?.nextNonce
+}
+
+/** Creates the lane at the chain's nonce. An existing lane keeps its nonce. */
+export async function insertLane(db: Queryable, lane: LaneKey, firstNonce: bigint): Promise<void> {
+  await db.run(
+    sql`insert into lanes (network, sender, next_nonce, generation) values (${lane.network}, ${lane.sender}, ${firstNonce}, ${generation}) on conflict do nothing`,
+  )
+}
+
+/** Longest time that a database transaction with a nonce may be idle, so that a crashed planner does not block its lane for longer. */
+const idleMsMax = 4_000
+
+const Taken = z.object({ network: z.string(), sender: HexText, firstNonce: z.bigint(), isCompared: z.boolean() })
+
+/**
+ * Takes the next `count` nonces of each lane under its row lock, so that no nonce is shared or skipped. Lanes are locked in a fixed order to
+ * prevent deadlocks. Sets a short idle timeout for the caller's transaction. Returns the first nonce of each lane. Throws `service-unavailable`
+ * when a lane was not compared with the chain since the last restore.
+ */
+export async function takeNonces(
+  tx: Tx,
+  wanted: readonly { readonly lane: LaneKey; readonly count: number }[],
+): Promise<z.output<typeof Taken>[]> {
+  const taken = await tx.many(
+    Taken,
+    sql`
+    with wanted as (
+      select * from unnest(${wanted.map(({ lane }) => lane.network)}::text[], ${wanted.map(({ lane }) => lane.sender)}::text[],
+        ${wanted.map(({ count }) => count)}::integer[]) as given (network, sender, count)
+    ), locked as (
+      select l.network, l.sender, w.count from lanes l join wanted w using (network, sender) order by l.network, l.sender for update of l
+    )
+    update lanes l set next_nonce = l.next_nonce + h.count from locked h where l.network = h.network and l.sender = h.sender
+    returning l.network, l.sender, l.next_nonce - h.count as first_nonce, l.generation >= ${generation} as is_compared,
+      set_config('idle_in_transaction_session_timeout', ${String(idleMsMax)}, true)`,
+  )
+  if (taken.some(({ isCompared }) => !isCompared))
+    throw failPlatform(
+      'service-unavailable',
+      {},
+      new Error('a lane is still being compared with the chain after a restore'),
+    )
+  return taken
+}
+
+/** A condition: whether any transaction on the networks is not final. */
+export function isAnyOpen(networks: readonly string[]): Sql {
+  return onAnyOf(
+    networks,
+    sql`select c.nonce from chain_transactions c where c.network = n.network and c.status <> 'final' order by c.sender, c.nonce limit 1`,
   )
 }

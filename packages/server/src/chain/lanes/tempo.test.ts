@@ -16,7 +16,7 @@ import {
 import { systemRandom } from '../../platform/random.ts'
 import type { ChainTransactionId, FeeSponsor, LaneCall, Lanes, PlannedTransaction } from '../port.ts'
 import { createLanes } from './lanes.ts'
-import { insertLane } from './nonce-store.ts'
+import { insertLane } from './store.ts'
 
 let database: TestDatabase
 let tempo: DevChain

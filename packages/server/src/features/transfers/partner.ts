@@ -1,13 +1,7 @@
 import { type Address, formatAmount, type Hex, sameAddress, selectorOf, zeroAddress } from '@purser/protocol'
 import type { Chain } from '../../chain/port.ts'
-import type {
-  PartnerName,
-  PlannedCall,
-  RouteQuote,
-  RouteRequest,
-  RoutingPartner,
-} from '../../partners/routing/port.ts'
-import { gasLimitOf, type Coin } from '../funds/index.ts'
+import type { PartnerName, PlannedCall, RouteQuote, RouteRequest, RoutingPartner } from '../../partners/routing/port.ts'
+import { type Coin, gasLimitOf } from '../funds/index.ts'
 import { fail } from './errors.ts'
 import type { Ctx, PlannedStep } from './ports.ts'
 import { proveCall } from './proof.ts'

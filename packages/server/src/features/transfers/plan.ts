@@ -32,12 +32,11 @@ import {
 } from '../funds/index.ts'
 import { hasNoSource, refuseServiceAddress, type SourceWallet } from '../wallets/index.ts'
 import { fail } from './errors.ts'
-import { priceTooLow, requestQuoteAbove } from './partner.ts'
-import { partnerSteps, slippageBps } from './partner.ts'
+import { partnerSteps, priceTooLow, requestQuoteAbove, slippageBps } from './partner.ts'
 import type { Ctx, PlannedStep, TransferPlan } from './ports.ts'
+import { findQuote, type QuoteId, type QuoteRow } from './quote-store.ts'
 import type { NewTransfer } from './schema.ts'
 import { canBeGasless } from './steps.ts'
-import { type QuoteId, findQuote, type QuoteRow } from './quote-store.ts'
 
 export interface PlanOptions {
   readonly readFloor?: typeof floorOf

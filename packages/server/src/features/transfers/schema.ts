@@ -3,6 +3,7 @@ import { id } from '../../platform/ids.ts'
 import { named } from '../../platform/named.ts'
 import {
   CreatedAt,
+  EvmAddress,
   FilteredMetadata,
   Instant,
   metadataFilter,
@@ -13,7 +14,6 @@ import {
 } from '../../platform/wire.ts'
 import { approvalOf } from '../approvals/index.ts'
 import { ChainName } from '../chains/index.ts'
-import { EvmAddress } from '../wallets/index.ts'
 
 const TokenSymbol = z.string().min(1).max(32).meta({ example: 'USDC' })
 const Amount = z.string().min(1).max(100).meta({ description: 'Decimal amount in whole tokens.', example: '12.5' })

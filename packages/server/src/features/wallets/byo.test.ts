@@ -12,7 +12,7 @@ import {
   type World,
 } from '../../../test/world.ts'
 import { sql } from '../../platform/db/db.ts'
-import { EvmAddress } from './schema.ts'
+import { EvmAddress } from '../../platform/wire.ts'
 
 let world: World
 

@@ -20,8 +20,13 @@ export { failNamed as failWallet, legacyErrors, policyErrors, walletErrors } fro
 export { budgetChange, gasOfGasless, isGasless, signGasless } from './gasless.ts'
 export { LegacyCoin, placeOf as legacyPlaceOf } from './legacy/coins.ts'
 export { requireLegacyWallet } from './legacy/create.ts'
-export { createAccountSigners } from './managed/managed.ts'
-export { type IndexGaps, isManagedAddress, moveIndices, type SourceWallet } from './managed/source-store.ts'
+export {
+  createAccountSigners,
+  type IndexGaps,
+  isManagedAddress,
+  moveIndices,
+  type SourceWallet,
+} from './managed/source-store.ts'
 export { PolicyDocument, type PolicyOperation, policyOperations } from './policy/decide.ts'
 export {
   countGas,
@@ -46,7 +51,6 @@ export type { Deps as WalletDeps, ReceivingWallet, WalletId } from './ports.ts'
 export { createWalletDirectory, getPayableWallet } from './receiving.ts'
 export { walletRecounts } from './recount.ts'
 export { walletOperations } from './routes.ts'
-export { EvmAddress } from './schema.ts'
 export { areLiveDepositsOnHold, releaseHolds } from './screening/holds.ts'
 export { screeningRecurring } from './screening/jobs.ts'
 export { hasNoSource } from './screening/next.ts'

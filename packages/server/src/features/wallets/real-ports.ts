@@ -3,11 +3,10 @@ import { createReadFunds } from '../funds/index.ts'
 import { createHoldingReader } from './balances/read.ts'
 import { createDeriveAddress } from './children/children.ts'
 import { createBookedInTime } from './deposits/booked.ts'
-import { findBookedTo } from './deposits/cursor-store.ts'
 import { createFindSource } from './managed/source-store.ts'
 import type { Deps } from './ports.ts'
 import { createWalletDirectory } from './receiving.ts'
-import { amountsOnHold } from './screening/deposit-store.ts'
+import { amountsOnHold, findBookedTo } from './screening/deposit-store.ts'
 
 export type WalletPorts = Pick<
   Deps,

@@ -1,24 +1,8 @@
-import { parseAddress, zeroAddress } from '@purser/protocol'
 import { z } from 'zod'
 import { id } from '../../platform/ids.ts'
 import { named } from '../../platform/named.ts'
-import { CreatedAt, Metadata, StoredMetadata, text } from '../../platform/wire.ts'
+import { CreatedAt, EvmAddress, Metadata, StoredMetadata, text } from '../../platform/wire.ts'
 import { ChainName } from '../chains/index.ts'
-
-/**
- * An EVM address in a request, returned EIP-55 checksummed. A wrong checksum is refused, since it indicates a mistyped address, and so is
- * the zero address: money sent to either is lost.
- */
-export const EvmAddress = z
-  .string()
-  .transform((written, ctx) => {
-    const address = parseAddress(written)
-    if (address !== undefined && address !== zeroAddress) return address
-    const message = 'must be 0x and 40 hexadecimal digits, mixed case only with a correct EIP-55 checksum, not zero'
-    ctx.addIssue({ code: 'custom', message, params: { problem: 'address-format-invalid' } })
-    return z.NEVER
-  })
-  .meta({ example: '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed' })
 
 export const TokenSymbols = z
   .array(z.string().min(1).max(32))

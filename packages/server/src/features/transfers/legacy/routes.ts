@@ -2,9 +2,9 @@ import { z } from 'zod'
 import { id } from '../../../platform/ids.ts'
 import { named } from '../../../platform/named.ts'
 import type { Operation } from '../../../platform/operation.ts'
+import { EvmAddress } from '../../../platform/wire.ts'
 import { approvalErrors } from '../../approvals/index.ts'
 import {
-  EvmAddress,
   LegacyCoin,
   legacyErrors,
   legacyPlaceOf,

@@ -1,8 +1,10 @@
 import {
+  type Address,
   type AuthorizationOffer,
   type Chain,
   chains,
   mppAuthenticateLengthMax,
+  type Network,
   type OfferReading,
   type OfferRefusalReason,
   type OfferRules,
@@ -14,15 +16,13 @@ import {
   resolveNetwork,
   tokenByAddress,
   x402Headers,
-  type Address,
-  type Network,
 } from '@purser/protocol'
-import { isServiceAddress, type SourceWallet } from '../../wallets/index.ts'
-import type { Ctx, TransferPlan } from '../ports.ts'
-import { type ChallengePayment, headerOf } from './schema.ts'
 import type { Coin } from '../../funds/index.ts'
 import { hasCaughtUp } from '../../funds/index.ts'
+import { isServiceAddress, type SourceWallet } from '../../wallets/index.ts'
 import { refuseFlagged, refuseShort } from '../plan.ts'
+import type { Ctx, TransferPlan } from '../ports.ts'
+import { type ChallengePayment, headerOf } from './schema.ts'
 
 /** Why a wallet does not pay an offer. */
 export interface Refusal {

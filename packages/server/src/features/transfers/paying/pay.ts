@@ -19,7 +19,6 @@ import {
 import { end, endAll } from '../ending.ts'
 import { fail } from '../errors.ts'
 import { reasonOf, settleRelays, transferIdOf, transferOf } from '../gasless/relay.ts'
-import { planSignature } from './offers.ts'
 import type { Ctx, Deps, TransferPlan } from '../ports.ts'
 import { contendedBy, outgoing } from '../record.ts'
 import type { NewTransfer } from '../schema.ts'
@@ -27,7 +26,7 @@ import { claimOf } from '../steps.ts'
 import { findOwnTransfer, lockTransfer, lockTransfers, setAmount, type TransferId, type TransferRow } from '../store.ts'
 import { storeOne } from '../transfer.ts'
 import { failPaying } from './errors.ts'
-import { type AllowedOffer, offersWithin, type Refusal } from './offers.ts'
+import { type AllowedOffer, offersWithin, planSignature, type Refusal } from './offers.ts'
 import type { ChallengePayment } from './schema.ts'
 import {
   clearPayUntil,

@@ -2,7 +2,7 @@ import type { NetworkName } from '@purser/protocol'
 import { type Clock, instantOf } from '../../../platform/clock.ts'
 import type { Queryable } from '../../../platform/db/db.ts'
 import { pause } from '../../../platform/work/loop.ts'
-import { findBookedTo } from './cursor-store.ts'
+import { findBookedTo } from '../screening/deposit-store.ts'
 
 const pollMs = 50
 

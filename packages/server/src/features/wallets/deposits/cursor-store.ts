@@ -46,12 +46,6 @@ export async function releaseLease(db: Queryable, { network, epoch }: Lease): Pr
   await db.run(sql`update deposit_cursors set lease_until = null where network = ${network} and epoch = ${epoch}`)
 }
 
-/** The newest block whose deposits are booked; undefined before the first. */
-export async function findBookedTo(db: Queryable, network: NetworkName): Promise<bigint | undefined> {
-  const row = await db.maybeOne(Cursor, sql`select scanned, checked from deposit_cursors where network = ${network}`)
-  return row?.scanned ?? undefined
-}
-
 /**
  * The cursor, locked until the transaction ends; undefined if another process leads. Every write of a leader begins with it: a process that
  * lost the lease without noticing writes nothing.

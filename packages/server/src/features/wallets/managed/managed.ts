@@ -1,8 +1,4 @@
-import type { Address } from '@purser/protocol'
 import type { z } from 'zod'
-import type { WalletSigner } from '../../../custody/signer.ts'
-import type { WalletKeys } from '../../../custody/wallet-keys.ts'
-import type { Db } from '../../../platform/db/db.ts'
 import type { MasterWalletId } from '../../../platform/ids.ts'
 import type { Page } from '../../../platform/operation.ts'
 import { openCursor, type PageQuery, pageOf } from '../../../platform/wire.ts'
@@ -10,7 +6,6 @@ import { fail } from '../errors.ts'
 import type { Ctx } from '../ports.ts'
 import { networkOf } from '../store.ts'
 import type { MasterWallet } from './schema.ts'
-import { findKeyOfAddress } from './source-store.ts'
 import { findMasterWallet, listMasterWallets, type MasterWalletRow } from './store.ts'
 
 export async function getMasterWallet(ctx: Ctx, walletId: MasterWalletId): Promise<MasterWallet> {
@@ -50,18 +45,5 @@ export function shownMasterWallet(row: MasterWalletRow): MasterWallet {
     metadata,
     retiredAt,
     createdAt,
-  }
-}
-
-/** Finds the signer of an address of a managed wallet or child, of any tenant: for senders of their stored transactions. */
-export function createAccountSigners(deps: {
-  readonly db: Db
-  readonly walletKeys: WalletKeys
-}): (account: Address) => Promise<WalletSigner | undefined> {
-  return async (address) => {
-    const key = await findKeyOfAddress(deps.db, address)
-    if (key === undefined) return undefined
-    const { organisationId, environment, account, index } = key
-    return deps.walletKeys.signer({ organisationId, environment }, { account, index, address })
   }
 }

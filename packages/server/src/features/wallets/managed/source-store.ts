@@ -1,5 +1,7 @@
 import { type Address, checksumAddress } from '@purser/protocol'
 import { z } from 'zod'
+import type { WalletSigner } from '../../../custody/signer.ts'
+import type { WalletKeys } from '../../../custody/wallet-keys.ts'
 import type { Tenant } from '../../../platform/ctx.ts'
 import { batchByDb } from '../../../platform/db/batch.ts'
 import { type Db, type Queryable, sql, type Tx } from '../../../platform/db/db.ts'
@@ -109,4 +111,17 @@ export async function moveIndices(tx: Tx, { accounts, children }: IndexGaps): Pr
     on conflict (organisation_id, environment) do update
       set next_account = least(managed_wallet_accounts.next_account::bigint + ${accounts}, ${indexEnd - 1})`)
   return tx.run(sql`update master_wallets set next_child = least(next_child + ${children}, ${indexEnd})`)
+}
+
+/** Finds the signer of an address of a managed wallet or child, of any tenant: for senders of their stored transactions. */
+export function createAccountSigners(deps: {
+  readonly db: Db
+  readonly walletKeys: WalletKeys
+}): (account: Address) => Promise<WalletSigner | undefined> {
+  return async (address) => {
+    const key = await findKeyOfAddress(deps.db, address)
+    if (key === undefined) return undefined
+    const { organisationId, environment, account, index } = key
+    return deps.walletKeys.signer({ organisationId, environment }, { account, index, address })
+  }
 }

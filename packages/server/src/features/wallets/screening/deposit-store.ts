@@ -1,8 +1,9 @@
-import { networkByName } from '@purser/protocol'
+import { type NetworkName, networkByName } from '@purser/protocol'
 import { z } from 'zod'
 import { type Queryable, type Sql, sql, type Tx } from '../../../platform/db/db.ts'
 import { id } from '../../../platform/ids.ts'
 import type { AmountOnHold, HoldQuestion } from '../../funds/index.ts'
+import { Cursor } from '../deposits/cursor-store.ts'
 import { AmlStatus } from '../schema.ts'
 
 const Raw = z.string().transform((text) => BigInt(text))
@@ -155,4 +156,10 @@ export function amountsOnHold(db: Queryable, questions: readonly HoldQuestion[])
         and not (aml_status = 'pending' and on_hold)) as not_final, tips.is_booked
     from q join tips using (network, up_to, up_to_hash) order by q.place`,
   )
+}
+
+/** The newest block whose deposits are booked; undefined before the first. */
+export async function findBookedTo(db: Queryable, network: NetworkName): Promise<bigint | undefined> {
+  const row = await db.maybeOne(Cursor, sql`select scanned, checked from deposit_cursors where network = ${network}`)
+  return row?.scanned ?? undefined
 }
