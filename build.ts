@@ -21,7 +21,7 @@ const packages = path.join(root, 'packages')
 
 type Json = Record<string, unknown>
 
-/** What goes to npm: the oldest Node that runs it, and its programs besides those of the development manifest. */
+/** The packages for npm: the oldest Node that runs it, and its programs besides those of the development manifest. */
 const published = {
   protocol: { node: 20, programs: {} },
   sdk: { node: 20, programs: {} },
@@ -229,7 +229,7 @@ function finish(name: Name, dist: string): void {
   write(dist, 'package.json', `${JSON.stringify(manifest, null, 2)}\n`)
 }
 
-/** What agents read besides the tools. */
+/** The guide that agents read besides the tools. */
 function copyGuide(dist: string): void {
   for (const { name } of pages) cpSync(path.join(root, 'docs', `${name}.md`), path.join(dist, 'docs', `${name}.md`))
   cpSync(path.join(root, 'openapi.json'), path.join(dist, 'openapi.json'))

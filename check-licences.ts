@@ -5,7 +5,7 @@ const root = import.meta.dirname
 /** The dashboard is built into the server's package. */
 const published = ['protocol', 'sdk', 'cli', 'mcp', 'server', 'dashboard']
 
-/** What may be shipped with an Apache-2.0 service: permissive, no duty to publish source. All else is refused. */
+/** Licences that may be shipped with an Apache-2.0 service: permissive, no duty to publish source. All else is refused. */
 const permissive = [
   '0BSD',
   'Apache-2.0',
@@ -48,7 +48,7 @@ function shipped(): ReadonlyMap<string, Manifest> {
   return found
 }
 
-/** What a build copies into the server's package out of a development dependency: the script of the API reference. */
+/** The files that a build copies into the server's package out of a development dependency: the script of the API reference. */
 function builtIn(): readonly string[] {
   const scalar = locate('@scalar/fastify-api-reference', path.join(root, 'packages', 'reference'))
   if (scalar === undefined) throw new Error('@scalar/fastify-api-reference is not installed: run npm ci')

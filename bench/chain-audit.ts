@@ -10,7 +10,7 @@ import type { Ground } from './ground.ts'
 import { isRecord } from './parse.ts'
 import type { SignedPayment } from './payments.ts'
 
-/** What happened according to the chain, independent of the services. */
+/** The outcome according to the chain, read independently of the services. */
 export interface ChainFacts {
   /** Payments whose authorisation the token has used. */
   readonly used: number

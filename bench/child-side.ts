@@ -1,7 +1,7 @@
 import type { Server } from 'node:http'
 import { type Profile, startProfile } from './profile.ts'
 
-/** What a child process reports when it is ready: text by name. */
+/** The report of a child process that is ready: text by name. */
 export type Ready = Readonly<Record<string, string>>
 
 /**

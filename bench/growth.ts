@@ -224,7 +224,7 @@ interface Idle {
   readonly perSecond: number
 }
 
-/** What a service that was just started, and gets no requests, asks of the database; the rate once its first runs are over. */
+/** The statements that a service without requests runs: at its start, and per second after its first runs. */
 async function watchIdle(db: Db, ms: number): Promise<Idle> {
   const read = () =>
     db.many(

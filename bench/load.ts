@@ -16,7 +16,7 @@ export interface Load {
   readonly requests: readonly Buffer[]
   /** No request is begun after this time. */
   readonly msMax: number
-  /** What to keep of a response instead of its body, from the bytes up to the end of the headers. */
+  /** Returns the part of a response that is kept instead of its body, from the bytes up to the end of the headers. */
   readonly keep?: Keep | undefined
 }
 
@@ -153,9 +153,9 @@ function emptyAt(headEnd: number): Content {
 
 function contentOf(bytes: Buffer, headEnd: number): Content | 'unknown' | undefined {
   const from = headEnd + headEndMark.length
-  const said = headerIn(bytes, headEnd, lengthMarks)
-  if (said !== undefined) {
-    const length = from + Number(said)
+  const stated = headerIn(bytes, headEnd, lengthMarks)
+  if (stated !== undefined) {
+    const length = from + Number(stated)
     return bytes.length < length ? undefined : { body: () => bytes.toString('utf8', from, length), length }
   }
   return chunkedMark.test(bytes.toString('latin1', 0, headEnd)) ? chunksOf(bytes, from) : 'unknown'

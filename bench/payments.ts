@@ -22,7 +22,7 @@ export interface Payer {
   readonly privateKey: Uint8Array
 }
 
-/** What every payment of a benchmark pays: one price, one token, one receiver. */
+/** The terms of every payment of a benchmark: one price, one token, one receiver. */
 export interface Bill {
   readonly network: Network
   readonly token: TokenInfo

@@ -118,7 +118,7 @@ export interface Verified {
   readonly request: string
 }
 
-/** Verifies payments at ours; throws when one is refused, since nothing could be said of its settlement. */
+/** Verifies payments at ours; throws when one is refused, since its settlement could not be measured. */
 export async function verifyAll(side: PurserSide, payments: readonly SignedPayment[]): Promise<Verified[]> {
   const requests = payments.map(side.verifyRequest)
   const { answers } = await runLoad({ port: side.port, connections: 32, requests, msMax: settleMsMax })

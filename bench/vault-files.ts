@@ -26,7 +26,7 @@ const ratioMin = 0.6
 const peakBytesMax = 150 * mebibyte
 const warmingMebibytes = 32
 
-/** What one transfer gave. */
+/** The result of one transfer. */
 interface Transfer {
   readonly ms: number
   readonly cpuMs: number
@@ -34,7 +34,7 @@ interface Transfer {
   readonly idleBytes: number
   readonly peakBytes: number
   readonly coresElsewhere: number
-  /** What was wrong with the answer; undefined for a right one. */
+  /** The fault of the response; undefined for a correct one. */
   readonly fault: string | undefined
 }
 

@@ -25,7 +25,7 @@ const bytesPerStreamMax = 25_000
 const p99MsMax = 1_000
 const openingAtOnce = 100
 const eventMsMax = 15_000
-/** What the first streams make the process load and compile is not what a stream costs. */
+/** Code that the first streams make the process load and compile is not part of the cost of a stream. */
 const warmingStreams = 200
 const settlingMs = 2_000
 /** Descriptors that a process needs beside its streams. */

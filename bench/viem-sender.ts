@@ -6,7 +6,7 @@ import { listen, runAsChild, setting } from './child-side.ts'
 import { isRecord } from './parse.ts'
 
 /**
- * What somebody writes who sends tokens with viem: `writeContract` under its nonce manager, then the receipt. Behind HTTP, since that is
+ * The code of a developer who sends tokens with viem: `writeContract` under its nonce manager, then the receipt. Behind HTTP, since that is
  * how the other side is called, with JSON-RPC batching and receipts polled often, which measured best.
  */
 await runAsChild(async () => {

@@ -20,7 +20,7 @@ const besideRatioMax = 2
 const arrivalMsMax = 20_000
 const paceMs = 5
 
-/** What one measurement gave: of each event, the milliseconds from its commit to the receiver's socket. */
+/** The result of one measurement: for each event, the milliseconds from its commit to the receiver's socket. */
 interface Latencies {
   readonly name: string
   readonly ms: readonly number[]

@@ -31,7 +31,7 @@ export async function whereTheTimeGoes({ ground, sides, rounds, paymentsMax }: M
   return parts.join('\n')
 }
 
-/** What everybody's CPU says: milliseconds per request, cores in use, and what would be the limit if one core were all. */
+/** CPU use of each process: milliseconds per request, cores in use, and the limit with a single core. */
 export function cpuSentence(name: string, runs: readonly Cost[]): string {
   const names = [...new Set(runs.flatMap((run) => [...run.cpuMs.keys()]))]
   const costs = names.map((process) => `${process} ${figure(cpuOf(runs, process))}`)

@@ -175,26 +175,26 @@ def class_of(name: str, bases: str, members: Dict[str, Tuple[str, Optional[str]]
 class Operation:
     """One operation as a method: path parameters are positional, all else is by name."""
 
-    def __init__(self, models: Models, document: Dict[str, Any], method: str, path: str, said: Dict[str, Any]) -> None:
+    def __init__(self, models: Models, document: Dict[str, Any], method: str, path: str, declared: Dict[str, Any]) -> None:
         self.models = models
         self.method = method.upper()
         self.path = path
-        self.said = said
-        *self.group, self.name = [snake(part) for part in said["operationId"].split(".")]
-        self.owner = pascal(said["operationId"])
-        own = [self.resolved(document, one) for one in said.get("parameters", [])]
+        self.declared = declared
+        *self.group, self.name = [snake(part) for part in declared["operationId"].split(".")]
+        self.owner = pascal(declared["operationId"])
+        own = [self.resolved(document, one) for one in declared.get("parameters", [])]
         self.path_params = re.findall(r"\{(\w+)\}", path)
         self.query = [one for one in own if one["in"] == "query"]
-        self.content = said.get("requestBody", {}).get("content", {})
-        self.answers = [one.get("content", {}) for code, one in said["responses"].items() if SUCCESS.match(code)]
-        self.is_list = "Link" in json.dumps(said["responses"].get("200", {}).get("headers", {})) or any(
+        self.content = declared.get("requestBody", {}).get("content", {})
+        self.answers = [one.get("content", {}) for code, one in declared["responses"].items() if SUCCESS.match(code)]
+        self.is_list = "Link" in json.dumps(declared["responses"].get("200", {}).get("headers", {})) or any(
             one["name"] == "cursor" for one in own
         )
 
     @staticmethod
-    def resolved(document: Dict[str, Any], said: Dict[str, Any]) -> Dict[str, Any]:
-        ref = said.get("$ref")
-        return document["components"]["parameters"][ref.rsplit("/", 1)[-1]] if ref else said
+    def resolved(document: Dict[str, Any], declared: Dict[str, Any]) -> Dict[str, Any]:
+        ref = declared.get("$ref")
+        return document["components"]["parameters"][ref.rsplit("/", 1)[-1]] if ref else declared
 
     def type_of(self, schema: Dict[str, Any], place: str) -> str:
         return self.models.type_of(schema, self.owner, place)
@@ -247,10 +247,10 @@ class Operation:
         named.append("timeout: Optional[float] = None")
         names = [one.split(":")[0] for one in arguments + named]
         if len(set(names)) < len(names):
-            raise ValueError(f"{self.said['operationId']} has an argument twice: {names}")
+            raise ValueError(f"{self.declared['operationId']} has an argument twice: {names}")
         result = self.result()
         signature = "".join(f"        {one},\n" for one in ["self", *arguments, "*", *named])
-        about = " ".join(filter(None, [self.said.get("summary"), self.said.get("description")]))
+        about = " ".join(filter(None, [self.declared.get("summary"), self.declared.get("description")]))
         head = f"    def {self.name}(\n{signature}    ) -> {result}:\n{docstring(about, '        ')}"
         return head + self.call(members, has_body, list(files), result)
 
@@ -294,8 +294,8 @@ def member_type(models: Models, owner: str, key: str, schema: Dict[str, Any]) ->
 def operations_text(models: Models, document: Dict[str, Any]) -> str:
     groups: Dict[Tuple[str, ...], List[Operation]] = {(): []}
     for path, methods in document["paths"].items():
-        for method, said in methods.items():
-            one = Operation(models, document, method, path, said)
+        for method, declared in methods.items():
+            one = Operation(models, document, method, path, declared)
             for depth in range(len(one.group) + 1):
                 groups.setdefault(tuple(one.group[:depth]), [])
             groups[tuple(one.group)].append(one)

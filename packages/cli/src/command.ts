@@ -1,6 +1,6 @@
 export type Format = 'text' | 'json'
 
-/** What commands use of the machine beside files. Commands use nothing else, so a test can replace all of it. */
+/** The parts of the machine that commands use, beside files. Commands use nothing else, so a test can replace all of it. */
 export interface Io {
   readonly fetch: typeof globalThis.fetch
   readonly env: Readonly<Record<string, string | undefined>>

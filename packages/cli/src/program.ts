@@ -20,13 +20,13 @@ export interface Program<Context> {
   readonly spell: (name: string) => string
   /** Commands of another program, with a message that names it. */
   readonly elsewhere?: Readonly<Record<string, string>>
-  /** What `--version` prints; undefined for a program that has no such option. */
+  /** The output of `--version`; undefined for a program that has no such option. */
   readonly version?: () => string
   /** The outcome of an error that a command threw; undefined for an unexpected one. */
   readonly outcomeOf: (error: unknown) => Outcome | undefined
 }
 
-/** What a run gets of the machine. */
+/** The parts of the machine that a run uses. */
 interface Machine<Context> {
   readonly context: Context
   /** Prints at once, while a command still runs. */

@@ -15,7 +15,7 @@ export interface SellerWallet {
   readonly receiver: Address
 }
 
-/** Who pays whom, and where. */
+/** The payers and sellers of the demo, and their networks. */
 export interface Cast {
   readonly dev: Dev
   readonly provider: Provider

@@ -1,4 +1,4 @@
-/** What each paid call of the demo costs, in dollars. */
+/** The price of each paid call of the demo, in dollars. */
 export const demoPrice = '0.01'
 
 /** `demoPrice` in the smallest unit of the tokens it is paid in, which have six decimals. */

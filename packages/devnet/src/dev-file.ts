@@ -14,7 +14,7 @@ export interface DevChainRecord {
   readonly tokens: Readonly<Record<string, Address>>
 }
 
-/** What scripts need about the running service: the content of `$DATA_DIR/dev.json`. */
+/** The facts about the running service that scripts need: the content of `$DATA_DIR/dev.json`. */
 export interface DevRecord {
   readonly baseUrl: string
   readonly dashboardUrl: string
@@ -27,7 +27,7 @@ export interface DevRecord {
   readonly chains: Readonly<Record<string, DevChainRecord>>
 }
 
-/** What one start leaves for the next. Anything missing is created again. */
+/** State that one start keeps for the next. Anything missing is created again. */
 export type Remembered = Partial<Pick<DevRecord, 'apiKey' | 'walletId' | 'payer'>>
 
 /** Reads what an earlier start wrote. A file of another form is ignored, and the next write replaces it. */

@@ -11,7 +11,7 @@ import { makeSignInLink } from '../../server/src/features/people/index.ts'
 import { newId } from '../../server/src/platform/ids.ts'
 import type { Remembered } from './dev-file.ts'
 
-/** What every local service has: an organization with a known test key, and one wallet. */
+/** The first data of every local service: an organization with a known test key, and one wallet. */
 export interface Seed {
   readonly organisationId: string
   readonly apiKey: string

@@ -58,7 +58,7 @@ class FakePurser:
         self.thread.join()
 
     def script(self, path, *doings):
-        """What to do with requests to this path; the last one lasts."""
+        """Reactions to requests to this path; the last one is repeated."""
         self.scripts[path] = list(doings)
 
     def calls(self, path):

@@ -28,7 +28,7 @@ class Got:
 
 
 class Selling:
-    """What both interfaces guarantee. Each shop sells /paid and serves /free."""
+    """The guarantees of both interfaces. Each shop sells /paid and serves /free."""
 
     def setUp(self):
         self.fake = FakePurser()

@@ -1,4 +1,4 @@
-/** What the page reads of the service's `openapi.json`. */
+/** The parts of the service's `openapi.json` that the page reads. */
 export interface ApiDocument {
   readonly info: Readonly<Record<string, unknown>>
   readonly servers: readonly { readonly url: string }[]

@@ -1,4 +1,4 @@
-/** What a script reads of an answer: its status, its body, and the headers that it may see. */
+/** A response as a script reads it: its status, its body, and the headers that CORS exposes. */
 export interface Readable {
   readonly status: number
   readonly text: string

@@ -69,7 +69,7 @@ async function buyWith(wrap: (own: typeof fetch) => typeof fetch, method = 'GET'
   return { response, ...repeatOf(sent, method) }
 }
 
-/** What a payer sends who sends its payment again, to whatever server is there now. */
+/** Repeats a payment to the server that is running now. */
 function repeatOf(sent: readonly Request[], method: string) {
   const names = ['payment-signature', 'authorization']
   const paid = sent.find((request) => names.some((name) => request.headers.has(name)))

@@ -22,7 +22,7 @@ interface SeenRequest {
   readonly body: Record<string, unknown>
 }
 
-/** What the fake does with a request: an answer, no answer for ever, or a broken connection. */
+/** The reaction of the fake to a request: a response, no response, or a broken connection. */
 export type Doing =
   | {
       readonly status: number
@@ -43,7 +43,7 @@ export interface FakePurser {
   readonly delivered: string[]
   /** Requests seen whose path ends so. */
   readonly calls: (end: string) => SeenRequest[]
-  /** What to do with requests whose path ends so, in place of what the contract says; the last one given lasts. */
+  /** Reactions to requests whose path ends with this text, in place of those of the contract; the last one is repeated. */
   readonly script: (end: string, ...doings: Doing[]) => void
   readonly stop: () => Promise<void>
 }

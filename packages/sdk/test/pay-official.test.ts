@@ -43,7 +43,7 @@ function paying() {
   return { records, pay: createPayingFetch({ signer: account, limits: { perCall: '0.01', perDay: '1' }, onPayment }) }
 }
 
-/** What the receiver has more after than before. */
+/** The increase of the receiver's balance. */
 async function earned<T>(run: () => Promise<T>): Promise<{ result: T; units: bigint }> {
   const before = await tokenBalance(chain, 'USDC', payTo)
   const result = await run()

@@ -108,7 +108,7 @@ export async function bodyOf(req: IncomingMessage): Promise<Buffer> {
   return Buffer.concat(chunks)
 }
 
-/** What a promise was rejected with. */
+/** The error with which a promise was rejected. */
 export async function errorOf(promise: Promise<unknown>): Promise<unknown> {
   return promise.then(
     () => {
@@ -118,7 +118,7 @@ export async function errorOf(promise: Promise<unknown>): Promise<unknown> {
   )
 }
 
-/** What a header of x402 holds. */
+/** The parsed content of a header of x402. */
 export function decoded(header: string | undefined): unknown {
   return decodeJsonBase64(header ?? '')
 }

@@ -76,7 +76,7 @@ async function installAlone(name: string): Promise<void> {
   linkDependencies(name)
 }
 
-/** What `npm install` would do for packages of others, from the workspace's own disk. */
+/** Installs the packages of others as `npm install` would, from the workspace's own disk. */
 function linkDependencies(name: string): void {
   const { paths } = createRequire(path.join(root, 'packages', name, 'package.json')).resolve
   const { dependencies = {}, bundleDependencies = [] } = manifestOf(name)

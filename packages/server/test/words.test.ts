@@ -10,8 +10,14 @@ const banned = /\b(?:told|asked|lapsed|weigh(?:ed|s|ing)?|nudged?|gathered|overt
 /** `held` is a status of the API and may be a name. In prose it has too many meanings. */
 const bannedInProse = /\bheld\b/gi
 
+/** A node, a partner or an error reports or states something. Tests may keep what a program printed as `said`. */
+const bannedInSources = /\bsaid\b/gi
+
 /** A docstring that explains itself by the one before it. */
 const riddle = /\/\*\*[\s*]+The same\b/g
+
+/** A docstring that is a question without its answer: `What a wallet has` are its balances. */
+const questions = /(?:\/\*\*[\s*]+|"""\s*)(?:What|Who|Whom|Whose)\b/g
 
 /** Where the words may occur, and why. */
 const allowed: readonly (readonly [place: RegExp, words: RegExp, reason: string])[] = [
@@ -30,12 +36,14 @@ interface SourceFile {
   readonly text: string
 }
 
-/** All TypeScript and Markdown files of the project, without generated code. */
+/** All TypeScript, Python and Markdown files of the project, without generated code. */
 const files: readonly SourceFile[] = [
   ...readdirSync(root).filter((name) => !name.startsWith('.') && statSync(path.join(root, name)).isFile()),
-  ...['bench', 'docs', ...folders()].flatMap((folder) => filesIn(folder)),
+  ...['bench', 'docs', 'packages/python/tests', ...folders()].flatMap((folder) => filesIn(folder)),
+  'packages/python/generate.py',
 ]
-  .filter((name) => /\.(?:ts|tsx|md)$/.test(name) && !/(?:^|\/)(?:generated|node_modules|dist)\//.test(name))
+  .filter((name) => /\.(?:ts|tsx|md|py)$/.test(name) && !/(?:^|\/)(?:generated|node_modules|dist)\//.test(name))
+  .filter((name) => !/\/purser\/(?:models|operations)\.py$/.test(name))
   .map((name) => ({ name, text: readFileSync(path.join(root, name), 'utf8') }))
 
 function folders(): readonly string[] {
@@ -47,10 +55,14 @@ function filesIn(folder: string): readonly string[] {
   return names.map((name) => `${folder}/${name.split(path.sep).join('/')}`)
 }
 
-/** Comments and test titles of code; of Markdown everything outside backquotes. */
+function isTest({ name }: SourceFile): boolean {
+  return /\/tests?\/|\.test\.ts$/.test(name)
+}
+
+/** Comments, docstrings and test titles of code; of Markdown everything outside backquotes. */
 function proseOf({ name, text }: SourceFile): string {
   if (name.endsWith('.md')) return text.replace(/```[\s\S]*?```|`[^`\n]*`/g, '')
-  const comments = text.match(/\/\*\*[\s\S]*?\*\/|(?<=^|\s)\/\/.*$/gm) ?? []
+  const comments = text.match(/\/\*\*[\s\S]*?\*\/|"""[\s\S]*?"""|(?<=^|\s)(?:\/\/|#).*$/gm) ?? []
   const titles = text.match(/\b(?:test|describe)\((['"`]).*?\1/g) ?? []
   return [...comments, ...titles].join('\n').replace(/`[^`\n]*`/g, '')
 }
@@ -59,7 +71,9 @@ function hitsIn(file: SourceFile): readonly string[] {
   const words = [
     ...(file.text.replace(wireNames, '').match(banned) ?? []),
     ...(proseOf(file).match(bannedInProse) ?? []),
+    ...(isTest(file) ? [] : (file.text.match(bannedInSources) ?? [])),
     ...(file.text.match(riddle) ?? []).map(() => 'The same'),
+    ...(isTest(file) ? [] : (file.text.match(questions) ?? [])).map((found) => found.replace(/\W/g, '')),
   ]
   const refused = words.filter((word) => !allowed.some(([place, may]) => place.test(file.name) && may.test(word)))
   return refused.map((word) => `${file.name}: ${word}`)
@@ -74,6 +88,9 @@ test.each([
   ['// The node is asked once.', 'asked'],
   ['/** Rows held by a transaction. */', 'held'],
   ['/**\n * The same for Fastify.\n */', 'The same'],
+  ["const said = await node.call('eth_call')", 'said'],
+  ['/** What a wallet has. */', 'What'],
+  ['"""Who may sign in."""', 'Who'],
 ])('%j is found', (text, word) => {
   expect(hitsIn({ name: 'packages/server/src/example.ts', text })).toEqual([`packages/server/src/example.ts: ${word}`])
 })

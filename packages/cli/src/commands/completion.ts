@@ -25,7 +25,7 @@ export function completionOf(others: readonly Command[]): Command {
   return completion
 }
 
-/** What may follow the words of a command that were typed: further words, or options. */
+/** The completions after the typed words of a command: further words, or options. */
 type NextWords = ReadonlyMap<string, readonly string[]>
 
 function nextWords(commands: readonly Command[]): NextWords {

@@ -10,7 +10,7 @@ import { type OpenKeys, openKeys } from '../keys.ts'
 import type { RequestContext, Served } from '../server.ts'
 import { followCalls } from './followed-calls.ts'
 
-/** What is served to every caller. */
+/** The state that all callers share. */
 export interface HandlerOptions {
   readonly baseUrl: string
   /** The server for one request. `waitingOf` follows a call of a tool. */
@@ -18,7 +18,7 @@ export interface HandlerOptions {
   readonly onError: (error: Error) => void
 }
 
-/** What belongs to one API key. */
+/** The state of one API key. */
 type CallerDeps = Pick<Served, 'purser' | 'environment' | 'keys'>
 
 /** A message that a server received: it has a method and a URL. */

@@ -2,7 +2,7 @@ import type { Address } from '../address.ts'
 import { address, type Cursor, isObject, note, optionalText, rawAmount, type Trouble } from '../x402/fields.ts'
 import type { JsonObject } from '../x402/messages.ts'
 
-/** Who broadcasts the transaction of a Tempo payment: the payer (`push`) or the server (`pull`). */
+/** The broadcaster of the transaction of a Tempo payment: the payer (`push`) or the server (`pull`). */
 export type TempoChargeMode = 'pull' | 'push'
 
 /**

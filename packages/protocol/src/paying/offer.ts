@@ -112,7 +112,7 @@ export type Offer402 = AuthorizationOffer | TempoOffer
 /** A parsed offer: payable, or the reason why not. */
 export type OfferReading = { readonly offer: Offer402 } | { readonly refusal: OfferRefusal }
 
-/** What the payer accepts. */
+/** The terms that the payer accepts. */
 export interface OfferRules {
   readonly nowMs: number
   readonly isAllowed: (network: Network) => boolean

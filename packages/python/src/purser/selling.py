@@ -103,7 +103,7 @@ class Fault(NamedTuple):
 
 @dataclass(frozen=True)
 class Route:
-    """What a route costs and how it is sold."""
+    """The price of a route and the terms of its sale."""
 
     price: Union[str, Callable[[Any], str]]
     """US dollars as text, such as ``"0.01"``; or a function of the WSGI environ or the ASGI scope."""
@@ -574,8 +574,8 @@ def _refusal_in(error: Exception, credential: Credential) -> Optional[_Refusal]:
     """Why the credential is invalid, or None if the error has another cause."""
     if isinstance(error, PaymentRefusedError):
         message = error.problem.get("message")
-        said = message if isinstance(message, str) else None
-        return _Refusal(credential.protocol, error.reason, said, _is_push(credential))
+        text = message if isinstance(message, str) else None
+        return _Refusal(credential.protocol, error.reason, text, _is_push(credential))
     if isinstance(error, ValidationError) and any(one.get("path") == "/credential" for one in error.errors):
         return _Refusal(
             credential.protocol, "malformed-credential" if credential.protocol == "mpp" else "invalid_payload"

@@ -13,7 +13,7 @@ import time
 from email.message import Message
 from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
-# What frameworks have, and `self.headers` of the standard library's http.server.
+# The header mappings of frameworks, and `self.headers` of the standard library's http.server.
 Headers = Union[Mapping[str, str], Message, Iterable[Tuple[str, str]]]
 
 _SIGNATURE_LENGTH_MAX = 4_096

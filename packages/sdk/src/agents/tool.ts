@@ -1,7 +1,7 @@
 /** A tool for a model, in the terms that agent frameworks share. */
 export interface AgentTool {
   readonly name: string
-  /** What the tool does and when to use it, for the model. */
+  /** Describes the tool and when to use it, for the model. */
   readonly description: string
   /** A JSON schema of the arguments. */
   readonly inputSchema: ToolInputSchema

@@ -41,7 +41,7 @@ export interface ToolWalletOptions extends Omit<WalletOptions, HttpOnly | 'regis
   readonly publicUrl: string
 }
 
-/** What a tool costs. */
+/** The price of a tool. */
 export interface PaidToolOptions<A> extends Omit<RouteDefaults, HttpOnly> {
   /** The name under which the tool is registered. */
   readonly name: string

@@ -7,7 +7,7 @@ export type CountedLimit = 'perHostPerDay' | 'perDay'
 export interface ReservationRequest {
   /** Unique id of the reservation, for the later steps. */
   readonly id: string
-  /** What is bought, as the caller named it, or the id. A budget has one payment for each purchase. */
+  /** The purchase by the name that the caller gave it, or the id. A budget has one payment for each purchase. */
   readonly purchase: string
   /** The UTC day of the payment, such as `2026-11-21`. */
   readonly day: string

@@ -12,7 +12,7 @@ export interface Reservation {
   readonly payment: ProposedPayment
 }
 
-/** What a call pays, and the name of what it buys. Without a name it is a purchase of its own. */
+/** The amount that a call pays, and the name of its purchase. Without a name it is a separate purchase. */
 interface Asking {
   readonly url: URL
   readonly purchase: string | undefined

@@ -11,7 +11,7 @@ import { createReader, readKeptDays } from '../settings.ts'
 export interface AdminSettings {
   /** `DATABASE_DIRECT_URL`, or else `DATABASE_URL`. */
   readonly databaseUrl: string
-  /** What is between this address and PostgreSQL. */
+  /** The pooler between this address and PostgreSQL. */
   readonly databasePooler: Pooler
   /** The environments that the deployment serves, from `ENVIRONMENTS`. */
   readonly environments: readonly Environment[]

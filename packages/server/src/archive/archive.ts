@@ -30,7 +30,7 @@ export interface ArchiveDeps extends Auditing {
   readonly keptDays?: KeptDays | undefined
 }
 
-/** What a run archives: a partition by its name. */
+/** A partition that a run archives, by its name. */
 export type Archived = Pick<ArchiveRow, 'partition' | 'tableName' | 'beginsAt' | 'endsAt'>
 
 const rowsPerPage = 1_000

@@ -11,7 +11,7 @@ const answeredDays = 31
 /** Days for which rows stay in the database after the end of their month; undefined: for ever. */
 export type KeptDays = Readonly<Partial<Record<'payments' | 'audit_log', number | undefined>>>
 
-/** What decides how long rows stay. */
+/** The settings that decide how long rows stay. */
 export interface Kept {
   readonly now: Date
   readonly keptDays?: KeptDays | undefined

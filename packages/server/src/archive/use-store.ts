@@ -37,7 +37,7 @@ const usesOf: Readonly<Record<PartitionedTable['table'], (partition: Partition) 
   payments: usesOfPayments,
 }
 
-/** What can still change a payment of the partition or read it, and counts that no rollup has yet. */
+/** Rows that can still change a payment of the partition or read it, and counts that no rollup has yet. */
 function usesOfPayments({ name, from = '', until = '', fromAt, untilAt }: Partition): readonly Use[] {
   const own = (condition: string): Sql => plain(`select exists (select from ${name} where ${condition}) as is`)
   const ended = `status in ('settlement_failed', 'voided')`

@@ -64,7 +64,7 @@ export interface Chains {
   stop(): Promise<void>
 }
 
-/** What features use of the chains. */
+/** The part of the chains that features use. */
 export interface ChainPorts {
   readonly chains: Chains
   /** Sends the transactions of the relayer and of managed wallets. */

@@ -40,7 +40,7 @@ export type AuthorizationUse =
   | { readonly outcome: 'undecided' }
 
 /**
- * What to read of an account: a token balance in its smallest unit, the native coin in wei, its transaction count, or whether one of its EIP-3009
+ * A value to read of an account: a token balance in its smallest unit, the native coin in wei, its transaction count, or whether one of its EIP-3009
  * nonces is used or canceled (1) or not (0). Or the number that a contract
  * returns.
  */

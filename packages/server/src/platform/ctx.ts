@@ -29,7 +29,7 @@ export interface Person {
   readonly authenticatedAt: Date
 }
 
-/** Who makes a call: an API key, a guest with a token of one thing, or a person. */
+/** The caller: an API key, a guest with a token of one thing, or a person. */
 export interface Caller {
   readonly tenant: Tenant
   readonly actor: Actor
@@ -89,12 +89,12 @@ export interface Deps {
   readonly eventsCommitted?: () => void
 }
 
-/** What is known of one call. */
+/** The facts about one call. */
 export interface Call extends Background {
   readonly tenant: Tenant
 }
 
-/** What background work has of a call: no tenant. */
+/** The part of a call that background work has: no tenant. */
 export interface Background {
   readonly actor: Actor
   /** The person who calls; undefined for an API key, a guest and work of the service itself. */

@@ -74,7 +74,7 @@ type AgentUse = 'reads' | 'searches' | 'adds' | 'ends' | 'moves-money'
 
 interface OperationSpec<D extends Deps, P, Q, I, O> {
   readonly id: string
-  /** Who may call it (`platform/access.ts`). */
+  /** The permissions that its caller needs (`platform/access.ts`). */
   readonly needs: Needs
   /** Makes the operation a tool of the MCP server (packages/mcp); otherwise agents do not see it. */
   readonly agent?: AgentUse
@@ -135,7 +135,7 @@ interface OperationSpec<D extends Deps, P, Q, I, O> {
   readonly answerHeaders?: Readonly<Record<string, string>>
   /** The media type of a success that is a stream and not JSON. */
   readonly streamsOutput?: string
-  /** What such a stream may begin with, for the API document. */
+  /** A possible beginning of such a stream, for the API document. */
   readonly streamExample?: string
   /**
    * Authenticates without an API key: undefined if the request has no such credential, and then a key is required; throws if the credential

@@ -11,7 +11,7 @@ import { walletName } from '../wallets/wallet-state.tsx'
 import { kindWord, requester, subjectPath } from './approval-state.tsx'
 import type { Approval } from './queries.ts'
 
-/** What a person must know to decide: from where, to whom, who requests it, why it waits, and what is left after it. */
+/** The facts that a decision needs: source, recipient, requester, the reason for the approval, and what each limit leaves afterwards. */
 export function ApprovalFacts({ approval }: { approval: Approval }) {
   const { status, token, approvalAbove, note, requestedBy, deniedBy, createdAt, decidedAt, reason } = approval
   const path = subjectPath(approval)
@@ -99,7 +99,7 @@ export function Recipient({ approval: { to, toChain, withdrawalId } }: { approva
 
 const windows = { perHour: 'this hour', perDay: 'today', perMonth: 'in 30 days' } as const
 
-/** What each limit leaves after this request. */
+/** The remaining amount of each limit after this request. */
 function Remaining({ approval: { remaining, token } }: { approval: Approval }) {
   const left = Object.entries(windows).flatMap(([name, when]) => {
     const amount = remaining?.[name as keyof typeof windows]

@@ -17,12 +17,12 @@ export function ApprovalBadge({ status }: Pick<Approval, 'status'>) {
   return <StateBadge state={state}>{word}</StateBadge>
 }
 
-/** What the request is about: `Transfer`, `Refund` or `Withdrawal`. */
+/** The kind of the request: `Transfer`, `Refund` or `Withdrawal`. */
 export function kindWord({ kind }: Pick<Approval, 'kind'>): string {
   return sentenceCase(kind)
 }
 
-/** Who requested it: the key by its name and the person behind it, or the person. */
+/** The requester: a key by its name with the person behind it, or a person. */
 export function requester({ apiKeyName, apiKeyId, email }: Approval['requestedBy']): string {
   return apiKeyId === null ? email : `${apiKeyName ?? 'An API key'} (key of ${email})`
 }

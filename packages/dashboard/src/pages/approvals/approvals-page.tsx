@@ -20,7 +20,7 @@ import { type Approval, approvalsKey, shownWaitingMax, waitingQuery } from './qu
 
 const route = getRouteApi('/shell/approvals')
 
-/** What waits for a person, to be decided here; and what was decided. */
+/** The approvals that wait for a decision, and those that were decided. */
 export function ApprovalsPage() {
   const { view } = route.useSearch()
   const waiting = useQuery(waitingQuery(usePurser()))

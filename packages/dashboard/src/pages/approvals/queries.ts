@@ -6,7 +6,7 @@ export const approvalsKey = ['approvals'] as const
 /** More than these wait in the badge as `20+`. */
 export const shownWaitingMax = 20
 
-/** What waits for a person, newest first. */
+/** The approvals that wait for a decision, newest first. */
 export function waitingQuery(purser: Purser) {
   return queryOptions({
     queryKey: [...approvalsKey, 'waiting'],

@@ -118,7 +118,7 @@ export type Comparison =
   | { readonly outcome: 'fill'; readonly nonces: readonly bigint[]; readonly nextNonce: bigint }
 
 /**
- * What must happen before the lane can plan. Where half of the nodes report transactions that the others do not have, the lane waits: to fill what one
+ * The work that is required before the lane can plan. Where half of the nodes report transactions that the others do not have, the lane waits: to fill what one
  * node invents costs fees, and to plan over a lost transaction that one node hides could pay twice.
  */
 export function comparisonOf(lane: LanePlace, seen: SeenNonces): Comparison {
@@ -133,7 +133,7 @@ export function comparisonOf(lane: LanePlace, seen: SeenNonces): Comparison {
   return lane.isFilling || seen.deep < lane.lowestOpen ? { outcome: 'wait' } : { outcome: 'compared' }
 }
 
-/** What the log says while a lane cannot be compared. */
+/** Log messages while a lane cannot be compared. */
 const faults: ReadonlyMap<Comparison['outcome'], string> = new Map([
   ['too-many', 'nodes report far more transactions than an account sends'],
   ['disputed', 'half of the nodes report pending transactions that the others do not have; the account waits'],

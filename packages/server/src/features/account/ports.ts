@@ -3,7 +3,7 @@ import { type DeclareOperation, operationFor } from '../../platform/operation.ts
 import type { BillingDeps } from '../billing/index.ts'
 import type { OrganisationDeps } from '../organisations/index.ts'
 
-/** What account needs. */
+/** Dependencies of the feature account. */
 export interface Deps extends PlatformDeps, OrganisationDeps, BillingDeps {}
 
 /** Context of one call. */

@@ -7,7 +7,7 @@ import { CreatedAt, Instant, PageQuery, text } from '../../platform/wire.ts'
 export const approvalStatuses = ['waiting', 'granted', 'refused', 'canceled', 'expired'] as const
 export type ApprovalStatus = (typeof approvalStatuses)[number]
 
-/** What waits: `refund`, `payment` and `transfer` are transfers. */
+/** Kinds of movements that wait for an approval: `refund`, `payment` and `transfer` are transfers. */
 export const approvalKinds = ['transfer', 'refund', 'withdrawal', 'payment'] as const
 export type ApprovalKind = (typeof approvalKinds)[number]
 

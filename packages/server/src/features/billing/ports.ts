@@ -3,7 +3,7 @@ import { type DeclareOperation, operationFor } from '../../platform/operation.ts
 import type { OrganisationDeps } from '../organisations/index.ts'
 import type { PlanDeps } from '../plans/index.ts'
 
-/** What billing needs. */
+/** Dependencies of the feature billing. */
 export interface Deps extends PlatformDeps, PlanDeps, OrganisationDeps {}
 
 /** Context of one call. */

@@ -2,7 +2,7 @@ import type { ChainPorts } from '../../chain/port.ts'
 import type { Call, Deps as PlatformDeps } from '../../platform/ctx.ts'
 import { type DeclareOperation, operationFor } from '../../platform/operation.ts'
 
-/** What chains needs. */
+/** Dependencies of the feature chains. */
 export interface Deps extends PlatformDeps, ChainPorts {}
 
 /** Context of one call. */

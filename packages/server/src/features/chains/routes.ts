@@ -113,7 +113,7 @@ export const chainOperations: readonly Operation<Deps>[] = [
   }),
 ]
 
-/** What these functions need: the tenant, and which networks have a node. */
+/** Dependencies of these functions: the tenant, and which networks have a node. */
 type ChainCtx = Pick<Ctx, 'tenant'> & { readonly chains: Pick<Chains, 'explorerUrl' | 'health' | 'tokenDomainState'> }
 type Query = z.output<typeof PageQuery>
 

@@ -3,7 +3,7 @@ import type { ScreeningPort } from '../../partners/screening/port.ts'
 import type { Call, Deps as PlatformDeps } from '../../platform/ctx.ts'
 import type { DepositBook, ReadFunds } from './snapshot.ts'
 
-/** What funds needs. */
+/** Dependencies of the feature funds. */
 export interface Deps extends PlatformDeps, ChainPorts, ScreeningPort {
   readonly deposits: DepositBook
   readonly readFunds: ReadFunds

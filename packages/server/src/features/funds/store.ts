@@ -13,7 +13,7 @@ export interface Account {
 
 type Reason = 'transfer' | 'gas' | 'top-up' | 'sweep' | 'withdrawal'
 
-/** What one transaction or one authorization will take from an account. */
+/** The amount that one transaction or one authorization will take from an account. */
 export interface NewReservation extends Account {
   /** Symbol of the token or coin that leaves; on Tempo also what the gas is paid in. */
   readonly asset: string

@@ -244,7 +244,7 @@ function findCaller({ actor, tenant }: Ctx, db: Queryable): Promise<AccountRow |
   throw new Error('only a person or an API key has an account')
 }
 
-/** What changing an organization needs, whether an API key or the operator requests it. */
+/** Dependencies of a change of an organization, whether an API key or the operator requests it. */
 export type Acting = Pick<Ctx, 'db' | 'clock' | 'random' | 'actor' | 'requestId'>
 
 /**

@@ -249,7 +249,7 @@ function bindingOf(drawn: string): string {
   return `x402 offer|${drawn}`
 }
 
-/** What depends on how a payment is settled. */
+/** The rules that depend on how a payment is settled. */
 interface SettlementRules<S> {
   /** Most gas that one payment costs the operator, without the base cost of its transaction. */
   readonly gasOf: (settlement: S) => bigint

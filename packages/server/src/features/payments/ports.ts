@@ -44,7 +44,7 @@ export interface Funds {
   readonly spentIds: readonly string[]
 }
 
-/** What a process has read from chains, so that requests do not read it again. All of it can be read anew. */
+/** Values that a process has read from chains, so that requests do not read it again. All of it can be read anew. */
 export interface ChainMemory {
   /** Tokens whose EIP-712 domain was compared with the registry's, as `<CAIP-2>/<address>`. */
   readonly checkedDomains: Set<string>
@@ -56,7 +56,7 @@ export interface ChainMemory {
   readonly payerFunds: Map<string, { readonly block: bigint; readonly funds: Map<string, Promise<Funds>> }>
 }
 
-/** What a process keeps between two checks of unsettled payments. */
+/** State that a process keeps between two checks of unsettled payments. */
 export interface UnsettledChecks {
   /** Where the next look-up of due payments starts. */
   readonly starts: DueStarts
@@ -82,7 +82,7 @@ export interface Settlements {
   outcome(paymentId: PaymentId, waitMs: number): Promise<Outcome>
 }
 
-/** What payments needs. */
+/** Dependencies of the feature payments. */
 export interface Deps extends PlatformDeps, TransferDeps, ServiceSealPort {
   readonly recordPayment: (candidate: Candidate) => Promise<void>
   readonly chainMemory: ChainMemory

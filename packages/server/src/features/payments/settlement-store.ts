@@ -134,7 +134,7 @@ export const EndedRow = Counted.extend({
   previousStatus: z.enum(paymentStatuses),
   txHash: z.string().nullable(),
   failureReason: z.string().nullable(),
-  /** What its next attempt had reserved, in billionths of a US dollar; the row no longer reserves anything. */
+  /** The amount that its next attempt had reserved, in billionths of a US dollar; the row no longer reserves anything. */
   gasReservedNanoUsd: NanoUsd,
 })
 export type EndedRow = z.output<typeof EndedRow>
@@ -148,7 +148,7 @@ const ended = sql`${counted}, payments.status, payments.tx_hash, payments.failur
 export interface Settled {
   readonly id: PaymentId
   readonly txHash: string | null
-  /** What its transaction cost the operator, in billionths of a US dollar. */
+  /** The operator's cost of its transaction, in billionths of a US dollar. */
   readonly gasNanoUsd: bigint
 }
 

@@ -34,7 +34,7 @@ export type StoredTempoTransaction = z.output<typeof StoredTempoTransaction>
 
 export { StoredAuthorization, StoredPermit2 } from '../relayer/index.ts'
 
-/** What settles a payment on its chain. */
+/** The stored authorization that settles a payment on its chain. */
 export const StoredSettlement = z.union([StoredPermit2, StoredTempoTransaction, StoredAuthorization])
 export type StoredSettlement = z.output<typeof StoredSettlement>
 

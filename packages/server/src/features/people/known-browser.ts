@@ -9,7 +9,7 @@ export function knownBrowserCookieOf(baseUrl: string): string {
   return `${cookiePrefixOf(baseUrl)}.known_browser`
 }
 
-/** What the cookie says, before it is signed. `browserId` tells the browsers of one e-mail address apart. */
+/** The content of the cookie, before it is signed. `browserId` tells the browsers of one e-mail address apart. */
 export function knownBrowserValue(email: string, browserId: string): string {
   return `known:${nameOf(email)}:${browserId}`
 }

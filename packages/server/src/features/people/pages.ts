@@ -12,7 +12,7 @@ import type { Deps } from './ports.ts'
 import { createSignInLimit, type SignInLimit } from './sign-in-limits.ts'
 import { addressHeader, type SignInOptions } from './sign-in-options.ts'
 
-/** What of better-auth is reachable; the rest answers 404. What it says of tokens is left out of its answers. */
+/** The reachable paths of better-auth; the rest answers 404. What it says of tokens is left out of its answers. */
 const paths: Readonly<Record<string, readonly RegExp[]>> = {
   GET: [
     /^\/link$/,
@@ -30,7 +30,7 @@ const paths: Readonly<Record<string, readonly RegExp[]>> = {
 }
 
 /**
- * What begins at an issuer, and the members of its body. better-auth also takes an `idToken` there: whoever has read one anywhere could sign
+ * The paths that begin at an issuer, and the members of its body. better-auth also takes an `idToken` there: whoever has read one anywhere could sign
  * in with it, as often as it is valid, without the browser that the issuer answered.
  */
 const issuerPath = /^\/(sign-in\/social|link-social)$/
@@ -40,10 +40,10 @@ const IssuerBody = z.strictObject({
   errorCallbackURL: z.string().optional(),
 })
 
-/** What signs in by being opened. */
+/** Paths that sign a person in when they are opened. */
 const openedPath = /^\/(link$|callback\/)/
 
-/** What would leave the person without a way to sign in, or somebody else with one. */
+/** Paths that could leave the person without a way to sign in, or somebody else with one. */
 const freshPath = /^\/(change-password|link-social|unlink-account|passkey\/delete-passkey)$/
 
 /** better-auth's handler of requests. */

@@ -2,7 +2,7 @@ import type { Call, Deps as PlatformDeps } from '../../platform/ctx.ts'
 import { type DeclareOperation, operationFor } from '../../platform/operation.ts'
 import type { OrganisationDeps } from '../organisations/index.ts'
 
-/** What people needs. */
+/** Dependencies of the feature people. */
 export interface Deps extends PlatformDeps, OrganisationDeps {}
 
 /** Context of one call. */

@@ -4,7 +4,7 @@ import { addressBlock } from '../../platform/http/admission.ts'
 import { createLimiter, type RateLimit } from '../../platform/http/limits.ts'
 import { knownBrowserOf } from './known-browser.ts'
 
-/** What sends e-mail to an address, or checks its password. They are counted apart: no request for mail takes a guess of a password away. */
+/** Paths that send e-mail to an address, or check its password. They are counted apart: no request for mail takes a guess of a password away. */
 const emailPath = /^\/sign-in\/link$|^\/request-password-reset$/
 const passwordPath = /^\/sign-in\/email$/
 const otherPath = /^\/(passkey\/verify-authentication|reset-password)$/

@@ -3,7 +3,7 @@ import type { Call, Deps as PlatformDeps } from '../../platform/ctx.ts'
 import type { GasPrices } from './gas-prices.ts'
 import type { Recount } from './quotas.ts'
 
-/** What plans needs. */
+/** Dependencies of the feature plans. */
 export interface Deps extends PlatformDeps, ChainPorts {
   /** How each feature counts what it stores; a kind that is missing keeps its counter. */
   readonly recounts: readonly Recount[]

@@ -4,7 +4,7 @@ import type { PaymentLogId } from '../../platform/ids.ts'
 import { type DeclareOperation, operationFor } from '../../platform/operation.ts'
 import type { PlanDeps } from '../plans/index.ts'
 
-/** What registry needs. */
+/** Dependencies of the feature registry. */
 export interface Deps extends PlatformDeps, PlanDeps {
   /** Whether the tenant has a payment log with that id. */
   readonly paymentLogExists: (db: Queryable, tenant: Tenant, logId: PaymentLogId) => Promise<boolean>

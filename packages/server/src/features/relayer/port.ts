@@ -42,7 +42,7 @@ export interface SettledRelay {
   readonly transactionHash: Hex
   /** The block of that transaction; undefined for a permit that somebody else used. */
   readonly blockHash: Hex | undefined
-  /** What its transaction cost the operator, in wei; 0 where somebody else sent it. */
+  /** The operator's cost of its transaction, in wei; 0 where somebody else sent it. */
   readonly wei: bigint
 }
 

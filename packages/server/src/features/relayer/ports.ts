@@ -3,7 +3,7 @@ import type { ChainPorts } from '../../chain/port.ts'
 import type { Call, Deps as PlatformDeps } from '../../platform/ctx.ts'
 import type { PlanDeps } from '../plans/index.ts'
 
-/** What relayer needs. */
+/** Dependencies of the feature relayer. */
 export interface Deps extends PlatformDeps, PlanDeps, ChainPorts {
   /** The account that sends settlements, on every network. */
   readonly settlerAddress: Address

@@ -1,7 +1,7 @@
 import type { Call, Deps as PlatformDeps } from '../../platform/ctx.ts'
 import { type DeclareOperation, operationFor } from '../../platform/operation.ts'
 
-/** What requests needs. */
+/** Dependencies of the feature requests. */
 export interface Deps extends PlatformDeps {}
 
 /** Context of one call. */

@@ -3,7 +3,7 @@ import { type DeclareOperation, operationFor } from '../../platform/operation.ts
 import type { PaymentDeps } from '../payments/index.ts'
 import type { VaultDeps } from '../vaults/index.ts'
 
-/** What sessions needs. */
+/** Dependencies of the feature sessions. */
 export interface Deps extends PlatformDeps, PaymentDeps, VaultDeps {}
 
 /** Context of one call. */

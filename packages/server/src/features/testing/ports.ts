@@ -3,7 +3,7 @@ import type { Call, Deps as PlatformDeps } from '../../platform/ctx.ts'
 import { type DeclareOperation, operationFor } from '../../platform/operation.ts'
 import type { PaymentDeps } from '../payments/index.ts'
 
-/** What testing needs. */
+/** Dependencies of the feature testing. */
 export interface Deps extends PlatformDeps, PaymentDeps {
   /** Whether organisations may advance their test environment in time. */
   readonly hasTestClock: boolean

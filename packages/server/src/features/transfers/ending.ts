@@ -95,7 +95,7 @@ export function isBack({ status, reason }: Pick<TransferRow, 'status' | 'reason'
   return status === 'failed' && reason !== 'not-received'
 }
 
-/** Whether an event is due. A bridge transfer whose money has left always needs one: its response said at most that it is in progress. */
+/** Whether an event is due. A bridge transfer whose money has left always needs one: its response reported at most that it is in progress. */
 function isToBeReported(transfer: TransferRow): boolean {
   if (transfer.route === 'partner-bridge' && transfer.leftAt !== null) return true
   return transfer.answered !== null && !isAsReported(transfer)

@@ -177,7 +177,7 @@ async function refundOf(ctx: Work, transfer: TransferRow, status: RouteStatus): 
   return refund
 }
 
-/** What the partner delivered, if the chain confirms it; empty if it reports no delivery. */
+/** The deliveries of the partner, if the chain confirms them; empty if the partner reports no delivery. */
 async function messagesOf(
   ctx: Work,
   transfer: TransferRow,
@@ -249,7 +249,7 @@ async function awaitRefund(ctx: Work, tx: Tx, transfer: TransferRow, partnerStat
 
 interface Claim {
   readonly partnerStatus: string
-  /** What could be the transfer's delivery, the best first; empty if nothing is delivered yet. */
+  /** The candidates for the transfer's delivery, the best first; empty if nothing is delivered yet. */
   readonly messages: readonly string[]
 }
 

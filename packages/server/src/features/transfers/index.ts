@@ -28,7 +28,7 @@ export { attachTransfer, prepareTransfer, storeTransfer } from './transfer.ts'
 export { type Ended, endUnknown, type Finding, listUnknown } from './unknown.ts'
 export { listTransferEnds, type TransferOutcome } from './unknown-store.ts'
 
-/** What the feature keeps in memory for the requests of one process. */
+/** State that the feature keeps in memory for the requests of one process. */
 export function createTransferPorts(db: Db): TransferPorts {
   return {
     recordTransfer: createRecordTransfer(db),

@@ -178,7 +178,7 @@ export async function markStepsFinal(tx: Tx, fees: readonly StepFee[], now: Date
 }
 
 /**
- * What the steps of transfers cost their wallets, as far as blocks show: a top-up counts with its value, and gas that the child pays from
+ * The costs of the steps of transfers for their wallets, as far as blocks show: a top-up counts with its value, and gas that the child pays from
  * it does not count again. In wei; on Tempo in the smallest unit of the token that pays.
  */
 export async function listGasCosts(

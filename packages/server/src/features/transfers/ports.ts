@@ -52,7 +52,7 @@ export interface OutcomeWaiters {
   resolve(transferIds: readonly TransferId[]): void
 }
 
-/** What the feature keeps in memory for the concurrent requests of one process. `createTransferPorts` makes it. */
+/** State that the feature keeps in memory for the concurrent requests of one process. `createTransferPorts` makes it. */
 export interface TransferPorts {
   /**
    * Stores a transfer: its rows, first nonce, spend-policy use, audit record and Idempotency-Key commit together. Concurrent transfers of a
@@ -68,7 +68,7 @@ export interface TransferPorts {
   readonly answeredState: (transferId: TransferId) => Promise<TransferRow>
 }
 
-/** What transfers needs. */
+/** Dependencies of the feature transfers. */
 export interface Deps extends PlatformDeps, ApprovalDeps, TransferPorts {
   /** How long a transfer waits for its block before the response is `pending`. */
   readonly transferWaitMs: number

@@ -32,7 +32,7 @@ export async function markUndelivered(
 }
 
 /**
- * What is unknown about a transfer: whether its call moved the money (`nonce`), or where the money is that was sent to
+ * The unknown fact about a transfer: whether its call moved the money (`nonce`), or where the money is that was sent to
  * a partner.
  */
 const Doubt = z.enum(['nonce', 'delivery', 'refund'])

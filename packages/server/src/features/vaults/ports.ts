@@ -21,7 +21,7 @@ export interface FileLinks {
   check(link: string, signature: string): boolean
 }
 
-/** What vaults needs. */
+/** Dependencies of the feature vaults. */
 export interface Deps extends PlatformDeps, PlanDeps, ServiceSealPort {
   /** The store of the files' bytes. */
   readonly blobs: BlobStore

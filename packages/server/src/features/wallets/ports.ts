@@ -51,7 +51,7 @@ export interface WalletDirectory {
   findByAddress(tenant: Tenant, network: Network, address: Address): Promise<ReceivingWallet | undefined>
 }
 
-/** What wallets needs. */
+/** Dependencies of the feature wallets. */
 export interface Deps
   extends PlatformDeps,
     PlanDeps,

@@ -7,7 +7,7 @@ import type { EndedReaders } from '../../platform/reader.ts'
 import type { PlanDeps } from '../plans/index.ts'
 import type { Listeners } from './listen/listeners.ts'
 
-/** What webhooks needs. */
+/** Dependencies of the feature webhooks. */
 export interface Deps extends PlatformDeps, PlanDeps, ServiceSealPort {
   readonly endedReaders: EndedReaders
   /** The event streams that this process has open. */

@@ -4,7 +4,7 @@ import type { Call, Deps as PlatformDeps } from '../../platform/ctx.ts'
 import { type DeclareOperation, operationFor } from '../../platform/operation.ts'
 import type { TransferDeps } from '../transfers/index.ts'
 
-/** What withdrawals needs. */
+/** Dependencies of the feature withdrawals. */
 export interface Deps extends PlatformDeps, TransferDeps, OffRampsPort, BridgeWebhooksPort {}
 
 /** Context of one call. */

@@ -144,7 +144,7 @@ function payoutOf(log: Log, transfer: Transfer, requested?: NewPayout): Payout {
   }
 }
 
-/** What the receipt states in a readable form. */
+/** The facts of the receipt in a readable form. */
 function receiptOf({ receipt }: Transfer): PayoutReceipt | undefined {
   const initialAmount = readable(receipt?.initial_amount)
   if (receipt == null || initialAmount === undefined) return undefined

@@ -200,14 +200,14 @@ async function attested(
   api: PartnerApi,
   { reader, deliveries, log }: CctpDeps,
   route: SentRoute,
-  said: Message & { readonly sent: Hex },
+  reported: Message & { readonly sent: Hex },
 ): Promise<RouteStatus> {
   const { request } = route
-  const message = hexText.safeParse(said.message)
-  const attestation = hexText.safeParse(said.attestation)
+  const message = hexText.safeParse(reported.message)
+  const attestation = hexText.safeParse(reported.attestation)
   if (!message.success || !attestation.success) return { state: 'pending', partnerStatus: 'attestation-not-there' }
   const burn = readBurnMessage(message.data)
-  if (burn === undefined || !isAttested(burn, said) || !isSentMessage(message.data, said.sent))
+  if (burn === undefined || !isAttested(burn, reported) || !isSentMessage(message.data, reported.sent))
     throw fail('partner-unavailable', {}, new Error('cctp attested a different message than was sent'))
   const { network } = request.to
   const { messageTransmitter } = cctpContracts(network)
@@ -228,7 +228,7 @@ async function attested(
     const token = request.to.token.address
     return {
       state: 'completed',
-      partnerStatus: said.status,
+      partnerStatus: reported.status,
       message: burn.nonce,
       received: { chainId: network.chainId, token, rawAmount, isOther: false },
     }
@@ -242,7 +242,7 @@ async function attested(
   const data = encodeReceiveMessage(message.data, attestation.data)
   return {
     state: 'claimable',
-    partnerStatus: said.status,
+    partnerStatus: reported.status,
     message: burn.nonce,
     call: { chainId: network.chainId, to: messageTransmitter, value: 0n, data },
   }

@@ -22,7 +22,7 @@ export type PartnerName = 'cctp' | 'relay' | 'lifi' | 'sandbox'
 /** The configured partners by environment. */
 export type RoutingPartners = Readonly<Record<Environment, Readonly<Partial<Record<PartnerName, RoutingPartner>>>>>
 
-/** What features use of the routing partners. */
+/** The part of the routing partners that features use. */
 export interface RoutingPorts {
   readonly routingPartners: RoutingPartners
   /** Chooses the route and partner of a transfer, without requests. */
@@ -133,7 +133,7 @@ export type RouteStatus =
   | {
       readonly state: 'completed'
       readonly partnerStatus: string
-      /** What arrived; absent when the partner does not report it, in which case the receipt does. */
+      /** The received amount; absent when the partner does not report it, in which case the receipt does. */
       readonly received?: Received
       readonly destinationTxHash?: Hex
       readonly message?: Hex
@@ -163,7 +163,7 @@ export interface ChainReader {
   logs(network: Network, txHash: Hex): Promise<readonly ChainLog[] | undefined>
 }
 
-/** What proves a delivery by a contract on the destination chain. */
+/** Reads that prove a delivery by a contract on the destination chain. */
 export interface DeliveryReader {
   /** The number that a contract returns in the newest block at the confirmation depth; undefined where no majority of the nodes says one. */
   numberAtDepth(network: Network, to: Address, data: Hex): Promise<bigint | undefined>

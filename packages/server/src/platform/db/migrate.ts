@@ -27,7 +27,7 @@ export interface Migration {
 
 export interface MigrateOptions {
   readonly url: string
-  /** What is between the address and PostgreSQL; default `none`. */
+  /** The pooler between the address and PostgreSQL; default `none`. */
   readonly pooler?: Pooler
   /** Default: those of this build. */
   readonly migrations?: readonly Migration[]

@@ -8,7 +8,7 @@ export interface Swept {
   readonly from: Sql
   readonly where: Sql
   readonly orderBy: Sql
-  /** What identifies a row; default `ctid`, which does so only in a table without partitions. */
+  /** The column that identifies a row; default `ctid`, which does so only in a table without partitions. */
   readonly key?: Sql
 }
 

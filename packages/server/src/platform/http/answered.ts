@@ -6,7 +6,7 @@ import type { RawAnswer } from './call.ts'
 import type { HttpOptions } from './http-options.ts'
 import { problemCodeOf } from './problem.ts'
 
-/** What a request carries so that its response can be reported. */
+/** The fields of a request by which its response can be reported. */
 export interface Reportable {
   /** Set once the caller is known, until the response begins. */
   reportAnswer?: ((answer: RawAnswer) => void) | undefined

@@ -10,7 +10,7 @@ export interface Identity {
   readonly organisationId: OrganisationId
   readonly environment: Environment
   readonly apiKeyId: ApiKeyId
-  /** What the key is limited to; null for a key with all scopes. */
+  /** The scopes to which the key is limited; null for a key with all scopes. */
   readonly scopes: readonly Scope[] | null
 }
 

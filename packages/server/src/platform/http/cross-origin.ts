@@ -22,7 +22,7 @@ const readable = [
   'X-Service-Version',
 ]
 
-/** What lets the dashboard, where another host of the same site serves it, read answers and send its cookie. */
+/** The headers that let the dashboard, where another host of the same site serves it, read answers and send its cookie. */
 export function dashboardHeaders(origin: string): Readonly<Record<string, string>> {
   return {
     'access-control-allow-origin': origin,

@@ -39,7 +39,7 @@ export interface IdentifyRequest extends GuestRequest {
 }
 
 /**
- * Who makes a call, and whether they may: a guest where the operation takes guests and the request shows one, the owner of an API key, or
+ * The caller and its permission: a guest where the operation takes guests and the request shows one, the owner of an API key, or
  * a person with a session cookie. A request with a key and a cookie is the key's. What fails counts against the address.
  */
 export async function identify(

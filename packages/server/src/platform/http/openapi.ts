@@ -8,7 +8,7 @@ import { answerHeaders, createRefusals, headerComponents, headerRefs, type Refus
 
 type Json = Readonly<Record<string, unknown>>
 
-/** What the operations of each tag are about. */
+/** The subject of the operations of each tag. */
 type TagDescriptions = Readonly<Record<string, string>>
 
 export interface ApiInfo {
@@ -20,7 +20,7 @@ export interface ApiInfo {
 /** The schema of each event type's payload, as sent to webhooks. */
 export type EventPayloads = Readonly<Record<string, z.ZodType>>
 
-/** What a document shows a reader beside the schemas. */
+/** The texts that a document shows a reader beside the schemas. */
 export interface Explanations {
   readonly tags?: TagDescriptions
   readonly examples?: RecordedExamples
@@ -268,7 +268,7 @@ const responses = {
   '2XX': ['Received', 'Received. Any other status, or none within ten seconds, and it is delivered again.'],
 } as const
 
-/** What all deliveries have, each defined once. */
+/** The components that all deliveries use, each defined once. */
 const deliveryComponents = {
   parameters: Object.fromEntries(
     headers.map(([name, description]) => [

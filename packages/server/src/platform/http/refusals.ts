@@ -123,7 +123,7 @@ function ownResponse(status: number): Json {
   return { description, headers: headersOf(status), content: problemContent }
 }
 
-/** What every operation may return, of one class of statuses. */
+/** The response that every operation may return for one class of statuses. */
 function sharedResponse(word: string, statusClass: number): Json {
   const isMeant = (status: number): boolean => Math.floor(status / 100) === statusClass
   const codes = anywhere.filter((code) => isMeant(failPlatform.table[code].status))

@@ -68,7 +68,7 @@ export interface Scheme {
   readonly kinds?: (ctx: Ctx, networks: readonly Network[]) => Promise<readonly SupportedKind[]>
 }
 
-/** What a challenge of MPP requests, whatever its method. */
+/** The terms that a challenge of MPP requests, whatever its method. */
 export interface Requested {
   /** In the token's smallest unit; '0' requires only a proof of the account. */
   readonly amount: string

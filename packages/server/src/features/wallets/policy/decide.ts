@@ -71,7 +71,7 @@ export function approvalLimitOf(
   return isOver(attoOf(rawAmount, token.decimals), limit) ? limit : undefined
 }
 
-/** What refused a movement, in a sentence. Amounts are in whole tokens; `used` is there for the caps over time. */
+/** The reason of a refusal, in a sentence. Amounts are in whole tokens; `used` is there for the caps over time. */
 export function denialSentence(denial: {
   readonly rule: PolicyRule
   readonly operation: PolicyOperation
@@ -197,7 +197,7 @@ const Recipients = z.union([z.literal('any'), z.array(Recipient).max(recipientsM
 })
 
 /**
- * What may leave a wallet. An operation or a token that is not named may not; an omitted cap is unlimited. Caps are per token, over all
+ * The movements that may leave a wallet. An operation or a token that is not named may not; an omitted cap is unlimited. Caps are per token, over all
  * operations, chains, and children of the wallet.
  */
 export const PolicyDocument = z.strictObject({

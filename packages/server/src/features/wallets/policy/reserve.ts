@@ -337,7 +337,7 @@ function auditRefusal(ctx: Ctx, tx: Tx, action: string, { members }: Problem): P
 export interface PolicyStanding {
   /** The rule that would refuse it now; null if none would. Gas is left out. */
   readonly deniedBy: PolicyRule | null
-  /** What each cap leaves after the movement, in whole tokens, 0 if it would exceed the cap; null where there is no cap. */
+  /** The remaining amount of each cap after the movement, in whole tokens, 0 if it would exceed the cap; null where there is no cap. */
   readonly remaining: Readonly<Record<PolicyWindow, string | null>>
 }
 

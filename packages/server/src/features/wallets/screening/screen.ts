@@ -56,10 +56,10 @@ async function writeWallet(work: WorkCtx, wallet: DueWallet, { round, ticket }: 
     const amlStatus = nextStatus(known, { result: found.result, ticket, isCurrentList })
     // Unchanged, and still due: the list changed meanwhile, or a later screening was stored first.
     if (amlStatus === 'again') return
-    const said = found.result === 'pending' ? null : now
+    const decidedAt = found.result === 'pending' ? null : now
     const sinceMs = now.getTime() - (known.lastSaidAt ?? known.createdAt).getTime()
     const dueAt = dueAfter(now, { id: wallet.id, result: found.result, sinceMs })
-    await markWalletScreened(tx, wallet, wallet.id, { amlStatus, saidAt: said, dueAt })
+    await markWalletScreened(tx, wallet, wallet.id, { amlStatus, saidAt: decidedAt, dueAt })
     await recordScreenings(ctx, tx, round, [{ tenant: wallet, subjectId: wallet.id, address: wallet.address, found }])
     if (amlStatus === known.amlStatus) return
     const details = { address: wallet.address, from: known.amlStatus, to: amlStatus, ...evidenceOf(found, round) }

@@ -209,7 +209,7 @@ function hmac(key: Uint8Array, message: Uint8Array): Uint8Array {
   return createHmac('sha256', key).update(message).digest()
 }
 
-/** What every delivery has beside its signatures, to a webhook or to a listener. */
+/** The headers of every delivery beside its signatures, to a webhook or to a listener. */
 export const deliveryHeaders = {
   'content-type': 'application/json',
   'user-agent': 'Purser-Webhooks/1.0',

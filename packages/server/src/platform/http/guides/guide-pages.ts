@@ -208,7 +208,7 @@ function neighbours(guides: ReadonlyMap<string, Guide>, { name }: Guide): string
   return `<nav class="turn" aria-label="Previous and next guide">${links.filter((one) => one !== undefined).join('')}</nav>`
 }
 
-/** What most readers come for, on the first page. */
+/** The guides that most readers need, on the first page. */
 const beginnings: readonly (readonly [title: string, href: string, text: string])[] = [
   ['Quick start', '/docs/quick-start', 'A wallet, a paid route and an agent that pays it, in a project of your own.'],
   ['Sell an API to agents', '/docs/x402', 'Challenges, verification and settlement with x402 and MPP.'],

@@ -97,8 +97,8 @@ function recordedAnswer({ examples }: MediaType): string {
 
 function headersList(headers: Answer['headers'], known: ApiDocument['components']['headers']): string {
   const items = Object.entries(headers).map(([name, header]) => {
-    const said = '$ref' in header ? known[referred(header)]?.description : header.description
-    return `<li>${code(name)}: ${prose(said ?? '')}</li>`
+    const description = '$ref' in header ? known[referred(header)]?.description : header.description
+    return `<li>${code(name)}: ${prose(description ?? '')}</li>`
   })
   return items.length === 0 ? '' : `<ul>${items.join('')}</ul>`
 }
