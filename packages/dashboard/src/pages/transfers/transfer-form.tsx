@@ -21,7 +21,7 @@ interface FormProps {
   readonly onChange: (draft: TransferDraft) => void
 }
 
-/** What is missing before a transfer can be quoted; undefined where nothing is. */
+/** The missing input for a quote; undefined if the form is complete. */
 export function whyNotReady({
   walletId,
   token,
@@ -54,22 +54,12 @@ export function TransferForm({ draft, onChange }: FormProps) {
   }
   return (
     <>
-      <Field
-        label="From"
-        fault={wallets.data?.length === 0 ? 'You have no managed wallet. Create one under Wallets.' : undefined}
-      >
-        {(wiring) => (
-          <Select {...wiring} value={draft.walletId} onChange={({ target }) => choose(target.value)}>
-            <option value="">Choose a wallet</option>
-            {wallets.data?.map((wallet) => (
-              <option key={wallet.id} value={wallet.id}>
-                {walletLabel(wallet)}
-              </option>
-            ))}
-          </Select>
-        )}
-      </Field>
-      <AmountFields draft={draft} onChange={onChange} />
+      <WalletField walletId={draft.walletId} onChoose={choose} />
+      <AmountFields
+        {...draft}
+        onAmount={(amount) => onChange({ ...draft, amount })}
+        onToken={(token) => onChange({ ...draft, token, toToken: token })}
+      />
       <RecipientFields draft={draft} onChange={onChange} />
       <Field label="Reference" hint="Optional, for your records. It is not on the chain.">
         {(wiring) => (
@@ -85,10 +75,41 @@ export function TransferForm({ draft, onChange }: FormProps) {
   )
 }
 
-function AmountFields({ draft, onChange }: FormProps) {
-  const wallet = useManagedWallets().data?.find(({ id }) => id === draft.walletId)
+/** Chooses the managed wallet that pays. */
+export function WalletField({ walletId, onChoose }: { walletId: string; onChoose: (walletId: string) => void }) {
+  const wallets = useManagedWallets()
+  return (
+    <Field
+      label="From"
+      fault={wallets.data?.length === 0 ? 'You have no managed wallet. Create one under Wallets.' : undefined}
+    >
+      {(wiring) => (
+        <Select {...wiring} value={walletId} onChange={({ target }) => onChoose(target.value)}>
+          <option value="">Choose a wallet</option>
+          {wallets.data?.map((wallet) => (
+            <option key={wallet.id} value={wallet.id}>
+              {walletLabel(wallet)}
+            </option>
+          ))}
+        </Select>
+      )}
+    </Field>
+  )
+}
+
+interface AmountProps {
+  readonly walletId: string
+  readonly amount: string
+  readonly token: string
+  readonly onAmount: (amount: string) => void
+  readonly onToken: (token: string) => void
+}
+
+/** The amount that leaves a managed wallet and its token, with the balance of the wallet. */
+export function AmountFields({ walletId, amount, token: chosen, onAmount, onToken }: AmountProps) {
+  const wallet = useManagedWallets().data?.find(({ id }) => id === walletId)
   const balances = useWalletBalances(wallet?.id)
-  const balance = balances.data?.find(({ tokenSymbol }) => tokenSymbol === draft.token)
+  const balance = balances.data?.find(({ tokenSymbol }) => tokenSymbol === chosen)
   return (
     <div className="grid grid-cols-[minmax(0,1fr)_120px] gap-3">
       <Field
@@ -100,24 +121,20 @@ function AmountFields({ draft, onChange }: FormProps) {
             </>
           )
         }
-        fault={draft.amount === '' || isAmount(draft.amount) ? undefined : 'Write a decimal amount, such as 12.50.'}
+        fault={amount === '' || isAmount(amount) ? undefined : 'Write a decimal amount, such as 12.50.'}
       >
         {(wiring) => (
           <TextInput
             {...wiring}
             inputMode="decimal"
-            value={draft.amount}
-            onChange={({ target }) => onChange({ ...draft, amount: target.value.trim() })}
+            value={amount}
+            onChange={({ target }) => onAmount(target.value.trim())}
           />
         )}
       </Field>
       <Field label="Token">
         {(wiring) => (
-          <Select
-            {...wiring}
-            value={draft.token}
-            onChange={({ target }) => onChange({ ...draft, token: target.value, toToken: target.value })}
-          >
+          <Select {...wiring} value={chosen} onChange={({ target }) => onToken(target.value)}>
             {wallet === undefined && <option value="">None</option>}
             {wallet?.supportedTokens.map((token) => (
               <option key={token}>{token}</option>

@@ -4,8 +4,8 @@ import { Field, Select, TextInput } from '../../ui/form.tsx'
 import { Fact, Facts } from '../../ui/page.tsx'
 import { Amount } from '../../ui/values.tsx'
 import { accountLabel, useBankAccounts } from '../bank-accounts/queries.ts'
-import { isAmount } from '../transfers/transfer-form.tsx'
-import { useManagedWallets, useWalletBalances, walletLabel } from '../transfers/wallets.ts'
+import { AmountFields, WalletField } from '../transfers/transfer-form.tsx'
+import { useManagedWallets, walletLabel } from '../transfers/wallets.ts'
 
 export interface WithdrawalDraft {
   readonly walletId: string
@@ -31,29 +31,18 @@ interface FormProps {
 export function WithdrawalForm({ draft, onChange }: FormProps) {
   const wallets = useManagedWallets()
   const accounts = useBankAccounts()
-  const wallet = wallets.data?.find(({ id }) => id === draft.walletId)
   const choose = (walletId: string) => {
     const token = wallets.data?.find(({ id }) => id === walletId)?.supportedTokens[0] ?? ''
     onChange({ ...draft, walletId, token })
   }
   return (
     <>
-      <Field
-        label="From"
-        fault={wallets.data?.length === 0 ? 'You have no managed wallet. Create one under Wallets.' : undefined}
-      >
-        {(wiring) => (
-          <Select {...wiring} value={draft.walletId} onChange={({ target }) => choose(target.value)}>
-            <option value="">Choose a wallet</option>
-            {wallets.data?.map((one) => (
-              <option key={one.id} value={one.id}>
-                {walletLabel(one)}
-              </option>
-            ))}
-          </Select>
-        )}
-      </Field>
-      <AmountField draft={draft} onChange={onChange} wallet={wallet} />
+      <WalletField walletId={draft.walletId} onChoose={choose} />
+      <AmountFields
+        {...draft}
+        onAmount={(amount) => onChange({ ...draft, amount })}
+        onToken={(token) => onChange({ ...draft, token })}
+      />
       <Field
         label="To"
         hint={
@@ -97,50 +86,7 @@ export function WithdrawalForm({ draft, onChange }: FormProps) {
   )
 }
 
-function AmountField({ draft, onChange, wallet }: FormProps & { wallet: MasterWallet | undefined }) {
-  const balances = useWalletBalances(wallet?.id)
-  const balance = balances.data?.find(({ tokenSymbol }) => tokenSymbol === draft.token)
-  return (
-    <div className="grid grid-cols-[minmax(0,1fr)_120px] gap-3">
-      <Field
-        label="Amount"
-        hint={
-          balance !== undefined && (
-            <>
-              The wallet has <Amount value={balance.formattedBalance} token={balance.tokenSymbol} />.
-            </>
-          )
-        }
-        fault={draft.amount === '' || isAmount(draft.amount) ? undefined : 'Write a decimal amount, such as 12.50.'}
-      >
-        {(wiring) => (
-          <TextInput
-            {...wiring}
-            inputMode="decimal"
-            value={draft.amount}
-            onChange={({ target }) => onChange({ ...draft, amount: target.value.trim() })}
-          />
-        )}
-      </Field>
-      <Field label="Token">
-        {(wiring) => (
-          <Select
-            {...wiring}
-            value={draft.token}
-            onChange={({ target }) => onChange({ ...draft, token: target.value })}
-          >
-            {wallet === undefined && <option value="">None</option>}
-            {wallet?.supportedTokens.map((token) => (
-              <option key={token}>{token}</option>
-            ))}
-          </Select>
-        )}
-      </Field>
-    </div>
-  )
-}
-
-/** What a withdrawal will do, in words, before anything moves. */
+/** Describes a withdrawal for confirmation, before anything moves. */
 export function WithdrawalReview({
   draft,
   wallet,
