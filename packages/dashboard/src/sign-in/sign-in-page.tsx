@@ -141,7 +141,7 @@ export function SignInPage() {
   )
 }
 
-/** What is wrong with the link or the issuer that led here; undefined when none did. */
+/** Describes the fault of the link or the issuer that led here; undefined if there is none. */
 function linkFault(search: string): string | undefined {
   const error = new URLSearchParams(search).get('error')
   if (error === null) return undefined

@@ -7,7 +7,7 @@ import { Button, buttonClasses } from './button.tsx'
 import { classes } from './classes.ts'
 import { Id } from './values.tsx'
 
-/** What an error says to a person: a sentence, what to do, and the id that finds the request in the log. */
+/** An error as a person reads it: a sentence, the remedy, and the id that finds the request in the log. */
 export interface ErrorWords {
   readonly sentence: string
   readonly advice: string
@@ -29,7 +29,7 @@ export function errorWords(error: unknown): ErrorWords {
   return { sentence, advice: adviceFor(error), requestId }
 }
 
-/** What to do about a refusal that a page can meet although its buttons allow what was done. */
+/** The remedies for refusals that a page can get although its buttons allowed the action. */
 const adviceByCode: Readonly<Record<string, string>> = {
   'approval-requester-not-allowed': 'No money moved.',
   'approval-own-request': 'No money moved.',

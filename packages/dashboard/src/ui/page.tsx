@@ -75,7 +75,7 @@ export function Fact({ name, children }: { name: string; children: ReactNode }) 
   )
 }
 
-/** What is not there, in words, and the one act that changes it. */
+/** An empty state: a sentence, and the action that fills it. */
 export function Empty({
   icon,
   title,

@@ -3,7 +3,7 @@ import type { ReactNode } from 'react'
 
 interface Tab {
   readonly label: ReactNode
-  /** What the address says while this tab is shown. */
+  /** The value in the URL while this tab is shown. */
   readonly search: Readonly<Record<string, string>>
   readonly isChosen: boolean
 }

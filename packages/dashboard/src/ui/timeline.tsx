@@ -12,7 +12,7 @@ export interface TimelineStep {
   readonly children?: ReactNode
 }
 
-/** What happened in its order, with the time between one step and the next. */
+/** The steps in order, with the time between them. */
 export function Timeline({ steps }: { steps: readonly TimelineStep[] }) {
   return (
     <ol className="flex flex-col">

@@ -19,7 +19,7 @@ import { readAuditSearch } from './search.ts'
 
 const route = getRouteApi('/shell/audit-log')
 
-/** Who changed what, newest first. Each filter is in the URL, and the API applies it. */
+/** The changes and who made them, newest first. Each filter is in the URL, and the API applies it. */
 export function AuditPage() {
   const purser = usePurser()
   const navigate = useNavigate()

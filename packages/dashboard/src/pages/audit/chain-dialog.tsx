@@ -111,7 +111,7 @@ function Result({ verdict, isWhole, wasKept }: ResultProps) {
   )
 }
 
-/** What is wrong with the log, in words; undefined where nothing is. */
+/** Describes the fault of the log; undefined if it has none. */
 function faultOf(
   { ok, brokenAt, gaps, records, fromFirst, oldest, hasKept }: AuditLogVerdict,
   { isWhole, wasKept }: Pick<ResultProps, 'isWhole' | 'wasKept'>,

@@ -6,7 +6,7 @@ import { RecentEvents } from './recent-events.tsx'
 
 const route = getRouteApi('/shell/events')
 
-/** What happened in the last 30 days, and what can happen. */
+/** The events of the last 30 days, and the catalogue of all event types. */
 export function EventsPage() {
   const { view } = route.useSearch()
   const isCatalogue = view === 'types'

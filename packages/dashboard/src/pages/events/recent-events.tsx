@@ -104,7 +104,7 @@ const columns: readonly Column<RecordedEvent>[] = [
   },
 ]
 
-/** What the event is about: the id that its type names, or else the first in the payload. */
+/** The subject of the event: the id that its type names, otherwise the first id in the payload. */
 function About({ row: { type, payload } }: { row: RecordedEvent }) {
   const named = payload[`${type.split('.')[0]}Id`]
   const about = [named, ...Object.values(payload)].find(

@@ -39,7 +39,7 @@ export interface Figures {
   readonly settled: number
   readonly open: number
   readonly failed: number
-  /** What was settled, per token. */
+  /** The settled amount per token. */
   readonly revenue: readonly { readonly token: string; readonly amount: string }[]
   /** Payments per interval: x402, then MPP. */
   readonly points: readonly Point[]

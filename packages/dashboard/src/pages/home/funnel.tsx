@@ -11,7 +11,7 @@ interface Bar {
   readonly color: string
 }
 
-/** What became of the payments that were signed, as bars with their share in words, and why some failed. */
+/** The outcomes of the signed payments, as bars with their shares, and the reasons of failures. */
 export function Funnel({ figures, failures }: { figures: Figures; failures: PaymentStatistics['failures'] }) {
   const { payments, settled, open, failed } = figures
   const bars: readonly Bar[] = [

@@ -96,10 +96,10 @@ export function HomePage() {
 function summary({ payments, settled, open, failed }: Figures, range: RangeName): string {
   const when = ranges[range].label.toLowerCase().replace('last', 'the last')
   if (payments === 0) return `No payments in ${when}.`
-  const said = [
+  const outcomes = [
     settled === payments ? 'all settled' : `${settled.toLocaleString('en-US')} settled`,
     open > 0 && `${open.toLocaleString('en-US')} on the way`,
     failed > 0 && `${failed.toLocaleString('en-US')} failed`,
   ]
-  return `${count(payments, 'payment')} in ${when}: ${said.filter(Boolean).join(', ')}.`
+  return `${count(payments, 'payment')} in ${when}: ${outcomes.filter(Boolean).join(', ')}.`
 }

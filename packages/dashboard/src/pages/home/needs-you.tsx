@@ -23,7 +23,7 @@ interface Need {
 /** How many endpoints Home reads the attempts of, the newest. Their page shows all. */
 const endpointsReadMax = 5
 
-/** What waits for the reader: approvals, networks without a node, endpoints that are off or fail, quotas that run out; and how full the plan is. */
+/** The work that waits for the reader: approvals, networks without a node, endpoints that are off or fail, quotas that run out; and how full the plan is. */
 export function NeedsYou() {
   const purser = usePurser()
   const usage = useQuery(usageQuery(purser))

@@ -4,7 +4,7 @@ export const keysKey = ['api-keys'] as const
 
 export type KeyScope = NonNullable<ApiKeyRecord['scopes']>[number]
 
-/** What a key may be limited to, each with what it allows. */
+/** The scopes of a key, each with the operations that it allows. */
 export const scopeWords: readonly { readonly scope: KeyScope; readonly allows: string }[] = [
   { scope: 'read', allows: 'Read everything' },
   { scope: 'payments', allows: 'Take payments: challenges, verify, settle, sessions, the registry' },

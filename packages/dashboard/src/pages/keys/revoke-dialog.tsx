@@ -60,7 +60,7 @@ export function RevokeDialog({ apiKey, onClose }: { apiKey: ApiKeyRecord; onClos
   )
 }
 
-/** What became of the keys that it made; undefined if it made none that was valid. */
+/** Describes the outcome for the keys that this key created; undefined if it created no valid one. */
 function othersWords(revoked: RevokedKey | undefined): string | undefined {
   if (revoked === undefined) return undefined
   const { ended, stillValid } = revoked

@@ -57,7 +57,7 @@ export function PaymentBadge({ status }: Pick<PaymentLog, 'status'>) {
   return <StateBadge state={state}>{word}</StateBadge>
 }
 
-/** What was paid for. It links to the payment, for a keyboard and for a new tab. */
+/** The resource that was paid for. It links to the payment, for a keyboard and for a new tab. */
 function RouteCell({ row: { paymentId, method, route } }: { row: PaymentLog }) {
   return (
     <RowLink to={`/payments/${paymentId}`}>

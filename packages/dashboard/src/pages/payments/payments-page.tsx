@@ -97,6 +97,6 @@ function stateWords(rows: readonly PaymentLog[], hasMore: boolean, isFiltered: b
     open > 0 && `${open.toLocaleString('en-US')} on the way`,
     failed > 0 && `${failed.toLocaleString('en-US')} failed`,
   ]
-  const said = parts.filter(Boolean).join(', ')
-  return said === '' ? `${shown}, none failed.` : `${shown}: ${said}.`
+  const outcomes = parts.filter(Boolean).join(', ')
+  return outcomes === '' ? `${shown}, none failed.` : `${shown}: ${outcomes}.`
 }

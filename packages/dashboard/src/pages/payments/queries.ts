@@ -28,7 +28,7 @@ export function paymentsQuery(purser: Purser, filters: Filters) {
     initialPageParam: undefined as string | undefined,
     queryFn: ({ pageParam, signal }) => firstPage(purser, filters, pageParam, signal),
     getNextPageParam: ({ cursor }) => cursor,
-    // What changes comes over the stream; a long list is never read again page by page.
+    // Changes arrive over the stream; a long list is never read again page by page.
     staleTime: Number.POSITIVE_INFINITY,
   })
 }

@@ -12,7 +12,7 @@ export const snippetLabels: Readonly<Record<SnippetName, string>> = {
   mcp: 'MCP',
 }
 
-/** What is filled in: the reader's own. */
+/** The reader's own values, which fill the placeholders of the snippets. */
 export interface Filled {
   readonly apiKey: string
   readonly baseUrl: string

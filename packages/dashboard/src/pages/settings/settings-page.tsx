@@ -12,7 +12,7 @@ import { Id, Time } from '../../ui/values.tsx'
 
 const organisationKey = ['organisation'] as const
 
-/** What the organization is called, which ids it has, and where its other settings are. */
+/** The name and the ids of the organization, and links to its other settings. */
 export function SettingsPage() {
   const { purser, organisation, environment } = useWorkspace()
   const current = useQuery({

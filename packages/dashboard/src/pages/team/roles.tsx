@@ -68,7 +68,7 @@ export function RoleChoice({
   )
 }
 
-/** Who may do what, as a table. */
+/** The permissions of each role, as a table. */
 export function RolesCard() {
   return (
     <Card title="What each role may do" flush className="mt-5">

@@ -17,7 +17,7 @@ import { membersKey } from './team-words.ts'
 
 type Doing = { readonly act: 'invite' } | { readonly act: 'role' | 'remove'; readonly member: Member }
 
-/** Who works in the organization, with which role, and who is invited. */
+/** The members of the organization with their roles, and the open invitations. */
 export function TeamPage() {
   const { account, purser } = useWorkspace()
   const isAdmin = useMay('admin')

@@ -6,7 +6,7 @@ import type { TransferDraft } from './transfer-form.tsx'
 import { routeWords } from './transfer-state.tsx'
 import { useManagedWallets, walletLabel } from './wallets.ts'
 
-/** What a transfer will do, in words, before anything moves. */
+/** Describes a transfer for confirmation, before anything moves. */
 export function TransferReview({ draft, quote }: { draft: TransferDraft; quote: TransferQuote }) {
   const wallet = useManagedWallets().data?.find(({ id }) => id === draft.walletId)
   return (

@@ -37,7 +37,7 @@ export function whereTransferIs({ status, txHash, reason, refundTxHash, approval
     : 'Its transaction is sent. It has arrived when the network confirms it.'
 }
 
-/** What the route does, in words. A partner's own reason follows; that of a direct transfer says no more than "direct". */
+/** Describes the route. The partner's own reason follows; a direct transfer has none to add. */
 export function routeWords({ route, routeReason }: Pick<Transfer, 'route' | 'routeReason'>): string {
   const words = { direct: 'Direct', 'partner-swap': 'Swap by a partner', 'partner-bridge': 'Bridge by a partner' }[
     route

@@ -17,7 +17,7 @@ export function useManagedWallets(): UseQueryResult<readonly MasterWallet[]> {
   })
 }
 
-/** What a wallet has now, by token. */
+/** The present balances of a wallet, by token. */
 export function useWalletBalances(walletId: string | undefined) {
   const purser = usePurser()
   return useQuery({

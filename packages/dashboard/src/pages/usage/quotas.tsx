@@ -11,7 +11,7 @@ export function planQuery(purser: Purser) {
   return queryOptions({ queryKey: ['plan'], queryFn: ({ signal }) => purser.billing.plan({ signal }) })
 }
 
-/** What a quota counts, as people say it. */
+/** The label of what a quota counts. */
 const labels = {
   payments: 'Payments this month',
   byoWallets: 'Own wallets',
@@ -53,7 +53,7 @@ export function quotaWords({ name, used, limit }: Quota): string {
   return limit < 0 ? size(used) : `${size(used)} of ${size(limit)}`
 }
 
-/** What a plan grants, as its figure or in words. */
+/** The plan's allowance, as a figure or in words. */
 export function limitWords(name: keyof Plan['limits'], limit: number): string {
   if (limit < 0) return 'Unlimited'
   if (/Bytes$/.test(name)) return planBytes(limit)
@@ -73,7 +73,7 @@ function planBytes(bytes: number): string {
   return `${(bytes / 1_024 ** power).toLocaleString('en-US', { maximumFractionDigits: 1 })} ${units[power] ?? 'B'}`
 }
 
-/** What is used of each quota, as a bar where there is a limit. */
+/** The used part of each quota, with a bar if it has a limit. */
 export function Quotas({ quotas }: { quotas: readonly Quota[] }) {
   return (
     <ul className="flex flex-col gap-3">

@@ -2,7 +2,7 @@ import type { Vault, VaultState } from '@purser/sdk'
 import { count } from '../../ui/format.ts'
 import { StateBadge } from '../../ui/state.tsx'
 
-/** What a vault is called: its description, which anybody who can write may have chosen. */
+/** The title of a vault: its description. Anyone who can write to the vault may have chosen it. */
 export function vaultName({ description }: Pick<Vault, 'description'>): string {
   return description === null || description === '' ? 'Vault without a description' : description
 }
@@ -17,7 +17,7 @@ export function VaultBadge({ vault }: { vault: Vault }) {
   return <StateBadge state="settled">Sealed</StateBadge>
 }
 
-/** What is in a vault and whether it can still change, in one sentence. */
+/** Describes the content of a vault and whether it can still change, in one sentence. */
 export function vaultWords(vault: VaultState): string {
   const contents = `${count(vault.documents.length, 'document')} and ${count(vault.files.length, 'file')}`
   if (!isOpen(vault)) return `Sealed with ${contents}. Nothing in it can change.`

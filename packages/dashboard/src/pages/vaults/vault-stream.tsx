@@ -8,7 +8,7 @@ import { streamEventsMax, useVaultStream } from './use-vault-stream.ts'
 
 const payloadTextMax = 600
 
-/** What happens in the vault, newest first, as it happens. */
+/** The live events of the vault, newest first. */
 export function VaultStream({ vault }: { vault: VaultState }) {
   const { events, status, error } = useVaultStream(vault)
   return (

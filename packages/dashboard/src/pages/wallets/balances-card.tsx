@@ -6,7 +6,7 @@ import { Card, Skeleton } from '../../ui/page.tsx'
 import { Amount } from '../../ui/values.tsx'
 import { type AnyWallet, balancesQuery, inOrder } from './queries.ts'
 
-/** What the wallet's address has on its chain now, token by token. */
+/** The present balances of the wallet's address on its chain, by token. */
 export function BalancesCard({ wallet }: { wallet: AnyWallet }) {
   const { data, error, refetch } = useQuery(balancesQuery(usePurser(), wallet.id))
   return (

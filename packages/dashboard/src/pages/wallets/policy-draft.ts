@@ -3,7 +3,7 @@ import type { PolicyDocument } from '@purser/sdk'
 const capNames = ['perTransaction', 'perHour', 'perDay', 'perMonth', 'approvalAbove'] as const
 export type CapName = (typeof capNames)[number]
 
-/** Who may be paid by one operation: nobody, everybody, or the lines of a list. */
+/** The allowed recipients of one operation: none, any, or the lines of a list. */
 export interface RecipientsDraft {
   readonly mode: 'nobody' | 'any' | 'listed'
   readonly lines: string

@@ -30,7 +30,7 @@ export function inOrder(balances: readonly Balance[]): readonly Balance[] {
   return balances.toSorted((one, other) => rank(one) - rank(other))
 }
 
-/** What the wallet has now, read from its chain. */
+/** The present balances of the wallet, read from its chain. */
 export function balancesQuery(purser: Purser, walletId: string) {
   return queryOptions({
     queryKey: [...walletsKey, 'balances', walletId],

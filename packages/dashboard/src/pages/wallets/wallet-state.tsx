@@ -9,7 +9,7 @@ interface Standing {
   readonly sentence: string
 }
 
-/** What a wallet can do now, as a word and as a sentence. */
+/** The state of a wallet, as a word and as a sentence. */
 export function standingOf(wallet: AnyWallet): Standing {
   if (isManaged(wallet))
     return wallet.provisionStatus === 'active'

@@ -10,7 +10,7 @@ import { Amount, OnChain, Time } from '../../ui/values.tsx'
 import { type AnyWallet, isManaged, walletsKey } from './queries.ts'
 import { isOnHold, transactionStanding } from './wallet-state.tsx'
 
-/** What came to the wallet and left it on its chain, newest first, or of what was read so far only what is on hold. */
+/** The deposits and outgoing transactions of the wallet, newest first; optionally only those on hold among the loaded ones. */
 export function WalletTransactions({ wallet, onHoldOnly }: { wallet: AnyWallet; onHoldOnly: boolean }) {
   const purser = usePurser()
   const { id } = wallet

@@ -20,7 +20,7 @@ export function healthQuery(purser: Purser, webhookId: string) {
   })
 }
 
-/** What the newest attempts say of an endpoint; `lastError` is the newest failure that no success followed. */
+/** The state of an endpoint according to its newest attempts; `lastError` is the newest failure that no success followed. */
 export interface Health {
   readonly attempts: number
   readonly failed: number
@@ -46,7 +46,7 @@ export function healthOf(attempts: readonly WebhookAttempt[]): Health {
   }
 }
 
-/** What came of an attempt, in words. */
+/** Describes the outcome of an attempt. */
 export function attemptWords({ responseStatus, error }: WebhookAttempt): string {
   if (responseStatus !== null) return `The endpoint returned ${responseStatus}`
   return error ?? 'No response'

@@ -24,7 +24,7 @@ const refunds: Readonly<Record<string, string>> = {
   held: 'The partner keeps the tokens. An operator must act there.',
 }
 
-/** What becomes of the tokens of a failed withdrawal. */
+/** Describes where the tokens of a failed withdrawal are. */
 export function refundWords({ refund }: Pick<Withdrawal, 'refund'>): string | undefined {
   return refund === null ? undefined : refunds[refund]
 }
