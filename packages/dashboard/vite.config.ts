@@ -21,7 +21,7 @@ const apiPaths = [
   'webhooks',
 ]
 
-/** What the first page needs: the start, and home, where most people begin. */
+/** The modules of the first page: the start, and home, where most people begin. */
 const firstModules = ['src/main.tsx', 'src/pages/home/home-page.tsx'].map((file) =>
   path.join(import.meta.dirname, file),
 )

@@ -6,9 +6,9 @@ export interface ErrorEntry {
   readonly status: number
   readonly title: string
   readonly detail: string
-  /** What can have led to it, the most frequent first. */
+  /** Possible causes, the most frequent first. */
   readonly causes: readonly string[]
-  /** What the caller does about it. */
+  /** The remedy for the caller. */
   readonly fix: string
 }
 
