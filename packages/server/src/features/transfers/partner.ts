@@ -14,7 +14,7 @@ const partnerGasMax = 800_000n
 const approvalGas = 100_000n
 
 /** Requests a quote from the partner; accepts only one for exactly this request. Nothing moves. */
-export async function requestQuote(ctx: Ctx, name: PartnerName, request: RouteRequest): Promise<RouteQuote> {
+async function requestQuote(ctx: Ctx, name: PartnerName, request: RouteRequest): Promise<RouteQuote> {
   const quoted = await partnerNamed(ctx, name).quote(request)
   if (!quoted.ok && quoted.notUnderstood !== undefined)
     ctx.log.warn({ partner: name, call: quoted.notUnderstood }, 'a partner offers a call that is not supported here')
