@@ -1,6 +1,7 @@
+import { performance } from 'node:perf_hooks'
 import { getHeapSpaceStatistics } from 'node:v8'
-import { expect, test } from 'vitest'
-import { giveBackRecentMemory, giveBackStartMemory } from './memory.ts'
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { giveBackRecentMemory, giveBackStartMemory, giveBackWhenIdle } from './memory.ts'
 
 const mebibyte = 2 ** 20
 
@@ -11,6 +12,28 @@ test('the young generation that grew during the start is released, and the proce
   expect(youngMegabytes()).toBeLessThan(4)
   expect(churn()).toBe(100_000)
   expect('gc' in globalThis).toBe(false)
+})
+
+test('an idle process that grew releases memory, and a busy one does not', () => {
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
+  onTestFinished(() => {
+    vi.useRealTimers()
+    vi.restoreAllMocks()
+  })
+  const share = { now: 0.9 }
+  vi.spyOn(performance, 'eventLoopUtilization').mockImplementation(() => ({
+    idle: 0,
+    active: 0,
+    utilization: share.now,
+  }))
+  giveBackStartMemory()
+  giveBackWhenIdle()
+  for (let round = 0; round < 20; round += 1) churn()
+  vi.advanceTimersByTime(60_000)
+  expect(youngMegabytes()).toBeGreaterThan(8)
+  share.now = 0.01
+  vi.advanceTimersByTime(30_000)
+  expect(youngMegabytes()).toBeLessThan(4)
 })
 
 test('unused external memory is released', async () => {

@@ -1,3 +1,4 @@
+import { performance } from 'node:perf_hooks'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 
@@ -10,6 +11,30 @@ type Collect = (options: { readonly type: 'major' | 'minor'; readonly flavor?: '
  */
 export function giveBackStartMemory(): void {
   collector()({ type: 'major', flavor: 'last-resort' })
+}
+
+const idleMs = 30_000
+const busyShareMax = 0.05
+const grownBytesMin = 8 * 2 ** 20
+
+/**
+ * Does so again after each half minute in which the process did nearly nothing and grew: V8 collects by how much was allocated, so that an idle
+ * process would keep for hours what its background work left behind.
+ */
+export function giveBackWhenIdle(): void {
+  let before = performance.eventLoopUtilization()
+  let least = process.memoryUsage.rss()
+  const timer = setInterval(() => {
+    const now = performance.eventLoopUtilization()
+    const { utilization } = performance.eventLoopUtilization(now, before)
+    before = now
+    const resident = process.memoryUsage.rss()
+    least = Math.min(least, resident)
+    if (utilization > busyShareMax || resident < least + grownBytesMin) return
+    giveBackStartMemory()
+    least = process.memoryUsage.rss()
+  }, idleMs)
+  timer.unref()
 }
 
 /**

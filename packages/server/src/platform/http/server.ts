@@ -39,7 +39,7 @@ import {
   preflightAnswer,
   varyOf,
 } from './cross-origin.ts'
-import { type HttpOptions, type HttpServer, limitsDefault, type ServerLimits } from './http-options.ts'
+import { type HttpOptions, type HttpServer, limitsDefault, noCompilers, type ServerLimits } from './http-options.ts'
 import { type Count, identify } from './identify.ts'
 import type { PublicPage } from './public-page.ts'
 import { OpenSseConnections } from './sse-connection.ts'
@@ -74,6 +74,7 @@ export function createHttpServer(options: HttpOptions): HttpServer {
     connectionTimeout: limits.silenceMsMax,
     http: { headersTimeout: limits.headersMsMax, connectionsCheckingInterval: Math.min(5_000, limits.headersMsMax) },
     logger: false,
+    schemaController: { compilersFactory: noCompilers },
     forceCloseConnections: 'idle',
     return503OnClosing: false,
     requestTimeout: requestMsMax,
