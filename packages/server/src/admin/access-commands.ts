@@ -2,10 +2,13 @@ import { z } from 'zod'
 import {
   listKeysAsOperator,
   listOrganisations,
+  resumeOrganisation,
   revokeAllKeysAsOperator,
   revokeKeyAsOperator,
+  suspendOrganisation,
 } from '../features/organisations/index.ts'
 import { id } from '../platform/ids.ts'
+import { text } from '../platform/wire.ts'
 import { type Command, command } from './command.ts'
 
 const Limit = z.coerce.number().int().min(1).max(1_000).default(100)
@@ -13,14 +16,17 @@ const limitHelp = 'how many, the newest first (default 100, at most 1000)'
 
 const showOrganisations = command({
   name: 'list-organisations',
-  summary: 'List the organisations with their owner, their plan and the number of their valid keys.',
+  summary: 'List the organisations with their owner, their plan, the number of their valid keys and why one is suspended.',
   options: { find: "an id, or a part of a name or of the owner's e-mail address (optional)", limit: limitHelp },
   schema: z.strictObject({ find: z.string().min(1).optional(), limit: Limit }),
   async run({ db, clock }, { find, limit }) {
     const organisations = await listOrganisations(db, { limit, find, now: clock.now() })
     const lines = organisations.map(
-      ({ id: organisation, name, plan, ownerEmail, validKeys, createdAt }) =>
-        `${organisation}  ${dayOf(createdAt)}  ${plan.padEnd(10)}  ${keyCount(validKeys).padEnd(7)}  ${ownerEmail ?? '(no owner)'}  ${name}`,
+      ({ id: organisation, name, plan, ownerEmail, validKeys, createdAt, suspendedAt, suspensionReason }) =>
+        [
+          `${organisation}  ${dayOf(createdAt)}  ${plan.padEnd(10)}  ${keyCount(validKeys).padEnd(7)}  ${ownerEmail ?? '(no owner)'}  ${name}`,
+          ...(suspendedAt === null ? [] : [`suspended ${dayOf(suspendedAt)}: ${suspensionReason}`]),
+        ].join('  '),
     )
     return { text: lines.join('\n') || 'no organisation', json: organisations, exitCode: 0 }
   },
@@ -73,7 +79,40 @@ const revokeAllKeys = command({
   },
 })
 
-export const accessCommands: readonly Command[] = [showOrganisations, showKeys, revokeKey, revokeAllKeys]
+const suspend = command({
+  name: 'suspend-organisation',
+  summary: 'Let an organisation read only: it sells, pays and changes nothing until it is resumed.',
+  options: { organisation: 'id of the organisation (org_…)', reason: 'why; the members of the organisation read it' },
+  schema: z.strictObject({ organisation: id('org'), reason: text(500, 1) }),
+  async run(operator, { organisation, reason }) {
+    const suspended = await suspendOrganisation(operator, organisation, reason)
+    const lines = [
+      `${organisation}  ${suspended.name} is suspended: ${reason}`,
+      'What was paid or begun before still ends. purser admin resume-organisation ends the suspension.',
+    ]
+    return { text: lines.join('\n'), json: suspended, exitCode: 0 }
+  },
+})
+
+const resume = command({
+  name: 'resume-organisation',
+  summary: 'End the suspension of an organisation.',
+  options: { organisation: 'id of the organisation (org_…)' },
+  schema: z.strictObject({ organisation: id('org') }),
+  async run(operator, { organisation }) {
+    const resumed = await resumeOrganisation(operator, organisation)
+    return { text: `${organisation}  ${resumed.name} is active`, json: resumed, exitCode: 0 }
+  },
+})
+
+export const accessCommands: readonly Command[] = [
+  showOrganisations,
+  showKeys,
+  revokeKey,
+  revokeAllKeys,
+  suspend,
+  resume,
+]
 
 function dayOf(time: Date): string {
   return time.toISOString().slice(0, 10)

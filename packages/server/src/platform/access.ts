@@ -1,5 +1,6 @@
 import type { Caller, Ctx, Person } from './ctx.ts'
 import { failPlatform } from './errors.ts'
+import type { Operation } from './operation.ts'
 import { type Role, roles, type Scope } from './roles.ts'
 
 /** The permissions that an operation requires of its caller. */
@@ -14,20 +15,26 @@ export interface Needs {
 /** How long after a sign-in a person may do what needs fresh authentication. */
 export const freshMs = 600_000
 
-export type Verdict = 'yes' | 'role-not-allowed' | 'scope-not-allowed' | 'fresh-authentication-required'
+export type Verdict =
+  | 'yes'
+  | 'role-not-allowed'
+  | 'scope-not-allowed'
+  | 'organisation-suspended'
+  | 'fresh-authentication-required'
 
 /**
  * Whether a caller may call an operation. Roles bind people; scopes bind an API key that has some; a guest was admitted by the operation
- * itself, to the one thing that the guest's token opens.
+ * itself, to the one thing that the guest's token opens. A suspended organisation binds its keys and its people alike.
  */
 export function mayDo(
-  { person, scopes: allowed }: Pick<Caller, 'person' | 'scopes'>,
-  { needs }: { readonly needs: Needs },
+  { person, scopes: allowed, isSuspended }: Pick<Caller, 'person' | 'scopes' | 'isSuspended'>,
+  { needs, method, whileSuspended }: Pick<Operation, 'needs' | 'method' | 'whileSuspended'>,
   now: Date,
 ): Verdict {
   if (allowed !== undefined && !allowed.includes(needs.scope)) return 'scope-not-allowed'
+  if (person !== undefined && !hasRole(person, needs.role)) return 'role-not-allowed'
+  if (isSuspended === true && method !== 'GET' && whileSuspended !== true) return 'organisation-suspended'
   if (person === undefined) return 'yes'
-  if (!hasRole(person, needs.role)) return 'role-not-allowed'
   return needs.fresh === true && !isFresh(person, now) ? 'fresh-authentication-required' : 'yes'
 }
 

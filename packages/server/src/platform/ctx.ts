@@ -25,6 +25,8 @@ export interface Person {
   readonly role: Role | undefined
   /** Whether the person works in the live environment of that organisation too; see `members.is_live`. */
   readonly isLive: boolean
+  /** Whether the operator has suspended that organisation. */
+  readonly isSuspended: boolean
   /** When this session began: the last time that the person showed who they are. */
   readonly authenticatedAt: Date
 }
@@ -37,6 +39,8 @@ export interface Caller {
   readonly person?: Person
   /** The scopes of an API key; undefined for a key that has all, and for others. */
   readonly scopes?: readonly Scope[]
+  /** Set where the operator has suspended the organisation of the tenant. */
+  readonly isSuspended?: true
 }
 
 /**

@@ -94,6 +94,12 @@ export const failPlatform = defineErrors({
     ],
     fix: 'Sign in again, then send the request within ten minutes. Requests with an API key never get this error.',
   },
+  'organisation-suspended': {
+    status: 403,
+    title: 'Organisation Suspended',
+    detail:
+      'The operator of this service suspended the organisation: it can be read, but it sells and changes nothing. GET /organisations/current has the reason. Ask the operator to resume it.',
+  },
   'origin-not-allowed': {
     status: 403,
     title: 'Origin Not Allowed',

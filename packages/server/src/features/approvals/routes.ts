@@ -69,6 +69,7 @@ export const approvalOperations: readonly Operation<Deps>[] = [
   operation({
     id: 'approvals.refuse',
     needs: { role: 'admin', scope: 'money' },
+    whileSuspended: true,
     method: 'POST',
     path: '/approvals/{id}/refuse',
     summary: 'Refuse a movement that waits; it fails, and its funds are free again.',
@@ -84,6 +85,7 @@ export const approvalOperations: readonly Operation<Deps>[] = [
   operation({
     id: 'approvals.cancel',
     needs: { role: 'member', scope: 'money' },
+    whileSuspended: true,
     agent: 'ends',
     method: 'POST',
     path: '/approvals/{id}/cancel',

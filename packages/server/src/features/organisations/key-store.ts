@@ -173,6 +173,7 @@ const LiveKey = z.object({
   organisationId: id('org'),
   environment: EnvironmentName,
   scopes: z.array(z.enum(scopes)).nullable(),
+  isSuspended: z.boolean(),
 })
 
 /** Returns the valid keys with these hashes. It searches across organizations, because it finds the organization. */
@@ -184,8 +185,9 @@ export function listKeysByHash(
   return db.many(
     LiveKey,
     sql`
-    select key_hash, id as api_key_id, organisation_id, environment, scopes from api_keys
-    where key_hash = any(${hashes}::bytea[]) and ${isValid(now)}`,
+    select key_hash, id as api_key_id, organisation_id, environment, scopes,
+      (select suspended_at is not null from organisations where organisations.id = api_keys.organisation_id) as is_suspended
+    from api_keys where key_hash = any(${hashes}::bytea[]) and ${isValid(now)}`,
   )
 }
 

@@ -1,6 +1,7 @@
 import type { z } from 'zod'
 import type { Environment } from '../../platform/ctx.ts'
 import type { Tx } from '../../platform/db/db.ts'
+import { failPlatform } from '../../platform/errors.ts'
 import { type AccountId, newId, type OrganisationId } from '../../platform/ids.ts'
 import type { PlanName } from '../plans/index.ts'
 import { type Acting, auditIn, callersAccount, type KeyLimits, limitsOf, makeApiKey } from './api-keys.ts'
@@ -12,9 +13,10 @@ import {
   findOrganisation,
   insertOrganisation,
   lockOrganisation,
-  lockOrganisationCount,
+  lockOwnership,
   markPlan,
   markRenamed,
+  markSuspension,
 } from './store.ts'
 
 /** Most organizations of an account that it makes itself. */
@@ -38,7 +40,8 @@ export async function foundOrganisation(
   founding: Founding,
 ): Promise<{ readonly organisation: Organisation; readonly apiKeys: readonly NewApiKey[] }> {
   const { name, type, plan, ownerId } = founding
-  const organisation: Organisation = { id: newId('org', ctx), name, type, plan, createdAt: ctx.clock.now() }
+  const active = { suspendedAt: null, suspensionReason: null }
+  const organisation = { id: newId('org', ctx), name, type, plan, createdAt: ctx.clock.now(), ...active }
   await insertOrganisation(tx, organisation, ownerId)
   const { createdAt } = organisation
   const joined = { isLive: true, createdAt, acceptedAt: createdAt, invitedEmail: null, invitedByKey: null }
@@ -64,7 +67,9 @@ export async function foundOrganisation(
 export function createOrganisation(ctx: Ctx, request: NewOrganisation): Promise<z.input<typeof CreatedOrganisation>> {
   return ctx.db.tx(async (tx) => {
     const owner = await callersAccount(ctx, tx)
-    if ((await lockOrganisationCount(tx, owner.id)) >= organisationsMax) throw fail('organisation-limit-reached')
+    const { organisations, isAnySuspended } = await lockOwnership(tx, owner.id)
+    if (isAnySuspended) throw failPlatform('organisation-suspended', { detail: ownsSuspended })
+    if (organisations >= organisationsMax) throw fail('organisation-limit-reached')
     const { scopes, expiresAt } = await limitsOf(ctx, tx, {})
     const limits = { scopes, expiresAt }
     const founding: Founding = { ...request, plan: 'hobby', ownerId: owner.id, environments: ['test'], limits }
@@ -73,6 +78,8 @@ export function createOrganisation(ctx: Ctx, request: NewOrganisation): Promise<
     return { ...organisation, apiKeys: [...apiKeys] }
   })
 }
+
+const ownsSuspended = 'This account owns a suspended organisation, so it makes no other. Ask the operator to resume that one.'
 
 /** Returns the organization of the calling key. */
 export async function currentOrganisation(ctx: Ctx): Promise<Organisation> {
@@ -103,5 +110,40 @@ export function setPlan(ctx: Acting, organisationId: OrganisationId, plan: PlanN
     const details = { from: organisation.plan, to: plan }
     await auditIn(ctx, tx, organisationId, null, { action: 'organisations.setPlan', target: organisationId, details })
     return { ...organisation, plan }
+  })
+}
+
+/**
+ * Suspends an organization: from the next request on its keys and its people read only, on every process. Of an organization that is suspended
+ * already only the reason changes.
+ */
+export function suspendOrganisation(
+  ctx: Acting,
+  organisationId: OrganisationId,
+  suspensionReason: string,
+): Promise<Organisation> {
+  return ctx.db.tx(async (tx) => {
+    const organisation = await lockOrganisation(tx, organisationId)
+    if (organisation === undefined) throw fail('organisation-not-found')
+    const suspension = { suspendedAt: organisation.suspendedAt ?? ctx.clock.now(), suspensionReason }
+    await markSuspension(tx, organisationId, suspension)
+    const entry = { action: 'organisations.suspend', target: organisationId, details: { reason: suspensionReason } }
+    await auditIn(ctx, tx, organisationId, null, entry)
+    return { ...organisation, ...suspension }
+  })
+}
+
+/** Ends the suspension of an organization. Nothing changes for one that is not suspended. */
+export function resumeOrganisation(ctx: Acting, organisationId: OrganisationId): Promise<Organisation> {
+  return ctx.db.tx(async (tx) => {
+    const organisation = await lockOrganisation(tx, organisationId)
+    if (organisation === undefined) throw fail('organisation-not-found')
+    if (organisation.suspendedAt === null) return organisation
+    const active = { suspendedAt: null, suspensionReason: null }
+    await markSuspension(tx, organisationId, active)
+    const details = { suspendedAt: organisation.suspendedAt.toISOString() }
+    const entry = { action: 'organisations.resume', target: organisationId, details }
+    await auditIn(ctx, tx, organisationId, null, entry)
+    return { ...organisation, ...active }
   })
 }

@@ -106,6 +106,7 @@ const members: readonly Operation<Deps>[] = [
   operation({
     id: 'organisations.members.remove',
     needs: { role: 'admin', scope: 'organisation' },
+    whileSuspended: true,
     method: 'DELETE',
     path: '/organisations/current/members/{accountId}',
     summary: 'Remove a member.',
@@ -156,6 +157,7 @@ const apiKeys: readonly Operation<Deps>[] = [
   operation({
     id: 'organisations.apiKeys.revoke',
     needs: { role: 'admin', scope: 'organisation' },
+    whileSuspended: true,
     method: 'DELETE',
     path: '/organisations/current/api-keys/{keyId}',
     summary: 'Revoke an API key at once and for good.',
@@ -206,6 +208,7 @@ const apiKeysInPath: readonly Operation<Deps>[] = [
   operation({
     id: 'organisations.apiKeys.revokeIn',
     needs: { role: 'admin', scope: 'organisation' },
+    whileSuspended: true,
     method: 'DELETE',
     path: '/organisations/{orgId}/api-keys/{keyId}',
     summary: 'Revoke an API key at once and for good.',

@@ -32,6 +32,10 @@ export const Organisation = z.strictObject({
   type: OrganisationType.describe('Type of the organisation.'),
   plan: PlanName.describe('Its plan, which sets quotas and limits.'),
   createdAt: CreatedAt,
+  suspendedAt: Instant.nullable().meta({
+    description: 'Since when the operator has suspended it, so that it sells and changes nothing; null if it is active.',
+  }),
+  suspensionReason: z.string().nullable().describe('Why the operator suspended it; null if it is active.'),
 })
 export type Organisation = z.input<typeof Organisation>
 

@@ -12,8 +12,12 @@ export const OrganisationRow = z.object({
   type: OrganisationType,
   plan: PlanName,
   createdAt: z.date(),
+  suspendedAt: z.date().nullable(),
+  suspensionReason: z.string().nullable(),
 })
 export type OrganisationRow = z.output<typeof OrganisationRow>
+
+const columns = sql`id, name, type, plan, created_at, suspended_at, suspension_reason`
 
 export const AccountRow = z.object({ id: id('acc'), email: z.string(), name: z.string().nullable() })
 export type AccountRow = z.output<typeof AccountRow>
@@ -26,14 +30,24 @@ export async function insertOrganisation(tx: Tx, organisation: OrganisationRow, 
     values (${id}, ${name}, ${type}, ${plan}, ${createdAt}, ${ownerId})`)
 }
 
-/** Counts the organizations of an account and locks the account, so that the count stays true. */
-export async function lockOrganisationCount(tx: Tx, accountId: AccountId): Promise<number> {
+/**
+ * Counts the organizations of an account, and says whether it owns a suspended one. Locks the account, so that the count stays true.
+ */
+export async function lockOwnership(
+  tx: Tx,
+  accountId: AccountId,
+): Promise<{ readonly organisations: number; readonly isAnySuspended: boolean }> {
   await tx.run(sql`select 1 from accounts where id = ${accountId} for no key update`)
   const row = await tx.one(
-    z.object({ count: z.bigint() }),
-    sql`select count(*) as count from organisations where quota_account_id = ${accountId}`,
+    z.object({ organisations: z.bigint(), isAnySuspended: z.boolean() }),
+    sql`
+    select (select count(*) from organisations where quota_account_id = ${accountId}) as organisations, exists (
+      select from members join organisations on organisations.id = members.organisation_id
+      where members.account_id = ${accountId} and members.role = 'owner' and members.accepted_at is not null
+        and organisations.suspended_at is not null
+    ) as is_any_suspended`,
   )
-  return Number(row.count)
+  return { ...row, organisations: Number(row.organisations) }
 }
 
 /** Makes the first owner the account whose quotas the organization shares, if the present one is no owner any more. */
@@ -49,7 +63,7 @@ export async function moveQuotaAccount(tx: Tx, organisationId: OrganisationId): 
 export function findOrganisation(db: Queryable, organisationId: OrganisationId): Promise<OrganisationRow | undefined> {
   return db.maybeOne(
     OrganisationRow,
-    sql`select id, name, type, plan, created_at from organisations where id = ${organisationId}`,
+    sql`select ${columns} from organisations where id = ${organisationId}`,
   )
 }
 
@@ -57,7 +71,7 @@ export function findOrganisation(db: Queryable, organisationId: OrganisationId):
 export function lockOrganisation(tx: Tx, organisationId: OrganisationId): Promise<OrganisationRow | undefined> {
   return tx.maybeOne(
     OrganisationRow,
-    sql`select id, name, type, plan, created_at from organisations where id = ${organisationId} for no key update`,
+    sql`select ${columns} from organisations where id = ${organisationId} for no key update`,
   )
 }
 
@@ -67,6 +81,18 @@ export async function markRenamed(tx: Tx, organisationId: OrganisationId, name: 
 
 export async function markPlan(tx: Tx, organisationId: OrganisationId, plan: PlanName): Promise<void> {
   await tx.run(sql`update organisations set plan = ${plan} where id = ${organisationId}`)
+}
+
+export type Suspension = Pick<OrganisationRow, 'suspendedAt' | 'suspensionReason'>
+
+/** Suspends the organization, or resumes it with two nulls. */
+export async function markSuspension(
+  tx: Tx,
+  organisationId: OrganisationId,
+  { suspendedAt, suspensionReason }: Suspension,
+): Promise<void> {
+  await tx.run(sql`
+    update organisations set suspended_at = ${suspendedAt}, suspension_reason = ${suspensionReason} where id = ${organisationId}`)
 }
 
 /** Returns every organization, and every owner of an audit log without one, to check all logs. */
@@ -96,7 +122,7 @@ export function listOrganisations(
     ListedOrganisation,
     sql`
     select organisations.id, organisations.name, organisations.type, organisations.plan, organisations.created_at,
-      owner.email as owner_email,
+      organisations.suspended_at, organisations.suspension_reason, owner.email as owner_email,
       (select count(*)::int from api_keys
         where organisation_id = organisations.id and revoked_at is null and coalesce(expires_at, 'infinity') > ${now}) as valid_keys
     from organisations left join lateral (
@@ -152,7 +178,7 @@ export function findKeyCreator(
   )
 }
 
-const Belonging = OrganisationRow.omit({ plan: true, createdAt: true }).extend({ role: Role })
+const Belonging = OrganisationRow.pick({ id: true, name: true, type: true }).extend({ role: Role })
 
 /** Returns the organizations that an account is a member of, the latest first. */
 export function listOrganisationsOf(db: Queryable, accountId: AccountId): Promise<z.output<typeof Belonging>[]> {

@@ -78,6 +78,7 @@ const verifyOperation = operation({
 const settleOperation = operation({
   id: 'payments.settle',
   needs: { role: 'member', scope: 'payments' },
+  whileSuspended: true,
   method: 'POST',
   path: '/payments/settle',
   summary: 'Settle a verified payment on chain, and wait for the outcome.',

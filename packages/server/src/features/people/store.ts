@@ -12,6 +12,7 @@ const SessionRow = z.object({
   authenticatedAt: z.date(),
   role: RoleName.nullable(),
   isLive: z.boolean(),
+  isSuspended: z.boolean(),
 })
 
 export interface FoundSession {
@@ -20,6 +21,7 @@ export interface FoundSession {
   readonly authenticatedAt: Date
   readonly role: Role | null
   readonly isLive: boolean
+  readonly isSuspended: boolean
 }
 
 /** The session of a token that is good at that instant, its account, and the account's role in the organisation that is named. */
@@ -32,7 +34,8 @@ export function findSession(
     SessionRow,
     sql`
     select session."id" as session_id, session."createdAt" as authenticated_at, accounts.id as account_id, members.role,
-      coalesce(members.is_live, false) as is_live
+      coalesce(members.is_live, false) as is_live,
+      coalesce((select suspended_at is not null from organisations where organisations.id = members.organisation_id), false) as is_suspended
     from auth."session" as session
     join accounts on accounts.user_id = session."userId"
     left join members on members.account_id = accounts.id and members.organisation_id = ${organisationId ?? null}

@@ -133,6 +133,10 @@ function matching(filters: RouteFilters): Sql {
 const PublicRow = RouteRow.extend({ organisationId: id('org') })
 export type PublicRow = z.output<typeof PublicRow>
 
+/** An organization that is suspended sells nothing, so its routes are not shown to others. */
+const onSale = sql`not exists (
+  select from organisations where organisations.id = registry_routes.organisation_id and organisations.suspended_at is not null)`
+
 /**
  * Returns the routes that all organizations have made public in an environment, those reported last first. If two organizations
  * name the same host and route, both are listed: neither replaces the other.
@@ -145,7 +149,7 @@ export function listPublicRoutes(
   return db.many(
     PublicRow,
     sql`
-    select ${columns}, organisation_id from registry_routes where environment = ${environment} and is_public
+    select ${columns}, organisation_id from registry_routes where environment = ${environment} and is_public and ${onSale}
     order by last_seen_at desc, id desc limit ${page.limit} offset ${page.offset}`,
   )
 }
@@ -153,7 +157,7 @@ export function listPublicRoutes(
 export async function countPublicRoutes(db: Queryable, environment: Environment): Promise<number> {
   const row = await db.one(
     z.object({ count: z.bigint() }),
-    sql`select count(*) as count from registry_routes where environment = ${environment} and is_public`,
+    sql`select count(*) as count from registry_routes where environment = ${environment} and is_public and ${onSale}`,
   )
   return Number(row.count)
 }

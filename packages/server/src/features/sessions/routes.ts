@@ -11,6 +11,7 @@ export const sessionOperations: readonly Operation<Deps>[] = [
   operation({
     id: 'sessions.create',
     needs: { role: 'member', scope: 'payments' },
+    whileSuspended: true,
     method: 'POST',
     path: '/sessions',
     summary: 'Open the session of a payment, with a vault of its own.',
@@ -54,6 +55,7 @@ export const sessionOperations: readonly Operation<Deps>[] = [
   operation({
     id: 'sessions.verify',
     needs: { role: 'member', scope: 'payments' },
+    whileSuspended: true,
     method: 'POST',
     path: '/sessions/verify',
     summary: 'Whether a session’s token opens a route.',

@@ -12,6 +12,8 @@ export interface Identity {
   readonly apiKeyId: ApiKeyId
   /** The scopes to which the key is limited; null for a key with all scopes. */
   readonly scopes: readonly Scope[] | null
+  /** Whether the operator has suspended the organisation. */
+  readonly isSuspended: boolean
 }
 
 /** Looks a key up by the SHA-256 of its text; undefined if there is none, it is revoked or it has expired. */

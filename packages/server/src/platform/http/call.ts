@@ -49,9 +49,13 @@ const noInput = z.strictObject({})
 const Params = z.record(z.string(), z.string())
 
 /** The caller of an API key. */
-export function callerOf({ organisationId, environment, apiKeyId, scopes }: Identity): Caller {
-  const caller: Caller = { tenant: { organisationId, environment }, actor: { kind: 'api-key', apiKeyId } }
-  return scopes === null ? caller : { ...caller, scopes }
+export function callerOf({ organisationId, environment, apiKeyId, scopes, isSuspended }: Identity): Caller {
+  return {
+    tenant: { organisationId, environment },
+    actor: { kind: 'api-key', apiKeyId },
+    ...(scopes !== null && { scopes }),
+    ...(isSuspended && { isSuspended }),
+  }
 }
 
 /** Context of one call: the caller, the tenant, and the process's ports. */

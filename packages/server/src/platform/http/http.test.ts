@@ -131,7 +131,7 @@ beforeAll(async () => {
       organisationId: `org_${index}` as OrganisationId,
       environment: 'test' as const,
       apiKeyId: `key_${index}` as ApiKeyId,
-      scopes: null,
+      scopes: null, isSuspended: false,
     }
   }
   server = createHttpServer({

@@ -60,7 +60,13 @@ export async function identify(
 }
 
 /** Refusals of callers who were counted already. */
-const countedCodes = ['rate-limit-exceeded', 'role-not-allowed', 'scope-not-allowed', 'fresh-authentication-required']
+const countedCodes = [
+  'rate-limit-exceeded',
+  'role-not-allowed',
+  'scope-not-allowed',
+  'organisation-suspended',
+  'fresh-authentication-required',
+]
 
 function refusalOf(verdict: Exclude<Verdict, 'yes'>, { needs }: BoundOperation): Problem {
   if (verdict !== 'scope-not-allowed') return failPlatform(verdict)
@@ -137,7 +143,7 @@ async function findPerson(
   const environment = environmentOf(headers['x-service-environment'], environments)
   if (environment === 'live' && !person.isLive) throw failPlatform('role-not-allowed', { detail: testOnly })
   const tenant: Tenant = { organisationId, environment }
-  return { tenant, actor, person }
+  return { tenant, actor, person, ...(person.isSuspended && { isSuspended: true }) }
 }
 
 const testOnly =

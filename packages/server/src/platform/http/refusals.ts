@@ -13,6 +13,7 @@ const anywhere: readonly PlatformCode[] = [
   'role-not-allowed',
   'scope-not-allowed',
   'fresh-authentication-required',
+  'organisation-suspended',
   'origin-not-allowed',
   'environment-not-served',
   'organisation-not-found',

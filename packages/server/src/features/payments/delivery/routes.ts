@@ -10,6 +10,7 @@ export const deliveryOperations: readonly Operation<Deps>[] = [
   operation({
     id: 'payments.delivered',
     needs: { role: 'member', scope: 'payments' },
+    whileSuspended: true,
     method: 'POST',
     path: '/payments/delivered',
     summary: 'Report that the answers of payments were handed to their payers.',
@@ -22,6 +23,7 @@ export const deliveryOperations: readonly Operation<Deps>[] = [
   operation({
     id: 'payments.redeem',
     needs: { role: 'member', scope: 'payments' },
+    whileSuspended: true,
     method: 'POST',
     path: '/payments/redeem',
     summary: 'Request the right to serve a payment that was settled and never delivered.',
@@ -43,6 +45,7 @@ export const deliveryOperations: readonly Operation<Deps>[] = [
   operation({
     id: 'payments.redeemed',
     needs: { role: 'member', scope: 'payments' },
+    whileSuspended: true,
     method: 'POST',
     path: '/payments/{id}/redeemed',
     summary: 'Finish a redemption, right before you send the answer.',
@@ -61,6 +64,7 @@ export const deliveryOperations: readonly Operation<Deps>[] = [
   operation({
     id: 'payments.undelivered',
     needs: { role: 'member', scope: 'payments' },
+    whileSuspended: true,
     method: 'POST',
     path: '/payments/{id}/undelivered',
     summary: 'Undo the end of a redemption whose answer was not sent.',

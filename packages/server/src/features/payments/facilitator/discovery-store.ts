@@ -70,7 +70,9 @@ export async function countResources(db: Queryable, environment: Environment, qu
 
 function matching(environment: Environment, query: DiscoveryQuery): Sql {
   const { type = null, payTo = null, scheme = null, network = null, extensions = null } = query
-  return sql`environment = ${environment} and (${type}::text is null or type = ${type})
+  return sql`environment = ${environment} and not exists (
+      select from organisations where organisations.id = discovered_resources.organisation_id and organisations.suspended_at is not null)
+    and (${type}::text is null or type = ${type})
     and (${extensions}::text is null or jsonb_exists(details->'extensions', ${extensions}))
     and exists (select from jsonb_array_elements(accepts) offer
       where (${payTo}::text is null or lower(offer->>'payTo') = lower(${payTo}))

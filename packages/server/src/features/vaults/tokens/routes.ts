@@ -41,6 +41,7 @@ export const vaultTokenOperations: readonly Operation<Deps>[] = [
   operation({
     id: 'vaults.tokens.revokeAll',
     needs: { role: 'member', scope: 'vaults' },
+    whileSuspended: true,
     method: 'DELETE',
     path: '/vaults/{id}/tokens',
     summary: "End all of a vault's tokens and tickets, and what they opened, at once.",
@@ -53,6 +54,7 @@ export const vaultTokenOperations: readonly Operation<Deps>[] = [
   operation({
     id: 'vaults.tokens.revoke',
     needs: { role: 'member', scope: 'vaults' },
+    whileSuspended: true,
     method: 'DELETE',
     path: '/vaults/{id}/tokens/{tokenId}',
     summary: 'End one token or ticket of a vault, and what it opened, at once.',

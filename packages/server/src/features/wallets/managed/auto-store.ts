@@ -5,11 +5,12 @@ import { id, type MasterWalletId } from '../../../platform/ids.ts'
 import { StoredAddress } from '../store.ts'
 import { AutoSweep, MasterWalletRow, masterWalletColumns } from './store.ts'
 
-/** A wallet whose automatic sweep is due, of any tenant. */
+/** A wallet whose automatic sweep is due, of any tenant; `isSuspended`: its organization is. */
 export const DueWallet = MasterWalletRow.extend({
   organisationId: id('org'),
   environment: z.enum(['test', 'live']),
   autoSweep: AutoSweep,
+  isSuspended: z.boolean(),
 })
 export type DueWallet = z.output<typeof DueWallet>
 
@@ -23,7 +24,9 @@ export function listDue(db: Queryable, now: Date, most: number): Promise<DueWall
   return db.many(
     DueWallet,
     sql`
-    select ${masterWalletColumns}, organisation_id, environment from master_wallets
+    select ${masterWalletColumns}, organisation_id, environment,
+      (select suspended_at is not null from organisations where organisations.id = master_wallets.organisation_id) as is_suspended
+    from master_wallets
     where auto_sweep is not null and retired_at is null and auto_sweep_due_at <= ${now} order by auto_sweep_due_at limit ${most}`,
   )
 }

@@ -31,9 +31,13 @@ const autoSweep: Recurring<Deps> = {
   },
 }
 
-/** Returns after how many milliseconds the wallet is due again: immediately if children remain. */
+/**
+ * Returns after how many milliseconds the wallet is due again: immediately if children remain. Nothing is signed for a suspended organization;
+ * its wallets are looked at again as often as they would be swept.
+ */
 async function sweepOne(system: System, wallet: DueWallet): Promise<number> {
-  const { organisationId, environment, autoSweep: wanted } = wallet
+  const { organisationId, environment, autoSweep: wanted, isSuspended } = wallet
+  if (isSuspended) return wanted.everyMinutes * 60_000
   const ctx = forTenant(system, { organisationId, environment })
   const terms = sweepTerms(ctx, wallet, wanted, 'automatic')
   const candidates = await collectCandidates(ctx, terms)

@@ -79,6 +79,7 @@ export const listenOperations: readonly Operation<Deps>[] = [
   operation({
     id: 'events.listener',
     needs: { role: 'member', scope: 'webhooks' },
+    whileSuspended: true,
     method: 'POST',
     path: '/events/listener',
     summary: 'Get the secret that signs what listeners with this API key are sent.',
