@@ -28,6 +28,20 @@ function refuse(path: RegExp, status: number, code: string, detail: string) {
   }
 }
 
+/** Shows the account as it is while the operator has suspended its organizations. */
+async function suspended(page: Page): Promise<void> {
+  await page.route('**/account', async (route) => {
+    const answer = await route.fetch()
+    const account = await answer.json()
+    const suspension = {
+      suspendedAt: '2026-11-27T09:30:00.000Z',
+      suspensionReason: 'The identity check of the owner failed. Write to support@pay.example.com with case 4711.',
+    }
+    const organisations = account.organisations.map((one: object) => ({ ...one, ...suspension }))
+    await route.fulfill({ response: answer, json: { ...account, organisations } })
+  })
+}
+
 const requesterGone =
   'The API key that made the request was revoked, or the person who made it is no longer a member or may only read. Refuse the request. A person or key that may move the money can make a new one.'
 
@@ -72,6 +86,8 @@ export const states: readonly State[] = [
   { name: 'state-viewer-wallet', path: '/wallets/{walletId}', who: 'viewer' },
   { name: 'state-viewer-keys', path: '/keys', who: 'viewer' },
   { name: 'state-test-only-in-live', path: '/live', who: 'test-only' },
+  { name: 'state-suspended', path: '/', before: suspended },
+  { name: 'state-suspended-wallet', path: '/wallets/{walletId}', before: suspended },
   {
     name: 'state-send',
     path: '/wallets/{walletId}',

@@ -1,9 +1,10 @@
 import { Outlet, useRouterState } from '@tanstack/react-router'
-import { Menu as MenuIcon, Search } from 'lucide-react'
+import { Menu as MenuIcon, OctagonPause, Search } from 'lucide-react'
 import { lazy, Suspense, useEffect, useState } from 'react'
 import { useWorkspace } from '../api/context.ts'
 import { IconButton } from '../ui/button.tsx'
 import { TipHost } from '../ui/tip.tsx'
+import { Time } from '../ui/values.tsx'
 import { Rail } from './rail.tsx'
 
 const loadPalette = () => import('./palette.tsx')
@@ -53,6 +54,7 @@ export function Shell() {
           <Rail onSearch={openPalette} />
         </aside>
         <main id="content" tabIndex={-1} className="min-w-0 flex-1 outline-none">
+          <Suspended />
           <Outlet />
         </main>
       </div>
@@ -70,6 +72,27 @@ function TestBar() {
     >
       <span className="font-semibold tracking-wider">TEST</span>
       <span className="hidden sm:inline">Everything here is test money on test networks.</span>
+    </div>
+  )
+}
+
+/** Says on each page that the operator has suspended the organization, and why. */
+function Suspended() {
+  const { suspendedAt, suspensionReason } = useWorkspace().organisation
+  if (suspendedAt === null) return null
+  return (
+    <div role="note" className="flex gap-3 border-b border-line bg-failed-soft px-4 py-3 sm:px-8">
+      <OctagonPause className="mt-0.5 size-4 shrink-0 text-failed" aria-hidden />
+      <div className="min-w-0">
+        <p className="font-medium text-failed">
+          The operator suspended this organization on <Time at={suspendedAt} full />.
+        </p>
+        <p className="mt-0.5 break-words">{suspensionReason}</p>
+        <p className="mt-0.5 text-ink-2">
+          You can read and export everything. Nothing is sold, sent or changed until the operator resumes it. Payments and
+          transfers from before still finish.
+        </p>
+      </div>
     </div>
   )
 }

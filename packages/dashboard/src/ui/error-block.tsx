@@ -34,6 +34,7 @@ const adviceByCode: Readonly<Record<string, string>> = {
   'approval-requester-not-allowed': 'No money moved.',
   'approval-own-request': 'No money moved.',
   'approval-not-waiting': 'You changed nothing. “All requests” shows what was decided.',
+  'organisation-suspended': 'Nothing was changed.',
   archived: 'Nothing else about it changed.',
 }
 

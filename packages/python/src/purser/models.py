@@ -742,6 +742,10 @@ class Membership(TypedDict):
     """Type of the organisation."""
     role: Literal["owner", "admin", "member", "viewer"]
     """Role of the account in it."""
+    suspendedAt: Optional[str]
+    """Since when the operator has suspended it, so that it sells and changes nothing; null if it is active."""
+    suspensionReason: Optional[str]
+    """Why the operator suspended it; null if it is active."""
 
 
 class NewApiKeyInPath(TypedDict):
@@ -1062,6 +1066,10 @@ class Organisation(TypedDict):
     plan: Literal["hobby", "pro", "enterprise"]
     """Its plan, which sets quotas and limits."""
     createdAt: "CreatedAt"
+    suspendedAt: Optional[str]
+    """Since when the operator has suspended it, so that it sells and changes nothing; null if it is active."""
+    suspensionReason: Optional[str]
+    """Why the operator suspended it; null if it is active."""
 
 
 class OrganisationChange(TypedDict):

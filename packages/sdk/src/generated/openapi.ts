@@ -5296,6 +5296,13 @@ export interface components {
              * @enum {string}
              */
             readonly role: "owner" | "admin" | "member" | "viewer";
+            /**
+             * Format: date-time
+             * @description Since when the operator has suspended it, so that it sells and changes nothing; null if it is active.
+             */
+            readonly suspendedAt: string | null;
+            /** @description Why the operator suspended it; null if it is active. */
+            readonly suspensionReason: string | null;
         };
         /** @description Your own data, as you sent it. */
         readonly Metadata: {
@@ -5761,6 +5768,13 @@ export interface components {
              */
             readonly plan: "hobby" | "pro" | "enterprise";
             readonly createdAt: components["schemas"]["CreatedAt"];
+            /**
+             * Format: date-time
+             * @description Since when the operator has suspended it, so that it sells and changes nothing; null if it is active.
+             */
+            readonly suspendedAt: string | null;
+            /** @description Why the operator suspended it; null if it is active. */
+            readonly suspensionReason: string | null;
         };
         readonly OrganisationChange: {
             /** @description New name of the organisation. */
@@ -7408,7 +7422,7 @@ export interface components {
                 readonly "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description Refused, as any operation may be: `bad-request`, `unauthorized`, `role-not-allowed`, `scope-not-allowed`, `fresh-authentication-required`, `origin-not-allowed`, `environment-not-served`, `organisation-not-found`, `request-timeout`, `validation-error`, `rate-limit-exceeded`, `request-header-fields-too-large`. */
+        /** @description Refused, as any operation may be: `bad-request`, `unauthorized`, `role-not-allowed`, `scope-not-allowed`, `fresh-authentication-required`, `organisation-suspended`, `origin-not-allowed`, `environment-not-served`, `organisation-not-found`, `request-timeout`, `validation-error`, `rate-limit-exceeded`, `request-header-fields-too-large`. */
         readonly "4XX": {
             headers: {
                 readonly "WWW-Authenticate": components["headers"]["WWW-Authenticate"];

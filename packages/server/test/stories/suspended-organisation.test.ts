@@ -100,6 +100,8 @@ test('the organisation says since when and why it is suspended, and works again 
   await suspend(other.id, 'Another reason.')
   expect(await current()).toMatchObject({ suspendedAt: since, suspensionReason: 'Another reason.' })
   const { stdout } = await admin('list-organisations', '--find', other.id)
+  const { organisations } = (await world.call(other.liveKey, 'GET', '/account')).body
+  expect(organisations).toMatchObject([{ id: other.id, suspendedAt: since, suspensionReason: 'Another reason.' }])
   expect(stdout).toMatch(/ {2}suspended 20\d\d-\d\d-\d\d: Another reason\.\n$/)
   expect((await resume(other.id)).stdout).toBe(`${other.id}  Acme is active\n`)
   expect((await resume(other.id)).exitCode).toBe(0)
@@ -114,11 +116,11 @@ test('the organisation says since when and why it is suspended, and works again 
 
 test('the public registry and discovery leave out what a suspended organisation sells', async () => {
   const [seller, buyer] = [await world.organisation(), await world.organisation()]
-  const route = { host: 'api.example.com', method: 'GET', path: '/rates', amount: '0.01', protocol: 'x402' }
-  const reported = await world.call(seller.testKey, 'POST', '/registry/report', route)
-  expect(reported.status).toBeLessThan(300)
-  const routeId = String(reported.body.id)
-  expect((await world.call(seller.testKey, 'PATCH', `/registry/routes/${routeId}`, { isPublic: true })).status).toBe(200)
+  const route = { host: 'api.example.com', method: 'GET', routePattern: '/rates', amount: '0.01', protocol: 'x402' }
+  await world.call(seller.testKey, 'POST', '/registry/snapshots', route)
+  const [reported] = (await world.call(seller.testKey, 'GET', '/registry/routes')).list
+  const path = `/registry/routes/${reported?.id}`
+  expect((await world.call(seller.testKey, 'PATCH', path, { isPublic: true })).status).toBe(200)
   const found = async () => {
     const { body } = await world.call(buyer.testKey, 'GET', '/facilitator/discovery/resources')
     return JSON.stringify(body).includes('api.example.com')
@@ -126,7 +128,7 @@ test('the public registry and discovery leave out what a suspended organisation 
   expect(await found()).toBe(true)
   await suspend(seller.id)
   expect(await found()).toBe(false)
-  expect((await world.call(seller.testKey, 'GET', `/registry/routes/${routeId}`)).status).toBe(200)
+  expect((await world.call(seller.testKey, 'GET', path)).status).toBe(200)
   await resume(seller.id)
   expect(await found()).toBe(true)
 })

@@ -22,12 +22,19 @@ const Belonging = z.strictObject({
   role: z.enum(roles).describe('Role of the account in it.'),
 })
 
+const Membership = Belonging.extend({
+  suspendedAt: Instant.nullable().meta({
+    description: 'Since when the operator has suspended it, so that it sells and changes nothing; null if it is active.',
+  }),
+  suspensionReason: z.string().nullable().describe('Why the operator suspended it; null if it is active.'),
+})
+
 /** The account behind the calling key, and the organizations that it is a member of, the latest first. */
 const Account = z.strictObject({
   id: id('acc'),
   email: z.string().describe('E-mail address of the account.'),
   name: z.string().nullable().describe('Name of the person; null if none is known.'),
-  organisations: z.array(Belonging).describe('Organisations of the account, the latest first.'),
+  organisations: z.array(Membership).describe('Organisations of the account, the latest first.'),
   invitations: z.array(Belonging.extend({ invitedAt: Instant.describe('When the account was invited.') })).meta({
     description: 'Organisations that invited the account, which has not accepted; `id` names the invitation.',
   }),
@@ -36,7 +43,7 @@ type Account = z.input<typeof Account>
 
 const InvitationParams = z.strictObject({ id: id('org') })
 
-named({ Membership: Belonging, Account })
+named({ Membership, Account })
 
 const invitationNotFound = { 'invitation-not-found': failOrganisation.table['invitation-not-found'] }
 

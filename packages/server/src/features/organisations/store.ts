@@ -178,14 +178,14 @@ export function findKeyCreator(
   )
 }
 
-const Belonging = OrganisationRow.pick({ id: true, name: true, type: true }).extend({ role: Role })
+const Belonging = OrganisationRow.omit({ plan: true, createdAt: true }).extend({ role: Role })
 
 /** Returns the organizations that an account is a member of, the latest first. */
 export function listOrganisationsOf(db: Queryable, accountId: AccountId): Promise<z.output<typeof Belonging>[]> {
   return db.many(
     Belonging,
     sql`
-    select organisations.id, organisations.name, organisations.type, members.role
+    select organisations.id, organisations.name, organisations.type, organisations.suspended_at, organisations.suspension_reason, members.role
     from members join organisations on organisations.id = members.organisation_id
     where members.account_id = ${accountId} and members.accepted_at is not null order by members.sequence desc limit 500`,
   )
