@@ -89,8 +89,8 @@ function Suspended() {
         </p>
         <p className="mt-0.5 break-words">{suspensionReason}</p>
         <p className="mt-0.5 text-ink-2">
-          You can read and export everything. Nothing is sold, sent or changed until the operator resumes it. Payments and
-          transfers from before still finish.
+          You can read and export everything. Nothing is sold, sent or changed until the operator resumes it. Payments
+          and transfers from before still finish.
         </p>
       </div>
     </div>

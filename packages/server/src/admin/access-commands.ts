@@ -16,7 +16,8 @@ const limitHelp = 'how many, the newest first (default 100, at most 1000)'
 
 const showOrganisations = command({
   name: 'list-organisations',
-  summary: 'List the organisations with their owner, their plan, the number of their valid keys and why one is suspended.',
+  summary:
+    'List the organisations with their owner, their plan, the number of their valid keys and why one is suspended.',
   options: { find: "an id, or a part of a name or of the owner's e-mail address (optional)", limit: limitHelp },
   schema: z.strictObject({ find: z.string().min(1).optional(), limit: Limit }),
   async run({ db, clock }, { find, limit }) {

@@ -24,7 +24,8 @@ const Belonging = z.strictObject({
 
 const Membership = Belonging.extend({
   suspendedAt: Instant.nullable().meta({
-    description: 'Since when the operator has suspended it, so that it sells and changes nothing; null if it is active.',
+    description:
+      'Since when the operator has suspended it, so that it sells and changes nothing; null if it is active.',
   }),
   suspensionReason: z.string().nullable().describe('Why the operator suspended it; null if it is active.'),
 })

@@ -79,7 +79,8 @@ export function createOrganisation(ctx: Ctx, request: NewOrganisation): Promise<
   })
 }
 
-const ownsSuspended = 'This account owns a suspended organisation, so it makes no other. Ask the operator to resume that one.'
+const ownsSuspended =
+  'This account owns a suspended organisation, so it makes no other. Ask the operator to resume that one.'
 
 /** Returns the organization of the calling key. */
 export async function currentOrganisation(ctx: Ctx): Promise<Organisation> {

@@ -33,7 +33,8 @@ export const Organisation = z.strictObject({
   plan: PlanName.describe('Its plan, which sets quotas and limits.'),
   createdAt: CreatedAt,
   suspendedAt: Instant.nullable().meta({
-    description: 'Since when the operator has suspended it, so that it sells and changes nothing; null if it is active.',
+    description:
+      'Since when the operator has suspended it, so that it sells and changes nothing; null if it is active.',
   }),
   suspensionReason: z.string().nullable().describe('Why the operator suspended it; null if it is active.'),
 })

@@ -61,10 +61,7 @@ export async function moveQuotaAccount(tx: Tx, organisationId: OrganisationId): 
 }
 
 export function findOrganisation(db: Queryable, organisationId: OrganisationId): Promise<OrganisationRow | undefined> {
-  return db.maybeOne(
-    OrganisationRow,
-    sql`select ${columns} from organisations where id = ${organisationId}`,
-  )
+  return db.maybeOne(OrganisationRow, sql`select ${columns} from organisations where id = ${organisationId}`)
 }
 
 /** Locks the organization until the transaction ends, so that changes of its members and its plan run one after another. */

@@ -60,7 +60,13 @@ async function aServer(options: Partial<HttpOptions> = {}): Promise<{ port: numb
       looked.push(authorization)
       const [, org, key] = /^Bearer org(\d) key(\d)$/.exec(authorization) ?? []
       if (org === undefined) throw unauthorized('the key is unknown or revoked')
-      return { organisationId: `org_${org}`, environment: 'test', apiKeyId: `key_${org}${key}`, scopes: null, isSuspended: false }
+      return {
+        organisationId: `org_${org}`,
+        environment: 'test',
+        apiKeyId: `key_${org}${key}`,
+        scopes: null,
+        isSuspended: false,
+      }
     },
     keyLimit: { perSecond: 1_000, burst: 1_000 },
     addressLimit: { perSecond: 1_000, burst: 1_000 },

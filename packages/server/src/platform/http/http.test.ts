@@ -131,7 +131,8 @@ beforeAll(async () => {
       organisationId: `org_${index}` as OrganisationId,
       environment: 'test' as const,
       apiKeyId: `key_${index}` as ApiKeyId,
-      scopes: null, isSuspended: false,
+      scopes: null,
+      isSuspended: false,
     }
   }
   server = createHttpServer({
