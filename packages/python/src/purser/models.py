@@ -726,6 +726,8 @@ class Member(TypedDict):
     """Role of the member."""
     status: Literal["active", "invited"]
     """`invited` until the person accepts."""
+    environments: List[Literal["test", "live"]]
+    """Where the person works; `test` alone for a person whom a test key invited."""
     createdAt: "CreatedAt"
 
 

@@ -5273,6 +5273,8 @@ export interface components {
              * @enum {string}
              */
             readonly status: "active" | "invited";
+            /** @description Where the person works; `test` alone for a person whom a test key invited. */
+            readonly environments: readonly ("test" | "live")[];
             readonly createdAt: components["schemas"]["CreatedAt"];
         };
         readonly MemberChange: {

@@ -33,6 +33,10 @@ async function invitedBy(key: string, role = 'member') {
   return { browser, accountId: String(invited.body.accountId) }
 }
 
+/** Where a person works, as the list of members says. */
+const environmentsOf = async (accountId: string) =>
+  (await world.call(org.testKey, 'GET', members)).list.find((member) => member.accountId === accountId)?.environments
+
 const wallet = { chain: 'base', supportedTokens: ['USDC'] }
 const makes = async ({ browser }: { browser: Browser }, headers = {}) => {
   const answer = await browser.call('POST', '/wallet-infra/master-wallets', wallet, headers)
@@ -50,9 +54,10 @@ test('a person whom a test key invited works in the test environment alone, unti
   const path = `${members}/${guest.accountId}`
   expect((await world.call(org.testKey, 'PATCH', path, { role: 'viewer' })).status).toBe(200)
   expect((await world.call(org.testKey, 'PATCH', path, { role: 'member' })).status).toBe(200)
-  expect(await reads(guest, live)).toBe('role-not-allowed')
+  expect([await reads(guest, live), await environmentsOf(guest.accountId)]).toEqual(['role-not-allowed', ['test']])
   const granted = await owner.call('PATCH', path, { role: 'member' })
-  expect(granted.status).toBe(200)
+  expect([granted.status, granted.body.environments]).toEqual([200, ['test', 'live']])
+  expect(await environmentsOf(guest.accountId)).toEqual(['test', 'live'])
   expect([await makes(guest, live), await reads(guest, live)]).toEqual(['made', 'read'])
 })
 

@@ -4,8 +4,9 @@ import { IconButton } from '../../ui/button.tsx'
 import { sentenceCase } from '../../ui/format.ts'
 import { StateBadge, Tag } from '../../ui/state.tsx'
 import type { Column } from '../../ui/table.tsx'
+import { Tip } from '../../ui/tip.tsx'
 import { Id, Time } from '../../ui/values.tsx'
-import { memberName } from './team-words.ts'
+import { memberName, worksInTestOnly } from './team-words.ts'
 
 export interface MemberActs {
   readonly ownId: string
@@ -17,7 +18,7 @@ export interface MemberActs {
 export function columnsWith(acts: MemberActs): readonly Column<Member>[] {
   return [
     { id: 'person', head: 'Person', cell: (member) => <Person member={member} ownId={acts.ownId} /> },
-    { id: 'role', head: 'Role', width: 'w-28', cell: ({ role }) => sentenceCase(role) },
+    { id: 'role', head: 'Role', width: 'w-44', cell: (member) => <RoleCell member={member} /> },
     { id: 'state', head: 'State', width: 'w-32', cell: ({ status }) => <MemberBadge status={status} /> },
     { id: 'account', head: 'Account', width: 'w-44', from: 'lg', cell: ({ accountId }) => <Id value={accountId} /> },
     {
@@ -52,6 +53,7 @@ export function CompactMember({ member, acts }: { member: Member; acts: MemberAc
         <span className="block text-sm text-ink-2">
           {sentenceCase(member.role)}
           {member.status === 'invited' && ', invited'}
+          {worksInTestOnly(member) && ', test environment only'}
         </span>
       </span>
       <Acts member={member} acts={acts} />
@@ -65,6 +67,21 @@ function Person({ member, ownId }: { member: Member; ownId: string }) {
     <span className="inline-flex max-w-full min-w-0 items-center gap-2">
       {email === null ? <Id value={accountId} /> : <span className="truncate font-medium">{email}</span>}
       {accountId === ownId && <Tag>You</Tag>}
+    </span>
+  )
+}
+
+function RoleCell({ member }: { member: Member }) {
+  return (
+    <span className="inline-flex items-center gap-2">
+      {sentenceCase(member.role)}
+      {worksInTestOnly(member) && (
+        <Tip text="A test key invited this person. A role that an owner or admin gives allows the live environment too.">
+          <span className="inline-flex">
+            <Tag>Test only</Tag>
+          </span>
+        </Tip>
+      )}
     </span>
   )
 }

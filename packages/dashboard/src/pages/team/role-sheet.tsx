@@ -7,7 +7,7 @@ import { ErrorBlock } from '../../ui/error-block.tsx'
 import { Sheet } from '../../ui/overlay.tsx'
 import { toastDone } from '../../ui/toast.tsx'
 import { RoleChoice } from './roles.tsx'
-import { memberName, membersKey } from './team-words.ts'
+import { memberName, membersKey, worksInTestOnly } from './team-words.ts'
 
 interface RoleSheetProps {
   readonly member: Member
@@ -49,10 +49,12 @@ export function RoleSheet({ member, mayMakeOwners, onClose }: RoleSheetProps) {
           <span className="font-medium break-all">{name}</span>{' '}
           <span className="text-ink-2">is {member.role}. The new role applies from the next request.</span>
         </p>
-        <p className="text-ink-2">
-          Whoever was invited with a test key works in the test environment only, until somebody who may use the live
-          environment sets or confirms their role here.
-        </p>
+        {worksInTestOnly(member) && (
+          <p className="text-ink-2">
+            A test key invited this person, who works in the test environment only. If you may use the live environment,
+            setting or confirming the role here allows it to them too.
+          </p>
+        )}
         <RoleChoice value={role} onChange={setRole} mayMakeOwners={mayMakeOwners} />
         {change.error !== null && <ErrorBlock error={change.error} />}
       </div>

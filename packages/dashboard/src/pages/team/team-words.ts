@@ -6,3 +6,8 @@ export const membersKey = ['members'] as const
 export function memberName({ email, accountId }: Member): string {
   return email ?? accountId
 }
+
+/** Whether a person may not work in the live environment, because a test key made the invitation. */
+export function worksInTestOnly({ environments }: Member): boolean {
+  return !environments.includes('live')
+}

@@ -179,8 +179,8 @@ async function getMember(tx: Tx, organisationId: OrganisationId, accountId: Acco
   return member
 }
 
-function shown({ accountId, email, role, status, createdAt }: MemberRow): Member {
-  return { accountId, email, role, status, createdAt }
+function shown({ accountId, email, role, status, isLive, createdAt }: MemberRow): Member {
+  return { accountId, email, role, status, environments: isLive ? ['test', 'live'] : ['test'], createdAt }
 }
 
 /** Makes the calling account a member of an organisation that invited it. An invitation that was accepted is not there any more. */

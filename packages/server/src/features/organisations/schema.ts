@@ -124,6 +124,9 @@ export const Member = z.strictObject({
   }),
   role: Role.describe('Role of the member.'),
   status: z.enum(['active', 'invited']).describe('`invited` until the person accepts.'),
+  environments: z
+    .array(EnvironmentName)
+    .describe('Where the person works; `test` alone for a person whom a test key invited.'),
   createdAt: CreatedAt,
 })
 export type Member = z.input<typeof Member>
