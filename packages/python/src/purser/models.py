@@ -115,6 +115,10 @@ class AccountInvitationsItem(TypedDict):
     """Type of the organisation."""
     role: Literal["owner", "admin", "member", "viewer"]
     """Role of the account in it."""
+    suspendedAt: Optional[str]
+    """When it was suspended; null if it is active."""
+    suspensionReason: Optional[str]
+    """Why it was suspended; null if it is active."""
     invitedAt: str
     """When the account was invited."""
 
@@ -727,7 +731,7 @@ class Member(TypedDict):
     status: Literal["active", "invited"]
     """`invited` until the person accepts."""
     environments: List[Literal["test", "live"]]
-    """Where the person works; `test` alone for a person whom a test key invited."""
+    """Where the person works; `test` alone if a test key made the invitation."""
     createdAt: "CreatedAt"
 
 
@@ -745,9 +749,9 @@ class Membership(TypedDict):
     role: Literal["owner", "admin", "member", "viewer"]
     """Role of the account in it."""
     suspendedAt: Optional[str]
-    """Since when the operator has suspended it, so that it sells and changes nothing; null if it is active."""
+    """When it was suspended; null if it is active."""
     suspensionReason: Optional[str]
-    """Why the operator suspended it; null if it is active."""
+    """Why it was suspended; null if it is active."""
 
 
 class NewApiKeyInPath(TypedDict):
@@ -1069,9 +1073,9 @@ class Organisation(TypedDict):
     """Its plan, which sets quotas and limits."""
     createdAt: "CreatedAt"
     suspendedAt: Optional[str]
-    """Since when the operator has suspended it, so that it sells and changes nothing; null if it is active."""
+    """When it was suspended; null if it is active."""
     suspensionReason: Optional[str]
-    """Why the operator suspended it; null if it is active."""
+    """Why it was suspended; null if it is active."""
 
 
 class OrganisationChange(TypedDict):

@@ -4432,6 +4432,13 @@ export interface components {
                 readonly role: "owner" | "admin" | "member" | "viewer";
                 /**
                  * Format: date-time
+                 * @description When it was suspended; null if it is active.
+                 */
+                readonly suspendedAt: string | null;
+                /** @description Why it was suspended; null if it is active. */
+                readonly suspensionReason: string | null;
+                /**
+                 * Format: date-time
                  * @description When the account was invited.
                  */
                 readonly invitedAt: string;
@@ -5273,7 +5280,7 @@ export interface components {
              * @enum {string}
              */
             readonly status: "active" | "invited";
-            /** @description Where the person works; `test` alone for a person whom a test key invited. */
+            /** @description Where the person works; `test` alone if a test key made the invitation. */
             readonly environments: readonly ("test" | "live")[];
             readonly createdAt: components["schemas"]["CreatedAt"];
         };
@@ -5300,10 +5307,10 @@ export interface components {
             readonly role: "owner" | "admin" | "member" | "viewer";
             /**
              * Format: date-time
-             * @description Since when the operator has suspended it, so that it sells and changes nothing; null if it is active.
+             * @description When it was suspended; null if it is active.
              */
             readonly suspendedAt: string | null;
-            /** @description Why the operator suspended it; null if it is active. */
+            /** @description Why it was suspended; null if it is active. */
             readonly suspensionReason: string | null;
         };
         /** @description Your own data, as you sent it. */
@@ -5772,10 +5779,10 @@ export interface components {
             readonly createdAt: components["schemas"]["CreatedAt"];
             /**
              * Format: date-time
-             * @description Since when the operator has suspended it, so that it sells and changes nothing; null if it is active.
+             * @description When it was suspended; null if it is active.
              */
             readonly suspendedAt: string | null;
-            /** @description Why the operator suspended it; null if it is active. */
+            /** @description Why it was suspended; null if it is active. */
             readonly suspensionReason: string | null;
         };
         readonly OrganisationChange: {

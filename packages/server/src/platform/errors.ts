@@ -98,7 +98,7 @@ export const failPlatform = defineErrors({
     status: 403,
     title: 'Organisation Suspended',
     detail:
-      'The operator of this service suspended the organisation: it can be read, but it sells and changes nothing. GET /organisations/current has the reason. Ask the operator to resume it.',
+      'The operator suspended this organisation: it reads, and sells and changes nothing. GET /organisations/current has the reason.',
   },
   'origin-not-allowed': {
     status: 403,

@@ -76,7 +76,7 @@ interface OperationSpec<D extends Deps, P, Q, I, O> {
   readonly id: string
   /** The permissions that its caller needs (`platform/access.ts`). */
   readonly needs: Needs
-  /** A suspended organisation may call it too: it ends what was paid or asked for before, or takes access away. */
+  /** A suspended organisation may call it too: it ends what was paid or requested before, or takes access away. */
   readonly whileSuspended?: true
   /** Makes the operation a tool of the MCP server (packages/mcp); otherwise agents do not see it. */
   readonly agent?: AgentUse

@@ -15,19 +15,13 @@ import {
 } from '../organisations/index.ts'
 import { type Ctx, type Deps, operation } from './ports.ts'
 
-const Belonging = z.strictObject({
+const Membership = z.strictObject({
   id: id('org'),
   name: z.string().describe('Name of the organisation.'),
   type: z.enum(['personal', 'team', 'enterprise']).describe('Type of the organisation.'),
   role: z.enum(roles).describe('Role of the account in it.'),
-})
-
-const Membership = Belonging.extend({
-  suspendedAt: Instant.nullable().meta({
-    description:
-      'Since when the operator has suspended it, so that it sells and changes nothing; null if it is active.',
-  }),
-  suspensionReason: z.string().nullable().describe('Why the operator suspended it; null if it is active.'),
+  suspendedAt: Instant.nullable().describe('When it was suspended; null if it is active.'),
+  suspensionReason: z.string().nullable().describe('Why it was suspended; null if it is active.'),
 })
 
 /** The account behind the calling key, and the organizations that it is a member of, the latest first. */
@@ -36,7 +30,7 @@ const Account = z.strictObject({
   email: z.string().describe('E-mail address of the account.'),
   name: z.string().nullable().describe('Name of the person; null if none is known.'),
   organisations: z.array(Membership).describe('Organisations of the account, the latest first.'),
-  invitations: z.array(Belonging.extend({ invitedAt: Instant.describe('When the account was invited.') })).meta({
+  invitations: z.array(Membership.extend({ invitedAt: Instant.describe('When the account was invited.') })).meta({
     description: 'Organisations that invited the account, which has not accepted; `id` names the invitation.',
   }),
 })

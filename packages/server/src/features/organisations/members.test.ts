@@ -30,7 +30,7 @@ test('an unknown e-mail address gets an account and an invited member', async ()
   const email = anEmail()
   const added = await add(org, { email, role: 'viewer' })
   expect(added.status).toBe(201)
-  expect(Object.keys(added.body).sort()).toEqual(['accountId', 'createdAt', 'email', 'role', 'status'])
+  expect(Object.keys(added.body).sort()).toEqual(['accountId', 'createdAt', 'email', 'environments', 'role', 'status'])
   expect(added.body).toMatchObject({
     accountId: expect.stringMatching(/^acc_/),
     email,

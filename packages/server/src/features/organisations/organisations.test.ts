@@ -20,7 +20,16 @@ test('a created organisation is on the hobby plan and has one test key that work
   const made = await world.call(org.testKey, 'POST', '/organisations', { name: 'Second', type: 'team' })
   expect(made.status).toBe(201)
   expect(made.body).toMatchObject({ name: 'Second', type: 'team', plan: 'hobby' })
-  expect(Object.keys(made.body).sort()).toEqual(['apiKeys', 'createdAt', 'id', 'name', 'plan', 'type'])
+  expect(Object.keys(made.body).sort()).toEqual([
+    'apiKeys',
+    'createdAt',
+    'id',
+    'name',
+    'plan',
+    'suspendedAt',
+    'suspensionReason',
+    'type',
+  ])
   const key = firstKey(made)
   expect(key.key).toMatch(/^svc_test_sk_[0-9A-Za-z]{49}$/)
   expect(key).toMatchObject({ id: expect.stringMatching(/^key_/), environment: 'test' })
@@ -36,7 +45,14 @@ test('the account behind the calling key becomes the owner of the organisation t
   const members = await world.call(String(firstKey(made).key), 'GET', '/organisations/current/members')
   expect(members.list).toHaveLength(1)
   expect(members.list[0]).toMatchObject({ accountId: caller.body.id, role: 'owner', status: 'active' })
-  expect(caller.body.organisations).toContainEqual({ id: made.body.id, name: 'Mine', type: 'personal', role: 'owner' })
+  expect(caller.body.organisations).toContainEqual({
+    id: made.body.id,
+    name: 'Mine',
+    type: 'personal',
+    role: 'owner',
+    suspendedAt: null,
+    suspensionReason: null,
+  })
 })
 
 test('PATCH renames the organisation and can change nothing else', async () => {

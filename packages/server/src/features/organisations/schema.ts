@@ -32,11 +32,8 @@ export const Organisation = z.strictObject({
   type: OrganisationType.describe('Type of the organisation.'),
   plan: PlanName.describe('Its plan, which sets quotas and limits.'),
   createdAt: CreatedAt,
-  suspendedAt: Instant.nullable().meta({
-    description:
-      'Since when the operator has suspended it, so that it sells and changes nothing; null if it is active.',
-  }),
-  suspensionReason: z.string().nullable().describe('Why the operator suspended it; null if it is active.'),
+  suspendedAt: Instant.nullable().describe('When it was suspended; null if it is active.'),
+  suspensionReason: z.string().nullable().describe('Why it was suspended; null if it is active.'),
 })
 export type Organisation = z.input<typeof Organisation>
 
@@ -126,7 +123,7 @@ export const Member = z.strictObject({
   status: z.enum(['active', 'invited']).describe('`invited` until the person accepts.'),
   environments: z
     .array(EnvironmentName)
-    .describe('Where the person works; `test` alone for a person whom a test key invited.'),
+    .describe('Where the person works; `test` alone if a test key made the invitation.'),
   createdAt: CreatedAt,
 })
 export type Member = z.input<typeof Member>

@@ -188,20 +188,15 @@ export function listOrganisationsOf(db: Queryable, accountId: AccountId): Promis
   )
 }
 
-const Invited = z.object({
-  id: id('org'),
-  name: z.string(),
-  type: OrganisationType,
-  role: Role,
-  invitedAt: z.date(),
-})
+const Invited = Belonging.extend({ invitedAt: z.date() })
 
 /** The organisations that invited an account which has not accepted, the latest first. */
 export function listInvitationsTo(db: Queryable, accountId: AccountId): Promise<z.output<typeof Invited>[]> {
   return db.many(
     Invited,
     sql`
-    select organisations.id, organisations.name, organisations.type, members.role, members.created_at as invited_at
+    select organisations.id, organisations.name, organisations.type, organisations.suspended_at, organisations.suspension_reason, members.role,
+      members.created_at as invited_at
     from members join organisations on organisations.id = members.organisation_id
     where members.account_id = ${accountId} and members.accepted_at is null order by members.sequence desc limit 500`,
   )
