@@ -99,6 +99,11 @@ export const failPlatform = defineErrors({
     title: 'Organisation Suspended',
     detail:
       'The operator suspended this organisation: it reads, and sells and changes nothing. GET /organisations/current has the reason.',
+    causes: [
+      'The operator of the deployment suspended the organisation; its reads go on, and what was paid or begun before still ends.',
+      'The account owns a suspended organisation and creates another one.',
+    ],
+    fix: 'Read `suspensionReason` of `GET /organisations/current`, and contact the operator. Repeat the request after `purser admin resume-organisation`.',
   },
   'origin-not-allowed': {
     status: 403,
