@@ -1,6 +1,5 @@
 import type { Caller, Ctx, Person } from './ctx.ts'
 import { failPlatform } from './errors.ts'
-import type { Operation } from './operation.ts'
 import { type Role, roles, type Scope } from './roles.ts'
 
 /** The permissions that an operation requires of its caller. */
@@ -22,13 +21,20 @@ export type Verdict =
   | 'organisation-suspended'
   | 'fresh-authentication-required'
 
+/** What an operation says of who may call it (`platform/operation.ts`). */
+interface Called {
+  readonly needs: Needs
+  readonly method: string
+  readonly whileSuspended?: true
+}
+
 /**
  * Whether a caller may call an operation. Roles bind people; scopes bind an API key that has some; a guest was admitted by the operation
  * itself, to the one thing that the guest's token opens. A suspended organisation binds its keys and its people alike.
  */
 export function mayDo(
   { person, scopes: allowed, isSuspended }: Pick<Caller, 'person' | 'scopes' | 'isSuspended'>,
-  { needs, method, whileSuspended }: Pick<Operation, 'needs' | 'method' | 'whileSuspended'>,
+  { needs, method, whileSuspended }: Called,
   now: Date,
 ): Verdict {
   if (allowed !== undefined && !allowed.includes(needs.scope)) return 'scope-not-allowed'
