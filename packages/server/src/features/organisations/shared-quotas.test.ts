@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
 import { type Answer, aWorld, codeOf, countByStatus, type Org, type World } from '../../../test/world.ts'
+import { sql } from '../../platform/db/db.ts'
 import { forTenant, systemCtx } from '../../platform/work/runner.ts'
-import { addToCounter, lockCounter, monthOf } from '../plans/index.ts'
+import { addToCounter, findPlaceOwner, lockCounter, monthOf } from '../plans/index.ts'
 import { setRoleAsOperator } from './index.ts'
 
 let world: World
@@ -143,4 +144,35 @@ test('a recount leaves the shared figure as it is', async () => {
   expect(await db.tx((tx) => lockCounter(tx, tenant, 'activeVaults', 'all'))).toBe(2)
   const { body } = await world.call(first.testKey, 'GET', '/billing/usage')
   expect(body.activeVaults).toMatchObject({ used: 2, limit: 3 })
+})
+
+test('S4: event streams of the hobby organisations of one account take the places of one, and those of others are free', async () => {
+  const first = await world.organisation('hobby')
+  const [second, stranger] = [await another(first), await world.organisation('hobby')]
+  const vaults = await Promise.all([first, second, stranger].map(async (org) => String((await vaultIn(org)).body.id)))
+  const opening = {
+    tenant: { organisationId: first.id, environment: 'test' },
+    owner: await accountOf(first),
+    vaultId: vaults[0] as `vlt_${string}`,
+    right: { kind: 'guest', expiresAt: new Date('2999-01-01T00:00:00Z') },
+    after: 0,
+  } as const
+  const line = { waiting: 0, isOpen: true, write() {}, drained: async () => {}, end() {}, cut() {} }
+  const streams = Array.from({ length: 10_000 }, () =>
+    world.server.deps.vaultStreams.answer(opening, 0, Buffer.from('')),
+  )
+  for (const stream of streams) stream.open(line)
+  const statuses = await Promise.all(
+    [first, second, stranger].map(async ({ testKey }, at) => {
+      const stop = new AbortController()
+      const headers = { authorization: `Bearer ${testKey}` }
+      const { status } = await fetch(`${world.base}/vaults/${vaults[at]}/events`, { headers, signal: stop.signal })
+      stop.abort()
+      return status
+    }),
+  )
+  expect(statuses).toEqual([429, 429, 200])
+  expect(await findPlaceOwner(world.database.db, first.id)).toBe(opening.owner)
+  await world.database.db.run(sql`update organisations set plan = 'pro' where id = ${second.id}`)
+  expect(await findPlaceOwner(world.database.db, second.id), 'who pays has places of its own').toBe(second.id)
 })

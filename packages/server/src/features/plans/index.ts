@@ -29,6 +29,7 @@ export {
   correctCounter,
   type Drift,
   findDrift,
+  findPlaceOwner,
   type GasChange,
   gasLockName,
   listSharers,

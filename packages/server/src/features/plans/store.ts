@@ -28,6 +28,20 @@ export async function listSharers(db: Queryable, organisationId: OrganisationId)
   return (await db.many(z.object({ id: id('org') }), sharersOf(organisationId))).map((row) => row.id)
 }
 
+/**
+ * Returns whose places of a process an organization takes: on the free plan those of its account, so that an account gets no more places
+ * by making organizations; otherwise its own.
+ */
+export async function findPlaceOwner(db: Queryable, organisationId: OrganisationId): Promise<string> {
+  const { owner } = await db.one(
+    z.object({ owner: z.string() }),
+    sql`
+    select case when plan = ${freePlan} then coalesce(quota_account_id, id) else id end as owner
+    from organisations where id = ${organisationId}`,
+  )
+  return owner
+}
+
 /** Returns the name of the lock under which organizations that share a quota count; no row where the organization shares none. */
 export function sharedLockName({ organisationId, environment }: Tenant, kind: UsageKind): Sql {
   return sql`

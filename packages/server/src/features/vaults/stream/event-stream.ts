@@ -12,6 +12,8 @@ export type Right =
 
 export interface StreamOpening {
   readonly tenant: Tenant
+  /** Whose place the stream takes. */
+  readonly owner: string
   readonly vaultId: VaultId
   readonly right: Right
   /** The sequence number of the event after which it begins. */
@@ -30,6 +32,7 @@ const stallsMax = 2
 /** One open stream: its access, its position, and the connection to its reader. */
 export class EventStream {
   readonly tenant: Tenant
+  readonly owner: string
   readonly vaultId: VaultId
   readonly right: Right
   readonly line: SseConnection
@@ -38,8 +41,9 @@ export class EventStream {
   #stalls = 0
   #waitingBefore = 0
 
-  constructor({ tenant, vaultId, right, after }: StreamOpening, line: SseConnection) {
+  constructor({ tenant, owner, vaultId, right, after }: StreamOpening, line: SseConnection) {
     this.tenant = tenant
+    this.owner = owner
     this.vaultId = vaultId
     this.right = right
     this.line = line

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { Reply } from '../../../platform/operation.ts'
 import { requireReader } from '../../../platform/reader.ts'
 import { InstantInput, text } from '../../../platform/wire.ts'
+import { findPlaceOwner } from '../../plans/index.ts'
 import { fail as failVault } from '../errors.ts'
 import type { Ctx } from '../ports.ts'
 import type { VaultId } from '../schema.ts'
@@ -32,8 +33,9 @@ export async function openStream(
   if (start === undefined) throw failVault('vault-not-found')
   if (start.sequence === null) throw fail('event-not-found')
   if (start.sealedAt !== null && start.sequence >= start.eventCount) return new Reply(204, undefined)
-  vaultStreams.refuseIfFull(tenant.organisationId)
-  const opening = { tenant, vaultId, right: await rightOf(ctx), after: start.sequence }
+  const [owner, right] = await Promise.all([findPlaceOwner(db, tenant.organisationId), rightOf(ctx)])
+  vaultStreams.refuseIfFull(owner)
+  const opening = { tenant, owner, vaultId, right, after: start.sequence }
   return new Reply(200, vaultStreams.answer(opening, start.eventCount, openingOf(start.eventId ?? undefined)), headers)
 }
 

@@ -85,7 +85,13 @@ function frames(from: number, to: number): Frame[] {
 
 function aStream(after: number): { stream: EventStream; line: ManualLine } {
   const line = new ManualLine()
-  const opening = { tenant: tenantNumber(1), vaultId, right: { kind: 'guest', expiresAt } as const, after }
+  const opening = {
+    tenant: tenantNumber(1),
+    owner: 'acc_1',
+    vaultId,
+    right: { kind: 'guest', expiresAt } as const,
+    after,
+  }
   return { stream: new EventStream(opening, line), line }
 }
 
@@ -123,7 +129,7 @@ test('in fifteen ticks every stream has one heartbeat, and they are spread over 
   const streams = new VaultStreams({ ...deps(), endedReaders: async () => [] })
   const answer = () =>
     streams.answer(
-      { tenant: tenantNumber(1), vaultId, right: { kind: 'guest', expiresAt }, after: 0 },
+      { tenant: tenantNumber(1), owner: 'acc_1', vaultId, right: { kind: 'guest', expiresAt }, after: 0 },
       0,
       Buffer.from(''),
     )
@@ -138,13 +144,19 @@ test('in fifteen ticks every stream has one heartbeat, and they are spread over 
   expect(lines.map(({ how }) => how)).toEqual(lines.map(() => 'end'))
 })
 
-test('S4: one organisation, and all together, have at most the streams of a process, and one that closes frees its place', async () => {
+test('S4: one owner of places, and all together, have at most the streams of a process, and one that closes frees its place', async () => {
   const streams = new VaultStreams({ ...deps(), endedReaders: async () => [] })
   const openFor = (number: number, count: number) =>
     Array.from({ length: count }, () =>
       open(
         streams.answer(
-          { tenant: tenantNumber(number), vaultId, right: { kind: 'guest', expiresAt }, after: 0 },
+          {
+            tenant: tenantNumber(number),
+            owner: `acc_${number}`,
+            vaultId,
+            right: { kind: 'guest', expiresAt },
+            after: 0,
+          },
           0,
           Buffer.from(''),
         ),
@@ -152,7 +164,7 @@ test('S4: one organisation, and all together, have at most the streams of a proc
     )
   const refusal = (number: number) => {
     try {
-      streams.refuseIfFull(tenantNumber(number).organisationId)
+      streams.refuseIfFull(`acc_${number}`)
       return 'none'
     } catch (error) {
       return isProblem(error) ? error.code : error
@@ -173,7 +185,13 @@ test('S4: one organisation, and all together, have at most the streams of a proc
 test('a stream whose vault is gone before its history is sent ends', async () => {
   const streams = new VaultStreams({ ...deps(), endedReaders: async () => [] })
   const gone = Promise.withResolvers<void>()
-  const opening = { tenant: tenantNumber(1), vaultId, right: { kind: 'guest', expiresAt } as const, after: 0 }
+  const opening = {
+    tenant: tenantNumber(1),
+    owner: 'acc_1',
+    vaultId,
+    right: { kind: 'guest', expiresAt } as const,
+    after: 0,
+  }
   const line = new ManualLine(gone.resolve)
   streams.answer(opening, 5, Buffer.from('hello')).open(line)
   await gone.promise
@@ -194,7 +212,7 @@ test('a failed check of keys ends no stream, and the next tick checks again', as
   const lines = (['key_1', 'key_2', 'key_2'] as const).map((id) =>
     open(
       streams.answer(
-        { tenant: tenantNumber(1), vaultId, right: { kind: 'reader', reader: id }, after: 0 },
+        { tenant: tenantNumber(1), owner: 'acc_1', vaultId, right: { kind: 'reader', reader: id }, after: 0 },
         0,
         Buffer.from(''),
       ),

@@ -1,7 +1,6 @@
 import type { Deps } from '../../../platform/ctx.ts'
 import { failPlatform } from '../../../platform/errors.ts'
 import { EventStreamResponse, type SseConnection } from '../../../platform/event-stream-response.ts'
-import type { OrganisationId } from '../../../platform/ids.ts'
 import type { Metrics } from '../../../platform/metrics.ts'
 import type { EndedReaders, Reader } from '../../../platform/reader.ts'
 import { mayTake } from '../../../platform/share.ts'
@@ -11,7 +10,7 @@ import { type Frame, frameOf } from './frame.ts'
 import { Hub } from './hub.ts'
 import { listPageAfter } from './store.ts'
 
-/** Most streams of one process, shared between organizations (`mayTake`). */
+/** Most streams of one process, shared between their owners (`mayTake`, `findPlaceOwner`). */
 const streamsMax = 20_000
 const retryAfterSeconds = 5
 
@@ -34,7 +33,7 @@ export class VaultStreams {
   readonly #hub: Hub
   readonly #gauge: ReturnType<Metrics['gauge']>
   readonly #open = new Map<EventStream, number>()
-  readonly #ofOrganisation = new Map<OrganisationId, number>()
+  readonly #ofOwner = new Map<string, number>()
   #opened = 0
   #beats = 0
   #timer: NodeJS.Timeout | undefined
@@ -51,10 +50,10 @@ export class VaultStreams {
     return this.#open.size
   }
 
-  /** Refuses if this process, or one organization in it, has the most streams that it may. */
-  refuseIfFull(organisationId: OrganisationId): void {
+  /** Refuses if this process, or one owner of places in it, has the most streams that it may. */
+  refuseIfFull(owner: string): void {
     if (this.#open.size >= streamsMax) throw failPlatform('service-unavailable', { retryAfterSeconds })
-    const own = this.#ofOrganisation.get(organisationId) ?? 0
+    const own = this.#ofOwner.get(owner) ?? 0
     if (!mayTake({ own, taken: this.#open.size, max: streamsMax }))
       throw failPlatform('rate-limit-exceeded', { retryAfterSeconds })
   }
@@ -104,9 +103,9 @@ export class VaultStreams {
   }
 
   #add(stream: EventStream): void {
-    const { organisationId } = stream.tenant
+    const { owner } = stream
     this.#open.set(stream, this.#opened++ % beatsPerHeartbeat)
-    this.#ofOrganisation.set(organisationId, (this.#ofOrganisation.get(organisationId) ?? 0) + 1)
+    this.#ofOwner.set(owner, (this.#ofOwner.get(owner) ?? 0) + 1)
     this.#timer ??= setInterval(() => void this.beat(), beatMs).unref()
     this.#gauge.set(this.#open.size)
   }
@@ -114,10 +113,10 @@ export class VaultStreams {
   #remove(stream: EventStream): void {
     if (!this.#open.delete(stream)) return
     this.#hub.leave(stream)
-    const { organisationId } = stream.tenant
-    const left = (this.#ofOrganisation.get(organisationId) ?? 1) - 1
-    if (left === 0) this.#ofOrganisation.delete(organisationId)
-    else this.#ofOrganisation.set(organisationId, left)
+    const { owner } = stream
+    const left = (this.#ofOwner.get(owner) ?? 1) - 1
+    if (left === 0) this.#ofOwner.delete(owner)
+    else this.#ofOwner.set(owner, left)
     if (this.#open.size === 0) {
       clearInterval(this.#timer)
       this.#timer = undefined

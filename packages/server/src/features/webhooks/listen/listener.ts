@@ -10,6 +10,8 @@ import type { Entry, Following, Place } from './store.ts'
 
 export interface Listening extends Following {
   readonly tenant: Tenant
+  /** Whose place the stream takes. */
+  readonly owner: string
   readonly reader: Reader
   readonly secret: string
   /** Whether the stream continues with future events. */
@@ -24,6 +26,7 @@ const stallsMax = 2
 /** One open stream: its filter, its position, and the connection to its reader. */
 export class Listener implements Following {
   readonly tenant: Tenant
+  readonly owner: string
   readonly types: readonly string[] | undefined
   readonly reader: Reader
   readonly secret: string
@@ -35,6 +38,7 @@ export class Listener implements Following {
 
   constructor(listening: Listening, line: SseConnection) {
     this.tenant = listening.tenant
+    this.owner = listening.owner
     this.types = listening.types
     this.reader = listening.reader
     this.secret = listening.secret

@@ -4,7 +4,7 @@ import { toyDeps } from '../../../../test/toy-deps.ts'
 import { isProblem } from '../../../platform/errors.ts'
 import type { SseConnection } from '../../../platform/event-stream-response.ts'
 import { insertEvents } from '../../../platform/events.ts'
-import type { ApiKeyId, OrganisationId } from '../../../platform/ids.ts'
+import type { ApiKeyId } from '../../../platform/ids.ts'
 import { Listener } from './listener.ts'
 import { Listeners, type ListenersDeps } from './listeners.ts'
 import { beginning } from './store.ts'
@@ -74,11 +74,21 @@ function aStage(own: Partial<ListenersDeps> = {}) {
   const listeners = new Listeners({ ...deps, serviceSeal, endedReaders: async () => [], ...own })
   onTestFinished(() => listeners.stop())
   const tenant = { organisationId: `org_${++organisation}`, environment: 'test' } as const
+  const owner = `acc_${organisation}`
   return {
     listeners,
     tenant,
+    owner,
     open(reader: ApiKeyId = 'key_1') {
-      const live = listeners.answer({ tenant, reader, secret, place: beginning, types: undefined, follows: true })
+      const live = listeners.answer({
+        tenant,
+        owner,
+        reader,
+        secret,
+        place: beginning,
+        types: undefined,
+        follows: true,
+      })
       const line = new ManualLine(live.closed)
       live.open(line)
       return line
@@ -106,6 +116,7 @@ test('a reader that does not read is sent nothing more until it does, so that no
 test('a reader that receives nothing for three heartbeats is disconnected, and one that receives a little is not', () => {
   const opening = {
     tenant: { organisationId: 'org_1', environment: 'test' },
+    owner: 'acc_1',
     ...({ reader: 'key_1', secret, place: beginning, types: undefined, follows: true } as const),
   } as const
   const [stalled, slow] = [new ManualLine(), new ManualLine()]
@@ -129,11 +140,11 @@ test('in fifteen ticks every stream has one heartbeat, and they are spread over 
   }
 })
 
-test('S4: a process serves at most a thousand streams, a key ten, an organization half, and one that closes frees its place', () => {
-  const { listeners, open, tenant } = aStage()
-  const refusal = (reader: ApiKeyId, organisationId: OrganisationId = tenant.organisationId) => {
+test('S4: a process serves at most a thousand streams, a key ten, an owner of places half, and one that closes frees its place', () => {
+  const { listeners, open, owner } = aStage()
+  const refusal = (reader: ApiKeyId, own = owner) => {
     try {
-      listeners.refuseIfFull(organisationId, reader)
+      listeners.refuseIfFull(own, reader)
       return 'none'
     } catch (error) {
       return isProblem(error) ? error.code : error
@@ -144,7 +155,7 @@ test('S4: a process serves at most a thousand streams, a key ten, an organizatio
   first?.cut()
   expect(refusal('key_1')).toBe('none')
   for (let number = 9; number < 500; number++) open(`key_${number}`)
-  expect([refusal('key_501'), refusal('key_502', 'org_other')]).toEqual(['rate-limit-exceeded', 'none'])
+  expect([refusal('key_501'), refusal('key_502', 'acc_other')]).toEqual(['rate-limit-exceeded', 'none'])
   for (let number = 500; number < 1_000; number++) open(`key_${number}`)
   expect([refusal('key_1'), listeners.count]).toEqual(['service-unavailable', 1_000])
 })

@@ -3,14 +3,13 @@ import type { ServiceSealPort } from '../../../custody/service-seal.ts'
 import type { Deps } from '../../../platform/ctx.ts'
 import { failPlatform } from '../../../platform/errors.ts'
 import { EventStreamResponse, type SseConnection } from '../../../platform/event-stream-response.ts'
-import type { OrganisationId } from '../../../platform/ids.ts'
 import type { Metrics } from '../../../platform/metrics.ts'
 import type { EndedReaders, Reader } from '../../../platform/reader.ts'
 import { mayTake } from '../../../platform/share.ts'
 import { frameOf, Listener, type Listening, openingOf } from './listener.ts'
 import { listPages, type Page } from './store.ts'
 
-/** Most streams of one process, shared between organizations (`mayTake`), and of one key among them. */
+/** Most streams of one process, shared between their owners (`mayTake`, `findPlaceOwner`), and of one key among them. */
 const streamsMax = 1_000
 const streamsOfKeyMax = 10
 const retryAfterSeconds = 5
@@ -59,13 +58,13 @@ export class Listeners {
     return this.#open.size
   }
 
-  /** Refuses if this process, one organization in it, or one key, has the most streams that it may. */
-  refuseIfFull(organisationId: OrganisationId, reader: Reader): void {
+  /** Refuses if this process, one owner of places in it, or one key, has the most streams that it may. */
+  refuseIfFull(owner: string, reader: Reader): void {
     const taken = this.#open.size
     if (taken >= streamsMax) throw failPlatform('service-unavailable', { retryAfterSeconds })
-    const ofOrganisation = [...this.#open.keys()].filter(({ tenant }) => tenant.organisationId === organisationId)
-    const ofKey = ofOrganisation.filter((listener) => listener.reader === reader)
-    if (ofKey.length >= streamsOfKeyMax || !mayTake({ own: ofOrganisation.length, taken, max: streamsMax }))
+    const ofOwner = [...this.#open.keys()].filter((listener) => listener.owner === owner)
+    const ofKey = ofOwner.filter((listener) => listener.reader === reader)
+    if (ofKey.length >= streamsOfKeyMax || !mayTake({ own: ofOwner.length, taken, max: streamsMax }))
       throw failPlatform('rate-limit-exceeded', { retryAfterSeconds })
   }
 

@@ -1,6 +1,7 @@
 import { instantOf } from '../../../platform/clock.ts'
 import { Reply } from '../../../platform/operation.ts'
 import { requireReader } from '../../../platform/reader.ts'
+import { findPlaceOwner } from '../../plans/index.ts'
 import { oldestKept } from '../history.ts'
 import type { Ctx } from '../ports.ts'
 import { fail } from './errors.ts'
@@ -32,9 +33,9 @@ export async function listen(
     const [page] = await listPages(db, [following], 1)
     if (page?.entries.length === 0) return new Reply(204, undefined)
   }
-  const { secret } = await listenerSecret(ctx)
-  listeners.refuseIfFull(tenant.organisationId, reader)
-  return new Reply(200, listeners.answer({ ...following, reader, secret, follows }), headers)
+  const [{ secret }, owner] = await Promise.all([listenerSecret(ctx), findPlaceOwner(db, tenant.organisationId)])
+  listeners.refuseIfFull(owner, reader)
+  return new Reply(200, listeners.answer({ ...following, owner, reader, secret, follows }), headers)
 }
 
 async function placeOf(ctx: Ctx, { from }: ListenQuery, lastEventId: string | undefined): Promise<Place> {
