@@ -18,6 +18,8 @@ let dev: Dev
 /** Where a reader would save the programs. It finds the packages of the workspace. */
 let folder: string
 let port: number
+/** A payment that a program refunds. */
+let paymentId = ''
 const running: ChildProcess[] = []
 
 beforeAll(async () => {
@@ -45,8 +47,10 @@ function block(page: string, text: string): string {
   return found
     .replaceAll('localhost:3000', `localhost:${port}`)
     .replaceAll('listen(3000,', `listen(${port},`)
+    .replaceAll('port: 3000', `port: ${port}`)
     .replaceAll('https://pay.example.com', dev.baseUrl)
     .replaceAll('byw_…', dev.walletId)
+    .replaceAll('pay_…', paymentId)
 }
 
 function env(more: Readonly<Record<string, string>> = {}): NodeJS.ProcessEnv {
@@ -105,6 +109,43 @@ test('the shop and the agent of the quick start, and the agent with a managed wa
   const bought = `console.log((await buy('http://localhost:${port}/forecast')).status)`
   expect(await program('buyer.ts', [before, made, settled, agent, bought].join('\n'))).toBe('200\n')
   await end(shop)
+})
+
+/** Pays for the route of this test with the agent of the README, which has the official client. */
+async function payAtPort(): Promise<string> {
+  return program('payer.mjs', block('README.md', 'wrapFetchWithPayment'))
+}
+
+test.each([
+  ['Hono', '@hono/node-server'],
+  ['Fastify', 'walletPlugin, {'],
+])('the server of the guide with %s sells its route', async (_, text) => {
+  const shop = await server('shop.mjs', block('docs/sdk.md', text))
+  expect((await fetch(`http://localhost:${port}/forecast`)).status).toBe(402)
+  expect(await payAtPort()).toMatch(/^200 \{ sky: 'clear', paymentId: 'pay_\w+' \} \{\s+success: true/)
+  await end(shop)
+})
+
+test('the route of the guide with Next is paid for', async () => {
+  writeFileSync(path.join(folder, 'route.js'), block('docs/sdk.md', 'withPayment({ ...wallet'))
+  const host =
+    "import { serve } from '@hono/node-server'\nimport { GET } from './route.js'\n" +
+    `serve({ fetch: (request) => GET(request), port: ${port}, hostname: '127.0.0.1' })`
+  const shop = await server('next.mjs', host)
+  expect(await payAtPort()).toMatch(/^200 \{ sky: 'clear', paymentId: 'pay_\w+' \} \{\s+success: true/)
+  await end(shop)
+})
+
+test('the x402 server of the guide to the facilitator is paid, and the program of the guide to refunds gives the money back', async () => {
+  const shop = await server('shop.mjs', block('docs/facilitator.md', '@x402/express'))
+  expect(await payAtPort()).toMatch(/^200 \{ sky: 'clear' \} \{\s+success: true/)
+  await end(shop)
+  const headers = { authorization: `Bearer ${dev.apiKey}` }
+  const logs = await fetch(`${dev.baseUrl}/payments/logs?limit=1`, { headers })
+  ;[{ paymentId }] = (await logs.json()) as [{ paymentId: string }]
+  expect(await program('refund.mjs', block('docs/refunds.md', 'payments.refund'))).toMatch(
+    /^completed 0\.01 0x[0-9a-f]{64}\n$/,
+  )
 })
 
 test('the vault of the guide, and its proof', async () => {

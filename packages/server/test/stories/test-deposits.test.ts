@@ -72,6 +72,41 @@ test('on Tempo too', async () => {
   await expect.poll(() => reported(master.id), { timeout: 60_000 }).toEqual([['2', 'pathUSD', faucet]])
 })
 
+test('the coin of the chain pays for the gas of a wallet, so that a new managed wallet can send', async () => {
+  const master = await aMaster('base', 'USDC')
+  await deposit({ walletId: master.id })
+  const sent = await deposit({ walletId: master.id, token: 'ETH', amount: '0.01' })
+  expect([sent.status, sent.body]).toEqual([
+    202,
+    expect.objectContaining({ token: 'ETH', amount: '0.01', from: faucet }),
+  ])
+  const balance = async () =>
+    (await world.call(org.testKey, 'GET', `/wallet-infra/master-wallets/${master.id}/balances`)).list
+  await expect
+    .poll(balance, { timeout: 60_000 })
+    .toContainEqual(expect.objectContaining({ tokenSymbol: 'ETH', formattedBalance: '0.01' }))
+  const body = {
+    fromWalletId: master.id,
+    fromToken: 'USDC',
+    toToken: 'USDC',
+    toChain: 'base',
+    amount: '1',
+    toAddress: faucet,
+  }
+  await expect
+    .poll(async () => (await world.call(org.testKey, 'POST', '/wallet-infra/transfer', body)).status, {
+      timeout: 60_000,
+    })
+    .toBe(201)
+})
+
+test('a deposit of the coin is at most a tenth of it, and Tempo has none', async () => {
+  const { id: walletId } = await aMaster('base', 'USDC')
+  expect(codeOf(await deposit({ walletId, token: 'ETH', amount: '0.11' }))).toBe('validation-error')
+  const tempoWallet = await aMaster('tempo', 'pathUSD')
+  expect(codeOf(await deposit({ walletId: tempoWallet.id, token: 'ETH', amount: '0.01' }))).toBe('token-not-supported')
+})
+
 test('a repeat under one key sends nothing more, and concurrent deposits at two processes all arrive', async () => {
   const master = await aMaster('base', 'USDC')
   const once = { 'idempotency-key': 'deposit-1' }

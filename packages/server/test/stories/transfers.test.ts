@@ -308,7 +308,10 @@ test('frozen money is not available to send', async () => {
     values ('wtx_01h455vb4pex5vsknk084sn02q', ${org.id}, 'test', ${master.id}, 'base-sepolia', 'base', '0x1', 0, 'in', 'transfer', 'confirmed',
       '0x036CbD53842c5426634e7929541eC2318f3dCF7e', 'USDC', 6, 3000000, '0x2', ${master.address}, 1, ${hash}, now(), 'flagged', 'infinity', 3000000, now())`)
   const refused = await send(bodyFrom(master))
-  expect(refused.body).toMatchObject({ balances: [{ token: 'USDC', required: '2.5', available: '2' }] })
+  expect(refused.body).toMatchObject({
+    balances: [{ token: 'USDC', required: '2.5', available: '2' }],
+    detail: expect.stringContaining('2.5 USDC required, 2 available'),
+  })
   expect((await send(bodyFrom(master, { amount: '2' }))).status).toBe(201)
 })
 

@@ -1,23 +1,26 @@
-import { encodeTransfer, parseAmount, type TokenInfo, tokenBySymbol } from '@purser/protocol'
+import { encodeTransfer, type Hex, type Network, parseAmount, tokenBySymbol } from '@purser/protocol'
 import type { LaneHandler } from '../../chain/port.ts'
 import { failPlatform } from '../../platform/errors.ts'
 import { Reply } from '../../platform/operation.ts'
 import type { ReceivingWallet } from '../wallets/index.ts'
-import { refuseEmpty } from './clock.ts'
 import { fail } from './errors.ts'
+import { type Gift, refuseEmpty } from './faucet.ts'
 import type { Ctx, Deps } from './ports.ts'
 import { NewTestDeposit, type TestDeposit } from './schema.ts'
 
 const purpose = 'test-deposit'
-/** Most whole tokens of one deposit. */
-const amountMax = 10_000n
+/** Most of one deposit, in whole tokens or coins: the coin is for gas alone. */
+const amountMax = '10000'
+const coinMax = '0.1'
+/** A transfer of the coin to an account without code costs 21,000. */
+const gasOfCoin = 60_000n
 const gasOfTransfer = 120_000n
 /** Gas limit: more than a first transfer to an account uses on Tempo. */
 const gasOfTempoTransfer = 700_000n
 
 /**
  * Sends test money from the faucet to a wallet, on its test network: a real deposit, which the watcher finds, books, screens and
- * reports like any other. The transfer is planned in one transaction with the caller's Idempotency-Key, so that a repeat sends
+ * reports like any other; of the chain's coin, which leaves no log, only the balance shows it. The transfer is planned in one transaction with the caller's Idempotency-Key, so that a repeat sends
  * nothing more.
  */
 export async function createTestDeposit(ctx: Ctx, request: NewTestDeposit): Promise<Reply> {
@@ -27,16 +30,14 @@ export async function createTestDeposit(ctx: Ctx, request: NewTestDeposit): Prom
   if (wallet === undefined) throw fail('wallet-not-found')
   const { network } = wallet
   if (!network.isTestnet) throw new Error('a wallet of the test environment is on a main network')
-  const token = tokenBySymbol(network, request.token)
-  if (token === undefined) throw fail('token-not-supported')
-  const rawAmount = amountOf(request.amount, token)
-  await refuseEmpty(ctx, { network, token, rawAmount, account: faucet.address })
+  const gift = giftOf(network, request.token)
+  if (gift === undefined) throw fail('token-not-supported')
+  const rawAmount = amountOf(request.amount, gift)
+  await refuseEmpty(ctx, { network, gift, rawAmount, account: faucet.address })
   await ctx.lanes.prepare(network, faucet.address)
   await ctx.db.tx(async (tx) => {
-    const data = encodeTransfer(wallet.address, rawAmount)
-    const gasLimit = network.nativeCoin === null ? gasOfTempoTransfer : gasOfTransfer
-    await ctx.lanes.plan(tx, faucet.address, { network, to: token.address, data, value: 0n, gasLimit, purpose })
-    const details = { token: token.symbol, amount: request.amount, network: network.name }
+    await ctx.lanes.plan(tx, faucet.address, { network, ...callOf(gift, wallet, rawAmount), purpose })
+    const details = { token: gift.symbol, amount: request.amount, network: network.name }
     await ctx.audit(tx, { action: 'testing.deposits.create', target: wallet.id, details })
     await ctx.idempotency?.commit(tx, JSON.stringify(request))
   })
@@ -59,10 +60,22 @@ function answer(from: TestDeposit['from'], wallet: ReceivingWallet, { token, amo
   return new Reply(202, body, {}, false)
 }
 
-function amountOf(text: string, { decimals }: TokenInfo): bigint {
-  const raw = parseAmount(text, decimals)
-  if (typeof raw === 'bigint' && raw > 0n && raw <= amountMax * 10n ** BigInt(decimals)) return raw
-  const message = `must be a decimal amount above 0 and at most ${amountMax}, with at most ${decimals} decimals`
+/** A token of the network, or its coin, which has no address. */
+function giftOf(network: Network, symbol: string): Gift | undefined {
+  return symbol === network.nativeCoin?.symbol ? network.nativeCoin : tokenBySymbol(network, symbol)
+}
+
+function callOf({ address: token }: Gift, { address, network }: ReceivingWallet, rawAmount: bigint) {
+  if (token === undefined) return { to: address, data: '0x' as Hex, value: rawAmount, gasLimit: gasOfCoin }
+  const gasLimit = network.nativeCoin === null ? gasOfTempoTransfer : gasOfTransfer
+  return { to: token, data: encodeTransfer(address, rawAmount), value: 0n, gasLimit }
+}
+
+function amountOf(text: string, { decimals, address }: Gift): bigint {
+  const most = address === undefined ? coinMax : amountMax
+  const [raw, rawMax] = [parseAmount(text, decimals), parseAmount(most, decimals)]
+  if (typeof raw === 'bigint' && typeof rawMax === 'bigint' && raw > 0n && raw <= rawMax) return raw
+  const message = `must be a decimal amount above 0 and at most ${most}, with at most ${decimals} decimals`
   throw failPlatform('validation-error', { errors: [{ path: '/amount', message }] })
 }
 

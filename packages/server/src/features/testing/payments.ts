@@ -9,8 +9,8 @@ import {
   settlementState,
   verifyPayment,
 } from '../payments/index.ts'
-import { refuseEmpty } from './clock.ts'
 import { fail } from './errors.ts'
+import { refuseEmpty } from './faucet.ts'
 import type { Ctx } from './ports.ts'
 import type { NewTestPayment } from './schema.ts'
 
@@ -30,7 +30,8 @@ export async function createTestPayment(ctx: Ctx, request: NewTestPayment): Prom
   const sold = { ...request, resource, method: 'GET' }
   const nowMs = ctx.clock.now().getTime()
   const offer = offerOf(await x402Challenge(ctx, sold), nowMs)
-  await refuseEmpty(ctx, { ...offer, account: faucet.address })
+  const { network, token, rawAmount } = offer
+  await refuseEmpty(ctx, { network, gift: token, rawAmount, account: faucet.address })
   const nonce = bytesToHex(ctx.random.bytes(32))
   const { domain, authorization, credential } = offer.draft({ from: faucet.address, nonce, nowMs })
   const { value } = signedHeader(credential, await faucet.signTransferWithAuthorization(domain, authorization))

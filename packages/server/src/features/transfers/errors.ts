@@ -6,7 +6,7 @@ export const fail = defineErrors({
     title: 'Transfer Not Found',
     detail: 'No such transfer.',
     causes: [
-      'The `ctx_…` in the path, or `approvedPaymentId`, is of no transfer of this organisation and environment.',
+      'The `wtx_…` in the path, or `approvedPaymentId`, is of no transfer of this organisation and environment.',
     ],
     fix: 'List transfers with `GET /wallet-infra/transfers`. The `paymentId` of a payment from a managed wallet is a transfer’s id; the `pay_…` of a sale is not.',
   },
@@ -138,3 +138,21 @@ export const fail = defineErrors({
     fix: 'A transfer of one token on one chain needs no partner. For others, repeat in a minute with the same `Idempotency-Key`; the operator finds the settings under [Partners](/docs/partners).',
   },
 })
+
+/** An amount of a token that a wallet lacks, as `balances` of the problem shows it. */
+export interface Shortage {
+  readonly token: string
+  readonly required: string
+  readonly available: string
+  readonly held?: string
+}
+
+/** Returns the refusal of a wallet that has too little. Its detail states the amounts too, since logs and clients often show nothing else. */
+export function insufficientBalance(balances: readonly Shortage[], cause?: unknown): Error {
+  const amounts = balances.map(({ token, required, available, held }) => {
+    const waiting = held === undefined ? '' : ` and ${held} held until its sender is screened`
+    return `${required} ${token} required, ${available} available${waiting}`
+  })
+  const detail = `The wallet has too little for the transfer and its gas: ${amounts.join('; ')}.`
+  return fail('insufficient-balance', { detail, balances }, cause)
+}

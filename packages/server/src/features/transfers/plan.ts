@@ -31,7 +31,7 @@ import {
   topUpOf,
 } from '../funds/index.ts'
 import { hasNoSource, refuseServiceAddress, type SourceWallet } from '../wallets/index.ts'
-import { fail } from './errors.ts'
+import { fail, insufficientBalance } from './errors.ts'
 import { partnerSteps, priceTooLow, requestQuoteAbove, slippageBps } from './partner.ts'
 import type { Ctx, PlannedStep, TransferPlan } from './ports.ts'
 import { findQuote, type QuoteId, type QuoteRow } from './quote-store.ts'
@@ -214,7 +214,7 @@ async function simulated(chain: Chain, { source, coin, rawAmount, to }: PricingT
 
 export function refuseShort(needs: readonly Need[]): void {
   const balances = shortagesOf(needs)
-  if (balances.length > 0) throw fail('insufficient-balance', { balances })
+  if (balances.length > 0) throw insufficientBalance(balances)
 }
 
 /** A child that cannot pay for its gas signs for the relayer if possible; otherwise its master sends it the gas. */

@@ -8,7 +8,7 @@ import { newId } from '../../platform/ids.ts'
 import { type ApprovalId, requestApproval } from '../approvals/index.ts'
 import { areCovered, type Coin, contended, lockOwners } from '../funds/index.ts'
 import { countGas, type OutgoingMovement, reservePolicies } from '../wallets/index.ts'
-import { fail } from './errors.ts'
+import { fail, insufficientBalance } from './errors.ts'
 import type { Ctx, Intent, OwnIntent, TransferPlan, TransferPorts } from './ports.ts'
 import { deleteQuotes } from './quote-store.ts'
 import type { NewTransfer } from './schema.ts'
@@ -163,7 +163,7 @@ export function contendedBy({ coin, rawAmount, rawFee, feeCoin }: TransferPlan):
   })
   const isOne = coin.symbol === feeCoin.symbol || rawFee === 0n
   const balances = isOne ? [shortage(coin, rawAmount + rawFee)] : [shortage(coin, rawAmount), shortage(feeCoin, rawFee)]
-  return fail('insufficient-balance', { balances }, contended)
+  return insufficientBalance(balances, contended)
 }
 
 function rowOf({ ctx, transferId, request, plan, purpose, answered, approvalId }: Approved): StoredTransfer {

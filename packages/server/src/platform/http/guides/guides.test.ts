@@ -114,6 +114,9 @@ test('a search shows what has the words in its title before what has them in its
   expect(await first('spend+policies')).toBe('/docs/policies')
   expect(await first('sessions')).toBe('/docs/sessions')
   expect(await first('idempotency')).toMatch(/^\/docs\/(?:idempotency|errors\/idempotency)/)
+  expect(await first('refund')).toBe('/docs/refunds')
+  expect(await first('createPaidTool')).toBe('/docs/sdk#tools-of-an-mcp-server')
+  expect(await first('paidTool')).toBe('/docs/sdk#tools-of-an-mcp-server')
   expect(await first('insufficient-balance')).toBe('/docs/errors/insufficient-balance')
 })
 

@@ -13,7 +13,7 @@ export interface Guide {
 /** Guides in the order in which a reader meets them, in groups. Decisions are reached through the links of these. */
 export const groups: readonly (readonly [title: string, names: readonly string[]])[] = [
   ['Start', ['README', 'quick-start', 'comparison', 'sdk', 'python', 'cli', 'mcp-server', 'testing']],
-  ['Get paid', ['protocols', 'x402', 'mpp', 'facilitator', 'sessions', 'registry', 'webhooks', 'events']],
+  ['Get paid', ['protocols', 'x402', 'mpp', 'facilitator', 'refunds', 'sessions', 'registry', 'webhooks', 'events']],
   [
     'Hold and move money',
     ['wallets', 'paying', 'agents', 'transfers', 'policies', 'withdrawals', 'partners', 'screening'],

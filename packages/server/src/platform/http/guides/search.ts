@@ -9,10 +9,12 @@ interface Section {
   readonly page: string
   readonly title: string
   readonly text: string
+  /** The code of its blocks: found by the names in it, and not shown. */
+  readonly code: string
 }
 
 /** A section that matches a query. */
-export interface Match extends Section {
+export interface Match extends Omit<Section, 'code'> {
   /** The words of the section that match, in lower case. */
   readonly words: readonly string[]
 }
@@ -21,25 +23,23 @@ const matchesMax = 20
 const excerptCharacters = 220
 
 /**
- * Returns the search over all guides and error pages, at most 20 matches: first those with all words of the query in their title, then in their
- * title and that of their page, then anywhere; the best of each first. Words may be incomplete or misspelled.
+ * Returns the search over all guides and error pages, at most 20 matches: guides and codes that have all words of the query
+ * in their name first, then sections with them in their title, then all others; the best of each first. Words may be incomplete or misspelled.
  */
 export function createSearch(
   guides: ReadonlyMap<string, Guide>,
   sectionsOf: (guide: Guide) => readonly Section[],
 ): (query: string) => readonly Match[] {
   const index = new MiniSearch<Section>({
-    fields: ['title', 'page', 'text'],
+    fields: ['title', 'page', 'text', 'code'],
     storeFields: ['page', 'title', 'text'],
-    searchOptions: { boost: { title: 4, page: 3 }, prefix: isPrefix, fuzzy: 0.15, combineWith: 'AND' },
+    searchOptions: { boost: { title: 4, page: 3, code: 0.5 }, prefix: isPrefix, fuzzy: 0.15, combineWith: 'AND' },
   })
   for (const guide of guides.values()) {
     if (guide.name.startsWith('errors/')) index.add(errorSection(guide))
     else if (!/^decisions\/|^CHANGELOG$/.test(guide.name)) index.addAll(sectionsOf(guide))
   }
   return (query) => {
-    const rankOf = ({ title, page, queryTerms }: SearchResult): number =>
-      hasAll(title, queryTerms) ? 0 : hasAll(`${title} ${page}`, queryTerms) ? 1 : 2
     return index
       .search(query)
       .map((found) => ({ found, rank: rankOf(found) }))
@@ -49,6 +49,16 @@ export function createSearch(
   }
 }
 
+/** What a reader probably means: a whole guide or a code by its name, then a section by its title, then by its title and that of its guide. */
+function rankOf({ title, page, queryTerms }: SearchResult): number {
+  const [code] = String(title).split(': ')
+  const isNamed = title === page || (page === errorsPage && hasAll(queryTerms.join(' '), wordsOf(code ?? '')))
+  if (hasAll(title, queryTerms)) return isNamed ? 0 : 1
+  return hasAll(`${title} ${page}`, queryTerms) ? 2 : 3
+}
+
+const errorsPage = 'Errors'
+
 /** The beginning of a word matches it, unless it is shorter than three letters. */
 function isPrefix(term: string): boolean {
   return term.length > 2
@@ -56,28 +66,40 @@ function isPrefix(term: string): boolean {
 
 /** Whether each term is a word of the text, or the beginning of one. */
 function hasAll(text: string, terms: readonly string[]): boolean {
-  const words = text.toLowerCase().split(/[^\p{L}\p{N}]+/u)
+  const words = wordsOf(text)
   return terms.every((term) => words.some((word) => word === term || (isPrefix(term) && word.startsWith(term))))
+}
+
+function wordsOf(text: string): string[] {
+  return text.toLowerCase().split(/[^\p{L}\p{N}]+/u)
 }
 
 /** The whole page of an error, found by its code and by every word of its causes. */
 function errorSection({ name, title, markdown }: Guide): Section {
   const text = plainText(markdown.replaceAll(/^#+ .+$/gm, ''))
-  return { id: `/docs/${name}`, page: 'Errors', title: `${name.slice('errors/'.length)}: ${title}`, text }
+  return { id: `/docs/${name}`, page: errorsPage, title: `${name.slice('errors/'.length)}: ${title}`, text, code: '' }
 }
 
-/** Cuts Markdown into the sections below its headings of the first three levels; code is left out. */
+/** Cuts Markdown into the sections below its headings. */
 export function sectionsOf(
   { name, title, markdown }: Guide,
   headings: readonly { readonly id: string; readonly level: number; readonly text: string }[],
 ): Section[] {
-  const prose = markdown.replaceAll(/^```[\s\S]*?^```$/gm, '').replaceAll(/^\|[\s:|-]+\|$/gm, '')
+  const blocks: string[] = []
+  // A heading in a block of code is none: a control character, which no page has, keeps the place of the block.
+  const prose = markdown.replaceAll(
+    /^```\w*\n([\s\S]*?)^```$/gm,
+    (_, code: string) => `\u0001${blocks.push(code) - 1}\u0001`,
+  )
   const parts = prose.split(/^#{1,6} .+$/m).slice(1)
+  const codeIn = (part: string): string =>
+    [...part.matchAll(/\u0001(\d+)\u0001/g)].map(([, index]) => blocks[Number(index)] ?? '').join('\n')
   return headings.map(({ id, level, text }, place) => ({
     id: level === 1 ? `/docs/${name}` : `/docs/${name}#${id}`,
     page: title,
     title: text,
-    text: plainText(parts[place] ?? ''),
+    text: plainText((parts[place] ?? '').replaceAll(/\u0001\d+\u0001|^\|[\s:|-]+\|$/gm, ' ')),
+    code: codeIn(parts[place] ?? ''),
   }))
 }
 
