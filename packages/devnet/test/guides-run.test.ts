@@ -1,6 +1,6 @@
 /** The programs of the README and of the guides, run as they stand on the page against the service that `npm start` starts. */
 
-import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { type ChildProcess, execFile, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -41,7 +41,7 @@ afterAll(async () => {
 
 /** The block of a page that contains this text, with the addresses of this test. */
 function block(page: string, text: string): string {
-  const blocks = [...readFileSync(path.join(root, page), 'utf8').matchAll(/^```(?:js|ts)\n([\s\S]*?)^```$/gm)]
+  const blocks = [...readFileSync(path.join(root, page), 'utf8').matchAll(/^```(?:js|ts|python)\n([\s\S]*?)^```$/gm)]
   const found = blocks.map(([, code = '']) => code).find((code) => code.includes(text))
   if (found === undefined) throw new Error(`${page} has no block with ${text}`)
   return found
@@ -126,6 +126,14 @@ test.each([
   await end(shop)
 })
 
+test('the MCP server of the guide sells its tool to the agent of the guide', async () => {
+  writeFileSync(path.join(folder, 'weather.mjs'), block('docs/sdk.md', 'createPaidTool({'))
+  const printed = await program('buyer.mjs', block('docs/sdk.md', 'StdioClientTransport({'))
+  expect(printed).toMatch(
+    /text: 'Clear in Lima, paid by 0x[0-9a-fA-F]{40}'[\s\S]*success: true[\s\S]*transaction: '0x[0-9a-f]{64}'/,
+  )
+})
+
 test('the route of the guide with Next is paid for', async () => {
   writeFileSync(path.join(folder, 'route.js'), block('docs/sdk.md', 'withPayment({ ...wallet'))
   const host =
@@ -143,10 +151,82 @@ test('the x402 server of the guide to the facilitator is paid, and the program o
   const headers = { authorization: `Bearer ${dev.apiKey}` }
   const logs = await fetch(`${dev.baseUrl}/payments/logs?limit=1`, { headers })
   ;[{ paymentId }] = (await logs.json()) as [{ paymentId: string }]
-  expect(await program('refund.mjs', block('docs/refunds.md', 'payments.refund'))).toMatch(
+  expect(await program('refund.mjs', block('docs/refunds.md', 'test.deposits.create'))).toMatch(
     /^completed 0\.01 0x[0-9a-f]{64}\n$/,
   )
 })
+
+test('the mppx server of the guide to protocols is paid by the client of the guide', async () => {
+  const secret = { MPP_SECRET_KEY: 'a secret of at least thirty-two bytes' }
+  const shop = await server('shop.ts', block('docs/protocols.md', 'mppx/server'), secret)
+  expect(await program('payer.mjs', block('docs/protocols.md', 'mppx/client'))).toBe('200 clear\n')
+  await end(shop)
+})
+
+test('the program of the guide to wallets sees a deposit', async () => {
+  expect(await program('deposits.mjs', block('docs/wallets.md', 'deposit.success'))).toMatch(
+    /^12\.5 USDC 0x[0-9a-f]{64}\n$/,
+  )
+})
+
+const hasPython = spawnSync('python3', ['-c', 'import sys; sys.exit(sys.version_info < (3, 9))']).status === 0
+
+test.skipIf(!hasPython)(
+  'the agent of the guide to Python pays under its caps, and above one after a person has approved',
+  async () => {
+    const prices =
+      "for (const [path, price] of [['/cheap', '0.05'], ['/dear', '0.2'], ['/huge', '0.6']])\n  app.get(path, "
+    const shop = await server(
+      'shop.mjs',
+      block('docs/quick-start.md', 'payMiddleware')
+        .replace("app.get('/forecast', ", prices)
+        .replace("price: '0.01'", 'price'),
+    )
+    const code = [
+      block('docs/python.md', 'policy.set'),
+      "agent_key, base_url, wallet_id = key['key'], os.environ['PURSER_BASE_URL'], wallet['id']",
+      block('docs/python.md', 'def buy').replace('time.sleep(5)', 'time.sleep(0.5)'),
+      "while not any(float(one['formattedBalance']) for one in agent.wallets.master.balances(wallet_id)):\n    time.sleep(0.2)",
+      `for path in ['cheap', 'huge', 'dear']:\n    print((buy(f'http://localhost:${port}/{path}') or {}).get('status'))`,
+    ]
+    const approving = approveNext()
+    const { stdout } = await run('python3', ['-c', code.join('\n')], {
+      cwd: path.join(root, 'packages/python/src'),
+      env: env({ PYTHONDONTWRITEBYTECODE: '1' }),
+    })
+    expect(stdout.split('\n')).toEqual([
+      '200',
+      expect.stringMatching(/^policy-denied .*at most 0\.50 USDC/),
+      'None',
+      '200',
+      '',
+    ])
+    await approving
+    await end(shop)
+  },
+)
+
+/** Signs in with the link that `npm start` prints, as a browser does, and approves the first movement that waits. */
+async function approveNext(): Promise<void> {
+  const opened = { 'sec-fetch-dest': 'document', 'sec-fetch-mode': 'navigate', accept: 'text/html' }
+  const signedIn = await fetch(dev.signInUrl, { headers: opened, redirect: 'manual' })
+  const cookie = signedIn.headers
+    .getSetCookie()
+    .map((one) => one.split(';')[0])
+    .join('; ')
+  const headers = { cookie, origin: new URL(dev.dashboardUrl).origin, 'x-service-organisation': dev.organisationId }
+  await expect
+    .poll(
+      async () => {
+        const list = await fetch(`${dev.baseUrl}/approvals?status=waiting`, { headers })
+        const [waiting] = (await list.json()) as { id: string }[]
+        if (waiting === undefined) return undefined
+        return (await fetch(`${dev.baseUrl}/approvals/${waiting.id}/approve`, { method: 'POST', headers })).status
+      },
+      { timeout: 30_000 },
+    )
+    .toBe(200)
+}
 
 test('the vault of the guide, and its proof', async () => {
   const before = [
