@@ -44,7 +44,11 @@ test('offers that lie about the token, the chain or the price, or exceed the cal
     offer({ scheme: 'upto' }),
   ]
   const refused = await pay(stage, { from: child, challenge: challengeOf(...hostile) })
-  expect([refused.status, codeOf(refused)]).toEqual([422, 'no-payable-offer'])
+  expect([refused.status, codeOf(refused), refused.body.detail]).toEqual([
+    422,
+    'no-payable-offer',
+    expect.stringContaining('network-not-allowed'),
+  ])
   expect(reasonsOf(refused)).toEqual([
     'wrong-token-domain',
     'network-not-allowed',

@@ -49,3 +49,11 @@ export const failPaying = defineErrors({
     fix: 'Try the URL from another machine. Send the request again later; the `Idempotency-Key` may stay the same.',
   },
 })
+
+/** Returns the refusal of a 402 whose offers this wallet does not pay. Its detail states the reasons too, since logs often show nothing else. */
+export function noPayableOffer(refusals: readonly { readonly offer: string; readonly reason: string }[]): Error {
+  const shown = refusals.slice(0, 3).map(({ offer, reason }) => `${offer.slice(0, 100)}: ${reason}`)
+  const reasons = shown.length === 0 ? '' : `: ${shown.join('; ')}`
+  const detail = `None of the offers of the 402 can or may be paid from this wallet${reasons}. Nothing was signed.`
+  return failPaying('no-payable-offer', { detail, refusals })
+}

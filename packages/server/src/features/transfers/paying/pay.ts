@@ -25,7 +25,7 @@ import type { NewTransfer } from '../schema.ts'
 import { claimOf } from '../steps.ts'
 import { findOwnTransfer, lockTransfer, lockTransfers, setAmount, type TransferId, type TransferRow } from '../store.ts'
 import { storeOne } from '../transfer.ts'
-import { failPaying } from './errors.ts'
+import { failPaying, noPayableOffer } from './errors.ts'
 import { type AllowedOffer, offersWithin, planSignature, type Refusal } from './offers.ts'
 import type { ChallengePayment } from './schema.ts'
 import {
@@ -145,7 +145,7 @@ async function planFirst(ctx: Ctx, request: ChallengePayment, candidates: Candid
     }
   }
   if (denied !== undefined) return denied
-  throw failure ?? failPaying('no-payable-offer', { refusals })
+  throw failure ?? noPayableOffer(refusals)
 }
 
 async function planOne(
