@@ -6,7 +6,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSyn
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { promisify } from 'node:util'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import type { Dev } from '../src/dev.ts'
 import { findFreePort } from '../src/free-port.ts'
 import { startTemporaryDev } from '../src/temporary-dev.ts'
@@ -27,14 +27,20 @@ beforeAll(async () => {
   port = await findFreePort(0)
   folder = mkdtempSync(path.join(tmpdir(), 'purser-guides-'))
   symlinkSync(path.join(root, 'node_modules'), path.join(folder, 'node_modules'))
+  // mppx is not among the packages of the root.
+  mkdirSync(path.join(folder, 'mpp/node_modules'), { recursive: true })
+  symlinkSync(path.join(root, 'packages/sdk/node_modules/mppx'), path.join(folder, 'mpp/node_modules/mppx'))
   writeFileSync(path.join(folder, 'package.json'), '{"type":"module"}')
   mkdirSync(path.join(folder, '.purser'))
   const { apiKey, baseUrl, walletId, payer } = dev
   writeFileSync(path.join(folder, '.purser/dev.json'), JSON.stringify({ apiKey, baseUrl, walletId, payer }))
   writeFileSync(path.join(folder, 'measurements.csv'), 'day;mm\n1;0\n')
 })
+/** A test that failed leaves its server. */
+afterEach(() => {
+  for (const child of running.splice(0)) child.kill()
+})
 afterAll(async () => {
-  for (const child of running) child.kill()
   if (folder !== undefined) rmSync(folder, { recursive: true, force: true })
   await dev?.stop()
 })
@@ -158,8 +164,8 @@ test('the x402 server of the guide to the facilitator is paid, and the program o
 
 test('the mppx server of the guide to protocols is paid by the client of the guide', async () => {
   const secret = { MPP_SECRET_KEY: 'a secret of at least thirty-two bytes' }
-  const shop = await server('shop.ts', block('docs/protocols.md', 'mppx/server'), secret)
-  expect(await program('payer.mjs', block('docs/protocols.md', 'mppx/client'))).toBe('200 clear\n')
+  const shop = await server('mpp/shop.ts', block('docs/protocols.md', 'mppx/server'), secret)
+  expect(await program('mpp/payer.mjs', block('docs/protocols.md', 'mppx/client'))).toBe('200 clear\n')
   await end(shop)
 })
 

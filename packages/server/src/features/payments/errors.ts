@@ -149,7 +149,7 @@ export const fail = defineErrors({
       'The payment went to a wallet of your own (`byw_…`), whose key only you have, and the body has no `fromWalletId`.',
       '`fromWalletId` is a managed wallet on another network than the payment’s.',
     ],
-    fix: 'Send `fromWalletId` with a managed wallet (`mwt_…`) or child address (`cad_…`) on the payment’s network that has the amount. `POST /wallet-infra/master-wallets` makes one. Without one, send the money back from your own wallet.',
+    fix: 'Send `fromWalletId` with a managed wallet (`mwt_…`) or child address (`cad_…`) on the payment’s network that has the amount. `POST /wallet-infra/master-wallets` makes one. Without one, send the money back from your own wallet. [Refunds](/docs/refunds) has a whole program.',
   },
   'redemption-lost': {
     status: 409,

@@ -40,7 +40,7 @@ export const fail = defineErrors({
     title: 'Token Not Supported',
     detail: 'A token that the service does not know on the wallet’s network.',
     causes: ['`token` is not the symbol of a token on the network of the wallet to fund.'],
-    fix: 'Send a symbol that `GET /wallet-infra/chains/{chain}/tokens` lists.',
+    fix: 'Send a symbol that `GET /wallet-infra/chains/{chain}/tokens` lists, or that of the chain’s coin (`ETH`; Tempo has none).',
   },
   'faucet-empty': {
     status: 503,

@@ -44,7 +44,7 @@ export const fail = defineErrors({
       'A part is reserved by transfers that are under way, or arrived in a block that is not final.',
       'A part is `held` until its sender was screened.',
     ],
-    fix: 'Read `balances`: fund the token that is short (in test with `POST /test/deposits`), or send less. For what is `held` or not final, repeat later.',
+    fix: 'Read `balances`: fund the token that is short (in test with `POST /test/deposits`, for gas with `"token": "ETH"`), or send less. For what is `held` or not final, repeat later.',
   },
   'recipient-flagged': {
     status: 422,
