@@ -21,7 +21,7 @@ export type Verdict =
   | 'organisation-suspended'
   | 'fresh-authentication-required'
 
-/** What an operation says of who may call it (`platform/operation.ts`). */
+/** The members of an operation that decide who may call it (`platform/operation.ts`). */
 interface Called {
   readonly needs: Needs
   readonly method: string
