@@ -98,7 +98,7 @@ export const eventCatalogue = {
   },
   /** A refund of a payment is final on chain. */
   'payment.refunded': {
-    description: 'A refund of a payment is on chain for good. `transfer.failed` reports a refund that was not paid.',
+    description: 'A refund of a payment is final on chain. `transfer.failed` reports a refund that was not paid.',
     fields: {
       paymentId: id('pay', 'The payment.'),
       refundId: id('rfd', 'The refund.'),

@@ -64,7 +64,7 @@ const tagDescriptions = {
   organisations: 'Organisations, their members, API keys and audit log.',
   payments: 'Payments for routes: challenge, verification, settlement, delivery and refund.',
   registry: 'The public registry of routes that are for sale.',
-  requests: 'The API requests that the organisation made, and how each was answered.',
+  requests: 'The organisation’s API requests, with the status of each response.',
   sessions: 'Sessions of a payer: one payment for many requests.',
   test: 'What only the test environment has: made-up deposits and payments, and a clock to advance.',
   transfers: 'Transfers of money from wallets, with quotes.',

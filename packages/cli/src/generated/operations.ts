@@ -524,7 +524,7 @@ export const apiOperations: readonly ApiOperation[] = [
  },
  {
   "name": "events types",
-  "summary": "List every event type, with a made-up payload of each.",
+  "summary": "List every event type, each with a sample payload.",
   "method": "GET",
   "path": "/events/types",
   "isList": false,
@@ -533,7 +533,7 @@ export const apiOperations: readonly ApiOperation[] = [
  },
  {
   "name": "facilitator resources",
-  "summary": "List what declared itself by the bazaar extension when it was paid for, and what its organisation made public.",
+  "summary": "List resources that payments declared by the bazaar extension, and routes that organisations made public.",
   "method": "GET",
   "path": "/facilitator/discovery/resources",
   "isList": false,
@@ -663,7 +663,7 @@ export const apiOperations: readonly ApiOperation[] = [
  },
  {
   "name": "organisations api-keys create",
-  "summary": "Create an API key, which only this answer shows.",
+  "summary": "Create an API key, which only this response shows.",
   "method": "POST",
   "path": "/organisations/current/api-keys",
   "isList": false,
@@ -701,7 +701,7 @@ export const apiOperations: readonly ApiOperation[] = [
  },
  {
   "name": "organisations api-keys create-in",
-  "summary": "Create an API key of the caller's environment, which only this answer shows.",
+  "summary": "Create an API key of the caller's environment, which only this response shows.",
   "method": "POST",
   "path": "/organisations/{orgId}/api-keys",
   "isList": false,
@@ -794,7 +794,7 @@ export const apiOperations: readonly ApiOperation[] = [
  },
  {
   "name": "organisations api-keys revoke",
-  "summary": "Revoke an API key at once and for good.",
+  "summary": "Revoke an API key permanently, at once.",
   "method": "DELETE",
   "path": "/organisations/current/api-keys/{keyId}",
   "isList": false,
@@ -812,13 +812,13 @@ export const apiOperations: readonly ApiOperation[] = [
     "in": "query",
     "type": "text",
     "required": false,
-    "about": "Whether the keys that it made, and those that they made, end too; one of true, false"
+    "about": "Whether the keys that it created, and theirs, end too; one of true, false"
    }
   ]
  },
  {
   "name": "organisations api-keys revoke-in",
-  "summary": "Revoke an API key at once and for good.",
+  "summary": "Revoke an API key permanently, at once.",
   "method": "DELETE",
   "path": "/organisations/{orgId}/api-keys/{keyId}",
   "isList": false,
@@ -843,7 +843,7 @@ export const apiOperations: readonly ApiOperation[] = [
     "in": "query",
     "type": "text",
     "required": false,
-    "about": "Whether the keys that it made, and those that they made, end too; one of true, false"
+    "about": "Whether the keys that it created, and theirs, end too; one of true, false"
    }
   ]
  },
@@ -908,7 +908,7 @@ export const apiOperations: readonly ApiOperation[] = [
  },
  {
   "name": "organisations create",
-  "summary": "Create an organisation, with one test key that only this answer shows.",
+  "summary": "Create an organisation, with one test key that only this response shows.",
   "method": "POST",
   "path": "/organisations",
   "isList": false,
@@ -1183,7 +1183,7 @@ export const apiOperations: readonly ApiOperation[] = [
  },
  {
   "name": "payments delivered",
-  "summary": "Report that the answers of payments were handed to their payers.",
+  "summary": "Report that the responses of payments were sent to their payers.",
   "method": "POST",
   "path": "/payments/delivered",
   "isList": false,
@@ -1194,7 +1194,7 @@ export const apiOperations: readonly ApiOperation[] = [
     "in": "body",
     "type": "json",
     "required": true,
-    "about": "Payments whose answers have been sent"
+    "about": "Payments whose responses have been sent"
    }
   ]
  },
@@ -1398,14 +1398,14 @@ export const apiOperations: readonly ApiOperation[] = [
     "in": "body",
     "type": "boolean",
     "required": false,
-    "about": "Whether the handler has to run again. Allowed for GET and HEAD, twice for a payment. False where the answer of its first run is still there"
+    "about": "Whether the handler has to run again. Allowed for GET and HEAD, twice for a payment. False while the response of its first run is kept"
    },
    {
     "name": "settlementToken",
     "in": "body",
     "type": "text",
     "required": false,
-    "about": "From verifying or redeeming the payment: the caller still has the answer. It does not wait for itself"
+    "about": "From verifying or redeeming the payment: the caller still has the response. It does not wait for itself"
    },
    {
     "name": "paymentId",
@@ -1425,7 +1425,7 @@ export const apiOperations: readonly ApiOperation[] = [
  },
  {
   "name": "payments redeemed",
-  "summary": "Finish a redemption, right before you send the answer.",
+  "summary": "Finish a redemption, right before you send the response.",
   "method": "POST",
   "path": "/payments/{id}/redeemed",
   "isList": false,
@@ -1481,7 +1481,7 @@ export const apiOperations: readonly ApiOperation[] = [
     "in": "body",
     "type": "text",
     "required": false,
-    "about": "Your own words; they go into the answer and the event"
+    "about": "Your own text; the response and the event include it"
    }
   ]
  },
@@ -1573,7 +1573,7 @@ export const apiOperations: readonly ApiOperation[] = [
  },
  {
   "name": "payments undelivered",
-  "summary": "Undo the end of a redemption whose answer was not sent.",
+  "summary": "Undo the end of a redemption whose response was not sent.",
   "method": "POST",
   "path": "/payments/{id}/undelivered",
   "isList": false,
@@ -1650,7 +1650,7 @@ export const apiOperations: readonly ApiOperation[] = [
     "in": "body",
     "type": "text",
     "required": false,
-    "about": "The paid route’s URL. An MPP challenge that was made for a resource is good for that one alone, query and all"
+    "about": "The paid route’s URL. An MPP challenge for a resource is valid only for it, including its query"
    },
    {
     "name": "method",
@@ -1685,7 +1685,7 @@ export const apiOperations: readonly ApiOperation[] = [
     "in": "body",
     "type": "boolean",
     "required": false,
-    "about": "Whether you report with payments.delivered that the answer has left. If not, the payment counts as delivered when it is settled"
+    "about": "Whether you report with payments.delivered that the response was sent. If not, the payment counts as delivered when it is settled"
    }
   ]
  },
@@ -3778,7 +3778,7 @@ export const apiOperations: readonly ApiOperation[] = [
     "in": "body",
     "type": "text",
     "required": false,
-    "about": "The URL to fetch and, if it answers 402, to pay; instead of `challenge`. No redirect is followed"
+    "about": "The URL to fetch and, if it returns 402, to pay; instead of `challenge`. No redirect is followed"
    },
    {
     "name": "method",
@@ -3841,7 +3841,7 @@ export const apiOperations: readonly ApiOperation[] = [
     "in": "body",
     "type": "text",
     "required": false,
-    "about": "A payment that was answered with 202 and approved since: this fresh 402 is paid if it is for the same recipient, token and chain and for at most the approved amount"
+    "about": "A payment that returned 202 and was approved since: this fresh 402 is paid if it is for the same recipient, token and chain and for at most the approved amount"
    },
    {
     "name": "reference",

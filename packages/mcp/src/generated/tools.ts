@@ -6,7 +6,7 @@ export const tools: readonly Tool[] = [
     "name": "payments_challenge",
     "operationId": "payments.challenge",
     "title": "Payments: challenge",
-    "description": "Create the challenge for an unpaid request. With count it answers an array of that many challenges, so that a middleware can fetch ahead.",
+    "description": "Create the challenge for an unpaid request. With `count` it returns an array of challenges, so that a middleware can fetch ahead.",
     "method": "POST",
     "path": "/payments/challenge",
     "effect": "adds",
@@ -502,7 +502,7 @@ export const tools: readonly Tool[] = [
     "name": "wallets_children_create",
     "operationId": "wallets.children.create",
     "title": "Wallets: children create",
-    "description": "Derive the next child address of a managed wallet, or several. With count it answers an array of that many, in the order of their indices.",
+    "description": "Derive the next child address of a managed wallet, or several. With `count` it returns an array, in the order of the indices.",
     "method": "POST",
     "path": "/wallet-infra/master-wallets/{id}/child-addresses",
     "effect": "adds",
@@ -1345,7 +1345,7 @@ export const tools: readonly Tool[] = [
           "description": "The master wallet or child address that pays."
         },
         "url": {
-          "description": "The URL to fetch and, if it answers 402, to pay; instead of `challenge`. No redirect is followed.",
+          "description": "The URL to fetch and, if it returns 402, to pay; instead of `challenge`. No redirect is followed.",
           "type": "string"
         },
         "method": {
@@ -1420,7 +1420,7 @@ export const tools: readonly Tool[] = [
         },
         "approvedPaymentId": {
           "type": "string",
-          "description": "A payment that was answered with 202 and approved since: this fresh 402 is paid if it is for the same recipient, token and chain and for at most the approved amount."
+          "description": "A payment that returned 202 and was approved since: this fresh 402 is paid if it is for the same recipient, token and chain and for at most the approved amount."
         },
         "reference": {
           "description": "Your own reference; it is returned and used for nothing else.",
@@ -1923,7 +1923,7 @@ export const tools: readonly Tool[] = [
     "name": "requests_get",
     "operationId": "requests.get",
     "title": "Requests: get",
-    "description": "Get a request by the `X-Request-Id` of its response. Shows how it was answered. Requests are kept for 7 days.",
+    "description": "Get a request by the `X-Request-Id` of its response. Includes the status of its response. Requests are kept for 7 days.",
     "method": "GET",
     "path": "/requests/{requestId}",
     "effect": "reads",

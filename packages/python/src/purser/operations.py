@@ -412,9 +412,9 @@ class WalletsMasterOperations:
         timeout: Optional[float] = None,
     ) -> None:
         """
-        Retire a managed wallet without a balance or open transfers. It takes no payment, sends nothing and
-        derives no child until it is restored, and leaves the plan. Its addresses stay watched: money that
-        arrives later is a deposit as before. Coin that costs more to move than it is worth is ignored.
+        Retire a managed wallet without a balance or open transfers. Until it is restored it takes no payment,
+        sends nothing, derives no child and does not count towards the plan. Deposits to its addresses are still
+        detected. Coin that costs more to move than its value is ignored.
         """
         return self._transport.request(
             "DELETE",
@@ -551,8 +551,8 @@ class WalletsChildrenOperations:
         timeout: Optional[float] = None,
     ) -> Union["ChildAddress", List["ChildAddress"]]:
         """
-        Derive the next child address of a managed wallet, or several. With count it answers an array of that
-        many, in the order of their indices.
+        Derive the next child address of a managed wallet, or several. With `count` it returns an array, in the
+        order of the indices.
         """
         return self._transport.request(
             "POST",
@@ -738,8 +738,8 @@ class WalletsLegacyOperations:
         timeout: Optional[float] = None,
     ) -> "LegacyWallet":
         """
-        Get the organisation's legacy wallet, with the coin that it was created for. It is 404 until
-        `wallets.legacy.create` has made it.
+        Get the organisation's legacy wallet, with the coin that it was created for. 404 until
+        `wallets.legacy.create` has created it.
         """
         return self._transport.request(
             "GET",
@@ -855,8 +855,8 @@ class TestDepositsOperations:
     ) -> "TestDeposit":
         """
         Send test money to a wallet of the test environment. The faucet sends a real transfer on the wallet’s
-        test network. It is booked, screened and reported as every deposit is: `deposit.success` comes when its
-        block is final. Where the operator has set no faucet, and for live keys, it is 403.
+        test network. It is recorded, screened and reported as every deposit is: `deposit.success` follows when
+        its block is final. 403 for live keys, and if the operator has set no faucet.
         """
         return self._transport.request(
             "POST",
@@ -888,8 +888,8 @@ class TestPaymentsOperations:
         """
         Pay a wallet of the test environment real test money from the faucet. The faucet signs an x402
         authorization for the wallet’s own challenge; the payment is verified, recorded and settled on the test
-        network like every other, and answered before it is settled. Where the operator has set no faucet, and
-        for live keys, it is 403.
+        network like every other. The response does not wait for its settlement. 403 for live keys, and if the
+        operator has set no faucet.
         """
         return self._transport.request(
             "POST",
@@ -1032,7 +1032,7 @@ class OrganisationsMembersOperations:
         cursor: Optional[str] = None,
         timeout: Optional[float] = None,
     ) -> Listing["Member"]:
-        """List the members, newest first. Who was invited and has not accepted is listed too."""
+        """List the members, newest first. Includes people who were invited and have not accepted."""
         return self._transport.listing(
             "/organisations/current/members",
             query={"limit": limit, "cursor": cursor},
@@ -1120,8 +1120,8 @@ class OrganisationsApiKeysOperations:
         timeout: Optional[float] = None,
     ) -> "NewApiKey":
         """
-        Create an API key, which only this answer shows. Store `key`, which cannot be read later. A key creates
-        only keys of its own environment, with its own scopes or fewer.
+        Create an API key, which only this response shows. Store `key`, which cannot be read later. A key
+        creates only keys of its own environment, with its own scopes or fewer.
         """
         return self._transport.request(
             "POST",
@@ -1160,7 +1160,7 @@ class OrganisationsApiKeysOperations:
         timeout: Optional[float] = None,
     ) -> Optional["RevokedKey"]:
         """
-        Revoke an API key at once and for good. Vault tokens, tickets and links that the key made end with it.
+        Revoke an API key permanently, at once. Vault tokens, tickets and links that the key made end with it.
         200 if keys that it made were valid: `ended` with `cascade=true`, else `stillValid`.
         """
         return self._transport.request(
@@ -1181,7 +1181,7 @@ class OrganisationsApiKeysOperations:
         timeout: Optional[float] = None,
     ) -> "NewApiKeyInPath":
         """
-        Create an API key of the caller's environment, which only this answer shows. As `POST
+        Create an API key of the caller's environment, which only this response shows. As `POST
         /organisations/current/api-keys`. Store `key`, which cannot be read later.
         """
         return self._transport.request(
@@ -1222,7 +1222,7 @@ class OrganisationsApiKeysOperations:
         timeout: Optional[float] = None,
     ) -> Optional["RevokedKey"]:
         """
-        Revoke an API key at once and for good. Vault tokens, tickets and links that the key made end with it.
+        Revoke an API key permanently, at once. Vault tokens, tickets and links that the key made end with it.
         200 if keys that it made were valid: `ended` with `cascade=true`, else `stillValid`.
         """
         return self._transport.request(
@@ -1555,8 +1555,8 @@ class VaultsTokensOperations:
         timeout: Optional[float] = None,
     ) -> Listing["VaultTokenRecord"]:
         """
-        List a vault's valid tokens and tickets, newest first, without their text. `madeBy` shows which API key
-        or account made one.
+        List a vault's valid tokens and tickets, newest first, without their text. `madeBy` is the API key or
+        account that created it.
         """
         return self._transport.listing(
             path_of("/vaults/{id}/tokens", id=id),
@@ -1651,8 +1651,8 @@ class PaymentsOperations:
         timeout: Optional[float] = None,
     ) -> Union["Challenge", List["Challenge"], "CompactChallenges"]:
         """
-        Create the challenge for an unpaid request. With count it answers an array of that many challenges, so
-        that a middleware can fetch ahead.
+        Create the challenge for an unpaid request. With `count` it returns an array of challenges, so that a
+        middleware can fetch ahead.
         """
         return self._transport.request(
             "POST",
@@ -1737,8 +1737,8 @@ class PaymentsOperations:
         timeout: Optional[float] = None,
     ) -> Union["Settlement", "Settling"]:
         """
-        Settle a verified payment on chain, and wait for the outcome. Waits some seconds and answers 202 while
-        the outcome is not known; with `Prefer: respond-async` it answers at once.
+        Settle a verified payment on chain, and wait for the outcome. Waits some seconds, and returns 202 if the
+        outcome is not known yet. With `Prefer: respond-async` it does not wait.
         """
         return self._transport.request(
             "POST",
@@ -1793,7 +1793,7 @@ class PaymentsOperations:
         timeout: Optional[float] = None,
     ) -> "Delivered":
         """
-        Report that the answers of payments were handed to their payers. For payments that were verified with
+        Report that the responses of payments were sent to their payers. For payments that were verified with
         reportsDelivery. A payment that is settled and not delivered can be redeemed.
         """
         return self._transport.request(
@@ -1860,8 +1860,8 @@ class PaymentsOperations:
         timeout: Optional[float] = None,
     ) -> "Payment":
         """
-        Finish a redemption, right before you send the answer. If it is refused, another caller has the right to
-        serve the payment and you must not send the answer.
+        Finish a redemption, right before you send the response. If it is refused, another caller may serve the
+        payment and you must not send the response.
         """
         return self._transport.request(
             "POST",
@@ -1884,9 +1884,9 @@ class PaymentsOperations:
         timeout: Optional[float] = None,
     ) -> "Payment":
         """
-        Undo the end of a redemption whose answer was not sent. For a payer whose connection broke after
-        payments.redeemed. The payment can be redeemed again at once, by the process that has its answer or may
-        run the handler again.
+        Undo the end of a redemption whose response was not sent. For a payer whose connection broke after
+        payments.redeemed. A process that has the response or may run the handler again can redeem the payment
+        at once.
         """
         return self._transport.request(
             "POST",
@@ -1912,10 +1912,10 @@ class PaymentsOperations:
     ) -> "Refund":
         """
         Pay a settled payment back to its payer. A transfer out of a managed wallet, under its spend policy. At
-        most what was settled, over all refunds of the payment. It answers before the transfer is in a block;
+        most what was settled, over all refunds of the payment. It returns before the transfer is in a block;
         payment.refunded follows when the block is final, transfer.failed if nothing was paid. A payment that
-        was refunded cannot be redeemed, and one whose answer may still leave is 409 delivery-in-progress. On
-        main networks a payment whose block is not final yet is 409 payment-not-refundable with Retry-After.
+        was refunded cannot be redeemed, and one whose response may still be sent is 409 delivery-in-progress.
+        On main networks a payment whose block is not final yet is 409 payment-not-refundable with Retry-After.
         202: it waits for the `approval` that the wallet’s policy requires. Use an Idempotency-Key: a repeat
         then never pays twice.
         """
@@ -2054,7 +2054,7 @@ class FacilitatorOperations:
         timeout: Optional[float] = None,
     ) -> "DiscoveredResources":
         """
-        List what declared itself by the bazaar extension when it was paid for, and what its organisation made
+        List resources that payments declared by the bazaar extension, and routes that organisations made
         public. Of all organisations in the environment of the key, with their payment requirements. Pay one
         with `wallets.pay`.
         """
@@ -2497,8 +2497,8 @@ class OrganisationsOperations:
         timeout: Optional[float] = None,
     ) -> "CreatedOrganisation":
         """
-        Create an organisation, with one test key that only this answer shows. The account of the caller becomes
-        its owner, and it is on the hobby plan. An account owns at most 10 organisations.
+        Create an organisation, with one test key that only this response shows. The account of the caller
+        becomes its owner, and it is on the hobby plan. An account owns at most 10 organisations.
         """
         return self._transport.request(
             "POST",
@@ -2602,8 +2602,8 @@ class RequestsOperations:
         timeout: Optional[float] = None,
     ) -> "LoggedRequest":
         """
-        Get a request by the `X-Request-Id` of its response. Shows how it was answered. Requests are kept for 7
-        days.
+        Get a request by the `X-Request-Id` of its response. Includes the status of its response. Requests are
+        kept for 7 days.
         """
         return self._transport.request(
             "GET",
@@ -2864,7 +2864,10 @@ class VaultsOperations:
         *,
         timeout: Optional[float] = None,
     ) -> None:
-        """Delete a vault with its contents. At once and for good, with its documents, files, tokens and streams."""
+        """
+        Delete a vault with its contents. At once and permanently, with its documents, files, tokens and
+        streams.
+        """
         return self._transport.request(
             "DELETE",
             path_of("/vaults/{id}", id=id),
@@ -3200,7 +3203,7 @@ class EventsOperations:
         timeout: Optional[float] = None,
     ) -> "EventSamples":
         """
-        List every event type, with a made-up payload of each. With the meaning of each member. `events.trigger`
+        List every event type, each with a sample payload. With the meaning of each member. `events.trigger`
         sends such a payload.
         """
         return self._transport.request(

@@ -55,8 +55,7 @@ const ChainRecord = z.strictObject({
   }),
   configured: z.boolean().meta({ description: 'Whether this deployment has a node for it.' }),
   status: z.enum(['unknown', 'up', 'down']).nullable().meta({
-    description:
-      'Whether one of its nodes responds to the process that answers: unknown until it tried, null without a node.',
+    description: 'Whether one of its nodes responds to this process: unknown until it tried, null without a node.',
   }),
 })
 type ChainRecord = z.input<typeof ChainRecord>

@@ -43,9 +43,7 @@ const KeyLimits = {
     .nullable()
     .meta({ description: 'What the key may be used for; null for everything.' }),
   expiresAt: Instant.nullable().describe('When the key expires; null if it does not.'),
-  madeBy: id('key')
-    .nullable()
-    .meta({ description: 'The key that made it; null for one made by a person or the operator.' }),
+  madeBy: id('key').nullable().meta({ description: 'The key that created it; null if a person or the operator did.' }),
 }
 
 /** A new API key. Only this response ever shows `key`. */
@@ -103,13 +101,13 @@ export const Revocation = z.strictObject({
     .enum(['true', 'false'])
     .default('false')
     .transform((text) => text === 'true')
-    .meta({ description: 'Whether the keys that it made, and those that they made, end too.' }),
+    .meta({ description: 'Whether the keys that it created, and theirs, end too.' }),
 })
 
 /** The keys that a revoked key made: those that ended with it, and those that are still valid. */
 export const RevokedKey = z.strictObject({
   ended: z.array(ApiKey).describe('Keys that were revoked with it.'),
-  stillValid: z.array(ApiKey).describe('Keys that it made and that are still valid.'),
+  stillValid: z.array(ApiKey).describe('Keys that it created and that are still valid.'),
 })
 export type RevokedKey = z.input<typeof RevokedKey>
 

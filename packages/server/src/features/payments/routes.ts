@@ -25,7 +25,7 @@ const challengeOperation = operation({
   method: 'POST',
   path: '/payments/challenge',
   summary: 'Create the challenge for an unpaid request.',
-  description: 'With count it answers an array of that many challenges, so that a middleware can fetch ahead.',
+  description: 'With `count` it returns an array of challenges, so that a middleware can fetch ahead.',
   input: schema.ChallengeRequest,
   output: z.union([schema.Challenge, z.array(schema.Challenge), schema.CompactChallenges]),
   errors: {
@@ -83,7 +83,7 @@ const settleOperation = operation({
   path: '/payments/settle',
   summary: 'Settle a verified payment on chain, and wait for the outcome.',
   description:
-    'Waits some seconds and answers 202 while the outcome is not known; with `Prefer: respond-async` it answers at once.',
+    'Waits some seconds, and returns 202 if the outcome is not known yet. With `Prefer: respond-async` it does not wait.',
   input: schema.SettleRequest,
   output: schema.Settlement,
   otherOutputs: { 202: schema.Settling },

@@ -118,7 +118,7 @@ export const Challenge = z.strictObject({
   x402V1: z
     .record(z.string(), z.unknown())
     .nullable()
-    .meta({ description: 'JSON body of the 402 answer (x402 version 1).' }),
+    .meta({ description: 'JSON body of the 402 response (x402 version 1).' }),
   mpp: z.string().nullable().meta({
     description: 'Value of the WWW-Authenticate header (MPP): one offer, or several joined by commas.',
   }),
@@ -157,8 +157,7 @@ export const VerifyRequest = z.strictObject({
   walletId: WalletId.describe('The wallet that is to be paid, as in the challenge.'),
   otherWalletIds: OtherWalletIds.optional(),
   resource: Resource.optional().meta({
-    description:
-      'The paid route’s URL. An MPP challenge that was made for a resource is good for that one alone, query and all.',
+    description: 'The paid route’s URL. An MPP challenge for a resource is valid only for it, including its query.',
   }),
   method: HttpMethod.optional().describe('HTTP method of the paid request.'),
   description: text(1024).optional().describe('What is sold; the payment record shows it.'),
@@ -170,7 +169,7 @@ export const VerifyRequest = z.strictObject({
   digest: BodyDigest.optional(),
   reportsDelivery: z.boolean().default(false).meta({
     description:
-      'Whether you report with payments.delivered that the answer has left. If not, the payment counts as delivered when it is settled.',
+      'Whether you report with payments.delivered that the response was sent. If not, the payment counts as delivered when it is settled.',
   }),
 })
 export type VerifyRequest = z.output<typeof VerifyRequest>
@@ -210,7 +209,7 @@ export const Settlement = z.strictObject({
   settledAt: Instant.describe('When the payment was settled.'),
   redemptionRequested: z.boolean().meta({
     description:
-      'Whether the payer has requested the answer again since. If so, take the right to serve it with payments.redeem before you send the answer.',
+      'Whether the payer has requested the response again since. If so, call payments.redeem before you send it.',
   }),
   receipt: z.string().nullable().meta({
     description:
@@ -259,9 +258,9 @@ export const Payment = z.strictObject({
   sessionId: z.string().nullable().describe('The session that the payment opened; null without one.'),
   deliveredAt: Instant.nullable().meta({
     description:
-      'When the answer was handed to the payer; of callers that do not report delivery, when it was settled.',
+      'When the response was sent to the payer; when it was settled, if the caller does not report delivery.',
   }),
-  redeemedAt: Instant.nullable().meta({ description: 'When the answer was handed out by a redemption.' }),
+  redeemedAt: Instant.nullable().meta({ description: 'When a redemption delivered the response.' }),
   refundedAmount: z.string().meta({ description: 'What refunds have paid back, or are about to.' }),
   createdAt: CreatedAt,
 })

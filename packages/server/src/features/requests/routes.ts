@@ -41,7 +41,7 @@ export const requestOperations: readonly Operation<Deps>[] = [
     method: 'GET',
     path: '/requests/{requestId}',
     summary: 'Get a request by the `X-Request-Id` of its response.',
-    description: 'Shows how it was answered. Requests are kept for 7 days.',
+    description: 'Includes the status of its response. Requests are kept for 7 days.',
     params: RequestParams,
     output: LoggedRequest,
     errors: fail.table,

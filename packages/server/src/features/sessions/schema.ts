@@ -28,7 +28,7 @@ export type Session = z.input<typeof Session>
 export const OpenedSession = Session.extend({
   sessionToken: z.string().meta({
     description:
-      'What the payer shows in X-Service-Session-Id. In this answer only; opening the session again ends it and gives another.',
+      'The payer sends it in X-Service-Session-Id. Only this response has it; opening the session again replaces it.',
   }),
 })
 export type OpenedSession = z.input<typeof OpenedSession>

@@ -21,8 +21,8 @@ export const testOperations: readonly Operation<Deps>[] = [
     path: '/test/deposits',
     summary: 'Send test money to a wallet of the test environment.',
     description: [
-      'The faucet sends a real transfer on the wallet’s test network. It is booked, screened and reported as every deposit is:',
-      '`deposit.success` comes when its block is final. Where the operator has set no faucet, and for live keys, it is 403.',
+      'The faucet sends a real transfer on the wallet’s test network. It is recorded, screened and reported as every deposit is:',
+      '`deposit.success` follows when its block is final. 403 for live keys, and if the operator has set no faucet.',
     ].join(' '),
     input: NewTestDeposit,
     output: TestDeposit,
@@ -41,7 +41,7 @@ export const testOperations: readonly Operation<Deps>[] = [
     summary: 'Pay a wallet of the test environment real test money from the faucet.',
     description: [
       'The faucet signs an x402 authorization for the wallet’s own challenge; the payment is verified, recorded and settled on the test network',
-      'like every other, and answered before it is settled. Where the operator has set no faucet, and for live keys, it is 403.',
+      'like every other. The response does not wait for its settlement. 403 for live keys, and if the operator has set no faucet.',
     ].join(' '),
     input: NewTestPayment,
     output: Payment,

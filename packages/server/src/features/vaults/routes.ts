@@ -117,7 +117,7 @@ const ofVaults: readonly Operation<Deps>[] = [
     method: 'DELETE',
     path: '/vaults/{id}',
     summary: 'Delete a vault with its contents.',
-    description: 'At once and for good, with its documents, files, tokens and streams.',
+    description: 'At once and permanently, with its documents, files, tokens and streams.',
     params: VaultParams,
     errors: notFound,
     semaphores: ofVault,

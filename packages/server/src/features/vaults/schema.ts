@@ -64,7 +64,7 @@ export const Vault = z.strictObject({
   metadata: StoredMetadata,
   sessionId: id('sess')
     .nullable()
-    .meta({ description: 'The session that it came with; null when it was made by itself.' }),
+    .meta({ description: 'The session that created it; null if it was created without one.' }),
   ttl: Instant.nullable().describe('When the vault expires and is deleted; null once it is persisted.'),
   summary: z.string().nullable().describe('Summary of the seal; null until it is sealed or if none was given.'),
   sealedAt: Instant.nullable().describe('When the vault was sealed; null until then.'),

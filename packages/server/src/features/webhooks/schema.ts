@@ -97,7 +97,7 @@ export const Attempt = z.strictObject({
   eventId: id('evt'),
   type: z.string().describe('The event type.'),
   attempt: z.int().describe('Number of the attempt, from 1.'),
-  status: AttemptStatus.describe('Whether the receiver answered with a 2xx status.'),
+  status: AttemptStatus.describe('Whether the receiver returned a 2xx status.'),
   responseStatus: z.int().nullable().describe('HTTP status of the response; null without a response.'),
   responseBody: z.string().nullable().meta({ description: 'The first kilobyte.' }),
   durationMs: z.int().describe('Duration in milliseconds.'),

@@ -13,7 +13,7 @@ export const deliveryOperations: readonly Operation<Deps>[] = [
     whileSuspended: true,
     method: 'POST',
     path: '/payments/delivered',
-    summary: 'Report that the answers of payments were handed to their payers.',
+    summary: 'Report that the responses of payments were sent to their payers.',
     description:
       'For payments that were verified with reportsDelivery. A payment that is settled and not delivered can be redeemed.',
     input: DeliveredRequest,
@@ -48,9 +48,8 @@ export const deliveryOperations: readonly Operation<Deps>[] = [
     whileSuspended: true,
     method: 'POST',
     path: '/payments/{id}/redeemed',
-    summary: 'Finish a redemption, right before you send the answer.',
-    description:
-      'If it is refused, another caller has the right to serve the payment and you must not send the answer.',
+    summary: 'Finish a redemption, right before you send the response.',
+    description: 'If it is refused, another caller may serve the payment and you must not send the response.',
     params: PaymentParams,
     input: RedeemedRequest,
     output: Payment,
@@ -67,9 +66,9 @@ export const deliveryOperations: readonly Operation<Deps>[] = [
     whileSuspended: true,
     method: 'POST',
     path: '/payments/{id}/undelivered',
-    summary: 'Undo the end of a redemption whose answer was not sent.',
+    summary: 'Undo the end of a redemption whose response was not sent.',
     description:
-      'For a payer whose connection broke after payments.redeemed. The payment can be redeemed again at once, by the process that has its answer or may run the handler again.',
+      'For a payer whose connection broke after payments.redeemed. A process that has the response or may run the handler again can redeem the payment at once.',
     params: PaymentParams,
     input: RedeemedRequest,
     output: Payment,

@@ -5,7 +5,7 @@ import { InstantInput } from '../../../platform/wire.ts'
 import { VerifiedPayment, VerifyRequest } from '../schema.ts'
 
 export const DeliveredRequest = z.strictObject({
-  paymentIds: z.array(id('pay')).min(1).max(100).describe('Payments whose answers have been sent.'),
+  paymentIds: z.array(id('pay')).min(1).max(100).describe('Payments whose responses have been sent.'),
 })
 export const Delivered = z.strictObject({
   delivered: z
@@ -25,11 +25,11 @@ export const RedeemRequest = z
     digest,
     rerun: z.boolean().default(true).meta({
       description:
-        'Whether the handler has to run again. Allowed for GET and HEAD, twice for a payment. False where the answer of its first run is still there.',
+        'Whether the handler has to run again. Allowed for GET and HEAD, twice for a payment. False while the response of its first run is kept.',
     }),
     settlementToken: z.string().min(1).max(256).optional().meta({
       description:
-        'From verifying or redeeming the payment: the caller still has the answer. It does not wait for itself.',
+        'From verifying or redeeming the payment: the caller still has the response. It does not wait for itself.',
     }),
     paymentId: id('pay').optional().meta({
       description:
@@ -64,7 +64,7 @@ export const RedeemRequest = z
 export type RedeemRequest = z.output<typeof RedeemRequest>
 
 export const Redemption = VerifiedPayment.extend({
-  redemptionToken: z.string().meta({ description: 'Send it to payments.redeemed before the answer leaves.' }),
+  redemptionToken: z.string().meta({ description: 'Send it to payments.redeemed before you send the response.' }),
   expiresIn: z.int().meta({ description: 'Seconds after which another process may redeem the payment.' }),
 })
 

@@ -111,7 +111,7 @@ export const facilitatorOperations: readonly Operation<Deps>[] = [
     method: 'GET',
     path: '/facilitator/discovery/resources',
     summary:
-      'List what declared itself by the bazaar extension when it was paid for, and what its organisation made public.',
+      'List resources that payments declared by the bazaar extension, and routes that organisations made public.',
     description:
       'Of all organisations in the environment of the key, with their payment requirements. Pay one with `wallets.pay`.',
     query: schema.DiscoveryQuery,

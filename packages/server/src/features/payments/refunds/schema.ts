@@ -19,7 +19,7 @@ export const RefundRequest = z
       description: 'Decimal amount in whole tokens of the payment. Left out: all that was not refunded yet.',
       example: '0.01',
     }),
-    reason: text(200, 1).optional().meta({ description: 'Your own words; they go into the answer and the event.' }),
+    reason: text(200, 1).optional().meta({ description: 'Your own text; the response and the event include it.' }),
   })
   .meta({ example: { reason: 'The answer was lost.' } })
 export type RefundRequest = z.output<typeof RefundRequest>

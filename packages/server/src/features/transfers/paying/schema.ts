@@ -31,7 +31,7 @@ const headersMax = 50
 /** The request that the service sends itself. */
 const target = {
   url: z.string().max(2_048).optional().meta({
-    description: 'The URL to fetch and, if it answers 402, to pay; instead of `challenge`. No redirect is followed.',
+    description: 'The URL to fetch and, if it returns 402, to pay; instead of `challenge`. No redirect is followed.',
   }),
   method: z
     .enum(['GET', 'POST', 'PUT', 'PATCH', 'DELETE'])
@@ -86,7 +86,7 @@ export const NewWalletPayment = z
       .meta({ description: 'The protocol to prefer. Otherwise the cheapest offer, then x402.' }),
     approvedPaymentId: id('wtx').optional().meta({
       description:
-        'A payment that was answered with 202 and approved since: this fresh 402 is paid if it is for the same recipient, token and chain and for at most the approved amount.',
+        'A payment that returned 202 and was approved since: this fresh 402 is paid if it is for the same recipient, token and chain and for at most the approved amount.',
     }),
     reference: text(80, 1)
       .optional()
@@ -136,7 +136,7 @@ const SellerResponse = z
   })
   .meta({
     description:
-      'The response of the seller, which is untrusted. `headers` and `body` are null in a repeat if they were not kept: the first answer was lost, or the body was over 64 KiB.',
+      'The response of the seller, which is untrusted. `headers` and `body` are null in a repeat if they were not kept: the first response was lost, or the body was over 64 KiB.',
   })
 export type SellerResponse = z.output<typeof SellerResponse>
 

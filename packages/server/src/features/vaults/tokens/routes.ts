@@ -30,7 +30,7 @@ export const vaultTokenOperations: readonly Operation<Deps>[] = [
     method: 'GET',
     path: '/vaults/{id}/tokens',
     summary: "List a vault's valid tokens and tickets, newest first, without their text.",
-    description: '`madeBy` shows which API key or account made one.',
+    description: '`madeBy` is the API key or account that created it.',
     params: VaultParams,
     query: PageQuery,
     output: VaultTokenRecord,

@@ -51,7 +51,7 @@ export type VaultToken = z.input<typeof VaultToken>
 export const VaultTokenRecord = z.strictObject({
   id: id('vat'),
   kind: TokenKind.describe('Whether it is a token or a ticket.'),
-  madeBy: z.string().nullable().meta({ description: 'The API key or the account that made it.' }),
+  madeBy: z.string().nullable().meta({ description: 'The API key or account that created it.' }),
   expiresAt: Instant.describe('When it expires.'),
   createdAt: CreatedAt,
 })

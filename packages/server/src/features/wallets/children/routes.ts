@@ -27,7 +27,7 @@ export const childAddressOperations: readonly Operation<Deps>[] = [
     method: 'POST',
     path: '/wallet-infra/master-wallets/{id}/child-addresses',
     summary: 'Derive the next child address of a managed wallet, or several.',
-    description: 'With count it answers an array of that many, in the order of their indices.',
+    description: 'With `count` it returns an array, in the order of the indices.',
     params: MasterWalletParams,
     input: NewChildAddresses,
     output: z.union([ChildAddress, z.array(ChildAddress)]),

@@ -43,7 +43,7 @@ export const legacyWalletOperations: readonly Operation<Deps>[] = [
     method: 'GET',
     path: '/wallets/me',
     summary: "Get the organisation's legacy wallet, with the coin that it was created for.",
-    description: 'It is 404 until `wallets.legacy.create` has made it.',
+    description: '404 until `wallets.legacy.create` has created it.',
     output: LegacyWallet,
     errors: notFound,
     run: (ctx) => getLegacyWallet(ctx),

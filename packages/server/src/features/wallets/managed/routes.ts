@@ -71,8 +71,8 @@ export const masterWalletOperations: readonly Operation<Deps>[] = [
     path: '/wallet-infra/master-wallets/{id}',
     summary: 'Retire a managed wallet without a balance or open transfers.',
     description: [
-      'It takes no payment, sends nothing and derives no child until it is restored, and leaves the plan. Its addresses stay watched: money',
-      'that arrives later is a deposit as before. Coin that costs more to move than it is worth is ignored.',
+      'Until it is restored it takes no payment, sends nothing, derives no child and does not count towards the plan. Deposits to its',
+      'addresses are still detected. Coin that costs more to move than its value is ignored.',
     ].join(' '),
     params: MasterWalletParams,
     errors: {

@@ -39,7 +39,7 @@ export const listenOperations: readonly Operation<Deps>[] = [
     needs: { role: 'viewer', scope: 'read' },
     method: 'GET',
     path: '/events/types',
-    summary: 'List every event type, with a made-up payload of each.',
+    summary: 'List every event type, each with a sample payload.',
     description: 'With the meaning of each member. `events.trigger` sends such a payload.',
     output: EventSamples,
     run: (ctx) => eventSamples(ctx),

@@ -49,7 +49,7 @@ export const EventSamples = z.strictObject({
         members: z.array(EventMember).meta({ description: 'The members of the payload.' }),
         payload: z
           .record(z.string(), z.unknown())
-          .meta({ description: 'A sample payload with made-up ids and amounts.' }),
+          .meta({ description: 'A sample payload with invented ids and amounts.' }),
       }),
     )
     .describe('Every event type.'),
