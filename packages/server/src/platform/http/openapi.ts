@@ -4,7 +4,7 @@ import { type ComponentSchemas, componentSchemas } from './component-schemas.ts'
 import { csvOf } from './csv.ts'
 import { type Parameters, parameterRef, parametersOf } from './parameters.ts'
 import { ProblemRecord } from './problem.ts'
-import { answerHeaders, createRefusals, headerComponents, headerRefs, type Refusals } from './refusals.ts'
+import { answerHeaders, createRefusals, headerRefs, headersByName, type Refusals } from './refusals.ts'
 
 type Json = Readonly<Record<string, unknown>>
 
@@ -63,7 +63,7 @@ export function openApiDocument(
       schemas: schemas.components,
       examples: examples.components,
       parameters: { ...parameters.components, ...deliveryComponents.parameters },
-      headers: headerComponents,
+      headers: headersByName(),
       ...errors,
       responses: { ...errors.responses, ...deliveryComponents.responses },
     },
@@ -252,15 +252,17 @@ function csvExample({ output, csvName }: ExampleOf, response: unknown): string |
 
 const isShown = (value: unknown): boolean => value !== undefined && value !== ''
 
+/** Component name, header field, description. The names are short: every webhook refers to each. */
 const headers = [
   [
+    'Signature',
     'X-Service-Signature',
     'sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two, separated by a comma, during a rotation.',
   ],
-  ['X-Service-Timestamp', 'Time of this attempt, in Unix seconds.'],
-  ['webhook-id', 'The eventId (Standard Webhooks).'],
-  ['webhook-timestamp', 'Time of this attempt, in Unix seconds (Standard Webhooks).'],
-  ['webhook-signature', 'Signatures v1 and v1a, separated by spaces (Standard Webhooks).'],
+  ['Timestamp', 'X-Service-Timestamp', 'Time of this attempt, in Unix seconds.'],
+  ['webhook-id', 'webhook-id', 'The eventId (Standard Webhooks).'],
+  ['webhook-timestamp', 'webhook-timestamp', 'Time of this attempt, in Unix seconds (Standard Webhooks).'],
+  ['webhook-signature', 'webhook-signature', 'Signatures v1 and v1a, separated by spaces (Standard Webhooks).'],
 ] as const
 
 const responses = {
@@ -271,8 +273,8 @@ const responses = {
 /** The components that all deliveries use, each defined once. */
 const deliveryComponents = {
   parameters: Object.fromEntries(
-    headers.map(([name, description]) => [
-      name,
+    headers.map(([component, name, description]) => [
+      component,
       { name, in: 'header', required: true, schema: { type: 'string' }, description },
     ]),
   ),
@@ -285,7 +287,7 @@ function deliveryOf(type: string, payload: Json): Json {
     type: 'object',
     properties: {
       eventId: { type: 'string', description: 'Equal on every delivery.' },
-      type: { type: 'string', const: type, description: 'The event type.' },
+      type: { type: 'string', const: type },
       payload,
     },
     required: ['eventId', 'type', 'payload'],
@@ -294,7 +296,7 @@ function deliveryOf(type: string, payload: Json): Json {
     post: {
       summary: `Event ${type}.`,
       security: [],
-      parameters: headers.map(([name]) => parameterRef(name)),
+      parameters: headers.map(([component]) => parameterRef(component)),
       requestBody: { required: true, content: { 'application/json': { schema } } },
       responses: Object.fromEntries(
         Object.entries(responses).map(([status, [name]]) => [status, { $ref: `#/components/responses/${name}` }]),

@@ -149,7 +149,7 @@ function headersOf(status: number): Json {
 }
 
 /** Header fields of responses, each defined once. */
-export const headerComponents = {
+const headerComponents = {
   'X-Request-Id': { schema: { type: 'string' }, description: 'Names this request in logs and problem records.' },
   'X-Service-Version': { schema: { type: 'string' }, description: 'The version of the interface, `info.version`.' },
   RateLimit: {
@@ -177,9 +177,19 @@ export const headerComponents = {
   },
 } as const
 
+/** Shorter component names for header fields that many operations refer to. */
+const headerNames: Readonly<Record<string, string>> = { 'Idempotency-Replayed': 'Replayed' }
+
 /** Header fields by reference. */
 export function headerRefs(names: readonly (keyof typeof headerComponents)[]): Json {
-  return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]))
+  return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${headerNames[name] ?? name}` }]))
+}
+
+/** The components of all header fields, for the document. */
+export function headersByName(): Json {
+  return Object.fromEntries(
+    Object.entries(headerComponents).map(([name, header]) => [headerNames[name] ?? name, header]),
+  )
 }
 
 /** Headers that every response has; `x-every-response` of the document names them once. */
