@@ -148,7 +148,7 @@ class ApiKey(TypedDict):
     expiresAt: Optional[str]
     """When the key expires; null if it does not."""
     madeBy: Optional["ApiKeyId"]
-    """The key that made it; null for one made by a person or the operator."""
+    """The key that created it; null if a person or the operator did."""
     createdAt: "CreatedAt"
     lastUsedAt: Optional[str]
     """When it was last used, to the minute; null if it never was."""
@@ -204,7 +204,7 @@ class Attempt(TypedDict):
     attempt: int
     """Number of the attempt, from 1."""
     status: Literal["succeeded", "failed"]
-    """Whether the receiver answered with a 2xx status."""
+    """Whether the receiver returned a 2xx status."""
     responseStatus: Optional[int]
     """HTTP status of the response; null without a response."""
     responseBody: Optional[str]
@@ -324,7 +324,7 @@ class ChainRecord(TypedDict):
     configured: bool
     """Whether this deployment has a node for it."""
     status: Optional[Literal["unknown", "up", "down"]]
-    """Whether one of its nodes responds to the process that answers: unknown until it tried, null without a node."""
+    """Whether one of its nodes responds to this process: unknown until it tried, null without a node."""
 
 
 class Challenge(TypedDict):
@@ -334,7 +334,7 @@ class Challenge(TypedDict):
     price of zero.
     """
     x402V1: Optional[Dict[str, Any]]
-    """JSON body of the 402 answer (x402 version 1)."""
+    """JSON body of the 402 response (x402 version 1)."""
     mpp: Optional[str]
     """Value of the WWW-Authenticate header (MPP): one offer, or several joined by commas."""
     expiresAt: str
@@ -461,7 +461,7 @@ class Delivered(TypedDict):
 
 class DeliveredRequest(TypedDict):
     paymentIds: List["PaymentId"]
-    """Payments whose answers have been sent."""
+    """Payments whose responses have been sent."""
 
 
 class Delivery(TypedDict):
@@ -541,7 +541,7 @@ class EventSamplesTypesItem(TypedDict):
     members: List["EventSamplesTypesItemMembersItem"]
     """The members of the payload."""
     payload: Dict[str, Any]
-    """A sample payload with made-up ids and amounts."""
+    """A sample payload with invented ids and amounts."""
 
 
 class EventSamples(TypedDict):
@@ -993,7 +993,7 @@ class NewWalletPayment(_NewWalletPaymentRequired, total=False):
     challenge: "ReceivedChallenge"
     """The 402 as it was received; instead of `url`."""
     url: str
-    """The URL to fetch and, if it answers 402, to pay; instead of `challenge`. No redirect is followed."""
+    """The URL to fetch and, if it returns 402, to pay; instead of `challenge`. No redirect is followed."""
     method: Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
     """With `url`. Default GET."""
     headers: Dict[str, str]
@@ -1010,8 +1010,8 @@ class NewWalletPayment(_NewWalletPaymentRequired, total=False):
     """The protocol to prefer. Otherwise the cheapest offer, then x402."""
     approvedPaymentId: "WalletTransactionId"
     """
-    A payment that was answered with 202 and approved since: this fresh 402 is paid if it is for the same
-    recipient, token and chain and for at most the approved amount.
+    A payment that returned 202 and was approved since: this fresh 402 is paid if it is for the same recipient,
+    token and chain and for at most the approved amount.
     """
     reference: str
     """Your own reference; it is returned and used for nothing else."""
@@ -1129,9 +1129,9 @@ class Payment(TypedDict):
     sessionId: Optional[str]
     """The session that the payment opened; null without one."""
     deliveredAt: Optional[str]
-    """When the answer was handed to the payer; of callers that do not report delivery, when it was settled."""
+    """When the response was sent to the payer; when it was settled, if the caller does not report delivery."""
     redeemedAt: Optional[str]
-    """When the answer was handed out by a redemption."""
+    """When a redemption delivered the response."""
     refundedAmount: str
     """What refunds have paid back, or are about to."""
     createdAt: "CreatedAt"
@@ -1421,11 +1421,11 @@ class RedeemRequest(_RedeemRequestRequired, total=False):
     """
     rerun: bool
     """
-    Whether the handler has to run again. Allowed for GET and HEAD, twice for a payment. False where the answer
-    of its first run is still there.
+    Whether the handler has to run again. Allowed for GET and HEAD, twice for a payment. False while the
+    response of its first run is kept.
     """
     settlementToken: str
-    """From verifying or redeeming the payment: the caller still has the answer. It does not wait for itself."""
+    """From verifying or redeeming the payment: the caller still has the response. It does not wait for itself."""
     paymentId: "PaymentId"
     """
     With settlementToken, on the connection on which the credential came first. The caller has verified the
@@ -1486,7 +1486,7 @@ class RefundRequest(TypedDict, total=False):
     amount: str
     """Decimal amount in whole tokens of the payment. Left out: all that was not refunded yet."""
     reason: str
-    """Your own words; they go into the answer and the event."""
+    """Your own text; the response and the event include it."""
 
 
 class RegistryRoute(TypedDict):
@@ -1560,7 +1560,7 @@ class RevokedKey(TypedDict):
     ended: List["ApiKey"]
     """Keys that were revoked with it."""
     stillValid: List["ApiKey"]
-    """Keys that it made and that are still valid."""
+    """Keys that it created and that are still valid."""
 
 
 class RouteChange(TypedDict):
@@ -1677,7 +1677,7 @@ class SellerResponseReceipt(TypedDict):
 class SellerResponse(TypedDict):
     """
     The response of the seller, which is untrusted. `headers` and `body` are null in a repeat if they were not
-    kept: the first answer was lost, or the body was over 64 KiB.
+    kept: the first response was lost, or the body was over 64 KiB.
     """
     status: int
     """HTTP status."""
@@ -1734,10 +1734,7 @@ class Settlement(TypedDict):
     settledAt: str
     """When the payment was settled."""
     redemptionRequested: bool
-    """
-    Whether the payer has requested the answer again since. If so, take the right to serve it with
-    payments.redeem before you send the answer.
-    """
+    """Whether the payer has requested the response again since. If so, call payments.redeem before you send it."""
     receipt: Optional[str]
     """
     A receipt that anybody can check, as a JWS (x402 extension offer-receipt): who paid, for which resource, in
@@ -2021,7 +2018,7 @@ class Vault(TypedDict):
     """Null when none was given."""
     metadata: "Metadata"
     sessionId: Optional["PaymentSessionId"]
-    """The session that it came with; null when it was made by itself."""
+    """The session that created it; null if it was created without one."""
     ttl: Optional[str]
     """When the vault expires and is deleted; null once it is persisted."""
     summary: Optional[str]
@@ -2106,7 +2103,7 @@ class VaultTokenRecord(TypedDict):
     kind: Literal["token", "ticket"]
     """Whether it is a token or a ticket."""
     madeBy: Optional[str]
-    """The API key or the account that made it."""
+    """The API key or account that created it."""
     expiresAt: str
     """When it expires."""
     createdAt: "CreatedAt"
@@ -2184,10 +2181,7 @@ class VerifyRequest(_VerifyRequestRequired, total=False):
     offers. Send the same list to challenge and verify.
     """
     resource: str
-    """
-    The paid route’s URL. An MPP challenge that was made for a resource is good for that one alone, query and
-    all.
-    """
+    """The paid route’s URL. An MPP challenge for a resource is valid only for it, including its query."""
     method: str
     """HTTP method of the paid request."""
     description: str
@@ -2201,8 +2195,8 @@ class VerifyRequest(_VerifyRequestRequired, total=False):
     """
     reportsDelivery: bool
     """
-    Whether you report with payments.delivered that the answer has left. If not, the payment counts as delivered
-    when it is settled.
+    Whether you report with payments.delivered that the response was sent. If not, the payment counts as
+    delivered when it is settled.
     """
 
 
@@ -2411,20 +2405,20 @@ class NewApiKey(NewApiKeyInPath):
     expiresAt: Optional[str]
     """When the key expires; null if it does not."""
     madeBy: Optional["ApiKeyId"]
-    """The key that made it; null for one made by a person or the operator."""
+    """The key that created it; null if a person or the operator did."""
 
 
 class OpenedSession(Session):
     sessionToken: str
     """
-    What the payer shows in X-Service-Session-Id. In this answer only; opening the session again ends it and
-    gives another.
+    The payer sends it in X-Service-Session-Id. Only this response has it; opening the session again replaces
+    it.
     """
 
 
 class Redemption(VerifiedPayment):
     redemptionToken: str
-    """Send it to payments.redeemed before the answer leaves."""
+    """Send it to payments.redeemed before you send the response."""
     expiresIn: int
     """Seconds after which another process may redeem the payment."""
 

@@ -15,7 +15,7 @@ export interface paths {
         readonly put?: never;
         /**
          * Create the challenge for an unpaid request.
-         * @description With count it answers an array of that many challenges, so that a middleware can fetch ahead.
+         * @description With `count` it returns an array of challenges, so that a middleware can fetch ahead.
          */
         readonly post: operations["payments.challenge"];
         readonly delete?: never;
@@ -55,7 +55,7 @@ export interface paths {
         readonly put?: never;
         /**
          * Settle a verified payment on chain, and wait for the outcome.
-         * @description Waits some seconds and answers 202 while the outcome is not known; with `Prefer: respond-async` it answers at once.
+         * @description Waits some seconds, and returns 202 if the outcome is not known yet. With `Prefer: respond-async` it does not wait.
          */
         readonly post: operations["payments.settle"];
         readonly delete?: never;
@@ -114,7 +114,7 @@ export interface paths {
         readonly get?: never;
         readonly put?: never;
         /**
-         * Report that the answers of payments were handed to their payers.
+         * Report that the responses of payments were sent to their payers.
          * @description For payments that were verified with reportsDelivery. A payment that is settled and not delivered can be redeemed.
          */
         readonly post: operations["payments.delivered"];
@@ -154,8 +154,8 @@ export interface paths {
         readonly get?: never;
         readonly put?: never;
         /**
-         * Finish a redemption, right before you send the answer.
-         * @description If it is refused, another caller has the right to serve the payment and you must not send the answer.
+         * Finish a redemption, right before you send the response.
+         * @description If it is refused, another caller may serve the payment and you must not send the response.
          */
         readonly post: operations["payments.redeemed"];
         readonly delete?: never;
@@ -174,8 +174,8 @@ export interface paths {
         readonly get?: never;
         readonly put?: never;
         /**
-         * Undo the end of a redemption whose answer was not sent.
-         * @description For a payer whose connection broke after payments.redeemed. The payment can be redeemed again at once, by the process that has its answer or may run the handler again.
+         * Undo the end of a redemption whose response was not sent.
+         * @description For a payer whose connection broke after payments.redeemed. A process that has the response or may run the handler again can redeem the payment at once.
          */
         readonly post: operations["payments.undelivered"];
         readonly delete?: never;
@@ -195,7 +195,7 @@ export interface paths {
         readonly put?: never;
         /**
          * Pay a settled payment back to its payer.
-         * @description A transfer out of a managed wallet, under its spend policy. At most what was settled, over all refunds of the payment. It answers before the transfer is in a block; payment.refunded follows when the block is final, transfer.failed if nothing was paid. A payment that was refunded cannot be redeemed, and one whose answer may still leave is 409 delivery-in-progress. On main networks a payment whose block is not final yet is 409 payment-not-refundable with Retry-After. 202: it waits for the `approval` that the wallet’s policy requires. Use an Idempotency-Key: a repeat then never pays twice.
+         * @description A transfer out of a managed wallet, under its spend policy. At most what was settled, over all refunds of the payment. It returns before the transfer is in a block; payment.refunded follows when the block is final, transfer.failed if nothing was paid. A payment that was refunded cannot be redeemed, and one whose response may still be sent is 409 delivery-in-progress. On main networks a payment whose block is not final yet is 409 payment-not-refundable with Retry-After. 202: it waits for the `approval` that the wallet’s policy requires. Use an Idempotency-Key: a repeat then never pays twice.
          */
         readonly post: operations["payments.refund"];
         readonly delete?: never;
@@ -412,7 +412,7 @@ export interface paths {
             readonly cookie?: never;
         };
         /**
-         * List what declared itself by the bazaar extension when it was paid for, and what its organisation made public.
+         * List resources that payments declared by the bazaar extension, and routes that organisations made public.
          * @description Of all organisations in the environment of the key, with their payment requirements. Pay one with `wallets.pay`.
          */
         readonly get: operations["facilitator.resources"];
@@ -516,7 +516,7 @@ export interface paths {
         readonly post?: never;
         /**
          * Retire a managed wallet without a balance or open transfers.
-         * @description It takes no payment, sends nothing and derives no child until it is restored, and leaves the plan. Its addresses stay watched: money that arrives later is a deposit as before. Coin that costs more to move than it is worth is ignored.
+         * @description Until it is restored it takes no payment, sends nothing, derives no child and does not count towards the plan. Deposits to its addresses are still detected. Coin that costs more to move than its value is ignored.
          */
         readonly delete: operations["wallets.master.retire"];
         readonly options?: never;
@@ -563,7 +563,7 @@ export interface paths {
         readonly put?: never;
         /**
          * Derive the next child address of a managed wallet, or several.
-         * @description With count it answers an array of that many, in the order of their indices.
+         * @description With `count` it returns an array, in the order of the indices.
          */
         readonly post: operations["wallets.children.create"];
         readonly delete?: never;
@@ -769,7 +769,7 @@ export interface paths {
         };
         /**
          * Get the organisation's legacy wallet, with the coin that it was created for.
-         * @description It is 404 until `wallets.legacy.create` has made it.
+         * @description 404 until `wallets.legacy.create` has created it.
          */
         readonly get: operations["wallets.legacy.get"];
         readonly put?: never;
@@ -911,7 +911,7 @@ export interface paths {
         readonly put?: never;
         /**
          * Send test money to a wallet of the test environment.
-         * @description The faucet sends a real transfer on the wallet’s test network. It is booked, screened and reported as every deposit is: `deposit.success` comes when its block is final. Where the operator has set no faucet, and for live keys, it is 403.
+         * @description The faucet sends a real transfer on the wallet’s test network. It is recorded, screened and reported as every deposit is: `deposit.success` follows when its block is final. 403 for live keys, and if the operator has set no faucet.
          */
         readonly post: operations["test.deposits.create"];
         readonly delete?: never;
@@ -931,7 +931,7 @@ export interface paths {
         readonly put?: never;
         /**
          * Pay a wallet of the test environment real test money from the faucet.
-         * @description The faucet signs an x402 authorization for the wallet’s own challenge; the payment is verified, recorded and settled on the test network like every other, and answered before it is settled. Where the operator has set no faucet, and for live keys, it is 403.
+         * @description The faucet signs an x402 authorization for the wallet’s own challenge; the payment is verified, recorded and settled on the test network like every other. The response does not wait for its settlement. 403 for live keys, and if the operator has set no faucet.
          */
         readonly post: operations["test.payments.create"];
         readonly delete?: never;
@@ -1338,7 +1338,7 @@ export interface paths {
         readonly get?: never;
         readonly put?: never;
         /**
-         * Create an organisation, with one test key that only this answer shows.
+         * Create an organisation, with one test key that only this response shows.
          * @description The account of the caller becomes its owner, and it is on the hobby plan. An account owns at most 10 organisations.
          */
         readonly post: operations["organisations.create"];
@@ -1401,7 +1401,7 @@ export interface paths {
         };
         /**
          * List the members, newest first.
-         * @description Who was invited and has not accepted is listed too.
+         * @description Includes people who were invited and have not accepted.
          */
         readonly get: operations["organisations.members.list"];
         readonly put?: never;
@@ -1454,7 +1454,7 @@ export interface paths {
         readonly get: operations["organisations.apiKeys.list"];
         readonly put?: never;
         /**
-         * Create an API key, which only this answer shows.
+         * Create an API key, which only this response shows.
          * @description Store `key`, which cannot be read later. A key creates only keys of its own environment, with its own scopes or fewer.
          */
         readonly post: operations["organisations.apiKeys.create"];
@@ -1475,7 +1475,7 @@ export interface paths {
         readonly put?: never;
         readonly post?: never;
         /**
-         * Revoke an API key at once and for good.
+         * Revoke an API key permanently, at once.
          * @description Vault tokens, tickets and links that the key made end with it. 200 if keys that it made were valid: `ended` with `cascade=true`, else `stillValid`.
          */
         readonly delete: operations["organisations.apiKeys.revoke"];
@@ -1498,7 +1498,7 @@ export interface paths {
         readonly get: operations["organisations.apiKeys.listIn"];
         readonly put?: never;
         /**
-         * Create an API key of the caller's environment, which only this answer shows.
+         * Create an API key of the caller's environment, which only this response shows.
          * @description As `POST /organisations/current/api-keys`. Store `key`, which cannot be read later.
          */
         readonly post: operations["organisations.apiKeys.createIn"];
@@ -1519,7 +1519,7 @@ export interface paths {
         readonly put?: never;
         readonly post?: never;
         /**
-         * Revoke an API key at once and for good.
+         * Revoke an API key permanently, at once.
          * @description Vault tokens, tickets and links that the key made end with it. 200 if keys that it made were valid: `ended` with `cascade=true`, else `stillValid`.
          */
         readonly delete: operations["organisations.apiKeys.revokeIn"];
@@ -1557,7 +1557,7 @@ export interface paths {
         };
         /**
          * Get a request by the `X-Request-Id` of its response.
-         * @description Shows how it was answered. Requests are kept for 7 days.
+         * @description Includes the status of its response. Requests are kept for 7 days.
          */
         readonly get: operations["requests.get"];
         readonly put?: never;
@@ -1936,7 +1936,7 @@ export interface paths {
         readonly post?: never;
         /**
          * Delete a vault with its contents.
-         * @description At once and for good, with its documents, files, tokens and streams.
+         * @description At once and permanently, with its documents, files, tokens and streams.
          */
         readonly delete: operations["vaults.delete"];
         readonly options?: never;
@@ -2141,7 +2141,7 @@ export interface paths {
         };
         /**
          * List a vault's valid tokens and tickets, newest first, without their text.
-         * @description `madeBy` shows which API key or account made one.
+         * @description `madeBy` is the API key or account that created it.
          */
         readonly get: operations["vaults.tokens.list"];
         readonly put?: never;
@@ -2380,7 +2380,7 @@ export interface paths {
             readonly cookie?: never;
         };
         /**
-         * List every event type, with a made-up payload of each.
+         * List every event type, each with a sample payload.
          * @description With the meaning of each member. `events.trigger` sends such a payload.
          */
         readonly get: operations["events.types"];
@@ -2489,9 +2489,9 @@ export interface webhooks {
                 readonly query?: never;
                 readonly header: {
                     /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two, separated by a comma, during a rotation. */
-                    readonly "X-Service-Signature": components["parameters"]["X-Service-Signature"];
+                    readonly "X-Service-Signature": components["parameters"]["Signature"];
                     /** @description Time of this attempt, in Unix seconds. */
-                    readonly "X-Service-Timestamp": components["parameters"]["X-Service-Timestamp"];
+                    readonly "X-Service-Timestamp": components["parameters"]["Timestamp"];
                     /** @description The eventId (Standard Webhooks). */
                     readonly "webhook-id": components["parameters"]["webhook-id"];
                     /** @description Time of this attempt, in Unix seconds (Standard Webhooks). */
@@ -2507,10 +2507,7 @@ export interface webhooks {
                     readonly "application/json": {
                         /** @description Equal on every delivery. */
                         readonly eventId: string;
-                        /**
-                         * @description The event type.
-                         * @constant
-                         */
+                        /** @constant */
                         readonly type: "payment.received";
                         /** @description A payment was verified. */
                         readonly payload: {
@@ -2569,9 +2566,9 @@ export interface webhooks {
                 readonly query?: never;
                 readonly header: {
                     /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two, separated by a comma, during a rotation. */
-                    readonly "X-Service-Signature": components["parameters"]["X-Service-Signature"];
+                    readonly "X-Service-Signature": components["parameters"]["Signature"];
                     /** @description Time of this attempt, in Unix seconds. */
-                    readonly "X-Service-Timestamp": components["parameters"]["X-Service-Timestamp"];
+                    readonly "X-Service-Timestamp": components["parameters"]["Timestamp"];
                     /** @description The eventId (Standard Webhooks). */
                     readonly "webhook-id": components["parameters"]["webhook-id"];
                     /** @description Time of this attempt, in Unix seconds (Standard Webhooks). */
@@ -2587,10 +2584,7 @@ export interface webhooks {
                     readonly "application/json": {
                         /** @description Equal on every delivery. */
                         readonly eventId: string;
-                        /**
-                         * @description The event type.
-                         * @constant
-                         */
+                        /** @constant */
                         readonly type: "payment.settled";
                         /** @description The money of a payment has moved on chain. */
                         readonly payload: {
@@ -2643,9 +2637,9 @@ export interface webhooks {
                 readonly query?: never;
                 readonly header: {
                     /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two, separated by a comma, during a rotation. */
-                    readonly "X-Service-Signature": components["parameters"]["X-Service-Signature"];
+                    readonly "X-Service-Signature": components["parameters"]["Signature"];
                     /** @description Time of this attempt, in Unix seconds. */
-                    readonly "X-Service-Timestamp": components["parameters"]["X-Service-Timestamp"];
+                    readonly "X-Service-Timestamp": components["parameters"]["Timestamp"];
                     /** @description The eventId (Standard Webhooks). */
                     readonly "webhook-id": components["parameters"]["webhook-id"];
                     /** @description Time of this attempt, in Unix seconds (Standard Webhooks). */
@@ -2661,10 +2655,7 @@ export interface webhooks {
                     readonly "application/json": {
                         /** @description Equal on every delivery. */
                         readonly eventId: string;
-                        /**
-                         * @description The event type.
-                         * @constant
-                         */
+                        /** @constant */
                         readonly type: "payment.settlement_failed";
                         /** @description The money of a payment will not move. */
                         readonly payload: {
@@ -2717,9 +2708,9 @@ export interface webhooks {
                 readonly query?: never;
                 readonly header: {
                     /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two, separated by a comma, during a rotation. */
-                    readonly "X-Service-Signature": components["parameters"]["X-Service-Signature"];
+                    readonly "X-Service-Signature": components["parameters"]["Signature"];
                     /** @description Time of this attempt, in Unix seconds. */
-                    readonly "X-Service-Timestamp": components["parameters"]["X-Service-Timestamp"];
+                    readonly "X-Service-Timestamp": components["parameters"]["Timestamp"];
                     /** @description The eventId (Standard Webhooks). */
                     readonly "webhook-id": components["parameters"]["webhook-id"];
                     /** @description Time of this attempt, in Unix seconds (Standard Webhooks). */
@@ -2735,12 +2726,9 @@ export interface webhooks {
                     readonly "application/json": {
                         /** @description Equal on every delivery. */
                         readonly eventId: string;
-                        /**
-                         * @description The event type.
-                         * @constant
-                         */
+                        /** @constant */
                         readonly type: "payment.refunded";
-                        /** @description A refund of a payment is on chain for good. `transfer.failed` reports a refund that was not paid. */
+                        /** @description A refund of a payment is final on chain. `transfer.failed` reports a refund that was not paid. */
                         readonly payload: {
                             /** @description The payment. */
                             readonly paymentId: string;
@@ -2797,9 +2785,9 @@ export interface webhooks {
                 readonly query?: never;
                 readonly header: {
                     /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two, separated by a comma, during a rotation. */
-                    readonly "X-Service-Signature": components["parameters"]["X-Service-Signature"];
+                    readonly "X-Service-Signature": components["parameters"]["Signature"];
                     /** @description Time of this attempt, in Unix seconds. */
-                    readonly "X-Service-Timestamp": components["parameters"]["X-Service-Timestamp"];
+                    readonly "X-Service-Timestamp": components["parameters"]["Timestamp"];
                     /** @description The eventId (Standard Webhooks). */
                     readonly "webhook-id": components["parameters"]["webhook-id"];
                     /** @description Time of this attempt, in Unix seconds (Standard Webhooks). */
@@ -2815,10 +2803,7 @@ export interface webhooks {
                     readonly "application/json": {
                         /** @description Equal on every delivery. */
                         readonly eventId: string;
-                        /**
-                         * @description The event type.
-                         * @constant
-                         */
+                        /** @constant */
                         readonly type: "vault.sealed";
                         /** @description A vault was sealed and takes no more writes. */
                         readonly payload: {
@@ -2863,9 +2848,9 @@ export interface webhooks {
                 readonly query?: never;
                 readonly header: {
                     /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two, separated by a comma, during a rotation. */
-                    readonly "X-Service-Signature": components["parameters"]["X-Service-Signature"];
+                    readonly "X-Service-Signature": components["parameters"]["Signature"];
                     /** @description Time of this attempt, in Unix seconds. */
-                    readonly "X-Service-Timestamp": components["parameters"]["X-Service-Timestamp"];
+                    readonly "X-Service-Timestamp": components["parameters"]["Timestamp"];
                     /** @description The eventId (Standard Webhooks). */
                     readonly "webhook-id": components["parameters"]["webhook-id"];
                     /** @description Time of this attempt, in Unix seconds (Standard Webhooks). */
@@ -2881,10 +2866,7 @@ export interface webhooks {
                     readonly "application/json": {
                         /** @description Equal on every delivery. */
                         readonly eventId: string;
-                        /**
-                         * @description The event type.
-                         * @constant
-                         */
+                        /** @constant */
                         readonly type: "vault.expiring";
                         /** @description A vault expires within the hour. */
                         readonly payload: {
@@ -2925,9 +2907,9 @@ export interface webhooks {
                 readonly query?: never;
                 readonly header: {
                     /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two, separated by a comma, during a rotation. */
-                    readonly "X-Service-Signature": components["parameters"]["X-Service-Signature"];
+                    readonly "X-Service-Signature": components["parameters"]["Signature"];
                     /** @description Time of this attempt, in Unix seconds. */
-                    readonly "X-Service-Timestamp": components["parameters"]["X-Service-Timestamp"];
+                    readonly "X-Service-Timestamp": components["parameters"]["Timestamp"];
                     /** @description The eventId (Standard Webhooks). */
                     readonly "webhook-id": components["parameters"]["webhook-id"];
                     /** @description Time of this attempt, in Unix seconds (Standard Webhooks). */
@@ -2943,10 +2925,7 @@ export interface webhooks {
                     readonly "application/json": {
                         /** @description Equal on every delivery. */
                         readonly eventId: string;
-                        /**
-                         * @description The event type.
-                         * @constant
-                         */
+                        /** @constant */
                         readonly type: "vault.expired";
                         /** @description A vault has expired and is deleted. */
                         readonly payload: {
@@ -2987,9 +2966,9 @@ export interface webhooks {
                 readonly query?: never;
                 readonly header: {
                     /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two, separated by a comma, during a rotation. */
-                    readonly "X-Service-Signature": components["parameters"]["X-Service-Signature"];
+                    readonly "X-Service-Signature": components["parameters"]["Signature"];
                     /** @description Time of this attempt, in Unix seconds. */
-                    readonly "X-Service-Timestamp": components["parameters"]["X-Service-Timestamp"];
+                    readonly "X-Service-Timestamp": components["parameters"]["Timestamp"];
                     /** @description The eventId (Standard Webhooks). */
                     readonly "webhook-id": components["parameters"]["webhook-id"];
                     /** @description Time of this attempt, in Unix seconds (Standard Webhooks). */
@@ -3005,10 +2984,7 @@ export interface webhooks {
                     readonly "application/json": {
                         /** @description Equal on every delivery. */
                         readonly eventId: string;
-                        /**
-                         * @description The event type.
-                         * @constant
-                         */
+                        /** @constant */
                         readonly type: "vault.extended";
                         /** @description The expiry of a vault was moved. */
                         readonly payload: {
@@ -3049,9 +3025,9 @@ export interface webhooks {
                 readonly query?: never;
                 readonly header: {
                     /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two, separated by a comma, during a rotation. */
-                    readonly "X-Service-Signature": components["parameters"]["X-Service-Signature"];
+                    readonly "X-Service-Signature": components["parameters"]["Signature"];
                     /** @description Time of this attempt, in Unix seconds. */
-                    readonly "X-Service-Timestamp": components["parameters"]["X-Service-Timestamp"];
+                    readonly "X-Service-Timestamp": components["parameters"]["Timestamp"];
                     /** @description The eventId (Standard Webhooks). */
                     readonly "webhook-id": components["parameters"]["webhook-id"];
                     /** @description Time of this attempt, in Unix seconds (Standard Webhooks). */
@@ -3067,10 +3043,7 @@ export interface webhooks {
                     readonly "application/json": {
                         /** @description Equal on every delivery. */
                         readonly eventId: string;
-                        /**
-                         * @description The event type.
-                         * @constant
-                         */
+                        /** @constant */
                         readonly type: "vault.persisted";
                         /** @description A vault no longer expires. */
                         readonly payload: {
@@ -3111,9 +3084,9 @@ export interface webhooks {
                 readonly query?: never;
                 readonly header: {
                     /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two, separated by a comma, during a rotation. */
-                    readonly "X-Service-Signature": components["parameters"]["X-Service-Signature"];
+                    readonly "X-Service-Signature": components["parameters"]["Signature"];
                     /** @description Time of this attempt, in Unix seconds. */
-                    readonly "X-Service-Timestamp": components["parameters"]["X-Service-Timestamp"];
+                    readonly "X-Service-Timestamp": components["parameters"]["Timestamp"];
                     /** @description The eventId (Standard Webhooks). */
                     readonly "webhook-id": components["parameters"]["webhook-id"];
                     /** @description Time of this attempt, in Unix seconds (Standard Webhooks). */
@@ -3129,10 +3102,7 @@ export interface webhooks {
                     readonly "application/json": {
                         /** @description Equal on every delivery. */
                         readonly eventId: string;
-                        /**
-                         * @description The event type.
-                         * @constant
-                         */
+                        /** @constant */
                         readonly type: "deposit.success";
                         /** @description A deposit has as many confirmations as its chain requires. */
                         readonly payload: {
@@ -3191,9 +3161,9 @@ export interface webhooks {
                 readonly query?: never;
                 readonly header: {
                     /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two, separated by a comma, during a rotation. */
-                    readonly "X-Service-Signature": components["parameters"]["X-Service-Signature"];
+                    readonly "X-Service-Signature": components["parameters"]["Signature"];
                     /** @description Time of this attempt, in Unix seconds. */
-                    readonly "X-Service-Timestamp": components["parameters"]["X-Service-Timestamp"];
+                    readonly "X-Service-Timestamp": components["parameters"]["Timestamp"];
                     /** @description The eventId (Standard Webhooks). */
                     readonly "webhook-id": components["parameters"]["webhook-id"];
                     /** @description Time of this attempt, in Unix seconds (Standard Webhooks). */
@@ -3209,10 +3179,7 @@ export interface webhooks {
                     readonly "application/json": {
                         /** @description Equal on every delivery. */
                         readonly eventId: string;
-                        /**
-                         * @description The event type.
-                         * @constant
-                         */
+                        /** @constant */
                         readonly type: "wallet.flagged";
                         /** @description Screening flagged a wallet, or the sender of a deposit. */
                         readonly payload: {
@@ -3259,9 +3226,9 @@ export interface webhooks {
                 readonly query?: never;
                 readonly header: {
                     /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two, separated by a comma, during a rotation. */
-                    readonly "X-Service-Signature": components["parameters"]["X-Service-Signature"];
+                    readonly "X-Service-Signature": components["parameters"]["Signature"];
                     /** @description Time of this attempt, in Unix seconds. */
-                    readonly "X-Service-Timestamp": components["parameters"]["X-Service-Timestamp"];
+                    readonly "X-Service-Timestamp": components["parameters"]["Timestamp"];
                     /** @description The eventId (Standard Webhooks). */
                     readonly "webhook-id": components["parameters"]["webhook-id"];
                     /** @description Time of this attempt, in Unix seconds (Standard Webhooks). */
@@ -3277,10 +3244,7 @@ export interface webhooks {
                     readonly "application/json": {
                         /** @description Equal on every delivery. */
                         readonly eventId: string;
-                        /**
-                         * @description The event type.
-                         * @constant
-                         */
+                        /** @constant */
                         readonly type: "wallet.cleared";
                         /** @description Screening removed a flag. */
                         readonly payload: {
@@ -3325,9 +3289,9 @@ export interface webhooks {
                 readonly query?: never;
                 readonly header: {
                     /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two, separated by a comma, during a rotation. */
-                    readonly "X-Service-Signature": components["parameters"]["X-Service-Signature"];
+                    readonly "X-Service-Signature": components["parameters"]["Signature"];
                     /** @description Time of this attempt, in Unix seconds. */
-                    readonly "X-Service-Timestamp": components["parameters"]["X-Service-Timestamp"];
+                    readonly "X-Service-Timestamp": components["parameters"]["Timestamp"];
                     /** @description The eventId (Standard Webhooks). */
                     readonly "webhook-id": components["parameters"]["webhook-id"];
                     /** @description Time of this attempt, in Unix seconds (Standard Webhooks). */
@@ -3343,10 +3307,7 @@ export interface webhooks {
                     readonly "application/json": {
                         /** @description Equal on every delivery. */
                         readonly eventId: string;
-                        /**
-                         * @description The event type.
-                         * @constant
-                         */
+                        /** @constant */
                         readonly type: "transfer.completed";
                         /** @description A transfer has arrived. */
                         readonly payload: {
@@ -3409,9 +3370,9 @@ export interface webhooks {
                 readonly query?: never;
                 readonly header: {
                     /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two, separated by a comma, during a rotation. */
-                    readonly "X-Service-Signature": components["parameters"]["X-Service-Signature"];
+                    readonly "X-Service-Signature": components["parameters"]["Signature"];
                     /** @description Time of this attempt, in Unix seconds. */
-                    readonly "X-Service-Timestamp": components["parameters"]["X-Service-Timestamp"];
+                    readonly "X-Service-Timestamp": components["parameters"]["Timestamp"];
                     /** @description The eventId (Standard Webhooks). */
                     readonly "webhook-id": components["parameters"]["webhook-id"];
                     /** @description Time of this attempt, in Unix seconds (Standard Webhooks). */
@@ -3427,10 +3388,7 @@ export interface webhooks {
                     readonly "application/json": {
                         /** @description Equal on every delivery. */
                         readonly eventId: string;
-                        /**
-                         * @description The event type.
-                         * @constant
-                         */
+                        /** @constant */
                         readonly type: "transfer.failed";
                         /** @description A transfer has failed. The money never left, or it is back. */
                         readonly payload: {
@@ -3479,9 +3437,9 @@ export interface webhooks {
                 readonly query?: never;
                 readonly header: {
                     /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two, separated by a comma, during a rotation. */
-                    readonly "X-Service-Signature": components["parameters"]["X-Service-Signature"];
+                    readonly "X-Service-Signature": components["parameters"]["Signature"];
                     /** @description Time of this attempt, in Unix seconds. */
-                    readonly "X-Service-Timestamp": components["parameters"]["X-Service-Timestamp"];
+                    readonly "X-Service-Timestamp": components["parameters"]["Timestamp"];
                     /** @description The eventId (Standard Webhooks). */
                     readonly "webhook-id": components["parameters"]["webhook-id"];
                     /** @description Time of this attempt, in Unix seconds (Standard Webhooks). */
@@ -3497,10 +3455,7 @@ export interface webhooks {
                     readonly "application/json": {
                         /** @description Equal on every delivery. */
                         readonly eventId: string;
-                        /**
-                         * @description The event type.
-                         * @constant
-                         */
+                        /** @constant */
                         readonly type: "transfer.refund_overdue";
                         /** @description A partner failed 72 hours ago and no refund was seen. The transfer is still pending: do not send the money again. */
                         readonly payload: {
@@ -3553,9 +3508,9 @@ export interface webhooks {
                 readonly query?: never;
                 readonly header: {
                     /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two, separated by a comma, during a rotation. */
-                    readonly "X-Service-Signature": components["parameters"]["X-Service-Signature"];
+                    readonly "X-Service-Signature": components["parameters"]["Signature"];
                     /** @description Time of this attempt, in Unix seconds. */
-                    readonly "X-Service-Timestamp": components["parameters"]["X-Service-Timestamp"];
+                    readonly "X-Service-Timestamp": components["parameters"]["Timestamp"];
                     /** @description The eventId (Standard Webhooks). */
                     readonly "webhook-id": components["parameters"]["webhook-id"];
                     /** @description Time of this attempt, in Unix seconds (Standard Webhooks). */
@@ -3571,10 +3526,7 @@ export interface webhooks {
                     readonly "application/json": {
                         /** @description Equal on every delivery. */
                         readonly eventId: string;
-                        /**
-                         * @description The event type.
-                         * @constant
-                         */
+                        /** @constant */
                         readonly type: "transfer.delivery_overdue";
                         /** @description Money left a day ago and did not arrive. The transfer is still pending: do not send the money again. */
                         readonly payload: {
@@ -3627,9 +3579,9 @@ export interface webhooks {
                 readonly query?: never;
                 readonly header: {
                     /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two, separated by a comma, during a rotation. */
-                    readonly "X-Service-Signature": components["parameters"]["X-Service-Signature"];
+                    readonly "X-Service-Signature": components["parameters"]["Signature"];
                     /** @description Time of this attempt, in Unix seconds. */
-                    readonly "X-Service-Timestamp": components["parameters"]["X-Service-Timestamp"];
+                    readonly "X-Service-Timestamp": components["parameters"]["Timestamp"];
                     /** @description The eventId (Standard Webhooks). */
                     readonly "webhook-id": components["parameters"]["webhook-id"];
                     /** @description Time of this attempt, in Unix seconds (Standard Webhooks). */
@@ -3645,10 +3597,7 @@ export interface webhooks {
                     readonly "application/json": {
                         /** @description Equal on every delivery. */
                         readonly eventId: string;
-                        /**
-                         * @description The event type.
-                         * @constant
-                         */
+                        /** @constant */
                         readonly type: "transfer.refunded";
                         /** @description The money of an overdue refund is back. `transfer.failed` is published with it. */
                         readonly payload: {
@@ -3701,9 +3650,9 @@ export interface webhooks {
                 readonly query?: never;
                 readonly header: {
                     /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two, separated by a comma, during a rotation. */
-                    readonly "X-Service-Signature": components["parameters"]["X-Service-Signature"];
+                    readonly "X-Service-Signature": components["parameters"]["Signature"];
                     /** @description Time of this attempt, in Unix seconds. */
-                    readonly "X-Service-Timestamp": components["parameters"]["X-Service-Timestamp"];
+                    readonly "X-Service-Timestamp": components["parameters"]["Timestamp"];
                     /** @description The eventId (Standard Webhooks). */
                     readonly "webhook-id": components["parameters"]["webhook-id"];
                     /** @description Time of this attempt, in Unix seconds (Standard Webhooks). */
@@ -3719,10 +3668,7 @@ export interface webhooks {
                     readonly "application/json": {
                         /** @description Equal on every delivery. */
                         readonly eventId: string;
-                        /**
-                         * @description The event type.
-                         * @constant
-                         */
+                        /** @constant */
                         readonly type: "approval.requested";
                         /** @description A movement above a policy's `approvalAbove` waits for a person. */
                         readonly payload: {
@@ -3790,9 +3736,9 @@ export interface webhooks {
                 readonly query?: never;
                 readonly header: {
                     /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two, separated by a comma, during a rotation. */
-                    readonly "X-Service-Signature": components["parameters"]["X-Service-Signature"];
+                    readonly "X-Service-Signature": components["parameters"]["Signature"];
                     /** @description Time of this attempt, in Unix seconds. */
-                    readonly "X-Service-Timestamp": components["parameters"]["X-Service-Timestamp"];
+                    readonly "X-Service-Timestamp": components["parameters"]["Timestamp"];
                     /** @description The eventId (Standard Webhooks). */
                     readonly "webhook-id": components["parameters"]["webhook-id"];
                     /** @description Time of this attempt, in Unix seconds (Standard Webhooks). */
@@ -3808,10 +3754,7 @@ export interface webhooks {
                     readonly "application/json": {
                         /** @description Equal on every delivery. */
                         readonly eventId: string;
-                        /**
-                         * @description The event type.
-                         * @constant
-                         */
+                        /** @constant */
                         readonly type: "approval.granted";
                         /** @description A person approved a movement. It begins now. */
                         readonly payload: {
@@ -3874,9 +3817,9 @@ export interface webhooks {
                 readonly query?: never;
                 readonly header: {
                     /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two, separated by a comma, during a rotation. */
-                    readonly "X-Service-Signature": components["parameters"]["X-Service-Signature"];
+                    readonly "X-Service-Signature": components["parameters"]["Signature"];
                     /** @description Time of this attempt, in Unix seconds. */
-                    readonly "X-Service-Timestamp": components["parameters"]["X-Service-Timestamp"];
+                    readonly "X-Service-Timestamp": components["parameters"]["Timestamp"];
                     /** @description The eventId (Standard Webhooks). */
                     readonly "webhook-id": components["parameters"]["webhook-id"];
                     /** @description Time of this attempt, in Unix seconds (Standard Webhooks). */
@@ -3892,10 +3835,7 @@ export interface webhooks {
                     readonly "application/json": {
                         /** @description Equal on every delivery. */
                         readonly eventId: string;
-                        /**
-                         * @description The event type.
-                         * @constant
-                         */
+                        /** @constant */
                         readonly type: "approval.refused";
                         /** @description A movement that waited for an approval will not happen. */
                         readonly payload: {
@@ -3962,9 +3902,9 @@ export interface webhooks {
                 readonly query?: never;
                 readonly header: {
                     /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two, separated by a comma, during a rotation. */
-                    readonly "X-Service-Signature": components["parameters"]["X-Service-Signature"];
+                    readonly "X-Service-Signature": components["parameters"]["Signature"];
                     /** @description Time of this attempt, in Unix seconds. */
-                    readonly "X-Service-Timestamp": components["parameters"]["X-Service-Timestamp"];
+                    readonly "X-Service-Timestamp": components["parameters"]["Timestamp"];
                     /** @description The eventId (Standard Webhooks). */
                     readonly "webhook-id": components["parameters"]["webhook-id"];
                     /** @description Time of this attempt, in Unix seconds (Standard Webhooks). */
@@ -3980,10 +3920,7 @@ export interface webhooks {
                     readonly "application/json": {
                         /** @description Equal on every delivery. */
                         readonly eventId: string;
-                        /**
-                         * @description The event type.
-                         * @constant
-                         */
+                        /** @constant */
                         readonly type: "withdrawal.updated";
                         /** @description A withdrawal progressed (`conversion_complete`), or the tokens of a failed one are back (`refund` is `done`). */
                         readonly payload: {
@@ -4030,9 +3967,9 @@ export interface webhooks {
                 readonly query?: never;
                 readonly header: {
                     /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two, separated by a comma, during a rotation. */
-                    readonly "X-Service-Signature": components["parameters"]["X-Service-Signature"];
+                    readonly "X-Service-Signature": components["parameters"]["Signature"];
                     /** @description Time of this attempt, in Unix seconds. */
-                    readonly "X-Service-Timestamp": components["parameters"]["X-Service-Timestamp"];
+                    readonly "X-Service-Timestamp": components["parameters"]["Timestamp"];
                     /** @description The eventId (Standard Webhooks). */
                     readonly "webhook-id": components["parameters"]["webhook-id"];
                     /** @description Time of this attempt, in Unix seconds (Standard Webhooks). */
@@ -4048,10 +3985,7 @@ export interface webhooks {
                     readonly "application/json": {
                         /** @description Equal on every delivery. */
                         readonly eventId: string;
-                        /**
-                         * @description The event type.
-                         * @constant
-                         */
+                        /** @constant */
                         readonly type: "withdrawal.completed";
                         /** @description The wire has arrived at the bank. */
                         readonly payload: {
@@ -4100,9 +4034,9 @@ export interface webhooks {
                 readonly query?: never;
                 readonly header: {
                     /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two, separated by a comma, during a rotation. */
-                    readonly "X-Service-Signature": components["parameters"]["X-Service-Signature"];
+                    readonly "X-Service-Signature": components["parameters"]["Signature"];
                     /** @description Time of this attempt, in Unix seconds. */
-                    readonly "X-Service-Timestamp": components["parameters"]["X-Service-Timestamp"];
+                    readonly "X-Service-Timestamp": components["parameters"]["Timestamp"];
                     /** @description The eventId (Standard Webhooks). */
                     readonly "webhook-id": components["parameters"]["webhook-id"];
                     /** @description Time of this attempt, in Unix seconds (Standard Webhooks). */
@@ -4118,10 +4052,7 @@ export interface webhooks {
                     readonly "application/json": {
                         /** @description Equal on every delivery. */
                         readonly eventId: string;
-                        /**
-                         * @description The event type.
-                         * @constant
-                         */
+                        /** @constant */
                         readonly type: "withdrawal.failed";
                         /** @description A withdrawal has failed. */
                         readonly payload: {
@@ -4164,9 +4095,9 @@ export interface webhooks {
                 readonly query?: never;
                 readonly header: {
                     /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two, separated by a comma, during a rotation. */
-                    readonly "X-Service-Signature": components["parameters"]["X-Service-Signature"];
+                    readonly "X-Service-Signature": components["parameters"]["Signature"];
                     /** @description Time of this attempt, in Unix seconds. */
-                    readonly "X-Service-Timestamp": components["parameters"]["X-Service-Timestamp"];
+                    readonly "X-Service-Timestamp": components["parameters"]["Timestamp"];
                     /** @description The eventId (Standard Webhooks). */
                     readonly "webhook-id": components["parameters"]["webhook-id"];
                     /** @description Time of this attempt, in Unix seconds (Standard Webhooks). */
@@ -4182,10 +4113,7 @@ export interface webhooks {
                     readonly "application/json": {
                         /** @description Equal on every delivery. */
                         readonly eventId: string;
-                        /**
-                         * @description The event type.
-                         * @constant
-                         */
+                        /** @constant */
                         readonly type: "usage.threshold";
                         /** @description 80 or 100 % of a quota is used. Published once for each calendar month (UTC), kind and percentage. */
                         readonly payload: {
@@ -4234,9 +4162,9 @@ export interface webhooks {
                 readonly query?: never;
                 readonly header: {
                     /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two, separated by a comma, during a rotation. */
-                    readonly "X-Service-Signature": components["parameters"]["X-Service-Signature"];
+                    readonly "X-Service-Signature": components["parameters"]["Signature"];
                     /** @description Time of this attempt, in Unix seconds. */
-                    readonly "X-Service-Timestamp": components["parameters"]["X-Service-Timestamp"];
+                    readonly "X-Service-Timestamp": components["parameters"]["Timestamp"];
                     /** @description The eventId (Standard Webhooks). */
                     readonly "webhook-id": components["parameters"]["webhook-id"];
                     /** @description Time of this attempt, in Unix seconds (Standard Webhooks). */
@@ -4252,10 +4180,7 @@ export interface webhooks {
                     readonly "application/json": {
                         /** @description Equal on every delivery. */
                         readonly eventId: string;
-                        /**
-                         * @description The event type.
-                         * @constant
-                         */
+                        /** @constant */
                         readonly type: "member.invited";
                         /** @description An account was invited to the organisation. */
                         readonly payload: {
@@ -4300,9 +4225,9 @@ export interface webhooks {
                 readonly query?: never;
                 readonly header: {
                     /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two, separated by a comma, during a rotation. */
-                    readonly "X-Service-Signature": components["parameters"]["X-Service-Signature"];
+                    readonly "X-Service-Signature": components["parameters"]["Signature"];
                     /** @description Time of this attempt, in Unix seconds. */
-                    readonly "X-Service-Timestamp": components["parameters"]["X-Service-Timestamp"];
+                    readonly "X-Service-Timestamp": components["parameters"]["Timestamp"];
                     /** @description The eventId (Standard Webhooks). */
                     readonly "webhook-id": components["parameters"]["webhook-id"];
                     /** @description Time of this attempt, in Unix seconds (Standard Webhooks). */
@@ -4318,10 +4243,7 @@ export interface webhooks {
                     readonly "application/json": {
                         /** @description Equal on every delivery. */
                         readonly eventId: string;
-                        /**
-                         * @description The event type.
-                         * @constant
-                         */
+                        /** @constant */
                         readonly type: "webhook.disabled";
                         /** @description An endpoint failed for five days and receives nothing until it is enabled again. */
                         readonly payload: {
@@ -4362,9 +4284,9 @@ export interface webhooks {
                 readonly query?: never;
                 readonly header: {
                     /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two, separated by a comma, during a rotation. */
-                    readonly "X-Service-Signature": components["parameters"]["X-Service-Signature"];
+                    readonly "X-Service-Signature": components["parameters"]["Signature"];
                     /** @description Time of this attempt, in Unix seconds. */
-                    readonly "X-Service-Timestamp": components["parameters"]["X-Service-Timestamp"];
+                    readonly "X-Service-Timestamp": components["parameters"]["Timestamp"];
                     /** @description The eventId (Standard Webhooks). */
                     readonly "webhook-id": components["parameters"]["webhook-id"];
                     /** @description Time of this attempt, in Unix seconds (Standard Webhooks). */
@@ -4380,10 +4302,7 @@ export interface webhooks {
                     readonly "application/json": {
                         /** @description Equal on every delivery. */
                         readonly eventId: string;
-                        /**
-                         * @description The event type.
-                         * @constant
-                         */
+                        /** @constant */
                         readonly type: "webhook.test";
                         /** @description A test delivery, sent on request. */
                         readonly payload: {
@@ -4467,7 +4386,7 @@ export interface components {
              * @description When the key expires; null if it does not.
              */
             readonly expiresAt: string | null;
-            /** @description The key that made it; null for one made by a person or the operator. */
+            /** @description The key that created it; null if a person or the operator did. */
             readonly madeBy: components["schemas"]["ApiKeyId"] | null;
             readonly createdAt: components["schemas"]["CreatedAt"];
             /**
@@ -4616,7 +4535,7 @@ export interface components {
             /** @description Number of the attempt, from 1. */
             readonly attempt: number;
             /**
-             * @description Whether the receiver answered with a 2xx status.
+             * @description Whether the receiver returned a 2xx status.
              * @enum {string}
              */
             readonly status: "succeeded" | "failed";
@@ -4778,13 +4697,13 @@ export interface components {
             readonly explorerUrl: string | null;
             /** @description Whether this deployment has a node for it. */
             readonly configured: boolean;
-            /** @description Whether one of its nodes responds to the process that answers: unknown until it tried, null without a node. */
+            /** @description Whether one of its nodes responds to this process: unknown until it tried, null without a node. */
             readonly status: ("unknown" | "up" | "down") | null;
         };
         readonly Challenge: {
             /** @description Value of the PAYMENT-REQUIRED header (x402 version 2). Null for what x402 does not support: Tempo, and a price of zero. */
             readonly x402: string | null;
-            /** @description JSON body of the 402 answer (x402 version 1). */
+            /** @description JSON body of the 402 response (x402 version 1). */
             readonly x402V1: {
                 readonly [key: string]: unknown;
             } | null;
@@ -4938,7 +4857,7 @@ export interface components {
             readonly delivered: number;
         };
         readonly DeliveredRequest: {
-            /** @description Payments whose answers have been sent. */
+            /** @description Payments whose responses have been sent. */
             readonly paymentIds: readonly components["schemas"]["PaymentId"][];
         };
         readonly Delivery: {
@@ -5045,7 +4964,7 @@ export interface components {
                     /** @description What the value is. */
                     readonly description: string;
                 }[];
-                /** @description A sample payload with made-up ids and amounts. */
+                /** @description A sample payload with invented ids and amounts. */
                 readonly payload: {
                     readonly [key: string]: unknown;
                 };
@@ -5330,7 +5249,7 @@ export interface components {
              * @description When the key expires; null if it does not.
              */
             readonly expiresAt: string | null;
-            /** @description The key that made it; null for one made by a person or the operator. */
+            /** @description The key that created it; null if a person or the operator did. */
             readonly madeBy: components["schemas"]["ApiKeyId"] | null;
         };
         readonly NewApiKeyInPath: {
@@ -5669,7 +5588,7 @@ export interface components {
             readonly fromWalletId: components["schemas"]["MasterWalletId"] | components["schemas"]["ChildAddressId"];
             /** @description The 402 as it was received; instead of `url`. */
             readonly challenge?: components["schemas"]["ReceivedChallenge"];
-            /** @description The URL to fetch and, if it answers 402, to pay; instead of `challenge`. No redirect is followed. */
+            /** @description The URL to fetch and, if it returns 402, to pay; instead of `challenge`. No redirect is followed. */
             readonly url?: string;
             /**
              * @description With `url`. Default GET.
@@ -5701,7 +5620,7 @@ export interface components {
              * @enum {string}
              */
             readonly prefer?: "x402" | "mpp";
-            /** @description A payment that was answered with 202 and approved since: this fresh 402 is paid if it is for the same recipient, token and chain and for at most the approved amount. */
+            /** @description A payment that returned 202 and was approved since: this fresh 402 is paid if it is for the same recipient, token and chain and for at most the approved amount. */
             readonly approvedPaymentId?: components["schemas"]["WalletTransactionId"];
             /** @description Your own reference; it is returned and used for nothing else. */
             readonly reference?: string;
@@ -5759,7 +5678,7 @@ export interface components {
             readonly value?: (string | number | boolean) | null;
         };
         readonly OpenedSession: components["schemas"]["Session"] & {
-            /** @description What the payer shows in X-Service-Session-Id. In this answer only; opening the session again ends it and gives another. */
+            /** @description The payer sends it in X-Service-Session-Id. Only this response has it; opening the session again replaces it. */
             readonly sessionToken: string;
         };
         readonly Organisation: {
@@ -5850,12 +5769,12 @@ export interface components {
             readonly sessionId: string | null;
             /**
              * Format: date-time
-             * @description When the answer was handed to the payer; of callers that do not report delivery, when it was settled.
+             * @description When the response was sent to the payer; when it was settled, if the caller does not report delivery.
              */
             readonly deliveredAt: string | null;
             /**
              * Format: date-time
-             * @description When the answer was handed out by a redemption.
+             * @description When a redemption delivered the response.
              */
             readonly redeemedAt: string | null;
             /** @description What refunds have paid back, or are about to. */
@@ -6183,11 +6102,11 @@ export interface components {
              */
             readonly digest?: string;
             /**
-             * @description Whether the handler has to run again. Allowed for GET and HEAD, twice for a payment. False where the answer of its first run is still there.
+             * @description Whether the handler has to run again. Allowed for GET and HEAD, twice for a payment. False while the response of its first run is kept.
              * @default true
              */
             readonly rerun?: boolean;
-            /** @description From verifying or redeeming the payment: the caller still has the answer. It does not wait for itself. */
+            /** @description From verifying or redeeming the payment: the caller still has the response. It does not wait for itself. */
             readonly settlementToken?: string;
             /** @description With settlementToken, on the connection on which the credential came first. The caller has verified the payment itself, so that the payer proves nothing more. */
             readonly paymentId?: components["schemas"]["PaymentId"];
@@ -6211,7 +6130,7 @@ export interface components {
             readonly redemptionToken: string;
         };
         readonly Redemption: components["schemas"]["VerifiedPayment"] & {
-            /** @description Send it to payments.redeemed before the answer leaves. */
+            /** @description Send it to payments.redeemed before you send the response. */
             readonly redemptionToken: string;
             /** @description Seconds after which another process may redeem the payment. */
             readonly expiresIn: number;
@@ -6267,7 +6186,7 @@ export interface components {
              * @example 0.01
              */
             readonly amount?: string;
-            /** @description Your own words; they go into the answer and the event. */
+            /** @description Your own text; the response and the event include it. */
             readonly reason?: string;
         };
         readonly RegistryRoute: {
@@ -6361,7 +6280,7 @@ export interface components {
         readonly RevokedKey: {
             /** @description Keys that were revoked with it. */
             readonly ended: readonly components["schemas"]["ApiKey"][];
-            /** @description Keys that it made and that are still valid. */
+            /** @description Keys that it created and that are still valid. */
             readonly stillValid: readonly components["schemas"]["ApiKey"][];
         };
         readonly RouteChange: {
@@ -6475,7 +6394,7 @@ export interface components {
             /** @description SHA-256 of the content, in hex. */
             readonly sha256: string;
         };
-        /** @description The response of the seller, which is untrusted. `headers` and `body` are null in a repeat if they were not kept: the first answer was lost, or the body was over 64 KiB. */
+        /** @description The response of the seller, which is untrusted. `headers` and `body` are null in a repeat if they were not kept: the first response was lost, or the body was over 64 KiB. */
         readonly SellerResponse: {
             /** @description HTTP status. */
             readonly status: number;
@@ -6542,7 +6461,7 @@ export interface components {
              * @description When the payment was settled.
              */
             readonly settledAt: string;
-            /** @description Whether the payer has requested the answer again since. If so, take the right to serve it with payments.redeem before you send the answer. */
+            /** @description Whether the payer has requested the response again since. If so, call payments.redeem before you send it. */
             readonly redemptionRequested: boolean;
             /** @description A receipt that anybody can check, as a JWS (x402 extension offer-receipt): who paid, for which resource, in which transaction. Null where payer or resource is not known. */
             readonly receipt: string | null;
@@ -6874,7 +6793,7 @@ export interface components {
             /** @description Null when none was given. */
             readonly description: string | null;
             readonly metadata: components["schemas"]["Metadata"];
-            /** @description The session that it came with; null when it was made by itself. */
+            /** @description The session that created it; null if it was created without one. */
             readonly sessionId: components["schemas"]["PaymentSessionId"] | null;
             /**
              * Format: date-time
@@ -7004,7 +6923,7 @@ export interface components {
              * @enum {string}
              */
             readonly kind: "token" | "ticket";
-            /** @description The API key or the account that made it. */
+            /** @description The API key or account that created it. */
             readonly madeBy: string | null;
             /**
              * Format: date-time
@@ -7095,7 +7014,7 @@ export interface components {
             readonly walletId: string;
             /** @description Further wallets that may be paid instead, on other networks: one 402 then offers them all, up to four MPP offers. Send the same list to challenge and verify. */
             readonly otherWalletIds?: readonly string[];
-            /** @description The paid route’s URL. An MPP challenge that was made for a resource is good for that one alone, query and all. */
+            /** @description The paid route’s URL. An MPP challenge for a resource is valid only for it, including its query. */
             readonly resource?: string;
             /** @description HTTP method of the paid request. */
             readonly method?: string;
@@ -7109,7 +7028,7 @@ export interface components {
              */
             readonly digest?: string;
             /**
-             * @description Whether you report with payments.delivered that the answer has left. If not, the payment counts as delivered when it is settled.
+             * @description Whether you report with payments.delivered that the response was sent. If not, the payment counts as delivered when it is settled.
              * @default false
              */
             readonly reportsDelivery?: boolean;
@@ -7313,7 +7232,7 @@ export interface components {
         /** @description Bad Request: one of the operation's `x-problems` with this status. */
         readonly 400: {
             headers: {
-                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                readonly "Idempotency-Replayed": components["headers"]["Replayed"];
                 readonly [name: string]: unknown;
             };
             content: {
@@ -7323,7 +7242,7 @@ export interface components {
         /** @description Payment Required: one of the operation's `x-problems` with this status. */
         readonly 402: {
             headers: {
-                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                readonly "Idempotency-Replayed": components["headers"]["Replayed"];
                 readonly [name: string]: unknown;
             };
             content: {
@@ -7333,7 +7252,7 @@ export interface components {
         /** @description Forbidden: one of the operation's `x-problems` with this status. */
         readonly 403: {
             headers: {
-                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                readonly "Idempotency-Replayed": components["headers"]["Replayed"];
                 readonly [name: string]: unknown;
             };
             content: {
@@ -7343,7 +7262,7 @@ export interface components {
         /** @description Not Found: one of the operation's `x-problems` with this status. */
         readonly 404: {
             headers: {
-                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                readonly "Idempotency-Replayed": components["headers"]["Replayed"];
                 readonly [name: string]: unknown;
             };
             content: {
@@ -7353,7 +7272,7 @@ export interface components {
         /** @description Conflict: one of the operation's `x-problems` with this status. */
         readonly 409: {
             headers: {
-                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                readonly "Idempotency-Replayed": components["headers"]["Replayed"];
                 readonly "Retry-After": components["headers"]["Retry-After"];
                 readonly [name: string]: unknown;
             };
@@ -7364,7 +7283,7 @@ export interface components {
         /** @description Gone: one of the operation's `x-problems` with this status. */
         readonly 410: {
             headers: {
-                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                readonly "Idempotency-Replayed": components["headers"]["Replayed"];
                 readonly [name: string]: unknown;
             };
             content: {
@@ -7374,7 +7293,7 @@ export interface components {
         /** @description Payload Too Large: one of the operation's `x-problems` with this status. */
         readonly 413: {
             headers: {
-                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                readonly "Idempotency-Replayed": components["headers"]["Replayed"];
                 readonly [name: string]: unknown;
             };
             content: {
@@ -7384,7 +7303,7 @@ export interface components {
         /** @description Range Not Satisfiable: one of the operation's `x-problems` with this status. */
         readonly 416: {
             headers: {
-                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                readonly "Idempotency-Replayed": components["headers"]["Replayed"];
                 readonly "Content-Range": components["headers"]["Content-Range"];
                 readonly [name: string]: unknown;
             };
@@ -7395,7 +7314,7 @@ export interface components {
         /** @description Unprocessable Entity: one of the operation's `x-problems` with this status. */
         readonly 422: {
             headers: {
-                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                readonly "Idempotency-Replayed": components["headers"]["Replayed"];
                 readonly [name: string]: unknown;
             };
             content: {
@@ -7435,7 +7354,7 @@ export interface components {
         readonly "4XX": {
             headers: {
                 readonly "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
-                readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                readonly "Idempotency-Replayed": components["headers"]["Replayed"];
                 readonly "Retry-After": components["headers"]["Retry-After"];
                 readonly [name: string]: unknown;
             };
@@ -7517,7 +7436,7 @@ export interface components {
         readonly AccountId: components["schemas"]["AccountId"];
         /** @description Identifies the API key. */
         readonly ApiKeyId: components["schemas"]["ApiKeyId"];
-        /** @description Whether the keys that it made, and those that they made, end too. */
+        /** @description Whether the keys that it created, and theirs, end too. */
         readonly cascade: "true" | "false";
         /** @description Identifies the organisation. */
         readonly OrganisationId: components["schemas"]["OrganisationId"];
@@ -7534,9 +7453,9 @@ export interface components {
         /** @description Identifies the event. */
         readonly EventId: components["schemas"]["EventId"];
         /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two, separated by a comma, during a rotation. */
-        readonly "X-Service-Signature": string;
+        readonly Signature: string;
         /** @description Time of this attempt, in Unix seconds. */
-        readonly "X-Service-Timestamp": string;
+        readonly Timestamp: string;
         /** @description The eventId (Standard Webhooks). */
         readonly "webhook-id": string;
         /** @description Time of this attempt, in Unix seconds (Standard Webhooks). */
@@ -7563,7 +7482,7 @@ export interface components {
         /** @description Seconds to wait before a retry. */
         readonly "Retry-After": number;
         /** @description This is the response to an earlier request with the same Idempotency-Key. */
-        readonly "Idempotency-Replayed": "true";
+        readonly Replayed: "true";
         /** @description A Bearer key is required (RFC 6750). */
         readonly "WWW-Authenticate": string;
         /** @description The range of these bytes, or their total number (RFC 9110). */
@@ -7592,7 +7511,7 @@ export interface operations {
             /** @description OK. */
             readonly 200: {
                 headers: {
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly "Idempotency-Replayed": components["headers"]["Replayed"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -7624,7 +7543,7 @@ export interface operations {
             /** @description OK. */
             readonly 200: {
                 headers: {
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly "Idempotency-Replayed": components["headers"]["Replayed"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -7659,7 +7578,7 @@ export interface operations {
             /** @description OK. */
             readonly 200: {
                 headers: {
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly "Idempotency-Replayed": components["headers"]["Replayed"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -7669,7 +7588,7 @@ export interface operations {
             /** @description OK. */
             readonly 202: {
                 headers: {
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly "Idempotency-Replayed": components["headers"]["Replayed"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -7759,7 +7678,7 @@ export interface operations {
             /** @description OK. */
             readonly 200: {
                 headers: {
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly "Idempotency-Replayed": components["headers"]["Replayed"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -7789,7 +7708,7 @@ export interface operations {
             /** @description OK. */
             readonly 200: {
                 headers: {
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly "Idempotency-Replayed": components["headers"]["Replayed"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -7824,7 +7743,7 @@ export interface operations {
             /** @description OK. */
             readonly 200: {
                 headers: {
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly "Idempotency-Replayed": components["headers"]["Replayed"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -7860,7 +7779,7 @@ export interface operations {
             /** @description OK. */
             readonly 200: {
                 headers: {
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly "Idempotency-Replayed": components["headers"]["Replayed"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -7896,7 +7815,7 @@ export interface operations {
             /** @description OK. */
             readonly 201: {
                 headers: {
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly "Idempotency-Replayed": components["headers"]["Replayed"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -7906,7 +7825,7 @@ export interface operations {
             /** @description OK. */
             readonly 202: {
                 headers: {
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly "Idempotency-Replayed": components["headers"]["Replayed"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -8186,7 +8105,7 @@ export interface operations {
             /** @description OK. */
             readonly 200: {
                 headers: {
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly "Idempotency-Replayed": components["headers"]["Replayed"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -8219,7 +8138,7 @@ export interface operations {
             /** @description OK. */
             readonly 200: {
                 headers: {
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly "Idempotency-Replayed": components["headers"]["Replayed"];
                     /** @description What became of the extensions that the payment names (x402 version 2), as JSON in base64. */
                     readonly "EXTENSION-RESPONSES"?: string;
                     readonly [name: string]: unknown;
@@ -8341,7 +8260,7 @@ export interface operations {
             /** @description OK. */
             readonly 201: {
                 headers: {
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly "Idempotency-Replayed": components["headers"]["Replayed"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -8483,7 +8402,7 @@ export interface operations {
             /** @description OK. */
             readonly 201: {
                 headers: {
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly "Idempotency-Replayed": components["headers"]["Replayed"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -8598,7 +8517,7 @@ export interface operations {
             /** @description OK. */
             readonly 200: {
                 headers: {
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly "Idempotency-Replayed": components["headers"]["Replayed"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -8665,7 +8584,7 @@ export interface operations {
             /** @description OK. */
             readonly 201: {
                 headers: {
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly "Idempotency-Replayed": components["headers"]["Replayed"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -8844,7 +8763,7 @@ export interface operations {
             /** @description OK. */
             readonly 202: {
                 headers: {
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly "Idempotency-Replayed": components["headers"]["Replayed"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -8996,7 +8915,7 @@ export interface operations {
             /** @description OK. */
             readonly 200: {
                 headers: {
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly "Idempotency-Replayed": components["headers"]["Replayed"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -9006,7 +8925,7 @@ export interface operations {
             /** @description OK. */
             readonly 201: {
                 headers: {
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly "Idempotency-Replayed": components["headers"]["Replayed"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -9280,7 +9199,7 @@ export interface operations {
             /** @description OK. */
             readonly 200: {
                 headers: {
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly "Idempotency-Replayed": components["headers"]["Replayed"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -9312,7 +9231,7 @@ export interface operations {
             /** @description OK. */
             readonly 202: {
                 headers: {
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly "Idempotency-Replayed": components["headers"]["Replayed"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -9345,7 +9264,7 @@ export interface operations {
             /** @description OK. */
             readonly 201: {
                 headers: {
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly "Idempotency-Replayed": components["headers"]["Replayed"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -9381,7 +9300,7 @@ export interface operations {
             /** @description OK. */
             readonly 200: {
                 headers: {
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly "Idempotency-Replayed": components["headers"]["Replayed"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -9412,7 +9331,7 @@ export interface operations {
             /** @description OK. */
             readonly 201: {
                 headers: {
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly "Idempotency-Replayed": components["headers"]["Replayed"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -9422,7 +9341,7 @@ export interface operations {
             /** @description OK. */
             readonly 202: {
                 headers: {
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly "Idempotency-Replayed": components["headers"]["Replayed"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -9456,7 +9375,7 @@ export interface operations {
             /** @description OK. */
             readonly 200: {
                 headers: {
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly "Idempotency-Replayed": components["headers"]["Replayed"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -9555,7 +9474,7 @@ export interface operations {
             /** @description OK. */
             readonly 200: {
                 headers: {
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly "Idempotency-Replayed": components["headers"]["Replayed"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -9565,7 +9484,7 @@ export interface operations {
             /** @description OK. */
             readonly 201: {
                 headers: {
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly "Idempotency-Replayed": components["headers"]["Replayed"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -9575,7 +9494,7 @@ export interface operations {
             /** @description OK. */
             readonly 202: {
                 headers: {
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly "Idempotency-Replayed": components["headers"]["Replayed"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -9612,7 +9531,7 @@ export interface operations {
             /** @description OK. */
             readonly 202: {
                 headers: {
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly "Idempotency-Replayed": components["headers"]["Replayed"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -9704,7 +9623,7 @@ export interface operations {
             /** @description OK. */
             readonly 200: {
                 headers: {
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly "Idempotency-Replayed": components["headers"]["Replayed"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -9740,7 +9659,7 @@ export interface operations {
             /** @description OK. */
             readonly 200: {
                 headers: {
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly "Idempotency-Replayed": components["headers"]["Replayed"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -9772,7 +9691,7 @@ export interface operations {
             /** @description OK. */
             readonly 200: {
                 headers: {
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly "Idempotency-Replayed": components["headers"]["Replayed"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -9833,7 +9752,7 @@ export interface operations {
             /** @description OK. */
             readonly 201: {
                 headers: {
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly "Idempotency-Replayed": components["headers"]["Replayed"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -9914,7 +9833,7 @@ export interface operations {
             /** @description OK. */
             readonly 201: {
                 headers: {
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly "Idempotency-Replayed": components["headers"]["Replayed"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -9924,7 +9843,7 @@ export interface operations {
             /** @description OK. */
             readonly 202: {
                 headers: {
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly "Idempotency-Replayed": components["headers"]["Replayed"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -10081,7 +10000,7 @@ export interface operations {
             /** @description OK. */
             readonly 201: {
                 headers: {
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly "Idempotency-Replayed": components["headers"]["Replayed"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -10226,7 +10145,7 @@ export interface operations {
             /** @description OK. */
             readonly 201: {
                 headers: {
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly "Idempotency-Replayed": components["headers"]["Replayed"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -10341,7 +10260,7 @@ export interface operations {
             /** @description OK. */
             readonly 201: {
                 headers: {
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly "Idempotency-Replayed": components["headers"]["Replayed"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -10357,7 +10276,7 @@ export interface operations {
     readonly "organisations.apiKeys.revoke": {
         readonly parameters: {
             readonly query?: {
-                /** @description Whether the keys that it made, and those that they made, end too. */
+                /** @description Whether the keys that it created, and theirs, end too. */
                 readonly cascade?: components["parameters"]["cascade"];
             };
             readonly header?: never;
@@ -10443,7 +10362,7 @@ export interface operations {
             /** @description OK. */
             readonly 201: {
                 headers: {
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly "Idempotency-Replayed": components["headers"]["Replayed"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -10459,7 +10378,7 @@ export interface operations {
     readonly "organisations.apiKeys.revokeIn": {
         readonly parameters: {
             readonly query?: {
-                /** @description Whether the keys that it made, and those that they made, end too. */
+                /** @description Whether the keys that it created, and theirs, end too. */
                 readonly cascade?: components["parameters"]["cascade"];
             };
             readonly header?: never;
@@ -10622,7 +10541,7 @@ export interface operations {
             /** @description Done; no body. */
             readonly 204: {
                 headers: {
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly "Idempotency-Replayed": components["headers"]["Replayed"];
                     readonly [name: string]: unknown;
                 };
                 content?: never;
@@ -10650,7 +10569,7 @@ export interface operations {
             /** @description Done; no body. */
             readonly 204: {
                 headers: {
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly "Idempotency-Replayed": components["headers"]["Replayed"];
                     readonly [name: string]: unknown;
                 };
                 content?: never;
@@ -10768,7 +10687,7 @@ export interface operations {
             /** @description OK. */
             readonly 200: {
                 headers: {
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly "Idempotency-Replayed": components["headers"]["Replayed"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -10798,7 +10717,7 @@ export interface operations {
             /** @description OK. */
             readonly 202: {
                 headers: {
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly "Idempotency-Replayed": components["headers"]["Replayed"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -10949,7 +10868,7 @@ export interface operations {
             /** @description OK. */
             readonly 200: {
                 headers: {
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly "Idempotency-Replayed": components["headers"]["Replayed"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -10959,7 +10878,7 @@ export interface operations {
             /** @description OK. */
             readonly 201: {
                 headers: {
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly "Idempotency-Replayed": components["headers"]["Replayed"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -11019,7 +10938,7 @@ export interface operations {
             /** @description OK. */
             readonly 200: {
                 headers: {
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly "Idempotency-Replayed": components["headers"]["Replayed"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -11080,7 +10999,7 @@ export interface operations {
             /** @description OK. */
             readonly 201: {
                 headers: {
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly "Idempotency-Replayed": components["headers"]["Replayed"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -11218,7 +11137,7 @@ export interface operations {
             /** @description OK. */
             readonly 201: {
                 headers: {
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly "Idempotency-Replayed": components["headers"]["Replayed"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -11283,7 +11202,7 @@ export interface operations {
             /** @description OK. */
             readonly 201: {
                 headers: {
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly "Idempotency-Replayed": components["headers"]["Replayed"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -11320,7 +11239,7 @@ export interface operations {
             /** @description OK. */
             readonly 200: {
                 headers: {
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly "Idempotency-Replayed": components["headers"]["Replayed"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -11352,7 +11271,7 @@ export interface operations {
             /** @description OK. */
             readonly 200: {
                 headers: {
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly "Idempotency-Replayed": components["headers"]["Replayed"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -11387,7 +11306,7 @@ export interface operations {
             /** @description OK. */
             readonly 200: {
                 headers: {
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly "Idempotency-Replayed": components["headers"]["Replayed"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -11460,7 +11379,7 @@ export interface operations {
             /** @description OK. */
             readonly 201: {
                 headers: {
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly "Idempotency-Replayed": components["headers"]["Replayed"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -11649,7 +11568,7 @@ export interface operations {
             /** @description OK. */
             readonly 201: {
                 headers: {
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly "Idempotency-Replayed": components["headers"]["Replayed"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -11799,7 +11718,7 @@ export interface operations {
             /** @description OK. */
             readonly 201: {
                 headers: {
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly "Idempotency-Replayed": components["headers"]["Replayed"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -11953,7 +11872,7 @@ export interface operations {
             /** @description OK. */
             readonly 202: {
                 headers: {
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly "Idempotency-Replayed": components["headers"]["Replayed"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -11985,7 +11904,7 @@ export interface operations {
             /** @description OK. */
             readonly 200: {
                 headers: {
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly "Idempotency-Replayed": components["headers"]["Replayed"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -12016,7 +11935,7 @@ export interface operations {
             /** @description OK. */
             readonly 200: {
                 headers: {
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly "Idempotency-Replayed": components["headers"]["Replayed"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -12130,7 +12049,7 @@ export interface operations {
             /** @description OK. */
             readonly 201: {
                 headers: {
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly "Idempotency-Replayed": components["headers"]["Replayed"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -12164,7 +12083,7 @@ export interface operations {
             /** @description OK. */
             readonly 202: {
                 headers: {
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly "Idempotency-Replayed": components["headers"]["Replayed"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -12194,7 +12113,7 @@ export interface operations {
             /** @description OK. */
             readonly 200: {
                 headers: {
-                    readonly "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    readonly "Idempotency-Replayed": components["headers"]["Replayed"];
                     readonly [name: string]: unknown;
                 };
                 content: {
