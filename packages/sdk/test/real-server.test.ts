@@ -135,7 +135,9 @@ test('a second wallet on the hobby plan is a LimitError with the limit and the w
 
 test('the account knows its organisations and its use, and what was done is in the audit log', async () => {
   const { organisations } = await purser.account.get()
-  expect(organisations).toContainEqual({ id: org.id, name: expect.any(String), type: 'team', role: 'owner' })
+  const active = { suspendedAt: null, suspensionReason: null }
+  const own = { id: org.id, name: expect.any(String), type: 'team', role: 'owner' }
+  expect(organisations).toContainEqual({ ...own, ...active })
   expect((await purser.account.usage()).plan).toBe('enterprise')
   const { name } = await purser.organisations.update({ name: 'Renamed by the SDK' })
   expect((await purser.organisations.current()).name).toBe(name)

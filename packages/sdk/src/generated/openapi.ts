@@ -2507,7 +2507,10 @@ export interface webhooks {
                     readonly "application/json": {
                         /** @description Equal on every delivery. */
                         readonly eventId: string;
-                        /** @constant */
+                        /**
+                         * @description Event type.
+                         * @constant
+                         */
                         readonly type: "payment.received";
                         /** @description A payment was verified. */
                         readonly payload: {
@@ -2584,7 +2587,10 @@ export interface webhooks {
                     readonly "application/json": {
                         /** @description Equal on every delivery. */
                         readonly eventId: string;
-                        /** @constant */
+                        /**
+                         * @description Event type.
+                         * @constant
+                         */
                         readonly type: "payment.settled";
                         /** @description The money of a payment has moved on chain. */
                         readonly payload: {
@@ -2655,7 +2661,10 @@ export interface webhooks {
                     readonly "application/json": {
                         /** @description Equal on every delivery. */
                         readonly eventId: string;
-                        /** @constant */
+                        /**
+                         * @description Event type.
+                         * @constant
+                         */
                         readonly type: "payment.settlement_failed";
                         /** @description The money of a payment will not move. */
                         readonly payload: {
@@ -2726,7 +2735,10 @@ export interface webhooks {
                     readonly "application/json": {
                         /** @description Equal on every delivery. */
                         readonly eventId: string;
-                        /** @constant */
+                        /**
+                         * @description Event type.
+                         * @constant
+                         */
                         readonly type: "payment.refunded";
                         /** @description A refund of a payment is final on chain. `transfer.failed` reports a refund that was not paid. */
                         readonly payload: {
@@ -2803,7 +2815,10 @@ export interface webhooks {
                     readonly "application/json": {
                         /** @description Equal on every delivery. */
                         readonly eventId: string;
-                        /** @constant */
+                        /**
+                         * @description Event type.
+                         * @constant
+                         */
                         readonly type: "vault.sealed";
                         /** @description A vault was sealed and takes no more writes. */
                         readonly payload: {
@@ -2866,7 +2881,10 @@ export interface webhooks {
                     readonly "application/json": {
                         /** @description Equal on every delivery. */
                         readonly eventId: string;
-                        /** @constant */
+                        /**
+                         * @description Event type.
+                         * @constant
+                         */
                         readonly type: "vault.expiring";
                         /** @description A vault expires within the hour. */
                         readonly payload: {
@@ -2925,7 +2943,10 @@ export interface webhooks {
                     readonly "application/json": {
                         /** @description Equal on every delivery. */
                         readonly eventId: string;
-                        /** @constant */
+                        /**
+                         * @description Event type.
+                         * @constant
+                         */
                         readonly type: "vault.expired";
                         /** @description A vault has expired and is deleted. */
                         readonly payload: {
@@ -2984,7 +3005,10 @@ export interface webhooks {
                     readonly "application/json": {
                         /** @description Equal on every delivery. */
                         readonly eventId: string;
-                        /** @constant */
+                        /**
+                         * @description Event type.
+                         * @constant
+                         */
                         readonly type: "vault.extended";
                         /** @description The expiry of a vault was moved. */
                         readonly payload: {
@@ -3043,7 +3067,10 @@ export interface webhooks {
                     readonly "application/json": {
                         /** @description Equal on every delivery. */
                         readonly eventId: string;
-                        /** @constant */
+                        /**
+                         * @description Event type.
+                         * @constant
+                         */
                         readonly type: "vault.persisted";
                         /** @description A vault no longer expires. */
                         readonly payload: {
@@ -3102,7 +3129,10 @@ export interface webhooks {
                     readonly "application/json": {
                         /** @description Equal on every delivery. */
                         readonly eventId: string;
-                        /** @constant */
+                        /**
+                         * @description Event type.
+                         * @constant
+                         */
                         readonly type: "deposit.success";
                         /** @description A deposit has as many confirmations as its chain requires. */
                         readonly payload: {
@@ -3179,7 +3209,10 @@ export interface webhooks {
                     readonly "application/json": {
                         /** @description Equal on every delivery. */
                         readonly eventId: string;
-                        /** @constant */
+                        /**
+                         * @description Event type.
+                         * @constant
+                         */
                         readonly type: "wallet.flagged";
                         /** @description Screening flagged a wallet, or the sender of a deposit. */
                         readonly payload: {
@@ -3244,7 +3277,10 @@ export interface webhooks {
                     readonly "application/json": {
                         /** @description Equal on every delivery. */
                         readonly eventId: string;
-                        /** @constant */
+                        /**
+                         * @description Event type.
+                         * @constant
+                         */
                         readonly type: "wallet.cleared";
                         /** @description Screening removed a flag. */
                         readonly payload: {
@@ -3307,7 +3343,10 @@ export interface webhooks {
                     readonly "application/json": {
                         /** @description Equal on every delivery. */
                         readonly eventId: string;
-                        /** @constant */
+                        /**
+                         * @description Event type.
+                         * @constant
+                         */
                         readonly type: "transfer.completed";
                         /** @description A transfer has arrived. */
                         readonly payload: {
@@ -3388,7 +3427,10 @@ export interface webhooks {
                     readonly "application/json": {
                         /** @description Equal on every delivery. */
                         readonly eventId: string;
-                        /** @constant */
+                        /**
+                         * @description Event type.
+                         * @constant
+                         */
                         readonly type: "transfer.failed";
                         /** @description A transfer has failed. The money never left, or it is back. */
                         readonly payload: {
@@ -3455,7 +3497,10 @@ export interface webhooks {
                     readonly "application/json": {
                         /** @description Equal on every delivery. */
                         readonly eventId: string;
-                        /** @constant */
+                        /**
+                         * @description Event type.
+                         * @constant
+                         */
                         readonly type: "transfer.refund_overdue";
                         /** @description A partner failed 72 hours ago and no refund was seen. The transfer is still pending: do not send the money again. */
                         readonly payload: {
@@ -3526,7 +3571,10 @@ export interface webhooks {
                     readonly "application/json": {
                         /** @description Equal on every delivery. */
                         readonly eventId: string;
-                        /** @constant */
+                        /**
+                         * @description Event type.
+                         * @constant
+                         */
                         readonly type: "transfer.delivery_overdue";
                         /** @description Money left a day ago and did not arrive. The transfer is still pending: do not send the money again. */
                         readonly payload: {
@@ -3597,7 +3645,10 @@ export interface webhooks {
                     readonly "application/json": {
                         /** @description Equal on every delivery. */
                         readonly eventId: string;
-                        /** @constant */
+                        /**
+                         * @description Event type.
+                         * @constant
+                         */
                         readonly type: "transfer.refunded";
                         /** @description The money of an overdue refund is back. `transfer.failed` is published with it. */
                         readonly payload: {
@@ -3668,7 +3719,10 @@ export interface webhooks {
                     readonly "application/json": {
                         /** @description Equal on every delivery. */
                         readonly eventId: string;
-                        /** @constant */
+                        /**
+                         * @description Event type.
+                         * @constant
+                         */
                         readonly type: "approval.requested";
                         /** @description A movement above a policy's `approvalAbove` waits for a person. */
                         readonly payload: {
@@ -3754,7 +3808,10 @@ export interface webhooks {
                     readonly "application/json": {
                         /** @description Equal on every delivery. */
                         readonly eventId: string;
-                        /** @constant */
+                        /**
+                         * @description Event type.
+                         * @constant
+                         */
                         readonly type: "approval.granted";
                         /** @description A person approved a movement. It begins now. */
                         readonly payload: {
@@ -3835,7 +3892,10 @@ export interface webhooks {
                     readonly "application/json": {
                         /** @description Equal on every delivery. */
                         readonly eventId: string;
-                        /** @constant */
+                        /**
+                         * @description Event type.
+                         * @constant
+                         */
                         readonly type: "approval.refused";
                         /** @description A movement that waited for an approval will not happen. */
                         readonly payload: {
@@ -3920,7 +3980,10 @@ export interface webhooks {
                     readonly "application/json": {
                         /** @description Equal on every delivery. */
                         readonly eventId: string;
-                        /** @constant */
+                        /**
+                         * @description Event type.
+                         * @constant
+                         */
                         readonly type: "withdrawal.updated";
                         /** @description A withdrawal progressed (`conversion_complete`), or the tokens of a failed one are back (`refund` is `done`). */
                         readonly payload: {
@@ -3985,7 +4048,10 @@ export interface webhooks {
                     readonly "application/json": {
                         /** @description Equal on every delivery. */
                         readonly eventId: string;
-                        /** @constant */
+                        /**
+                         * @description Event type.
+                         * @constant
+                         */
                         readonly type: "withdrawal.completed";
                         /** @description The wire has arrived at the bank. */
                         readonly payload: {
@@ -4052,7 +4118,10 @@ export interface webhooks {
                     readonly "application/json": {
                         /** @description Equal on every delivery. */
                         readonly eventId: string;
-                        /** @constant */
+                        /**
+                         * @description Event type.
+                         * @constant
+                         */
                         readonly type: "withdrawal.failed";
                         /** @description A withdrawal has failed. */
                         readonly payload: {
@@ -4113,7 +4182,10 @@ export interface webhooks {
                     readonly "application/json": {
                         /** @description Equal on every delivery. */
                         readonly eventId: string;
-                        /** @constant */
+                        /**
+                         * @description Event type.
+                         * @constant
+                         */
                         readonly type: "usage.threshold";
                         /** @description 80 or 100 % of a quota is used. Published once for each calendar month (UTC), kind and percentage. */
                         readonly payload: {
@@ -4180,7 +4252,10 @@ export interface webhooks {
                     readonly "application/json": {
                         /** @description Equal on every delivery. */
                         readonly eventId: string;
-                        /** @constant */
+                        /**
+                         * @description Event type.
+                         * @constant
+                         */
                         readonly type: "member.invited";
                         /** @description An account was invited to the organisation. */
                         readonly payload: {
@@ -4243,7 +4318,10 @@ export interface webhooks {
                     readonly "application/json": {
                         /** @description Equal on every delivery. */
                         readonly eventId: string;
-                        /** @constant */
+                        /**
+                         * @description Event type.
+                         * @constant
+                         */
                         readonly type: "webhook.disabled";
                         /** @description An endpoint failed for five days and receives nothing until it is enabled again. */
                         readonly payload: {
@@ -4302,7 +4380,10 @@ export interface webhooks {
                     readonly "application/json": {
                         /** @description Equal on every delivery. */
                         readonly eventId: string;
-                        /** @constant */
+                        /**
+                         * @description Event type.
+                         * @constant
+                         */
                         readonly type: "webhook.test";
                         /** @description A test delivery, sent on request. */
                         readonly payload: {

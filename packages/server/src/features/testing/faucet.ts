@@ -2,7 +2,7 @@ import { type Address, formatAmount, type Network } from '@purser/protocol'
 import { fail } from './errors.ts'
 import type { Ctx } from './ports.ts'
 
-/** What the faucet gives: a token, or the coin of the network, which has no address. */
+/** The asset that the faucet gives: a token, or the coin of the network, which has no address. */
 export interface Gift {
   readonly symbol: string
   readonly decimals: number

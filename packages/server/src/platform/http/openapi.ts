@@ -287,7 +287,7 @@ function deliveryOf(type: string, payload: Json): Json {
     type: 'object',
     properties: {
       eventId: { type: 'string', description: 'Equal on every delivery.' },
-      type: { type: 'string', const: type },
+      type: { type: 'string', const: type, description: 'Event type.' },
       payload,
     },
     required: ['eventId', 'type', 'payload'],

@@ -12,7 +12,7 @@ export type Right =
 
 export interface StreamOpening {
   readonly tenant: Tenant
-  /** Whose place the stream takes. */
+  /** The account or organization whose place the stream takes. */
   readonly owner: string
   readonly vaultId: VaultId
   readonly right: Right

@@ -49,7 +49,7 @@ export function createSearch(
   }
 }
 
-/** What a reader probably means: a whole guide or a code by its name, then a section by its title, then by its title and that of its guide. */
+/** Ranks the pages that a reader probably means first: a whole guide or a code by its name, then a section by its title, then by its title and that of its guide. */
 function rankOf({ title, page, queryTerms }: SearchResult): number {
   const [code] = String(title).split(': ')
   const isNamed = title === page || (page === errorsPage && hasAll(queryTerms.join(' '), wordsOf(code ?? '')))
