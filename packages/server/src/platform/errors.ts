@@ -98,7 +98,7 @@ export const failPlatform = defineErrors({
     status: 403,
     title: 'Organisation Suspended',
     detail:
-      'The operator suspended this organisation: it reads, and sells and changes nothing. GET /organisations/current has the reason.',
+      'The operator suspended this organisation: it can read, and not sell or change anything. GET /organisations/current has the reason.',
     causes: [
       'The operator of the deployment suspended the organisation; its reads go on, and what was paid or begun before still ends.',
       'The account owns a suspended organisation and creates another one.',

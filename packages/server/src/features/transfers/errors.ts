@@ -42,9 +42,9 @@ export const fail = defineErrors({
     causes: [
       'The wallet has less of the token than the amount, or less of the chain’s coin than the gas: a fresh managed wallet has neither.',
       'A part is reserved by transfers that are under way, or arrived in a block that is not final.',
-      'A part is `held` until its sender was screened.',
+      'A part is on hold (`held`) until its sender is screened.',
     ],
-    fix: 'Read `balances`: fund the token that is short (in test with `POST /test/deposits`, for gas with `"token": "ETH"`), or send less. For what is `held` or not final, repeat later.',
+    fix: 'Read `balances`: fund the token that is short (in test with `POST /test/deposits`, for gas with `"token": "ETH"`), or send less. For money on hold or not final, repeat later.',
   },
   'recipient-flagged': {
     status: 422,
@@ -150,7 +150,7 @@ export interface Shortage {
 /** Returns the refusal of a wallet that has too little. Its detail states the amounts too, since logs and clients often show nothing else. */
 export function insufficientBalance(balances: readonly Shortage[], cause?: unknown): Error {
   const amounts = balances.map(({ token, required, available, held }) => {
-    const waiting = held === undefined ? '' : ` and ${held} held until its sender is screened`
+    const waiting = held === undefined ? '' : ` and ${held} on hold until its sender is screened`
     return `${required} ${token} required, ${available} available${waiting}`
   })
   const detail = `The wallet has too little for the transfer and its gas: ${amounts.join('; ')}.`

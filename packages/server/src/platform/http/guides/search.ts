@@ -49,7 +49,7 @@ export function createSearch(
   }
 }
 
-/** Ranks the pages that a reader probably means first: a whole guide or a code by its name, then a section by its title, then by its title and that of its guide. */
+/** The rank of a result: guides and codes by their name come first, then sections by their title, then sections by theirs and their guide's. */
 function rankOf({ title, page, queryTerms }: SearchResult): number {
   const [code] = String(title).split(': ')
   const isNamed = title === page || (page === errorsPage && hasAll(queryTerms.join(' '), wordsOf(code ?? '')))
