@@ -18,6 +18,8 @@ interface LiarStageOptions {
   readonly confirmationDepth?: number
   readonly clock?: Clock
   readonly rpcTimeoutMs?: number
+  /** More nodes beside the lying one and the correct ones. */
+  readonly moreUrls?: readonly string[]
 }
 
 /** Starts a chain with a node in front of it that lies as a test says. */
@@ -28,9 +30,10 @@ export async function aLiarStage(): Promise<LiarStage> {
   return {
     dev,
     liar,
-    among(trueNodes, { confirmationDepth = 1, clock = systemClock, rpcTimeoutMs = 4_000 } = {}) {
+    among(trueNodes, { confirmationDepth = 1, clock = systemClock, rpcTimeoutMs = 4_000, moreUrls = [] } = {}) {
       const network: Network = { ...baseSepolia(), confirmationDepth }
-      const rpcUrls = { [network.name]: [liar.url, ...Array.from({ length: trueNodes }, () => dev.rpcUrl)] }
+      const trueUrls = Array.from({ length: trueNodes }, () => dev.rpcUrl)
+      const rpcUrls = { [network.name]: [liar.url, ...trueUrls, ...moreUrls] }
       return createChains({ outbound, clock, networks: [network], rpcUrls, rpcTimeoutMs }).on(network)
     },
     async stop() {

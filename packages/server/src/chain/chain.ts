@@ -13,13 +13,13 @@ import {
 } from '@purser/protocol'
 import { createBatchedReads, tryCalls } from './batched-reads.ts'
 import { fail } from './errors.ts'
-import { feeLimits, firstFees, l1FeeCall, readL1Fee } from './fees.ts'
 import { createPaymentReads } from './judge-payments.ts'
-import type { Chain, Head, LookUp, OfferedFees, QuorumReads, SeenReceipt, TokenDomain, Watch } from './port.ts'
-import { collect, electorateOf, requestVotes } from './rpc/acceptance.ts'
+import { createOfferedFees, suggestedTip } from './offered-fees.ts'
+import type { Chain, Head, LookUp, QuorumReads, SeenReceipt, TokenDomain, Watch } from './port.ts'
+import { electorateOf, requestVotes } from './rpc/acceptance.ts'
 import { createLogReader } from './rpc/logs.ts'
-import { readHex, readQuantity, readReceipt } from './rpc/read.ts'
-import { isRecord, type NodeRpc, type Rpc, type RpcAnswer, type RpcCall } from './rpc/rpc.ts'
+import { readHead, readHex, readQuantity, readReceipt, resultOf } from './rpc/read.ts'
+import type { NodeRpc, Rpc, RpcAnswer } from './rpc/rpc.ts'
 import { send } from './rpc/send.ts'
 import { simulate } from './simulate.ts'
 import { sendTempo, tryTempo } from './tempo-node.ts'
@@ -35,7 +35,7 @@ export function createChain(network: Network, rpc: Rpc & NodeRpc): Omit<Chain, '
   const domains = new Map<string, TokenDomain>()
   return {
     network,
-    ...createBatchedReads(rpc, network, () => offeredFees(rpc, network)),
+    ...createBatchedReads(rpc, network, createOfferedFees(rpc, network)),
     ...createPaymentReads(rpc, headOf),
     call: read,
     async balances(questions) {
@@ -77,80 +77,6 @@ export function createChain(network: Network, rpc: Rpc & NodeRpc): Omit<Chain, '
     tryTempo: (transaction) => tryTempo(rpc, transaction),
     sendTempo: (raw) => sendTempo(rpc, raw),
     lookUp: (hashes) => lookUp(rpc, hashes),
-  }
-}
-
-/** How long further nodes are waited for once a majority has reported its fees. */
-const furtherFeesMs = 250
-
-/**
- * The fees from the reports of all healthy nodes: of each part the median, the lower one of two, so that one node neither drains an account nor makes
- * everything too expensive. Those that answer suffice, and one that answers late delays the others little.
- */
-async function offeredFees({ voters }: NodeRpc, network: Network): Promise<OfferedFees> {
-  const answers: Fees[] = []
-  const healthy = voters.filter(({ node: { state } }) => state === 'up' || state === 'unchecked')
-  const { voters: electors, needed } = electorateOf(voters)
-  const queried = healthy.length > 0 ? healthy : electors
-  const late = Promise.withResolvers<void>()
-  let timer: NodeJS.Timeout | undefined
-  const all = collect(
-    queried,
-    ({ rpc }) => feesAt(rpc, network),
-    (fees) => {
-      if (answers.push(fees) === needed) timer = setTimeout(late.resolve, furtherFeesMs)
-      return false
-    },
-  )
-  await Promise.race([all, late.promise]).finally(() => clearTimeout(timer))
-  if (answers.length === 0) throw fail('chain-unavailable', {}, new Error('no node says what gas costs'))
-  const baseFee = medianOf(answers.map((one) => one.baseFee))
-  const tip = medianOf(answers.map((one) => one.tip))
-  return { ...firstFees(baseFee, tip, feeLimits(network)), baseFee, l1Fee: medianOf(answers.map((one) => one.l1Fee)) }
-}
-
-function medianOf(values: readonly bigint[]): bigint {
-  const sorted = values.toSorted((left, right) => (left < right ? -1 : Number(left > right)))
-  return sorted[Math.floor((sorted.length - 1) / 2)] ?? 0n
-}
-
-interface Fees {
-  readonly baseFee: bigint
-  readonly tip: bigint
-  readonly l1Fee: bigint
-}
-
-/**
- * Reads base fee, L1 fee and tip in one request. Requests the tip separately when the batch fails, because some nodes do not support the method.
- */
-async function feesAt(rpc: Rpc, network: Network): Promise<Fees> {
-  const l1Call = l1FeeCall(network)
-  const calls = [
-    { method: 'eth_getBlockByNumber', params: ['latest', false] },
-    ...(l1Call === undefined ? [] : [l1Call]),
-  ]
-  const combined = await rpc.batch([...calls, tipCall]).catch(() => undefined)
-  const [block, ...rest] = combined ?? (await rpc.batch(calls))
-  const l1Fee = l1Call === undefined ? 0n : readL1Fee(resultOf(rest[0]))
-  const tip = combined === undefined ? await suggestedTip(rpc) : tipOf(rest.at(-1))
-  return { baseFee: readHead(resultOf(block)).baseFee, tip: tip ?? 0n, l1Fee }
-}
-
-const tipCall: RpcCall = { method: 'eth_maxPriorityFeePerGas', params: [] }
-
-/** Undefined when the node does not support the method. */
-function suggestedTip(rpc: Rpc): Promise<bigint | undefined> {
-  return rpc.batch([tipCall]).then(
-    ([answer]) => tipOf(answer),
-    () => undefined,
-  )
-}
-
-function tipOf(answer: RpcAnswer | undefined): bigint | undefined {
-  try {
-    return readQuantity(resultOf(answer), 'priority fee')
-  } catch {
-    return undefined
   }
 }
 
@@ -228,25 +154,8 @@ async function lookUp(rpc: Rpc & NodeRpc, hashes: readonly Hex[]): Promise<LookU
   }
 }
 
-function resultOf(answer: RpcAnswer | undefined): unknown {
-  if (answer?.ok !== true) throw fail('chain-unavailable', {}, new Error(answer?.message ?? 'no answer'))
-  return answer.result
-}
-
 async function headOf(rpc: Rpc): Promise<Head> {
   return readHead(await rpc.result('eth_getBlockByNumber', ['latest', false]))
-}
-
-function readHead(block: unknown): Head {
-  if (!isRecord(block)) throw fail('chain-unavailable', {}, new Error('the node has no latest block'))
-  return {
-    number: readQuantity(block.number, 'block number'),
-    timestampSeconds: readQuantity(block.timestamp, 'block time'),
-    baseFee:
-      block.baseFeePerGas === undefined || block.baseFeePerGas === null
-        ? 0n
-        : readQuantity(block.baseFeePerGas, 'base fee'),
-  }
 }
 
 export function decoded<T>(decode: (data: Hex) => T, data: Hex): T {

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { aLiarStage, type LiarStage } from '../../test/liar-stage.ts'
-import type { LyingNode, NodeAnswer } from '../../test/lying-node.ts'
+import { type LyingNode, type NodeAnswer, startLyingNode } from '../../test/lying-node.ts'
 
 let liar: LyingNode
 let stage: LiarStage
@@ -54,4 +54,24 @@ test('a node that answers late does not delay the fees of two others', async () 
   liar.lie('eth_getBlockByNumber', () => late.promise)
   expect(await Promise.race([offered(3, 60_000), delay(20_000, 'waiting')])).toEqual(honest)
   late.resolve({ result: null })
+})
+
+test('a node that alone reports fees raises each at most to twice what a majority reported before', async () => {
+  const failing = [await startLyingNode(stage.dev.rpcUrl), await startLyingNode(stage.dev.rpcUrl)]
+  try {
+    const chain = stage.among(0, { moreUrls: failing.map(({ url }) => url) })
+    const { baseFee, priorityFee } = await chain.offeredFees()
+    for (const node of failing) node.flood(100_000)
+    lieOfFees(10n ** 15n)
+    const alone = await chain.offeredFees()
+    expect(alone.baseFee).toBe(baseFee * 2n)
+    expect(alone.priorityFee).toBeLessThanOrEqual(priorityFee * 2n)
+    lieOfFees(1n)
+    expect((await chain.offeredFees()).baseFee).toBe(1n)
+    for (const node of failing) node.tellTheTruth()
+    liar.tellTheTruth()
+    expect(await chain.offeredFees()).toMatchObject({ baseFee, priorityFee })
+  } finally {
+    await Promise.all(failing.map((node) => node.stop()))
+  }
 })

@@ -5,8 +5,7 @@ import type { Log } from '../../platform/log.ts'
 import { fail } from '../errors.ts'
 import type { PendingNonce, QuorumReads } from '../quorum-port.ts'
 import type { Quorum } from './quorum.ts'
-import { readQuantity } from './read.ts'
-import { resultOf } from './receipts.ts'
+import { readQuantity, resultOf } from './read.ts'
 import type { Rpc } from './rpc.ts'
 
 export interface FirstNonceOptions {

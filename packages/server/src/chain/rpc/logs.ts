@@ -1,8 +1,7 @@
 import type { Address, Hex, Network } from '@purser/protocol'
 import type { Clock } from '../../platform/clock.ts'
 import { fail } from '../errors.ts'
-import { quantity, readQuantity } from './read.ts'
-import { resultOf } from './receipts.ts'
+import { quantity, readQuantity, resultOf } from './read.ts'
 import { isRecord, type Rpc } from './rpc.ts'
 
 /** Default number of blocks per request, until a node refuses that many. */

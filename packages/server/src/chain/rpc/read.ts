@@ -1,11 +1,27 @@
 import { type Hex, isAddress, isHex } from '@purser/protocol'
 import { fail } from '../errors.ts'
-import type { Log, Receipt } from '../port.ts'
-import { isRecord } from './rpc.ts'
+import type { Head, Log, Receipt } from '../port.ts'
+import { isRecord, type RpcAnswer } from './rpc.ts'
 
 /** The problem `chain-unavailable`, for an answer with an invalid shape. */
 function invalidAnswer(what: string): Error {
   return fail('chain-unavailable', {}, new Error(`the node's ${what} has an invalid shape`))
+}
+
+/** The call's result. Throws `chain-unavailable` when there is none. */
+export function resultOf(answer: RpcAnswer | undefined): unknown {
+  if (answer?.ok !== true) throw fail('chain-unavailable', {}, new Error(answer?.message ?? 'no answer'))
+  return answer.result
+}
+
+/** The head from an answer to `eth_getBlockByNumber`. The base fee is 0 on a network without EIP-1559. */
+export function readHead(block: unknown): Head {
+  if (!isRecord(block)) throw fail('chain-unavailable', {}, new Error('the node has no latest block'))
+  return {
+    number: readQuantity(block.number, 'block number'),
+    timestampSeconds: readQuantity(block.timestamp, 'block time'),
+    baseFee: readQuantity(block.baseFeePerGas ?? '0x0', 'base fee'),
+  }
 }
 
 /** A JSON-RPC quantity: `0x` and hexadecimal digits. */

@@ -1,9 +1,8 @@
 import type { Address, Hex, Network } from '@purser/protocol'
-import { fail } from '../errors.ts'
 import type { Receipt } from '../port.ts'
 import type { CoinArrival, Finality, QuorumReads, Verdict } from '../quorum-port.ts'
 import { heightIn, type Quorum } from './quorum.ts'
-import { quantity, readHex, readQuantity, readReceipt } from './read.ts'
+import { quantity, readHex, readQuantity, readReceipt, resultOf } from './read.ts'
 import { isRecord, type Rpc, type RpcAnswer, type RpcCall } from './rpc.ts'
 
 /** Receipt and nonce reads confirmed by a majority. */
@@ -163,12 +162,6 @@ function blockCall(block: string): RpcCall {
 function numberOf(answer: RpcAnswer): bigint {
   const block = resultOf(answer)
   return readQuantity(isRecord(block) ? block.number : undefined, 'block number')
-}
-
-/** The call's result. Throws `chain-unavailable` when there is none. */
-export function resultOf(answer: RpcAnswer | undefined): unknown {
-  if (answer?.ok !== true) throw fail('chain-unavailable', {}, new Error(answer?.message ?? 'no answer'))
-  return answer.result
 }
 
 function lower(value: unknown): string | undefined {

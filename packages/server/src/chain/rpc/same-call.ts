@@ -15,8 +15,7 @@ import type { SentCall } from '../lanes/port.ts'
 import type { QuorumReads, SentCallId } from '../quorum-port.ts'
 import { createLogReader, type LogRange, type LogReader, searchRange } from './logs.ts'
 import type { Decision, Quorum } from './quorum.ts'
-import { quantity, readHex, readQuantity } from './read.ts'
-import { resultOf } from './receipts.ts'
+import { quantity, readHex, readQuantity, resultOf } from './read.ts'
 import { isRecord, type Rpc } from './rpc.ts'
 
 interface Search {

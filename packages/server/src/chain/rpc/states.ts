@@ -19,8 +19,7 @@ import {
 import { fail } from '../errors.ts'
 import type { Finality, NonceState, QuorumReads, StateQuestion } from '../quorum-port.ts'
 import type { Decision, Quorum } from './quorum.ts'
-import { readHex, readQuantity } from './read.ts'
-import { resultOf } from './receipts.ts'
+import { readHex, readQuantity, resultOf } from './read.ts'
 import type { Rpc, RpcCall } from './rpc.ts'
 
 type StateReads = Pick<QuorumReads, 'authorizationStates' | 'permitStates' | 'stateAt' | 'noncesAt'>

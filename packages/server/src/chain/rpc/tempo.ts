@@ -1,8 +1,8 @@
 import type { Network } from '@purser/protocol'
 import type { QuorumReads, TempoTransactionId } from '../quorum-port.ts'
 import type { Quorum } from './quorum.ts'
-import { readReceipt } from './read.ts'
-import { resultOf, verdictOf } from './receipts.ts'
+import { readReceipt, resultOf } from './read.ts'
+import { verdictOf } from './receipts.ts'
 import type { Rpc } from './rpc.ts'
 
 /** Seconds of block time that must pass after `validBefore`, because nodes may index receipts late. */

@@ -1,0 +1,114 @@
+import type { Network } from '@purser/protocol'
+import { fail } from './errors.ts'
+import { feeLimits, firstFees, l1FeeCall, readL1Fee } from './fees.ts'
+import type { OfferedFees } from './port.ts'
+import { collect, electorateOf } from './rpc/acceptance.ts'
+import { readHead, readQuantity, resultOf } from './rpc/read.ts'
+import type { NodeRpc, Rpc, RpcAnswer, RpcCall } from './rpc/rpc.ts'
+
+/** How long further nodes are waited for once a majority has reported its fees. */
+const furtherFeesMs = 250
+
+/** How many times the fees of the last majority may be exceeded by fewer nodes. */
+const minorityRaiseMax = 2n
+
+/** Fees that nodes report now, in wei: per unit of gas, and per 256 bytes for L1. */
+interface Fees {
+  readonly baseFee: bigint
+  readonly tip: bigint
+  readonly l1Fee: bigint
+}
+
+/**
+ * Creates a function that returns the fees from the reports of all healthy nodes: the median of each part, the lower one of two. So one node neither drains
+ * an account nor makes everything too expensive. When fewer nodes than a majority report, each part is at most twice what the last majority reported.
+ * If no majority has reported since the process started, the few that do suffice, within `feeLimits`.
+ */
+export function createOfferedFees({ voters }: Pick<NodeRpc, 'voters'>, network: Network): () => Promise<OfferedFees> {
+  let ofMajority: Fees | undefined
+  return async () => {
+    const { reports, isMajority } = await reportedFees({ voters }, network)
+    if (reports.length === 0) throw fail('chain-unavailable', {}, new Error('no node says what gas costs'))
+    const reported = combine(reports, medianOf)
+    if (isMajority) ofMajority = reported
+    const { baseFee, tip, l1Fee } = ofMajority === undefined ? reported : bounded(reported, ofMajority)
+    return { ...firstFees(baseFee, tip, feeLimits(network)), baseFee, l1Fee }
+  }
+}
+
+/** Queries all healthy nodes at once. Those that answer suffice, and one that answers late delays the others little. */
+async function reportedFees(
+  { voters }: Pick<NodeRpc, 'voters'>,
+  network: Network,
+): Promise<{ readonly reports: readonly Fees[]; readonly isMajority: boolean }> {
+  const reports: Fees[] = []
+  const healthy = voters.filter(({ node: { state } }) => state === 'up' || state === 'unchecked')
+  const { voters: electors, needed } = electorateOf(voters)
+  const queried = healthy.length > 0 ? healthy : electors
+  const late = Promise.withResolvers<void>()
+  let timer: NodeJS.Timeout | undefined
+  const all = collect(
+    queried,
+    ({ rpc }) => feesAt(rpc, network),
+    (fees) => {
+      if (reports.push(fees) === needed) timer = setTimeout(late.resolve, furtherFeesMs)
+      return false
+    },
+  )
+  await Promise.race([all, late.promise]).finally(() => clearTimeout(timer))
+  return { reports, isMajority: reports.length >= needed }
+}
+
+function bounded(reported: Fees, ofMajority: Fees): Fees {
+  return combine([reported, ofMajority], ([now = 0n, before = 0n]) => {
+    const most = before * minorityRaiseMax
+    return now < most ? now : most
+  })
+}
+
+function combine(all: readonly Fees[], choose: (values: readonly bigint[]) => bigint): Fees {
+  return {
+    baseFee: choose(all.map(({ baseFee }) => baseFee)),
+    tip: choose(all.map(({ tip }) => tip)),
+    l1Fee: choose(all.map(({ l1Fee }) => l1Fee)),
+  }
+}
+
+function medianOf(values: readonly bigint[]): bigint {
+  const sorted = values.toSorted((left, right) => (left < right ? -1 : Number(left > right)))
+  return sorted[Math.floor((sorted.length - 1) / 2)] ?? 0n
+}
+
+/**
+ * Reads base fee, L1 fee and tip in one request. Requests the tip separately when the batch fails, because some nodes do not support the method.
+ */
+async function feesAt(rpc: Rpc, network: Network): Promise<Fees> {
+  const l1Call = l1FeeCall(network)
+  const calls = [
+    { method: 'eth_getBlockByNumber', params: ['latest', false] },
+    ...(l1Call === undefined ? [] : [l1Call]),
+  ]
+  const combined = await rpc.batch([...calls, tipCall]).catch(() => undefined)
+  const [block, ...rest] = combined ?? (await rpc.batch(calls))
+  const l1Fee = l1Call === undefined ? 0n : readL1Fee(resultOf(rest[0]))
+  const tip = combined === undefined ? await suggestedTip(rpc) : tipOf(rest.at(-1))
+  return { baseFee: readHead(resultOf(block)).baseFee, tip: tip ?? 0n, l1Fee }
+}
+
+const tipCall: RpcCall = { method: 'eth_maxPriorityFeePerGas', params: [] }
+
+/** The priority fee that a node suggests, in wei. Undefined when it does not support the method. */
+export function suggestedTip(rpc: Rpc): Promise<bigint | undefined> {
+  return rpc.batch([tipCall]).then(
+    ([answer]) => tipOf(answer),
+    () => undefined,
+  )
+}
+
+function tipOf(answer: RpcAnswer | undefined): bigint | undefined {
+  try {
+    return readQuantity(resultOf(answer), 'priority fee')
+  } catch {
+    return undefined
+  }
+}
