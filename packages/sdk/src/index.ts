@@ -50,6 +50,7 @@ export type {
 } from './legacy-wallet.ts'
 export type {
   Balance,
+  BalanceQuery,
   ChildAddress,
   ChildAddressChange,
   MasterWallet,

@@ -19,6 +19,10 @@ export type ChildAddressChange = Body<operations['wallets.children.update']>
 export type WalletPolicy = Answer<operations['wallets.master.policy.get']>
 export type PolicyDocument = Body<operations['wallets.master.policy.set']>
 export type Balance = Item<operations['wallets.master.balances']>
+export interface BalanceQuery {
+  /** Adds `parts` to each balance: the amount that can be sent now, and those that are reserved or on hold. */
+  readonly spendable?: boolean
+}
 
 const masters = '/wallet-infra/master-wallets'
 const master = `${masters}/{id}` as const
@@ -32,8 +36,8 @@ export function masterWalletsOf(send: Send) {
       list(send, masters, { ...options, query }),
     get: (id: string, options?: CallOptions): Promise<MasterWallet> =>
       call(send, 'GET', master, { ...options, params: { id } }),
-    balances: (id: string, options?: CallOptions): Promise<readonly Balance[]> =>
-      call(send, 'GET', `${master}/balances`, { ...options, params: { id } }),
+    balances: (id: string, query?: BalanceQuery, options?: CallOptions): Promise<readonly Balance[]> =>
+      callUntyped(send, 'GET', `${master}/balances`, { ...options, params: { id }, query }),
     transactions: (id: string, query?: TransactionQuery, options?: CallOptions): Listing<WalletTransaction> =>
       list(send, `${master}/transactions`, { ...options, params: { id }, query }),
     update: (id: string, body: MasterWalletChange, options?: CallOptions): Promise<MasterWallet> =>
@@ -84,8 +88,8 @@ export function childAddressesOf(send: Send) {
       call(send, 'GET', `${master}/child-addresses/{cad}`, { ...options, params: { id, cad } }),
     update: (id: string, cad: string, body: ChildAddressChange, options?: CallOptions): Promise<ChildAddress> =>
       call(send, 'PATCH', `${master}/child-addresses/{cad}`, { ...options, params: { id, cad }, body }),
-    balances: (id: string, cad: string, options?: CallOptions): Promise<readonly Balance[]> =>
-      call(send, 'GET', `${master}/child-addresses/{cad}/balances`, { ...options, params: { id, cad } }),
+    balances: (id: string, cad: string, query?: BalanceQuery, options?: CallOptions): Promise<readonly Balance[]> =>
+      callUntyped(send, 'GET', `${master}/child-addresses/{cad}/balances`, { ...options, params: { id, cad }, query }),
     transactions: (
       id: string,
       cad: string,

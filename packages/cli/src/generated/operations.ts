@@ -1072,7 +1072,7 @@ export const apiOperations: readonly ApiOperation[] = [
     "in": "body",
     "type": "json",
     "required": false,
-    "about": "Further wallets that may be paid instead, on other networks: one 402 then offers them all, up to four MPP offers. Send the same list to challenge and verify"
+    "about": "Wallets on other networks that may be paid instead: the 402 offers all, at most four with MPP. Send the same list to challenge and verify"
    },
    {
     "name": "resource",
@@ -1412,7 +1412,7 @@ export const apiOperations: readonly ApiOperation[] = [
     "in": "body",
     "type": "text",
     "required": false,
-    "about": "With settlementToken, on the connection on which the credential came first. The caller has verified the payment itself, so that the payer proves nothing more"
+    "about": "With settlementToken, on the connection on which the credential came first. The caller verified the payment, so the payer proves nothing more"
    },
    {
     "name": "signature",
@@ -1643,7 +1643,7 @@ export const apiOperations: readonly ApiOperation[] = [
     "in": "body",
     "type": "json",
     "required": false,
-    "about": "Further wallets that may be paid instead, on other networks: one 402 then offers them all, up to four MPP offers. Send the same list to challenge and verify"
+    "about": "Wallets on other networks that may be paid instead: the 402 offers all, at most four with MPP. Send the same list to challenge and verify"
    },
    {
     "name": "resource",
@@ -2189,7 +2189,7 @@ export const apiOperations: readonly ApiOperation[] = [
     "in": "body",
     "type": "text",
     "required": false,
-    "about": "Least amount that must arrive, in whole tokens of toToken; less is `price-too-low`. If omitted: 98 % of a dollar for a dollar. A swap between a coin and a token needs it or quoteId"
+    "about": "Least amount that must arrive, in whole tokens of toToken; less is `price-too-low`. Default: 98 % of a dollar for a dollar. A swap between coin and token needs it or quoteId"
    },
    {
     "name": "quoteId",
@@ -2359,7 +2359,7 @@ export const apiOperations: readonly ApiOperation[] = [
     "in": "body",
     "type": "text",
     "required": false,
-    "about": "Least amount that must arrive, in whole tokens of toToken; less is `price-too-low`. If omitted: 98 % of a dollar for a dollar. A swap between a coin and a token needs it or quoteId"
+    "about": "Least amount that must arrive, in whole tokens of toToken; less is `price-too-low`. Default: 98 % of a dollar for a dollar. A swap between coin and token needs it or quoteId"
    }
   ]
  },
@@ -3046,6 +3046,13 @@ export const apiOperations: readonly ApiOperation[] = [
     "type": "text",
     "required": true,
     "about": "Identifies the child address"
+   },
+   {
+    "name": "spendable",
+    "in": "query",
+    "type": "text",
+    "required": false,
+    "about": "Whether to add the `parts` of each balance; one of true, false"
    }
   ]
  },
@@ -3438,6 +3445,13 @@ export const apiOperations: readonly ApiOperation[] = [
     "type": "text",
     "required": true,
     "about": "Identifies the master wallet"
+   },
+   {
+    "name": "spendable",
+    "in": "query",
+    "type": "text",
+    "required": false,
+    "about": "Whether to add the `parts` of each balance; one of true, false"
    }
   ]
  },

@@ -44,7 +44,7 @@ export const tools: readonly Tool[] = [
           "items": {
             "type": "string"
           },
-          "description": "Further wallets that may be paid instead, on other networks: one 402 then offers them all, up to four MPP offers. Send the same list to challenge and verify."
+          "description": "Wallets on other networks that may be paid instead: the 402 offers all, at most four with MPP. Send the same list to challenge and verify."
         },
         "resource": {
           "description": "URL of the paid route.",
@@ -625,7 +625,8 @@ export const tools: readonly Tool[] = [
     "path": "/wallet-infra/master-wallets/{id}/balances",
     "effect": "reads",
     "places": {
-      "id": "path"
+      "id": "path",
+      "spendable": "query"
     },
     "answers": "list",
     "inputSchema": {
@@ -634,6 +635,15 @@ export const tools: readonly Tool[] = [
         "id": {
           "type": "string",
           "description": "Identifies the master wallet."
+        },
+        "spendable": {
+          "default": "false",
+          "type": "string",
+          "enum": [
+            "true",
+            "false"
+          ],
+          "description": "Whether to add the `parts` of each balance."
         }
       },
       "required": [
@@ -652,7 +662,8 @@ export const tools: readonly Tool[] = [
     "effect": "reads",
     "places": {
       "id": "path",
-      "cad": "path"
+      "cad": "path",
+      "spendable": "query"
     },
     "answers": "list",
     "inputSchema": {
@@ -665,6 +676,15 @@ export const tools: readonly Tool[] = [
         "cad": {
           "type": "string",
           "description": "Identifies the child address."
+        },
+        "spendable": {
+          "default": "false",
+          "type": "string",
+          "enum": [
+            "true",
+            "false"
+          ],
+          "description": "Whether to add the `parts` of each balance."
         }
       },
       "required": [
@@ -1065,7 +1085,7 @@ export const tools: readonly Tool[] = [
           "description": "Decimal amount in whole tokens."
         },
         "minToAmount": {
-          "description": "Least amount that must arrive, in whole tokens of toToken; less is `price-too-low`. If omitted: 98 % of a dollar for a dollar. A swap between a coin and a token needs it or quoteId.",
+          "description": "Least amount that must arrive, in whole tokens of toToken; less is `price-too-low`. Default: 98 % of a dollar for a dollar. A swap between coin and token needs it or quoteId.",
           "type": "string"
         },
         "quoteId": {
@@ -1188,7 +1208,7 @@ export const tools: readonly Tool[] = [
           "description": "Decimal amount in whole tokens."
         },
         "minToAmount": {
-          "description": "Least amount that must arrive, in whole tokens of toToken; less is `price-too-low`. If omitted: 98 % of a dollar for a dollar. A swap between a coin and a token needs it or quoteId.",
+          "description": "Least amount that must arrive, in whole tokens of toToken; less is `price-too-low`. Default: 98 % of a dollar for a dollar. A swap between coin and token needs it or quoteId.",
           "type": "string"
         }
       },

@@ -259,7 +259,7 @@ class AutoSweep(_AutoSweepRequired, total=False):
     """Minutes between two checks of the children."""
 
 
-class Balance(TypedDict):
+class _BalanceRequired(TypedDict):
     tokenSymbol: str
     """Symbol of the token or of the native coin."""
     formattedBalance: str
@@ -267,6 +267,24 @@ class Balance(TypedDict):
     rawBalance: str
     """Integer in the smallest unit."""
     chain: "ChainName"
+
+
+class Balance(_BalanceRequired, total=False):
+    parts: "BalanceParts"
+    """With `spendable=true`: decimal amounts that add up to the balance."""
+
+
+class BalanceParts(TypedDict):
+    available: str
+    """Can be sent now."""
+    reserved: str
+    """Accepted transfers, withdrawals and payments will take it, gas included."""
+    unscreened: str
+    """On hold until screening has cleared its sender."""
+    frozen: str
+    """From a flagged sender."""
+    notFinal: str
+    """In blocks that are not final."""
 
 
 class BankAccount(TypedDict):
@@ -351,8 +369,8 @@ class _ChallengeRequestRequired(TypedDict):
 class ChallengeRequest(_ChallengeRequestRequired, total=False):
     otherWalletIds: List[str]
     """
-    Further wallets that may be paid instead, on other networks: one 402 then offers them all, up to four MPP
-    offers. Send the same list to challenge and verify.
+    Wallets on other networks that may be paid instead: the 402 offers all, at most four with MPP. Send the same
+    list to challenge and verify.
     """
     resource: str
     """URL of the paid route."""
@@ -919,8 +937,8 @@ class NewTransfer(_NewTransferRequired, total=False):
     """The wallet's own chain if omitted."""
     minToAmount: str
     """
-    Least amount that must arrive, in whole tokens of toToken; less is `price-too-low`. If omitted: 98 % of a
-    dollar for a dollar. A swap between a coin and a token needs it or quoteId.
+    Least amount that must arrive, in whole tokens of toToken; less is `price-too-low`. Default: 98 % of a
+    dollar for a dollar. A swap between coin and token needs it or quoteId.
     """
     quoteId: "QuoteId"
     """A quote for this transfer, valid for 60 seconds and for one transfer: at least its minToAmount arrives."""
@@ -952,8 +970,8 @@ class NewTransferQuote(_NewTransferQuoteRequired, total=False):
     """The wallet's own chain if omitted."""
     minToAmount: str
     """
-    Least amount that must arrive, in whole tokens of toToken; less is `price-too-low`. If omitted: 98 % of a
-    dollar for a dollar. A swap between a coin and a token needs it or quoteId.
+    Least amount that must arrive, in whole tokens of toToken; less is `price-too-low`. Default: 98 % of a
+    dollar for a dollar. A swap between coin and token needs it or quoteId.
     """
 
 
@@ -1428,8 +1446,8 @@ class RedeemRequest(_RedeemRequestRequired, total=False):
     """From verifying or redeeming the payment: the caller still has the response. It does not wait for itself."""
     paymentId: "PaymentId"
     """
-    With settlementToken, on the connection on which the credential came first. The caller has verified the
-    payment itself, so that the payer proves nothing more.
+    With settlementToken, on the connection on which the credential came first. The caller verified the payment,
+    so the payer proves nothing more.
     """
     signature: "RedeemRequestSignature"
     """
@@ -2177,8 +2195,8 @@ class VerifyRequest(_VerifyRequestRequired, total=False):
     """The currency of `price`."""
     otherWalletIds: List[str]
     """
-    Further wallets that may be paid instead, on other networks: one 402 then offers them all, up to four MPP
-    offers. Send the same list to challenge and verify.
+    Wallets on other networks that may be paid instead: the 402 offers all, at most four with MPP. Send the same
+    list to challenge and verify.
     """
     resource: str
     """The paid route’s URL. An MPP challenge for a resource is valid only for it, including its query."""

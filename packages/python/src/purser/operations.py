@@ -470,6 +470,7 @@ class WalletsMasterOperations:
         self,
         id: str,
         *,
+        spendable: Optional[Literal["true", "false"]] = None,
         timeout: Optional[float] = None,
     ) -> List["Balance"]:
         """
@@ -479,6 +480,7 @@ class WalletsMasterOperations:
         return self._transport.request(
             "GET",
             path_of("/wallet-infra/master-wallets/{id}/balances", id=id),
+            query={"spendable": spendable},
             timeout=timeout,
         )
 
@@ -627,6 +629,7 @@ class WalletsChildrenOperations:
         id: str,
         cad: str,
         *,
+        spendable: Optional[Literal["true", "false"]] = None,
         timeout: Optional[float] = None,
     ) -> List["Balance"]:
         """
@@ -636,6 +639,7 @@ class WalletsChildrenOperations:
         return self._transport.request(
             "GET",
             path_of("/wallet-infra/master-wallets/{id}/child-addresses/{cad}/balances", id=id, cad=cad),
+            query={"spendable": spendable},
             timeout=timeout,
         )
 
@@ -856,7 +860,7 @@ class TestDepositsOperations:
         """
         Send test money to a wallet of the test environment. The faucet sends a real transfer on the wallet’s
         test network. It is recorded, screened and reported as every deposit is: `deposit.success` follows when
-        its block is final. 403 for live keys, and if the operator has set no faucet.
+        its block is final. 403 for live keys, and without a faucet.
         """
         return self._transport.request(
             "POST",
@@ -888,8 +892,8 @@ class TestPaymentsOperations:
         """
         Pay a wallet of the test environment real test money from the faucet. The faucet signs an x402
         authorization for the wallet’s own challenge; the payment is verified, recorded and settled on the test
-        network like every other. The response does not wait for its settlement. 403 for live keys, and if the
-        operator has set no faucet.
+        network like every other. The response does not wait for its settlement. 403 for live keys, and without
+        a faucet.
         """
         return self._transport.request(
             "POST",
@@ -917,12 +921,11 @@ class TestClockOperations:
         timeout: Optional[float] = None,
     ) -> "ClockChange":
         """
-        Advance the test environment in time. Everything of the organisation’s test environment that waits for a
-        time comes nearer by this span, at once: the ends of sessions, of vaults and their tokens, of open
-        approvals and of approved payments that wait for a fresh 402; uses in the periods of policies; retries
-        of webhooks. Calendar months, chains and the expiry of signatures stay. Times that were answered before
-        are earlier when they are read again. For live keys, and where the operator has not set `TEST_CLOCK`, it
-        is 403.
+        Advance the test environment in time. Moves every deadline of the test environment closer by this span:
+        ends of sessions, vaults, vault tokens and open approvals, and of approved payments that wait for a
+        fresh 402; uses in the periods of policies; retries of webhooks. Calendar months, chains and the expiry
+        of signatures do not move. Times that earlier responses showed are earlier when read again. 403 for live
+        keys, and without `TEST_CLOCK`.
         """
         return self._transport.request(
             "POST",
@@ -1329,8 +1332,8 @@ class RegistrySnapshotsOperations:
     ) -> "SnapshotAccepted":
         """
         Register a paid route as it was seen; the middlewares send this by themselves. One route per host,
-        method and pattern, in which whatever looks like an identifier is {id}: seen again, it is brought up to
-        date. Examples of what is named like a credential are dropped.
+        method and pattern, where what looks like an identifier is {id}; a known one is updated. Examples of
+        fields named like a credential are dropped.
         """
         return self._transport.request(
             "POST",
@@ -1400,9 +1403,9 @@ class RegistryRoutesOperations:
         timeout: Optional[float] = None,
     ) -> "RegistryRoute":
         """
-        Make a paid route public, or private again. A public route is listed by GET
-        /facilitator/discovery/resources for every organisation of the environment: your organisation’s id,
-        address, method, price, protocols, and the names of its parameters. Private by default.
+        Make a paid route public, or private again. GET /facilitator/discovery/resources lists a public route
+        for every organisation of the environment: your organisation’s id, address, method, price, protocols,
+        names of parameters. Private by default.
         """
         return self._transport.request(
             "PATCH",
@@ -1824,12 +1827,12 @@ class PaymentsOperations:
         timeout: Optional[float] = None,
     ) -> "Redemption":
         """
-        Request the right to serve a payment that was settled and never delivered. The payer sends the same
-        request with the same credential again. One caller at a time gets the right to serve it; the first
-        request starts a grace period of 30 seconds for the handler that ran first. The credential must show
-        what the chain does not: an MPP challenge, the challengeId of an x402 version 2 offer, a
-        payment-identifier, or a fresh signature of the payer. Payments of x402 version 1 cannot be redeemed. A
-        payment that may still be served is delivery-in-progress.
+        Request the right to serve a payment that was settled and never delivered. The payer repeats the request
+        with the same credential. One caller at a time may serve it; the first request starts a grace period of
+        30 seconds for the handler that ran first. The credential must show what the chain does not: an MPP
+        challenge, the challengeId of an x402 version 2 offer, a payment-identifier, or a fresh signature of the
+        payer. Payments of x402 version 1 cannot be redeemed. A payment that may still be served is
+        delivery-in-progress.
         """
         return self._transport.request(
             "POST",
@@ -1913,11 +1916,11 @@ class PaymentsOperations:
         """
         Pay a settled payment back to its payer. A transfer out of a managed wallet, under its spend policy. At
         most what was settled, over all refunds of the payment. It returns before the transfer is in a block;
-        payment.refunded follows when the block is final, transfer.failed if nothing was paid. A payment that
-        was refunded cannot be redeemed, and one whose response may still be sent is 409 delivery-in-progress.
-        On main networks a payment whose block is not final yet is 409 payment-not-refundable with Retry-After.
-        202: it waits for the `approval` that the wallet’s policy requires. Use an Idempotency-Key: a repeat
-        then never pays twice.
+        payment.refunded follows when that is final, transfer.failed if nothing was paid. A refunded payment
+        cannot be redeemed; one whose response may still be sent is 409 delivery-in-progress. On main networks
+        one whose block is not final is 409 payment-not-refundable with Retry-After. 202: it waits for the
+        `approval` that the wallet’s policy requires. Send an Idempotency-Key, so that a repeat never pays
+        twice.
         """
         return self._transport.request(
             "POST",
@@ -2099,13 +2102,12 @@ class WalletsOperations:
         """
         Pay a 402 from a managed wallet or child address. Takes a 402 of x402 (version 2 or 1) or MPP
         (`evm/charge`) as received, signs one offer under the wallet's policy and returns the header field to
-        send. The funds stay reserved until the payee used the signature or it has expired (at most an hour).
-        With `url` instead of `challenge` the service sends the request itself (`method`, `headers`, `body`),
-        pays a 402, sends it once more with the credential, and returns the `response` and its `outcome`; 200
-        without a payment if the URL answers anything but 402. No redirect is followed, and nothing is paid
-        twice. 202: it waits for the `approval` that the policy requires; once approved, send a fresh 402 with
-        `approvedPaymentId` within an hour. Send an Idempotency-Key: a repeat returns the same credential and
-        never signs a second payment.
+        send. The funds stay reserved until the signature is used or has expired (at most an hour). With `url`
+        instead of `challenge` the service sends the request (`method`, `headers`, `body`), pays a 402, repeats
+        it once with the credential, and returns the `response` and its `outcome`; 200 without a payment if the
+        URL returns no 402. No redirect is followed. 202: it waits for the `approval` that the policy requires;
+        once approved, send a fresh 402 with `approvedPaymentId` within an hour. Send an Idempotency-Key: a
+        repeat returns the same credential and never pays twice.
         """
         return self._transport.request(
             "POST",
@@ -2994,8 +2996,7 @@ class VaultsOperations:
         Follow what happens in a vault, as server-sent events. Each event is `id: evt_…` and one `data:` line of
         JSON: `eventId, type, vaultId, timestamp, payload`. Without `from` and `Last-Event-ID` the stream begins
         now. It ends after `vault.sealed`, when the vault is gone and when the token or key ends; a client that
-        comes back with the last event of a sealed vault gets 204, which stops it. An event id that the vault
-        does not have is 422.
+        returns with the last event of a sealed vault gets 204, which stops it. An unknown event id is 422.
         """
         return self._transport.events(
             path_of("/vaults/{id}/events", id=id),
@@ -3286,10 +3287,9 @@ class EventsOperations:
     ) -> Iterator[StreamEvent]:
         """
         Follow the organisation's events as signed deliveries, as server-sent events. Each is `id:` and one
-        `data:` line of JSON: `eventId, type, headers, body`, where headers and body are what a webhook would
-        get, signed with the secret of `POST /events/listener` at the moment of sending. Without `from` and
-        `Last-Event-ID` the stream begins now; with the id that came last it goes on strictly after that. It
-        ends when the API key is revoked.
+        `data:` line of JSON: `eventId, type, headers, body`, where headers and body are those of a webhook,
+        signed when sent with the secret of `POST /events/listener`. Without `from` and `Last-Event-ID` the
+        stream begins now; with the last id it continues strictly after it. It ends when the API key is revoked.
         """
         return self._transport.events(
             "/events/stream",

@@ -135,7 +135,7 @@ export interface paths {
         readonly put?: never;
         /**
          * Request the right to serve a payment that was settled and never delivered.
-         * @description The payer sends the same request with the same credential again. One caller at a time gets the right to serve it; the first request starts a grace period of 30 seconds for the handler that ran first. The credential must show what the chain does not: an MPP challenge, the challengeId of an x402 version 2 offer, a payment-identifier, or a fresh signature of the payer. Payments of x402 version 1 cannot be redeemed. A payment that may still be served is delivery-in-progress.
+         * @description The payer repeats the request with the same credential. One caller at a time may serve it; the first request starts a grace period of 30 seconds for the handler that ran first. The credential must show what the chain does not: an MPP challenge, the challengeId of an x402 version 2 offer, a payment-identifier, or a fresh signature of the payer. Payments of x402 version 1 cannot be redeemed. A payment that may still be served is delivery-in-progress.
          */
         readonly post: operations["payments.redeem"];
         readonly delete?: never;
@@ -195,7 +195,7 @@ export interface paths {
         readonly put?: never;
         /**
          * Pay a settled payment back to its payer.
-         * @description A transfer out of a managed wallet, under its spend policy. At most what was settled, over all refunds of the payment. It returns before the transfer is in a block; payment.refunded follows when the block is final, transfer.failed if nothing was paid. A payment that was refunded cannot be redeemed, and one whose response may still be sent is 409 delivery-in-progress. On main networks a payment whose block is not final yet is 409 payment-not-refundable with Retry-After. 202: it waits for the `approval` that the wallet’s policy requires. Use an Idempotency-Key: a repeat then never pays twice.
+         * @description A transfer out of a managed wallet, under its spend policy. At most what was settled, over all refunds of the payment. It returns before the transfer is in a block; payment.refunded follows when that is final, transfer.failed if nothing was paid. A refunded payment cannot be redeemed; one whose response may still be sent is 409 delivery-in-progress. On main networks one whose block is not final is 409 payment-not-refundable with Retry-After. 202: it waits for the `approval` that the wallet’s policy requires. Send an Idempotency-Key, so that a repeat never pays twice.
          */
         readonly post: operations["payments.refund"];
         readonly delete?: never;
@@ -911,7 +911,7 @@ export interface paths {
         readonly put?: never;
         /**
          * Send test money to a wallet of the test environment.
-         * @description The faucet sends a real transfer on the wallet’s test network. It is recorded, screened and reported as every deposit is: `deposit.success` follows when its block is final. 403 for live keys, and if the operator has set no faucet.
+         * @description The faucet sends a real transfer on the wallet’s test network. It is recorded, screened and reported as every deposit is: `deposit.success` follows when its block is final. 403 for live keys, and without a faucet.
          */
         readonly post: operations["test.deposits.create"];
         readonly delete?: never;
@@ -931,7 +931,7 @@ export interface paths {
         readonly put?: never;
         /**
          * Pay a wallet of the test environment real test money from the faucet.
-         * @description The faucet signs an x402 authorization for the wallet’s own challenge; the payment is verified, recorded and settled on the test network like every other. The response does not wait for its settlement. 403 for live keys, and if the operator has set no faucet.
+         * @description The faucet signs an x402 authorization for the wallet’s own challenge; the payment is verified, recorded and settled on the test network like every other. The response does not wait for its settlement. 403 for live keys, and without a faucet.
          */
         readonly post: operations["test.payments.create"];
         readonly delete?: never;
@@ -951,7 +951,7 @@ export interface paths {
         readonly put?: never;
         /**
          * Advance the test environment in time.
-         * @description Everything of the organisation’s test environment that waits for a time comes nearer by this span, at once: the ends of sessions, of vaults and their tokens, of open approvals and of approved payments that wait for a fresh 402; uses in the periods of policies; retries of webhooks. Calendar months, chains and the expiry of signatures stay. Times that were answered before are earlier when they are read again. For live keys, and where the operator has not set `TEST_CLOCK`, it is 403.
+         * @description Moves every deadline of the test environment closer by this span: ends of sessions, vaults, vault tokens and open approvals, and of approved payments that wait for a fresh 402; uses in the periods of policies; retries of webhooks. Calendar months, chains and the expiry of signatures do not move. Times that earlier responses showed are earlier when read again. 403 for live keys, and without `TEST_CLOCK`.
          */
         readonly post: operations["test.clock.advance"];
         readonly delete?: never;
@@ -1051,7 +1051,7 @@ export interface paths {
         readonly put?: never;
         /**
          * Pay a 402 from a managed wallet or child address.
-         * @description Takes a 402 of x402 (version 2 or 1) or MPP (`evm/charge`) as received, signs one offer under the wallet's policy and returns the header field to send. The funds stay reserved until the payee used the signature or it has expired (at most an hour). With `url` instead of `challenge` the service sends the request itself (`method`, `headers`, `body`), pays a 402, sends it once more with the credential, and returns the `response` and its `outcome`; 200 without a payment if the URL answers anything but 402. No redirect is followed, and nothing is paid twice. 202: it waits for the `approval` that the policy requires; once approved, send a fresh 402 with `approvedPaymentId` within an hour. Send an Idempotency-Key: a repeat returns the same credential and never signs a second payment.
+         * @description Takes a 402 of x402 (version 2 or 1) or MPP (`evm/charge`) as received, signs one offer under the wallet's policy and returns the header field to send. The funds stay reserved until the signature is used or has expired (at most an hour). With `url` instead of `challenge` the service sends the request (`method`, `headers`, `body`), pays a 402, repeats it once with the credential, and returns the `response` and its `outcome`; 200 without a payment if the URL returns no 402. No redirect is followed. 202: it waits for the `approval` that the policy requires; once approved, send a fresh 402 with `approvedPaymentId` within an hour. Send an Idempotency-Key: a repeat returns the same credential and never pays twice.
          */
         readonly post: operations["wallets.pay"];
         readonly delete?: never;
@@ -1759,7 +1759,7 @@ export interface paths {
         readonly put?: never;
         /**
          * Register a paid route as it was seen; the middlewares send this by themselves.
-         * @description One route per host, method and pattern, in which whatever looks like an identifier is {id}: seen again, it is brought up to date. Examples of what is named like a credential are dropped.
+         * @description One route per host, method and pattern, where what looks like an identifier is {id}; a known one is updated. Examples of fields named like a credential are dropped.
          */
         readonly post: operations["registry.snapshots.create"];
         readonly delete?: never;
@@ -1807,7 +1807,7 @@ export interface paths {
         readonly head?: never;
         /**
          * Make a paid route public, or private again.
-         * @description A public route is listed by GET /facilitator/discovery/resources for every organisation of the environment: your organisation’s id, address, method, price, protocols, and the names of its parameters. Private by default.
+         * @description GET /facilitator/discovery/resources lists a public route for every organisation of the environment: your organisation’s id, address, method, price, protocols, names of parameters. Private by default.
          */
         readonly patch: operations["registry.routes.update"];
         readonly trace?: never;
@@ -2189,7 +2189,7 @@ export interface paths {
         };
         /**
          * Follow what happens in a vault, as server-sent events.
-         * @description Each event is `id: evt_…` and one `data:` line of JSON: `eventId, type, vaultId, timestamp, payload`. Without `from` and `Last-Event-ID` the stream begins now. It ends after `vault.sealed`, when the vault is gone and when the token or key ends; a client that comes back with the last event of a sealed vault gets 204, which stops it. An event id that the vault does not have is 422.
+         * @description Each event is `id: evt_…` and one `data:` line of JSON: `eventId, type, vaultId, timestamp, payload`. Without `from` and `Last-Event-ID` the stream begins now. It ends after `vault.sealed`, when the vault is gone and when the token or key ends; a client that returns with the last event of a sealed vault gets 204, which stops it. An unknown event id is 422.
          */
         readonly get: operations["vaults.events"];
         readonly put?: never;
@@ -2461,7 +2461,7 @@ export interface paths {
         };
         /**
          * Follow the organisation's events as signed deliveries, as server-sent events.
-         * @description Each is `id:` and one `data:` line of JSON: `eventId, type, headers, body`, where headers and body are what a webhook would get, signed with the secret of `POST /events/listener` at the moment of sending. Without `from` and `Last-Event-ID` the stream begins now; with the id that came last it goes on strictly after that. It ends when the API key is revoked.
+         * @description Each is `id:` and one `data:` line of JSON: `eventId, type, headers, body`, where headers and body are those of a webhook, signed when sent with the secret of `POST /events/listener`. Without `from` and `Last-Event-ID` the stream begins now; with the last id it continues strictly after it. It ends when the API key is revoked.
          */
         readonly get: operations["events.stream"];
         readonly put?: never;
@@ -2492,7 +2492,7 @@ export interface webhooks {
                     readonly "X-Service-Signature": components["parameters"]["Signature"];
                     /** @description Time of this attempt, in Unix seconds. */
                     readonly "X-Service-Timestamp": components["parameters"]["Timestamp"];
-                    /** @description The eventId (Standard Webhooks). */
+                    /** @description The eventId, equal on every delivery (Standard Webhooks). */
                     readonly "webhook-id": components["parameters"]["webhook-id"];
                     /** @description Time of this attempt, in Unix seconds (Standard Webhooks). */
                     readonly "webhook-timestamp": components["parameters"]["webhook-timestamp"];
@@ -2505,8 +2505,7 @@ export interface webhooks {
             readonly requestBody: {
                 readonly content: {
                     readonly "application/json": {
-                        /** @description Equal on every delivery. */
-                        readonly eventId: string;
+                        readonly eventId: components["schemas"]["EventId"];
                         /**
                          * @description Event type.
                          * @constant
@@ -2572,7 +2571,7 @@ export interface webhooks {
                     readonly "X-Service-Signature": components["parameters"]["Signature"];
                     /** @description Time of this attempt, in Unix seconds. */
                     readonly "X-Service-Timestamp": components["parameters"]["Timestamp"];
-                    /** @description The eventId (Standard Webhooks). */
+                    /** @description The eventId, equal on every delivery (Standard Webhooks). */
                     readonly "webhook-id": components["parameters"]["webhook-id"];
                     /** @description Time of this attempt, in Unix seconds (Standard Webhooks). */
                     readonly "webhook-timestamp": components["parameters"]["webhook-timestamp"];
@@ -2585,8 +2584,7 @@ export interface webhooks {
             readonly requestBody: {
                 readonly content: {
                     readonly "application/json": {
-                        /** @description Equal on every delivery. */
-                        readonly eventId: string;
+                        readonly eventId: components["schemas"]["EventId"];
                         /**
                          * @description Event type.
                          * @constant
@@ -2646,7 +2644,7 @@ export interface webhooks {
                     readonly "X-Service-Signature": components["parameters"]["Signature"];
                     /** @description Time of this attempt, in Unix seconds. */
                     readonly "X-Service-Timestamp": components["parameters"]["Timestamp"];
-                    /** @description The eventId (Standard Webhooks). */
+                    /** @description The eventId, equal on every delivery (Standard Webhooks). */
                     readonly "webhook-id": components["parameters"]["webhook-id"];
                     /** @description Time of this attempt, in Unix seconds (Standard Webhooks). */
                     readonly "webhook-timestamp": components["parameters"]["webhook-timestamp"];
@@ -2659,8 +2657,7 @@ export interface webhooks {
             readonly requestBody: {
                 readonly content: {
                     readonly "application/json": {
-                        /** @description Equal on every delivery. */
-                        readonly eventId: string;
+                        readonly eventId: components["schemas"]["EventId"];
                         /**
                          * @description Event type.
                          * @constant
@@ -2720,7 +2717,7 @@ export interface webhooks {
                     readonly "X-Service-Signature": components["parameters"]["Signature"];
                     /** @description Time of this attempt, in Unix seconds. */
                     readonly "X-Service-Timestamp": components["parameters"]["Timestamp"];
-                    /** @description The eventId (Standard Webhooks). */
+                    /** @description The eventId, equal on every delivery (Standard Webhooks). */
                     readonly "webhook-id": components["parameters"]["webhook-id"];
                     /** @description Time of this attempt, in Unix seconds (Standard Webhooks). */
                     readonly "webhook-timestamp": components["parameters"]["webhook-timestamp"];
@@ -2733,8 +2730,7 @@ export interface webhooks {
             readonly requestBody: {
                 readonly content: {
                     readonly "application/json": {
-                        /** @description Equal on every delivery. */
-                        readonly eventId: string;
+                        readonly eventId: components["schemas"]["EventId"];
                         /**
                          * @description Event type.
                          * @constant
@@ -2800,7 +2796,7 @@ export interface webhooks {
                     readonly "X-Service-Signature": components["parameters"]["Signature"];
                     /** @description Time of this attempt, in Unix seconds. */
                     readonly "X-Service-Timestamp": components["parameters"]["Timestamp"];
-                    /** @description The eventId (Standard Webhooks). */
+                    /** @description The eventId, equal on every delivery (Standard Webhooks). */
                     readonly "webhook-id": components["parameters"]["webhook-id"];
                     /** @description Time of this attempt, in Unix seconds (Standard Webhooks). */
                     readonly "webhook-timestamp": components["parameters"]["webhook-timestamp"];
@@ -2813,8 +2809,7 @@ export interface webhooks {
             readonly requestBody: {
                 readonly content: {
                     readonly "application/json": {
-                        /** @description Equal on every delivery. */
-                        readonly eventId: string;
+                        readonly eventId: components["schemas"]["EventId"];
                         /**
                          * @description Event type.
                          * @constant
@@ -2866,7 +2861,7 @@ export interface webhooks {
                     readonly "X-Service-Signature": components["parameters"]["Signature"];
                     /** @description Time of this attempt, in Unix seconds. */
                     readonly "X-Service-Timestamp": components["parameters"]["Timestamp"];
-                    /** @description The eventId (Standard Webhooks). */
+                    /** @description The eventId, equal on every delivery (Standard Webhooks). */
                     readonly "webhook-id": components["parameters"]["webhook-id"];
                     /** @description Time of this attempt, in Unix seconds (Standard Webhooks). */
                     readonly "webhook-timestamp": components["parameters"]["webhook-timestamp"];
@@ -2879,8 +2874,7 @@ export interface webhooks {
             readonly requestBody: {
                 readonly content: {
                     readonly "application/json": {
-                        /** @description Equal on every delivery. */
-                        readonly eventId: string;
+                        readonly eventId: components["schemas"]["EventId"];
                         /**
                          * @description Event type.
                          * @constant
@@ -2928,7 +2922,7 @@ export interface webhooks {
                     readonly "X-Service-Signature": components["parameters"]["Signature"];
                     /** @description Time of this attempt, in Unix seconds. */
                     readonly "X-Service-Timestamp": components["parameters"]["Timestamp"];
-                    /** @description The eventId (Standard Webhooks). */
+                    /** @description The eventId, equal on every delivery (Standard Webhooks). */
                     readonly "webhook-id": components["parameters"]["webhook-id"];
                     /** @description Time of this attempt, in Unix seconds (Standard Webhooks). */
                     readonly "webhook-timestamp": components["parameters"]["webhook-timestamp"];
@@ -2941,8 +2935,7 @@ export interface webhooks {
             readonly requestBody: {
                 readonly content: {
                     readonly "application/json": {
-                        /** @description Equal on every delivery. */
-                        readonly eventId: string;
+                        readonly eventId: components["schemas"]["EventId"];
                         /**
                          * @description Event type.
                          * @constant
@@ -2990,7 +2983,7 @@ export interface webhooks {
                     readonly "X-Service-Signature": components["parameters"]["Signature"];
                     /** @description Time of this attempt, in Unix seconds. */
                     readonly "X-Service-Timestamp": components["parameters"]["Timestamp"];
-                    /** @description The eventId (Standard Webhooks). */
+                    /** @description The eventId, equal on every delivery (Standard Webhooks). */
                     readonly "webhook-id": components["parameters"]["webhook-id"];
                     /** @description Time of this attempt, in Unix seconds (Standard Webhooks). */
                     readonly "webhook-timestamp": components["parameters"]["webhook-timestamp"];
@@ -3003,8 +2996,7 @@ export interface webhooks {
             readonly requestBody: {
                 readonly content: {
                     readonly "application/json": {
-                        /** @description Equal on every delivery. */
-                        readonly eventId: string;
+                        readonly eventId: components["schemas"]["EventId"];
                         /**
                          * @description Event type.
                          * @constant
@@ -3052,7 +3044,7 @@ export interface webhooks {
                     readonly "X-Service-Signature": components["parameters"]["Signature"];
                     /** @description Time of this attempt, in Unix seconds. */
                     readonly "X-Service-Timestamp": components["parameters"]["Timestamp"];
-                    /** @description The eventId (Standard Webhooks). */
+                    /** @description The eventId, equal on every delivery (Standard Webhooks). */
                     readonly "webhook-id": components["parameters"]["webhook-id"];
                     /** @description Time of this attempt, in Unix seconds (Standard Webhooks). */
                     readonly "webhook-timestamp": components["parameters"]["webhook-timestamp"];
@@ -3065,8 +3057,7 @@ export interface webhooks {
             readonly requestBody: {
                 readonly content: {
                     readonly "application/json": {
-                        /** @description Equal on every delivery. */
-                        readonly eventId: string;
+                        readonly eventId: components["schemas"]["EventId"];
                         /**
                          * @description Event type.
                          * @constant
@@ -3114,7 +3105,7 @@ export interface webhooks {
                     readonly "X-Service-Signature": components["parameters"]["Signature"];
                     /** @description Time of this attempt, in Unix seconds. */
                     readonly "X-Service-Timestamp": components["parameters"]["Timestamp"];
-                    /** @description The eventId (Standard Webhooks). */
+                    /** @description The eventId, equal on every delivery (Standard Webhooks). */
                     readonly "webhook-id": components["parameters"]["webhook-id"];
                     /** @description Time of this attempt, in Unix seconds (Standard Webhooks). */
                     readonly "webhook-timestamp": components["parameters"]["webhook-timestamp"];
@@ -3127,8 +3118,7 @@ export interface webhooks {
             readonly requestBody: {
                 readonly content: {
                     readonly "application/json": {
-                        /** @description Equal on every delivery. */
-                        readonly eventId: string;
+                        readonly eventId: components["schemas"]["EventId"];
                         /**
                          * @description Event type.
                          * @constant
@@ -3194,7 +3184,7 @@ export interface webhooks {
                     readonly "X-Service-Signature": components["parameters"]["Signature"];
                     /** @description Time of this attempt, in Unix seconds. */
                     readonly "X-Service-Timestamp": components["parameters"]["Timestamp"];
-                    /** @description The eventId (Standard Webhooks). */
+                    /** @description The eventId, equal on every delivery (Standard Webhooks). */
                     readonly "webhook-id": components["parameters"]["webhook-id"];
                     /** @description Time of this attempt, in Unix seconds (Standard Webhooks). */
                     readonly "webhook-timestamp": components["parameters"]["webhook-timestamp"];
@@ -3207,8 +3197,7 @@ export interface webhooks {
             readonly requestBody: {
                 readonly content: {
                     readonly "application/json": {
-                        /** @description Equal on every delivery. */
-                        readonly eventId: string;
+                        readonly eventId: components["schemas"]["EventId"];
                         /**
                          * @description Event type.
                          * @constant
@@ -3262,7 +3251,7 @@ export interface webhooks {
                     readonly "X-Service-Signature": components["parameters"]["Signature"];
                     /** @description Time of this attempt, in Unix seconds. */
                     readonly "X-Service-Timestamp": components["parameters"]["Timestamp"];
-                    /** @description The eventId (Standard Webhooks). */
+                    /** @description The eventId, equal on every delivery (Standard Webhooks). */
                     readonly "webhook-id": components["parameters"]["webhook-id"];
                     /** @description Time of this attempt, in Unix seconds (Standard Webhooks). */
                     readonly "webhook-timestamp": components["parameters"]["webhook-timestamp"];
@@ -3275,8 +3264,7 @@ export interface webhooks {
             readonly requestBody: {
                 readonly content: {
                     readonly "application/json": {
-                        /** @description Equal on every delivery. */
-                        readonly eventId: string;
+                        readonly eventId: components["schemas"]["EventId"];
                         /**
                          * @description Event type.
                          * @constant
@@ -3328,7 +3316,7 @@ export interface webhooks {
                     readonly "X-Service-Signature": components["parameters"]["Signature"];
                     /** @description Time of this attempt, in Unix seconds. */
                     readonly "X-Service-Timestamp": components["parameters"]["Timestamp"];
-                    /** @description The eventId (Standard Webhooks). */
+                    /** @description The eventId, equal on every delivery (Standard Webhooks). */
                     readonly "webhook-id": components["parameters"]["webhook-id"];
                     /** @description Time of this attempt, in Unix seconds (Standard Webhooks). */
                     readonly "webhook-timestamp": components["parameters"]["webhook-timestamp"];
@@ -3341,8 +3329,7 @@ export interface webhooks {
             readonly requestBody: {
                 readonly content: {
                     readonly "application/json": {
-                        /** @description Equal on every delivery. */
-                        readonly eventId: string;
+                        readonly eventId: components["schemas"]["EventId"];
                         /**
                          * @description Event type.
                          * @constant
@@ -3412,7 +3399,7 @@ export interface webhooks {
                     readonly "X-Service-Signature": components["parameters"]["Signature"];
                     /** @description Time of this attempt, in Unix seconds. */
                     readonly "X-Service-Timestamp": components["parameters"]["Timestamp"];
-                    /** @description The eventId (Standard Webhooks). */
+                    /** @description The eventId, equal on every delivery (Standard Webhooks). */
                     readonly "webhook-id": components["parameters"]["webhook-id"];
                     /** @description Time of this attempt, in Unix seconds (Standard Webhooks). */
                     readonly "webhook-timestamp": components["parameters"]["webhook-timestamp"];
@@ -3425,8 +3412,7 @@ export interface webhooks {
             readonly requestBody: {
                 readonly content: {
                     readonly "application/json": {
-                        /** @description Equal on every delivery. */
-                        readonly eventId: string;
+                        readonly eventId: components["schemas"]["EventId"];
                         /**
                          * @description Event type.
                          * @constant
@@ -3482,7 +3468,7 @@ export interface webhooks {
                     readonly "X-Service-Signature": components["parameters"]["Signature"];
                     /** @description Time of this attempt, in Unix seconds. */
                     readonly "X-Service-Timestamp": components["parameters"]["Timestamp"];
-                    /** @description The eventId (Standard Webhooks). */
+                    /** @description The eventId, equal on every delivery (Standard Webhooks). */
                     readonly "webhook-id": components["parameters"]["webhook-id"];
                     /** @description Time of this attempt, in Unix seconds (Standard Webhooks). */
                     readonly "webhook-timestamp": components["parameters"]["webhook-timestamp"];
@@ -3495,8 +3481,7 @@ export interface webhooks {
             readonly requestBody: {
                 readonly content: {
                     readonly "application/json": {
-                        /** @description Equal on every delivery. */
-                        readonly eventId: string;
+                        readonly eventId: components["schemas"]["EventId"];
                         /**
                          * @description Event type.
                          * @constant
@@ -3556,7 +3541,7 @@ export interface webhooks {
                     readonly "X-Service-Signature": components["parameters"]["Signature"];
                     /** @description Time of this attempt, in Unix seconds. */
                     readonly "X-Service-Timestamp": components["parameters"]["Timestamp"];
-                    /** @description The eventId (Standard Webhooks). */
+                    /** @description The eventId, equal on every delivery (Standard Webhooks). */
                     readonly "webhook-id": components["parameters"]["webhook-id"];
                     /** @description Time of this attempt, in Unix seconds (Standard Webhooks). */
                     readonly "webhook-timestamp": components["parameters"]["webhook-timestamp"];
@@ -3569,8 +3554,7 @@ export interface webhooks {
             readonly requestBody: {
                 readonly content: {
                     readonly "application/json": {
-                        /** @description Equal on every delivery. */
-                        readonly eventId: string;
+                        readonly eventId: components["schemas"]["EventId"];
                         /**
                          * @description Event type.
                          * @constant
@@ -3630,7 +3614,7 @@ export interface webhooks {
                     readonly "X-Service-Signature": components["parameters"]["Signature"];
                     /** @description Time of this attempt, in Unix seconds. */
                     readonly "X-Service-Timestamp": components["parameters"]["Timestamp"];
-                    /** @description The eventId (Standard Webhooks). */
+                    /** @description The eventId, equal on every delivery (Standard Webhooks). */
                     readonly "webhook-id": components["parameters"]["webhook-id"];
                     /** @description Time of this attempt, in Unix seconds (Standard Webhooks). */
                     readonly "webhook-timestamp": components["parameters"]["webhook-timestamp"];
@@ -3643,8 +3627,7 @@ export interface webhooks {
             readonly requestBody: {
                 readonly content: {
                     readonly "application/json": {
-                        /** @description Equal on every delivery. */
-                        readonly eventId: string;
+                        readonly eventId: components["schemas"]["EventId"];
                         /**
                          * @description Event type.
                          * @constant
@@ -3704,7 +3687,7 @@ export interface webhooks {
                     readonly "X-Service-Signature": components["parameters"]["Signature"];
                     /** @description Time of this attempt, in Unix seconds. */
                     readonly "X-Service-Timestamp": components["parameters"]["Timestamp"];
-                    /** @description The eventId (Standard Webhooks). */
+                    /** @description The eventId, equal on every delivery (Standard Webhooks). */
                     readonly "webhook-id": components["parameters"]["webhook-id"];
                     /** @description Time of this attempt, in Unix seconds (Standard Webhooks). */
                     readonly "webhook-timestamp": components["parameters"]["webhook-timestamp"];
@@ -3717,8 +3700,7 @@ export interface webhooks {
             readonly requestBody: {
                 readonly content: {
                     readonly "application/json": {
-                        /** @description Equal on every delivery. */
-                        readonly eventId: string;
+                        readonly eventId: components["schemas"]["EventId"];
                         /**
                          * @description Event type.
                          * @constant
@@ -3793,7 +3775,7 @@ export interface webhooks {
                     readonly "X-Service-Signature": components["parameters"]["Signature"];
                     /** @description Time of this attempt, in Unix seconds. */
                     readonly "X-Service-Timestamp": components["parameters"]["Timestamp"];
-                    /** @description The eventId (Standard Webhooks). */
+                    /** @description The eventId, equal on every delivery (Standard Webhooks). */
                     readonly "webhook-id": components["parameters"]["webhook-id"];
                     /** @description Time of this attempt, in Unix seconds (Standard Webhooks). */
                     readonly "webhook-timestamp": components["parameters"]["webhook-timestamp"];
@@ -3806,8 +3788,7 @@ export interface webhooks {
             readonly requestBody: {
                 readonly content: {
                     readonly "application/json": {
-                        /** @description Equal on every delivery. */
-                        readonly eventId: string;
+                        readonly eventId: components["schemas"]["EventId"];
                         /**
                          * @description Event type.
                          * @constant
@@ -3877,7 +3858,7 @@ export interface webhooks {
                     readonly "X-Service-Signature": components["parameters"]["Signature"];
                     /** @description Time of this attempt, in Unix seconds. */
                     readonly "X-Service-Timestamp": components["parameters"]["Timestamp"];
-                    /** @description The eventId (Standard Webhooks). */
+                    /** @description The eventId, equal on every delivery (Standard Webhooks). */
                     readonly "webhook-id": components["parameters"]["webhook-id"];
                     /** @description Time of this attempt, in Unix seconds (Standard Webhooks). */
                     readonly "webhook-timestamp": components["parameters"]["webhook-timestamp"];
@@ -3890,8 +3871,7 @@ export interface webhooks {
             readonly requestBody: {
                 readonly content: {
                     readonly "application/json": {
-                        /** @description Equal on every delivery. */
-                        readonly eventId: string;
+                        readonly eventId: components["schemas"]["EventId"];
                         /**
                          * @description Event type.
                          * @constant
@@ -3965,7 +3945,7 @@ export interface webhooks {
                     readonly "X-Service-Signature": components["parameters"]["Signature"];
                     /** @description Time of this attempt, in Unix seconds. */
                     readonly "X-Service-Timestamp": components["parameters"]["Timestamp"];
-                    /** @description The eventId (Standard Webhooks). */
+                    /** @description The eventId, equal on every delivery (Standard Webhooks). */
                     readonly "webhook-id": components["parameters"]["webhook-id"];
                     /** @description Time of this attempt, in Unix seconds (Standard Webhooks). */
                     readonly "webhook-timestamp": components["parameters"]["webhook-timestamp"];
@@ -3978,8 +3958,7 @@ export interface webhooks {
             readonly requestBody: {
                 readonly content: {
                     readonly "application/json": {
-                        /** @description Equal on every delivery. */
-                        readonly eventId: string;
+                        readonly eventId: components["schemas"]["EventId"];
                         /**
                          * @description Event type.
                          * @constant
@@ -4033,7 +4012,7 @@ export interface webhooks {
                     readonly "X-Service-Signature": components["parameters"]["Signature"];
                     /** @description Time of this attempt, in Unix seconds. */
                     readonly "X-Service-Timestamp": components["parameters"]["Timestamp"];
-                    /** @description The eventId (Standard Webhooks). */
+                    /** @description The eventId, equal on every delivery (Standard Webhooks). */
                     readonly "webhook-id": components["parameters"]["webhook-id"];
                     /** @description Time of this attempt, in Unix seconds (Standard Webhooks). */
                     readonly "webhook-timestamp": components["parameters"]["webhook-timestamp"];
@@ -4046,8 +4025,7 @@ export interface webhooks {
             readonly requestBody: {
                 readonly content: {
                     readonly "application/json": {
-                        /** @description Equal on every delivery. */
-                        readonly eventId: string;
+                        readonly eventId: components["schemas"]["EventId"];
                         /**
                          * @description Event type.
                          * @constant
@@ -4103,7 +4081,7 @@ export interface webhooks {
                     readonly "X-Service-Signature": components["parameters"]["Signature"];
                     /** @description Time of this attempt, in Unix seconds. */
                     readonly "X-Service-Timestamp": components["parameters"]["Timestamp"];
-                    /** @description The eventId (Standard Webhooks). */
+                    /** @description The eventId, equal on every delivery (Standard Webhooks). */
                     readonly "webhook-id": components["parameters"]["webhook-id"];
                     /** @description Time of this attempt, in Unix seconds (Standard Webhooks). */
                     readonly "webhook-timestamp": components["parameters"]["webhook-timestamp"];
@@ -4116,8 +4094,7 @@ export interface webhooks {
             readonly requestBody: {
                 readonly content: {
                     readonly "application/json": {
-                        /** @description Equal on every delivery. */
-                        readonly eventId: string;
+                        readonly eventId: components["schemas"]["EventId"];
                         /**
                          * @description Event type.
                          * @constant
@@ -4167,7 +4144,7 @@ export interface webhooks {
                     readonly "X-Service-Signature": components["parameters"]["Signature"];
                     /** @description Time of this attempt, in Unix seconds. */
                     readonly "X-Service-Timestamp": components["parameters"]["Timestamp"];
-                    /** @description The eventId (Standard Webhooks). */
+                    /** @description The eventId, equal on every delivery (Standard Webhooks). */
                     readonly "webhook-id": components["parameters"]["webhook-id"];
                     /** @description Time of this attempt, in Unix seconds (Standard Webhooks). */
                     readonly "webhook-timestamp": components["parameters"]["webhook-timestamp"];
@@ -4180,8 +4157,7 @@ export interface webhooks {
             readonly requestBody: {
                 readonly content: {
                     readonly "application/json": {
-                        /** @description Equal on every delivery. */
-                        readonly eventId: string;
+                        readonly eventId: components["schemas"]["EventId"];
                         /**
                          * @description Event type.
                          * @constant
@@ -4237,7 +4213,7 @@ export interface webhooks {
                     readonly "X-Service-Signature": components["parameters"]["Signature"];
                     /** @description Time of this attempt, in Unix seconds. */
                     readonly "X-Service-Timestamp": components["parameters"]["Timestamp"];
-                    /** @description The eventId (Standard Webhooks). */
+                    /** @description The eventId, equal on every delivery (Standard Webhooks). */
                     readonly "webhook-id": components["parameters"]["webhook-id"];
                     /** @description Time of this attempt, in Unix seconds (Standard Webhooks). */
                     readonly "webhook-timestamp": components["parameters"]["webhook-timestamp"];
@@ -4250,8 +4226,7 @@ export interface webhooks {
             readonly requestBody: {
                 readonly content: {
                     readonly "application/json": {
-                        /** @description Equal on every delivery. */
-                        readonly eventId: string;
+                        readonly eventId: components["schemas"]["EventId"];
                         /**
                          * @description Event type.
                          * @constant
@@ -4303,7 +4278,7 @@ export interface webhooks {
                     readonly "X-Service-Signature": components["parameters"]["Signature"];
                     /** @description Time of this attempt, in Unix seconds. */
                     readonly "X-Service-Timestamp": components["parameters"]["Timestamp"];
-                    /** @description The eventId (Standard Webhooks). */
+                    /** @description The eventId, equal on every delivery (Standard Webhooks). */
                     readonly "webhook-id": components["parameters"]["webhook-id"];
                     /** @description Time of this attempt, in Unix seconds (Standard Webhooks). */
                     readonly "webhook-timestamp": components["parameters"]["webhook-timestamp"];
@@ -4316,8 +4291,7 @@ export interface webhooks {
             readonly requestBody: {
                 readonly content: {
                     readonly "application/json": {
-                        /** @description Equal on every delivery. */
-                        readonly eventId: string;
+                        readonly eventId: components["schemas"]["EventId"];
                         /**
                          * @description Event type.
                          * @constant
@@ -4365,7 +4339,7 @@ export interface webhooks {
                     readonly "X-Service-Signature": components["parameters"]["Signature"];
                     /** @description Time of this attempt, in Unix seconds. */
                     readonly "X-Service-Timestamp": components["parameters"]["Timestamp"];
-                    /** @description The eventId (Standard Webhooks). */
+                    /** @description The eventId, equal on every delivery (Standard Webhooks). */
                     readonly "webhook-id": components["parameters"]["webhook-id"];
                     /** @description Time of this attempt, in Unix seconds (Standard Webhooks). */
                     readonly "webhook-timestamp": components["parameters"]["webhook-timestamp"];
@@ -4378,8 +4352,7 @@ export interface webhooks {
             readonly requestBody: {
                 readonly content: {
                     readonly "application/json": {
-                        /** @description Equal on every delivery. */
-                        readonly eventId: string;
+                        readonly eventId: components["schemas"]["EventId"];
                         /**
                          * @description Event type.
                          * @constant
@@ -4703,6 +4676,20 @@ export interface components {
              */
             readonly rawBalance: string;
             readonly chain: components["schemas"]["ChainName"];
+            /** @description With `spendable=true`: decimal amounts that add up to the balance. */
+            readonly parts?: components["schemas"]["BalanceParts"];
+        };
+        readonly BalanceParts: {
+            /** @description Can be sent now. */
+            readonly available: string;
+            /** @description Accepted transfers, withdrawals and payments will take it, gas included. */
+            readonly reserved: string;
+            /** @description On hold until screening has cleared its sender. */
+            readonly unscreened: string;
+            /** @description From a flagged sender. */
+            readonly frozen: string;
+            /** @description In blocks that are not final. */
+            readonly notFinal: string;
         };
         readonly BankAccount: {
             readonly id: components["schemas"]["BankAccountId"];
@@ -4809,7 +4796,7 @@ export interface components {
              * @example byw_01h455vb4pex5vsknk084sn02q
              */
             readonly walletId: string;
-            /** @description Further wallets that may be paid instead, on other networks: one 402 then offers them all, up to four MPP offers. Send the same list to challenge and verify. */
+            /** @description Wallets on other networks that may be paid instead: the 402 offers all, at most four with MPP. Send the same list to challenge and verify. */
             readonly otherWalletIds?: readonly string[];
             /** @description URL of the paid route. */
             readonly resource?: string;
@@ -5574,7 +5561,7 @@ export interface components {
              */
             readonly amount: string;
             /**
-             * @description Least amount that must arrive, in whole tokens of toToken; less is `price-too-low`. If omitted: 98 % of a dollar for a dollar. A swap between a coin and a token needs it or quoteId.
+             * @description Least amount that must arrive, in whole tokens of toToken; less is `price-too-low`. Default: 98 % of a dollar for a dollar. A swap between coin and token needs it or quoteId.
              * @example 12.4
              */
             readonly minToAmount?: string;
@@ -5618,7 +5605,7 @@ export interface components {
              */
             readonly amount: string;
             /**
-             * @description Least amount that must arrive, in whole tokens of toToken; less is `price-too-low`. If omitted: 98 % of a dollar for a dollar. A swap between a coin and a token needs it or quoteId.
+             * @description Least amount that must arrive, in whole tokens of toToken; less is `price-too-low`. Default: 98 % of a dollar for a dollar. A swap between coin and token needs it or quoteId.
              * @example 12.4
              */
             readonly minToAmount?: string;
@@ -6189,7 +6176,7 @@ export interface components {
             readonly rerun?: boolean;
             /** @description From verifying or redeeming the payment: the caller still has the response. It does not wait for itself. */
             readonly settlementToken?: string;
-            /** @description With settlementToken, on the connection on which the credential came first. The caller has verified the payment itself, so that the payer proves nothing more. */
+            /** @description With settlementToken, on the connection on which the credential came first. The caller verified the payment, so the payer proves nothing more. */
             readonly paymentId?: components["schemas"]["PaymentId"];
             /** @description The payer’s signature (EIP-191) over the payment, the route and the time, at most 5 minutes old, where the credential shows nothing that the chain does not. */
             readonly signature?: {
@@ -7093,7 +7080,7 @@ export interface components {
              * @example byw_01h455vb4pex5vsknk084sn02q
              */
             readonly walletId: string;
-            /** @description Further wallets that may be paid instead, on other networks: one 402 then offers them all, up to four MPP offers. Send the same list to challenge and verify. */
+            /** @description Wallets on other networks that may be paid instead: the 402 offers all, at most four with MPP. Send the same list to challenge and verify. */
             readonly otherWalletIds?: readonly string[];
             /** @description The paid route’s URL. An MPP challenge for a resource is valid only for it, including its query. */
             readonly resource?: string;
@@ -7182,7 +7169,7 @@ export interface components {
              */
             readonly direction: "in" | "out";
             /**
-             * @description `transfer`: ordinary; only incoming ones of this kind are reported by deposit.success. `internal`: between your own managed wallets. `unsupported`: on a chain or in a token that the wallet was not created for. `fee`: a fee on Tempo. `forward`: from a virtual address to its master. `held`: kept back by the receive policy of the recipient.
+             * @description `transfer`: ordinary; only incoming ones of this kind are reported by deposit.success. `internal`: between your own managed wallets. `unsupported`: on another chain or in another token than the wallet’s. `fee`: a fee on Tempo. `forward`: from a virtual address to its master. `held`: kept back by the receive policy of the recipient.
              * @enum {string}
              */
             readonly kind: "transfer" | "internal" | "unsupported" | "fee" | "forward" | "held";
@@ -7497,6 +7484,8 @@ export interface components {
         readonly MasterWalletId: components["schemas"]["MasterWalletId"];
         /** @description Identifies the child address. */
         readonly ChildAddressId: components["schemas"]["ChildAddressId"];
+        /** @description Whether to add the `parts` of each balance. */
+        readonly spendable: "true" | "false";
         /** @description Only transactions in this state. */
         readonly status: "pending" | "confirmed" | "withdrawn";
         /** @description Only incoming or only outgoing transactions. */
@@ -7537,7 +7526,7 @@ export interface components {
         readonly Signature: string;
         /** @description Time of this attempt, in Unix seconds. */
         readonly Timestamp: string;
-        /** @description The eventId (Standard Webhooks). */
+        /** @description The eventId, equal on every delivery (Standard Webhooks). */
         readonly "webhook-id": string;
         /** @description Time of this attempt, in Unix seconds (Standard Webhooks). */
         readonly "webhook-timestamp": string;
@@ -8741,7 +8730,10 @@ export interface operations {
     };
     readonly "wallets.master.balances": {
         readonly parameters: {
-            readonly query?: never;
+            readonly query?: {
+                /** @description Whether to add the `parts` of each balance. */
+                readonly spendable?: components["parameters"]["spendable"];
+            };
             readonly header?: never;
             readonly path: {
                 /** @description Identifies the master wallet. */
@@ -8768,7 +8760,10 @@ export interface operations {
     };
     readonly "wallets.children.balances": {
         readonly parameters: {
-            readonly query?: never;
+            readonly query?: {
+                /** @description Whether to add the `parts` of each balance. */
+                readonly spendable?: components["parameters"]["spendable"];
+            };
             readonly header?: never;
             readonly path: {
                 /** @description Identifies the master wallet. */

@@ -22,7 +22,7 @@ export function useWalletBalances(walletId: string | undefined) {
   const purser = usePurser()
   return useQuery({
     queryKey: ['wallets', 'balances', walletId],
-    queryFn: ({ signal }) => purser.wallets.master.balances(walletId ?? '', { signal }),
+    queryFn: ({ signal }) => purser.wallets.master.balances(walletId ?? '', {}, { signal }),
     enabled: walletId !== undefined,
   })
 }

@@ -36,7 +36,7 @@ export function balancesQuery(purser: Purser, walletId: string) {
     queryKey: [...walletsKey, 'balances', walletId],
     queryFn: ({ signal }): Promise<readonly Balance[]> =>
       isManagedId(walletId)
-        ? purser.wallets.master.balances(walletId, { signal })
+        ? purser.wallets.master.balances(walletId, {}, { signal })
         : purser.wallets.byo.balances(walletId, { signal }),
     // A balance costs a question to a node: a list that one scrolls back and forth does not repeat it.
     staleTime: 60_000,

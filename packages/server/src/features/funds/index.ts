@@ -26,6 +26,7 @@ export {
   hasCaughtUp,
   type Place,
   type Snapshot,
+  type Spendable,
   waitForDeposits,
 } from './snapshot.ts'
 export {

@@ -171,6 +171,8 @@ export interface Spendable {
   readonly unscreened: bigint
   /** Amount that screening froze; not part of `available`. */
   readonly frozen: bigint
+  /** Other amount in blocks that are not final; not part of `available`. */
+  readonly notFinal: bigint
   /** Amount that transactions and authorizations in progress will take; not part of `available`. */
   readonly reserved: bigint
   /** By the database's clock. */
@@ -240,7 +242,8 @@ function spendableBy({ snapshot, place: { network, owner, coin } }: Seen, taken:
   const gas = network.nativeCoin === null ? feeInToken(wei, 1n, coin.decimals) : wei
   const waiting = isFinalAtDepth(network) ? 0n : notFinal
   const reserved = raw + gas
-  return { available: balance - frozen - unscreened - waiting - reserved, unscreened, frozen, reserved, readAt }
+  const available = balance - frozen - unscreened - waiting - reserved
+  return { available, unscreened, frozen, notFinal: waiting, reserved, readAt }
 }
 
 const nothing: AmountOnHold = { frozen: 0n, unscreened: 0n, notFinal: 0n, isBooked: true }

@@ -35,7 +35,7 @@ const BodyDigest = z
 /** Wallets that accept the same payment on other networks. */
 const OtherWalletIds = z.array(WalletId).min(1).max(3).meta({
   description:
-    'Further wallets that may be paid instead, on other networks: one 402 then offers them all, up to four MPP offers. Send the same list to challenge and verify.',
+    'Wallets on other networks that may be paid instead: the 402 offers all, at most four with MPP. Send the same list to challenge and verify.',
 })
 
 const HttpMethod = z.string().regex(/^[A-Z]{1,16}$/, 'must be an HTTP method in capitals')

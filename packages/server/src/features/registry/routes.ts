@@ -178,7 +178,7 @@ export const registryOperations: readonly Operation<Deps>[] = [
     path: '/registry/snapshots',
     summary: 'Register a paid route as it was seen; the middlewares send this by themselves.',
     description:
-      'One route per host, method and pattern, in which whatever looks like an identifier is {id}: seen again, it is brought up to date. Examples of what is named like a credential are dropped.',
+      'One route per host, method and pattern, where what looks like an identifier is {id}; a known one is updated. Examples of fields named like a credential are dropped.',
     input: schema.Snapshot,
     output: schema.SnapshotAccepted,
     status: 202,
@@ -218,7 +218,7 @@ export const registryOperations: readonly Operation<Deps>[] = [
     path: '/registry/routes/{id}',
     summary: 'Make a paid route public, or private again.',
     description:
-      'A public route is listed by GET /facilitator/discovery/resources for every organisation of the environment: your organisation’s id, address, method, price, protocols, and the names of its parameters. Private by default.',
+      'GET /facilitator/discovery/resources lists a public route for every organisation of the environment: your organisation’s id, address, method, price, protocols, names of parameters. Private by default.',
     params: schema.RouteParamsInPath,
     input: schema.RouteChange,
     output: schema.RegistryRoute,

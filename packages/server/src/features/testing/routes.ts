@@ -22,7 +22,7 @@ export const testOperations: readonly Operation<Deps>[] = [
     summary: 'Send test money to a wallet of the test environment.',
     description: [
       'The faucet sends a real transfer on the wallet’s test network. It is recorded, screened and reported as every deposit is:',
-      '`deposit.success` follows when its block is final. 403 for live keys, and if the operator has set no faucet.',
+      '`deposit.success` follows when its block is final. 403 for live keys, and without a faucet.',
     ].join(' '),
     input: NewTestDeposit,
     output: TestDeposit,
@@ -41,7 +41,7 @@ export const testOperations: readonly Operation<Deps>[] = [
     summary: 'Pay a wallet of the test environment real test money from the faucet.',
     description: [
       'The faucet signs an x402 authorization for the wallet’s own challenge; the payment is verified, recorded and settled on the test network',
-      'like every other. The response does not wait for its settlement. 403 for live keys, and if the operator has set no faucet.',
+      'like every other. The response does not wait for its settlement. 403 for live keys, and without a faucet.',
     ].join(' '),
     input: NewTestPayment,
     output: Payment,
@@ -59,10 +59,9 @@ export const testOperations: readonly Operation<Deps>[] = [
     path: '/test/clock',
     summary: 'Advance the test environment in time.',
     description: [
-      'Everything of the organisation’s test environment that waits for a time comes nearer by this span, at once: the ends of sessions, of',
-      'vaults and their tokens, of open approvals and of approved payments that wait for a fresh 402; uses in the periods of policies; retries',
-      'of webhooks. Calendar months, chains and the expiry of signatures stay. Times that were answered before are earlier when they are read again. For live keys, and where the operator has not',
-      'set `TEST_CLOCK`, it is 403.',
+      'Moves every deadline of the test environment closer by this span: ends of sessions, vaults, vault tokens and open approvals, and of',
+      'approved payments that wait for a fresh 402; uses in the periods of policies; retries of webhooks. Calendar months, chains and the expiry',
+      'of signatures do not move. Times that earlier responses showed are earlier when read again. 403 for live keys, and without `TEST_CLOCK`.',
     ].join(' '),
     input: NewClockChange,
     output: ClockChange,

@@ -30,7 +30,7 @@ export const NewTransfer = z.strictObject({
   amount: Amount,
   minToAmount: Amount.optional().meta({
     description:
-      'Least amount that must arrive, in whole tokens of toToken; less is `price-too-low`. If omitted: 98 % of a dollar for a dollar. A swap between a coin and a token needs it or quoteId.',
+      'Least amount that must arrive, in whole tokens of toToken; less is `price-too-low`. Default: 98 % of a dollar for a dollar. A swap between coin and token needs it or quoteId.',
     example: '12.4',
   }),
   quoteId: id('qte').optional().meta({

@@ -341,6 +341,14 @@ test('health, the API description, its reference and every problem page are publ
   expect((await fetch(`${base}/nothing`)).status).toBe(404)
 })
 
+test('a page of the documentation with a slash behind it redirects to the page', async () => {
+  for (const path of ['/docs', '/docs/reference', '/docs/reference/plain', '/docs/quick-start', '/docs/decisions']) {
+    const found = await fetch(`${base}${path}/?from=x`, { redirect: 'manual' })
+    expect([found.status, found.headers.get('location')], path).toEqual([308, `${path}?from=x`])
+    expect((await fetch(`${base}${path}/`)).status, path).toBe(200)
+  }
+})
+
 async function eventsNamed(name: string): Promise<number> {
   const row = await database.db.one(
     z.object({ count: z.bigint() }),

@@ -260,7 +260,7 @@ const headers = [
     'sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two, separated by a comma, during a rotation.',
   ],
   ['Timestamp', 'X-Service-Timestamp', 'Time of this attempt, in Unix seconds.'],
-  ['webhook-id', 'webhook-id', 'The eventId (Standard Webhooks).'],
+  ['webhook-id', 'webhook-id', 'The eventId, equal on every delivery (Standard Webhooks).'],
   ['webhook-timestamp', 'webhook-timestamp', 'Time of this attempt, in Unix seconds (Standard Webhooks).'],
   ['webhook-signature', 'webhook-signature', 'Signatures v1 and v1a, separated by spaces (Standard Webhooks).'],
 ] as const
@@ -286,7 +286,7 @@ function deliveryOf(type: string, payload: Json): Json {
   const schema = {
     type: 'object',
     properties: {
-      eventId: { type: 'string', description: 'Equal on every delivery.' },
+      eventId: { $ref: '#/components/schemas/EventId' },
       type: { type: 'string', const: type, description: 'Event type.' },
       payload,
     },

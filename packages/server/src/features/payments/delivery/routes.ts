@@ -28,7 +28,7 @@ export const deliveryOperations: readonly Operation<Deps>[] = [
     path: '/payments/redeem',
     summary: 'Request the right to serve a payment that was settled and never delivered.',
     description:
-      'The payer sends the same request with the same credential again. One caller at a time gets the right to serve it; the first request starts a grace period of 30 seconds for the handler that ran first. The credential must show what the chain does not: an MPP challenge, the challengeId of an x402 version 2 offer, a payment-identifier, or a fresh signature of the payer. Payments of x402 version 1 cannot be redeemed. A payment that may still be served is delivery-in-progress.',
+      'The payer repeats the request with the same credential. One caller at a time may serve it; the first request starts a grace period of 30 seconds for the handler that ran first. The credential must show what the chain does not: an MPP challenge, the challengeId of an x402 version 2 offer, a payment-identifier, or a fresh signature of the payer. Payments of x402 version 1 cannot be redeemed. A payment that may still be served is delivery-in-progress.',
     input: RedeemRequest,
     output: Redemption,
     errors: {

@@ -33,7 +33,7 @@ export const RedeemRequest = z
     }),
     paymentId: id('pay').optional().meta({
       description:
-        'With settlementToken, on the connection on which the credential came first. The caller has verified the payment itself, so that the payer proves nothing more.',
+        'With settlementToken, on the connection on which the credential came first. The caller verified the payment, so the payer proves nothing more.',
     }),
     signature: z
       .strictObject({

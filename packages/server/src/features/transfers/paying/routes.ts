@@ -26,9 +26,9 @@ export const payingOperations: readonly Operation<Deps>[] = [
     path: '/wallet-infra/pay',
     summary: 'Pay a 402 from a managed wallet or child address.',
     description: [
-      "Takes a 402 of x402 (version 2 or 1) or MPP (`evm/charge`) as received, signs one offer under the wallet's policy and returns the header field to send. The funds stay reserved until the payee used the signature or it has expired (at most an hour).",
-      'With `url` instead of `challenge` the service sends the request itself (`method`, `headers`, `body`), pays a 402, sends it once more with the credential, and returns the `response` and its `outcome`; 200 without a payment if the URL answers anything but 402. No redirect is followed, and nothing is paid twice.',
-      '202: it waits for the `approval` that the policy requires; once approved, send a fresh 402 with `approvedPaymentId` within an hour. Send an Idempotency-Key: a repeat returns the same credential and never signs a second payment.',
+      "Takes a 402 of x402 (version 2 or 1) or MPP (`evm/charge`) as received, signs one offer under the wallet's policy and returns the header field to send. The funds stay reserved until the signature is used or has expired (at most an hour).",
+      'With `url` instead of `challenge` the service sends the request (`method`, `headers`, `body`), pays a 402, repeats it once with the credential, and returns the `response` and its `outcome`; 200 without a payment if the URL returns no 402. No redirect is followed.',
+      '202: it waits for the `approval` that the policy requires; once approved, send a fresh 402 with `approvedPaymentId` within an hour. Send an Idempotency-Key: a repeat returns the same credential and never pays twice.',
     ].join(' '),
     input: NewWalletPayment,
     output: WalletPayment,

@@ -1,14 +1,16 @@
 import { type Address, type Chain, formatAmount, type Network } from '@purser/protocol'
 import { z } from 'zod'
-import type { ByoWalletId, MasterWalletId } from '../../../platform/ids.ts'
+import type { ByoWalletId, ChildAddressId, MasterWalletId } from '../../../platform/ids.ts'
 import { named } from '../../../platform/named.ts'
 import { ChainName } from '../../chains/index.ts'
+import type { Coin, Spendable } from '../../funds/index.ts'
 import { requireChildAddress } from '../children/children.ts'
 import type { ChildAddressParams } from '../children/schema.ts'
 import { fail } from '../errors.ts'
 import { requireMasterWallet } from '../managed/managed.ts'
 import type { Ctx } from '../ports.ts'
 import { findByoWallet, networkOf } from '../store.ts'
+import { partsOf } from './parts.ts'
 
 /** An account and the tokens that it was created for. */
 interface Holder {
@@ -18,48 +20,97 @@ interface Holder {
   readonly supportedTokens: readonly string[]
 }
 
-export async function balancesOfMaster(ctx: Ctx, walletId: MasterWalletId): Promise<Balance[]> {
-  return balancesOf(ctx, await requireMasterWallet(ctx, walletId))
+interface ManagedHolder extends Holder {
+  readonly id: MasterWalletId | ChildAddressId
 }
 
-export async function balancesOfChild(ctx: Ctx, params: z.output<typeof ChildAddressParams>): Promise<Balance[]> {
-  const { address } = await requireChildAddress(ctx, params)
-  return balancesOf(ctx, { ...(await requireMasterWallet(ctx, params.id)), address })
+export async function balancesOfMaster(ctx: Ctx, walletId: MasterWalletId, query: BalanceQuery): Promise<Balance[]> {
+  return balancesOfManaged(ctx, await requireMasterWallet(ctx, walletId), query)
+}
+
+export async function balancesOfChild(
+  ctx: Ctx,
+  params: z.output<typeof ChildAddressParams>,
+  query: BalanceQuery,
+): Promise<Balance[]> {
+  const { id, address } = await requireChildAddress(ctx, params)
+  return balancesOfManaged(ctx, { ...(await requireMasterWallet(ctx, params.id)), id, address }, query)
 }
 
 export async function balancesOfByo(ctx: Ctx, walletId: ByoWalletId): Promise<Balance[]> {
   const wallet = await findByoWallet(ctx.db, ctx.tenant, walletId)
   if (wallet === undefined) throw fail('wallet-not-found')
-  return balancesOf(ctx, wallet)
+  return (await heldBy(ctx, wallet)).map((held) => balance(wallet, held))
+}
+
+async function balancesOfManaged(ctx: Ctx, holder: ManagedHolder, { spendable }: BalanceQuery): Promise<Balance[]> {
+  if (!spendable) return (await heldBy(ctx, holder)).map((held) => balance(holder, held))
+  const network = networkOf(holder)
+  const { id: walletId, address: owner } = holder
+  const places = coinsOf(holder, network).map((coin) => ({ tenant: ctx.tenant, network, walletId, owner, coin }))
+  // The newest block is read after that of the funds, so that it includes all that the funds include.
+  const funds = (await ctx.readFunds(network, places)).spendable
+  const bySymbol = new Map(places.map(({ coin: { symbol } }, index) => [symbol, funds[index]]))
+  return (await heldBy(ctx, holder)).map((held) => {
+    const own = bySymbol.get(held.coin.symbol)
+    return own === undefined ? balance(holder, held) : { ...balance(holder, held), parts: writtenParts(held, own) }
+  })
+}
+
+interface Held {
+  readonly coin: Coin
+  readonly raw: bigint
 }
 
 /** The native coin first, if the network has one, then the wallet's tokens in the wallet's order. */
-async function balancesOf(ctx: Ctx, holder: Holder): Promise<Balance[]> {
+async function heldBy(ctx: Ctx, holder: Holder): Promise<Held[]> {
   const network = networkOf(holder)
-  const holding = await ctx.readHolding(network, holder.address)
-  const native =
-    network.nativeCoin === null || holding.native === undefined
-      ? []
-      : [balance(holder, network.nativeCoin, holding.native)]
-  return [
-    ...native,
-    ...holder.supportedTokens.flatMap((symbol) => tokenBalance(holder, network, symbol, holding.tokens)),
-  ]
+  const { native, tokens } = await ctx.readHolding(network, holder.address)
+  return coinsOf(holder, network).flatMap((coin) => {
+    const raw =
+      coin.address === undefined ? native : tokens[network.tokens.findIndex(({ symbol }) => symbol === coin.symbol)]
+    return raw === undefined ? [] : [{ coin, raw }]
+  })
 }
 
-function tokenBalance(holder: Holder, network: Network, symbol: string, rawAmounts: readonly bigint[]): Balance[] {
-  const index = network.tokens.findIndex((token) => token.symbol === symbol)
-  const [token, raw] = [network.tokens[index], rawAmounts[index]]
-  return token === undefined || raw === undefined ? [] : [balance(holder, token, raw)]
+function coinsOf({ supportedTokens }: Holder, { nativeCoin, tokens }: Network): Coin[] {
+  const native = nativeCoin === null ? [] : [{ ...nativeCoin, address: undefined }]
+  return [...native, ...supportedTokens.flatMap((symbol) => tokens.find((token) => token.symbol === symbol) ?? [])]
 }
 
-function balance(
-  { chain }: Holder,
-  { symbol, decimals }: { readonly symbol: string; readonly decimals: number },
-  raw: bigint,
-): Balance {
+function balance({ chain }: Holder, { coin: { symbol, decimals }, raw }: Held): Balance {
   return { tokenSymbol: symbol, formattedBalance: formatAmount(raw, decimals), rawBalance: raw.toString(), chain }
 }
+
+function writtenParts({ coin: { decimals }, raw }: Held, funds: Spendable): BalanceParts {
+  const { available, reserved, unscreened, frozen, notFinal } = partsOf(raw, funds)
+  const write = (amount: bigint) => formatAmount(amount, decimals)
+  return {
+    available: write(available),
+    reserved: write(reserved),
+    unscreened: write(unscreened),
+    frozen: write(frozen),
+    notFinal: write(notFinal),
+  }
+}
+
+export const BalanceQuery = z.strictObject({
+  spendable: z
+    .enum(['true', 'false'])
+    .default('false')
+    .transform((text) => text === 'true')
+    .meta({ description: 'Whether to add the `parts` of each balance.' }),
+})
+type BalanceQuery = z.output<typeof BalanceQuery>
+
+const BalanceParts = z.strictObject({
+  available: z.string().describe('Can be sent now.'),
+  reserved: z.string().describe('Accepted transfers, withdrawals and payments will take it, gas included.'),
+  unscreened: z.string().describe('On hold until screening has cleared its sender.'),
+  frozen: z.string().describe('From a flagged sender.'),
+  notFinal: z.string().describe('In blocks that are not final.'),
+})
+type BalanceParts = z.input<typeof BalanceParts>
 
 /** Balance of one token, or of the native coin. */
 export const Balance = z.strictObject({
@@ -67,7 +118,10 @@ export const Balance = z.strictObject({
   formattedBalance: z.string().meta({ description: 'Decimal amount.', example: '12.5' }),
   rawBalance: z.string().meta({ description: 'Integer in the smallest unit.', example: '12500000' }),
   chain: ChainName,
+  parts: BalanceParts.optional().meta({
+    description: 'With `spendable=true`: decimal amounts that add up to the balance.',
+  }),
 })
 export type Balance = z.input<typeof Balance>
 
-named({ Balance })
+named({ Balance, BalanceParts })

@@ -6,7 +6,7 @@ import { fail } from '../errors.ts'
 import { MasterWalletParams } from '../managed/schema.ts'
 import { type Deps, operation } from '../ports.ts'
 import { ByoWalletParams } from '../schema.ts'
-import { Balance, balancesOfByo, balancesOfChild, balancesOfMaster } from './balances.ts'
+import { Balance, BalanceQuery, balancesOfByo, balancesOfChild, balancesOfMaster } from './balances.ts'
 
 const description = 'The native coin, where the chain has one, and the tokens of the wallet, as of the newest block.'
 const output = z.array(Balance)
@@ -22,9 +22,10 @@ export const balanceOperations: readonly Operation<Deps>[] = [
     summary: 'Read what a managed wallet holds.',
     description,
     params: MasterWalletParams,
+    query: BalanceQuery,
     output,
     errors: walletErrors,
-    run: (ctx, { params }) => balancesOfMaster(ctx, params.id),
+    run: (ctx, { params, query }) => balancesOfMaster(ctx, params.id, query),
   }),
   operation({
     id: 'wallets.children.balances',
@@ -35,9 +36,10 @@ export const balanceOperations: readonly Operation<Deps>[] = [
     summary: 'Read what a child address holds.',
     description,
     params: ChildAddressParams,
+    query: BalanceQuery,
     output,
     errors: { 'child-address-not-found': fail.table['child-address-not-found'], ...chainErrors },
-    run: (ctx, { params }) => balancesOfChild(ctx, params),
+    run: (ctx, { params, query }) => balancesOfChild(ctx, params, query),
   }),
   operation({
     id: 'wallets.byo.balances',

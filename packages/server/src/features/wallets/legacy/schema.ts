@@ -31,7 +31,7 @@ export const LegacyBalance = z.strictObject({
   id: id('mwt'),
   address: z.string().describe('Address of the wallet, with EIP-55 checksum.'),
   balances: z
-    .array(z.strictObject({ coin: LegacyCoin.describe('The coin.'), ...Balance.shape }))
+    .array(z.strictObject({ coin: LegacyCoin.describe('The coin.'), ...Balance.omit({ parts: true }).shape }))
     .describe('Balance of each coin.'),
 })
 export type LegacyBalance = z.input<typeof LegacyBalance>

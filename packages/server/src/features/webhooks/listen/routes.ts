@@ -95,9 +95,9 @@ export const listenOperations: readonly Operation<Deps>[] = [
     path: '/events/stream',
     summary: "Follow the organisation's events as signed deliveries, as server-sent events.",
     description: [
-      'Each is `id:` and one `data:` line of JSON: `eventId, type, headers, body`, where headers and body are what a webhook would get, signed with the',
-      'secret of `POST /events/listener` at the moment of sending. Without `from` and `Last-Event-ID` the stream begins now; with the id that came last',
-      'it goes on strictly after that. It ends when the API key is revoked.',
+      'Each is `id:` and one `data:` line of JSON: `eventId, type, headers, body`, where headers and body are those of a webhook, signed when sent with the',
+      'secret of `POST /events/listener`. Without `from` and `Last-Event-ID` the stream begins now; with the last id',
+      'it continues strictly after it. It ends when the API key is revoked.',
     ].join(' '),
     query: ListenQuery,
     streamsOutput: 'text/event-stream',

@@ -36,6 +36,7 @@ export function guidePages(options: GuideOptions): PublicPage[] {
   }
   const [html, markdown, text] = [keptPages(htmlHeaders), keptPages(markdownHeaders), keptPages(textHeaders)]
   const guideAnswer = (requested: string, request: PageRequest): RawAnswer => {
+    if (requested === '' || requested.endsWith('/')) return withoutSlash(request.url)
     const guide = read().get(requested.replace(/\.md$/, ''))
     if (guide === undefined) return options.missing()
     if (requested.endsWith('.md') || prefersMarkdown(request))
@@ -75,6 +76,13 @@ export function guidePages(options: GuideOptions): PublicPage[] {
     },
     { path: '/docs/*', answer: ({ '*': name }, request) => guideAnswer(name ?? '', request) },
   ]
+}
+
+/** No page ends with a slash: one that a reader typed leads to the page. The path is taken as sent, since a decoded one may break the header. */
+function withoutSlash(url: string): RawAnswer {
+  const [path = '', ...query] = url.split('?')
+  const location = [path.replace(/\/$/, ''), ...query].join('?')
+  return { status: 308, headers: { location }, body: '' }
 }
 
 const queryCharactersMax = 100
