@@ -1,6 +1,6 @@
 /** Each feature of `packages/server/src/features`, with the features whose index it may import. */
 export const featureEdges = {
-  people: ['organisations'],
+  people: ['organisations', 'plans'],
   approvals: ['wallets'],
   payments: ['approvals', 'chains', 'plans', 'relayer', 'transfers', 'wallets'],
   funds: [],

@@ -7,6 +7,8 @@ export interface Needs {
   /** The lowest role that may call it; `person` for what everybody who is signed in may do, a member of an organisation or not. */
   readonly role: Role | 'person'
   readonly scope: Scope
+  /** The scope of the right that the result gives to somebody else. A key needs it too, so that it gives nobody what it has not. */
+  readonly gives?: Scope
   /** A person must have signed in within the last ten minutes. */
   readonly fresh?: true
 }
@@ -37,11 +39,16 @@ export function mayDo(
   { needs, method, whileSuspended }: Called,
   now: Date,
 ): Verdict {
-  if (allowed !== undefined && !allowed.includes(needs.scope)) return 'scope-not-allowed'
+  if (missingScope(allowed, needs) !== undefined) return 'scope-not-allowed'
   if (person !== undefined && !hasRole(person, needs.role)) return 'role-not-allowed'
   if (isSuspended === true && method !== 'GET' && whileSuspended !== true) return 'organisation-suspended'
   if (person === undefined) return 'yes'
   return needs.fresh === true && !isFresh(person, now) ? 'fresh-authentication-required' : 'yes'
+}
+
+/** The first scope that a key with these scopes would need besides; undefined where it needs none, and for a key with all scopes. */
+export function missingScope(allowed: readonly Scope[] | undefined, { scope, gives }: Needs): Scope | undefined {
+  return [scope, gives].find((needed) => needed !== undefined && allowed?.includes(needed) === false)
 }
 
 /** Whether a person has a role or one above it. */

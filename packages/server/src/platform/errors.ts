@@ -74,7 +74,7 @@ export const failPlatform = defineErrors({
     causes: [
       'A person who is signed in has a role below the one that the operation needs: a viewer writes, or a member changes members or keys.',
       'An API key grants or removes the role `owner` or `admin`, which only a person may.',
-      'A key with limited scopes invites somebody to a role that could do more than the key, or a test key changes somebody who works in the live environment.',
+      'A key with limited scopes or an end invites somebody who could do more than the key, or longer, or a test key changes somebody who works in the live environment.',
     ],
     fix: 'Ask an owner or admin of the organisation to do it, or to raise your role with `PATCH /organisations/current/members/{accountId}`. [Organisations and keys](/docs/organisations-and-keys) lists what each role may do.',
   },

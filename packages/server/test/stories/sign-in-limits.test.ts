@@ -3,15 +3,15 @@ import { aMailbox, type Mailbox } from '../mailbox.ts'
 import { aLink, open, ownerOf } from '../people.ts'
 import { aWorld, type World } from '../world.ts'
 
-// Decision 0174. Each address is in a block of its own, because the limits are those of the whole process.
+// Decisions 0174 and 0187. Each address is in a block of its own, because the limits are those of the whole process.
 
 let world: World
 let mailbox: Mailbox
+let now = new Date()
 
 beforeAll(async () => {
   mailbox = await aMailbox()
   const smtp = { url: mailbox.url, from: 'purser@example.com' }
-  const now = new Date()
   world = await aWorld({
     config: { trustProxy: 1, signIn: { isSignUpOpen: false, issuers: [], smtp } },
     // Limits refill with time, and a test may take any.
@@ -70,8 +70,8 @@ test('a stranger who guesses all the time keeps nobody else from signing in to t
 test('a host that has a whole /64 of IPv6 counts as one stranger', async () => {
   const email = await anOwner()
   const statuses: number[] = []
-  for (let at = 1; at <= 12; at++) statuses.push(await link(email, { address: `2001:db8:0:7::${at.toString(16)}` }))
-  expect(statuses.slice(9)).toEqual([200, 429, 429])
+  for (let at = 1; at <= 12; at++) statuses.push(await guess(email, { address: `2001:db8:0:7::${at.toString(16)}` }))
+  expect(statuses.slice(9)).toEqual([401, 429, 429])
   const others: number[] = []
   for (let at = 1; at <= 32; at++)
     others.push(await link(`nobody-${at}@example.com`, { address: `2001:db8:0:8::${at.toString(16)}` }))
@@ -98,24 +98,69 @@ test('the cookie of a browser counts for its own e-mail address alone, signed by
       .split('; ')
       .find((part) => part.startsWith('purser.known_browser=')),
   )
-  for (let at = 1; at <= 21; at++) await link(email, { address: `192.0.2.${at}` })
+  for (let at = 1; at <= 21; at++) await guess(email, { address: `192.0.2.${at}` })
   const forged = cookie.replace(/[^.]*$/, Buffer.alloc(32).toString('base64'))
-  expect(await link(email, { address: '192.0.2.50', cookie })).toBe(429)
-  expect(await link(email, { address: '192.0.2.50', cookie: forged })).toBe(429)
-  expect(await link(other, { address: '192.0.2.50', cookie })).toBe(200)
+  expect(await guess(email, { address: '192.0.2.50', cookie })).toBe(429)
+  expect(await guess(email, { address: '192.0.2.50', cookie: forged })).toBe(429)
+  expect(await guess(other, { address: '192.0.2.50', cookie })).toBe(401)
   const value = cookie.slice(cookie.indexOf('=') + 1)
   const asSession = await fetch(`${world.base}/account`, { headers: { cookie: `purser.session_token=${value}` } })
   expect(asSession.status).toBe(401)
 })
 
-test('requests for mail are limited for the address, by each stranger and together, and take no guess of a password away', async () => {
+const addressOf = (at: number) => `10.0.${Math.floor(at / 250)}.${(at % 250) + 1}`
+const urlIn = (text: string): string => /https?:\S+/.exec(text)?.[0] ?? ''
+
+test('strangers from any number of network addresses never keep a person from a link in a new browser', async () => {
   const email = await anOwner()
-  const one: number[] = []
-  for (let at = 0; at < 11; at++) one.push(await link(email, { address: '192.0.2.70' }))
-  expect(one.slice(9)).toEqual([200, 429])
-  const many: number[] = []
-  for (let at = 0; at < 11; at++)
-    many.push(await post('/auth/request-password-reset', { email }, { address: `192.0.2.${80 + at}` }))
-  expect(many.slice(9)).toEqual([200, 429])
-  expect(await guess(email, { address: '192.0.2.70' })).toBe(401)
+  for (let hour = 0; hour < 3; hour++) {
+    const statuses = new Set<number>()
+    for (let at = 0; at < 60; at++) statuses.add(await link(email, { address: addressOf(at) }))
+    expect(statuses).toEqual(new Set([200]))
+    // The person, from a network address of their own: the link of a stranger's request works as well as one of theirs.
+    expect(await link(email, { address: `10.1.0.${hour + 1}` })).toBe(200)
+    const first = await open(urlIn(await mailbox.newest(email)))
+    expect([first.status, first.headers.get('location')]).toEqual([302, 'http://dashboard.test'])
+    // A link that was used is followed by another, at once.
+    expect(await link(email, { address: `10.1.1.${hour + 1}` })).toBe(200)
+    const second = await open(urlIn(await mailbox.newest(email)))
+    expect(second.headers.get('location')).toBe('http://dashboard.test')
+    now = new Date(now.getTime() + 3_600_000)
+  }
+})
+
+test('strangers from any number of network addresses never keep a person from a new password', async () => {
+  const email = await anOwner()
+  await open(await aLink(world, email))
+  const statuses = new Set<number>()
+  for (let at = 0; at < 60; at++)
+    statuses.add(await post('/auth/request-password-reset', { email }, { address: addressOf(at + 100) }))
+  expect(statuses).toEqual(new Set([200]))
+  const token = /reset-password\/([\w-]+)/.exec(await mailbox.newest(email))?.[1]
+  const newPassword = 'a long enough password'
+  expect(await post('/auth/reset-password', { token, newPassword }, { address: '10.1.2.1' })).toBe(200)
+  expect(await post('/auth/request-password-reset', { email }, { address: '10.1.2.2' })).toBe(200)
+  expect(await mailbox.newest(email)).toContain('reset-password')
+})
+
+test('requests for mail take no guess of a password away, and guesses no mail', async () => {
+  const email = await anOwner()
+  for (let at = 0; at < 24; at++) await link(email, { address: addressOf(at + 200) })
+  expect(await guess(email, { address: addressOf(230) })).toBe(401)
+  await Promise.all(Array.from({ length: 24 }, (_, at) => guess(email, { address: addressOf(at + 300) })))
+  expect(await guess(email, { address: addressOf(330) })).toBe(429)
+  expect(await link(email, { address: addressOf(330) })).toBe(200)
+})
+
+test('strangers in the network of a person use up no attempt of a browser in which the person signed in', async () => {
+  const email = await anOwner()
+  const known = cookiesOf(await open(await aLink(world, email)))
+    .split('; ')
+    .find((part) => part.startsWith('purser.known_browser='))
+  const address = '10.1.3.1'
+  const strangers: number[] = []
+  for (let at = 0; at < 32; at++) strangers.push(await link(`nobody-${at}@example.com`, { address }))
+  expect(strangers.slice(29)).toEqual([200, 429, 429])
+  expect(await guess(email, { address, cookie: String(known) })).toBe(401)
+  expect(await link(email, { address, cookie: String(known) })).toBe(200)
 })

@@ -4,6 +4,7 @@ import { type Queryable, type Sql, sql, type Tx } from '../../platform/db/db.ts'
 import type { AccountId, ApiKeyId, OrganisationId } from '../../platform/ids.ts'
 import { id } from '../../platform/ids.ts'
 import { type Scope, scopes } from '../../platform/roles.ts'
+import { placeOwnerSql } from '../plans/index.ts'
 import { EnvironmentName } from './schema.ts'
 
 export const ApiKeyRow = z.object({
@@ -172,6 +173,7 @@ const LiveKey = z.object({
   apiKeyId: id('key'),
   organisationId: id('org'),
   environment: EnvironmentName,
+  placeOwner: z.string(),
   scopes: z.array(z.enum(scopes)).nullable(),
   isSuspended: z.boolean(),
 })
@@ -185,7 +187,7 @@ export function listKeysByHash(
   return db.many(
     LiveKey,
     sql`
-    select key_hash, id as api_key_id, organisation_id, environment, scopes,
+    select key_hash, id as api_key_id, organisation_id, environment, ${placeOwnerSql(sql`api_keys.organisation_id`)} as place_owner, scopes,
       (select suspended_at is not null from organisations where organisations.id = api_keys.organisation_id) as is_suspended
     from api_keys where key_hash = any(${hashes}::bytea[]) and ${isValid(now)}`,
   )

@@ -78,7 +78,10 @@ function refuseTestKey(ctx: Ctx, { isLive }: MemberRow): void {
     throw failPlatform('role-not-allowed', { detail: 'A test key changes nobody who works in the live environment.' })
 }
 
-/** Refuses an API key that would give a person more than it may do itself: a key with limited scopes invites only viewers, if it may read. */
+/**
+ * Refuses an API key that would give a person more than it may do itself: a key with limited scopes invites only viewers, if it may read, and
+ * one that ends invites nobody, because a member stays.
+ */
 async function refuseWider(
   ctx: Ctx,
   tx: Tx,
@@ -86,7 +89,9 @@ async function refuseWider(
 ): Promise<void> {
   const isRaised = known === undefined || roles.indexOf(role) < roles.indexOf(known.role)
   if (ctx.actor.kind !== 'api-key' || !isRaised) return
-  const { scopes } = await limitsOf(ctx, tx, {})
+  const { scopes, expiresAt } = await limitsOf(ctx, tx, {})
+  if (expiresAt !== null)
+    throw failPlatform('role-not-allowed', { detail: 'An API key that ends makes nobody a member, who would stay.' })
   if (scopes !== null && !(role === 'viewer' && scopes.includes('read')))
     throw failPlatform('role-not-allowed', {
       detail: 'An API key with limited scopes gives nobody more than it may do.',

@@ -9,6 +9,7 @@ import { accountOf } from './accounts.ts'
 import { cookiePrefixOf } from './cookie.ts'
 import { knownBrowserCookieOf, knownBrowserSeconds, knownBrowserValue } from './known-browser.ts'
 import { linkSignIn } from './link-sign-in.ts'
+import { sendResetMail } from './mails.ts'
 import { addressHeader, type OidcIssuer, type SignInDeps, type SignInOptions } from './sign-in-options.ts'
 import { findUser, hasAccount } from './store.ts'
 
@@ -55,6 +56,8 @@ export function createAuth(deps: SignInDeps, options: SignInOptions) {
     // Errors that are not better-auth's own refusals are thrown to the caller of the handler.
     onAPIError: { throw: true },
     session: { expiresIn: sessionSeconds, disableSessionRefresh: true, freshAge: freshMs / 1_000 },
+    // Otherwise whoever reads the database or a copy of it could choose a password for whoever requested a link.
+    verification: { storeIdentifier: 'hashed' },
     account: { encryptOAuthTokens: true, accountLinking: { enabled: true, trustedProviders: [] } },
     emailAndPassword: {
       enabled: true,
@@ -64,11 +67,9 @@ export function createAuth(deps: SignInDeps, options: SignInOptions) {
       revokeSessionsOnPasswordReset: true,
       ...(sendMail !== undefined && {
         // Not awaited: how long the answer takes must not show whether the address has an account.
-        sendResetPassword: async ({ user, url }) => {
-          const text = `${url}\n\nThe link works once, for an hour.`
-          void sendMail({ to: user.email, subject: 'Choose a new password', text }).catch((err: unknown) =>
-            log.warn({ err }, 'a link to a new password could not be sent'),
-          )
+        sendResetPassword: async ({ user: { email }, url, token }, request) => {
+          const cookies = request?.headers.get('cookie') ?? undefined
+          void sendResetMail(deps, options, { email, url, token, cookies })
         },
       }),
     },

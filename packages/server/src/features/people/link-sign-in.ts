@@ -2,9 +2,10 @@ import type { AuthContext } from 'better-auth'
 import { APIError, createAuthEndpoint } from 'better-auth/api'
 import { setSessionCookie } from 'better-auth/cookies'
 import { z } from 'zod'
-import { hashOfToken, makeSignInLink } from './links.ts'
+import { hashOfToken, newSignInLink } from './links.ts'
+import { maySend, sendOrForget } from './mails.ts'
 import type { SignInDeps, SignInOptions } from './sign-in-options.ts'
-import { findLink, hasAccount, markLinkUsed } from './store.ts'
+import { deleteLink, findLink, hasAccount, insertLink, markLinkUsed } from './store.ts'
 
 /** A plugin of better-auth: one-time links, from the operator and by e-mail. */
 export function linkSignIn(deps: SignInDeps, options: SignInOptions) {
@@ -52,14 +53,21 @@ async function userOf(users: Users, email: string) {
 const LinkRequest = z.object({ email: z.email().max(254) })
 
 /** Sends a link to an address. Whether it has an account shows neither in the answer nor in how long it takes. */
-function sendLink(deps: SignInDeps, { sendMail, isSignUpOpen }: SignInOptions) {
+function sendLink(deps: SignInDeps, options: SignInOptions) {
+  const { sendMail, isSignUpOpen } = options
   return createAuthEndpoint('/sign-in/link', { method: 'POST', body: LinkRequest }, async (ctx) => {
     if (sendMail === undefined) throw new APIError('BAD_REQUEST', { code: 'EMAIL_NOT_CONFIGURED' })
     const { email } = ctx.body
+    const cookies = ctx.headers?.get('cookie') ?? undefined
     const send = async (): Promise<void> => {
       if (!isSignUpOpen && !(await hasAccount(deps.db, email))) return
-      const url = await makeSignInLink(deps, deps.db, { email, baseUrl: deps.baseUrl })
-      await sendMail({ to: email, subject: 'Sign in', text: `${url}\n\nThe link works once, for ten minutes.` })
+      const { url, link } = newSignInLink(deps, { email, baseUrl: deps.baseUrl })
+      const mail = { kind: 'link', email: link.email, proof: Buffer.from(link.tokenHash).toString('hex') } as const
+      // Stored before the mail is recorded, so that the record never names a link that is not there.
+      await insertLink(deps.db, link)
+      if (!(await maySend(deps, options, mail, { email, cookies }))) return deleteLink(deps.db, link.tokenHash)
+      const text = `${url}\n\nThe link works once, for ten minutes.`
+      await sendOrForget(deps, mail, () => sendMail({ to: email, subject: 'Sign in', text }))
     }
     void send().catch((err: unknown) => deps.log.warn({ err }, 'a sign-in link could not be sent'))
     return ctx.json({ status: true })

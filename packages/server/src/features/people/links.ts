@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { instantOf } from '../../platform/clock.ts'
 import type { Queryable } from '../../platform/db/db.ts'
 import type { Deps } from './ports.ts'
-import { insertLink } from './store.ts'
+import { insertLink, type NewLink } from './store.ts'
 
 /** How long a one-time link can be used. */
 const linkMs = 600_000
@@ -16,15 +16,25 @@ const tokenBytes = 32
  * const url = await makeSignInLink(deps, db, { email: 'owner@example.com', baseUrl: 'https://pay.example.com' })
  */
 export async function makeSignInLink(
-  { clock, random }: Pick<Deps, 'clock' | 'random'>,
+  deps: Pick<Deps, 'clock' | 'random'>,
   db: Queryable,
-  { email, baseUrl }: { readonly email: string; readonly baseUrl: string },
+  about: { readonly email: string; readonly baseUrl: string },
 ): Promise<string> {
+  const { url, link } = newSignInLink(deps, about)
+  await insertLink(db, link)
+  return url
+}
+
+/** Returns a new link and the row that makes it valid once it is stored. */
+export function newSignInLink(
+  { clock, random }: Pick<Deps, 'clock' | 'random'>,
+  { email, baseUrl }: { readonly email: string; readonly baseUrl: string },
+): { readonly url: string; readonly link: NewLink } {
   const token = Buffer.from(random.bytes(tokenBytes)).toString('base64url')
   const createdAt = clock.now()
   const expiresAt = instantOf(createdAt.getTime() + linkMs)
-  await insertLink(db, { tokenHash: hashOfToken(token), email: email.toLowerCase(), createdAt, expiresAt })
-  return `${baseUrl}/auth/link?token=${token}`
+  const link = { tokenHash: hashOfToken(token), email: email.toLowerCase(), createdAt, expiresAt }
+  return { url: `${baseUrl}/auth/link?token=${token}`, link }
 }
 
 /** The stored form of a link's token. */

@@ -4,16 +4,16 @@ import { addressBlock } from '../../platform/http/admission.ts'
 import { createLimiter, type RateLimit } from '../../platform/http/limits.ts'
 import { knownBrowserOf } from './known-browser.ts'
 
-/** Paths that send e-mail to an address, or check its password. They are counted apart: no request for mail takes a guess of a password away. */
+/** Paths that send e-mail to an address, or check its password. How many mails an address gets is limited where they are sent (`maySend`). */
 const emailPath = /^\/sign-in\/link$|^\/request-password-reset$/
 const passwordPath = /^\/sign-in\/email$/
 const otherPath = /^\/(passkey\/verify-authentication|reset-password)$/
 
-/** Attempts of one network address, whatever they name. */
+/** Attempts of one network address, whatever they name, and of all browsers of one person that are known. */
 const sourceLimit: RateLimit = { perSecond: 1 / 2, burst: 30 }
-/** Attempts of one network address with one e-mail address: a fifth of what all strangers together may, so that one does not use it up. */
+/** Guesses of one network address with one e-mail address: a fifth of what all strangers together may, so that one does not use it up. */
 const pairLimit: RateLimit = { perSecond: 1 / 300, burst: 10 }
-/** Attempts of all strangers together with one e-mail address. This bounds how fast a password is guessed from many network addresses. */
+/** Guesses of all strangers together with one e-mail address. This bounds how fast a password is guessed from many network addresses. */
 const strangersLimit: RateLimit = { perSecond: 1 / 60, burst: 20 }
 /** Attempts of a browser in which somebody signed in with the e-mail address before. */
 const knownLimit: RateLimit = { perSecond: 1 / 60, burst: 10 }
@@ -32,7 +32,8 @@ export type SignInLimit = (attempt: SignInAttempt) => void
 
 /**
  * The limits of one process. A stranger can use up neither what a known browser may, nor, from one network address, what other strangers may:
- * otherwise a request a minute would keep a person from signing in.
+ * otherwise a request a minute would keep a person from signing in. Requests for mail have no limit of their e-mail address, which strangers
+ * from many network addresses would use up.
  */
 export function createSignInLimit(
   clock: Clock,
@@ -46,17 +47,15 @@ export function createSignInLimit(
     const kind = emailPath.test(path) ? 'mail' : passwordPath.test(path) ? 'password' : undefined
     if (kind === undefined && !otherPath.test(path)) return
     const source = addressBlock(address)
-    const admissions = [() => ofSource(source)]
     const email = emailOf(sent)
-    if (kind !== undefined && email !== undefined) {
-      const known = knownBrowserOf(cookies, email, browser)
-      if (known === undefined)
-        admissions.push(
-          () => ofPair(`${kind} ${source} ${email}`),
-          () => ofStrangers(`${kind} ${email}`),
-        )
-      else admissions.push(() => ofKnown(`${kind} ${known}`))
-    }
+    const known = kind === undefined || email === undefined ? undefined : knownBrowserOf(cookies, email, browser)
+    const admissions = [() => ofSource(known === undefined ? source : `person ${email}`)]
+    if (known !== undefined) admissions.push(() => ofKnown(`${kind} ${known}`))
+    else if (kind === 'password' && email !== undefined)
+      admissions.push(
+        () => ofPair(`${source} ${email}`),
+        () => ofStrangers(email),
+      )
     // One by one: what a limit refuses takes nothing of those after it.
     for (const admit of admissions) {
       const { admitted, resetSeconds } = admit()

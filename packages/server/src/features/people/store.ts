@@ -5,6 +5,7 @@ import { type AccountId, type Id, id, type OrganisationId } from '../../platform
 import type { SessionInOrganisation } from '../../platform/reader.ts'
 import type { Role } from '../../platform/roles.ts'
 import { Role as RoleName } from '../organisations/index.ts'
+import { placeOwnerSql } from '../plans/index.ts'
 
 const SessionRow = z.object({
   sessionId: id('ssn'),
@@ -13,6 +14,7 @@ const SessionRow = z.object({
   role: RoleName.nullable(),
   isLive: z.boolean(),
   isSuspended: z.boolean(),
+  placeOwner: z.string(),
 })
 
 export interface FoundSession {
@@ -22,6 +24,7 @@ export interface FoundSession {
   readonly role: Role | null
   readonly isLive: boolean
   readonly isSuspended: boolean
+  readonly placeOwner: string
 }
 
 /** The session of a token that is good at that instant, its account, and the account's role in the organisation that is named. */
@@ -35,7 +38,8 @@ export function findSession(
     sql`
     select session."id" as session_id, session."createdAt" as authenticated_at, accounts.id as account_id, members.role,
       coalesce(members.is_live, false) as is_live,
-      coalesce((select suspended_at is not null from organisations where organisations.id = members.organisation_id), false) as is_suspended
+      coalesce((select suspended_at is not null from organisations where organisations.id = members.organisation_id), false) as is_suspended,
+      coalesce(${placeOwnerSql(sql`members.organisation_id`)}, accounts.id) as place_owner
     from auth."session" as session
     join accounts on accounts.user_id = session."userId"
     left join members on members.account_id = accounts.id and members.organisation_id = ${organisationId ?? null}
@@ -94,6 +98,11 @@ export async function insertLink(db: Queryable, link: NewLink): Promise<void> {
   await db.run(sql`
     insert into auth.sign_in_links (token_hash, email, created_at, expires_at)
     values (${link.tokenHash}, ${link.email}, ${link.createdAt}, ${link.expiresAt})`)
+}
+
+/** Deletes a link that was not sent. */
+export async function deleteLink(db: Queryable, tokenHash: Uint8Array): Promise<void> {
+  await db.run(sql`delete from auth.sign_in_links where token_hash = ${tokenHash}`)
 }
 
 const LinkRow = z.object({ email: z.string() })

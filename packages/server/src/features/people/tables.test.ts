@@ -36,7 +36,7 @@ test('the tables of our migrations are what this version of better-auth expects'
     z.object({ name: z.string() }),
     sql`
     select table_name || '.' || column_name as name from information_schema.columns
-    where table_schema = 'auth' and table_name <> 'sign_in_links'`,
+    where table_schema = 'auth' and table_name not in ('sign_in_links', 'sign_in_mails')`,
   )
   expect(expected.length).toBeGreaterThan(30)
   expect(columns.map(({ name }) => name).sort()).toEqual(expected.sort())
@@ -54,7 +54,7 @@ test('a database of before has its accounts, its members stay and who never sign
   await db.run(sql`alter table listener_secrets add constraint listener_secrets_pkey primary key (api_key_id)`)
   await db.run(sql`
     alter table listener_secrets add constraint listener_secrets_api_key_id_fkey foreign key (api_key_id) references api_keys (id)`)
-  await db.run(sql`delete from schema_migrations where name in ('0075_sign_in.sql', '0076_invitations.sql')`)
+  await db.run(sql`delete from schema_migrations where name in ('0075_sign_in.sql', '0076_invitations.sql', '0182_sign_in_mails.sql')`)
   await db.run(sql`
     insert into accounts (id, email, accepted_at, created_at) values ('acc_1', 'one@example.com', now(), now()), ('acc_2', 'two@example.com', null, now())`)
   await db.run(
@@ -62,7 +62,7 @@ test('a database of before has its accounts, its members stay and who never sign
   )
   await db.run(sql`
     insert into members (organisation_id, account_id, role, created_at) values ('org_1', 'acc_1', 'owner', now()), ('org_1', 'acc_2', 'member', now())`)
-  expect(await migrate({ url })).toEqual(['0075_sign_in.sql', '0076_invitations.sql'])
+  expect(await migrate({ url })).toEqual(['0075_sign_in.sql', '0076_invitations.sql', '0182_sign_in_mails.sql'])
   expect(await migrate({ url })).toEqual([])
   const rows = await db.many(
     Row,

@@ -29,17 +29,13 @@ export async function listSharers(db: Queryable, organisationId: OrganisationId)
 }
 
 /**
- * Returns whose places of a process an organization takes: on the free plan those of its account, so that an account gets no more places
- * by making organizations; otherwise its own.
+ * Selects the owner of the places of a process that an organization takes: on the free plan its account, so that an account gets no more
+ * places by making organizations; otherwise itself. `organisationId` is the name of a column, with its table.
  */
-export async function findPlaceOwner(db: Queryable, organisationId: OrganisationId): Promise<string> {
-  const { owner } = await db.one(
-    z.object({ owner: z.string() }),
-    sql`
-    select case when plan = ${freePlan} then coalesce(quota_account_id, id) else id end as owner
-    from organisations where id = ${organisationId}`,
-  )
-  return owner
+export function placeOwnerSql(organisationId: Sql): Sql {
+  return sql`(
+    select case when owned.plan = ${freePlan} then coalesce(owned.quota_account_id, owned.id) else owned.id end
+    from organisations as owned where owned.id = ${organisationId})`
 }
 
 /** Returns the name of the lock under which organizations that share a quota count; no row where the organization shares none. */

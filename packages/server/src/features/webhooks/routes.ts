@@ -31,7 +31,7 @@ const disabled = { 'webhook-disabled': fail.table['webhook-disabled'] }
 export const webhookOperations: readonly Operation<Deps>[] = [
   operation({
     id: 'webhooks.create',
-    needs: { role: 'admin', scope: 'webhooks' },
+    needs: { role: 'admin', scope: 'webhooks', gives: 'read' },
     method: 'POST',
     path: '/webhooks',
     summary: 'Register an address for events.',
@@ -71,7 +71,7 @@ export const webhookOperations: readonly Operation<Deps>[] = [
   }),
   operation({
     id: 'webhooks.update',
-    needs: { role: 'admin', scope: 'webhooks' },
+    needs: { role: 'admin', scope: 'webhooks', gives: 'read' },
     method: 'PATCH',
     path: '/webhooks/{webhookId}',
     summary: 'Change where events go, which ones, or whether any do.',

@@ -64,6 +64,7 @@ async function aServer(options: Partial<HttpOptions> = {}): Promise<{ port: numb
         organisationId: `org_${org}`,
         environment: 'test',
         apiKeyId: `key_${org}${key}`,
+        placeOwner: `org_${org}`,
         scopes: null,
         isSuspended: false,
       }
@@ -180,6 +181,9 @@ test.each([
   ['2001:db8::1', '2001:db8:0:0::/64'],
   ['::1', '0:0:0:0::/64'],
   ['fe80::1%eth0', 'fe80:0:0:0::/64'],
+  ['192.0.2.7:51234', '192.0.2.7'],
+  ['[2001:db8:1:2::5]:443', '2001:db8:1:2::/64'],
+  ['[2001:db8:1:2::5]', '2001:db8:1:2::/64'],
 ])('S8: %s is limited as %s', (ip, block) => {
   expect(addressBlock(ip)).toBe(block)
 })

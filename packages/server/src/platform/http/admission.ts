@@ -2,13 +2,12 @@ import { hash } from 'node:crypto'
 import { isIPv6 } from 'node:net'
 import type { Clock } from '../clock.ts'
 import { failPlatform } from '../errors.ts'
-import type { OrganisationId } from '../ids.ts'
 import { type Admission, createLimiter, type RateLimit, rateLimitHeaders } from './limits.ts'
 
 export interface AdmissionLimits {
   readonly keyLimit: RateLimit
   readonly addressLimit: RateLimit
-  /** For all callers of an organization together; no limit if undefined. */
+  /** For all callers of an organization together, and of the organizations that one account has on the free plan; no limit if undefined. */
   readonly organisationLimit?: RateLimit | undefined
 }
 
@@ -20,9 +19,9 @@ interface Headed {
 /** Counts requests against the limits of their callers. Each function throws 429 beyond a limit. */
 export interface Admit {
   /** Counts a request of an identified caller. */
-  caller(caller: { readonly id: string; readonly organisationId: OrganisationId }, reply: Headed): void
+  caller(caller: { readonly id: string; readonly placeOwner: string }, reply: Headed): void
   /** Counts what a request costs beyond the one that admitted it. */
-  cost(caller: { readonly id: string; readonly organisationId: OrganisationId }, cost: number, reply: Headed): void
+  cost(caller: { readonly id: string; readonly placeOwner: string }, cost: number, reply: Headed): void
   /** Counts a request without a valid credential. */
   address(ip: string, reply: Headed): void
   /**
@@ -49,10 +48,10 @@ export function createAdmission(limits: AdmissionLimits, clock: Clock): Admit {
     reply.headers(rateLimitHeaders(limit, admission))
     if (!admission.admitted) throw failPlatform('rate-limit-exceeded', { retryAfterSeconds: admission.resetSeconds })
   }
-  const count: Admit['cost'] = ({ id, organisationId }, cost, reply) => {
+  const count: Admit['cost'] = ({ id, placeOwner }, cost, reply) => {
     check(keyLimit, byKey(id, cost), reply)
     if (organisationLimit === undefined || byOrganisation === undefined) return
-    const admission = byOrganisation(organisationId, cost)
+    const admission = byOrganisation(placeOwner, cost)
     if (!admission.admitted) check(organisationLimit, admission, reply)
   }
   return {
@@ -81,9 +80,10 @@ function nameOf(credential: string): string {
 
 /**
  * Returns what a limit per address counts: an IPv4 address, or the /64 of an IPv6 address, which one host has to itself. An IPv4 address
- * that is mapped into IPv6 is the IPv4 address.
+ * that is mapped into IPv6 is the IPv4 address. Some proxies forward the port too, which is another one for each connection.
  */
-export function addressBlock(ip: string): string {
+export function addressBlock(forwarded: string): string {
+  const ip = /^\[([^\]]*)\](?::\d+)?$/.exec(forwarded)?.[1] ?? /^([\d.]+):\d+$/.exec(forwarded)?.[1] ?? forwarded
   const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(ip)?.[1]
   if (mapped !== undefined) return mapped
   if (!isIPv6(ip)) return ip

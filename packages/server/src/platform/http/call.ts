@@ -49,9 +49,11 @@ const noInput = z.strictObject({})
 const Params = z.record(z.string(), z.string())
 
 /** The caller of an API key. */
-export function callerOf({ organisationId, environment, apiKeyId, scopes, isSuspended }: Identity): Caller {
+export function callerOf(identity: Identity): Caller {
+  const { organisationId, environment, apiKeyId, placeOwner, scopes, isSuspended } = identity
   return {
     tenant: { organisationId, environment },
+    placeOwner,
     actor: { kind: 'api-key', apiKeyId },
     ...(scopes !== null && { scopes }),
     ...(isSuspended && { isSuspended }),
@@ -59,11 +61,12 @@ export function callerOf({ organisationId, environment, apiKeyId, scopes, isSusp
 }
 
 /** Context of one call: the caller, the tenant, and the process's ports. */
-export function makeCtx<D extends Deps>(deps: D, { tenant, actor, person }: Caller, requestId: RequestId): D & Call {
+export function makeCtx<D extends Deps>(deps: D, { tenant, actor, placeOwner, person }: Caller, requestId: RequestId): D & Call {
   const ctx: D & Call = {
     ...deps,
-    db: deps.fairDb(deps.db, tenant.organisationId),
+    db: deps.fairDb(deps.db, placeOwner),
     tenant,
+    placeOwner,
     actor,
     person,
     requestId,

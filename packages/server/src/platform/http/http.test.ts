@@ -96,7 +96,8 @@ const operations = [
     async guests(_deps, { query }) {
       if (query.ticket === undefined) return undefined
       if (query.ticket !== 'good') throw fail('toy-not-found')
-      return { tenant: { organisationId: 'org_0', environment: 'test' }, actor: { kind: 'guest', guestId: 'ticket' } }
+      const tenant = { organisationId: 'org_0', environment: 'test' } as const
+      return { tenant, actor: { kind: 'guest', guestId: 'ticket' }, placeOwner: 'org_0' } as const
     },
     run(ctx) {
       played.push(ctx.actor.kind)
@@ -131,6 +132,7 @@ beforeAll(async () => {
       organisationId: `org_${index}` as OrganisationId,
       environment: 'test' as const,
       apiKeyId: `key_${index}` as ApiKeyId,
+      placeOwner: `org_${index}`,
       scopes: null,
       isSuspended: false,
     }

@@ -1,4 +1,4 @@
-import { mayDo, type Verdict } from '../access.ts'
+import { mayDo, missingScope, type Verdict } from '../access.ts'
 import { type Caller, type Deps, type Environment, type Person, type Tenant, tenantOfAccount } from '../ctx.ts'
 import { failPlatform, Problem } from '../errors.ts'
 import { isId, type OrganisationId } from '../ids.ts'
@@ -51,7 +51,7 @@ export async function identify(
   try {
     const caller = await findCaller(options, operation, request, count)
     const verdict = mayDo(caller, operation, options.deps.clock.now())
-    if (verdict !== 'yes') throw refusalOf(verdict, operation)
+    if (verdict !== 'yes') throw refusalOf(verdict, operation, caller)
     return caller
   } catch (error) {
     if (!(error instanceof Problem) || !countedCodes.includes(error.code)) count.address()
@@ -68,10 +68,11 @@ const countedCodes = [
   'fresh-authentication-required',
 ]
 
-function refusalOf(verdict: Exclude<Verdict, 'yes'>, { needs }: BoundOperation): Problem {
+function refusalOf(verdict: Exclude<Verdict, 'yes'>, { needs }: BoundOperation, { scopes }: Caller): Problem {
   if (verdict !== 'scope-not-allowed') return failPlatform(verdict)
-  const detail = `This needs an API key with the scope "${needs.scope}", and this key is limited to other scopes.`
-  return failPlatform(verdict, { detail, requiredScope: needs.scope })
+  const requiredScope = missingScope(scopes, needs)
+  const detail = `This needs an API key with the scope "${requiredScope}", and this key is limited to other scopes.`
+  return failPlatform(verdict, { detail, requiredScope })
 }
 
 async function findCaller(
@@ -136,14 +137,16 @@ async function findPerson(
   const person = await people.find(cookie, organisationId)
   if (person === undefined) throw unauthorized('the session has ended; sign in again')
   const actor = { kind: 'person', accountId: person.accountId } as const
-  if (operation.needs.role === 'person') return { tenant: tenantOfAccount(person.accountId), actor, person }
+  const { accountId, placeOwner } = person
+  if (operation.needs.role === 'person')
+    return { tenant: tenantOfAccount(accountId), actor, placeOwner: accountId, person }
   const isElsewhere = operation.organisationInPath === true && params.orgId !== organisationId
   if (organisationId === undefined || person.role === undefined || isElsewhere)
     throw failPlatform('organisation-not-found', { detail: 'X-Service-Organisation names no organisation of yours.' })
   const environment = environmentOf(headers['x-service-environment'], environments)
   if (environment === 'live' && !person.isLive) throw failPlatform('role-not-allowed', { detail: testOnly })
   const tenant: Tenant = { organisationId, environment }
-  return { tenant, actor, person, ...(person.isSuspended && { isSuspended: true }) }
+  return { tenant, actor, placeOwner, person, ...(person.isSuspended && { isSuspended: true }) }
 }
 
 const testOnly =

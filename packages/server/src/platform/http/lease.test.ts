@@ -15,7 +15,7 @@ beforeAll(async () => {
   const { id } = await world.organisation()
   ctx = makeCtx(
     deps,
-    { tenant: { organisationId: id, environment: 'test' }, actor: { kind: 'operator' } },
+    { tenant: { organisationId: id, environment: 'test' }, actor: { kind: 'operator' }, placeOwner: id },
     newId('req', deps),
   )
 })

@@ -234,7 +234,7 @@ function addOperation(app: FastifyInstance, operation: BoundOperation, context: 
     if (caller.actor.kind !== 'guest') trust(request.raw.socket)
     // The body of a caller that disconnected meanwhile never ends.
     if (request.raw.socket.destroyed) return reply.hijack()
-    reserveBody(reserve, { request, reply, bytesMax, owner: caller.tenant.organisationId })
+    reserveBody(reserve, { request, reply, bytesMax, owner: caller.placeOwner })
     callers.set(request, caller)
   }
   app.route({
@@ -247,8 +247,8 @@ function addOperation(app: FastifyInstance, operation: BoundOperation, context: 
       const caller = callers.get(request)
       if (caller === undefined) throw new Error('a request without a caller was admitted')
       const ctx = makeCtx(operation.deps, caller, request.id as RequestId)
-      const { organisationId } = caller.tenant
-      const charge = (cost: number): void => admit.cost({ id: actorId(caller.actor), organisationId }, cost, reply)
+      const { actor, placeOwner } = caller
+      const charge = (cost: number): void => admit.cost({ id: actorId(actor), placeOwner }, cost, reply)
       const requested = { ...rawRequest(request), charge }
       const answer = withRefusalMembers(operation, requested, await callOperation(ctx, operation, requested))
       stopTimer()
@@ -289,9 +289,9 @@ function identifyCaller(
   const arrivedAt = performance.now()
   const count: Count = {
     caller: (caller) => {
-      const { organisationId } = caller.tenant
+      const { actor, placeOwner } = caller
       reportAnswer(request, { caller, route: operation.path, arrivedAt }, options)
-      admit.caller({ id: actorId(caller.actor), organisationId }, reply)
+      admit.caller({ id: actorId(actor), placeOwner }, reply)
     },
     address: () => admit.address(ip, reply),
     lookup: (credential) => admit.lookup(ip, credential, reply),

@@ -63,9 +63,10 @@ export async function linkGuest(deps: Deps, { params, query }: GuestRequest): Pr
   if (instantOf(Number(expires) * 1_000) <= deps.clock.now()) throw unauthorized('the link has expired')
   if ((await deps.endedReaders([by as Reader])).length > 0)
     throw unauthorized('the key or token that the link was signed for has ended')
-  const tenant = await findFileOwner(deps.db, id, fileId)
-  if (tenant === undefined || !deps.environments.includes(tenant.environment)) throw fail('file-not-found')
-  return { tenant, actor: { kind: 'guest', guestId: `link:${fileId}` } }
+  const owner = await findFileOwner(deps.db, id, fileId)
+  if (owner === undefined || !deps.environments.includes(owner.environment)) throw fail('file-not-found')
+  const { placeOwner, ...tenant } = owner
+  return { tenant, actor: { kind: 'guest', guestId: `link:${fileId}` }, placeOwner }
 }
 
 /** Removes a file from a vault that is not sealed and frees its storage; the sweep deletes its blob. */

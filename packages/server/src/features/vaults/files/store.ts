@@ -4,7 +4,7 @@ import type { Tenant } from '../../../platform/ctx.ts'
 import { type Queryable, sql, type Tx } from '../../../platform/db/db.ts'
 import { sweptMax } from '../../../platform/db/sweep.ts'
 import { type Id, id } from '../../../platform/ids.ts'
-import { sharersOf } from '../../plans/index.ts'
+import { placeOwnerSql, sharersOf } from '../../plans/index.ts'
 import type { VaultId } from '../schema.ts'
 
 const StoredKey = z.string().refine(isBlobKey, 'is no key of the blob store')
@@ -126,13 +126,19 @@ export function deleteFileRow(
   )
 }
 
-const Owner = z.object({ organisationId: id('org'), environment: z.enum(['test', 'live']) })
+const Owner = z.object({ organisationId: id('org'), environment: z.enum(['test', 'live']), placeOwner: z.string() })
 
-/** Returns the tenant of a file, for a link; the caller has checked the link's signature. */
-export function findFileOwner(db: Queryable, vaultId: VaultId, fileId: Id<'fil'>): Promise<Tenant | undefined> {
+/** Returns the tenant of a file and whose places it takes, for a link; the caller has checked the link's signature. */
+export function findFileOwner(
+  db: Queryable,
+  vaultId: VaultId,
+  fileId: Id<'fil'>,
+): Promise<z.output<typeof Owner> | undefined> {
   return db.maybeOne(
     Owner,
-    sql`select organisation_id, environment from vault_files where vault_id = ${vaultId} and id = ${fileId}`,
+    sql`
+    select organisation_id, environment, ${placeOwnerSql(sql`vault_files.organisation_id`)} as place_owner
+    from vault_files where vault_id = ${vaultId} and id = ${fileId}`,
   )
 }
 

@@ -1,8 +1,8 @@
 import { z } from 'zod'
+import { placeOwnerOf } from '../../../platform/ctx.ts'
 import { Reply } from '../../../platform/operation.ts'
 import { requireReader } from '../../../platform/reader.ts'
 import { InstantInput, text } from '../../../platform/wire.ts'
-import { findPlaceOwner } from '../../plans/index.ts'
 import { fail as failVault } from '../errors.ts'
 import type { Ctx } from '../ports.ts'
 import type { VaultId } from '../schema.ts'
@@ -29,11 +29,12 @@ export async function openStream(
   requested: { readonly query: StreamQuery; readonly lastEventId: string | undefined },
 ): Promise<Reply> {
   const { tenant, vaultStreams, db, clock } = ctx
+  const owner = placeOwnerOf(ctx)
   const start = await findStart(db, tenant, { vaultId, now: clock.now() }, sinceOf(requested))
   if (start === undefined) throw failVault('vault-not-found')
   if (start.sequence === null) throw fail('event-not-found')
   if (start.sealedAt !== null && start.sequence >= start.eventCount) return new Reply(204, undefined)
-  const [owner, right] = await Promise.all([findPlaceOwner(db, tenant.organisationId), rightOf(ctx)])
+  const right = await rightOf(ctx)
   vaultStreams.refuseIfFull(owner)
   const opening = { tenant, owner, vaultId, right, after: start.sequence }
   return new Reply(200, vaultStreams.answer(opening, start.eventCount, openingOf(start.eventId ?? undefined)), headers)

@@ -10,7 +10,7 @@ import { type Frame, frameOf } from './frame.ts'
 import { Hub } from './hub.ts'
 import { listPageAfter } from './store.ts'
 
-/** Most streams of one process, shared between their owners (`mayTake`, `findPlaceOwner`). */
+/** Most streams of one process, shared between their owners (`mayTake`, `placeOwner` of a call). */
 const streamsMax = 20_000
 const retryAfterSeconds = 5
 

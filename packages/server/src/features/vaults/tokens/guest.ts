@@ -48,9 +48,9 @@ export async function streamGuest(deps: Deps, request: GuestRequest): Promise<Ca
   return guestOf(deps, row)
 }
 
-function guestOf(deps: Deps, { id, organisationId, environment }: TokenRow): Caller {
+function guestOf(deps: Deps, { id, organisationId, environment, placeOwner }: TokenRow): Caller {
   if (!deps.environments.includes(environment)) throw unauthorized('wrong environment for this deployment')
-  return { tenant: { organisationId, environment }, actor: { kind: 'guest', guestId: id } }
+  return { tenant: { organisationId, environment }, actor: { kind: 'guest', guestId: id }, placeOwner }
 }
 
 /** Returns when the caller's access ends, so that a stream ends with it: a token's or an opened ticket's end; null for others. */

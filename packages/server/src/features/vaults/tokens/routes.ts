@@ -10,7 +10,7 @@ import { createVaultToken, pageOfTokens, revokeTokens } from './tokens.ts'
 export const vaultTokenOperations: readonly Operation<Deps>[] = [
   operation({
     id: 'vaults.tokens.create',
-    needs: { role: 'member', scope: 'vaults' },
+    needs: { role: 'member', scope: 'vaults', gives: 'read' },
     method: 'POST',
     path: '/vaults/{id}/tokens',
     summary: 'Make a token that reads one vault, its files and its events, and nothing else.',

@@ -3,6 +3,7 @@ import type { Tenant } from '../../../platform/ctx.ts'
 import { type Queryable, type Sql, sql, type Tx } from '../../../platform/db/db.ts'
 import { sweep } from '../../../platform/db/sweep.ts'
 import { type AccountId, type ApiKeyId, type Id, id } from '../../../platform/ids.ts'
+import { placeOwnerSql } from '../../plans/index.ts'
 import type { VaultId } from '../schema.ts'
 import { TokenKind } from './schema.ts'
 
@@ -35,12 +36,13 @@ const TokenRow = z.object({
   kind: TokenKind,
   organisationId: id('org'),
   environment: z.enum(['test', 'live']),
+  placeOwner: z.string(),
   vaultId: id('vlt'),
   expiresAt: z.date(),
 })
 export type TokenRow = z.output<typeof TokenRow>
 
-const columns = sql`id, kind, organisation_id, environment, vault_id, expires_at`
+const columns = sql`id, kind, organisation_id, environment, vault_id, expires_at, ${placeOwnerSql(sql`vault_tokens.organisation_id`)} as place_owner`
 
 /** A token was not revoked, the key that made it is valid, and the person who made it works in the vault's environment. */
 function isGood(now: Date): Sql {

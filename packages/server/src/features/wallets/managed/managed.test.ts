@@ -41,7 +41,8 @@ function accountsOf(org: Org): Promise<z.output<typeof AccountRow>[]> {
 
 function ctxOf(org: Org) {
   const { deps } = world.server
-  const caller = { tenant: { organisationId: org.id, environment: 'test' }, actor: { kind: 'operator' } } as const
+  const tenant = { organisationId: org.id, environment: 'test' } as const
+  const caller = { tenant, actor: { kind: 'operator' }, placeOwner: org.id } as const
   return makeCtx(deps, caller, newId('req', deps))
 }
 

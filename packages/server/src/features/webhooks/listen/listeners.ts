@@ -9,7 +9,7 @@ import { mayTake } from '../../../platform/share.ts'
 import { frameOf, Listener, type Listening, openingOf } from './listener.ts'
 import { listPages, type Page } from './store.ts'
 
-/** Most streams of one process, shared between their owners (`mayTake`, `findPlaceOwner`), and of one key among them. */
+/** Most streams of one process, shared between their owners (`mayTake`, `placeOwner` of a call), and of one key among them. */
 const streamsMax = 1_000
 const streamsOfKeyMax = 10
 const retryAfterSeconds = 5

@@ -1,7 +1,7 @@
 import { instantOf } from '../../../platform/clock.ts'
+import { placeOwnerOf } from '../../../platform/ctx.ts'
 import { Reply } from '../../../platform/operation.ts'
 import { requireReader } from '../../../platform/reader.ts'
-import { findPlaceOwner } from '../../plans/index.ts'
 import { oldestKept } from '../history.ts'
 import type { Ctx } from '../ports.ts'
 import { fail } from './errors.ts'
@@ -25,6 +25,7 @@ export async function listen(
   { query, lastEventId }: { readonly query: ListenQuery; readonly lastEventId: string | undefined },
 ): Promise<Reply> {
   const { tenant, listeners, db } = ctx
+  const owner = placeOwnerOf(ctx)
   const reader = requireReader(ctx)
   const place = await placeOf(ctx, query, lastEventId)
   const following = { tenant, place, types: query.events }
@@ -33,7 +34,7 @@ export async function listen(
     const [page] = await listPages(db, [following], 1)
     if (page?.entries.length === 0) return new Reply(204, undefined)
   }
-  const [{ secret }, owner] = await Promise.all([listenerSecret(ctx), findPlaceOwner(db, tenant.organisationId)])
+  const { secret } = await listenerSecret(ctx)
   listeners.refuseIfFull(owner, reader)
   return new Reply(200, listeners.answer({ ...following, owner, reader, secret, follows }), headers)
 }
