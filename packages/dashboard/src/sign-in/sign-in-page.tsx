@@ -63,8 +63,8 @@ export function SignInPage() {
         )}
         {isSent && (
           <p role="status" className="mb-4 rounded-control bg-settled-soft px-3 py-2 text-settled">
-            If {email} has an account, a link is on its way, or came within the last five minutes and still works. It works once, for
-            ten minutes.
+            If {email} has an account, a link is on its way, or came within the last five minutes and still works. It
+            works once, for ten minutes.
           </p>
         )}
         <div className="flex flex-col gap-4 rounded-card border border-line bg-surface p-5">

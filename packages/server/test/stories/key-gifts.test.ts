@@ -71,10 +71,7 @@ test('a key makes nothing that lets somebody else read what the key may not read
 
 test('a key leads the events of a webhook to another address only if it may read them', async () => {
   const path = `/webhooks/${(await world.call(org.testKey, 'POST', '/webhooks', { url: 'https://receiver.example/', events: ['*'] })).body.id}`
-  const [narrow, reader] = await Promise.all([
-    aKey({ scopes: ['webhooks'] }),
-    aKey({ scopes: ['webhooks', 'read'] }),
-  ])
+  const [narrow, reader] = await Promise.all([aKey({ scopes: ['webhooks'] }), aKey({ scopes: ['webhooks', 'read'] })])
   const change = { url: 'https://elsewhere.example/' }
   const refused = await world.call(narrow, 'PATCH', path, change)
   expect([refused.status, codeOf(refused), refused.body.requiredScope]).toEqual([403, 'scope-not-allowed', 'read'])
@@ -84,7 +81,10 @@ test('a key leads the events of a webhook to another address only if it may read
 test('a key that ends makes nobody a member, who would stay', async () => {
   const key = await aKey({ expiresAt: instantOf(Date.now() + 3_600_000).toISOString() })
   for (const role of ['viewer', 'member']) {
-    const invited = await world.call(key, 'POST', '/organisations/current/members', { email: `${role}@x.example`, role })
+    const invited = await world.call(key, 'POST', '/organisations/current/members', {
+      email: `${role}@x.example`,
+      role,
+    })
     expect([invited.status, codeOf(invited)]).toEqual([403, 'role-not-allowed'])
   }
   const email = 'stays@x.example'

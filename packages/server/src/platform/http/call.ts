@@ -61,7 +61,11 @@ export function callerOf(identity: Identity): Caller {
 }
 
 /** Context of one call: the caller, the tenant, and the process's ports. */
-export function makeCtx<D extends Deps>(deps: D, { tenant, actor, placeOwner, person }: Caller, requestId: RequestId): D & Call {
+export function makeCtx<D extends Deps>(
+  deps: D,
+  { tenant, actor, placeOwner, person }: Caller,
+  requestId: RequestId,
+): D & Call {
   const ctx: D & Call = {
     ...deps,
     db: deps.fairDb(deps.db, placeOwner),

@@ -46,7 +46,14 @@ beforeEach(async () => {
     ],
     async authenticate(authorization) {
       if (authorization !== 'Bearer good') throw unauthorized('the key is unknown or revoked')
-      return { organisationId: 'org_1', environment: 'test', apiKeyId: 'key_1', placeOwner: 'org_1', scopes: null, isSuspended: false }
+      return {
+        organisationId: 'org_1',
+        environment: 'test',
+        apiKeyId: 'key_1',
+        placeOwner: 'org_1',
+        scopes: null,
+        isSuspended: false,
+      }
     },
     keyLimit: { perSecond: 1_000, burst: 1_000 },
     addressLimit: { perSecond: 1, burst },
