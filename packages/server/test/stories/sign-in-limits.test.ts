@@ -109,7 +109,7 @@ test('the cookie of a browser counts for its own e-mail address alone, signed by
 })
 
 const addressOf = (at: number) => `10.0.${Math.floor(at / 250)}.${(at % 250) + 1}`
-const urlIn = (text: string): string => /https?:\S+/.exec(text)?.[0] ?? ''
+const urlIn = (text: string): string => (/https?:\S+/.exec(text)?.[0] ?? '').replace(world.config.baseUrl, world.base)
 
 test('strangers from any number of network addresses never keep a person from a link in a new browser', async () => {
   const email = await anOwner()
