@@ -4,7 +4,7 @@ import { type Queryable, type Sql, sql, type Tx } from '../../platform/db/db.ts'
 import { sweep } from '../../platform/db/sweep.ts'
 
 /** A mail brings a link that signs in, or one to choose a password. */
-export type MailKind = 'link' | 'reset'
+type MailKind = 'link' | 'reset'
 
 export interface MailRow {
   readonly kind: MailKind
