@@ -11,6 +11,8 @@ export interface BridgeTransfer {
   readonly toAddress: Address
   readonly key: string
   state: string
+  /** Members that its answers have in place of the usual ones. */
+  changes?: Readonly<Record<string, unknown>>
 }
 
 /** A bank account of a customer at bridge.xyz; `key` is the idempotency key of the request that made it. */
@@ -80,6 +82,7 @@ export async function aBridge(): Promise<BridgeDouble> {
     amount,
     toAddress,
     requested,
+    changes,
   }: BridgeTransfer & { readonly requested: NewTransfer }) => ({
     ...{ id, state, developer_fee: '0.5', ...requested },
     source_deposit_instructions: { ...requested.source, amount: `${amount}.0`, to_address: toAddress },
@@ -87,6 +90,7 @@ export async function aBridge(): Promise<BridgeDouble> {
       ...{ initial_amount: amount, developer_fee: '0.5', exchange_fee: '0.0' },
       ...{ final_amount: String(Number(amount) - 0.5), exchange_rate: '1.0' },
     },
+    ...changes,
   })
   const answer = (requested: PartnerRequest): PartnerResponse => {
     const { method, path, headers } = requested

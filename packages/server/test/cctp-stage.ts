@@ -43,7 +43,8 @@ const fees = [
 /** The fee of 50 USDC, the amount in the tests. */
 export const usualFee = { rawFee: 5_000n } as const
 
-export async function aCctpStage(): Promise<CctpStage> {
+/** `nodesOfEthereum` returns the addresses of the nodes of Ethereum, given that of the chain itself. */
+export async function aCctpStage(nodesOfEthereum?: (url: string) => Promise<readonly string[]>): Promise<CctpStage> {
   const [base, ethereum] = await Promise.all([startChain({ network: 'base' }), startChain({ network: 'ethereum' })])
   const [onBase, onEthereum] = [nodeOf(base), nodeOf(ethereum)]
   const iris = await anIris(onBase)
@@ -53,7 +54,8 @@ export async function aCctpStage(): Promise<CctpStage> {
     await sendFromDevAccount(ethereum, there.messageTransmitter, encodeReceiveMessage(message, attestation))
   }
   await Promise.all([installCctp(here, there, iris.attester), installCctp(there, here, iris.attester)])
-  const stage = await aLiveStage([base, ethereum], { cctp: { baseUrl: iris.url } })
+  const rpcUrls = nodesOfEthereum && { ethereum: [...(await nodesOfEthereum(ethereum.rpcUrl))] }
+  const stage = await aLiveStage([base, ethereum], { cctp: { baseUrl: iris.url } }, {}, rpcUrls)
   return {
     ...stage,
     ...{ base, ethereum, onBase, onEthereum, iris },

@@ -51,10 +51,12 @@ export async function aLiveStage(
   chains: readonly [DevChain, ...DevChain[]],
   partners: PartnerSettings,
   changes: Partial<World['config']> = {},
+  rpcUrls?: World['config']['rpcUrls'],
 ): Promise<LiveStage> {
   const { lines, log } = aKeptLog()
   const world = await aWorld({
     chains,
+    ...(rpcUrls && { rpcUrls }),
     config: { transferWaitMs: 20_000, partners, ...changes },
     // With live keys a stale list blocks transfers, and the bundled list is stale by design.
     boot: { log, screening: createFakeScreening(() => new Date()) },

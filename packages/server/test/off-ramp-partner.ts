@@ -59,7 +59,7 @@ export function mortal(deps: Deps, lifetime: number): Deps {
         ...ramp,
         createAccount: (requested) => around(() => ramp.createAccount(requested)),
         createPayout: (requested) => around(() => ramp.createPayout(requested)),
-        readPayout: (requested) => around(() => ramp.readPayout(requested)),
+        readPayout: (payoutId, requested) => around(() => ramp.readPayout(payoutId, requested)),
       },
     },
   }

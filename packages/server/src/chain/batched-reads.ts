@@ -95,7 +95,8 @@ async function tryEach(rpc: Rpc, calls: readonly TriedCall[]): Promise<(CallTria
   )
 }
 
-async function tryOne(rpc: Rpc, call: TriedCall): Promise<CallTrial> {
+/** Tries one call, as `tryCall` does, at the nodes of this `Rpc` only. Throws `chain-unavailable` without a usable answer. */
+export async function tryOne(rpc: Rpc, call: TriedCall): Promise<CallTrial> {
   const [answer] = await rpc.batch([estimateCall(call)])
   const trial = trialOf(call, answer)
   if (trial instanceof Error) throw trial

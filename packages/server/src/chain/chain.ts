@@ -11,15 +11,15 @@ import {
   type Network,
   tokenReads,
 } from '@purser/protocol'
-import { createBatchedReads, tryCalls } from './batched-reads.ts'
+import { createBatchedReads, tryCalls, tryOne } from './batched-reads.ts'
 import { fail } from './errors.ts'
 import { createPaymentReads } from './judge-payments.ts'
-import { createOfferedFees, suggestedTip } from './offered-fees.ts'
-import type { Chain, Head, LookUp, QuorumReads, SeenReceipt, TokenDomain, Watch } from './port.ts'
-import { electorateOf, requestVotes } from './rpc/acceptance.ts'
+import { createOfferedFees, medianOf, suggestedTip } from './offered-fees.ts'
+import type { Chain, Head, LookUp, QuorumReads, Sanctions, SeenReceipt, TokenDomain, TriedCall, Watch } from './port.ts'
+import { electorateOf, requestAgreement, requestVotes } from './rpc/acceptance.ts'
 import { createLogReader } from './rpc/logs.ts'
 import { readHead, readHex, readQuantity, readReceipt, resultOf } from './rpc/read.ts'
-import type { NodeRpc, Rpc, RpcAnswer } from './rpc/rpc.ts'
+import type { NodeRpc, Rpc, RpcAnswer, Voter } from './rpc/rpc.ts'
 import { send } from './rpc/send.ts'
 import { simulate } from './simulate.ts'
 import { sendTempo, tryTempo } from './tempo-node.ts'
@@ -44,24 +44,15 @@ export function createChain(network: Network, rpc: Rpc & NodeRpc): Omit<Chain, '
       )
       return answers.map((answer) => decoded(decodeUint256, answer))
     },
-    async sanctions(oracle, accounts) {
-      const [head, ...answers] = await rpc.batch([
-        { method: 'eth_getBlockByNumber', params: ['latest', false] },
-        ...accounts.map((account) => ({
-          method: 'eth_call',
-          params: [{ to: oracle, data: encodeIsSanctioned(account) }, 'latest'],
-        })),
-      ])
-      const { timestampSeconds } = readHead(head?.ok === true ? head.result : undefined)
-      const sanctioned = answers.map((answer) => decoded(decodeBool, readHex(resultOf(answer), 'call result')))
-      return { timestampSeconds, sanctioned }
-    },
+    sanctions: (oracle, accounts) => agreedSanctions(rpc, oracle, accounts),
     async tokenDomain(token) {
-      const known = domains.get(token.toLowerCase()) ?? readDomain(await rpc.batch(domainReads(token)))
+      const known = domains.get(token.toLowerCase()) ?? (await agreedDomain(rpc, token))
       if (known !== undefined) domains.set(token.toLowerCase(), known)
       return known
     },
     tryCalls: (from, calls) => tryCalls(rpc, from, calls),
+    refusalOf: (call) => agreedRefusal(rpc, call),
+    hasLessCoin: (account, wei) => hasLessCoin(rpc, account, wei),
     simulate: (from, calls, readings) => simulate(rpc, from, calls, readings),
     accountsWithCode: (accounts) => withCode(rpc, accounts),
     code: async (address) => readHex(await rpc.result('eth_getCode', [address, 'latest']), 'code'),
@@ -78,6 +69,50 @@ export function createChain(network: Network, rpc: Rpc & NodeRpc): Omit<Chain, '
     sendTempo: (raw) => sendTempo(rpc, raw),
     lookUp: (hashes) => lookUp(rpc, hashes),
   }
+}
+
+/** As a majority of the nodes reports, since one of them could clear a listed account. The time is the median of theirs. */
+async function agreedSanctions({ voters }: NodeRpc, oracle: Address, accounts: readonly Address[]): Promise<Sanctions> {
+  const times: bigint[] = []
+  const votes = await requestVotes(electorateOf(voters), accounts.length, async ({ rpc }) => {
+    const [head, ...answers] = await rpc.batch([
+      { method: 'eth_getBlockByNumber', params: ['latest', false] },
+      ...accounts.map((account) => ({
+        method: 'eth_call',
+        params: [{ to: oracle, data: encodeIsSanctioned(account) }, 'latest'],
+      })),
+    ])
+    const sanctioned = answers.map((answer) => decoded(decodeBool, readHex(resultOf(answer), 'call result')))
+    times.push(readHead(resultOf(head)).timestampSeconds)
+    return sanctioned.map((isSanctioned) => (isSanctioned ? 'sanctioned' : 'clean'))
+  })
+  return {
+    timestampSeconds: medianOf(times),
+    sanctioned: votes.map((vote) => (vote === undefined ? undefined : vote === 'sanctioned')),
+  }
+}
+
+/** As a majority of the nodes reports, since a wrong domain stops all payments in the token. */
+function agreedDomain({ voters }: NodeRpc, token: Address): Promise<TokenDomain | undefined> {
+  const query = async ({ rpc }: Voter) => readDomain(await rpc.batch(domainReads(token)))
+  return requestAgreement(electorateOf(voters), query, (domain) => JSON.stringify(domain ?? null))
+}
+
+async function hasLessCoin({ voters }: NodeRpc, account: Address, wei: bigint): Promise<boolean> {
+  const [vote] = await requestVotes(electorateOf(voters), 1, async ({ rpc }) => {
+    const balance = readQuantity(await rpc.result('eth_getBalance', [account, 'latest']), 'balance')
+    return [balance < wei ? 'less' : 'enough']
+  })
+  return vote === 'less'
+}
+
+async function agreedRefusal({ voters }: NodeRpc, call: TriedCall): Promise<string | undefined> {
+  const trial = await requestAgreement(
+    electorateOf(voters),
+    ({ rpc }) => tryOne(rpc, call),
+    (one) => (one.ok ? 'taken' : `refused: ${one.reason}`),
+  )
+  return trial.ok ? undefined : (trial.reason ?? undefined)
 }
 
 /** An account counts as one without code only if a majority of the nodes says so, since one with code may burn gas that others paid for. */

@@ -8,6 +8,7 @@ import { createChain, decoded, domainReads, readDomain } from './chain.ts'
 import { fail } from './errors.ts'
 import type { Chain, ChainHealth, Chains, TokenDomain, TokenDomainState } from './port.ts'
 import type { QuorumReads } from './quorum-port.ts'
+import { electorateOf, requestAgreement } from './rpc/acceptance.ts'
 import { createAuthorizationUse } from './rpc/authorization-use.ts'
 import { createFirstNonce } from './rpc/first-nonce.ts'
 import { createNodes, type Node, type NodeState, type Nodes } from './rpc/nodes.ts'
@@ -15,7 +16,7 @@ import { createPermit2Use } from './rpc/permit2-use.ts'
 import { createQuorum, lagBlocksOf, type Quorum } from './rpc/quorum.ts'
 import { readHex } from './rpc/read.ts'
 import { createReceipts } from './rpc/receipts.ts'
-import { createRpc, type Rpc } from './rpc/rpc.ts'
+import { createRpc, type NodeRpc, type Rpc, type Voter } from './rpc/rpc.ts'
 import { createSameCall } from './rpc/same-call.ts'
 import { createStates } from './rpc/states.ts'
 import { createTempoReads } from './rpc/tempo.ts'
@@ -72,7 +73,7 @@ function connect(options: ChainsOptions, network: Network) {
       { network: network.name },
       'a single node confirms payments of real money; configure at least two nodes of different operators',
     )
-  const domains = createTokenDomains(network, (token) => readToken(rpc, token), { clock, log })
+  const domains = createTokenDomains(network, (token) => agreedToken(rpc, token), { clock, log })
   return {
     chain: {
       ...createChain(network, rpc),
@@ -132,6 +133,12 @@ function createWatch(connected: readonly { check(): Promise<void> }[], log: Log 
       await Promise.all(loops.map((loop) => loop.stop()))
     },
   }
+}
+
+/** As a majority of the nodes reports, since one wrong answer would stop payments in the token until the next check. */
+function agreedToken({ voters }: NodeRpc, token: TokenInfo) {
+  const query = ({ rpc }: Voter) => readToken(rpc, token)
+  return requestAgreement(electorateOf(voters), query, (found) => JSON.stringify(found ?? null))
 }
 
 async function readToken(rpc: Rpc, token: TokenInfo) {

@@ -74,7 +74,8 @@ function combine(all: readonly Fees[], choose: (values: readonly bigint[]) => bi
   }
 }
 
-function medianOf(values: readonly bigint[]): bigint {
+/** The median; of an even number, the lower one of the two in the middle. */
+export function medianOf(values: readonly bigint[]): bigint {
   const sorted = values.toSorted((left, right) => (left < right ? -1 : Number(left > right)))
   return sorted[Math.floor((sorted.length - 1) / 2)] ?? 0n
 }

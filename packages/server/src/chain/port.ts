@@ -79,12 +79,17 @@ export interface Chain extends QuorumReads {
   readonly blocks: BlockReads & ConfirmedReads
   /** Inspects a signed authorization as of the latest block. Concurrent probes share one request to the node. */
   inspectAuthorization(probe: AuthorizationProbe): Promise<AuthorizationFacts>
-  /** A token's signing domain; `undefined` when the contract returns no usable data. Only successful reads are cached. */
+  /** A token's signing domain, as a majority of the nodes reports; `undefined` when the contract returns no usable data. Only successful reads are cached. */
   tokenDomain(token: Address): Promise<TokenDomain | undefined>
   /** The account's code as of the latest block; `0x` when it has none. */
   code(address: Address): Promise<Hex>
   /** Whether the call would succeed on the latest block, with the gas used, or the contract's revert reason. */
   tryCall(call: TriedCall): Promise<CallTrial>
+  /**
+   * Why a call would revert on the latest block, as a majority of the nodes reports; undefined where it would not, or where the contract gives no
+   * reason.
+   */
+  refusalOf(call: TriedCall): Promise<string | undefined>
   /**
    * Whether several calls would succeed atomically in one transaction, in order. The gas is an upper bound that counts each call as a separate
    * transaction.
@@ -108,13 +113,18 @@ export interface Chain extends QuorumReads {
   inspectPermit2(probe: Permit2Probe): Promise<Permit2Facts>
   /** Balances in each token's smallest unit, in the order of the questions, all of one block. */
   balances(questions: readonly { readonly token: Address; readonly account: Address }[]): Promise<readonly bigint[]>
-  /** The answer of the sanctions oracle at that address for each account, all as of one block, with the block's time. */
+  /**
+   * The answer of the sanctions oracle at that address for each account, as of the latest block, with the block's time. Undefined for an account
+   * about which no majority of the nodes agrees.
+   */
   sanctions(oracle: Address, accounts: readonly Address[]): Promise<Sanctions>
   /**
    * The native coin and tokens of accounts, in the order of the questions, as of the latest block or of the canonical block with this hash. A node that
    * does not have that block is `chain-unavailable`.
    */
   holdings(questions: readonly HoldingQuestion[], blockHash?: Hex): Promise<readonly Holding[]>
+  /** Whether an account has less coin than this, in wei, in the latest block, as a majority of the nodes reports. False while there is none. */
+  hasLessCoin(account: Address, wei: bigint): Promise<boolean>
   /** A contract's answer as of the latest block. A call that reverts throws `chain-unavailable` too, so use it for calls that must succeed. */
   call(to: Address, data: Hex): Promise<Hex>
   head(): Promise<Head>
@@ -246,10 +256,10 @@ export interface Permit2Facts {
   readonly trial: { readonly ok: true } | { readonly ok: false; readonly data: Hex | null }
 }
 
-interface Sanctions {
+export interface Sanctions {
   readonly timestampSeconds: bigint
   /** In the order of the accounts. */
-  readonly sanctioned: readonly boolean[]
+  readonly sanctioned: readonly (boolean | undefined)[]
 }
 
 export interface TokenDomain {

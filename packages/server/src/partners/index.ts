@@ -77,10 +77,7 @@ function openRouting(
       const { values } = await chains.on(network).stateAt([{ account, call }])
       return values[0]
     },
-    async refusalOf(network, call) {
-      const trial = await chains.on(network).tryCall({ ...call, value: 0n })
-      return trial.ok ? undefined : (trial.reason ?? undefined)
-    },
+    refusalOf: (network, call) => chains.on(network).refusalOf({ ...call, value: 0n }),
   }
   const findEvent: FindEvent = (network, address, topics) => chains.on(network).findEvent(address, topics)
   return {

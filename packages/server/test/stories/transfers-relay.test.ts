@@ -122,3 +122,14 @@ test('a Relay quote that pays another contract on Tempo is refused, and nothing 
   expect([refused.status, codeOf(refused), refused.body.reason]).toEqual([503, 'partner-unavailable', 'unsafe-call'])
   expect(await tokenBalance(tempo, 'pathUSD', master.address)).toBe(50_000_000n)
 })
+
+test('an order that Relay quotes for several transfers is paid for one of them, and the money of the others stays', async () => {
+  const master = await aMaster()
+  const body = { ...bridgeOf(master), amount: '10' }
+  const before = await tokenBalance(tempo, 'pathUSD', relayDepository)
+  const together = await Promise.all([1, 2].map(() => world.call(org.liveKey, 'POST', path, body)))
+  const later = await world.call(org.liveKey, 'POST', path, body)
+  expect([...together.map(({ status }) => status).toSorted(), later.status]).toEqual([201, 503, 503])
+  expect([codeOf(later), later.body.reason]).toEqual(['partner-unavailable', 'unsafe-call'])
+  expect((await tokenBalance(tempo, 'pathUSD', relayDepository)) - before).toBe(10_000_000n)
+})

@@ -331,3 +331,28 @@ test('neither Bridge’s key nor the bank account is in any log line', () => {
   expect(text).toMatch(/withdrawal/)
   expect(text).not.toMatch(/sk-bridge|63748472|202959|20-29-59/)
 })
+
+test.each([
+  ['customer', { on_behalf_of: 'cust_mallory' }],
+  ['withdrawal', { client_reference_id: 'wdr_01m00000000000000000000000' }],
+  ['bank account', { destination: { external_account_id: 'external_account_of_mallory' } }],
+  ['currency', { destination: { currency: 'usd' } }],
+])(
+  'a payout that Bridge later shows for another %s completes nothing, and its own state does',
+  async (_what, changes) => {
+    const one = await begun()
+    const { payout } = one
+    const readings = () => bridge.requested.filter(({ path }) => path === `/transfers/${payout.id}`).length
+    payout.changes = changes
+    const before = readings()
+    await says(payout, 'payment_processed')
+    for (let read = 1; read < 4; read++) {
+      await stage.hurry(one.made)
+      await expect.poll(readings, { timeout: 20_000 }).toBeGreaterThan(before + read)
+    }
+    expect([(await read(one)).status, await reportOf(one)]).toEqual(['pending_conversion', []])
+    payout.changes = {}
+    await stage.hurry(one.made)
+    await until(one, 'completed')
+  },
+)

@@ -66,6 +66,23 @@ export async function requestVotes<T extends string>(
   return decided()
 }
 
+/** The answer on which a majority of the nodes agrees, compared by its text. Throws `chain-unavailable` while there is none. */
+export async function requestAgreement<T>(
+  electorate: Electorate,
+  query: (voter: Voter) => Promise<T>,
+  textOf: (answer: T) => string,
+): Promise<T> {
+  const answers = new Map<string, { readonly answer: T }>()
+  const [text] = await requestVotes(electorate, 1, async (voter) => {
+    const answer = await query(voter)
+    answers.set(textOf(answer), { answer })
+    return [textOf(answer)]
+  })
+  const agreed = text === undefined ? undefined : answers.get(text)
+  if (agreed === undefined) throw fail('chain-unavailable', {}, new Error('the nodes do not agree'))
+  return agreed.answer
+}
+
 /** Resolves when an answer decides, or when all nodes have answered. A node that fails has no vote. */
 export function collect<T>(
   voters: readonly Voter[],

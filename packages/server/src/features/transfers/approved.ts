@@ -6,7 +6,9 @@ import { type ApprovalRow, applyDecisions, markApplied } from '../approvals/inde
 import { areCovered, dropReservations, lockOwners, retryOnContention } from '../funds/index.ts'
 import { replaceGas } from '../wallets/index.ts'
 import { end } from './ending.ts'
+import { takeOrders } from './order-store.ts'
 import { replaceQuote } from './outcome-store.ts'
+import { orderTaken } from './partner.ts'
 import { planTransfer } from './plan.ts'
 import type { Ctx, Deps, TransferPlan } from './ports.ts'
 import { contendedBy } from './record.ts'
@@ -59,6 +61,7 @@ async function storeBegun(ctx: Ctx, tx: Tx, approval: ApprovalRow, plan: Transfe
   if (!(await markApplied(tx, approval.id, ctx.clock.now())) || endedAt !== null) return
   const [isCovered] = await areCovered(ctx, tx, [claim])
   if (isCovered !== true) throw contendedBy(plan)
+  if ((await takeOrders(tx, [{ transferId, plan }])).size > 0) throw orderTaken(ctx, plan)
   await dropReservations(tx, transferId)
   const { masterWalletId } = approval
   await replaceGas(ctx, tx, { masterWalletId, subjectId: transferId, gas: gasCostOf(plan) })

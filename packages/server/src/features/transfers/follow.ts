@@ -272,6 +272,9 @@ async function isItsOwn(
   return false
 }
 
+/** Most claims of one delivery; a reverted one costs gas too. */
+const claimsMax = 3
+
 /**
  * Sends the transaction that delivers the money on the other chain, from the master's address, which needs coin there. Anyone may send it,
  * and it works once; the partner's status decides.
@@ -298,7 +301,16 @@ async function claim(
     const messages = message === undefined ? [] : [message]
     if (!(await isItsOwn(ctx, tx, locked, { partnerStatus, messages }))) return
     const steps = await listSteps(tx, locked.id)
-    const isUnderWay = steps.some(({ kind, doneAt }) => kind === 'claim' && doneAt === null)
+    const claims = steps.filter(({ kind }) => kind === 'claim')
+    const isUnderWay = claims.some(({ doneAt }) => doneAt === null)
+    if (!isUnderWay && claims.length >= claimsMax) {
+      ctx.log.error(
+        { transferId: locked.id, claims: claims.length },
+        'claims of a delivery changed nothing; no more are sent',
+      )
+      await setPartnerStatus(tx, locked.id, `${partnerStatus}: claims failed`)
+      return setNextPollAt(tx, locked.id, nextPollTime(ctx, locked.createdAt))
+    }
     const { to: toAddress, data, value } = call
     const isPaid =
       isUnderWay ||

@@ -168,6 +168,13 @@ export async function requestQuoteAbove(
   return second
 }
 
+/** The refusal of a quote whose order another transfer pays for. Nothing of it was signed. */
+export function orderTaken({ log }: Pick<Ctx, 'log'>, { quote }: { readonly quote: RouteQuote | undefined }): Error {
+  const { partner, orderId } = quote ?? {}
+  log.error({ partner, orderId }, 'a partner quoted an order that another transfer pays for')
+  return fail('partner-unavailable', { partner, reason: 'unsafe-call' })
+}
+
 export function priceTooLow({ symbol, decimals }: Coin, rawOffered: bigint, floor: bigint): Error {
   return fail('price-too-low', {
     token: symbol,

@@ -75,14 +75,14 @@ async function lackOf(
 ): Promise<bigint> {
   const { sender, nonce, value, gasLimit, dataBytes } = waiting
   const chain = ctx.chains.on(network)
-  const [[holding], { baseFee }, next] = await Promise.all([
+  const [[holding], next] = await Promise.all([
     chain.holdings([{ account: sender, tokens: [] }]),
-    chain.head(),
     chain.transactionCount(sender, 'latest'),
   ])
   const native = holding?.native ?? 0n
   const beside = value + l1FeeOf(fees.l1Fee, dataBytes)
-  if (next !== nonce || native >= beside + gasLimit * baseFee) return 0n
+  const needed = beside + gasLimit * fees.baseFee
+  if (next !== nonce || native >= needed || !(await chain.hasLessCoin(sender, needed))) return 0n
   const dearest = fees.maxFee > waiting.maxFee ? fees.maxFee : waiting.maxFee
   return topUpOf(beside + gasLimit * dearest, native)
 }

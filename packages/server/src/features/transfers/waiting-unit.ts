@@ -4,7 +4,9 @@ import { Problem } from '../../platform/errors.ts'
 import { forTenant, systemCtx } from '../../platform/work/runner.ts'
 import { areCovered, dropReservations, lockOwners } from '../funds/index.ts'
 import { end } from './ending.ts'
+import { takeOrders } from './order-store.ts'
 import { advanceUnit, leaveUnit, replaceQuote, setNextPollAt } from './outcome-store.ts'
+import { orderTaken } from './partner.ts'
 import { planTransfer } from './plan.ts'
 import type { Ctx } from './ports.ts'
 import { claimOf, storeSteps, unitOf } from './steps.ts'
@@ -67,6 +69,7 @@ async function begin(ctx: Ctx, transfer: TransferRow, later: Date): Promise<void
     if (locked.endedAt !== null || locked.lookAt === null) return
     const [isCovered] = await areCovered(ctx, tx, [claim])
     if (isCovered !== true || plan.quote === undefined) return setNextPollAt(tx, locked.id, later)
+    if ((await takeOrders(tx, [{ transferId: locked.id, plan }])).size > 0) throw orderTaken(ctx, plan)
     await dropReservations(tx, locked.id)
     await deleteSteps(tx, locked.id)
     if (unitOf(plan) === undefined) await leaveUnit(tx, locked.id)

@@ -1,6 +1,6 @@
 import { parseAddress, parseAmount } from '@purser/protocol'
 import { z } from 'zod'
-import type { NewPayout, NewPayoutAccount, PayoutAccount, Refusal } from './port.ts'
+import type { NewPayoutAccount, PayoutAccount, Refusal, RequestedPayout } from './port.ts'
 
 const short = z.string().min(1).max(256)
 /** A decimal amount that is shown, with at most 18 decimals. In another form it is `unreadable`: it must not keep a payout from its end. */
@@ -125,26 +125,32 @@ export const bankRails = {
 } as const
 
 /**
- * Whether an answer names something else than was requested: another customer, bank account, currency, source or reference. Tokens sent for it would
- * pay somebody else. What the answer leaves out is not compared.
+ * Whether an answer names something else than was requested: another customer, bank account, currency or reference. Tokens sent for it would pay
+ * somebody else. What the answer leaves out is not compared.
  */
-export function isOfAnother(transfer: Transfer, requested: NewPayout): boolean {
-  const { source, destination } = transfer
-  const [from, wanted] = [source?.from_address, requested.fromAddress]
+export function isOfAnother(transfer: Transfer, requested: RequestedPayout): boolean {
+  const { destination } = transfer
   const pairs = [
     [transfer.on_behalf_of, requested.customerId],
     [transfer.client_reference_id, requested.key],
     [destination?.external_account_id, requested.accountId],
     [destination?.currency?.toLowerCase(), requested.currency.toLowerCase()],
-    [from?.toLowerCase(), wanted.toLowerCase()],
   ]
-  return pairs.some(([answered, own]) => answered !== undefined && answered !== null && answered !== own)
+  return pairs.some(
+    ([answered, own]) => answered !== undefined && answered !== null && own !== undefined && answered !== own,
+  )
+}
+
+/** Whether an answer names another account that sends the tokens than was requested. */
+export function isFromAnother({ source }: Transfer, { fromAddress }: RequestedPayout): boolean {
+  const from = source?.from_address ?? fromAddress
+  return from.toLowerCase() !== fromAddress.toLowerCase()
 }
 
 /** The deposit that Bridge requests, or undefined when it differs from the agreed one: tokens sent elsewhere cannot be recovered. */
 export function depositOf(
   transfer: Transfer,
-  requested: NewPayout,
+  requested: RequestedPayout,
 ): { address: `0x${string}`; rawAmount: bigint } | undefined {
   const instructions = transfer.source_deposit_instructions
   const address = parseAddress(instructions?.to_address ?? '')

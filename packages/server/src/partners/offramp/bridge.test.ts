@@ -114,7 +114,7 @@ test.each([
 ] as const)('%s is %s', async (state, expected, refund) => {
   expect(bridgeStates).toContain(state)
   reported = transferIn(state, { id: 'transfer/123' })
-  const read = await bridge.readPayout('transfer/123')
+  const read = await bridge.readPayout('transfer/123', payout)
   expect([read?.state, read?.partnerState, read?.failure?.refund]).toEqual([expected, state, refund])
   expect(read?.awaitsDeposit).toBe(state === 'awaiting_funds')
   expect(double.requested[0]).toMatchObject({ method: 'GET', path: '/transfers/transfer%2F123' })
@@ -127,7 +127,7 @@ test('every documented state is mapped', () => {
 
 test('an undocumented state stays pending and is logged', async () => {
   reported = transferIn('funds_teleported')
-  expect((await bridge.readPayout('transfer_123'))?.state).toBe('pending_conversion')
+  expect((await bridge.readPayout('transfer_123', payout))?.state).toBe('pending_conversion')
   expect(lines.join('')).toContain('funds_teleported')
 })
 
@@ -156,6 +156,13 @@ test.each([
   await expect(bridge.createPayout(payout)).rejects.toMatchObject({ code: 'partner-unavailable' })
 })
 
+test('a payout whose deposit has changed is read without a deposit', async () => {
+  const instructions = { ...published.transfer.source_deposit_instructions, amount: '11.0' }
+  reported = transferIn('awaiting_funds', { source_deposit_instructions: instructions })
+  const read = await bridge.readPayout('transfer_123', payout)
+  expect([read?.awaitsDeposit, read?.deposit]).toEqual([true, undefined])
+})
+
 test.each([
   ['numbers', { initial_amount: 10, developer_fee: 0.5, final_amount: 9.5, exchange_rate: 1 }, undefined],
   [
@@ -179,7 +186,7 @@ test.each([
   ['null amounts', { initial_amount: null, final_amount: null }, undefined],
 ])('a receipt with %s shows no such amount, and delays no payout', async (_, receipt, shown) => {
   reported = transferIn('payment_processed', { receipt })
-  const read = await bridge.readPayout('transfer_123')
+  const read = await bridge.readPayout('transfer_123', payout)
   expect([read?.state, read?.receipt]).toEqual(['completed', shown])
 })
 
@@ -189,12 +196,12 @@ test.each([
 ])('a NUL in the %s of an answer makes it no answer', async (_, changes) => {
   reported = { json: { ...published.transfer, ...changes } }
   for (const known of ['transfer_123', 'transfer_123\u0000'])
-    await expect(bridge.readPayout(known)).rejects.toMatchObject({ code: 'partner-unavailable' })
+    await expect(bridge.readPayout(known, payout)).rejects.toMatchObject({ code: 'partner-unavailable' })
 })
 
 test('a transfer other than the one that was read is no answer, whatever its state', async () => {
   reported = transferIn('payment_processed')
-  await expect(bridge.readPayout('transfer_124')).rejects.toMatchObject({ code: 'partner-unavailable' })
+  await expect(bridge.readPayout('transfer_124', payout)).rejects.toMatchObject({ code: 'partner-unavailable' })
 })
 
 test.each([
@@ -208,12 +215,12 @@ test.each([
 ] as const)('%s is not an answer: the payout stays unknown', async (_, answer) => {
   reported = answer
   await expect(bridge.createPayout(payout)).rejects.toMatchObject({ code: 'partner-unavailable' })
-  await expect(bridge.readPayout('transfer_123')).rejects.toMatchObject({ code: 'partner-unavailable' })
+  await expect(bridge.readPayout('transfer_123', payout)).rejects.toMatchObject({ code: 'partner-unavailable' })
 })
 
 test('a transfer that the partner does not have is undefined', async () => {
   reported = { status: 404, json: { code: 'not_found', message: 'no' } }
-  expect(await bridge.readPayout('transfer_123')).toBeUndefined()
+  expect(await bridge.readPayout('transfer_123', payout)).toBeUndefined()
 })
 
 test('a refusal is returned with the partner’s code and field, without its message', async () => {

@@ -10,12 +10,23 @@ import {
   depositOf,
   ExternalAccount,
   externalAccountBody,
+  isFromAnother,
   isOfAnother,
   refusalOf,
   Transfer,
   trimZeros,
 } from './bridge-messages.ts'
-import type { Agreed, NewPayout, OffRamp, Payout, PayoutFailure, PayoutReceipt, PayoutState, Refusal } from './port.ts'
+import type {
+  Agreed,
+  NewPayout,
+  OffRamp,
+  Payout,
+  PayoutFailure,
+  PayoutReceipt,
+  PayoutState,
+  Refusal,
+  RequestedPayout,
+} from './port.ts'
 
 export interface BridgeSettings {
   /** Such as `https://api.bridge.xyz/v0`. */
@@ -63,14 +74,22 @@ export function createBridge(
       const body = transferBody(request)
       const answer = await post(api, { path: '/transfers', key: request.key, body }, Transfer)
       if (!answer.ok) return answer
-      if (isOfAnother(answer.value, request)) throw failed('bridge answered with the transfer of another request')
-      return { ok: true, value: payoutOf(log, answer.value, request) }
+      if (isOfAnother(answer.value, request) || isFromAnother(answer.value, request))
+        throw failed('bridge answered with the transfer of another request')
+      const payout = payoutOf(log, answer.value, request)
+      if (payout.awaitsDeposit && payout.deposit === undefined)
+        throw failed('bridge requests a different deposit than agreed')
+      return { ok: true, value: payout }
     },
-    async readPayout(payoutId) {
+    async readPayout(payoutId, requested) {
       const request: PartnerRequest = { method: 'GET', path: `/transfers/${encodeURIComponent(payoutId)}` }
       const answer = await requestPartner(api, request, Transfer)
       if (answer.ok && answer.value.id !== payoutId) throw failed('bridge answered with another transfer')
-      if (answer.ok) return payoutOf(log, answer.value)
+      if (answer.ok && isOfAnother(answer.value, requested)) {
+        log.error({ partner: 'bridge', payoutId }, 'the partner shows a payout to somebody else than was requested')
+        throw failed('bridge shows a transfer to somebody else than was requested')
+      }
+      if (answer.ok) return payoutOf(log, answer.value, requested)
       if (answer.declined.status === 404) return undefined
       throw failed(`bridge refused to read a transfer: ${answer.declined.status}`)
     },
@@ -125,15 +144,13 @@ function transferBody(request: NewPayout): Readonly<Record<string, unknown>> {
   }
 }
 
-/** `requested` is given for a new payout, whose deposit must be the agreed one. */
-function payoutOf(log: Log, transfer: Transfer, requested?: NewPayout): Payout {
+/** The deposit is left out if it is not the requested one. */
+function payoutOf(log: Log, transfer: Transfer, requested: RequestedPayout): Payout {
   const { isUnknown, wantsOperator, ...state } = stateOfBridge(transfer.state)
   const about = { partner: 'bridge', payoutId: transfer.id, partnerState: transfer.state }
   if (isUnknown) log.warn(about, 'the partner returned an undocumented state; the payout stays pending')
   if (wantsOperator) log.warn(about, 'a payout waits for the operator at the partner')
-  const deposit = requested === undefined ? undefined : depositOf(transfer, requested)
-  if (requested !== undefined && state.awaitsDeposit && deposit === undefined)
-    throw failed('bridge requests a different deposit than agreed')
+  const deposit = depositOf(transfer, requested)
   const receipt = receiptOf(transfer)
   return {
     payoutId: transfer.id,

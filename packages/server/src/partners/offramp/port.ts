@@ -15,8 +15,11 @@ export interface OffRamp {
    * until the tokens arrive.
    */
   createPayout(request: NewPayout): Promise<Agreed<Payout>>
-  /** The payout's current state; `undefined` when the partner does not have it. */
-  readPayout(payoutId: string): Promise<Payout | undefined>
+  /**
+   * The payout's current state; `undefined` when the partner does not have it. Throws when the partner shows a payout to somebody else than was
+   * requested.
+   */
+  readPayout(payoutId: string, requested: RequestedPayout): Promise<Payout | undefined>
 }
 
 /** The deployment's partners by environment; `undefined` when none is configured. */
@@ -87,6 +90,11 @@ export interface NewPayout {
   readonly reference?: string
 }
 
+/** The fields that identify a requested payout. `customerId` is undefined when the account's record is gone. */
+export type RequestedPayout = Omit<NewPayout, 'customerId' | 'requestedAt' | 'reference'> & {
+  readonly customerId: string | undefined
+}
+
 /** The document's states of a withdrawal. */
 export type PayoutState = 'pending_conversion' | 'conversion_complete' | 'completed' | 'failed'
 
@@ -97,7 +105,7 @@ export interface Payout {
   readonly partnerState: string
   /** Whether the tokens still have to be sent. */
   readonly awaitsDeposit: boolean
-  /** Deposit address and exact amount; absent when the partner no longer returns it. */
+  /** Deposit address and exact amount; absent when the partner no longer returns it, or requests another amount, token or chain than agreed. */
   readonly deposit?: { readonly address: Address; readonly rawAmount: bigint }
   /** Amounts paid out and fees, in the payout's currency and token, as the partner returns them. */
   readonly receipt?: PayoutReceipt

@@ -212,10 +212,10 @@ async function attested(
   const { network } = request.to
   const { messageTransmitter } = cctpContracts(network)
   const usedNonces = encodeUsedNonces(burn.nonce)
-  if (isUsed(await reader.call(network, messageTransmitter, usedNonces))) {
-    // The delivery may still be reorganized away, and then it must be repeated.
-    if (((await deliveries.numberAtDepth(network, messageTransmitter, usedNonces)) ?? 0n) === 0n)
-      return { state: 'pending', partnerStatus: 'delivered-not-final' }
+  const atDepth = await deliveries.numberAtDepth(network, messageTransmitter, usedNonces)
+  // One node could hide a delivery, and each claim of it would revert at the master's expense.
+  if (atDepth === undefined) return { state: 'pending', partnerStatus: 'nodes-disagree' }
+  if (atDepth !== 0n) {
     const again = encodeReceiveMessage(message.data, attestation.data)
     const refusal = await deliveries.refusalOf(network, {
       from: request.fromAddress,
@@ -233,6 +233,9 @@ async function attested(
       received: { chainId: network.chainId, token, rawAmount, isOther: false },
     }
   }
+  // The delivery may still be reorganized away, and then it must be repeated.
+  if (isUsed(await reader.call(network, messageTransmitter, usedNonces)))
+    return { state: 'pending', partnerStatus: 'delivered-not-final' }
   // The contract accepts it only in earlier blocks, and a claim is mined in the next block at the earliest.
   if (burn.expirationBlock !== 0n && (await reader.blockNumber(network)) + 1n >= burn.expirationBlock) {
     await reattest(api, burn)

@@ -90,6 +90,8 @@ export interface RouteQuote {
   /** Not signed after this time; request a new quote. */
   readonly expiresAt: Date
   readonly calls: readonly PlannedCall[]
+  /** The partner's order that the calls pay for, where they name one. It is filled once, however often it is paid for. */
+  readonly orderId?: Hex
 }
 
 /**
@@ -167,7 +169,7 @@ export interface ChainReader {
 export interface DeliveryReader {
   /** The number that a contract returns in the newest block at the confirmation depth; undefined where no majority of the nodes says one. */
   numberAtDepth(network: Network, to: Address, data: Hex): Promise<bigint | undefined>
-  /** Why a call would revert in the latest block; undefined where it would not, or where the contract gives no reason. */
+  /** Why a call would revert in the latest block, as a majority of the nodes reports; undefined where it would not, or where there is no reason. */
   refusalOf(
     network: Network,
     call: { readonly from: Address; readonly to: Address; readonly data: Hex },

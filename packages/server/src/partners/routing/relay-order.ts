@@ -1,4 +1,14 @@
-import { type Address, bytesToHex, type Hex, hexToBytes, isHex, keccak256, sameAddress, utf8 } from '@purser/protocol'
+import {
+  type Address,
+  bytesToHex,
+  type Hex,
+  hexToBytes,
+  isHex,
+  keccak256,
+  sameAddress,
+  uint256Max,
+  utf8,
+} from '@purser/protocol'
 import { z } from 'zod'
 import type { CallMeaning } from './guard.ts'
 import type { RouteRequest } from './port.ts'
@@ -7,6 +17,7 @@ const uintText = z
   .string()
   .regex(/^(0x[0-9a-fA-F]{1,64}|[0-9]{1,78})$/)
   .transform(BigInt)
+  .refine((value) => value <= uint256Max)
 const uint32 = z.int().min(0).max(4_294_967_295)
 const hexBytes = z.string().max(4_096).refine(isHex)
 const chainName = z.string().min(1).max(64)
@@ -18,7 +29,7 @@ const chainName = z.string().min(1).max(64)
 export const Order = z.object({
   version: z.literal('v1'),
   solverChainId: chainName,
-  solver: hexBytes,
+  solver: z.string().regex(/^0x[0-9a-fA-F]{40}$/),
   salt: uintText,
   inputs: z
     .array(

@@ -208,6 +208,9 @@ test.each<readonly [string, Changes]>([
   ['no order', { order: undefined }],
   ['an order that is not the one of the deposit', { order: relayOrder(request, { least: 9_903_148n }).data }],
   ['an order of an unpublished version', { order: { ...order.data, version: 'v9' } }],
+  ['an order of a solver that is no account', { order: { ...order.data, solver: '0x' } }],
+  ['an order with a number of more than 256 bits', { order: { ...order.data, salt: '9'.repeat(78) } }],
+  ['an order with half a byte', { order: { ...order.data, solver: `${order.data.solver}0` } }],
   ['a refund to another', ordered({ refundTo: stranger })],
 ])('%s is no route, because it is not supported', async (_, changes) => {
   reported = quoteWith(changes)

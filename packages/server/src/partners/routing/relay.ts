@@ -155,7 +155,8 @@ function quotedFrom({ steps, details, fees, protocol }: Quote, request: RouteReq
     }
   const rawOutMin = leastOf(currencyOut.amount, request.slippageBps)
   if (currencyOut.minimumAmount < rawOutMin) return { ok: false, reason: 'unsafe', words: 'minimum-too-low' }
-  const rules = rulesOf(request, Order.safeParse(protocol?.v2.orderData).data ?? null)
+  const order = Order.safeParse(protocol?.v2.orderData).data
+  const rules = rulesOf(request, order ?? null)
   const unsafe = whyNotSigned(calls, request, { ...rules, rawOutMin: currencyOut.minimumAmount })
   if (unsafe !== undefined) return refusedFor(unsafe, calls)
   return {
@@ -172,6 +173,7 @@ function quotedFrom({ steps, details, fees, protocol }: Quote, request: RouteReq
       etaSeconds: Math.ceil(details.timeEstimate ?? 60),
       expiresAt: instantOf(clock.now().getTime() + quoteMs),
       calls,
+      ...(order && { orderId: orderIdOf(order) }),
     },
   }
 }

@@ -267,8 +267,8 @@ function hasOracle(chains: Chains): boolean {
 }
 
 /**
- * Queries the oracle on the first two configured networks that have it. One `sanctioned` answer is enough; `clean` needs all of them, so that a
- * single failing or wrong node cannot clear an address.
+ * Queries the oracle on the first two configured networks that have it, at a majority of the nodes of each. `sanctioned` on one network is enough;
+ * `clean` needs all of them, so that a single failing or wrong node cannot clear an address.
  */
 export function createOracle({
   chains,

@@ -1,6 +1,6 @@
 import { formatAmount, networkByName, sameAddress, tokenBySymbol } from '@purser/protocol'
 import { fail as failPartner } from '../../../partners/errors.ts'
-import type { OffRamp, Payout } from '../../../partners/offramp/port.ts'
+import type { OffRamp, Payout, RequestedPayout } from '../../../partners/offramp/port.ts'
 import { Problem } from '../../../platform/errors.ts'
 import { dropReservations, retryOnContention } from '../../funds/index.ts'
 import { type NewTransfer, planTransfer, prepareTransfer, storeTransfer } from '../../transfers/index.ts'
@@ -21,7 +21,9 @@ const agreeMsMax = 20 * 3_600_000
  */
 export async function begin(ctx: Ctx, row: WithdrawalRow): Promise<void> {
   const partner = partnerOf(ctx, row)
-  const fault = row.payoutId === null ? await agree(ctx, partner, row) : await whyNotPayable(partner, row.payoutId)
+  const { payoutId } = row
+  const fault =
+    payoutId === null ? await agree(ctx, partner, row) : await whyNotPayable(ctx, partner, { ...row, payoutId })
   if (fault !== undefined) return endUnsent(ctx, row, fault)
   const agreed = await findWithdrawal(ctx.db, ctx.tenant, row.id)
   if (agreed?.depositAddress) await sendDeposit(ctx, agreed, agreed.depositAddress)
@@ -50,23 +52,12 @@ async function agree(ctx: Ctx, partner: OffRamp, row: WithdrawalRow): Promise<Fa
   // Deleted while it waited for an approval or for the partner: nobody expects money there any more.
   if ((await findBankAccount(ctx.db, ctx.tenant, row.bankAccountId)) === undefined)
     return { reason: 'bank-account-not-found' }
-  const network = networkByName(row.network)
-  const token = network === undefined ? undefined : tokenBySymbol(network, row.token)
-  if (network === undefined || token === undefined)
-    throw new Error('a withdrawal of a token that this build does not have')
-  const place = { partner: row.partner, accountId: row.partnerAccountId }
-  const customerId = await findCustomerOfAccount(ctx.db, ctx.tenant, place)
+  const { customerId, ...requested } = await requestedPayout(ctx, row)
   if (customerId === undefined) throw new Error('a withdrawal to a payout account that was never created')
   const agreed = await partner.createPayout({
-    key: row.id,
+    ...requested,
     customerId,
     requestedAt: startOf(row),
-    accountId: row.partnerAccountId,
-    currency: row.currency,
-    network: network.name,
-    token,
-    rawAmount: row.rawAmount,
-    fromAddress: row.fromAddress,
     ...(row.reference === null ? {} : { reference: row.reference }),
   })
   if (!agreed.ok) return { reason: 'partner-refused', code: agreed.refusal.code }
@@ -80,15 +71,34 @@ async function agree(ctx: Ctx, partner: OffRamp, row: WithdrawalRow): Promise<Fa
   return isNew ? undefined : { reason: 'partner-refused', code: partnerState }
 }
 
+/** Returns the fields by which the payout of a withdrawal is recognized. */
+export async function requestedPayout(ctx: Ctx, row: WithdrawalRow): Promise<RequestedPayout> {
+  const network = networkByName(row.network)
+  const token = network === undefined ? undefined : tokenBySymbol(network, row.token)
+  if (network === undefined || token === undefined)
+    throw new Error('a withdrawal of a token that this build does not have')
+  const { id: key, partner, partnerAccountId: accountId, currency, rawAmount, fromAddress } = row
+  const customerId = await findCustomerOfAccount(ctx.db, ctx.tenant, { partner, accountId })
+  return { key, customerId, accountId, currency, network: network.name, token, rawAmount, fromAddress }
+}
+
 /** Whether the payout expects exactly the withdrawn amount, at another address than its source. */
 function isFit({ awaitsDeposit, deposit }: Payout, { rawAmount, fromAddress }: WithdrawalRow): boolean {
   return awaitsDeposit && deposit?.rawAmount === rawAmount && !sameAddress(deposit.address, fromAddress)
 }
 
-/** Why the tokens must not be sent: a payout that was created long ago may have expired. */
-async function whyNotPayable(partner: OffRamp, payoutId: string): Promise<Fault | undefined> {
-  const payout = await partner.readPayout(payoutId)
-  return payout?.awaitsDeposit === true ? undefined : { reason: 'payout-lapsed' }
+/** Why the tokens must not be sent: a payout that was created long ago may have expired, or may expect another deposit now. */
+async function whyNotPayable(
+  ctx: Ctx,
+  partner: OffRamp,
+  row: WithdrawalRow & { readonly payoutId: string },
+): Promise<Fault | undefined> {
+  const payout = await partner.readPayout(row.payoutId, await requestedPayout(ctx, row))
+  if (payout?.awaitsDeposit !== true) return { reason: 'payout-lapsed' }
+  const { deposit, partnerState: code } = payout
+  const isSame =
+    deposit !== undefined && row.depositAddress !== null && sameAddress(deposit.address, row.depositAddress)
+  return isSame && isFit(payout, row) ? undefined : { reason: 'partner-refused', code }
 }
 
 async function sendDeposit(ctx: Ctx, row: WithdrawalRow, toAddress: `0x${string}`): Promise<void> {

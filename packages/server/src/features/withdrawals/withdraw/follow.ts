@@ -4,7 +4,7 @@ import type { Recurring } from '../../../platform/job.ts'
 import { forTenant } from '../../../platform/work/runner.ts'
 import { findTransfer } from '../../transfers/index.ts'
 import type { Ctx, Deps } from '../ports.ts'
-import { begin, partnerOf } from './begin.ts'
+import { begin, partnerOf, requestedPayout } from './begin.ts'
 import { complete, converted, end, refunded } from './end.ts'
 import {
   type DueRow,
@@ -48,7 +48,7 @@ function endUndelivered(ctx: Ctx, { id: withdrawalId }: WithdrawalRow, reason: s
 async function followPayout(ctx: Ctx, row: WithdrawalRow, payoutId: string): Promise<void> {
   const partner: OffRamp = partnerOf(ctx, row)
   const readAt = ctx.clock.now()
-  const payout = await partner.readPayout(payoutId)
+  const payout = await partner.readPayout(payoutId, await requestedPayout(ctx, row))
   const about = { partner: partner.name, withdrawalId: row.id }
   if (payout === undefined) ctx.log.warn(about, 'the partner does not know a payout that it created; waiting')
   else await applyStatus(ctx, row.id, payout)
