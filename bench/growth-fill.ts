@@ -37,7 +37,7 @@ export async function fillGrowth(db: Db, owner: Owner, payments: number): Promis
   const tables = tablesOf(owner, payments)
   await db.run(
     statement(
-      `truncate ${Object.keys(tables).join(', ')}, payment_rollups, settlement_times, payment_rollup_changes, vault_counts, vault_count_changes cascade`,
+      `truncate ${Object.keys(tables).join(', ')}, payment_rollups, settlement_times, payment_rollup_changes, vault_counts, vault_count_changes, wallet_rollups cascade`,
     ),
   )
   await db.run(statement(`update payment_rollup_state set sealed_until = 'epoch', marked_until = 'epoch'`))
@@ -172,6 +172,7 @@ function tablesOf(owner: Owner, payments: number): Readonly<Record<string, Fille
       route_reason: `'only'`,
       status: `'confirmed'`,
       ended_at: 'now()',
+      answered: `'confirmed'`,
       route: `'direct'`,
       from_network: `'base-sepolia'`,
       to_network: `'base-sepolia'`,
@@ -219,6 +220,10 @@ export async function rollUp(db: Db): Promise<number> {
     insert into vault_counts (organisation_id, environment, active, persisted, bytes)
     select organisation_id, environment, count(*) filter (where counted_as = 'active'), count(*) filter (where counted_as = 'persisted'), sum(bytes)
     from vaults group by organisation_id, environment`)
+  await db.run(sql`
+    insert into wallet_rollups (wallet_id, network, token, span, organisation_id, environment, raw_amount)
+    select wallet_id, network, token, wallet_rollup_span(block_number), organisation_id, environment, sum(raw_amount)
+    from wallet_transactions group by 1, 2, 3, 4, 5, 6`)
   await db.run(statement('vacuum (analyze) payment_rollups, settlement_times'))
   return (performance.now() - began) / 1_000
 }

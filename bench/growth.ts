@@ -34,6 +34,8 @@ const requestMsMax = 240_000
 interface Figures {
   readonly p50: number
   readonly p99: number
+  /** Blocks of tables and indexes that PostgreSQL read for one request: other work on the machine does not change them. */
+  readonly blocks: number
 }
 
 /**
@@ -65,7 +67,7 @@ export async function benchGrowth(plan: GrowthPlan, closing: Closing): Promise<n
   await fillGrowth(db, owner, smallPayments)
   await rollUp(db)
   const smallIdle = await watchIdle(db, plan.idleMs)
-  const small = await measureAll(plan, ground, smallSide, owner)
+  const small = await measureAll(plan, db, ground, { side: smallSide, owner })
   await stop()
 
   const before = sum((await listSizes(db)).map(({ bytes }) => Number(bytes)))
@@ -78,7 +80,7 @@ export async function benchGrowth(plan: GrowthPlan, closing: Closing): Promise<n
   const fullSide = await startPurser(ground, home)
   closing.add(() => fullSide.child.stop())
   const fullIdle = await watchIdle(db, plan.idleMs)
-  const full = await measureAll(plan, ground, fullSide, owner)
+  const full = await measureAll(plan, db, ground, { side: fullSide, owner })
 
   const bytes = sum(sizes.map((size) => Number(size.bytes))) - before
   console.log(`\n${plan.payments.toLocaleString('en-US')} payments and what belongs to them, ms\n`)
@@ -172,17 +174,19 @@ function pathsOf({ walletId, webhookId, apiKeyId }: Owner): Readonly<Record<stri
 
 async function measureAll(
   plan: GrowthPlan,
+  db: Db,
   ground: Ground,
-  side: PurserSide,
-  owner: Owner,
+  { side, owner }: { readonly side: PurserSide; readonly owner: Owner },
 ): Promise<ReadonlyMap<string, Figures>> {
   const results = new Map<string, Figures>()
   const take = async (name: string, requests: readonly Buffer[]): Promise<void> => {
+    const before = await blocksRead(db)
     const { answers } = await runLoad({ port: side.port, connections: 1, requests, msMax: requestMsMax })
+    const blocks = Number((await blocksRead(db)) - before) / answers.length
     const wrong = answers.find(({ status }) => status !== 200)
     if (wrong !== undefined) throw new Error(`${name}: ${wrong.status} ${wrong.body.slice(0, 300)}`)
     const ms = answers.slice(Math.min(8, answers.length - 1)).map((answer) => answer.ms)
-    results.set(name, { p50: quantile(ms, 0.5), p99: quantile(ms, 0.99) })
+    results.set(name, { p50: quantile(ms, 0.5), p99: quantile(ms, 0.99), blocks })
   }
   for (const [name, path] of Object.entries(pathsOf(owner))) {
     await take(
@@ -199,14 +203,27 @@ async function measureAll(
   return results
 }
 
+/** Blocks of tables and indexes that all statements have read. */
+async function blocksRead(db: Db): Promise<bigint> {
+  const { blocks } = await db.one(
+    z.object({ blocks: z.bigint() }),
+    sql`select coalesce(sum(shared_blks_hit + shared_blks_read), 0)::bigint as blocks from pg_stat_statements`,
+  )
+  return blocks
+}
+
 function requestsTable(small: ReadonlyMap<string, Figures>, full: ReadonlyMap<string, Figures>): string {
   const rows = [...full].map(([name, after]) => {
     const before = small.get(name) ?? after
-    return [name, before.p50, before.p99, after.p50, after.p99, after.p50 / before.p50].map((cell) =>
+    const ms = [before.p50, before.p99, after.p50, after.p99, after.p50 / before.p50]
+    return [name, ...ms, before.blocks, after.blocks, after.blocks / before.blocks].map((cell) =>
       typeof cell === 'number' ? figure(cell) : cell,
     )
   })
-  return table(['', 'small p50', 'p99', 'full p50', 'p99', 'ratio of p50'], rows)
+  return table(
+    ['', 'small p50', 'p99', 'full p50', 'p99', 'ratio of p50', 'small blocks', 'full blocks', 'ratio of blocks'],
+    rows,
+  )
 }
 
 const Statement = z.object({

@@ -19,6 +19,7 @@ import { signSweeps } from '../../src/features/wallets/sweep/relay.ts'
 import type { Deps } from '../../src/modules.ts'
 import { sql } from '../../src/platform/db/db.ts'
 import { systemCtx } from '../../src/platform/work/runner.ts'
+import { storeFrozenPlace } from '../frozen-place.ts'
 import { aSigner, passLane, takeAllLeases } from '../lane-stage.ts'
 import { lifeOf, mortalDeps } from '../mortal.ts'
 import { relayPartsOf } from '../relay-stage.ts'
@@ -224,6 +225,7 @@ test('money that is frozen between the request and the sending stays', async () 
       token, token_symbol, decimals, raw_amount, from_address, to_address, block_number, block_hash, block_time, aml_status, frozen_raw_amount, created_at)
     values ('wtx_frozen', ${org.id}, 'test', ${frozen?.id}, 'base-sepolia', 'base', '0xaa', 0, 'in', 'transfer', 'confirmed',
       ${chain.tokens.USDC}, 'USDC', 6, 1000000, '0xbb', ${frozen?.address}, 1, '0xcc', now(), 'flagged', 1000000, now())`)
+  await storeFrozenPlace(world.database.db, frozen?.id)
   await work(worker)
   const { children } = await childrenOf(world, org, family, requested.body.id)
   expect(children.map((child) => [child.status, child.reason])).toEqual([

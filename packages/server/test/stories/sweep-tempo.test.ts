@@ -9,6 +9,7 @@ import { createFakeScreening, type FakeScreening } from '../../src/partners/scre
 import { sql } from '../../src/platform/db/db.ts'
 import { newId } from '../../src/platform/ids.ts'
 import { systemCtx } from '../../src/platform/work/runner.ts'
+import { storeFrozenPlace } from '../frozen-place.ts'
 import { aFamily, childrenOf, type Swept, sweep } from '../sweep-stage.ts'
 import { ShiftedClock } from '../webhooks/clock.ts'
 import { aWorld, codeOf, type Org, request, type World } from '../world.ts'
@@ -156,6 +157,7 @@ async function aDeposit(childId: string | undefined, rawAmount: number, frozen: 
       created_at)
     values (${newId('wtx', still.server.deps)}, ${own.id}, 'test', ${childId}, 'tempo-moderato', 'tempo', ${hash}, 0, 'in', 'transfer',
       'confirmed', ${tempo.tokens.AlphaUSD}, 'AlphaUSD', 6, ${rawAmount}, '0xbb', '0xcc', 1, ${hash}, ${now}, ${aml}, ${frozen}, ${now})`)
+  await storeFrozenPlace(still.database.db, childId)
 }
 
 test('a frozen deposit is not swept, and one frozen after the request ends the transfer with the money left in place', async () => {

@@ -2,6 +2,7 @@ import { type DevChain, type FaultProxy, fundToken, startChain, startFaultProxy,
 import { createPublicClient, http } from 'viem'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { sql } from '../../src/platform/db/db.ts'
+import { storeFrozenPlace } from '../frozen-place.ts'
 import { aFamily, childrenOf, ethOf, sweep, sweepTransactions } from '../sweep-stage.ts'
 import { aWorld, codeOf, type Org, request, unreachableMain, type World } from '../world.ts'
 
@@ -126,6 +127,7 @@ test('frozen money stays in place', async () => {
       token, token_symbol, decimals, raw_amount, from_address, to_address, block_number, block_hash, block_time, aml_status, aml_due_at, frozen_raw_amount, created_at)
     values ('wtx_frozen', ${org.id}, 'test', ${frozen?.id}, 'base-sepolia', 'base', '0xaa', 0, 'in', 'transfer', 'confirmed',
       ${chain.tokens.USDC}, 'USDC', 6, 400000, '0xbb', ${frozen?.address}, 1, ${hash}, now(), 'flagged', 'infinity', 400000, now())`)
+  await storeFrozenPlace(world.database.db, frozen?.id)
   const requested = await sweep(world, org, family)
   expect(requested.body.children).toMatchObject([{ amount: '0.6' }, { amount: '1' }])
   await expect

@@ -14,6 +14,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
 import { bundledList } from '../../src/partners/screening/bundled-list.ts'
 import { sql } from '../../src/platform/db/db.ts'
+import { storeFrozenPlace } from '../frozen-place.ts'
 import { type Answer, aWorld, codeOf, countByStatus, type Org, request, type World } from '../world.ts'
 
 let base: DevChain
@@ -307,6 +308,7 @@ test('frozen money is not available to send', async () => {
       token_symbol, decimals, raw_amount, from_address, to_address, block_number, block_hash, block_time, aml_status, aml_due_at, frozen_raw_amount, created_at)
     values ('wtx_01h455vb4pex5vsknk084sn02q', ${org.id}, 'test', ${master.id}, 'base-sepolia', 'base', '0x1', 0, 'in', 'transfer', 'confirmed',
       '0x036CbD53842c5426634e7929541eC2318f3dCF7e', 'USDC', 6, 3000000, '0x2', ${master.address}, 1, ${hash}, now(), 'flagged', 'infinity', 3000000, now())`)
+  await storeFrozenPlace(world.database.db, master.id)
   const refused = await send(bodyFrom(master))
   expect(refused.body).toMatchObject({
     balances: [{ token: 'USDC', required: '2.5', available: '2' }],

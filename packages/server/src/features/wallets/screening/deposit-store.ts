@@ -4,6 +4,7 @@ import { type Queryable, type Sql, sql, type Tx } from '../../../platform/db/db.
 import { id } from '../../../platform/ids.ts'
 import type { AmountOnHold, HoldQuestion } from '../../funds/index.ts'
 import { Cursor } from '../deposits/cursor-store.ts'
+import { bookedUpTo } from '../deposits/rollup-store.ts'
 import { AmlStatus } from '../schema.ts'
 
 const Raw = z.string().transform((text) => BigInt(text))
@@ -114,9 +115,17 @@ export async function markDepositsDue(
 }
 
 /** Expression on `opening_amounts o`: what is booked, such as by a rescan, up to its block. */
-const bookedAtOpening: Sql = sql`coalesce((select sum(case w.direction when 'in' then w.raw_amount else -w.raw_amount end)
-  from wallet_transactions w where w.wallet_id = o.wallet_id and w.network = o.network and w.token = o.token
-    and w.block_number <= o.block_number and w.status <> 'withdrawn'), 0)`
+const bookedAtOpening: Sql = bookedUpTo({
+  walletId: sql`o.wallet_id`,
+  network: sql`o.network`,
+  token: sql`o.token`,
+  block: sql`o.block_number`,
+})
+
+/** Expression on `tainted_places p`: the frozen amount of those of its rows that are in blocks up to `q.up_to`. */
+const frozenUpTo: Sql = sql`p.raw_frozen - coalesce((select sum(w.frozen_raw_amount) from wallet_transactions w
+  where w.wallet_id = p.wallet_id and w.network = p.network and w.token = p.token and w.block_number > q.up_to and w.direction = 'in'
+    and w.status <> 'withdrawn' and w.frozen_raw_amount > 0), 0)`
 
 const AmountRow = z.object({ frozen: Raw, unscreened: Raw, notFinal: Raw, isBooked: z.boolean() })
 
@@ -148,7 +157,8 @@ export function amountsOnHold(db: Queryable, questions: readonly HoldQuestion[])
       from (select distinct network, up_to, up_to_hash from q) tip
     )
     select
-      (select coalesce(sum(frozen_raw_amount), 0)::text from wallet_transactions w where ${place} and frozen_raw_amount > 0) as frozen,
+      (select coalesce(sum(${frozenUpTo}), 0)::text from tainted_places p where p.organisation_id = q.organisation_id
+        and p.environment = q.environment and p.wallet_id = q.wallet_id and p.network = q.network and lower(p.token) = q.token) as frozen,
       (coalesce((select sum(raw_amount - frozen_raw_amount) from wallet_transactions w where ${place} and aml_status = 'pending' and on_hold), 0)
         + coalesce((select greatest(0, o.raw_amount - ${bookedAtOpening}) from opening_amounts o where o.organisation_id = q.organisation_id
           and o.environment = q.environment and o.wallet_id = q.wallet_id and o.network = q.network and lower(o.token) = q.token), 0))::text as unscreened,

@@ -10,6 +10,8 @@ import type { Screened } from '../../../partners/screening/port.ts'
 import { sql, type Tx } from '../../../platform/db/db.ts'
 import { newId } from '../../../platform/ids.ts'
 import { systemCtx } from '../../../platform/work/runner.ts'
+import { withdraw } from '../deposits/store-scan.ts'
+import { lockRowsAbove } from '../deposits/transaction-store.ts'
 import { amountsOnHold } from './deposit-store.ts'
 import { followList } from './follow.ts'
 import { screeningRecurring } from './jobs.ts'
@@ -143,9 +145,10 @@ test('a deposit in a block that was reorganized away freezes nothing', async () 
   const bad = anAddress()
   screening.say(bad, listed)
   const wallet = managed()
-  const deposit = await aDeposit(wallet, bad, 500n)
+  await aDeposit(wallet, bad, 500n)
   await screenWhatIsDue()
-  await world.database.db.run(sql`update wallet_transactions set status = 'withdrawn' where id = ${deposit}`)
+  const { deps } = world.server
+  await deps.db.tx(async (tx) => withdraw(deps, tx, await lockRowsAbove(tx, 'base-sepolia', 0n)))
   expect(await frozenIn(wallet)).toBe(0n)
 })
 

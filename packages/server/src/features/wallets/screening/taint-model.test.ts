@@ -10,6 +10,7 @@ import {
   type Movement,
   type Wallet,
 } from '../../../../test/hold-stage.ts'
+import { listWrongRollups } from '../../../../test/wrong-rollups.ts'
 
 let stage: HoldStage
 
@@ -145,6 +146,7 @@ test('after every history of deposits, movements, missed logs, reorganizations a
           expect(frozen).toEqual(model.get(wallet.address))
           expect((await stage.frozen(wallet))[0]).toBe(frozen.reduce((sum, raw) => sum + raw, 0n))
         }
+        expect(await listWrongRollups(stage.db)).toEqual([])
       }
     }),
     { numRuns: 5, examples: [[clearedAtOnce]], endOnFailure: true },

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import type { Tenant } from '../../../platform/ctx.ts'
 import { type Sql, sql, type Tx } from '../../../platform/db/db.ts'
 import { id } from '../../../platform/ids.ts'
+import { bookedUpTo } from '../deposits/rollup-store.ts'
 
 const Raw = z.string().transform((text) => BigInt(text))
 
@@ -78,11 +79,15 @@ export async function resetCheckpoints(tx: Tx, place: Place, block: bigint): Pro
   )
 }
 
-/**
- * The balance of the place before the given block or its first tainted one, whichever is lower. It reads all earlier rows: once for a
- * place.
- */
+/** The balance of the place before the given block or its first tainted one, whichever is lower. */
 export function sumBefore(tx: Tx, place: Place, block: bigint): Promise<Checkpoint> {
+  const { walletId, network, token } = place
+  const booked = bookedUpTo({
+    walletId: sql`${walletId}`,
+    network: sql`${network}`,
+    token: sql`${token}`,
+    block: sql`first.block`,
+  })
   return tx.one(
     Checkpoint,
     sql`
@@ -90,10 +95,7 @@ export function sumBefore(tx: Tx, place: Place, block: bigint): Promise<Checkpoi
       select least(${block}::bigint, min(block_number)) - 1 as block from wallet_transactions
       where ${isAt(place)} and ${isTainted} and status <> 'withdrawn' and (aml_status = 'flagged' or tainted_raw_amount > 0)
     )
-    select first.block, greatest(coalesce(sum(case direction when 'in' then raw_amount else -raw_amount end), 0), 0)::text as raw_balance,
-      '0' as raw_tainted
-    from first left join wallet_transactions w on ${isAt(place)} and status <> 'withdrawn' and block_number <= first.block
-    group by first.block`,
+    select first.block, greatest(${booked}, 0)::text as raw_balance, '0' as raw_tainted from first`,
   )
 }
 

@@ -71,9 +71,9 @@ export async function listFrozenAmounts(
   const rows = await db.many(
     AmountRow,
     sql`
-    select wallet_id, sum(frozen_raw_amount)::text as amount from wallet_transactions
+    select wallet_id, sum(raw_frozen)::text as amount from tainted_places
     where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and wallet_id = any(${requested.walletIds}::text[])
-      and network = ${requested.network} and lower(token) = lower(${requested.asset}) and status <> 'withdrawn' and frozen_raw_amount > 0
+      and network = ${requested.network} and lower(token) = lower(${requested.asset}) and raw_frozen > 0
     group by wallet_id`,
   )
   return new Map(rows.map((row) => [row.walletId, row.amount]))
