@@ -199,6 +199,28 @@ test('S1: connections of one address that only wait are bounded, and those of a 
   await expect.poll(() => firstAnswer(port, `${head}\r\n`)).toMatch(/^HTTP\/1\.1 404 /)
 })
 
+test('the connections of one tenant leave places for another, whose requests are answered', async () => {
+  const { port } = await aServer({ limits: { connectionsMax: 8 } })
+  const sockets: net.Socket[] = []
+  /** Makes a request on a new connection and leaves that open; returns the status, or nothing where it was not accepted. */
+  const statusOf = async (authorization: string) => {
+    const socket = net.connect(port, '127.0.0.1').on('error', () => undefined)
+    sockets.push(socket)
+    const answered = Promise.withResolvers<string>()
+    socket.once('data', (bytes) => answered.resolve(String(bytes))).once('close', () => answered.resolve(''))
+    const head = `POST /toys HTTP/1.1\r\nhost: x\r\nauthorization: ${authorization}\r\ncontent-type: application/json`
+    socket.write(`${head}\r\ncontent-length: 12\r\n\r\n{"name":"a"}`)
+    return /^HTTP\/1\.1 (\d+)/.exec(await answered.promise)?.[1]
+  }
+  const statuses = []
+  for (let count = 0; count < 7; count++) statuses.push(await statusOf(`Bearer org1 key${count}`))
+  expect(statuses).toEqual(['200', '200', '200', '200', '429', '429', '429'])
+  expect([await statusOf('Bearer org2 key1'), await statusOf('Bearer org2 key1')]).toEqual(['200', '200'])
+  sockets[0]?.destroy()
+  await expect.poll(() => statusOf('Bearer org1 key1')).toBe('200')
+  for (const socket of sockets) socket.destroy()
+})
+
 test('S1: a connection that never completes its header fields is closed with a 408', async () => {
   const { port } = await aServer({ limits: { headersMsMax: 100 } })
   expect(await firstAnswer(port, 'GET /page HTTP/1.1\r\nhost:')).toMatch(/^HTTP\/1\.1 408 /)

@@ -1,6 +1,6 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import type { ReserveMemory } from '../share.ts'
+import { mayTake, type ReserveMemory } from '../share.ts'
 import { addressBlock } from './admission.ts'
 import type { HttpOptions } from './http-options.ts'
 
@@ -11,33 +11,67 @@ export interface ConnectionLimits {
   readonly unknownPerAddressMax: number | undefined
 }
 
-/** Records that a connection made a request with a valid credential. */
-export type Trust = (socket: Socket) => void
+/**
+ * Records that a connection made a request with a valid credential of this owner of places; false if the owner has its share of the
+ * connections. A connection counts for the owner whose request it carried last.
+ */
+export type Trust = (socket: Socket, owner: string) => boolean
 
 /**
  * Limits the connections of a server. Connections that only wait are bounded per address, so that one host which opens many and sends
- * nothing leaves places for others. Connections of callers with a valid credential count only against the total.
+ * nothing leaves places for others. Those of callers with a valid credential are shared between their owners (`mayTake`).
  */
 export function limitConnections(server: Server, { connectionsMax, unknownPerAddressMax }: ConnectionLimits): Trust {
   server.maxConnections = connectionsMax
-  if (unknownPerAddressMax === undefined) return () => undefined
-  const unknown = new Map<string, number>()
-  const leavers = new WeakMap<Socket, () => void>()
+  const unknown = createCounts<Socket>()
+  const owned = createCounts<Socket>()
+  let open = 0
   server.on('connection', (socket: Socket) => {
     const block = addressBlock(socket.remoteAddress ?? '')
-    const count = (unknown.get(block) ?? 0) + 1
-    if (count > unknownPerAddressMax) return void socket.destroy()
-    unknown.set(block, count)
-    const leave = (): void => {
-      if (!leavers.delete(socket)) return
-      const left = (unknown.get(block) ?? 1) - 1
-      if (left === 0) unknown.delete(block)
-      else unknown.set(block, left)
+    if (unknownPerAddressMax !== undefined) {
+      if (unknown.of(block) >= unknownPerAddressMax) return void socket.destroy()
+      unknown.put(socket, block)
     }
-    leavers.set(socket, leave)
-    socket.once('close', leave)
+    open += 1
+    socket.once('close', () => {
+      open -= 1
+      unknown.remove(socket)
+      owned.remove(socket)
+    })
   })
-  return (socket) => leavers.get(socket)?.()
+  return (socket, owner) => {
+    unknown.remove(socket)
+    if (owned.nameOf(socket) === owner) return true
+    owned.remove(socket)
+    // A connection that is closed already is never removed.
+    if (socket.destroyed) return true
+    if (!mayTake({ own: owned.of(owner), taken: open - 1, max: connectionsMax })) return false
+    owned.put(socket, owner)
+    return true
+  }
+}
+
+/** Counts things by a name; each has at most one. */
+function createCounts<T extends object>() {
+  const counts = new Map<string, number>()
+  const names = new WeakMap<T, string>()
+  const add = (name: string, n: number): void => {
+    const left = (counts.get(name) ?? 0) + n
+    if (left === 0) counts.delete(name)
+    else counts.set(name, left)
+  }
+  return {
+    of: (name: string): number => counts.get(name) ?? 0,
+    nameOf: (thing: T): string | undefined => names.get(thing),
+    put(thing: T, name: string): void {
+      names.set(thing, name)
+      add(name, 1)
+    },
+    remove(thing: T): void {
+      const name = names.get(thing)
+      if (names.delete(thing) && name !== undefined) add(name, -1)
+    },
+  }
 }
 
 /** The library's form: a number is a count of proxies, each of which adds the address that it was called from. */

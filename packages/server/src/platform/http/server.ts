@@ -231,9 +231,12 @@ function addOperation(app: FastifyInstance, operation: BoundOperation, context: 
   /** Admits the caller before the body is read. */
   const onRequest = async (request: FastifyRequest, reply: FastifyReply): Promise<unknown> => {
     const caller = await identifyCaller(operation, request, reply, context)
-    if (caller.actor.kind !== 'guest') trust(request.raw.socket)
     // The body of a caller that disconnected meanwhile never ends.
     if (request.raw.socket.destroyed) return reply.hijack()
+    if (caller.actor.kind !== 'guest' && !trust(request.raw.socket, caller.placeOwner)) {
+      reply.header('connection', 'close')
+      throw failPlatform('rate-limit-exceeded', { retryAfterSeconds: 1 })
+    }
     reserveBody(reserve, { request, reply, bytesMax, owner: caller.placeOwner })
     callers.set(request, caller)
   }
