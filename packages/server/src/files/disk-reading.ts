@@ -2,25 +2,30 @@ import { close, fstat, read } from 'node:fs'
 import { Readable } from 'node:stream'
 import { promisify } from 'node:util'
 import { ReusedBufferStream, type TakeBytes } from '../platform/reused-buffer-stream.ts'
+import { type BufferBudget, smallBufferBytes } from './buffers.ts'
 import { onDisk } from './disk-writing.ts'
 import { BlobRangeOutside } from './errors.ts'
 import type { ByteRange, OpenedBlob } from './port.ts'
 
 /** Larger chunks read no faster and are garbage-collected later: with 256 KiB a process uses about 40 MB more. */
 const readChunkBytes = 64 * 1024
-/** Size of each of the two buffers of `writeTo`: one is filled while the other is consumed. */
+/** Size of each of the two buffers of `writeTo`, while there is memory for it: one is filled while the other is consumed. */
 const writeToBytes = 256 * 1024
 
 const readInto = promisify(read)
 const closeDescriptor = promisify(close)
 
-/** Opens a file's content or a range of it. The descriptor is closed with the content, or here on an error. */
-export async function readFrom(descriptor: number, range: ByteRange | undefined): Promise<OpenedBlob> {
+/** Opens a file's content or a range of it, whose large buffers are of the budget. The descriptor is closed with the content, or here on an error. */
+export async function readFrom(
+  descriptor: number,
+  range: ByteRange | undefined,
+  buffers: BufferBudget,
+): Promise<OpenedBlob> {
   const { size, offset, length } = await partOf(descriptor, range).catch(async (error: unknown) => {
     await closeDescriptor(descriptor)
     throw error
   })
-  if (length > 0) return { size, content: new FilePart(descriptor, { offset, length }) }
+  if (length > 0) return { size, content: new FilePart(descriptor, { offset, length }, buffers) }
   await onDisk(closeDescriptor(descriptor))
   return { size, content: Readable.from([]) }
 }
@@ -42,14 +47,16 @@ function isWithin(offset: number, length: number, size: number): boolean {
 /** Uses a bare descriptor: a stream that is never read then leaks a descriptor, whereas a leaked `FileHandle` would end the process. */
 class FilePart extends ReusedBufferStream {
   readonly #descriptor: number
+  readonly #buffers: BufferBudget
   #at: number
   #left: number
   /** Never rejects. The descriptor is closed only after the read in progress, since a closed descriptor may be reused for another file. */
   #reading: Promise<unknown> = Promise.resolve()
 
-  constructor(descriptor: number, { offset, length }: ByteRange) {
+  constructor(descriptor: number, { offset, length }: ByteRange, buffers: BufferBudget) {
     super({ highWaterMark: readChunkBytes })
     this.#descriptor = descriptor
+    this.#buffers = buffers
     this.#at = offset
     this.#left = length
   }
@@ -67,7 +74,8 @@ class FilePart extends ReusedBufferStream {
   }
 
   override async writeTo(take: TakeBytes): Promise<void> {
-    const bytes = Math.min(writeToBytes, this.#left)
+    const release = this.#buffers.take(2 * writeToBytes)
+    const bytes = Math.min(release === undefined ? smallBufferBytes : writeToBytes, this.#left)
     let [filling, taken] = [Buffer.allocUnsafeSlow(bytes), Buffer.allocUnsafeSlow(this.#left > bytes ? bytes : 1)]
     try {
       let some = await this.#next(filling)
@@ -78,6 +86,7 @@ class FilePart extends ReusedBufferStream {
         some = await coming
       }
     } finally {
+      release?.()
       this.destroy()
     }
   }

@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto'
 import type { FileHandle } from 'node:fs/promises'
+import { type BufferBudget, smallBufferBytes } from './buffers.ts'
 import { BlobTooLarge, fail } from './errors.ts'
 import type { RunningHash } from './hashing.ts'
 
-/** Bytes that are written and hashed at once. A disk write costs the same for a small network chunk. */
+/** Bytes that are written and hashed at once, while there is memory for it. A disk write costs the same for a small network chunk. */
 const slotBytes = 256 * 1024
 /** Most buffers of an upload: one is filled while the others are written and hashed. */
 const slotsMax = 4
@@ -18,6 +19,8 @@ type Slot = Uint8Array<SharedArrayBuffer>
 export interface WritingMemory {
   readonly spares: Slot[]
   readonly startHash: () => RunningHash
+  /** The memory of the large buffers of uploads in progress. */
+  readonly buffers: BufferBudget
 }
 
 export interface Written {
@@ -55,6 +58,10 @@ export async function receive(
 class PartFile {
   readonly #handle: FileHandle
   readonly #memory: WritingMemory
+  /** Releases the memory of large buffers; undefined for an upload with small ones. */
+  readonly #release: (() => void) | undefined
+  readonly #slotBytes: number
+  readonly #slotsMax: number
   /** This upload's buffers in use, oldest first, each with its pending work. */
   readonly #slots: { readonly slot: Slot; readonly busy: Promise<unknown> }[] = []
   #filling: Slot
@@ -67,13 +74,16 @@ class PartFile {
   constructor(handle: FileHandle, memory: WritingMemory) {
     this.#handle = handle
     this.#memory = memory
+    this.#release = memory.buffers.take((slotsMax + 1) * slotBytes)
+    this.#slotBytes = this.#release === undefined ? smallBufferBytes : slotBytes
+    this.#slotsMax = this.#release === undefined ? 1 : slotsMax
     this.#filling = this.#newSlot()
   }
 
   async take(chunk: Uint8Array): Promise<void> {
     for (let taken = 0; taken < chunk.byteLength; ) {
-      if (this.#filled === slotBytes) await this.#turn()
-      const some = chunk.subarray(taken, taken + slotBytes - this.#filled)
+      if (this.#filled === this.#slotBytes) await this.#turn()
+      const some = chunk.subarray(taken, taken + this.#slotBytes - this.#filled)
       this.#filling.set(some, this.#filled)
       this.#filled += some.byteLength
       taken += some.byteLength
@@ -90,8 +100,11 @@ class PartFile {
     const [answer] = await Promise.all([sha256, writing, this.#syncing, ...this.#slots.map(({ busy }) => busy)])
     if (answer === undefined) throw new Error('no digest')
     this.#hash = undefined
-    const own = [this.#filling, ...this.#slots.map(({ slot }) => slot)]
-    this.#memory.spares.push(...own.slice(0, sparesMax - this.#memory.spares.length))
+    if (this.#release !== undefined) {
+      const own = [this.#filling, ...this.#slots.map(({ slot }) => slot)]
+      this.#memory.spares.push(...own.slice(0, sparesMax - this.#memory.spares.length))
+      this.#release()
+    }
     return answer
   }
 
@@ -99,6 +112,7 @@ class PartFile {
   async giveUp(): Promise<void> {
     this.#hash?.drop()
     await Promise.allSettled([this.#syncing, ...this.#slots.map(({ busy }) => busy)])
+    this.#release?.()
   }
 
   /** Starts writing the full buffer and continues with the oldest one. */
@@ -108,7 +122,7 @@ class PartFile {
     busy.catch(() => undefined)
     this.#slots.push({ slot: this.#filling, busy })
     this.#syncNow()
-    const next = this.#slots.length < slotsMax ? undefined : this.#slots.shift()
+    const next = this.#slots.length < this.#slotsMax ? undefined : this.#slots.shift()
     await next?.busy
     this.#filling = next?.slot ?? this.#newSlot()
     this.#filled = 0
@@ -131,7 +145,8 @@ class PartFile {
   }
 
   #newSlot(): Slot {
-    return this.#memory.spares.pop() ?? new Uint8Array(new SharedArrayBuffer(slotBytes))
+    const spare = this.#release === undefined ? undefined : this.#memory.spares.pop()
+    return spare ?? new Uint8Array(new SharedArrayBuffer(this.#slotBytes))
   }
 }
 

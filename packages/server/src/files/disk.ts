@@ -4,6 +4,7 @@ import path from 'node:path'
 import { promisify } from 'node:util'
 import { type Clock, instantOf } from '../platform/clock.ts'
 import type { Random } from '../platform/random.ts'
+import { createBufferBudget } from './buffers.ts'
 import { readFrom } from './disk-reading.ts'
 import { ifThere, onDisk, receive, type WritingMemory } from './disk-writing.ts'
 import { createHashing } from './hashing.ts'
@@ -30,7 +31,8 @@ export async function openDiskBlobs({ directory, clock, random }: DiskOptions): 
   // Also keeps the handles referenced, because Node ends a process when an open handle is garbage-collected.
   const receiving = new Map<string, FileHandle | undefined>()
 
-  const memory: WritingMemory = { spares: [], startHash: createHashing() }
+  const memory: WritingMemory = { spares: [], startHash: createHashing(), buffers: createBufferBudget() }
+  const reading = createBufferBudget()
   const pathOf = (key: BlobKey): string => {
     if (!isBlobKey(key)) throw new TypeError('not a blob key')
     return path.join(whole, key.slice(5, 7), key)
@@ -65,7 +67,7 @@ export async function openDiskBlobs({ directory, clock, random }: DiskOptions): 
 
     async open(key, range) {
       const descriptor = await onDisk(ifThere(promisify(openDescriptor)(pathOf(key), 'r')))
-      return descriptor === undefined ? undefined : readFrom(descriptor, range)
+      return descriptor === undefined ? undefined : readFrom(descriptor, range, reading)
     },
 
     async delete(key) {

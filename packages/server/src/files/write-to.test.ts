@@ -98,3 +98,56 @@ test('a truncated file is reported as a storage failure, when written and when r
   }
   await expect(reading()).rejects.toSatisfy(isFault)
 })
+
+/** The memory of buffers that these transfers keep, in MiB. */
+const keptMib = (before: number): number => (process.memoryUsage().arrayBuffers - before) / 2 ** 20
+
+test('a thousand readers who do not read keep little memory, and a reader beside them gets every byte', async () => {
+  const before = process.memoryUsage().arrayBuffers
+  const stop = Promise.withResolvers<void>()
+  const contents = await Promise.all(Array.from({ length: 1_000 }, () => opened()))
+  const started: Promise<unknown>[] = []
+  const ends = contents.map((content) => {
+    const begun = Promise.withResolvers<void>()
+    started.push(begun.promise)
+    return content.writeTo(() => {
+      begun.resolve()
+      return stop.promise
+    })
+  })
+  await Promise.all(started)
+  // 64 MiB and 32 KiB for each, where large buffers for each would take 500 MiB.
+  expect(keptMib(before)).toBeLessThan(120)
+  const hash = createHash('sha256')
+  await (await opened()).writeTo(async (bytes) => void hash.update(bytes))
+  expect(hash.digest('hex')).toBe(createHash('sha256').update(whole).digest('hex'))
+  stop.reject(new Error('gone'))
+  await Promise.allSettled(ends)
+})
+
+test('some hundred senders who stop in the middle keep little memory, and what is sent beside them is stored whole', async () => {
+  const before = process.memoryUsage().arrayBuffers
+  const stop = Promise.withResolvers<void>()
+  let waiting = 0
+  const puts = Array.from({ length: 300 }, () =>
+    blobs.put(
+      (async function* () {
+        yield whole.subarray(0, 1_250_000)
+        waiting += 1
+        await stop.promise
+      })(),
+      { bytesMax: whole.length },
+    ),
+  )
+  const ends = Promise.allSettled(puts)
+  await expect.poll(() => waiting, { timeout: 60_000 }).toBe(300)
+  // 64 MiB and 32 KiB for each, where large buffers for each would take 375 MiB.
+  expect(keptMib(before)).toBeLessThan(120)
+  const content = async function* () {
+    yield whole
+  }
+  const { sha256 } = await blobs.put(content(), { bytesMax: whole.length })
+  expect(sha256).toBe(createHash('sha256').update(whole).digest('hex'))
+  stop.reject(new Error('gone'))
+  expect((await ends).every(({ status }) => status === 'rejected')).toBe(true)
+})
