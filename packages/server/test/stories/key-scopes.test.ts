@@ -53,7 +53,7 @@ const inOrder = [...operations].sort(
   (left, right) => Number(left.method === 'DELETE') - Number(right.method === 'DELETE'),
 )
 
-/** What lets somebody else read (decision 0185): a token, a ticket, and where events are sent. */
+/** What lets somebody else read (decision 0191): a token, a ticket, and where events are sent. */
 const givesRead = ['vaults.tokens.create', 'webhooks.create', 'webhooks.update']
 
 function scopesOf(operation: Operation): readonly Scope[] {
