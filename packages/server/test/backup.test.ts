@@ -81,10 +81,11 @@ function countPayments({ run }: BackedUp): string {
   return run(`psql --username postgres --dbname purser -Atc '${query}'`).trim()
 }
 
-/** Runs the runbook's commands for the WAL until all that was written before is in the backups. */
-async function keepWal({ run }: BackedUp, command: string): Promise<void> {
+/** Runs the runbook's commands for the WAL once: all that was written before is in the backups when they end. */
+function keepWal({ run }: BackedUp, command: string): void {
   const written = run('psql --username postgres -Atc "select pg_walfile_name(pg_current_wal_lsn())"').trim()
-  await expect.poll(() => `${run(command)}${run('ls "$BACKUPS/wal"')}`, { interval: 500 }).toContain(`${written}.gz`)
+  run(command)
+  expect(run('ls "$BACKUPS/wal"')).toContain(`${written}.gz`)
 }
 
 async function restore(of: BackedUp, moment?: string): Promise<void> {
@@ -118,7 +119,7 @@ test.skipIf(debianPrograms === undefined)(
     const moment = run('psql --username postgres -Atc "select clock_timestamp()"').trim()
     await sellAll(service, 20, 25)
     const second = await aChild(service, master)
-    await keepWal(service, wal)
+    keepWal(service, wal)
     run(clean)
     await service.stop()
 

@@ -133,9 +133,11 @@ test.each([
   expect(stderr).toContain(complaint)
 })
 
-test('a missing organisation exits with 1, and a missing database address with 2', async () => {
+test('an unknown organisation exits with 1, a missing option and a missing database address with 2', async () => {
   const unknown = await admin(['set-plan', '--organisation', 'org_01h455vb4pex5vsknk084sn02q', '--plan', 'pro'])
   expect([unknown.exitCode, unknown.stderr]).toEqual([1, 'No such organisation.\n'])
+  const unnamed = await admin(['list-keys'])
+  expect([unnamed.exitCode, unnamed.stderr]).toEqual([2, expect.stringMatching(/^--organisation: is missing\n/)])
   const without = await runAdmin(['admin', 'verify-audit-log'], {})
   expect([without.exitCode, without.stderr]).toEqual([2, expect.stringContaining('DATABASE_URL is missing')])
 })

@@ -196,6 +196,12 @@ test.each([
   expect((await world.call(stage.key, 'GET', list)).list).toEqual([])
 })
 
+test('a withdrawal that is too small says what the least amount is', async () => {
+  const stage = await aStage(0n, { owner: await world.organisation() })
+  const refused = await withdraw(stage, { amount: '2.50' })
+  expect([refused.body.minimum, refused.body.detail]).toEqual(['50', expect.stringContaining('at least 50 US dollars')])
+})
+
 test('a spend policy names the bank accounts, caps payouts to them, and does not count refused ones', async () => {
   const stage = await aStage()
   const policy = {

@@ -38,7 +38,7 @@ export const fail = defineErrors({
   'webhook-url-not-allowed': {
     status: 422,
     title: 'Webhook URL Not Allowed',
-    detail: 'Events are delivered to public addresses over HTTPS alone. reason says what is wrong with this URL.',
+    detail: 'Events are delivered to public addresses over HTTPS alone; reason says what is wrong.',
     causes: [
       '`reason` `scheme-refused`: the URL is not `https`.',
       '`host-refused` or `address-refused`: it names `localhost`, a local name or a private address, which the service must not reach into.',

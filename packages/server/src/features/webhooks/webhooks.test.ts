@@ -86,6 +86,7 @@ test.each([
 ])('%s is refused as a webhook’s address, at creation and at a change', async (bad, reason) => {
   const made = await create({ url: bad, events: ['*'] })
   expect([made.status, codeOf(made), made.body.reason]).toEqual([422, 'webhook-url-not-allowed', reason])
+  expect(made.body.detail).toContain(reason)
   const good = await create({ url, events: ['*'] })
   const changed = await world.call(org.testKey, 'PATCH', `/webhooks/${good.body.id}`, { url: bad })
   expect([changed.status, codeOf(changed)]).toEqual([422, 'webhook-url-not-allowed'])

@@ -84,7 +84,9 @@ export function deleteWebhook(ctx: Ctx, webhookId: WebhookId): Promise<void> {
 /** Refuses a URL that no address could make valid. What its name resolves to is checked at each delivery. */
 function refuseUrl({ customerReach }: Ctx, url: string): void {
   const parsed = parseCustomerUrl(url, customerReach)
-  if (typeof parsed === 'string') throw fail('webhook-url-not-allowed', { reason: parsed })
+  if (typeof parsed !== 'string') return
+  const { detail } = fail.table['webhook-url-not-allowed']
+  throw fail('webhook-url-not-allowed', { reason: parsed, detail: `${detail} This URL: ${parsed}.` })
 }
 
 /** Returns the host for the audit log: paths and queries may contain a receiver's secrets. */

@@ -37,6 +37,7 @@ export function createAuthenticate(
     if (authorization === undefined) throw unauthorized('send Authorization: Bearer <API key>')
     const token = /^Bearer +([\x21-\x7e]{1,256}) *$/i.exec(authorization)?.[1]
     if (token === undefined) throw unauthorized('the Authorization header is not a Bearer token')
+    if (token.startsWith('vat_')) throw unauthorized('this is the token of a vault, which reads that vault alone')
     const parsed = parseApiKey(token)
     if (parsed === undefined) throw unauthorized('the key is malformed')
     if (!environments.includes(parsed.environment)) throw unauthorized('wrong environment for this deployment')

@@ -15,7 +15,7 @@ import type { Identity } from './authenticate.ts'
 import { csvHeaders, csvOf, prefersCsv } from './csv.ts'
 import * as idempotency from './idempotency.ts'
 import { readJson } from './json.ts'
-import { ProblemRecord, problemContentType, problemRecord, validationProblem } from './problem.ts'
+import { ProblemRecord, problemContentType, problemRecord, validationProblem, withMissing } from './problem.ts'
 
 /** A request as the HTTP library read it, before validation. */
 export interface RawRequest {
@@ -245,9 +245,10 @@ function readInput(
   const params = operation.params?.safeParse(request.params)
   if (params?.success === false) throw unknownResource(operation)
   const querySchema = operation.query ?? noQuery
-  const query = querySchema.safeParse(groupMetadata(request.query, querySchema))
+  const query = querySchema.safeParse(groupMetadata(request.query, querySchema), withMissing)
   const given = operation.streamsInput === undefined ? readBody(request) : undefined
-  const body = operation.streamsInput === undefined ? (operation.input ?? noInput).safeParse(given) : undefined
+  const body =
+    operation.streamsInput === undefined ? (operation.input ?? noInput).safeParse(given, withMissing) : undefined
   const issues = [query, body].flatMap((parsed) => (parsed?.success === false ? parsed.error.issues : []))
   if (operation.takesAnyText !== true) issues.push(...textIssues([request.params, request.query, given], issues))
   if (issues.length > 0) throw validationProblem(issues)

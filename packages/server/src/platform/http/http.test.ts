@@ -231,6 +231,13 @@ test('all faults of a body are listed together, with JSON Pointers, and unknown 
   expect(errors.map((error) => error.path).sort()).toEqual(['/name', '/times', '/we~1ird~0'])
 })
 
+test('a fault of a field that is not there is that it is missing, and one of another type names the type', async () => {
+  const messagesOf = async (body: object) =>
+    z.object({ errors: z.array(z.object({ message: z.string() })) }).parse(await (await post(body)).json()).errors
+  expect(await messagesOf({})).toEqual([{ message: 'is missing' }])
+  expect(await messagesOf({ name: 7 })).toEqual([{ message: 'Invalid input: expected string, received number' }])
+})
+
 test('an id that cannot exist gets the same response as one that does not', async () => {
   const headers = { authorization: `Bearer ${testKey}` }
   const records = await Promise.all(

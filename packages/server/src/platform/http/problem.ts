@@ -79,8 +79,24 @@ function faultsOf(issue: z.core.$ZodIssue): Fault[] {
   if (issue.code === 'unrecognized_keys') {
     return issue.keys.map((key) => ({ path: pointer([...issue.path, key]), message: 'is not a field of this request' }))
   }
-  return [{ path: pointer(issue.path), message: issue.message }]
+  return [{ path: pointer(issue.path), message: messageOf(issue) }]
 }
+
+/** The message of a fault. One of a value that fits no alternative of a union lists what each alternative requires of the value. */
+function messageOf(issue: z.core.$ZodIssue): string {
+  if (issue.code !== 'invalid_union' || issue.message !== 'Invalid input') return issue.message
+  const required = issue.errors.flatMap((of) =>
+    of.filter(({ path }) => path.length === 0).map(({ message }) => message),
+  )
+  return required.length === 0 ? issue.message : [...new Set(required)].join(', or ')
+}
+
+/** Parses with the message "is missing" for a value that is required and not there. */
+export const withMissing: z.core.ParseContext<z.core.$ZodIssue> = {
+  error: ({ code, input }) => (input === undefined && missingCodes.has(code) ? 'is missing' : undefined),
+}
+
+const missingCodes: ReadonlySet<unknown> = new Set(['invalid_type', 'invalid_value', 'invalid_union'])
 
 /** RFC 6901. */
 function pointer(path: readonly PropertyKey[]): string {

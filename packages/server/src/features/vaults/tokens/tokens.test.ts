@@ -98,6 +98,12 @@ test('a token that is changed, cut, made up or of another letter is 401', async 
     expect(await statusOf(encodeURI(wrong), paths['vaults.get']), wrong).toBe(401)
 })
 
+test('a token that is used for anything but reading its vault is refused as the token of a vault', async () => {
+  const { vaultId, token } = await aReadableVault()
+  const refused = await stage.world.call(token, 'POST', `/vaults/${vaultId}/seal`, {})
+  expect([refused.status, refused.body.detail]).toEqual([401, expect.stringContaining('the token of a vault')])
+})
+
 test('a token lives as long as requested, at most a day, and never beyond its vault’s end', async () => {
   const { vaultId, paths, made, token } = await aReadableVault({ expiresIn: 60 })
   expect(made.expiresAt).toBe(new Date(stage.now().getTime() + 60_000).toISOString())

@@ -197,7 +197,11 @@ function refuseSmall(text: string, { decimals }: TokenInfo): void {
     throw failPlatform('validation-error', {
       errors: [{ path: '/amount', message: `must be a decimal amount with at most ${decimals} decimals: ${raw}` }],
     })
-  if (raw < minimum * 10n ** BigInt(decimals)) throw fail('below-minimum', { minimum: minimum.toString() })
+  if (raw < minimum * 10n ** BigInt(decimals))
+    throw fail('below-minimum', {
+      minimum: minimum.toString(),
+      detail: `A withdrawal is at least ${minimum} US dollars. Nothing was moved.`,
+    })
 }
 
 export async function getWithdrawal(ctx: Ctx, withdrawalId: WithdrawalId): Promise<Withdrawal> {
