@@ -150,8 +150,15 @@ function readArguments<Context>(
     const parsed = { positionals, options: textsOf(values), flags: flagsOf(values), format }
     return command.check?.(parsed) ?? parsed
   } catch (error) {
-    return error instanceof Error ? error.message : String(error)
+    return usageFaultOf(error)
   }
+}
+
+/** The fault of the options in the words of Node, without its advice on values that begin with a hyphen. */
+function usageFaultOf(error: unknown): string {
+  const [fault = ''] = (error instanceof Error ? error.message : String(error)).split('. To specify a positional')
+  if (fault === "Unknown option '--json'") return `${fault}. For JSON give --format json.`
+  return fault.endsWith('.') ? fault : `${fault}.`
 }
 
 function fits(wanted: readonly string[], positionals: readonly string[]): boolean {

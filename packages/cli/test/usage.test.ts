@@ -45,6 +45,11 @@ test.each<[string, readonly string[], RegExp]>([
   ['no proof', ['verify', '--keys', 'jwks.json'], /takes <proof\.json>/],
   ['two proofs', ['verify', 'a.json', 'b.json', '--keys', 'jwks.json'], /takes <proof\.json>/],
   ['an unknown option', ['verify', 'a.json', '--key', 'jwks.json'], /--key/],
+  [
+    'the option for JSON of other programs',
+    ['verify', 'a.json', '--json'],
+    /^Unknown option '--json'\. For JSON give --format json\.$/m,
+  ],
   ['an option without its value', ['verify', 'a.json', '--keys'], /--keys/],
   ['an unknown format', ['verify', 'a.json', '--format', 'xml'], /--format is text or json/],
   ['no keys', ['verify', 'a.json'], /^No trusted keys/],

@@ -17,6 +17,14 @@ MPP = "Payment " + base64.urlsafe_b64encode(
 ).decode().rstrip("=")
 
 
+class Exports(unittest.TestCase):
+    def test_a_type_checker_may_import_each_name_of_the_guide_from_either_module(self):
+        for module, seller in ((asgi, "AsgiSeller"), (wsgi, "WsgiSeller")):
+            self.assertLessEqual({seller, "Fault", "Route", "sell"}, set(module.__all__))
+            for name in module.__all__:
+                self.assertTrue(hasattr(module, name), name)
+
+
 class Got:
     def __init__(self, status, headers, body):
         self.status, self.body = status, body

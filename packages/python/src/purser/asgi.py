@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any, Awaitable, Callable, Dict, List, Mapping, Optional, Sequence, Union
+from typing import Any, Awaitable, Callable, Dict, List, Mapping, MutableMapping, Optional, Sequence, Union
 from urllib.parse import quote
 
 from .client import Purser
@@ -22,11 +22,14 @@ from .selling import (
     sold_headers,
 )
 
-Scope = Dict[str, Any]
-Message = Dict[str, Any]
+__all__ = ["AsgiSeller", "Fault", "Route", "request_of", "sell"]
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
-Application = Callable[[Scope, Receive, Send], Awaitable[None]]
+# Frameworks declare their scopes, messages and channels in different ways.
+Application = Callable[[Any, Any, Any], Awaitable[None]]
 
 
 class AsgiSeller:

@@ -67,6 +67,9 @@ class Page(Generic[T]):
         self.items = items
         self.cursor = cursor
 
+    def __repr__(self) -> str:
+        return f"Page({len(self.items)} items, cursor={self.cursor!r})"
+
 
 class Listing(Generic[T]):
     """A list that is read page by page while it is iterated, by the ``Link`` headers of the responses."""

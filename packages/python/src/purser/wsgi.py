@@ -22,6 +22,8 @@ from .selling import (
     sold_headers,
 )
 
+__all__ = ["Fault", "Route", "WsgiSeller", "request_of", "sell"]
+
 Environ = Dict[str, Any]
 StartResponse = Callable[..., Any]
 Application = Callable[[Environ, StartResponse], Iterable[bytes]]
