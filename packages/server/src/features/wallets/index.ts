@@ -3,6 +3,7 @@ import { bindOperations } from '../../platform/operation.ts'
 import { bindLoops } from '../../platform/work/runner.ts'
 import { readRecovered } from './deposits/recovered.ts'
 import { depositOperations } from './deposits/routes.ts'
+import { countUsage } from './policy/usage.ts'
 import type { Deps } from './ports.ts'
 import { createWalletPorts, type WalletPorts } from './real-ports.ts'
 import { walletOperations } from './routes.ts'
@@ -64,7 +65,7 @@ export function createWallets(needs: Omit<Deps, keyof WalletPorts>, curve: HdCur
     api,
     deps,
     operations: bindOperations(deps, [...walletOperations, ...depositOperations]),
-    loops: bindLoops(deps, [...screeningRecurring, readRecovered, ...walletSweeps]),
+    loops: bindLoops(deps, [...screeningRecurring, readRecovered, countUsage, ...walletSweeps]),
     laneHandlers: [tempoSweepHandler(deps)],
     relays: [sweepRelays(deps)],
   }

@@ -34,9 +34,8 @@ import {
   type NewReservation,
   type PolicyRow,
   setAmounts,
-  sumUsage,
-  sumUsages,
 } from './store.ts'
+import { sumUsage, sumUsages } from './usage-store.ts'
 
 /** An outgoing movement of a master wallet or a child of it. */
 export interface OutgoingMovement {
@@ -360,7 +359,12 @@ export async function policyStandings(
     perDay: instantOf(starts.perDay),
     perMonth: instantOf(starts.perMonth),
   }
-  const usages = await sumUsages(db, tenant, waiting, since)
+  const questions = waiting.map(({ masterWalletId, token, subjectId }) => ({
+    masterWalletId,
+    token,
+    except: [subjectId],
+  }))
+  const usages = await sumUsages(db, tenant, questions, since)
   return waiting.map((movement, index) => {
     const usage = usages[index]
     if (usage === undefined) throw new Error('a usage is missing')

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { Tenant } from '../../../platform/ctx.ts'
 import { type Queryable, sql, type Tx } from '../../../platform/db/db.ts'
 import { id, type MasterWalletId } from '../../../platform/ids.ts'
-import { PolicyDocument, type PolicyOperation, type PolicyWindow, type Usage } from './decide.ts'
+import { PolicyDocument, type PolicyOperation } from './decide.ts'
 
 const Atto = z.string().transform((text) => BigInt(text))
 
@@ -64,28 +64,6 @@ export async function removePolicy(tx: Tx, tenant: Tenant, walletId: MasterWalle
     where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and master_wallet_id = ${walletId}`)
 }
 
-/**
- * The used and reserved amounts of a token since each instant, over the wallet and all its children, without the subjects in `except`.
- */
-export function sumUsage(
-  db: Queryable,
-  tenant: Tenant,
-  counted: { readonly masterWalletId: MasterWalletId; readonly token: string; readonly except: readonly string[] },
-  since: Readonly<Record<PolicyWindow, Date>>,
-): Promise<Usage> {
-  return db.one(
-    z.object({ perHour: Atto, perDay: Atto, perMonth: Atto }),
-    sql`
-    select coalesce(sum(atto_amount) filter (where reserved_at > ${since.perHour}), 0)::text as per_hour,
-      coalesce(sum(atto_amount) filter (where reserved_at > ${since.perDay}), 0)::text as per_day,
-      coalesce(sum(atto_amount), 0)::text as per_month
-    from policy_reservations
-    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment}
-      and master_wallet_id = ${counted.masterWalletId} and token = ${counted.token} and reserved_at > ${since.perMonth}
-      and released_at is null and subject_id <> all(${counted.except}::text[])`,
-  )
-}
-
 const GasRow = z.object({ token: z.string(), rawAmount: Atto })
 
 /** The gas that is counted under this name, in 1e-18 of its coin. */
@@ -108,40 +86,6 @@ export async function markReserved(tx: Tx, tenant: Tenant, subjectIds: readonly 
     update policy_reservations set reserved_at = ${now}
     where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and subject_id = any(${subjectIds}::text[])
       and released_at is null`)
-}
-
-/** A waiting movement, whose own reservation is not part of the usage. */
-export interface WaitingUsage {
-  readonly masterWalletId: MasterWalletId
-  readonly token: string
-  readonly subjectId: string
-}
-
-/** The usage that each movement would add to, in their order. */
-export function sumUsages(
-  db: Queryable,
-  tenant: Tenant,
-  waiting: readonly WaitingUsage[],
-  since: Readonly<Record<PolicyWindow, Date>>,
-): Promise<Usage[]> {
-  return db.many(
-    z.object({ perHour: Atto, perDay: Atto, perMonth: Atto }),
-    sql`
-    select sums.per_hour, sums.per_day, sums.per_month
-    from unnest(
-      ${waiting.map(({ masterWalletId }) => masterWalletId)}::text[], ${waiting.map(({ token }) => token)}::text[],
-      ${waiting.map(({ subjectId }) => subjectId)}::text[]
-    ) with ordinality as given (master_wallet_id, token, subject_id, place)
-    cross join lateral (
-      select coalesce(sum(p.atto_amount) filter (where p.reserved_at > ${since.perHour}), 0)::text as per_hour,
-        coalesce(sum(p.atto_amount) filter (where p.reserved_at > ${since.perDay}), 0)::text as per_day,
-        coalesce(sum(p.atto_amount), 0)::text as per_month
-      from policy_reservations p
-      where p.organisation_id = ${tenant.organisationId} and p.environment = ${tenant.environment}
-        and p.master_wallet_id = given.master_wallet_id and p.token = given.token and p.reserved_at > ${since.perMonth}
-        and p.released_at is null and p.subject_id <> given.subject_id
-    ) as sums order by given.place`,
-  )
 }
 
 const PolicyOfRow = PolicyRow.extend({ masterWalletId: id('mwt') })
