@@ -15,8 +15,20 @@ import { createBatchedReads, tryCalls, tryOne } from './batched-reads.ts'
 import { fail } from './errors.ts'
 import { createPaymentReads } from './judge-payments.ts'
 import { createOfferedFees, medianOf, suggestedTip } from './offered-fees.ts'
-import type { Chain, Head, LookUp, QuorumReads, Sanctions, SeenReceipt, TokenDomain, TriedCall, Watch } from './port.ts'
-import { electorateOf, requestAgreement, requestVotes } from './rpc/acceptance.ts'
+import type {
+  Chain,
+  Head,
+  LookUp,
+  QuorumReads,
+  Sanctions,
+  SeenReceipt,
+  TempoTransaction,
+  TempoTrial,
+  TokenDomain,
+  TriedCall,
+  Watch,
+} from './port.ts'
+import { electorateOf, requestAcceptance, requestAgreement, requestVotes } from './rpc/acceptance.ts'
 import { createLogReader } from './rpc/logs.ts'
 import { readHead, readHex, readQuantity, readReceipt, resultOf } from './rpc/read.ts'
 import type { NodeRpc, Rpc, RpcAnswer, Voter } from './rpc/rpc.ts'
@@ -65,7 +77,7 @@ export function createChain(network: Network, rpc: Rpc & NodeRpc): Omit<Chain, '
     findEvent: createFindEvent(rpc),
     receipt: async (hash) => readReceipt(await rpc.result('eth_getTransactionReceipt', [hash]), hash),
     watch: (senders, hashes) => watch(rpc, senders, hashes),
-    tryTempo: (transaction) => tryTempo(rpc, transaction),
+    tryTempo: (transaction) => agreedTrial(rpc, transaction),
     sendTempo: (raw) => sendTempo(rpc, raw),
     lookUp: (hashes) => lookUp(rpc, hashes),
   }
@@ -90,6 +102,13 @@ async function agreedSanctions({ voters }: NodeRpc, oracle: Address, accounts: r
     timestampSeconds: medianOf(times),
     sanctioned: votes.map((vote) => (vote === undefined ? undefined : vote === 'sanctioned')),
   }
+}
+
+/** As a majority of the nodes reports, since a sponsor pays the fee of a transaction that reverts. */
+async function agreedTrial({ voters }: NodeRpc, transaction: TempoTransaction): Promise<TempoTrial> {
+  const query = ({ rpc }: Voter) => tryTempo(rpc, transaction)
+  const found = await requestAcceptance(electorateOf(voters), query, ({ ok }) => ok)
+  return found.isAccepted ? { ok: true } : found.answer
 }
 
 /** As a majority of the nodes reports, since a wrong domain stops all payments in the token. */

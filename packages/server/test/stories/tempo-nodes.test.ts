@@ -173,6 +173,18 @@ test('a signed transaction whose receipt one of two nodes invents stays pending 
   expect((await received()) - before).toBe(price)
 })
 
+test('a transaction that only one of two or three nodes would run is refused, and not recorded', async () => {
+  const isTrial = ([call]: readonly unknown[]) => Object(call).nonceKey !== undefined
+  second.lie('eth_call', ({ params, truth }) => (isTrial(params) ? { result: pad('0x1') } : truth()))
+  const before = await countPayments()
+  for (const base of [world.base, trio]) {
+    const answer = await verify(await payer.pull(await challenge(), { gas: 20_000n }), base)
+    expect([answer.status, answer.body.message]).toEqual([402, expect.stringContaining('the gas limit is too low')])
+  }
+  second.tellTheTruth()
+  expect(await countPayments()).toBe(before)
+})
+
 type Shown = Record<string, unknown>
 
 /** Changes of a receipt: another block, the other status, and changed fields of its logs. */
