@@ -22,7 +22,6 @@ import {
   type LaneKey,
   listLowestOpen,
   listOpen,
-  lockOpen,
   lockTransaction,
   markMined,
   markUnsent,
@@ -277,17 +276,18 @@ function isFinal({ chain: { network } }: AdvanceParts, { blockNumber }: Receipt,
 function advance(parts: AdvanceParts, some: readonly Found[], head: bigint): Promise<number> {
   const { deps, handlers, leased } = parts
   return fencedTx(deps.db, leased, async (tx) => {
-    const receipts = new Map(some.map(({ transaction, receipt }) => [transaction.id, receipt]))
-    const locked = await lockOpen(tx, leased, [...receipts.keys()])
-    const mined = locked.flatMap((row) => {
-      const receipt = receipts.get(row.id)
-      if (receipt === undefined) return []
-      const transaction = toLaneTransaction(row, receipt.transactionHash)
-      const isNews = row.status !== 'mined' || row.minedBlock !== receipt.blockNumber
-      return [{ id: row.id, transaction, receipt, isNews, isFinal: isFinal(parts, receipt, head) }]
+    const found = new Map(
+      some.map(({ transaction: { id }, receipt }) => [id, { id, receipt, isFinal: isFinal(parts, receipt, head) }]),
+    )
+    const before = await markMined(tx, leased, [...found.values()])
+    const mined = before.flatMap((row) => {
+      const one = found.get(row.id)
+      if (one === undefined) return []
+      const transaction = toLaneTransaction(row, one.receipt.transactionHash)
+      const isNews = row.status !== 'mined' || row.minedBlock !== one.receipt.blockNumber
+      return [{ ...one, transaction, isNews }]
     })
     if (mined.length === 0) return 0
-    await markMined(tx, mined)
     await notifyMined(handlers, tx, mined)
     return mined.filter((one) => one.isFinal).length
   })

@@ -195,20 +195,6 @@ export function lockTransaction(
   )
 }
 
-/** Locks the transactions that are not final and whose shards are leased, in nonce order. */
-export function lockOpen(
-  tx: Tx,
-  leased: LeaseSet,
-  transactionIds: readonly ChainTransactionId[],
-): Promise<TransactionRow[]> {
-  return tx.many(
-    TransactionRow,
-    sql`
-    select ${columns} from chain_transactions where id = any(${transactionIds}::text[]) and status <> 'final' and ${isUnder(leased, shard)}
-    order by sender, nonce for update`,
-  )
-}
-
 export async function countOpen(db: Queryable, lane: LaneKey): Promise<OpenCounts> {
   const row = await db.one(
     z.object({ batch: z.bigint(), alone: z.bigint() }),
@@ -319,16 +305,30 @@ export interface MinedReceipt {
   readonly isFinal: boolean
 }
 
-/** Stores the receipts of mined transactions. */
-export async function markMined(tx: Tx, mined: readonly MinedReceipt[]): Promise<void> {
-  await tx.run(sql`
-    update chain_transactions t set status = case when m.final then 'final' else 'mined' end, mined_hash = m.hash, mined_block = m.block, gas_used = m.gas, effective_gas_price = m.price
-    from unnest(
-      ${mined.map(({ id }) => id)}::text[], ${mined.map(({ receipt }) => receipt.transactionHash)}::text[],
-      ${mined.map(({ receipt }) => receipt.blockNumber)}::bigint[], ${mined.map(({ receipt }) => receipt.gasUsed)}::numeric[],
-      ${mined.map(({ receipt }) => receipt.effectiveGasPrice)}::numeric[], ${mined.map(({ isFinal }) => isFinal)}::boolean[]
-    ) as m (id, hash, block, gas, price, final)
-    where t.id = m.id and t.status in ('sent', 'mined')`)
+/**
+ * Stores the receipts of mined transactions that are not final and whose shards are leased. Locks them in nonce order. Returns them in that order,
+ * as they were before.
+ */
+export function markMined(tx: Tx, leased: LeaseSet, mined: readonly MinedReceipt[]): Promise<TransactionRow[]> {
+  const ids = mined.map(({ id }) => id)
+  return tx.many(
+    TransactionRow,
+    sql`
+    with locked as (
+      select ${columns} from chain_transactions where id = any(${ids}::text[]) and status in ('sent', 'mined') and ${isUnder(leased, shard)}
+      order by sender, nonce for update
+    ), marked as (
+      update chain_transactions t set status = case when m.final then 'final' else 'mined' end, mined_hash = m.hash, mined_block = m.block,
+        gas_used = m.gas, effective_gas_price = m.price
+      from locked, unnest(
+        ${ids}::text[], ${mined.map(({ receipt }) => receipt.transactionHash)}::text[],
+        ${mined.map(({ receipt }) => receipt.blockNumber)}::bigint[], ${mined.map(({ receipt }) => receipt.gasUsed)}::numeric[],
+        ${mined.map(({ receipt }) => receipt.effectiveGasPrice)}::numeric[], ${mined.map(({ isFinal }) => isFinal)}::boolean[]
+      ) as m (id, hash, block, gas, price, final)
+      where t.id = locked.id and m.id = locked.id
+    )
+    select * from locked order by sender, nonce`,
+  )
 }
 
 /** The lane's next nonce; undefined when the lane does not exist yet. */

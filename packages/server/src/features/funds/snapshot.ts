@@ -206,15 +206,17 @@ async function takenFrom(db: Queryable, { deposits }: BookPort, seen: readonly S
           },
         ],
   )
-  const onHold = (tokens.length === 0 ? [] : await deposits.amountsOnHold(db, tokens)).values()
-  const sums = await sumReserved(
-    db,
-    seen.map(({ snapshot, place: { network, owner, coin, except } }) => {
-      const { nonce, used } = ownerIn(snapshot, owner)
-      const { maxFee, l1Fee } = snapshot.fees
-      return { network: network.name, owner, asset: coin.symbol, nonce, used, maxFee, l1Fee, except }
-    }),
-  )
+  const questions = seen.map(({ snapshot, place: { network, owner, coin, except } }) => {
+    const { nonce, used } = ownerIn(snapshot, owner)
+    const { maxFee, l1Fee } = snapshot.fees
+    return { network: network.name, owner, asset: coin.symbol, nonce, used, maxFee, l1Fee, except }
+  })
+  // Sent together.
+  const [amounts, sums] = await Promise.all([
+    tokens.length === 0 ? [] : deposits.amountsOnHold(db, tokens),
+    sumReserved(db, questions),
+  ])
+  const onHold = amounts.values()
   return sums.map((reserved, index) => {
     const isCoin = seen[index]?.place.coin.address === undefined
     return { onHold: (isCoin ? undefined : onHold.next().value) ?? nothing, reserved }

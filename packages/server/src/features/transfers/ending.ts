@@ -3,11 +3,13 @@ import type { Chain, Receipt, Verdict } from '../../chain/port.ts'
 import { type AuditEntry, appendAudit } from '../../platform/audit.ts'
 import { instantOf } from '../../platform/clock.ts'
 import type { Tx } from '../../platform/db/db.ts'
-import { publishEvent } from '../../platform/events.ts'
+import { publishEvents } from '../../platform/events.ts'
+import type { EventId } from '../../platform/ids.ts'
 import type { Recurring } from '../../platform/job.ts'
 import { endReservations } from '../funds/index.ts'
 import { relays } from '../relayer/index.ts'
-import { releasePolicy, settleGas } from '../wallets/index.ts'
+import { releasePolicy } from '../wallets/index.ts'
+import { markEnded, type TransferEnd } from './end-store.ts'
 import {
   type DueTransfer,
   isAnyToFinalize,
@@ -20,7 +22,7 @@ import {
   type Settled,
 } from './finality-store.ts'
 import { gaslessPurpose } from './gasless/store.ts'
-import { endUnits, listGasCosts, markEnded, markReported, type TransferEnd } from './outcome-store.ts'
+import { endUnits, markReported } from './outcome-store.ts'
 import { paymentPurpose } from './paying/store.ts'
 import type { Ctx, Deps } from './ports.ts'
 import { lockTransfers, type TransferId, type TransferRow } from './store.ts'
@@ -33,21 +35,16 @@ export async function end(ctx: EndingCtx, tx: Tx, transferId: TransferId, fault:
   await endAll(ctx, tx, [{ transferId, fault }])
 }
 
-/** Ends several transfers, as `end` does. */
-export async function endAll(ctx: EndingCtx, tx: Tx, ends: readonly TransferEnd[]): Promise<void> {
-  if (ends.length === 0) return
+/** Ends several transfers, as `end` does. Returns those that this call ended. */
+export async function endAll(ctx: EndingCtx, tx: Tx, ends: readonly TransferEnd[]): Promise<readonly TransferRow[]> {
+  if (ends.length === 0) return []
   const now = ctx.clock.now()
   const ended = await markEnded(tx, ends, now)
   const byThis = new Set(ended.map((row) => row.id))
   const others = ends.map(({ transferId }) => transferId).filter((transferId) => !byThis.has(transferId))
   const endedBefore = others.length === 0 ? [] : await lockTransfers(tx, others)
-  const costs = await listGasCosts(
-    tx,
-    ended.map((row) => row.id),
-  )
-  await settleGas(tx, realGasOf(ended, costs))
   // Every step of a confirmed transfer has a nonce, which ends its reservation; a gasless transfer has no steps.
-  const open = ended.filter(({ id, status }) => status !== 'confirmed' || !costs.has(id))
+  const open = ended.filter(({ hasSteps, status }) => status !== 'confirmed' || !hasSteps)
   await endReservations(
     tx,
     open.map((row) => ({ subjectId: row.id, isBack: isBack(row) })),
@@ -56,25 +53,12 @@ export async function endAll(ctx: EndingCtx, tx: Tx, ends: readonly TransferEnd[
     tx,
     ended.filter(({ partner, isRevokeDue }) => partner !== null && !isRevokeDue).map((row) => row.id),
   )
-  for (const row of [...ended, ...endedBefore].toSorted(byId)) {
-    if (isBack(row)) await releasePolicy(tx, row, row.id, now)
-    if (isToBeReported(row)) await publishOutcome(ctx, tx, row)
-  }
+  const all = [...ended, ...endedBefore].toSorted(byId)
+  for (const row of all) if (isBack(row)) await releasePolicy(tx, row, row.id, now)
+  await publishOutcomes(ctx, tx, all.filter(isToBeReported))
   // A withdrawal has its own audit records for its transfer.
   for (const row of ended) if (row.purpose !== 'withdrawal') appendAudit({ ...ctx, tenant: row }, tx, recordOf(row))
-}
-
-/** Actual gas in 1e-18 of the coin; it replaces the maximum that counted against the wallets' policies so far. */
-function realGasOf(ended: readonly TransferRow[], costs: ReadonlyMap<TransferId, bigint>) {
-  return ended.flatMap((row) => {
-    const raw = costs.get(row.id)
-    return raw === undefined ? [] : [{ subjectId: row.id, attoAmount: raw * 10n ** BigInt(18 - gasDecimalsOf(row)) }]
-  })
-}
-
-/** Coins have 18 decimals; on Tempo the token that moves pays for the gas. */
-function gasDecimalsOf({ fromNetwork, decimals }: TransferRow): number {
-  return networkByName(fromNetwork)?.nativeCoin === null ? decimals : 18
+  return ended
 }
 
 function byId({ id: left }: TransferRow, { id: right }: TransferRow): number {
@@ -106,21 +90,36 @@ function isAsReported({ answered, status }: TransferRow): boolean {
   return answered === (status === 'confirmed' ? 'confirmed' : 'reverted')
 }
 
-/** Publishes the outcome of a transfer, once. The caller has locked its row. */
-export async function publishOutcome(ctx: EndingCtx, tx: Tx, transfer: TransferRow): Promise<void> {
-  const { endedAt } = transfer
-  if (transfer.eventId !== null || endedAt === null) return
-  const own = { ...ctx, tenant: transfer }
-  const eventId =
-    transfer.status === 'confirmed'
-      ? await publishEvent(own, tx, 'transfer.completed', completed(transfer, endedAt))
-      : await publishEvent(own, tx, 'transfer.failed', failed(transfer))
-  await markReported(tx, transfer.id, eventId)
+/** Publishes the outcomes of transfers, each once. The caller has locked their rows. */
+export async function publishOutcomes(ctx: EndingCtx, tx: Tx, transfers: readonly TransferRow[]): Promise<void> {
+  const due = transfers.filter(({ eventId, endedAt }) => eventId === null && endedAt !== null)
+  const reported: { readonly transferId: TransferId; readonly eventId: EventId }[] = []
+  for (const some of Map.groupBy(due, outcomeOf).values()) reported.push(...(await publishAll(ctx, tx, some)))
+  await markReported(tx, reported)
 }
 
-function completed(transfer: TransferRow, endedAt: Date) {
-  if (transfer.txHash === null) throw new Error('a confirmed transfer has a transaction')
+/** Transfers with one of these belong to one tenant and get events of one type. */
+function outcomeOf({ organisationId, environment, status }: TransferRow): string {
+  return `${organisationId} ${environment} ${status}`
+}
 
+async function publishAll(ctx: EndingCtx, tx: Tx, transfers: readonly TransferRow[]) {
+  const [tenant] = transfers
+  if (tenant === undefined) return []
+  const own = { ...ctx, tenant }
+  const eventIds =
+    tenant.status === 'confirmed'
+      ? await publishEvents(own, tx, 'transfer.completed', transfers.map(completed))
+      : await publishEvents(own, tx, 'transfer.failed', transfers.map(failed))
+  return transfers.flatMap(({ id: transferId }, index) => {
+    const eventId = eventIds[index]
+    return eventId === undefined ? [] : [{ transferId, eventId }]
+  })
+}
+
+function completed(transfer: TransferRow) {
+  const confirmedAt = transfer.confirmedAt ?? transfer.endedAt
+  if (transfer.txHash === null || confirmedAt === null) throw new Error('a confirmed transfer has a transaction')
   return {
     transactionId: transfer.id,
     walletId: transfer.walletId,
@@ -132,7 +131,7 @@ function completed(transfer: TransferRow, endedAt: Date) {
     toToken: transfer.toToken,
     ...arrivedOf(transfer),
     txHash: transfer.txHash,
-    confirmedAt: (transfer.confirmedAt ?? endedAt).toISOString(),
+    confirmedAt: confirmedAt.toISOString(),
   }
 }
 
@@ -202,13 +201,26 @@ function nextFinalityPoll({ clock }: Pick<Work, 'clock'>, { blockTimeMs }: Netwo
   return instantOf(clock.now().getTime() + Math.min(pollMsMax, Math.max(pollMsMin, 2 * blockTimeMs)))
 }
 
-/** Ends transfers with an outcome at the payment depth if that depth is final; otherwise they stay open until their block is final. */
-export function endOrAwait(ctx: Work, tx: Tx, network: Network, settled: readonly Settled[]): Promise<void> {
+/**
+ * Ends transfers with an outcome at the payment depth if that depth is final; otherwise they stay open until their block is final. Returns at
+ * least those that are now reported.
+ */
+export function endOrAwait(
+  ctx: Work,
+  tx: Tx,
+  network: Network,
+  settled: readonly Settled[],
+): Promise<readonly TransferRow[]> {
   return isFinalAtDepth(network) ? endAll(ctx, tx, settled) : awaitFinality(ctx, tx, network, settled)
 }
 
-/** Keeps transfers with an outcome at the payment depth open until their block is final. */
-export function awaitFinality(ctx: Work, tx: Tx, network: Network, settled: readonly Settled[]): Promise<void> {
+/** Keeps transfers with an outcome at the payment depth open until their block is final. Returns those that are now reported. */
+export function awaitFinality(
+  ctx: Work,
+  tx: Tx,
+  network: Network,
+  settled: readonly Settled[],
+): Promise<readonly TransferRow[]> {
   return markSettled(tx, settled, { now: ctx.clock.now(), lookAt: nextFinalityPoll(ctx, network) })
 }
 

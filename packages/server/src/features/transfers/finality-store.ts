@@ -3,8 +3,9 @@ import type { ChainTransactionId } from '../../chain/port.ts'
 import { type Queryable, type Sql, sql, type Tx } from '../../platform/db/db.ts'
 import { onAnyOf } from '../../platform/db/due-checks.ts'
 import { id } from '../../platform/ids.ts'
-import type { SeenTransfer } from './outcome-store.ts'
-import type { TransferId } from './store.ts'
+import { feesOf, storingFees } from './end-store.ts'
+import type { SeenTransfer, StepFee } from './outcome-store.ts'
+import { columns, isOpen, type TransferId, TransferRow } from './store.ts'
 
 /** Outcome of a transfer according to a block at the payment depth. */
 export interface Settled {
@@ -16,26 +17,39 @@ export interface Settled {
   readonly fault: string | undefined
   /** The block's data, if it was not stored before. */
   readonly seen?: SeenTransfer | undefined
+  /** The fee of its step that is final now, if that was not stored before. */
+  readonly fee?: StepFee | undefined
 }
 
-/** Stores the outcome at the payment depth. The transfer stays open until that block is final, and is polled at this instant. */
-export async function markSettled(
+/**
+ * Stores the outcome at the payment depth. The transfer stays open until that block is final, and is polled at this instant. Returns those
+ * that are now reported.
+ */
+export function markSettled(
   tx: Tx,
   settled: readonly Settled[],
   { now, lookAt }: { readonly now: Date; readonly lookAt: Date },
-): Promise<void> {
-  await tx.run(sql`
-    update transfers t set settled_by = s.transaction_id, settled_block_hash = s.block_hash, settled_fault = s.fault, finality_at = ${lookAt},
-      status = case when s.seen_hash is null then t.status else 'confirmed' end, reason = case when s.seen_hash is null then t.reason end,
-      tx_hash = coalesce(s.seen_hash, t.tx_hash), raw_received = coalesce(s.seen_received, t.raw_received),
-      confirmed_at = case when s.seen_hash is null then t.confirmed_at else ${now}::timestamptz end,
-      left_at = case when s.seen_hash is null then t.left_at else ${now}::timestamptz end
-    from unnest(
-      ${settled.map(({ transferId }) => transferId)}::text[], ${settled.map(({ transactionId }) => transactionId ?? null)}::text[],
-      ${settled.map(({ blockHash }) => blockHash)}::text[], ${settled.map(({ fault }) => fault ?? null)}::text[],
-      ${settled.map(({ seen }) => seen?.hash ?? null)}::text[], ${settled.map(({ seen }) => seen?.rawReceived?.toString() ?? null)}::numeric[]
-    ) as s (id, transaction_id, block_hash, fault, seen_hash, seen_received)
-    where t.id = s.id and t.ended_at is null`)
+): Promise<TransferRow[]> {
+  return tx.many(
+    TransferRow,
+    sql`
+    with ${feesOf(settled)}, done as (${storingFees(now)}), marked as (
+      update transfers set settled_by = s.transaction_id, settled_block_hash = s.block_hash, settled_fault = s.fault, finality_at = ${lookAt},
+        status = case when s.seen_hash is null then status else 'confirmed' end, reason = case when s.seen_hash is null then reason end,
+        tx_hash = coalesce(s.seen_hash, tx_hash), raw_received = coalesce(s.seen_received, raw_received),
+        confirmed_at = case when s.seen_hash is null then confirmed_at else ${now}::timestamptz end,
+        left_at = case when s.seen_hash is null then left_at else ${now}::timestamptz end,
+        answered = case when s.is_reported then coalesce(answered, 'confirmed') else answered end
+      from unnest(
+        ${settled.map(({ transferId }) => transferId)}::text[], ${settled.map(({ transactionId }) => transactionId ?? null)}::text[],
+        ${settled.map(({ blockHash }) => blockHash)}::text[], ${settled.map(({ fault }) => fault ?? null)}::text[],
+        ${settled.map(({ seen }) => seen?.hash ?? null)}::text[], ${settled.map(({ seen }) => seen?.rawReceived?.toString() ?? null)}::numeric[],
+        ${settled.map(({ seen }) => seen?.isReported ?? false)}::boolean[]
+      ) as s (given_id, transaction_id, block_hash, fault, seen_hash, seen_received, is_reported)
+      where id = s.given_id and ${isOpen} returning ${columns}, s.is_reported
+    )
+    select ${columns} from marked where is_reported`,
+  )
 }
 
 const DueRow = z.object({

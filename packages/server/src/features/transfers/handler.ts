@@ -10,6 +10,7 @@ import type { LaneHandler, LaneTransaction, MinedTransaction, Receipt } from '..
 import type { Tx } from '../../platform/db/db.ts'
 import { systemCtx } from '../../platform/work/runner.ts'
 import { assignReservations, costOf } from '../funds/index.ts'
+import { markStepsFinal } from './end-store.ts'
 import { awaitFinality, endOrAwait, isFinalAtDepth, isFollowed } from './ending.ts'
 import type { Settled } from './finality-store.ts'
 import { isExpired } from './follow.ts'
@@ -20,7 +21,6 @@ import {
   markPending,
   markStepFees,
   markStepsDone,
-  markStepsFinal,
   markStepsSent,
   type SeenTransfer,
   type StepFee,
@@ -32,8 +32,7 @@ import {
   assignStep,
   findNextStep,
   hasLaterStep,
-  listStepsOf,
-  lockTransfers,
+  lockStepsOf,
   type StepRow,
   type TransferRow,
   transferPurpose,
@@ -90,7 +89,8 @@ async function onMined(ctx: Work, tx: Tx, seen: readonly Seen[]): Promise<void> 
   const now = ctx.clock.now()
   const [followed, ended] = partitioned(moved, ({ transfer }) => isFollowed(transfer))
   for (const { transfer, transaction } of followed) await markLeft(tx, transfer.id, { hash: transaction.hash, now })
-  await markConfirmed(tx, ended.map(confirmedBy), now)
+  const reported = await markConfirmed(tx, ended.map(seenBy(ctx)), now)
+  tx.afterCommit(() => ctx.outcomeWaiters.report(reported))
 }
 
 /** Applies block data at its final depth. */
@@ -114,12 +114,16 @@ async function onFinal(ctx: Work, tx: Tx, seen: readonly Seen[]): Promise<void> 
   await settle(ctx, tx, [...failed, ...over])
 }
 
-/** Outcome of a deciding step's block: a failure, or success; and the block data, if it is new. */
-type Decided = Seen & { readonly fault?: string | undefined; readonly seen?: SeenTransfer }
+/** Outcome of a deciding step's block: a failure, or success; and the block data and the step's fee, if they are new. */
+type Decided = Seen & { readonly fault?: string | undefined } & Pick<Settled, 'seen' | 'fee'>
 
 async function settle(ctx: Work, tx: Tx, decided: readonly Decided[]): Promise<void> {
-  for (const [network, some] of Map.groupBy(decided, ({ transfer }) => sourceOf(transfer)))
-    await endOrAwait(ctx, tx, network, some.map(settledBy))
+  const awaited = new Set(decided.flatMap(({ seen }) => (seen?.isReported === true ? [seen.transferId] : [])))
+  for (const [network, some] of Map.groupBy(decided, ({ transfer }) => sourceOf(transfer))) {
+    const rows = await endOrAwait(ctx, tx, network, some.map(settledBy))
+    const reported = rows.filter(({ id }) => awaited.has(id))
+    tx.afterCommit(() => ctx.outcomeWaiters.report(reported))
+  }
 }
 
 async function awaitSettled(ctx: Work, tx: Tx, decided: readonly Decided[]): Promise<void> {
@@ -127,8 +131,8 @@ async function awaitSettled(ctx: Work, tx: Tx, decided: readonly Decided[]): Pro
     if (!isFinalAtDepth(network)) await awaitFinality(ctx, tx, network, some.map(settledBy))
 }
 
-function settledBy({ transfer, transaction, receipt, fault, seen }: Decided): Settled {
-  return { transferId: transfer.id, transactionId: transaction.id, blockHash: receipt.blockHash, fault, seen }
+function settledBy({ transfer, transaction, receipt, fault, seen, fee }: Decided): Settled {
+  return { transferId: transfer.id, transactionId: transaction.id, blockHash: receipt.blockHash, fault, seen, fee }
 }
 
 function sourceOf({ fromNetwork }: TransferRow): Network {
@@ -147,11 +151,11 @@ async function onMinedAndFinal(ctx: Work, tx: Tx, seen: readonly Seen[]): Promis
     await onFinal(ctx, tx, others)
   }
   if (plain.length === 0) return
-  await markStepsFinal(tx, plain.map(feeOfStep), ctx.clock.now())
   await endUnits(tx, calledBy(plain))
-  const done = plain.map((one) => ({ ...one, seen: confirmedBy(one) }))
-  tx.afterCommit(() => ctx.outcomeWaiters.resolve(plain.map(({ transfer }) => transfer.id)))
+  const seenOf = seenBy(ctx)
+  const done = plain.map((one) => ({ ...one, seen: seenOf(one), fee: feeOfStep(one) }))
   await settle(ctx, tx, done)
+  tx.afterCommit(() => ctx.outcomeWaiters.resolve(plain.map(({ transfer }) => transfer.id)))
 }
 
 /** The transfers whose partner call these steps are. */
@@ -167,9 +171,12 @@ function withoutFee({ step }: LockedStep): StepFee {
   return { step, rawFee: 0n }
 }
 
-function confirmedBy({ step, transfer, transaction: { hash }, receipt }: Seen): SeenTransfer {
-  const rawReceived = step.kind === 'partner' ? deliveredBy(transfer, receipt) : undefined
-  return { transferId: transfer.id, hash, rawReceived }
+/** The data of a block for a transfer. A caller of this process who waits for the transfer gets it as the response. */
+function seenBy({ outcomeWaiters }: Work): (seen: Seen) => SeenTransfer {
+  return ({ step, transfer, transaction: { hash }, receipt }) => {
+    const rawReceived = step.kind === 'partner' ? deliveredBy(transfer, receipt) : undefined
+    return { transferId: transfer.id, hash, rawReceived, isReported: outcomeWaiters.isAwaited(transfer.id) }
+  }
 }
 
 /** Splits steps into those that failed, those with a next step, and those that moved the money. */
@@ -233,18 +240,12 @@ function movesMoney({ kind }: StepRow): boolean {
 
 /** The steps of these transactions, in their order, with their transfers, locked until the database transaction ends. */
 async function lockSteps(tx: Tx, transactions: readonly LaneTransaction[]): Promise<LockedStep[]> {
-  const found = await listStepsOf(
-    tx,
-    transactions.map(({ id }) => id),
-  )
-  const steps = new Map(found.map((step) => [step.transactionId, step]))
-  const rows = await lockTransfers(tx, [...new Set(found.map(({ transferId }) => transferId))])
-  const transfers = new Map(rows.map((row) => [row.id, row]))
+  const ids = transactions.map(({ id }) => id)
+  const found = new Map((await lockStepsOf(tx, ids)).map((one) => [one.step.transactionId, one]))
   return transactions.map((transaction) => {
-    const step = steps.get(transaction.id)
-    const transfer = step && transfers.get(step.transferId)
-    if (step === undefined || transfer === undefined) throw new Error('a transaction without a transfer')
-    return { transaction, step, transfer }
+    const one = found.get(transaction.id)
+    if (one === undefined) throw new Error('a transaction without a transfer')
+    return { transaction, ...one }
   })
 }
 

@@ -1,7 +1,7 @@
 import { instantOf } from '../../platform/clock.ts'
 import type { Recurring } from '../../platform/job.ts'
 import { applyTransferDecisions } from './approved.ts'
-import { finalizeTransfers, publishOutcome } from './ending.ts'
+import { finalizeTransfers, publishOutcomes } from './ending.ts'
 import { followPartners } from './follow.ts'
 import { signTransfers } from './gasless/relay.ts'
 import { listUnanswered } from './outcome-store.ts'
@@ -26,7 +26,7 @@ const publishUnanswered: Recurring<Deps> = {
     for (const transferId of await listUnanswered(ctx.db, before)) {
       await ctx.db.tx(async (tx) => {
         const transfer = await lockTransfer(tx, transferId)
-        if (transfer.answered === null) await publishOutcome(ctx, tx, transfer)
+        if (transfer.answered === null) await publishOutcomes(ctx, tx, [transfer])
       })
     }
   },

@@ -5,12 +5,12 @@ import { type Queryable, type Sql, sql, type Tx } from '../../platform/db/db.ts'
 import { type EventId, id } from '../../platform/ids.ts'
 import {
   columns,
+  isOpen,
   StepRow as Step,
   type StepRow,
   stepColumns,
   type TransferId,
   TransferRow,
-  transferPurposes,
 } from './store.ts'
 
 /** Marks transfers whose signed bytes are stored. */
@@ -22,7 +22,7 @@ export async function markSent(
   await tx.run(sql`
     update transfers t set tx_hash = s.hash
     from unnest(${sent.map(({ transferId }) => transferId)}::text[], ${sent.map(({ hash }) => hash)}::text[]) as s (id, hash)
-    where t.id = s.id and t.ended_at is null`)
+    where t.id = s.id and ${isOpen}`)
 }
 
 /** As `markSent`, given the transactions of their steps. */
@@ -35,7 +35,7 @@ export async function markStepsSent(
       select t.id, given.hash
       from unnest(${sent.map(({ id }) => id)}::text[], ${sent.map(({ hash }) => hash)}::text[]) as given (transaction_id, hash)
         join transfer_steps s using (transaction_id) join transfers t on t.id = s.transfer_id
-      where s.kind in ('send', 'partner') and t.ended_at is null order by t.id for update of t
+      where s.kind in ('send', 'partner') and ${isOpen} order by t.id for update of t
     )
     update transfers t set tx_hash = h.hash from locked h where t.id = h.id`)
 }
@@ -44,18 +44,27 @@ export interface SeenTransfer {
   readonly transferId: TransferId
   readonly hash: string
   readonly rawReceived: bigint | undefined
+  /** Whether a caller waits for this state, which is then stored as reported. */
+  readonly isReported?: boolean
 }
 
-/** Marks transfers whose money moved in a block that may still be reorganized. */
-export async function markConfirmed(tx: Tx, seen: readonly SeenTransfer[], now: Date): Promise<void> {
-  if (seen.length === 0) return
-  await tx.run(sql`
-    update transfers t set status = 'confirmed', reason = null, tx_hash = s.hash, confirmed_at = ${now}, left_at = ${now}, raw_received = s.received
-    from unnest(
-      ${seen.map(({ transferId }) => transferId)}::text[], ${seen.map(({ hash }) => hash)}::text[],
-      ${seen.map(({ rawReceived }) => rawReceived?.toString() ?? null)}::numeric[]
-    ) as s (id, hash, received)
-    where t.id = s.id and t.ended_at is null`)
+/** Marks transfers whose money moved in a block that may still be reorganized. Returns those that are now reported. */
+export async function markConfirmed(tx: Tx, seen: readonly SeenTransfer[], now: Date): Promise<TransferRow[]> {
+  if (seen.length === 0) return []
+  return tx.many(
+    TransferRow,
+    sql`
+    with marked as (
+      update transfers set status = 'confirmed', reason = null, tx_hash = s.hash, confirmed_at = ${now}, left_at = ${now}, raw_received = s.received,
+        answered = case when s.is_reported then coalesce(answered, 'confirmed') else answered end
+      from unnest(
+        ${seen.map(({ transferId }) => transferId)}::text[], ${seen.map(({ hash }) => hash)}::text[],
+        ${seen.map(({ rawReceived }) => rawReceived?.toString() ?? null)}::numeric[], ${seen.map(({ isReported = false }) => isReported)}::boolean[]
+      ) as s (given_id, hash, received, is_reported)
+      where id = s.given_id and ${isOpen} returning ${columns}, s.is_reported
+    )
+    select ${columns} from marked where is_reported`,
+  )
 }
 
 /** Marks a transfer whose block is gone, or shows a failure that may still be reorganized. */
@@ -73,42 +82,7 @@ export async function markUndone(
   await tx.run(sql`
     update transfers set status = 'pending', reason = null, confirmed_at = null, left_at = null, look_at = null,
       tx_hash = case when ${hash === 'kept'} then tx_hash end
-    where id = any(${transferIds}::text[]) and ended_at is null`)
-}
-
-export interface TransferEnd {
-  readonly transferId: TransferId
-  /** Why it failed; undefined if it succeeded. */
-  readonly fault: string | undefined
-  /** Its block, if that was not stored before. */
-  readonly seen?: SeenTransfer | undefined
-}
-
-/** `isRevokeDue`: its approval must be revoked first. */
-const Ended = TransferRow.extend({ purpose: z.enum(transferPurposes), isRevokeDue: z.boolean() })
-export type EndedTransfer = z.output<typeof Ended>
-
-/**
- * Ends transfers; those that ended before stay as they are. The approval of a failed one is due for a check. Returns those that this call
- * ended.
- */
-export function markEnded(tx: Tx, ends: readonly TransferEnd[], now: Date): Promise<EndedTransfer[]> {
-  return tx.many(
-    Ended,
-    sql`
-    update transfers set status = case when fault is null then 'confirmed' else 'failed' end, reason = fault, ended_at = ${now}, look_at = null,
-      tx_hash = coalesce(seen_hash, tx_hash), raw_received = coalesce(seen_received, raw_received),
-      confirmed_at = case when seen_hash is null then confirmed_at else ${now}::timestamptz end,
-      left_at = case when seen_hash is null then left_at else ${now}::timestamptz end,
-      raw_fee = coalesce((select sum(s.raw_fee) from transfer_steps s where s.transfer_id = id and s.kind not in ('claim', 'revoke')), raw_fee),
-      revoke_at = case when fault is not null and exists (select from transfer_steps s
-        where s.transfer_id = id and s.kind = 'approve' and s.transaction_id is not null) then ${now}::timestamptz end
-    from unnest(
-      ${ends.map(({ transferId }) => transferId)}::text[], ${ends.map(({ fault }) => fault ?? null)}::text[],
-      ${ends.map(({ seen }) => seen?.hash ?? null)}::text[], ${ends.map(({ seen }) => seen?.rawReceived?.toString() ?? null)}::numeric[]
-    ) as given (given_id, fault, seen_hash, seen_received)
-    where id = given_id and ended_at is null returning ${columns}, purpose, revoke_at is not null as is_revoke_due`,
-  )
+    where id = any(${transferIds}::text[]) and ${isOpen}`)
 }
 
 export type Answered = NonNullable<TransferRow['answered']>
@@ -131,8 +105,18 @@ export function takeAnswered(db: Queryable, transferIds: readonly TransferId[]):
   )
 }
 
-export async function markReported(tx: Tx, transferId: TransferId, eventId: EventId): Promise<void> {
-  await tx.run(sql`update transfers set event_id = ${eventId} where id = ${transferId} and event_id is null`)
+/** Stores the events that reported the ends of transfers. */
+export async function markReported(
+  tx: Tx,
+  reported: readonly { readonly transferId: TransferId; readonly eventId: EventId }[],
+): Promise<void> {
+  if (reported.length === 0) return
+  await tx.run(sql`
+    update transfers set event_id = given.event_id
+    from unnest(
+      ${reported.map(({ transferId }) => transferId)}::text[], ${reported.map(({ eventId }) => eventId)}::text[]
+    ) as given (transfer_id, event_id)
+    where id = given.transfer_id and transfers.event_id is null`)
 }
 
 /** Transfers that ended before this instant without a response: their caller's process died. */
@@ -162,38 +146,7 @@ export async function markStepFees(tx: Tx, fees: readonly StepFee[]): Promise<vo
     where s.transfer_id = f.id and s.position = f.position`)
   await tx.run(sql`
     update transfers t set raw_fee = (select sum(raw_fee) from transfer_steps where transfer_id = t.id and kind not in ('claim', 'revoke'))
-    where id = any(${ids}::text[]) and ended_at is null`)
-}
-
-/** Stores fees and marks the steps final in one statement. A transfer's total fee is computed when it ends. */
-export async function markStepsFinal(tx: Tx, fees: readonly StepFee[], now: Date): Promise<void> {
-  if (fees.length === 0) return
-  await tx.run(sql`
-    update transfer_steps s set raw_fee = f.fee, done_at = coalesce(s.done_at, ${now})
-    from unnest(
-      ${fees.map(({ step }) => step.transferId)}::text[], ${fees.map(({ step }) => step.position)}::integer[],
-      ${fees.map(({ rawFee }) => rawFee)}::numeric[]
-    ) as f (id, position, fee)
-    where s.transfer_id = f.id and s.position = f.position`)
-}
-
-/**
- * The costs of the steps of transfers for their wallets, as far as blocks show: a top-up counts with its value, and gas that the child pays from
- * it does not count again. In wei; on Tempo in the smallest unit of the token that pays.
- */
-export async function listGasCosts(
-  tx: Tx,
-  transferIds: readonly TransferId[],
-): Promise<ReadonlyMap<TransferId, bigint>> {
-  const rows = await tx.many(
-    z.object({ id: id('wtx'), raw: z.string().transform((text) => BigInt(text)) }),
-    sql`
-    select transfer_id as id, (coalesce(sum(raw_fee) filter (where kind = 'top-up'), 0) + greatest(
-      coalesce(sum(value) filter (where kind = 'top-up' and raw_fee > 0), 0),
-      coalesce(sum(raw_fee) filter (where kind in ('send', 'approve', 'partner')), 0)))::text as raw
-    from transfer_steps where transfer_id = any(${transferIds}::text[]) group by transfer_id`,
-  )
-  return new Map(rows.map(({ id: transferId, raw }) => [transferId, raw]))
+    where id = any(${ids}::text[]) and ${isOpen}`)
 }
 
 /** Marks steps whose transactions are at their depth, or can never be in a block. */

@@ -42,10 +42,23 @@ export interface RefundNote {
 /** A caller's own intent, with its action in the audit log. */
 export type OwnIntent = Intent & { readonly action: string }
 
+/** A transfer that is stored. */
+export interface RecordedTransfer {
+  readonly transferId: TransferId
+  /** Whether it waits for an approval, so that nothing of it begins. */
+  readonly isForApproval: boolean
+}
+
 /** The callers of this process that wait for the outcome of a transfer. */
 export interface OutcomeWaiters {
-  /** Resolves when a block has decided the transfer, or after `waitMs` milliseconds. */
-  wait(transferId: TransferId, waitMs: number): Promise<void>
+  /**
+   * Resolves when a block has decided the transfer, or after `waitMs` milliseconds. Returns its state if that is stored as reported.
+   */
+  wait(transferId: TransferId, waitMs: number): Promise<TransferRow | undefined>
+  /** Whether any caller waits for the transfer. The transaction that stores its outcome can then store that it is reported. */
+  isAwaited(transferId: TransferId): boolean
+  /** Resolves the waits for transfers that are stored as reported in this state. Call it after that commit. */
+  report(transfers: readonly TransferRow[]): void
   /** Reads the transfers that are waited for at once. Call it after a commit that may have decided some. Other processes poll. */
   wake(): void
   /** Resolves the waits for transfers that a block has decided. Call it after that commit. */
@@ -59,7 +72,7 @@ export interface TransferPorts {
    * tenant share a transaction. Throws the transfer's refusal; `insufficient-balance` also if another request has reserved the money since
    * the transfer was planned.
    */
-  readonly recordTransfer: (intent: OwnIntent) => Promise<TransferId>
+  readonly recordTransfer: (intent: OwnIntent) => Promise<RecordedTransfer>
   readonly outcomeWaiters: OutcomeWaiters
   /**
    * Returns the current state of a transfer for the response to its caller, and stores that this state was reported, so that an event reports

@@ -11,13 +11,13 @@ import { countGas, type OutgoingMovement, reservePolicies } from '../wallets/ind
 import { fail, insufficientBalance } from './errors.ts'
 import { takeOrders } from './order-store.ts'
 import { orderTaken } from './partner.ts'
-import type { Ctx, Intent, OwnIntent, TransferPlan, TransferPorts } from './ports.ts'
+import type { Ctx, Intent, OwnIntent, RecordedTransfer, TransferPlan, TransferPorts } from './ports.ts'
 import { deleteQuotes } from './quote-store.ts'
 import type { NewTransfer } from './schema.ts'
 import { claimOf, gasCostOf, reserveSteps, storeGasless, storeSteps } from './steps.ts'
 import { insertTransfers, type StoredTransfer, type TransferId } from './store.ts'
 
-export type Outcome = TransferId | Error
+export type Outcome = RecordedTransfer | Error
 
 /**
  * Rejected intents, with the reasons, found after others were written: the transaction is rolled back, and the others are stored without
@@ -33,7 +33,7 @@ export class RejectedIntents extends Error {
 
 /**
  * Stores planned transfers of one tenant, their steps and first nonces in the caller's transaction; once it commits, the lanes execute
- * them. A gasless transfer has an authorization to sign instead; one that needs an approval only reserves its funds. Returns for each its id or its refusal: `insufficient-balance` or
+ * them. A gasless transfer has an authorization to sign instead; one that needs an approval only reserves its funds. Returns for each its id, or its refusal: `insufficient-balance` or
  * `policy-denied`, which does not affect the others. Throws `RejectedIntents`.
  */
 export async function storeTransfers(tx: Tx, intents: readonly Intent[]): Promise<readonly Outcome[]> {
@@ -42,11 +42,9 @@ export async function storeTransfers(tx: Tx, intents: readonly Intent[]): Promis
   const { ctx } = first
   const claims = intents.map(({ plan }) => claimOf(ctx.tenant, plan))
   const owners = claims.flatMap(({ wants }) => wants.map(({ place }) => place))
-  await lockOwners(
-    tx,
-    owners.map(({ network, owner }) => ({ network: network.name, owner })),
-  )
-  const covered = await areCovered(ctx, tx, claims)
+  const accounts = owners.map(({ network, owner }) => ({ network: network.name, owner }))
+  // Sent together: the server executes the others when the first has its locks.
+  const [, covered] = await Promise.all([lockOwners(tx, accounts), areCovered(ctx, tx, claims)])
   const named = intents.map((intent) => ({ ...intent, intent, transferId: newId('wtx', intent.ctx) }))
   const fitting = named.filter((_, index) => covered[index])
   const counted = fitting.filter(({ purpose }) => purpose !== 'withdrawal')
@@ -64,10 +62,13 @@ export async function storeTransfers(tx: Tx, intents: readonly Intent[]): Promis
     const { masterWalletId } = plan.source
     if (purpose === 'withdrawal' && gas !== undefined) await countGas(ctx, tx, { masterWalletId, subjectId, gas })
   }
-  await store(ctx, tx, await withApprovals(tx, made, limits))
-  return named.map(({ transferId, plan }, index) =>
-    covered[index] ? (denied.get(transferId) ?? transferId) : contendedBy(plan),
-  )
+  const approved = await withApprovals(tx, made, limits)
+  await store(ctx, tx, approved)
+  const waiting = new Set(approved.flatMap(({ transferId, approvalId }) => (approvalId === null ? [] : [transferId])))
+  return named.map(({ transferId, plan }, index) => {
+    if (!covered[index]) return contendedBy(plan)
+    return denied.get(transferId) ?? { transferId, isForApproval: waiting.has(transferId) }
+  })
 }
 
 type Named = Intent & { readonly intent: Intent; readonly transferId: TransferId }
@@ -255,7 +256,7 @@ async function recordBatch(tx: Tx, intents: readonly OwnIntent[]): Promise<reado
   const outcomes = await storeTransfers(tx, intents)
   const made = intents.flatMap((intent, index) => {
     const outcome = outcomes[index]
-    return outcome === undefined || outcome instanceof Error ? [] : [{ intent, target: outcome }]
+    return outcome === undefined || outcome instanceof Error ? [] : [{ intent, target: outcome.transferId }]
   })
   for (const { intent, target } of made)
     await intent.ctx.idempotency?.commit(tx, target).catch((error: unknown) => {

@@ -38,18 +38,14 @@ export async function storeSteps(
   nonces: ReadonlyMap<TransferId, Uint8Array> = new Map(),
 ): Promise<void> {
   const firsts = await planFirsts(ctx, tx, made)
-  const own = made.filter(({ plan }) => plan.steps.length > 0)
-  if (own.length > 0)
-    await insertSteps(
-      tx,
-      own.flatMap(({ transferId, plan: { steps } }) =>
-        steps.map(({ to: toAddress, ...step }, position) => {
-          const transactionId = position === 0 ? (firsts.get(transferId) ?? null) : null
-          return { transferId, position, ...step, toAddress, transactionId }
-        }),
-      ),
-    )
-  await reserve(ctx, tx, made, { firsts, nonces })
+  const steps = made.flatMap(({ transferId, plan }) =>
+    plan.steps.map(({ to: toAddress, ...step }, position) => {
+      const transactionId = position === 0 ? (firsts.get(transferId) ?? null) : null
+      return { transferId, position, ...step, toAddress, transactionId }
+    }),
+  )
+  // Sent together.
+  await Promise.all([steps.length > 0 && insertSteps(tx, steps), reserve(ctx, tx, made, { firsts, nonces })])
 }
 
 /** Reserves the funds of transfers that do not begin yet: none of their steps has a nonce. The caller has locked the owners. */

@@ -83,6 +83,12 @@ export const columns = sql`id, organisation_id, environment, wallet_id, from_add
   look_at, refund_tx_hash, destination_tx_hash, refunded_at, refund_overdue_event_id, reference, metadata, approval_id`
 export const stepColumns = sql`transfer_id, position, kind, sender, to_address, data, value, gas_limit, transaction_id`
 
+/**
+ * Whether a transfer has not ended, for a statement that has its id. No index serves it: PostgreSQL would otherwise read all transfers that it
+ * takes for the few that are under way.
+ */
+export const isOpen = sql`coalesce(ended_at, 'infinity') = 'infinity'`
+
 type NewTransferRow = Omit<
   TransferRow,
   | 'organisationId'
@@ -170,11 +176,27 @@ export async function assignStep(
   return changed === 1
 }
 
-/** The steps that these transactions execute. */
-export function listStepsOf(tx: Tx, transactionIds: readonly ChainTransactionId[]): Promise<StepRow[]> {
-  return tx.many(
-    StepRow,
-    sql`select ${stepColumns} from transfer_steps where transaction_id = any(${transactionIds}::text[])`,
+const StepOfTransfer = TransferRow.extend({ ...StepRow.omit({ toAddress: true }).shape, stepTo: HexText })
+
+/** The steps that these transactions execute, with their transfers. Locks the transfers in a fixed order, so that none deadlock. */
+export async function lockStepsOf(
+  tx: Tx,
+  transactionIds: readonly ChainTransactionId[],
+): Promise<{ readonly step: StepRow; readonly transfer: TransferRow }[]> {
+  const rows = await tx.many(
+    StepOfTransfer,
+    sql`
+    select ${columns}, transfer_id, position, kind, sender, step_to, data, value, gas_limit, transaction_id
+    from (
+      select transfer_id, position, kind, sender, to_address as step_to, data, value, gas_limit, transaction_id
+      from transfer_steps where transaction_id = any(${transactionIds}::text[])
+    ) as s join transfers on id = transfer_id order by id for update of transfers`,
+  )
+  return rows.map(
+    ({ transferId, position, kind, sender, stepTo, data, value, gasLimit, transactionId, ...transfer }) => {
+      const called = { sender, toAddress: stepTo, data, value, gasLimit }
+      return { step: { transferId, position, kind, ...called, transactionId }, transfer }
+    },
   )
 }
 

@@ -2,13 +2,16 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
 import { freshDatabase, type TestDatabase } from '../../../test/database.ts'
 import { sql } from '../../platform/db/db.ts'
+import { markConfirmed } from './outcome-store.ts'
 import type { TransferPorts } from './ports.ts'
 import { lockTransfer, type TransferId } from './store.ts'
-import { createAnsweredState } from './transfer.ts'
+import { createAnsweredState, TransferWaiters } from './transfer.ts'
 
 const first: TransferId = 'wtx_01h455vb4pex5vsknk084sn02q'
 const second: TransferId = 'wtx_01h455vb4pex5vsknk084sn02r'
 const third: TransferId = 'wtx_01h455vb4pex5vsknk084sn02s'
+const fourth: TransferId = 'wtx_01h455vb4pex5vsknk084sn02t'
+const fifth: TransferId = 'wtx_01h455vb4pex5vsknk084sn02v'
 let database: TestDatabase
 let answeredState: TransferPorts['answeredState']
 
@@ -23,7 +26,7 @@ beforeAll(async () => {
     insert into transfers (id, organisation_id, environment, wallet_id, from_address, to_address, from_chain, from_network, to_chain, to_network,
       from_token, to_token, decimals, raw_amount, route, route_reason, status, created_at)
     select id, 'org_01h455vb4pex5vsknk084sn02q', 'test', 'mwt_01h455vb4pex5vsknk084sn02q', '0xfrom', '0xto', 'base', 'base-sepolia', 'base', 'base-sepolia', 'USDC', 'USDC', 6, 1, 'direct', '',
-      'pending', now() from unnest(${[first, second, third]}::text[]) as id`)
+      'pending', now() from unnest(${[first, second, third, fourth, fifth]}::text[]) as id`)
 })
 afterAll(() => database?.drop())
 
@@ -68,4 +71,27 @@ test('a caller who gets a response while a block is recorded gets its outcome, a
   expect(await db.one(z.object({ answered: z.string() }), answered), 'the first answer stays').toEqual({
     answered: 'confirmed',
   })
+})
+
+test('a caller who waits in the process that records the block gets the state that is stored as the response', async () => {
+  const { db } = database
+  const waiters = new TransferWaiters(db)
+  await db.run(sql`update transfers set answered = 'pending' where id = ${fifth}`)
+  const waited = [fourth, fifth].map((id) => waiters.wait(id, 60_000))
+  const seen = [fourth, fifth, second].map((transferId) => {
+    return { transferId, hash: '0x1', rawReceived: undefined, isReported: waiters.isAwaited(transferId) }
+  })
+  const reported = await db.tx((tx) => markConfirmed(tx, seen, new Date()))
+  expect(reported.map(({ id }) => id).toSorted(), 'nobody waits for the second').toEqual([fourth, fifth])
+  waiters.report(reported)
+  const expected = [
+    { id: fourth, status: 'confirmed', answered: 'confirmed' },
+    { id: fifth, status: 'confirmed', answered: 'pending' },
+  ]
+  expect(await Promise.all(waited)).toMatchObject(expected)
+  const stored = sql`select id, status, answered from transfers where id = any(${[fourth, fifth, second]}::text[]) order by id`
+  const Stored = z.object({ id: z.string(), status: z.string(), answered: z.string().nullable() })
+  const inOrder = [{ id: second, status: 'confirmed', answered: 'pending' }, ...expected]
+  expect(await db.many(Stored, stored), 'the first answer stays').toEqual(inOrder)
+  expect(waiters.isAwaited(fourth)).toBe(false)
 })

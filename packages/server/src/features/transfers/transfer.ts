@@ -13,7 +13,7 @@ import { arrivedOf } from './ending.ts'
 import { fail } from './errors.ts'
 import { type Answered, takeAnswered } from './outcome-store.ts'
 import { coinsOf, planTransfer } from './plan.ts'
-import type { Ctx, Intent, OutcomeWaiters, RefundNote, TransferPlan, TransferPorts } from './ports.ts'
+import type { Ctx, Intent, OutcomeWaiters, RecordedTransfer, RefundNote, TransferPlan, TransferPorts } from './ports.ts'
 import { RejectedIntents, storeTransfers } from './record.ts'
 import type { NewTransfer, Transfer, TransferListQuery } from './schema.ts'
 import { findOwnTransfer, listDecided, listTransfers, type TransferId, type TransferRow } from './store.ts'
@@ -25,7 +25,8 @@ import { findOwnTransfer, listDecided, listTransfers, type TransferId, type Tran
  */
 export async function createTransfer(ctx: Ctx, request: NewTransfer): Promise<Transfer | Reply> {
   const kind = { operation: 'transfer', action: 'transfers.create' } as const
-  return answer(ctx, await makeTransfer(ctx, request, kind), ctx.transferWaitMs)
+  const { transferId, isForApproval } = await makeTransfer(ctx, request, kind)
+  return answer(ctx, transferId, isForApproval ? 0 : ctx.transferWaitMs)
 }
 
 /** The transfer's operation for the spend policy, and its action in the audit log. */
@@ -37,15 +38,15 @@ export interface TransferKind {
 /**
  * Creates a transfer without waiting for a block: the response says that it is in progress, so an event reports the outcome in any case.
  */
-export function queueTransfer(ctx: Ctx, request: NewTransfer, kind: TransferKind): Promise<TransferId> {
-  return makeTransfer(ctx, request, { ...kind, answered: 'pending' })
+export async function queueTransfer(ctx: Ctx, request: NewTransfer, kind: TransferKind): Promise<TransferId> {
+  return (await makeTransfer(ctx, request, { ...kind, answered: 'pending' })).transferId
 }
 
 async function makeTransfer(
   ctx: Ctx,
   request: NewTransfer,
   { operation, action, answered }: TransferKind & { readonly answered?: Answered },
-): Promise<TransferId> {
+): Promise<RecordedTransfer> {
   return retryOnContention(ctx, async () => {
     const plan = await planTransfer(ctx, request)
     await prepareTransfer(ctx, plan)
@@ -113,7 +114,7 @@ export async function storeOne(tx: Tx, intent: Intent): Promise<TransferId> {
     throw error instanceof RejectedIntents ? (error.causes.get(intent) ?? error) : error
   })
   if (outcome === undefined || outcome instanceof Error) throw outcome ?? new Error('a transfer was not stored')
-  return outcome
+  return outcome.transferId
 }
 
 /** The present state of a transfer, for a repeated request whose first response was never stored: it waits as the first one did. */
@@ -122,8 +123,8 @@ export function transferState(ctx: Ctx, transferId: string): Promise<Transfer | 
 }
 
 async function answer(ctx: Ctx, transferId: TransferId, waitMs: number): Promise<Transfer | Reply> {
-  await ctx.outcomeWaiters.wait(transferId, waitMs)
-  const row = await ctx.answeredState(transferId)
+  const reported = await ctx.outcomeWaiters.wait(transferId, waitMs)
+  const row = reported ?? (await ctx.answeredState(transferId))
   if (row.approvalId !== null) return answerWaiting(ctx, row)
   if (row.reason !== null && !isOnItsWay(row))
     throw fail('transfer-reverted', { transferId, txHash: row.txHash, reason: row.reason })
@@ -191,12 +192,13 @@ export function shown(row: TransferRow, approval: ApprovalState | null): Transfe
   }
 }
 
-const pollMs = 30
+/** How soon an outcome is found that another process stored. Those of this process resolve their waits themselves. */
+const pollMs = 100
 
 /** One query, repeated while anyone waits, serves all waiters. */
 export class TransferWaiters implements OutcomeWaiters {
   readonly #db: Db
-  readonly #waiting = new Map<TransferId, Set<() => void>>()
+  readonly #waiting = new Map<TransferId, Set<(reported?: TransferRow) => void>>()
   #polling = false
   #woken = Promise.withResolvers<void>()
 
@@ -204,17 +206,26 @@ export class TransferWaiters implements OutcomeWaiters {
     this.#db = db
   }
 
-  async wait(transferId: TransferId, waitMs: number): Promise<void> {
-    if (waitMs <= 0) return
-    const { promise, resolve } = Promise.withResolvers<void>()
+  async wait(transferId: TransferId, waitMs: number): Promise<TransferRow | undefined> {
+    if (waitMs <= 0) return undefined
+    const { promise, resolve } = Promise.withResolvers<TransferRow | undefined>()
     const waiters = this.#waiting.get(transferId) ?? new Set()
     this.#waiting.set(transferId, waiters.add(resolve))
     const timer = setTimeout(resolve, waitMs)
     void this.#poll()
-    await promise
+    const reported = await promise
     clearTimeout(timer)
     waiters.delete(resolve)
     if (waiters.size === 0 && this.#waiting.get(transferId) === waiters) this.#waiting.delete(transferId)
+    return reported
+  }
+
+  isAwaited(transferId: TransferId): boolean {
+    return this.#waiting.has(transferId)
+  }
+
+  report(transfers: readonly TransferRow[]): void {
+    for (const transfer of transfers) this.#resolve(transfer.id, transfer)
   }
 
   wake(): void {
@@ -222,10 +233,12 @@ export class TransferWaiters implements OutcomeWaiters {
   }
 
   resolve(transferIds: readonly TransferId[]): void {
-    for (const transferId of transferIds) {
-      for (const resolve of this.#waiting.get(transferId) ?? []) resolve()
-      this.#waiting.delete(transferId)
-    }
+    for (const transferId of transferIds) this.#resolve(transferId)
+  }
+
+  #resolve(transferId: TransferId, reported?: TransferRow): void {
+    for (const resolve of this.#waiting.get(transferId) ?? []) resolve(reported)
+    this.#waiting.delete(transferId)
   }
 
   async #untilWoken(): Promise<void> {

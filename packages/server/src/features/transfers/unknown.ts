@@ -60,10 +60,10 @@ function isOfCall(finding: Finding): finding is CallFinding {
   return finding === 'not-moved' || (typeof finding === 'object' && 'movedBy' in finding)
 }
 
-function endCall(ctx: EndingCtx, tx: Tx, transferId: TransferId, finding: CallFinding): Promise<void> {
+async function endCall(ctx: EndingCtx, tx: Tx, transferId: TransferId, finding: CallFinding): Promise<void> {
   if (finding === 'not-moved') return end(ctx, tx, transferId, 'nonce-used-elsewhere')
   const seen = { transferId, hash: finding.movedBy, rawReceived: undefined }
-  return endAll(ctx, tx, [{ transferId, fault: undefined, seen }])
+  await endAll(ctx, tx, [{ transferId, fault: undefined, seen }])
 }
 
 async function endMoney(ctx: EndingCtx, tx: Tx, transferId: TransferId, finding: MoneyFinding): Promise<void> {

@@ -43,9 +43,9 @@ export {
   reservePolicies,
   reservePolicy,
   reservePolicyAgain,
-  settleGas,
   underPolicy,
 } from './policy/reserve.ts'
+export { settlingGas } from './policy/store.ts'
 export { overridePolicy } from './policy/routes.ts'
 export { lockPolicy } from './policy/store.ts'
 export type { Deps as WalletDeps, ReceivingWallet, WalletId } from './ports.ts'

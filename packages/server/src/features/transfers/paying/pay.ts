@@ -345,12 +345,10 @@ export function watchedPayments(deps: Deps): RelayPurpose {
     expiry: 'final',
     lock: async (tx, subjectIds) => void (await lockTransfers(tx, subjectIds.map(transferIdOf))),
     onSettled: (tx, settled) => settleRelays(ctx, tx, settled),
-    onFailed: (tx, failed) =>
-      endAll(
-        ctx,
-        tx,
-        failed.map(({ relay, fault }) => ({ transferId: transferOf(relay), fault: reasonOf(fault) })),
-      ),
+    async onFailed(tx, failed) {
+      const ends = failed.map(({ relay, fault }) => ({ transferId: transferOf(relay), fault: reasonOf(fault) }))
+      await endAll(ctx, tx, ends)
+    },
     onSpent: async () => {},
   }
 }

@@ -23,6 +23,7 @@ import {
 import {
   findGas,
   findPolicy,
+  gasSubjectOf,
   insertReservations,
   isReserved,
   listPolicied,
@@ -154,11 +155,6 @@ function gasOf(
   } as const
 }
 
-/** The name under which a subject's gas is counted, separate from its amount, which is released if it fails. */
-function gasSubjectOf(subjectId: string): string {
-  return `${subjectId} gas`
-}
-
 /**
  * Counts gas that completes work in progress: a top-up, a claim, a revoked approval. It is never refused, since the money would stay where
  * it is.
@@ -172,7 +168,7 @@ export function countGas(
 }
 
 /** Replaces the gas of subjects with its actual cost, in 1e-18 of the coin. Idempotent. */
-export function settleGas(
+function settleGas(
   tx: Tx,
   costs: readonly { readonly subjectId: string; readonly attoAmount: bigint }[],
 ): Promise<void> {
@@ -201,8 +197,12 @@ export async function reservePolicies(
 ): Promise<readonly Reserved[]> {
   if (movements.length === 0) return []
   const masters = [...new Set(movements.map(({ masterWalletId }) => masterWalletId))]
-  if (!(await lockPolicies(tx, ctx.tenant, masters))) throw new Error('a movement from an unknown wallet')
-  const policied = await listPolicied(tx, ctx.tenant, masters)
+  // Sent together: the server executes the second statement when the first has its locks.
+  const [areKnown, policied] = await Promise.all([
+    lockPolicies(tx, ctx.tenant, masters),
+    listPolicied(tx, ctx.tenant, masters),
+  ])
+  if (!areKnown) throw new Error('a movement from an unknown wallet')
   const reserved: Reserved[] = []
   for (const movement of movements)
     reserved.push(policied.has(movement.masterWalletId) ? await reservedOf(ctx, tx, movement) : {})

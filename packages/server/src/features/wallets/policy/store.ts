@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Tenant } from '../../../platform/ctx.ts'
-import { type Queryable, sql, type Tx } from '../../../platform/db/db.ts'
+import { type Queryable, type Sql, sql, type Tx } from '../../../platform/db/db.ts'
 import { id, type MasterWalletId } from '../../../platform/ids.ts'
 import { PolicyDocument, type PolicyOperation } from './decide.ts'
 
@@ -164,8 +164,26 @@ export async function setAmounts(
   amounts: readonly Pick<NewReservation, 'subjectId' | 'attoAmount'>[],
 ): Promise<void> {
   if (amounts.length === 0) return
-  await tx.run(sql`
-    update policy_reservations p set atto_amount = given.amount
-    from unnest(${amounts.map(({ subjectId }) => subjectId)}::text[], ${amounts.map(({ attoAmount }) => attoAmount)}::numeric[]) as given (id, amount)
-    where p.subject_id = given.id`)
+  const [ids, attoAmounts] = [amounts.map(({ subjectId }) => subjectId), amounts.map(({ attoAmount }) => attoAmount)]
+  await tx.run(settingAmounts(sql`select * from unnest(${ids}::text[], ${attoAmounts}::numeric[])`))
+}
+
+/** The statement that sets the amounts of subjects, which `amounts` selects with them. */
+function settingAmounts(amounts: Sql): Sql {
+  return sql`update policy_reservations p set atto_amount = given.amount from (${amounts}) as given (id, amount) where p.subject_id = given.id`
+}
+
+/** The name under which a subject's gas is counted, separate from its amount, which is released if it fails. */
+export function gasSubjectOf(subjectId: string): string {
+  return `${subjectId} gas`
+}
+
+/**
+ * The statement that replaces the gas of subjects with its actual cost, for a `with` list. `costs` selects the subjects and their costs in
+ * 1e-18 of the coin. Idempotent.
+ */
+export function settlingGas(costs: Sql): Sql {
+  return settingAmounts(
+    sql`select c.subject_id || ${gasSubjectOf('')}::text, c.atto_amount from (${costs}) as c (subject_id, atto_amount)`,
+  )
 }
