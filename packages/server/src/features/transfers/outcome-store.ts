@@ -3,15 +3,7 @@ import type { ChainTransactionId } from '../../chain/port.ts'
 import type { RouteQuote } from '../../partners/routing/port.ts'
 import { type Queryable, type Sql, sql, type Tx } from '../../platform/db/db.ts'
 import { type EventId, id } from '../../platform/ids.ts'
-import {
-  columns,
-  isOpen,
-  StepRow as Step,
-  type StepRow,
-  stepColumns,
-  type TransferId,
-  TransferRow,
-} from './store.ts'
+import { columns, isOpen, StepRow as Step, type StepRow, stepColumns, type TransferId, TransferRow } from './store.ts'
 
 /** Marks transfers whose signed bytes are stored. */
 export async function markSent(

@@ -45,9 +45,8 @@ export {
   reservePolicyAgain,
   underPolicy,
 } from './policy/reserve.ts'
-export { settlingGas } from './policy/store.ts'
 export { overridePolicy } from './policy/routes.ts'
-export { lockPolicy } from './policy/store.ts'
+export { lockPolicy, settlingGas } from './policy/store.ts'
 export type { Deps as WalletDeps, ReceivingWallet, WalletId } from './ports.ts'
 export { createWalletDirectory, getPayableWallet } from './receiving.ts'
 export { walletRecounts } from './recount.ts'
