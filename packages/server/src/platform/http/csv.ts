@@ -54,19 +54,29 @@ export function csvOf(schema: z.ZodType, items: readonly unknown[]): string {
   return [columns, ...rows].map((row) => `${row.map(quoted).join(',')}\r\n`).join('')
 }
 
-/** Null is an empty cell; an object or array is JSON text, which no spreadsheet takes for a formula. */
+/** Null is an empty cell; an object or array is JSON text, which no spreadsheet takes for a formula at its beginning. */
 function cellOf(value: unknown): string {
   if (value === null || value === undefined) return ''
   if (typeof value === 'string') return withoutFormula(value)
-  return typeof value === 'object' ? JSON.stringify(value) : String(value)
+  if (typeof value !== 'object') return String(value)
+  return JSON.stringify(value).replaceAll(
+    beginsAfterSemicolon,
+    (sign) => `\\u${sign.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  )
 }
+
+/** Where Excel separates cells at semicolons, as it does in most of Europe, it sees no quotes here: a formula would begin after one. */
+const beginsAfterSemicolon = /(?<=;)[=+\-@＝＋－＠]/g
 
 /**
  * Others wrote some texts, and a spreadsheet runs a cell that begins like a formula (CWE-1236). Such a cell gets an apostrophe, which
- * makes it a text, unless it is a number. Some spreadsheets read the full-width forms as well.
+ * makes it a text, unless it is a number; so does a part of it that another separator than a comma makes a cell. Some spreadsheets read the
+ * full-width forms as well.
  */
 function withoutFormula(text: string): string {
-  return /^[=+\-@\t\r\n＝＋－＠]/.test(text) && !/^[+-]?\d+(\.\d+)?$/.test(text) ? `'${text}` : text
+  if (/^[+-]?\d+(\.\d+)?$/.test(text)) return text
+  const parts = text.replaceAll(/(?<=[;\t\r\n])(?=[=+\-@＝＋－＠])/g, "'")
+  return /^[=+\-@\t\r\n＝＋－＠]/.test(parts) ? `'${parts}` : parts
 }
 
 function quoted(cell: string): string {
