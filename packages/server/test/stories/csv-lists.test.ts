@@ -122,7 +122,10 @@ function cellOf(value: unknown): string {
   if (value === null) return ''
   if (typeof value === 'object') return JSON.stringify(value)
   const text = String(value)
-  return typeof value === 'string' && hostile.includes(text) && /^[=+\-@\t\r]/.test(text) ? `'${text}` : text
+  if (typeof value !== 'string' || !hostile.includes(text)) return text
+  // A part that begins after a line break would be a cell of its own where a spreadsheet separates cells at semicolons.
+  const parts = text.replaceAll(/(?<=[;\t\r\n])(?=[=+\-@])/g, "'")
+  return /^[=+\-@\t\r]/.test(parts) ? `'${parts}` : parts
 }
 
 test('the document names text/csv for the lists of payment logs, transactions and transfers, and for no other', () => {
