@@ -11,6 +11,7 @@ import { everyPageScenarios } from './every-page.ts'
 import { peopleScenarios } from './people-scenarios.ts'
 import { securityScenarios } from './security-scenarios.ts'
 import { patienceMs, signedInBy, signIn } from './stage.ts'
+import { partlySpendable } from './states.ts'
 
 let dev: Awaited<ReturnType<typeof startTemporaryDev>>
 let browser: Browser
@@ -196,6 +197,27 @@ test('a viewer reads what waits and has no button to decide it', async () => {
     await page.goto(`${dev.dashboardUrl}/test/approvals/${approvalId}`)
     await page.getByText('Owners and admins decide.').waitFor()
     expect(await page.getByRole('button', { name: 'Approve' }).count()).toBe(0)
+    expect(faults).toEqual([])
+  })
+})
+
+test('a wallet shows what can be sent and what holds the rest, fits a phone, and gets coin for gas from the faucet', async () => {
+  await open({}, async (page, { faults }) => {
+    const { walletId = '' } = await demoData()
+    await partlySpendable(page)
+    await page.goto(`${dev.dashboardUrl}/test/wallets/${walletId}`)
+    const balance = page.locator('section').filter({ has: page.getByRole('heading', { name: 'Balance' }) })
+    const [usdc, coin] = [balance.getByRole('listitem').first(), balance.getByRole('listitem').last()]
+    await usdc.getByText('203.50 USDC').waitFor()
+    await page.setViewportSize({ width: 360, height: 740 })
+    expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(360)
+    const before = await coin.innerText()
+    await page.getByRole('button', { name: 'Get 0.05 ETH for gas' }).click()
+    await expect.poll(() => coin.innerText()).not.toBe(before)
+    await usdc.getByRole('link', { name: '15 USDC' }).click()
+    await page.waitForURL(/view=on-hold/)
+    await usdc.getByRole('link', { name: '50.25 USDC' }).click()
+    await page.waitForURL(new RegExp(`/transfers\\?fromWalletId=${walletId}`))
     expect(faults).toEqual([])
   })
 })

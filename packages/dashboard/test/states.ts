@@ -45,7 +45,19 @@ async function suspended(page: Page): Promise<void> {
 const requesterGone =
   'The API key that made the request was revoked, or the person who made it is no longer a member or may only read. Refuse the request. A person or key that may move the money can make a new one.'
 
+/** Shows the balances of a wallet from which a transfer is under way, with deposits in screening and frozen. */
+export async function partlySpendable(page: Page): Promise<void> {
+  await page.route('**/balances?spendable=true', async (route) => {
+    const answer = await route.fetch()
+    const balances: Record<string, unknown>[] = await answer.json()
+    const parts = { available: '203.5', reserved: '50.25', unscreened: '15', frozen: '5', notFinal: '0' }
+    const json = balances.map((one) => (one.tokenSymbol === 'USDC' ? { ...one, parts } : one))
+    await route.fulfill({ response: answer, json })
+  })
+}
+
 export const states: readonly State[] = [
+  { name: 'state-wallet-parts', path: '/wallets/{walletId}', before: partlySpendable },
   {
     name: 'state-approval-refused',
     path: '/approvals/{approvalId}',

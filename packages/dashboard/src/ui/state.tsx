@@ -14,9 +14,17 @@ const looks: Readonly<Record<MoneyState, { readonly icon: LucideIcon; readonly t
     void: { icon: Ban, tone: 'bg-void-soft text-void', text: 'text-void' },
   }
 
+interface StateBadgeProps {
+  readonly state: MoneyState
+  readonly children?: ReactNode
+  /** For something other than money, where the icon of the money's state would mislead. */
+  readonly icon?: LucideIcon
+}
+
 /** Word, icon and color, never a color alone. The word is the state's own unless another says it better. */
-export function StateBadge({ state, children }: { state: MoneyState; children?: ReactNode }) {
-  const { icon: Icon, tone } = looks[state]
+export function StateBadge({ state, children, icon }: StateBadgeProps) {
+  const { tone } = looks[state]
+  const Icon = icon ?? looks[state].icon
   return (
     <span
       className={classes(

@@ -42,7 +42,7 @@ function Decide({ approval }: { approval: Approval }) {
         {!mayDecide
           ? 'Owners and admins decide.'
           : isOwn
-            ? 'You or your key requested this. You may approve it only where nobody else is an owner or admin.'
+            ? 'You or your key made this request. You can approve it only if nobody else is an owner or admin.'
             : ''}
       </p>
       {isOwn && <Button onClick={() => setAct('cancel')}>Cancel request</Button>}

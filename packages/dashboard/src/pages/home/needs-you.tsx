@@ -38,6 +38,9 @@ export function NeedsYou() {
   const health = useQueries({ queries: active.map(({ id }) => healthQuery(purser, id)) })
   const failing = active.filter((_, index) => healthOf(health[index]?.data?.items ?? []).isFailing)
   const error = waiting.error ?? chains.error ?? webhooks.error
+  const readAgain = () => {
+    for (const read of [waiting, chains, webhooks]) if (read.error !== null) void read.refetch()
+  }
   const quotas = quotasOf(usage.data)
   const approvals = waiting.data?.items.length ?? 0
   const needs: readonly Need[] = [
@@ -71,7 +74,7 @@ export function NeedsYou() {
     <div className="flex min-w-0 flex-col gap-5">
       <Card title="Needs attention">
         {error !== null ? (
-          <ErrorBlock error={error} />
+          <ErrorBlock error={error} onRetry={readAgain} />
         ) : !isReady ? (
           <Skeleton lines={2} />
         ) : needs.length === 0 ? (

@@ -1,4 +1,5 @@
 import type { LoggedRequest } from '@purser/sdk'
+import { TriangleAlert } from 'lucide-react'
 import { duration } from '../../ui/format.ts'
 import { RowLink } from '../../ui/row-link.tsx'
 import { type MoneyState, StateBadge } from '../../ui/state.tsx'
@@ -39,7 +40,12 @@ export const logColumns: readonly Column<LoggedRequest>[] = [
 
 /** The status in the color of its class. */
 export function Status({ status }: { status: number }) {
-  return <StateBadge state={stateOf(status)}>{status}</StateBadge>
+  const state = stateOf(status)
+  return (
+    <StateBadge state={state} {...(state === 'held' && { icon: TriangleAlert })}>
+      {status}
+    </StateBadge>
+  )
 }
 
 function stateOf(status: number): MoneyState {

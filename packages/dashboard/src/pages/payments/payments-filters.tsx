@@ -28,7 +28,7 @@ export function PaymentsFilters({ search, filters }: FiltersProps) {
       <SubmittedInput
         key={search.route ?? ''}
         label="Route"
-        placeholder="https://api.example.com/…"
+        placeholder="Route: https://api.example.com/…"
         value={search.route ?? ''}
         onSet={(route) => set({ route })}
       />

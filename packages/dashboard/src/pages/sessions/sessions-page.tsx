@@ -89,5 +89,6 @@ function VaultLink({ session: { vaultId } }: { session: Session }) {
 function stateWords(rows: readonly Session[], hasMore: boolean): string {
   if (rows.length === 0) return 'One payment grants its payer access until the session expires.'
   const open = rows.filter(({ isExpired }) => !isExpired).length
-  return `${count(open, 'session')} open${hasMore ? ` among the newest ${rows.length}` : ` of ${rows.length}`}.`
+  const shown = hasMore ? `the newest ${rows.length} sessions` : count(rows.length, 'session')
+  return `${open} of ${shown} ${open === 1 ? 'is' : 'are'} open.`
 }

@@ -8,7 +8,7 @@ import { Network } from '../../ui/network.tsx'
 import { Card, Fact, Facts, Skeleton } from '../../ui/page.tsx'
 import { Timeline } from '../../ui/timeline.tsx'
 import { Amount, Id, OnChain, Time } from '../../ui/values.tsx'
-import { walletPath } from '../wallets/wallet-path.ts'
+import { FromWallet } from './from-wallet.tsx'
 import { routeWords, TransferBadge, whereTransferIs } from './transfer-state.tsx'
 import { transferSteps } from './transfer-steps.tsx'
 
@@ -58,15 +58,12 @@ function TransferFacts({ transfer }: { transfer: Transfer }) {
         <Id value={id} />
       </Fact>
       <Fact name="From">
-        <Id value={fromWalletId} to={walletPath(fromWalletId)} />{' '}
-        <span className="text-ink-3">
-          <Network chain={fromChain} />
-        </span>
+        <FromWallet walletId={fromWalletId} chain={fromChain} />
       </Fact>
       <Fact name="To">
         <OnChain value={toAddress} network={toChain} kind="address" />{' '}
         <span className="text-ink-3">
-          <Network chain={toChain} />
+          on <Network chain={toChain} />
         </span>
       </Fact>
       <Fact name="Recipient receives">

@@ -105,7 +105,7 @@ interface AmountProps {
   readonly onToken: (token: string) => void
 }
 
-/** The amount that leaves a managed wallet and its token, with the balance of the wallet. */
+/** The amount that leaves a managed wallet and its token, with what the wallet can send. */
 export function AmountFields({ walletId, amount, token: chosen, onAmount, onToken }: AmountProps) {
   const wallet = useManagedWallets().data?.find(({ id }) => id === walletId)
   const balances = useWalletBalances(wallet?.id)
@@ -117,7 +117,8 @@ export function AmountFields({ walletId, amount, token: chosen, onAmount, onToke
         hint={
           balance !== undefined && (
             <>
-              The wallet has <Amount value={balance.formattedBalance} token={balance.tokenSymbol} />.
+              <Amount value={balance.parts?.available ?? balance.formattedBalance} token={balance.tokenSymbol} /> can be
+              sent now.
             </>
           )
         }

@@ -4,6 +4,7 @@ import { usePurser } from '../../api/context.ts'
 import { environmentOf } from '../../api/scope.ts'
 import { actualNetwork } from '../../ui/explorer.ts'
 import { middleTruncate, networkName } from '../../ui/format.ts'
+import { partsQuery } from '../wallets/queries.ts'
 
 /** The managed wallets that money can leave. */
 export function useManagedWallets(): UseQueryResult<readonly MasterWallet[]> {
@@ -17,14 +18,9 @@ export function useManagedWallets(): UseQueryResult<readonly MasterWallet[]> {
   })
 }
 
-/** The present balances of a wallet, by token. */
+/** The present balances of a wallet with their parts, by token. */
 export function useWalletBalances(walletId: string | undefined) {
-  const purser = usePurser()
-  return useQuery({
-    queryKey: ['wallets', 'balances', walletId],
-    queryFn: ({ signal }) => purser.wallets.master.balances(walletId ?? '', {}, { signal }),
-    enabled: walletId !== undefined,
-  })
+  return useQuery({ ...partsQuery(usePurser(), walletId ?? ''), enabled: walletId !== undefined })
 }
 
 export function walletLabel({ name, id, chain }: Pick<MasterWallet, 'name' | 'id' | 'chain'>): string {

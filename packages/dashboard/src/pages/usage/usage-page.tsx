@@ -80,5 +80,5 @@ function stateWords(plan: string, quotas: readonly Quota[]): string {
   if (full.length > 0) return `${name}. Used up: ${full.map(({ label }) => label.toLowerCase()).join(', ')}.`
   const near = quotas.filter(isNearlyUsed)
   if (near.length > 0) return `${name}. Nearly used up: ${near.map(({ label }) => label.toLowerCase()).join(', ')}.`
-  return `${name}. ${quotas.some(({ limit }) => limit >= 0) ? 'Nothing runs out soon.' : 'Nothing is limited.'}`
+  return `${name}. ${quotas.some(({ limit }) => limit >= 0) ? 'Nothing runs out soon.' : 'No count is limited.'}`
 }

@@ -12,7 +12,7 @@ const payloadTextMax = 600
 export function VaultStream({ vault }: { vault: VaultState }) {
   const { events, status, error } = useVaultStream(vault)
   return (
-    <Card title="Live stream" aside={<Tag>{statusWords[status]}</Tag>} flush>
+    <Card title={status === 'ended' ? 'Events' : 'Live stream'} aside={<Tag>{statusWords[status]}</Tag>} flush>
       {error !== undefined && (
         <div className="p-4">
           <ErrorBlock error={error} />

@@ -1,43 +1,66 @@
+import type { Balance } from '@purser/sdk'
 import { useQuery } from '@tanstack/react-query'
 import { usePurser } from '../../api/context.ts'
+import { classes } from '../../ui/classes.ts'
 import { ErrorBlock } from '../../ui/error-block.tsx'
 import { Network } from '../../ui/network.tsx'
 import { Card, Skeleton } from '../../ui/page.tsx'
 import { Amount } from '../../ui/values.tsx'
-import { type AnyWallet, balancesQuery, inOrder } from './queries.ts'
+import { BalanceParts } from './balance-parts.tsx'
+import { GasFaucet } from './gas-faucet.tsx'
+import { type AnyWallet, balancesQuery, inOrder, isManaged, partsQuery } from './queries.ts'
 
-/** The present balances of the wallet's address on its chain, by token. */
+/** The present balances of the wallet's address on its chain, by token; of a managed wallet with what can be sent and what holds the rest. */
 export function BalancesCard({ wallet }: { wallet: AnyWallet }) {
-  const { data, error, refetch } = useQuery(balancesQuery(usePurser(), wallet.id))
+  const purser = usePurser()
+  const managed = isManaged(wallet)
+  // Two reads: where the parts cannot be read, the balance still can.
+  const plain = useQuery(balancesQuery(purser, wallet.id))
+  const withParts = useQuery({ ...partsQuery(purser, wallet.id), enabled: managed })
+  const balances = withParts.data ?? plain.data
   return (
-    <Card title="Balance" flush>
-      {data === undefined ? (
+    <Card title="Balance" aside={managed && <GasFaucet wallet={wallet} balances={balances} />} flush>
+      {balances === undefined ? (
         <div className="p-4">
-          {error === null ? <Skeleton lines={2} /> : <ErrorBlock error={error} onRetry={() => refetch()} />}
+          {plain.error === null ? <Skeleton lines={2} /> : <ErrorBlock error={plain.error} onRetry={plain.refetch} />}
         </div>
       ) : (
         <ul>
-          {inOrder(data).map(({ tokenSymbol, formattedBalance, rawBalance, chain }) => (
-            <li
-              key={`${chain}-${tokenSymbol}`}
-              className="flex min-h-11 flex-wrap items-center justify-between gap-x-4 gap-y-1 border-b border-line px-4 py-2 last:border-b-0"
-            >
-              <span>
-                {tokenSymbol}{' '}
-                <span className="text-ink-3">
-                  on <Network chain={chain} />
-                </span>
-              </span>
-              <Amount
-                value={formattedBalance}
-                token={tokenSymbol}
-                raw={rawBalance}
-                className={rawBalance === '0' ? 'text-ink-3' : 'text-lg font-medium'}
-              />
-            </li>
+          {inOrder(balances).map((balance) => (
+            <BalanceRow key={`${balance.chain}-${balance.tokenSymbol}`} balance={balance} walletId={wallet.id} />
           ))}
         </ul>
       )}
+      {balances !== undefined && withParts.error !== null && (
+        <div className="border-t border-line p-4">
+          <ErrorBlock error={withParts.error} onRetry={withParts.refetch} />
+        </div>
+      )}
     </Card>
+  )
+}
+
+function BalanceRow({ balance, walletId }: { balance: Balance; walletId: string }) {
+  const { tokenSymbol, formattedBalance, rawBalance, chain, parts } = balance
+  return (
+    <li className="border-b border-line px-4 py-2 last:border-b-0">
+      <div className="flex min-h-7 flex-wrap items-center justify-between gap-x-4 gap-y-1">
+        <span>
+          {tokenSymbol}{' '}
+          <span className="text-ink-3">
+            on <Network chain={chain} />
+          </span>
+        </span>
+        <Amount
+          value={formattedBalance}
+          token={tokenSymbol}
+          raw={rawBalance}
+          className={classes('ml-auto', rawBalance === '0' ? 'text-ink-3' : 'text-lg font-medium')}
+        />
+      </div>
+      {parts !== undefined && rawBalance !== '0' && (
+        <BalanceParts parts={parts} token={tokenSymbol} walletId={walletId} />
+      )}
+    </li>
   )
 }

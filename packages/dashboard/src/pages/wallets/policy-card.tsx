@@ -24,7 +24,7 @@ export function PolicyCard({ walletId, tokens }: { walletId: string; tokens: rea
         data !== undefined &&
         mayChange && (
           <Button small onClick={() => setEditing(true)}>
-            <Pencil aria-hidden /> {data.policy === null ? 'Set a policy' : 'Change it'}
+            <Pencil aria-hidden /> {data.policy === null ? 'Set a policy' : 'Change the policy'}
           </Button>
         )
       }

@@ -43,6 +43,16 @@ export function balancesQuery(purser: Purser, walletId: string) {
   })
 }
 
+/** The balances of a managed wallet with their parts: what can be sent, and what is reserved or on hold. */
+export function partsQuery(purser: Purser, walletId: string) {
+  return queryOptions({
+    queryKey: [...walletsKey, 'parts', walletId],
+    queryFn: ({ signal }): Promise<readonly Balance[]> =>
+      purser.wallets.master.balances(walletId, { spendable: true }, { signal }),
+    staleTime: 60_000,
+  })
+}
+
 export function policyQuery(purser: Purser, walletId: string) {
   return queryOptions({
     queryKey: [...walletsKey, 'policy', walletId],

@@ -5,16 +5,16 @@ import { ErrorBlock } from '../../ui/error-block.tsx'
 import { count, duration } from '../../ui/format.ts'
 import { Card, Fact, Facts, Skeleton } from '../../ui/page.tsx'
 import { Id, Time } from '../../ui/values.tsx'
-import { attemptWords, eventWords, healthAttempts, healthOf, healthQuery } from './queries.ts'
+import { attemptWords, eventWords, healthOf, healthQuery } from './queries.ts'
 
 /** How the newest attempts went, one stripe each, the newest on the right. */
 export function HealthCard({ webhook }: { webhook: Webhook }) {
-  const { data, error } = useQuery(healthQuery(usePurser(), webhook.id))
+  const { data, error, refetch } = useQuery(healthQuery(usePurser(), webhook.id))
   return (
-    <Card title={`Newest ${healthAttempts} attempts`}>
+    <Card title="Newest attempts">
       <div className="flex flex-col gap-4">
         {error !== null ? (
-          <ErrorBlock error={error} />
+          <ErrorBlock error={error} onRetry={() => refetch()} />
         ) : data === undefined ? (
           <Skeleton lines={2} />
         ) : (

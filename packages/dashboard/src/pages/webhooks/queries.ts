@@ -11,7 +11,7 @@ export function webhookQuery(purser: Purser, webhookId: string) {
 }
 
 /** How many attempts the health of an endpoint is read from. */
-export const healthAttempts = 100
+const healthAttempts = 100
 
 export function healthQuery(purser: Purser, webhookId: string) {
   return queryOptions({

@@ -1,5 +1,5 @@
 import type { Webhook } from '@purser/sdk'
-import { useQuery } from '@tanstack/react-query'
+import { useQueries, useQuery } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { Webhook as WebhookIcon } from 'lucide-react'
 import { useCallback } from 'react'
@@ -24,8 +24,14 @@ export function WebhooksPage() {
     ({ id }: Webhook) => void navigate({ to: '/webhooks/$webhookId', params: { webhookId: id } }),
     [navigate],
   )
+  const failing = useFailing(listing.rows)
   return (
-    <Page title="Webhooks" state={stateWords(listing.rows, listing.hasMore)} action={<NewWebhookButton />} wide>
+    <Page
+      title="Webhooks"
+      state={stateWords(listing.rows, { failing, hasMore: listing.hasMore })}
+      action={<NewWebhookButton />}
+      wide
+    >
       <ListCard
         label="Webhooks"
         listing={listing}
@@ -45,11 +51,20 @@ export function WebhooksPage() {
 
 const rowKey = ({ id }: Webhook) => id
 
-function stateWords(rows: readonly Webhook[], hasMore: boolean): string {
+/** The number of active endpoints whose newest attempts failed, among those that are read. */
+function useFailing(rows: readonly Webhook[]): number {
+  const purser = usePurser()
+  const active = rows.filter(({ isActive }) => isActive)
+  const read = useQueries({ queries: active.map(({ id }) => healthQuery(purser, id)) })
+  return read.filter(({ data }) => data !== undefined && healthOf(data.items).isFailing).length
+}
+
+function stateWords(rows: readonly Webhook[], { failing, hasMore }: { failing: number; hasMore: boolean }): string {
   if (rows.length === 0) return 'Where events are sent as they happen.'
   const off = rows.filter(({ isActive }) => !isActive).length
   const shown = `${hasMore ? 'The newest ' : ''}${count(rows.length, 'endpoint')}`
-  return off === 0 ? `${shown}, all on.` : `${shown}, ${off} off.`
+  const states = [...(failing > 0 ? [`${failing} failing`] : []), ...(off > 0 ? [`${off} off`] : [])]
+  return states.length === 0 ? `${shown}, all on.` : `${shown}: ${states.join(', ')}.`
 }
 
 const columns: readonly Column<Webhook>[] = [

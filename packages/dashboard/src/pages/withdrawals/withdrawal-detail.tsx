@@ -4,13 +4,12 @@ import { usePurser } from '../../api/context.ts'
 import { useRefreshOn } from '../../live/use-live.ts'
 import { classes } from '../../ui/classes.ts'
 import { ErrorBlock } from '../../ui/error-block.tsx'
-import { Network } from '../../ui/network.tsx'
 import { Card, Fact, Facts, Skeleton } from '../../ui/page.tsx'
 import { Timeline, type TimelineStep } from '../../ui/timeline.tsx'
 import { Amount, Id, OnChain, Time } from '../../ui/values.tsx'
 import { approvalSteps } from '../approvals/approval-step.tsx'
 import { accountLabel, useBankAccounts } from '../bank-accounts/queries.ts'
-import { walletPath } from '../wallets/wallet-path.ts'
+import { FromWallet } from '../transfers/from-wallet.tsx'
 import { Payout } from './columns.tsx'
 import { refundWords, WithdrawalBadge, whereWithdrawalIs } from './withdrawal-state.tsx'
 
@@ -96,10 +95,7 @@ function WithdrawalFacts({ withdrawal }: { withdrawal: Withdrawal }) {
         <Id value={id} />
       </Fact>
       <Fact name="From">
-        <Id value={fromWalletId} to={walletPath(fromWalletId)} />{' '}
-        <span className="text-ink-3">
-          <Network chain={chain} />
-        </span>
+        <FromWallet walletId={fromWalletId} chain={chain} />
       </Fact>
       <Fact name="Bank account">
         <BankAccount id={bankAccountId} />
