@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { z } from 'zod'
 import { type AuditFilters, listAuditRecords } from '../src/features/organisations/audit-store.ts'
 import type { LogFilters } from '../src/features/payments/schema.ts'
 import { listPayments } from '../src/features/payments/store.ts'
@@ -9,11 +8,12 @@ import { listTransactions, type TransactionFilter } from '../src/features/wallet
 import { listAttempts } from '../src/features/webhooks/delivery-store.ts'
 import { listEvents } from '../src/features/webhooks/event-store.ts'
 import { listWithdrawals } from '../src/features/withdrawals/withdraw/store.ts'
-import { type Queryable, sql } from '../src/platform/db/db.ts'
+import type { Queryable } from '../src/platform/db/db.ts'
 import { firstIdAt } from '../src/platform/db/page.ts'
 import type { Tenant } from '../src/platform/tenant.ts'
 import { freshDatabase, type TestDatabase } from './database.ts'
 import { fillTable } from './fill-table.ts'
+import { defineIdAt, readBy } from './rows-read.ts'
 
 let database: TestDatabase
 
@@ -32,12 +32,7 @@ beforeAll(async () => {
   database = await freshDatabase()
   const organisation = { organisation_id: `'${tenant.organisationId}'`, environment: `'test'`, created_at: createdAt }
   const idOf = (prefix: string) => `id_at('${prefix}', ${now.getTime() - 30_000_000} + n::bigint * 1000)`
-  await database.db.run({
-    values: [],
-    text: `create function id_at(prefix text, ms bigint) returns text language sql immutable as $$
-      select prefix || '_' || string_agg(substr('0123456789abcdefghjkmnpqrstvwxyz', ((ms >> (5 * place)) & 31)::int + 1, 1), '' order by place desc)
-        || repeat('0', 16) from generate_series(0, 9) as place $$`,
-  })
+  await defineIdAt(database.db)
   const of: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     payments: {
       id: idOf('pay'),
@@ -76,40 +71,6 @@ beforeAll(async () => {
     await fillTable(database.db, 'metadata_values', { ...member, row_id: idOf(prefix) }, { last: rows })
 }, 60_000)
 afterAll(() => database?.drop())
-
-interface Read {
-  readonly rows: number
-  readonly scanned: bigint
-}
-
-/** Runs the statement of a list with a general plan, in whose choice the values have no part, or with one made for the values. */
-function readBy(
-  list: (db: Queryable) => Promise<unknown>,
-  mode: 'force_generic_plan' | 'force_custom_plan',
-): Promise<Read> {
-  return database.db.tx(async (tx) => {
-    await tx.run(sql`select set_config('plan_cache_mode', ${mode}, true)`)
-    const scanned = async () => {
-      const { count } = await tx.one(
-        z.object({ count: z.bigint() }),
-        sql`select coalesce(sum(seq_tup_read + coalesce(idx_tup_fetch, 0)), 0)::bigint as count from pg_stat_xact_user_tables`,
-      )
-      return count
-    }
-    const before = await scanned()
-    let rows = 0
-    // The filled rows are not whole, so they are counted and not parsed.
-    const counting: Queryable = {
-      ...tx,
-      many: async (_row, statement) => {
-        rows += await tx.run(statement)
-        return []
-      },
-    }
-    await list(counting)
-    return { rows, scanned: (await scanned()) - before }
-  })
-}
 
 const logs = (filters: LogFilters, after?: string) => (db: Queryable) =>
   listPayments(db, tenant, filters, { limit, after })
@@ -188,7 +149,7 @@ test.each(lists)(
   'a page of %s reads a bounded number of rows, whatever the table holds',
   async (_name, expected, list) => {
     for (const mode of ['force_generic_plan', 'force_custom_plan'] as const) {
-      const { rows: found, scanned } = await readBy(list, mode)
+      const { rows: found, scanned } = await readBy(database.db, list, mode)
       expect(found, mode).toBe(expected)
       expect(scanned, mode).toBeLessThanOrEqual(readsMax)
     }
@@ -196,7 +157,7 @@ test.each(lists)(
 )
 
 test('a past period reads its own rows and at most a minute more at each end', async () => {
-  const { rows: found, scanned } = await readBy(logs({ from: at(200), to: at(205) }), 'force_generic_plan')
+  const { rows: found, scanned } = await readBy(database.db, logs({ from: at(200), to: at(205) }), 'force_generic_plan')
   expect(found).toBe(5)
   expect(scanned).toBeLessThanOrEqual(130n)
 })

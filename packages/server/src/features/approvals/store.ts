@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { Tenant } from '../../platform/ctx.ts'
 import { type Queryable, type Sql, sql, type Tx } from '../../platform/db/db.ts'
+import { boundsOf, filtered } from '../../platform/db/page.ts'
 import { type AccountId, type ApiKeyId, type Id, id, type MasterWalletId } from '../../platform/ids.ts'
 import { policyOperations } from '../wallets/index.ts'
 import { type ApprovalKind, type ApprovalStatus, approvalKinds, approvalStatuses } from './schema.ts'
@@ -100,16 +101,15 @@ export function listApprovals(
     readonly walletId: string | undefined
   },
 ): Promise<NamedApproval[]> {
-  const { walletId } = page
-  const status = page.status === undefined ? sql`` : sql`and a.status = ${page.status}`
+  const { walletId, status, limit, after } = page
   const column = walletId?.startsWith('mwt_') ? sql`a.master_wallet_id` : sql`a.wallet_id`
-  const wallet = walletId === undefined ? sql`` : sql`and ${column} = ${walletId}`
+  const filters = [[column, walletId] as const, [sql`a.status`, status] as const]
+  const { where, order } = filtered(filters, sql`a.id`, boundsOf('apr', {}, after))
   return db.many(
     NamedRow,
     sql`${named}
-    where a.organisation_id = ${tenant.organisationId} and a.environment = ${tenant.environment}
-      and (${page.after ?? null}::text is null or a.id < ${page.after ?? null}) ${status} ${wallet}
-    order by a.id desc limit ${page.limit + 1}`,
+    where a.organisation_id = ${tenant.organisationId} and a.environment = ${tenant.environment} and ${where}
+    order by ${order} limit ${limit + 1}`,
   )
 }
 

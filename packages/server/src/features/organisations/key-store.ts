@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { Environment, Tenant } from '../../platform/ctx.ts'
 import { type Queryable, type Sql, sql, type Tx } from '../../platform/db/db.ts'
+import { isBelow } from '../../platform/db/page.ts'
 import type { AccountId, ApiKeyId, OrganisationId } from '../../platform/ids.ts'
 import { id } from '../../platform/ids.ts'
 import { type Scope, scopes } from '../../platform/roles.ts'
@@ -146,7 +147,7 @@ export function listApiKeys(
     ApiKeyRow,
     sql`
     select ${columns} from api_keys
-    where ${inReach(tenant)} and (${page.after ?? null}::text is null or id < ${page.after ?? null})
+    where ${inReach(tenant)} and ${isBelow(sql`id`, page.after)}
     order by id desc limit ${page.limit + 1}`,
   )
 }

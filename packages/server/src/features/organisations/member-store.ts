@@ -66,7 +66,7 @@ export function listMembers(
   return db.many(
     MemberRow,
     sql`${rows}
-    where members.organisation_id = ${organisationId} and (${page.after ?? null}::bigint is null or members.sequence < ${page.after ?? null}::bigint)
+    where members.organisation_id = ${organisationId} and ${page.after === undefined ? sql`true` : sql`members.sequence < ${page.after}::bigint`}
     order by members.sequence desc limit ${page.limit + 1}`,
   )
 }

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { Environment, Tenant } from '../../platform/ctx.ts'
 import { type Queryable, type Sql, sql, type Tx } from '../../platform/db/db.ts'
+import { isBelow } from '../../platform/db/page.ts'
 import { type Id, id } from '../../platform/ids.ts'
 import { type RouteFilters, RouteParam } from './schema.ts'
 
@@ -118,7 +119,7 @@ export function listRoutes(
     sql`
     select ${columns} from registry_routes
     where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and ${matching(filters)}
-      and (${page.after ?? null}::text is null or id < ${page.after ?? null})
+      and ${isBelow(sql`id`, page.after)}
     order by id desc limit ${page.limit + 1}`,
   )
 }

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { Tenant } from '../../platform/ctx.ts'
 import { type Queryable, sql, type Tx } from '../../platform/db/db.ts'
+import { isBelow } from '../../platform/db/page.ts'
 import { id, type PaymentId } from '../../platform/ids.ts'
 import type { SessionId } from './schema.ts'
 
@@ -73,7 +74,7 @@ export function listSessions(
     SessionRow,
     sql`
     select ${columns} from ${withPayment}
-    where ${owned(tenant)} and (${page.after ?? null}::text is null or sessions.id < ${page.after ?? null})
+    where ${owned(tenant)} and ${isBelow(sql`sessions.id`, page.after)}
     order by sessions.id desc limit ${page.limit + 1}`,
   )
 }

@@ -2,6 +2,7 @@ import { type Network, networkByName } from '@purser/protocol'
 import { z } from 'zod'
 import type { Tenant } from '../../platform/ctx.ts'
 import { type Queryable, type Sql, sql, type Tx } from '../../platform/db/db.ts'
+import { isBelow } from '../../platform/db/page.ts'
 import type { ByoWalletId } from '../../platform/ids.ts'
 import { id } from '../../platform/ids.ts'
 import { ChainName } from '../chains/index.ts'
@@ -55,7 +56,7 @@ export function listByoWallets(
     sql`
     select ${columns} from byo_wallets
     where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and deleted_at is null
-      and (${page.after ?? null}::text is null or id < ${page.after ?? null})
+      and ${isBelow(sql`id`, page.after)}
     order by id desc limit ${page.limit + 1}`,
   )
 }

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { Tenant } from '../../platform/ctx.ts'
 import { type Queryable, type Sql, sql, type Tx } from '../../platform/db/db.ts'
+import { isBelow } from '../../platform/db/page.ts'
 import { type Id, id } from '../../platform/ids.ts'
 
 export type WebhookId = Id<'wh'>
@@ -63,7 +64,7 @@ export function listWebhooks(
     sql`
     select ${columns} from webhooks
     where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and deleted_at is null
-      and (${page.after ?? null}::text is null or id < ${page.after ?? null})
+      and ${isBelow(sql`id`, page.after)}
     order by id desc limit ${page.limit + 1}`,
   )
 }

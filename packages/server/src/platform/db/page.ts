@@ -58,6 +58,11 @@ export function oneOf(id: Sql, ids: readonly string[]): Sql {
   return sql`${id} = any(array(select unnest(${ids}::text[]))) and ${id} >= concat(${sorted[0] ?? ''}::text) and ${id} <= concat(${sorted.at(-1) ?? ''}::text)`
 }
 
+/** Returns the condition that an id is behind the cursor of a list, newest first. Without a cursor it names none, so that a plan for all values reads from the cursor on. */
+export function isBelow(id: Sql, after: string | undefined): Sql {
+  return after === undefined ? sql`true` : sql`${id} < ${after}`
+}
+
 /** Returns the condition that a time is within a period. */
 export function within(time: Sql, { from, to }: Period): Sql {
   return conjunction([

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { Tenant } from '../../../platform/ctx.ts'
 import { type Queryable, type Sql, sql, type Tx } from '../../../platform/db/db.ts'
+import { isBelow } from '../../../platform/db/page.ts'
 import { sweep } from '../../../platform/db/sweep.ts'
 import { type AccountId, type ApiKeyId, type Id, id } from '../../../platform/ids.ts'
 import { placeOwnerSql } from '../../plans/index.ts'
@@ -92,7 +93,7 @@ export function listTokens(
     sql`
     select id, kind, made_by, expires_at, created_at from vault_tokens
     where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and vault_id = ${vaultId}
-      and expires_at > ${now} and (${after ?? null}::text is null or id < ${after ?? null}) and ${isGood(now)}
+      and expires_at > ${now} and ${isBelow(sql`id`, after)} and ${isGood(now)}
     order by id desc limit ${limit + 1}`,
   )
 }

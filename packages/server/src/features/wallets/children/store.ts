@@ -151,7 +151,7 @@ export function listChildAddresses(
     sql`
     select ${columns} from child_addresses c join master_wallets m on m.id = master_wallet_id
     where c.organisation_id = ${tenant.organisationId} and c.environment = ${tenant.environment} and master_wallet_id = ${walletId}
-      and (${page.below ?? null}::bigint is null or child_index < ${page.below ?? null}::bigint)
+      and ${page.below === undefined ? sql`true` : sql`child_index < ${page.below}::bigint`}
     order by child_index desc limit ${page.limit + 1}`,
   )
 }

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { Tenant } from '../../../platform/ctx.ts'
 import { type Queryable, type Sql, sql, type Tx } from '../../../platform/db/db.ts'
+import { isBelow } from '../../../platform/db/page.ts'
 import { id, type MasterWalletId } from '../../../platform/ids.ts'
 import { named } from '../../../platform/named.ts'
 import { ChainName } from '../../chains/index.ts'
@@ -112,7 +113,7 @@ export function listMasterWallets(
     sql`
     select ${masterWalletColumns} from master_wallets
     where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment}
-      and legacy_coin is null and (${page.after ?? null}::text is null or id < ${page.after ?? null})
+      and legacy_coin is null and ${isBelow(sql`id`, page.after)}
     order by id desc limit ${page.limit + 1}`,
   )
 }

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { Tenant } from '../../../platform/ctx.ts'
 import { type Queryable, sql, type Tx } from '../../../platform/db/db.ts'
+import { isBelow } from '../../../platform/db/page.ts'
 import { type ChildAddressId, id, type MasterWalletId, type SweepId } from '../../../platform/ids.ts'
 import { ChainName } from '../../chains/index.ts'
 import { StoredAddress } from '../store.ts'
@@ -212,7 +213,7 @@ export function listSweeps(
     sql`
     select ${summaryColumns} from sweeps left join sweep_transfers t on t.sweep_id = sweeps.id
     where sweeps.organisation_id = ${tenant.organisationId} and sweeps.environment = ${tenant.environment} and master_wallet_id = ${walletId}
-      and (${page.after ?? null}::text is null or sweeps.id < ${page.after ?? null})
+      and ${isBelow(sql`sweeps.id`, page.after)}
     group by sweeps.id order by sweeps.id desc limit ${page.limit + 1}`,
   )
 }

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { Tenant } from '../../../platform/ctx.ts'
 import { type Queryable, sql, type Tx } from '../../../platform/db/db.ts'
+import { isBelow } from '../../../platform/db/page.ts'
 import { type Id, id } from '../../../platform/ids.ts'
 
 export type BankAccountId = Id<'bac'>
@@ -68,7 +69,7 @@ export function listBankAccounts(
     sql`
     select ${columns} from bank_accounts
     where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and deleted_at is null
-      and (${page.after ?? null}::text is null or id < ${page.after ?? null})
+      and ${isBelow(sql`id`, page.after)}
     order by id desc limit ${page.limit + 1}`,
   )
 }
