@@ -55,7 +55,7 @@ test('a database of before has its accounts, its members stay and who never sign
   await db.run(sql`
     alter table listener_secrets add constraint listener_secrets_api_key_id_fkey foreign key (api_key_id) references api_keys (id)`)
   await db.run(
-    sql`delete from schema_migrations where name in ('0075_sign_in.sql', '0076_invitations.sql', '0182_sign_in_mails.sql')`,
+    sql`delete from schema_migrations where name in ('0075_sign_in.sql', '0076_invitations.sql', '0183_sign_in_mails.sql')`,
   )
   await db.run(sql`
     insert into accounts (id, email, accepted_at, created_at) values ('acc_1', 'one@example.com', now(), now()), ('acc_2', 'two@example.com', null, now())`)
@@ -64,7 +64,7 @@ test('a database of before has its accounts, its members stay and who never sign
   )
   await db.run(sql`
     insert into members (organisation_id, account_id, role, created_at) values ('org_1', 'acc_1', 'owner', now()), ('org_1', 'acc_2', 'member', now())`)
-  expect(await migrate({ url })).toEqual(['0075_sign_in.sql', '0076_invitations.sql', '0182_sign_in_mails.sql'])
+  expect(await migrate({ url })).toEqual(['0075_sign_in.sql', '0076_invitations.sql', '0183_sign_in_mails.sql'])
   expect(await migrate({ url })).toEqual([])
   const rows = await db.many(
     Row,
