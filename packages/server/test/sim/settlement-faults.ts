@@ -64,7 +64,6 @@ export const settlementFaults: readonly Fault[] = [
       "state: row.validBefore <= ctx.clock.now() && states[index] === 'open' ? 'expired' : (states[index] ?? 'undecided')",
     within: 60,
     isQuick: true,
-    foundBy: 2,
   },
   {
     name: 'expiry-at-the-newest-block',
@@ -285,7 +284,7 @@ export const settlementFaults: readonly Fault[] = [
     replace: '',
     within: 60,
     isQuick: true,
-    foundBy: 17,
+    foundBy: 3,
   },
   {
     name: 'goods-for-a-block-that-is-not-final',

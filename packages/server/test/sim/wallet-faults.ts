@@ -17,6 +17,7 @@ export const walletFaults: readonly Fault[] = [
     replace: '  if (subjects.length >= 0) return\n',
     within: 30,
     isQuick: true,
+    foundBy: 2,
   },
   {
     name: 'receipts-of-transfers-are-not-confirmed',
@@ -47,7 +48,6 @@ export const walletFaults: readonly Fault[] = [
     replace: '',
     within: 30,
     isQuick: true,
-    foundBy: 6,
   },
   {
     name: 'a-nonce-is-reused',
@@ -56,6 +56,7 @@ export const walletFaults: readonly Fault[] = [
     replace: 'const { toAddress: to, value, gasLimit } = row\n  const nonce = row.nonce - (row.nonce % 2n)',
     within: 30,
     isQuick: true,
+    foundBy: 2,
   },
   {
     name: 'a-cap-is-given-back-though-the-money-left',
