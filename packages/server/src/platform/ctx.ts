@@ -121,6 +121,8 @@ export interface Background {
   audit(tx: Tx, entry: AuditEntry): Promise<void>
   /** For operations with `idempotency: 'intent'`: ties the caller's Idempotency-Key to the resource in the intent's transaction. */
   readonly idempotency: IdempotencyHandle | undefined
+  /** For operations with `idempotency: 'batch'`: the caller's Idempotency-Key, which the handler claims and stores in its batch's transaction. */
+  readonly batchedKey?: BatchedKey | undefined
 }
 
 /** Context of one call: the dependencies of the platform and the caller. A feature's own context has its dependencies instead. */
@@ -131,4 +133,17 @@ export interface IdempotencyHandle {
   readonly key: string
   /** `content` is for an operation with `readContent`: the digest of the body, which is known only after it was read. */
   commit(tx: Tx, resourceId: string, content?: Uint8Array): Promise<void>
+}
+
+/** The Idempotency-Key of a request that commits together with others. */
+export interface BatchedKey {
+  readonly key: string
+  readonly fingerprint: Uint8Array
+  /** Returns the response to a result as it is stored. Its body is null if it is too large, and `resourceId` is then what it is made from. */
+  storedAs(result: unknown): {
+    readonly status: number
+    readonly headers: Readonly<Record<string, string>>
+    readonly body: Uint8Array | null
+    readonly resourceId: string | null
+  }
 }

@@ -8,9 +8,10 @@ import type { Semaphore } from './semaphores.ts'
 /**
  * How a POST handles a repeated Idempotency-Key. `transaction`: the whole handler and the stored response commit together. `intent`: the
  * handler waits for something outside, so the key is tied to its resource in the intent's transaction, and a repeat returns the resource's
- * present state.
+ * present state. `batch`: the handler commits requests of one tenant together; the key is claimed and the response stored in the transaction of
+ * their batch (`platform/http/batched-keys.ts`).
  */
-type IdempotencyMode = 'transaction' | 'intent'
+type IdempotencyMode = 'transaction' | 'intent' | 'batch'
 
 export interface Page<T> {
   readonly items: readonly T[]
@@ -99,7 +100,7 @@ interface OperationSpec<D extends Deps, P, Q, I, O> {
   readonly errors?: ErrorTable
   readonly idempotency?: IdempotencyMode
   /**
-   * For `transaction`: what `resume` finds the resource by, from the response body and the path. A response too large to be stored is not,
+   * For `transaction` and `batch`: what `resume` finds the resource by, from the response body and the path. A response too large to be stored is not,
    * and its repeat is the resource's present state.
    */
   readonly resourceOf?: (answer: unknown, params: unknown) => string

@@ -157,3 +157,35 @@ async function expectNoUpload(vaultId: string): Promise<void> {
   await expectCounters(await reader())
   await keeper.end('SIGTERM')
 }
+
+const documentMoments: readonly (readonly [string, Moment])[] = [
+  ['before it is written', { lock: sql`lock table vault_documents in share mode`, at: 'with documents as' }],
+  [
+    'with its row written, before its event',
+    { lock: sql`lock table vault_events in share mode`, at: 'with documents as' },
+  ],
+  ['before it is counted', { lock: counter, at: 'insert into usage_counters' }],
+]
+
+test.each(documentMoments)(
+  'a process killed while it writes a batch of documents, one %s, leaves none of them and all that were acknowledged',
+  { timeout: 270_000 },
+  async (_, moment) => {
+    const vaultId = await aFilledVault()
+    await database.db.run(sql`update organisations set plan = 'enterprise'`)
+    const add = (name: string) => ask('POST', `/vaults/${vaultId}/documents`, { name, data: {} }, `${name}-${vaultId}`)
+    expect((await add('acknowledged')).status).toBe(201)
+    const names = ['a', 'b', 'c']
+    await expectLost(moment, () => Promise.any(names.map(add)))
+    await database.db.run(sql`update organisations set plan = 'pro'`)
+    await keeper.start()
+    const namesOf = async () =>
+      z.array(z.object({ name: z.string() })).parse((await ask('GET', `/vaults/${vaultId}`)).body.documents)
+    expect((await namesOf()).map(({ name }) => name)).toEqual(['one', 'two', 'acknowledged'])
+    const repeats = await Promise.all(['acknowledged', ...names].map(add))
+    expect(repeats.map(({ headers }) => headers.get('idempotency-replayed'))).toEqual(['true', null, null, null])
+    expect(await namesOf()).toHaveLength(6)
+    await expectCounters(await reader())
+    await keeper.end('SIGTERM')
+  },
+)

@@ -7,7 +7,7 @@ import { fail } from './errors.ts'
 import type { Ctx } from './ports.ts'
 import { takeOrRefuse } from './quota.ts'
 import type { NewVaultEvent, VaultEvent, VaultId } from './schema.ts'
-import { insertLink, type VaultGrowth, type VaultRow } from './store.ts'
+import { insertLink, type NewLink, type VaultGrowth, type VaultRow } from './store.ts'
 import { lockWritable } from './vault.ts'
 
 /** Most events of one vault; above it only its end is reported. */
@@ -34,6 +34,11 @@ export interface Appended {
 
 type Acting = Pick<Ctx, 'tenant' | 'clock' | 'random' | 'vaultNews'>
 
+/** The next event of a vault, as it is written. */
+export interface Linked extends Appended {
+  readonly link: NewLink
+}
+
 /**
  * Appends an event to an unsealed vault whose row the caller has locked. Its sequence number, its link in the chain of hashes and
  * the vault's counts are assigned under that lock, so that live order and replay agree. A second event of the same transaction
@@ -45,6 +50,14 @@ export async function appendVaultEvent(
   vault: VaultRow,
   happening: NewVaultEventRow,
 ): Promise<Appended> {
+  const { link, ...appended } = linkOf(ctx, vault, happening)
+  await insertLink(tx, ctx.tenant, link)
+  tx.afterCommit(() => ctx.vaultNews?.(vault.id))
+  return appended
+}
+
+/** Returns the event that follows the last one of a vault whose row the caller has locked, and the vault's row after it. */
+export function linkOf(ctx: Pick<Acting, 'clock' | 'random'>, vault: VaultRow, happening: NewVaultEventRow): Linked {
   // Another process's clock may be ahead: decreasing times would break replays from an instant.
   const at = instantOf(Math.max(ctx.clock.now().getTime(), vault.eventAt.getTime()))
   const { type, payload, size = 0 } = happening
@@ -53,9 +66,11 @@ export async function appendVaultEvent(
   const hash = eventHash(vault.eventHash, event)
   const more = { documents: 0, files: 0, bytes: 0, ...happening.growth }
   const growth = { ...more, bytes: more.bytes + size }
-  await insertLink(tx, ctx.tenant, { event, at, sequence, hash, size, growth })
-  tx.afterCommit(() => ctx.vaultNews?.(vault.id))
-  return { vault: grownVault(vault, growth, { eventCount: sequence, eventHash: hash, eventAt: at }), event }
+  return {
+    link: { event, at, sequence, hash, size, growth },
+    vault: grownVault(vault, growth, { eventCount: sequence, eventHash: hash, eventAt: at }),
+    event,
+  }
 }
 
 function grownVault(

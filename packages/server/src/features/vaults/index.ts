@@ -1,6 +1,7 @@
 import { bindOperations } from '../../platform/operation.ts'
 import { bindLoops } from '../../platform/work/runner.ts'
 import { countVaults } from './counts.ts'
+import { createDocumentWriter } from './document-writer.ts'
 import { sweepFiles, vaultFileOperations } from './files/index.ts'
 import { followVaults } from './lifecycle.ts'
 import type { Deps } from './ports.ts'
@@ -23,9 +24,14 @@ export { listEndedTokens, vaultTokenOperations } from './tokens/index.ts'
 export { lockPresent } from './vault.ts'
 
 /** Builds the feature. `stop` ends the event streams that are open. */
-export function createVaults(needs: Omit<Deps, 'vaultStreams' | 'vaultNews'>) {
+export function createVaults(needs: Omit<Deps, 'vaultStreams' | 'vaultNews' | 'writeDocument'>) {
   const vaultStreams = new VaultStreams(needs)
-  const deps: Deps = { ...needs, vaultStreams, vaultNews: (vaultId) => vaultStreams.wake(vaultId) }
+  const deps: Deps = {
+    ...needs,
+    vaultStreams,
+    vaultNews: (vaultId) => vaultStreams.wake(vaultId),
+    writeDocument: createDocumentWriter(),
+  }
   const operations = [...vaultOperations, ...vaultFileOperations, ...vaultTokenOperations, ...vaultStreamOperations]
   return {
     deps,

@@ -7,6 +7,7 @@ import type { Id, PaymentId } from '../../platform/ids.ts'
 import { type DeclareOperation, operationFor } from '../../platform/operation.ts'
 import type { EndedReaders } from '../../platform/reader.ts'
 import type { PlanDeps, PlanName } from '../plans/index.ts'
+import type { VaultDocument } from './schema.ts'
 import type { VaultStreams } from './stream/streams.ts'
 
 /** Default and longest lifetime of a vault. -1 for the longest means unlimited. */
@@ -21,6 +22,15 @@ export interface FileLinks {
   check(link: string, signature: string): boolean
 }
 
+/** A document of a request: its data, the canonical JSON of it, and what that is compared by. */
+export interface GivenDocument {
+  readonly name: string
+  readonly data: Readonly<Record<string, unknown>>
+  readonly content: string
+  readonly size: number
+  readonly sha256: string
+}
+
 /** Dependencies of the feature vaults. */
 export interface Deps extends PlatformDeps, PlanDeps, ServiceSealPort {
   /** The store of the files' bytes. */
@@ -30,6 +40,8 @@ export interface Deps extends PlatformDeps, PlanDeps, ServiceSealPort {
   readonly vaultStreams: VaultStreams
   /** Notified after the commit that a vault has new events; readers read the table. Must not throw. */
   readonly vaultNews?: (vaultId: Id<'vlt'>) => void
+  /** Writes documents; those of concurrent requests commit together. */
+  readonly writeDocument: (ctx: Ctx, vaultId: Id<'vlt'>, given: GivenDocument) => Promise<VaultDocument>
   readonly endedReaders: EndedReaders
   /** Bounds from the deployment's configuration that replace the plan's. */
   readonly vaultTtls?: Readonly<Partial<Record<PlanName, TtlBounds>>>

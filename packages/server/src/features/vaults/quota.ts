@@ -43,18 +43,49 @@ export interface Taken {
  * sweep needs the counter that is locked here. No vault row is locked under the counter, because that could deadlock.
  */
 export async function takeOrRefuse(tx: Tx, ctx: Limits, plan: Plan, { kind, count }: Taken): Promise<void> {
+  const taking = takingOf(tx, ctx, plan, kind)
+  await taking.takeOrRefuse(count)
+  await taking.count()
+  await taking.report()
+}
+
+/** Counts several things of a kind in one transaction: each is taken or refused, and then all that were taken are counted. */
+export interface Taking {
+  /** As the function of this name, for one of them. */
+  takeOrRefuse(count: number): Promise<void>
+  /** Adds what was taken to the counter, by one statement. */
+  count(): Promise<void>
+  /** Reports a share of the quota that is reached by what was counted. */
+  report(): Promise<void>
+}
+
+export function takingOf(tx: Tx, ctx: Limits, plan: Plan, kind: VaultKind): Taking {
   const now = ctx.clock.now()
   const period = periodOf(kind, now)
   const limit = quotas[kind].limitOf(plan)
-  if (limit === unlimited) return addToCounter(tx, ctx.tenant, kind, period, count)
-  const used = await lockCounter(tx, ctx.tenant, kind, period)
-  const exact = async () => used + count - (await notCounted(tx, ctx.tenant, kind, now))
-  if (used + count > limit) {
-    const wanted = await exact()
-    if (wanted > limit) throw limitError(ctx, quotas[kind].code, limit, wanted - count)
+  let taken = 0
+  let usedBefore: number | undefined
+  let gone: number | undefined
+  /** The use with `count` more, without what has expired and is not swept. */
+  const exact = async (count: number): Promise<number> => {
+    gone ??= await notCounted(tx, ctx.tenant, kind, now)
+    return (usedBefore ?? 0) + taken + count - gone
   }
-  await addToCounter(tx, ctx.tenant, kind, period, count)
-  await reportThresholds(tx, ctx, { kind, limit, used: used + count, exact })
+  return {
+    async takeOrRefuse(count) {
+      if (limit !== unlimited) {
+        usedBefore ??= await lockCounter(tx, ctx.tenant, kind, period)
+        const wanted = usedBefore + taken + count > limit ? await exact(count) : 0
+        if (wanted > limit) throw limitError(ctx, quotas[kind].code, limit, wanted - count)
+      }
+      taken += count
+    },
+    count: () => addToCounter(tx, ctx.tenant, kind, period, taken),
+    async report() {
+      if (usedBefore === undefined) return
+      await reportThresholds(tx, ctx, { kind, limit, used: usedBefore + taken, exact: () => exact(0) })
+    },
+  }
 }
 
 /**

@@ -31,7 +31,7 @@ import {
   VaultState,
 } from './schema.ts'
 import { getProof, sealVault } from './seal.ts'
-import { ofVault, tenantSemaphores } from './semaphores.ts'
+import { ofVault, ofVaultDocuments, tenantSemaphores } from './semaphores.ts'
 import { describeVault } from './store.ts'
 import { vaultGuest } from './tokens/index.ts'
 import { lockWritable, shownVault } from './vault.ts'
@@ -149,7 +149,8 @@ const ofContents: readonly Operation<Deps>[] = [
       'documents-per-vault-exceeded': planErrors['documents-per-vault-exceeded'],
       'storage-quota-exceeded': planErrors['storage-quota-exceeded'],
     },
-    semaphores: ofVault,
+    idempotency: 'batch',
+    semaphores: ofVaultDocuments,
     run: (ctx, { params, body }) => addDocument(ctx, params.id, body),
   }),
   operation({

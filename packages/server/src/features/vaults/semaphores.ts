@@ -25,3 +25,19 @@ export function vaultSemaphores(tenant: Tenant, vaultId: string | undefined): re
 export function ofVault(tenant: Tenant, { id }: Readonly<Record<string, string>>): readonly Semaphore[] {
   return vaultSemaphores(tenant, id)
 }
+
+/** Most documents of a tenant, and of a vault, that are being written at once: as many as one batch takes. */
+export const documentsMax = 64
+
+/** Limits the documents of a tenant that are being written. */
+export function documentSemaphores({ organisationId, environment }: Tenant): readonly Semaphore[] {
+  return [{ name: `documents:${organisationId}/${environment}`, widthMax: documentsMax }]
+}
+
+/** Limits the documents of a vault that are being written: those of a vault that is locked for long take no places of others. */
+export function ofVaultDocuments(
+  { organisationId, environment }: Tenant,
+  { id }: Readonly<Record<string, string>>,
+): readonly Semaphore[] {
+  return [{ name: `vault-documents:${organisationId}/${environment}/${id}`, widthMax: documentsMax }]
+}

@@ -62,15 +62,40 @@ export function findVault(db: Queryable, tenant: Tenant, vaultId: VaultId, now: 
  * vault neither waits for its writers, which would disclose that it exists, nor delays them.
  */
 export async function lockVault(tx: Tx, tenant: Tenant, vaultId: VaultId): Promise<VaultRow | undefined> {
-  const queue = `vault:${tenant.organisationId}/${tenant.environment}/${vaultId}`
-  await tx.run(sql`select pg_advisory_xact_lock(hashtextextended(${queue}, 0))`)
-  return tx.maybeOne(
+  // Sent together: PostgreSQL reads the row when it has granted the queue.
+  const [, vault] = await Promise.all([
+    tx.run(sql`select pg_advisory_xact_lock(hashtextextended(${queueOf(tenant, vaultId)}, 0))`),
+    tx.maybeOne(
+      VaultRow,
+      sql`
+      select ${vaultColumns} from vaults
+      where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and id = ${vaultId}
+      for update`,
+    ),
+  ])
+  return vault
+}
+
+/**
+ * Locks those of the vaults' rows that nobody else has locked or queues for, until the transaction ends. The others are left out, as are vaults
+ * that do not exist.
+ */
+export function lockFreeVaults(tx: Tx, tenant: Tenant, vaultIds: readonly VaultId[]): Promise<VaultRow[]> {
+  return tx.many(
     VaultRow,
     sql`
+    with free as materialized (
+      select id from unnest(${vaultIds}::text[]) as given (id) where pg_try_advisory_xact_lock(hashtextextended(${queueOf(tenant, '')} || id, 0))
+    )
     select ${vaultColumns} from vaults
-    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and id = ${vaultId}
-    for update`,
+    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and id in (select id from free)
+    for update of vaults skip locked`,
   )
+}
+
+/** Returns the name of the advisory lock that is a vault's queue. */
+function queueOf({ organisationId, environment }: Tenant, vaultId: string): string {
+  return `vault:${organisationId}/${environment}/${vaultId}`
 }
 
 export interface VaultFilter {

@@ -22,14 +22,22 @@ export function isGone(vault: Pick<VaultRow, 'expiresAt'>, now: Date): boolean {
  * log's head. A transaction that has locked a counter must not lock a vault that others can lock.
  */
 export async function lockPresent(tx: Tx, ctx: Pick<Ctx, 'tenant' | 'clock'>, vaultId: VaultId): Promise<VaultRow> {
-  const vault = await lockVault(tx, ctx.tenant, vaultId)
-  if (vault === undefined || isGone(vault, ctx.clock.now())) throw fail('vault-not-found')
+  return presentOf(await lockVault(tx, ctx.tenant, vaultId), ctx.clock.now())
+}
+
+function presentOf(vault: VaultRow | undefined, now: Date): VaultRow {
+  if (vault === undefined || isGone(vault, now)) throw fail('vault-not-found')
   return vault
 }
 
 /** Locks a vault for a write: refuses a sealed one too. */
 export async function lockWritable(tx: Tx, ctx: Pick<Ctx, 'tenant' | 'clock'>, vaultId: VaultId): Promise<VaultRow> {
-  const vault = await lockPresent(tx, ctx, vaultId)
+  return writableOf(await lockVault(tx, ctx.tenant, vaultId), ctx.clock.now())
+}
+
+/** Returns a vault whose row is locked; refuses one that takes no writes. */
+export function writableOf(row: VaultRow | undefined, now: Date): VaultRow {
+  const vault = presentOf(row, now)
   if (vault.sealedAt !== null) throw fail('vault-sealed')
   return vault
 }

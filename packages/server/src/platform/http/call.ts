@@ -8,41 +8,18 @@ import { failPlatform, Problem } from '../errors.ts'
 import { EventStreamResponse } from '../event-stream-response.ts'
 import { publishEvent } from '../events.ts'
 import { newId, type RequestId } from '../ids.ts'
-import { type Operation, type Page, Reply } from '../operation.ts'
+import type { Operation } from '../operation.ts'
 import { describeSpan } from '../tracing/spans.ts'
 import { groupMetadata, unstorableText, unstorableTexts } from '../wire.ts'
 import type { Identity } from './authenticate.ts'
-import { csvHeaders, csvOf, prefersCsv } from './csv.ts'
+import { AnsweredBefore } from './batched-keys.ts'
 import * as idempotency from './idempotency.ts'
 import { readJson } from './json.ts'
 import { ProblemRecord, problemContentType, problemRecord, validationProblem, withMissing } from './problem.ts'
+import { type RawAnswer, type RawRequest, successAnswer } from './success-answer.ts'
 
-/** A request as the HTTP library read it, before validation. */
-export interface RawRequest {
-  readonly method: string
-  /** Path and query as sent. */
-  readonly url: string
-  readonly params: unknown
-  readonly query: unknown
-  readonly headers: Readonly<Record<string, string | undefined>>
-  readonly body: Uint8Array
-  /** Replaces `body` for an operation that streams it. */
-  readonly stream?: Readable | undefined
-  /** Counts what the request costs beyond one token of the caller's rate limits; throws 429 beyond them. */
-  readonly charge?: (cost: number) => void
-}
+export type { RawAnswer, RawRequest } from './success-answer.ts'
 
-export interface RawAnswer {
-  readonly status: number
-  readonly headers: Readonly<Record<string, string>>
-  readonly body: string | Uint8Array | Readable | EventStreamResponse
-  /** Set-Cookie fields, one for each cookie. */
-  readonly cookies?: readonly string[]
-  /** The outcome is still open: the response is not stored for its Idempotency-Key. */
-  readonly isOpen?: boolean
-}
-
-const noBody = new Uint8Array()
 /** Created once: a schema is compiled when it is first used, which costs more than a request. */
 const noQuery = z.strictObject({})
 const noInput = z.strictObject({})
@@ -112,6 +89,7 @@ async function answerOnce(ctx: Ctx, operation: Operation<Deps>, request: RawRequ
   const fingerprint = idempotency.fingerprintOf(request.method, request.url, request.body)
   const requested = { key, fingerprint, isSecret: operation.secretAnswer === true }
   const mode = operation.idempotency ?? 'transaction'
+  if (mode === 'batch') return answerOnceInBatch(ctx, operation, request, requested)
   return mode === 'transaction'
     ? answerOnceInTransaction(ctx, operation, request, requested)
     : answerOnceWithLease(ctx, operation, request, requested)
@@ -139,20 +117,56 @@ async function answerOnceInTransaction(
       if (claim.kind === 'unanswered') return presentState(ctx, operation, request, { ...claim, key: requested.key })
       const fresh = await answer({ ...ctx, db: dbInside(tx) }, operation, request)
       const stored = storable(fresh)
-      const resourceId = idempotency.isLarge(stored.body)
-        ? operation.resourceOf?.(JSON.parse(new TextDecoder().decode(stored.body)), request.params)
-        : undefined
+      const resourceId = resourceOfLarge(operation, request, stored.body)
       await idempotency.storeInTransaction(ctx, tx, requested, stored, { secret, resourceId })
       return fresh
     })
   } catch (error) {
-    const refusal = problemAnswer(ctx, error)
-    const ownRefusal = error instanceof Problem && error.code.startsWith('idempotency-')
-    const stored = storable(refusal)
-    if (!ownRefusal && idempotency.isKeptUncommitted(stored))
-      await storeRefusal(ctx, requested, stored, operation.secretInput === true)
-    return refusal
+    return refuseOnce(ctx, operation, requested, error)
   }
+}
+
+/** As `answerOnceInTransaction`, for a handler that commits the request, and its key, together with others. */
+async function answerOnceInBatch(
+  ctx: Ctx,
+  operation: Operation<Deps>,
+  request: RawRequest,
+  requested: idempotency.IdempotentRequest,
+): Promise<RawAnswer> {
+  const storedAs = (result: unknown) => {
+    const { body, ...stored } = storable(successAnswer(operation, request, result))
+    const resourceId = resourceOfLarge(operation, request, body)
+    return resourceId === undefined ? { ...stored, body, resourceId: null } : { ...stored, body: null, resourceId }
+  }
+  try {
+    return await answer({ ...ctx, batchedKey: { ...requested, storedAs } }, operation, request)
+  } catch (error) {
+    if (!(error instanceof AnsweredBefore)) return refuseOnce(ctx, operation, requested, error)
+    const { claim } = error
+    if (claim.kind === 'answered') return replayed(claim.answer)
+    return presentState(ctx, operation, request, { ...claim, key: requested.key })
+  }
+}
+
+/** Returns what a response that is too large to be stored is made from again. */
+function resourceOfLarge(operation: Operation<Deps>, request: RawRequest, body: Uint8Array): string | undefined {
+  if (!idempotency.isLarge(body)) return undefined
+  return operation.resourceOf?.(JSON.parse(new TextDecoder().decode(body)), request.params)
+}
+
+/** Returns the refusal that an error is, and stores it for the key if a repeat gets the same. */
+async function refuseOnce(
+  ctx: Ctx,
+  operation: Operation<Deps>,
+  requested: idempotency.IdempotentRequest,
+  error: unknown,
+): Promise<RawAnswer> {
+  const refusal = problemAnswer(ctx, error)
+  const ownRefusal = error instanceof Problem && error.code.startsWith('idempotency-')
+  const stored = storable(refusal)
+  if (!ownRefusal && idempotency.isKeptUncommitted(stored))
+    await storeRefusal(ctx, requested, stored, operation.secretInput === true)
+  return refusal
 }
 
 /** Stores a refusal unless another request with the key runs or has run: its effect is the one that counts. */
@@ -284,42 +298,6 @@ function unknownResource(operation: Operation<Deps>): Problem {
     ([code, entry]) => code.endsWith('-not-found') && entry.status === 404,
   )
   return known === undefined ? failPlatform('not-found') : new Problem(known[0], known[1])
-}
-
-function successAnswer(operation: Operation<Deps>, request: RawRequest, result: unknown): RawAnswer {
-  const reply = result instanceof Reply ? result : undefined
-  const status = reply?.status ?? operation.status ?? (operation.output === undefined ? 204 : 200)
-  const headers: Record<string, string> = { ...reply?.headers }
-  const value = reply === undefined ? result : reply.body
-  if (value instanceof Readable || value instanceof EventStreamResponse) return { status, headers, body: value }
-  if (operation.list === true && operation.output !== undefined) {
-    const page = value as Page<unknown>
-    if (page.next !== undefined) headers.link = `<${nextUrl(request.url, page.next)}>; rel="next"`
-    const { output, csvName } = operation
-    const items = page.items.map((item) => output.parse(item))
-    if (csvName === undefined) return json(status, headers, items)
-    headers.vary = 'Accept'
-    if (!prefersCsv(request.headers.accept)) return json(status, headers, items)
-    return { status, headers: { ...headers, ...csvHeaders(csvName) }, body: csvOf(output, items) }
-  }
-  const schema = operation.otherOutputs?.[status] ?? operation.output
-  if (status === 204 || status === 304 || schema === undefined) return { status, headers, body: noBody }
-  return { ...json(status, headers, schema.parse(value)), isOpen: reply?.isOpen === true }
-}
-
-function json(status: number, headers: Readonly<Record<string, string>>, value: unknown): RawAnswer {
-  return {
-    status,
-    headers: { ...headers, 'content-type': 'application/json; charset=utf-8' },
-    body: JSON.stringify(value),
-  }
-}
-
-function nextUrl(url: string, cursor: string): string {
-  const [path, query] = url.split('?')
-  const parameters = new URLSearchParams(query)
-  parameters.set('cursor', cursor)
-  return `${path}?${parameters.toString()}`
 }
 
 function storable({ status, headers, body }: RawAnswer): idempotency.StoredAnswer {

@@ -12,7 +12,7 @@ const runningMsMax = 60_000
 /** How long a response is stored. */
 const keptMs = 24 * 60 * 60 * 1000
 
-const Stored = z.object({
+export const Stored = z.object({
   fingerprint: z.instanceof(Uint8Array),
   apiKeyId: z.string(),
   state: z.enum(['running', 'done']),
@@ -24,7 +24,9 @@ const Stored = z.object({
   sealed: z.boolean(),
   createdAt: z.date(),
 })
-type Stored = z.output<typeof Stored>
+export type Stored = z.output<typeof Stored>
+/** Every column of a `Stored`. */
+export const storedColumns = sql`fingerprint, api_key_id, state, running_until, resource_id, status, headers, body, sealed, created_at`
 
 /** The fingerprint of a request with an Idempotency-Key, compared byte by byte: method, path and the body as sent. */
 export function fingerprintOf(method: string, url: string, body: Uint8Array): Uint8Array {
@@ -84,7 +86,7 @@ export function isLarge(body: Uint8Array): boolean {
  * key and leaves no effect, since both were in the transaction.
  */
 export async function claimInTransaction(ctx: Ctx, tx: Tx, request: IdempotentRequest): Promise<Claim> {
-  const lock = `idempotency:${ctx.tenant.organisationId}:${ctx.tenant.environment}:${request.key}`
+  const lock = lockNameOf(ctx, request.key)
   const { locked } = await tx.one(
     z.object({ locked: z.boolean() }),
     sql`select pg_try_advisory_xact_lock(hashtextextended(${lock}, 0)) as locked`,
@@ -93,6 +95,11 @@ export async function claimInTransaction(ctx: Ctx, tx: Tx, request: IdempotentRe
   if (stored !== undefined) return judge(ctx, stored, request)
   if (!locked) throw failPlatform('idempotency-in-progress')
   return { kind: 'first' }
+}
+
+/** Returns the name of the lock under which transactions claim a key. */
+export function lockNameOf({ tenant }: Pick<Ctx, 'tenant'>, key: string): string {
+  return `idempotency:${tenant.organisationId}:${tenant.environment}:${key}`
 }
 
 /**
@@ -243,7 +250,12 @@ function sealedOf(ctx: Ctx, { key, fingerprint }: IdempotentRequest, { body }: S
   }
 }
 
-function judge(ctx: Ctx, stored: Stored, request: IdempotentRequest): Claim {
+/** Compares a request with what is stored under its key; throws if it must not have the response, or if there is none yet. */
+export function judge(
+  ctx: Pick<Ctx, 'tenant' | 'actor' | 'clock' | 'sealer' | 'person'>,
+  stored: Stored,
+  request: IdempotentRequest,
+): Claim {
   if ((stored.sealed || request.isSecret === true) && stored.apiKeyId !== actorId(ctx.actor))
     throw failPlatform('idempotency-key-reused')
   const fingerprint = stored.sealed
@@ -260,12 +272,17 @@ function judge(ctx: Ctx, stored: Stored, request: IdempotentRequest): Claim {
   throw failPlatform('idempotency-in-progress')
 }
 
+/** Returns the time before which a stored response has ended. */
+export function oldestKept(ctx: Pick<Ctx, 'clock'>): Date {
+  return instantOf(ctx.clock.now().getTime() - keptMs)
+}
+
 async function find(ctx: Ctx, db: Queryable, key: string): Promise<Stored | undefined> {
-  const oldest = instantOf(ctx.clock.now().getTime() - keptMs)
+  const oldest = oldestKept(ctx)
   const stored = await db.maybeOne(
     Stored,
     sql`
-    select fingerprint, api_key_id, state, running_until, resource_id, status, headers, body, sealed, created_at from idempotency_keys
+    select ${storedColumns} from idempotency_keys
     where organisation_id = ${ctx.tenant.organisationId} and environment = ${ctx.tenant.environment} and key = ${key}`,
   )
   if (stored === undefined || stored.createdAt >= oldest) return stored
@@ -275,10 +292,10 @@ async function find(ctx: Ctx, db: Queryable, key: string): Promise<Stored | unde
   return undefined
 }
 
-function sealContext(ctx: Ctx, key: string): string {
+function sealContext(ctx: Pick<Ctx, 'tenant'>, key: string): string {
   return `idempotency|${ctx.tenant.organisationId}|${ctx.tenant.environment}|${key}`
 }
 
-function fingerprintContext(ctx: Ctx, key: string): string {
+function fingerprintContext(ctx: Pick<Ctx, 'tenant'>, key: string): string {
   return `idempotency-fingerprint|${ctx.tenant.organisationId}|${ctx.tenant.environment}|${key}`
 }

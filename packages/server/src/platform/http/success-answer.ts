@@ -1,0 +1,69 @@
+import { Readable } from 'node:stream'
+import type { Deps } from '../ctx.ts'
+import { EventStreamResponse } from '../event-stream-response.ts'
+import { type Operation, type Page, Reply } from '../operation.ts'
+import { csvHeaders, csvOf, prefersCsv } from './csv.ts'
+
+/** A request as the HTTP library read it, before validation. */
+export interface RawRequest {
+  readonly method: string
+  /** Path and query as sent. */
+  readonly url: string
+  readonly params: unknown
+  readonly query: unknown
+  readonly headers: Readonly<Record<string, string | undefined>>
+  readonly body: Uint8Array
+  /** Replaces `body` for an operation that streams it. */
+  readonly stream?: Readable | undefined
+  /** Counts what the request costs beyond one token of the caller's rate limits; throws 429 beyond them. */
+  readonly charge?: (cost: number) => void
+}
+
+export interface RawAnswer {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string | Uint8Array | Readable | EventStreamResponse
+  /** Set-Cookie fields, one for each cookie. */
+  readonly cookies?: readonly string[]
+  /** The outcome is still open: the response is not stored for its Idempotency-Key. */
+  readonly isOpen?: boolean
+}
+
+const noBody = new Uint8Array()
+
+/** Returns the response to what an operation's handler returned. */
+export function successAnswer(operation: Operation<Deps>, request: RawRequest, result: unknown): RawAnswer {
+  const reply = result instanceof Reply ? result : undefined
+  const status = reply?.status ?? operation.status ?? (operation.output === undefined ? 204 : 200)
+  const headers: Record<string, string> = { ...reply?.headers }
+  const value = reply === undefined ? result : reply.body
+  if (value instanceof Readable || value instanceof EventStreamResponse) return { status, headers, body: value }
+  if (operation.list === true && operation.output !== undefined) {
+    const page = value as Page<unknown>
+    if (page.next !== undefined) headers.link = `<${nextUrl(request.url, page.next)}>; rel="next"`
+    const { output, csvName } = operation
+    const items = page.items.map((item) => output.parse(item))
+    if (csvName === undefined) return json(status, headers, items)
+    headers.vary = 'Accept'
+    if (!prefersCsv(request.headers.accept)) return json(status, headers, items)
+    return { status, headers: { ...headers, ...csvHeaders(csvName) }, body: csvOf(output, items) }
+  }
+  const schema = operation.otherOutputs?.[status] ?? operation.output
+  if (status === 204 || status === 304 || schema === undefined) return { status, headers, body: noBody }
+  return { ...json(status, headers, schema.parse(value)), isOpen: reply?.isOpen === true }
+}
+
+function json(status: number, headers: Readonly<Record<string, string>>, value: unknown): RawAnswer {
+  return {
+    status,
+    headers: { ...headers, 'content-type': 'application/json; charset=utf-8' },
+    body: JSON.stringify(value),
+  }
+}
+
+function nextUrl(url: string, cursor: string): string {
+  const [path, query] = url.split('?')
+  const parameters = new URLSearchParams(query)
+  parameters.set('cursor', cursor)
+  return `${path}?${parameters.toString()}`
+}
