@@ -37,8 +37,8 @@ export const walletFaults: readonly Fault[] = [
   {
     name: 'a-frozen-amount-may-leave',
     file: 'features/funds/snapshot.ts',
-    find: 'available: balance - frozen - unscreened',
-    replace: 'available: balance - unscreened',
+    find: 'available = balance - frozen - unscreened',
+    replace: 'available = balance - unscreened',
     within: 40,
   },
   {
