@@ -23,7 +23,6 @@ const questions = /(?:\/\*\*[\s*]+|"""\s*)(?:What|Who|Whom|Whose)\b/g
 const allowed: readonly (readonly [place: RegExp, words: RegExp, reason: string])[] = [
   [/^packages\/server\/test\/words\.test\.ts$/, /./, 'This test lists the words.'],
   [/^docs\/GLOSSARY\.md$/, /./, 'The glossary lists the words.'],
-  [/^docs\/decisions\//, /./, 'A decision is a record of its time and is not rewritten.'],
   [/^docs\/errors\.md$/, /^held$/, 'The name of a member of an error.'],
   [/^packages\/server\/src\/features\/payments\/caller-store\.ts$/, /^asked$/i, 'A column of a released migration.'],
 ]
