@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { type DevChain, fundNative, fundToken, startChain } from '@purser/devnet'
 import { networkByName } from '@purser/protocol'
+import { type Dispatcher, request as send } from 'undici'
 import { toHex } from 'viem'
 import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts'
 import { z } from 'zod'
@@ -15,7 +16,7 @@ import { sql } from '../src/platform/db/db.ts'
 import { newId, type OrganisationId } from '../src/platform/ids.ts'
 import { createLog } from '../src/platform/log.ts'
 import { freshDatabase, type TestDatabase } from './database.ts'
-import { whyNotDeclaredAt } from './declared.ts'
+import { type WireAnswer, whyNotDeclaredAt } from './declared.ts'
 import { oneNanoUsdPerGas, testConfig } from './test-config.ts'
 
 export { oneNanoUsdPerGas } from './test-config.ts'
@@ -151,6 +152,7 @@ async function anOrganisation(server: RunningServer, plan: PlanName): Promise<Or
 const Objects = z.array(z.record(z.string(), z.unknown()))
 const AnyObject = z.record(z.string(), z.unknown())
 
+/** Sends a request and checks the answer against `openapi.json`. `undici` takes a third of the CPU of `fetch`. */
 export async function request(
   base: string,
   requested: {
@@ -161,8 +163,8 @@ export async function request(
     readonly headers?: Record<string, string>
   },
 ): Promise<Answer> {
-  const response = await fetch(base + requested.path, {
-    method: requested.method,
+  const sent = await send(base + requested.path, {
+    method: requested.method as Dispatcher.HttpMethod,
     headers: {
       authorization: `Bearer ${requested.key}`,
       ...(requested.body === undefined ? {} : { 'content-type': 'application/json' }),
@@ -170,20 +172,30 @@ export async function request(
     },
     ...(requested.body === undefined ? {} : { body: JSON.stringify(requested.body) }),
   })
-  const { status, headers } = response
-  const text = await response.text()
+  const [status, headers] = [sent.statusCode, headersOf(sent.headers)]
+  const text = await sent.body.text()
   const undeclared = whyNotDeclaredAt(requested, { status, headers, text })
   if (undeclared !== undefined) throw new Error(`${requested.method} ${requested.path}: ${undeclared}`)
-  return parseAnswer(new Response(text === '' ? null : text, { status, headers }))
+  return answerOf({ status, headers, text })
+}
+
+function headersOf(received: Dispatcher.ResponseData['headers']): Headers {
+  const headers = new Headers()
+  for (const [name, values = []] of Object.entries(received))
+    for (const value of [values].flat()) headers.append(name, value)
+  return headers
 }
 
 /** An answer's body as JSON. */
 export async function parseAnswer(response: Response): Promise<Answer> {
-  const text = await response.text()
+  return answerOf({ status: response.status, headers: response.headers, text: await response.text() })
+}
+
+function answerOf({ status, headers, text }: WireAnswer): Answer {
   const parsed: unknown = text === '' ? {} : JSON.parse(text)
   return {
-    status: response.status,
-    headers: response.headers,
+    status,
+    headers,
     body: Array.isArray(parsed) ? {} : AnyObject.parse(parsed),
     list: Array.isArray(parsed) ? Objects.parse(parsed) : [],
   }
