@@ -30,7 +30,7 @@ export interface AddedDocument {
 
 /**
  * Writes documents with their events and moves their vaults' heads, in one statement. The caller has locked the vaults' rows; the documents of
- * one vault are in the order of their events.
+ * one vault are in the order of their events. The tenant is compared without an index, as in `lockFreeVaults`.
  */
 export async function insertDocuments(tx: Tx, tenant: Tenant, added: readonly AddedDocument[]): Promise<void> {
   const { organisationId, environment } = tenant
@@ -60,7 +60,7 @@ export async function insertDocuments(tx: Tx, tenant: Tenant, added: readonly Ad
       ${ofVaults(({ last }) => last.at.toISOString())}::timestamptz[], ${ofVaults(({ documents }) => documents)}::int[],
       ${ofVaults(({ bytes }) => bytes)}::bigint[]
     ) as head (id, event_count, event_hash, event_at, documents, bytes)
-    where vaults.organisation_id = ${organisationId} and vaults.environment = ${environment} and vaults.id = head.id`)
+    where vaults.id = head.id and vaults.organisation_id is not distinct from ${organisationId} and vaults.environment is not distinct from ${environment}`)
 }
 
 /** Returns the head of a vault's events after its new documents, and what they add to its counts. */
