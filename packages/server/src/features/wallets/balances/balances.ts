@@ -40,30 +40,34 @@ export async function balancesOfChild(
 export async function balancesOfByo(ctx: Ctx, walletId: ByoWalletId): Promise<Balance[]> {
   const wallet = await findByoWallet(ctx.db, ctx.tenant, walletId)
   if (wallet === undefined) throw fail('wallet-not-found')
-  return (await heldBy(ctx, wallet)).map((held) => balance(wallet, held))
+  return (await amountsOf(ctx, wallet)).map((amount) => balance(wallet, amount))
 }
 
 async function balancesOfManaged(ctx: Ctx, holder: ManagedHolder, { spendable }: BalanceQuery): Promise<Balance[]> {
-  if (!spendable) return (await heldBy(ctx, holder)).map((held) => balance(holder, held))
+  if (!spendable) return (await amountsOf(ctx, holder)).map((amount) => balance(holder, amount))
   const network = networkOf(holder)
   const { id: walletId, address: owner } = holder
   const places = coinsOf(holder, network).map((coin) => ({ tenant: ctx.tenant, network, walletId, owner, coin }))
   // The newest block is read after that of the funds, so that it includes all that the funds include.
   const funds = (await ctx.readFunds(network, places)).spendable
   const bySymbol = new Map(places.map(({ coin: { symbol } }, index) => [symbol, funds[index]]))
-  return (await heldBy(ctx, holder)).map((held) => {
-    const own = bySymbol.get(held.coin.symbol)
-    return own === undefined ? balance(holder, held) : { ...balance(holder, held), parts: writtenParts(held, own) }
+  return (await amountsOf(ctx, holder)).map((amount) => {
+    const own = bySymbol.get(amount.coin.symbol)
+    return own === undefined
+      ? balance(holder, amount)
+      : { ...balance(holder, amount), parts: writtenParts(amount, own) }
   })
 }
 
-interface Held {
+/** An amount of a token or of the native coin. */
+interface CoinAmount {
   readonly coin: Coin
+  /** In the smallest unit. */
   readonly raw: bigint
 }
 
-/** The native coin first, if the network has one, then the wallet's tokens in the wallet's order. */
-async function heldBy(ctx: Ctx, holder: Holder): Promise<Held[]> {
+/** The holder's present amounts: the native coin first, if the network has one, then the wallet's tokens in the wallet's order. */
+async function amountsOf(ctx: Ctx, holder: Holder): Promise<CoinAmount[]> {
   const network = networkOf(holder)
   const { native, tokens } = await ctx.readHolding(network, holder.address)
   return coinsOf(holder, network).flatMap((coin) => {
@@ -78,11 +82,11 @@ function coinsOf({ supportedTokens }: Holder, { nativeCoin, tokens }: Network): 
   return [...native, ...supportedTokens.flatMap((symbol) => tokens.find((token) => token.symbol === symbol) ?? [])]
 }
 
-function balance({ chain }: Holder, { coin: { symbol, decimals }, raw }: Held): Balance {
+function balance({ chain }: Holder, { coin: { symbol, decimals }, raw }: CoinAmount): Balance {
   return { tokenSymbol: symbol, formattedBalance: formatAmount(raw, decimals), rawBalance: raw.toString(), chain }
 }
 
-function writtenParts({ coin: { decimals }, raw }: Held, funds: Spendable): BalanceParts {
+function writtenParts({ coin: { decimals }, raw }: CoinAmount, funds: Spendable): BalanceParts {
   const { available, reserved, unscreened, frozen, notFinal } = partsOf(raw, funds)
   const write = (amount: bigint) => formatAmount(amount, decimals)
   return {
