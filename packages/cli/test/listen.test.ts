@@ -49,7 +49,7 @@ test('what arrives is accepted by both official verifiers and by the client, wit
     const made = await stage.world.call(own.testKey, 'POST', '/events/trigger', { type })
     ids.push(String(made.body.id))
   }
-  const said = await purser.until('delivery', 3)
+  const deliveries = await purser.until('delivery', 3)
   for (const { body, headers } of receiver.arrived) {
     const signed = { 'webhook-id': '', 'webhook-timestamp': '', 'webhook-signature': '', ...headers }
     for (const Verifier of [StandardWebhook, SvixWebhook])
@@ -60,7 +60,9 @@ test('what arrives is accepted by both official verifiers and by the client, wit
     expect(headers['x-service-signature']).toMatch(/^sha256=[0-9a-f]{64}$/)
   }
   expect(receiver.ids()).toEqual(ids)
-  expect(said.map(({ eventId, ok, status: answer }) => [eventId, ok, answer])).toEqual(ids.map((id) => [id, true, 200]))
+  expect(deliveries.map(({ eventId, ok, status: answer }) => [eventId, ok, answer])).toEqual(
+    ids.map((id) => [id, true, 200]),
+  )
 })
 
 test('the secret is the same each time, and is printed alone for a script', async () => {
@@ -98,16 +100,16 @@ test('a receiver that refuses, redirects, hangs up or is down is shown, and noth
   }
   await receiver.stop()
   await stage.publish(own)
-  const said = await purser.until('delivery', 5)
-  expect(said.map(({ ok, status: answer }) => [ok, answer])).toEqual([
+  const deliveries = await purser.until('delivery', 5)
+  expect(deliveries.map(({ ok, status: answer }) => [ok, answer])).toEqual([
     [false, 500],
     [false, 302],
     [false, null],
     [true, 204],
     [false, null],
   ])
-  expect(said[0]?.responseBody).toBe('broken\u001b[2J')
-  expect(said[4]?.error).toMatch(/connection refused/)
+  expect(deliveries[0]?.responseBody).toBe('broken\u001b[2J')
+  expect(deliveries[4]?.error).toMatch(/connection refused/)
   expect(new Set(receiver.ids()).size).toBe(4)
   expect(purser.text()).not.toContain('\u001b')
 })
@@ -125,8 +127,8 @@ test('an answer without end is not read to its end', async () => {
     },
   })
   await stage.publish(own)
-  const [said] = await purser.until('delivery')
-  expect(String(said?.responseBody)).toBe('x'.repeat(1_024))
+  const [delivery] = await purser.until('delivery')
+  expect(String(delivery?.responseBody)).toBe('x'.repeat(1_024))
   expect(sent).toBeLessThan(50_000_000)
 })
 
@@ -210,17 +212,17 @@ test('people read a line for each event, and never the whole key', async () => {
   const receiver = await aReceiver((response) => void response.writeHead(500).end('out of order'))
   onTestFinished(() => receiver.stop())
   const purser = startListening(envOf(own), ['--forward-to', receiver.url])
-  await said(purser, /Signed with whsec_/)
+  await untilPrinted(purser, /Signed with whsec_/)
   const [id] = await stage.publish(own)
-  await said(purser, /out of order/)
+  await untilPrinted(purser, /out of order/)
   receiver.answer = status(200)
   await stage.publish(own)
-  await said(purser, /✓ 200/)
+  await untilPrinted(purser, /✓ 200/)
   expect(purser.text()).toMatch(new RegExp(`✗ 500  vault.persisted  ${id}  \\d+ ms\\n +out of order\\n`))
   expect(purser.text()).not.toContain(own.testKey)
 })
 
-async function said(purser: ListeningProcess, what: RegExp): Promise<void> {
+async function untilPrinted(purser: ListeningProcess, what: RegExp): Promise<void> {
   await expect.poll(() => purser.text(), { timeout: 90_000, interval: 20 }).toMatch(what)
 }
 

@@ -42,10 +42,10 @@ test('a key that the service does not know is not kept, and the reason and the r
   expect(stderr).toMatch(/^Unauthorized \(401\)\nAPI key is invalid or missing: .*\nRequest req_[0-9a-z]{26}\n$/)
   expect(() => statSync(file)).toThrow(/ENOENT/)
   const json = await run(['events', 'list', '--base-url', world.base, '--key', stranger.testKey, '--format', 'json'])
-  expect({ code: json.code, stderr: json.stderr, said: JSON.parse(json.stdout) }).toMatchObject({
+  expect({ code: json.code, stderr: json.stderr, output: JSON.parse(json.stdout) }).toMatchObject({
     code: 1,
     stderr: '',
-    said: { error: { status: 401, code: 'unauthorized', requestId: expect.stringMatching(/^req_/) } },
+    output: { error: { status: 401, code: 'unauthorized', requestId: expect.stringMatching(/^req_/) } },
   })
 })
 
@@ -110,7 +110,7 @@ test('nothing typed is no key', async () => {
   expect([code, stderr]).toEqual([2, expect.stringContaining('No key was given')])
 })
 
-test('a service that does not answer is said in a sentence, and ends with 2', async () => {
+test('a service that does not answer is reported in a sentence, and ends with 2', async () => {
   const { run } = aUser()
   const { code, stderr } = await run(['login', '--base-url', 'http://127.0.0.1:9', '--key', org.testKey])
   expect([code, stderr]).toEqual([2, 'No Answer\nPurser did not answer (connection-failed).\n'])

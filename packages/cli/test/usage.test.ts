@@ -82,10 +82,10 @@ test.each<[string, readonly string[], RegExp]>([
   ['a service that anybody can pose as', ['events', 'list', '--base-url', 'http://pay.example.com'], /https/],
   ['no service to log in to', ['login'], /^No service address/],
   ['keys that are not there', ['verify', 'a.json', '--keys', '/nowhere/jwks.json'], /cannot be read \(ENOENT\)/],
-])('%s is not understood and ends with 2', async (_what, args, said) => {
+])('%s is not understood and ends with 2', async (_what, args, expected) => {
   const { code, stdout, stderr } = await ran(args)
   expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
-  expect(stderr).toMatch(said)
+  expect(stderr).toMatch(expected)
   expect(stderr).not.toMatch(/\bat .*\.ts:\d/)
 })
 
@@ -119,10 +119,10 @@ test('what cannot be read, or is no key set, ends with 2 and not with a verdict'
     [/EISDIR/, [path.dirname(file), '--keys', keys]],
     [/^--file needs --item/, [file, '--keys', keys, '--file', file]],
   ]
-  for (const [said, args] of runs) {
+  for (const [expected, args] of runs) {
     const { code, stdout, stderr } = await ran(['verify', ...args])
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
-    expect(stderr).toMatch(said)
+    expect(stderr).toMatch(expected)
   }
 })
 

@@ -100,7 +100,7 @@ test('a payment that is settled changes in its place, and no other row does', ()
   expect(withStatuses(old, new Map([['pay_7', { status: 'settled' }]])).pages[0]).toBe(old.pages[0])
 })
 
-test('a quota is said with the units of the plan, and without a limit there is none', () => {
+test('a quota is shown with the units of the plan, and without a limit there is none', () => {
   const figure = { used: 3, limit: 10_000, percent: 0, unlimited: false }
   const storage = { used: 1.5 * 2 ** 30, limit: 500 * 2 ** 20, percent: 307, unlimited: false }
   const usage = {
@@ -115,10 +115,10 @@ test('a quota is said with the units of the plan, and without a limit there is n
     webhooks: figure,
     childAddresses: figure,
   }
-  const said = quotasOf(usage).map((quota) => `${quota.label}: ${quotaWords(quota)}`)
-  expect(said).toContain('Payments this month: 3 of 10,000')
-  expect(said).toContain('Own wallets: 3')
-  expect(said).toContain('Storage: 1.5 GB of 500 MB')
+  const lines = quotasOf(usage).map((quota) => `${quota.label}: ${quotaWords(quota)}`)
+  expect(lines).toContain('Payments this month: 3 of 10,000')
+  expect(lines).toContain('Own wallets: 3')
+  expect(lines).toContain('Storage: 1.5 GB of 500 MB')
   expect([limitWords('fileBytes', 2 ** 30), limitWords('webhooks', -1)]).toEqual(['1 GB', 'Unlimited'])
   expect(limitWords('vaultTtlSecondsDefault', 86_400)).toBe('24 hours')
   expect(limitWords('vaultTtlSecondsMax', 7 * 86_400)).toBe('7 days')

@@ -11,7 +11,7 @@ test('a file of a vault that could hold a script is never handed to the browser 
   expect(previewKind({ mimeType: 'image/png', size: previewBytesMax + 1 })).toBe('too-large')
 })
 
-test('sizes are said in steps of a thousand', () => {
+test('sizes are shown in steps of a thousand', () => {
   expect([0, 999, 1_500, 1_000_000, 24_300_000].map(byteSize)).toEqual(['0 B', '999 B', '1.5 KB', '1 MB', '24.3 MB'])
 })
 

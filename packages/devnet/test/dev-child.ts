@@ -34,10 +34,10 @@ export function spawnStart(env: Readonly<Record<string, string>> & { readonly DA
     env: { ...inherited, PORT: '0', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
-  const said = { stdout: '', stderr: '' }
+  const output = { stdout: '', stderr: '' }
   for (const name of ['stdout', 'stderr'] as const) {
     child[name].setEncoding('utf8').on('data', (text: string) => {
-      said[name] += text
+      output[name] += text
     })
   }
   const ended = new Promise<number | string>((resolve) => {
@@ -45,17 +45,17 @@ export function spawnStart(env: Readonly<Record<string, string>> & { readonly DA
   })
   const printed = (text: string) =>
     new Promise<void>((resolve, reject) => {
-      const look = () => said.stdout.includes(text) && resolve()
+      const look = () => output.stdout.includes(text) && resolve()
       child.stdout.on('data', look)
       look()
-      ended.then((end) => reject(new Error(`start.ts ended (${end}): ${said.stderr}`)))
+      ended.then((end) => reject(new Error(`start.ts ended (${end}): ${output.stderr}`)))
     })
   const dataDir = env.DATA_DIR
   return {
     child,
     dataDir,
-    stdout: () => said.stdout,
-    stderr: () => said.stderr,
+    stdout: () => output.stdout,
+    stderr: () => output.stderr,
     printed,
     async ready() {
       await printed('Ctrl-C stops everything')

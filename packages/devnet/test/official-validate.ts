@@ -48,16 +48,16 @@ export async function validate(
     env,
     stdio: ['ignore', 'pipe', 'pipe'],
   })
-  const said = { stdout: '', stderr: '' }
+  const printed = { stdout: '', stderr: '' }
   for (const name of ['stdout', 'stderr'] as const)
     child[name].setEncoding('utf8').on('data', (text: string) => {
-      said[name] += text
+      printed[name] += text
     })
   const exitCode = await new Promise<number | null>((resolve, reject) => {
     child.once('error', reject)
     child.once('close', resolve)
   })
-  return { exitCode, report: Report.parse(jsonIn(said)) }
+  return { exitCode, report: Report.parse(jsonIn(printed)) }
 }
 
 function jsonIn({ stdout, stderr }: { readonly stdout: string; readonly stderr: string }): unknown {

@@ -52,23 +52,23 @@ const needSessions = [
 ]
 
 /** Runs the official conformance package with these arguments, and answers how it ended. */
-async function conformance(...args: readonly string[]): Promise<{ readonly code: unknown; readonly said: string }> {
+async function conformance(...args: readonly string[]): Promise<{ readonly code: unknown; readonly output: string }> {
   const child = spawn(process.execPath, [runner, 'server', ...args], {
     cwd: aDirectory(),
     env: { PATH: process.env.PATH },
   })
   onTestFinished(() => void child.kill())
-  let said = ''
-  child.stdout.on('data', (chunk: Buffer) => (said += chunk))
+  let output = ''
+  child.stdout.on('data', (chunk: Buffer) => (output += chunk))
   const [code] = await once(child, 'close')
-  return { code, said }
+  return { code, output }
 }
 
 test('the tools pass the scenarios of the conformance package that name no fixture', async () => {
   const url = await served((deps, waitingOf) => mcpServer({ ...deps, tools, version: '0' }, waitingOf))
   for (const scenario of ['server-initialize', 'ping', 'tools-list', 'resources-list', 'dns-rebinding-protection']) {
-    const { code, said } = await conformance('--url', url, '--scenario', scenario)
-    expect({ scenario, code, said }).toEqual({ scenario, code: 0, said: expect.any(String) })
+    const { code, output } = await conformance('--url', url, '--scenario', scenario)
+    expect({ scenario, code, output }).toEqual({ scenario, code: 0, output: expect.any(String) })
   }
 }, 120_000)
 
@@ -76,6 +76,6 @@ test('over its transport a server with the named fixtures passes every scenario 
   const url = await served(conformanceServer)
   const baseline = path.join(aDirectory(), 'baseline.yml')
   writeFileSync(baseline, `server:\n${needSessions.map((one) => `  - ${one}\n`).join('')}`)
-  const { code, said } = await conformance('--url', url, '--suite', 'all', '--expected-failures', baseline)
-  expect({ code, said }).toEqual({ code: 0, said: expect.stringContaining('Total:') })
+  const { code, output } = await conformance('--url', url, '--suite', 'all', '--expected-failures', baseline)
+  expect({ code, output }).toEqual({ code: 0, output: expect.stringContaining('Total:') })
 }, 120_000)

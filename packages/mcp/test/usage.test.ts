@@ -40,10 +40,10 @@ test.each<[string, readonly string[], Readonly<Record<string, string>>, RegExp]>
   ['nobody who is logged in', [], {}, /Not logged in/],
   ['a key that was mistyped', [], { ...env, PURSER_API_KEY: `${env.PURSER_API_KEY}x` }, /missing or mistyped/],
   ['a service that anybody can pose as', [], { ...env, PURSER_BASE_URL: 'http://pay.example.com' }, /https/],
-])('%s ends with 2 and a sentence, on stderr alone and without the key', async (_what, args, given, said) => {
+])('%s ends with 2 and a sentence, on stderr alone and without the key', async (_what, args, given, expected) => {
   const { code, stdout, stderr } = await purserMcp(args, given)
   expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
-  expect(stderr).toMatch(said)
+  expect(stderr).toMatch(expected)
   expect(stderr).not.toMatch(/\bat .*\.ts:\d/)
   expect(stderr).not.toContain(env.PURSER_API_KEY)
 })

@@ -71,7 +71,7 @@ describe.each(frameworks)('%s', (_name, openShop) => {
       const answer = await at.buy(v2())
       expect([answer.status, await answer.json()]).toEqual([200, { secret: 'the goods' }])
     }
-    // Nobody has waited for it: it would have given up by now, and said so.
+    // Nobody has waited for it: it would have given up by now, and reported it.
     if (doing === 'hang') expect(at.shop.faults).toEqual([])
     await expect.poll(snapshots).toHaveLength(1)
     expect(at.shop.faults.filter(({ stage }) => stage !== 'registry')).toEqual([])

@@ -14,8 +14,8 @@ describe.each(frameworks)('%s', (_name, openShop) => {
     const first = await at.buy(credential)
     const again = await at.buy(credential)
     expect([again.status, await again.json()]).toEqual([200, goods])
-    const said = ['content-type', 'cache-control', 'payment-response', 'x-leak', 'access-control-expose-headers']
-    for (const name of said) expect([name, header(again, name)]).toEqual([name, header(first, name)])
+    const names = ['content-type', 'cache-control', 'payment-response', 'x-leak', 'access-control-expose-headers']
+    for (const name of names) expect([name, header(again, name)]).toEqual([name, header(first, name)])
     expect(first.headers.has('payment-replayed')).toBe(false)
     expect(header(again, 'payment-replayed')).toBe('true')
     expect(at.shop.runs).toHaveLength(1)

@@ -57,7 +57,7 @@ describe('x402', () => {
     expect(await refusalsOf(asks(offer(10_000n, changes)))).toEqual([reason])
   })
 
-  test('a token of 18 decimals that is said to have 6 is counted as it is, once the caller has added it', async () => {
+  test('a token of 18 decimals that claims to have 6 is counted as it is, once the caller has added it', async () => {
     const token = { symbol: 'DAIX', name: 'Daix', address: stranger, decimals: 18, eip3009: true }
     const eip712 = { name: 'Daix', version: '1' }
     const unpaid = asks(offer(10n ** 16n, { asset: stranger, extra: { ...eip712, decimals: 6 } }))

@@ -57,7 +57,7 @@ test.each([
 
 test('all faults are reported together, and none repeats a value, which may be a key', () => {
   const secret = Buffer.alloc(31, 7).toString('base64')
-  const said = read({ KEY_ENCRYPTION_KEY: secret, KEY_ENCRYPTION_ALSO: `base64:${secret}` })
-  expect(said).toContain('2 faults')
-  expect(said).not.toContain(secret)
+  const output = read({ KEY_ENCRYPTION_KEY: secret, KEY_ENCRYPTION_ALSO: `base64:${secret}` })
+  expect(output).toContain('2 faults')
+  expect(output).not.toContain(secret)
 })

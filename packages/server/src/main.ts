@@ -5,12 +5,16 @@ import { faultsAsText, readConfig } from './config.ts'
 import { Problem } from './platform/errors.ts'
 import { giveBackStartMemory, giveBackWhenIdle } from './platform/memory.ts'
 import { startTracing } from './platform/tracing/tracing.ts'
+import { serveUsage } from './serve-usage.ts'
 
-const config = readConfig(
-  process.env,
-  process.argv.slice(2),
-  networks.map((network) => network.name),
-)
+const args = process.argv.slice(2)
+const names = networks.map((network) => network.name)
+if (args.some((arg) => arg === '--help' || arg === '-h')) {
+  process.stdout.write(serveUsage(names))
+  process.exit(0)
+}
+
+const config = readConfig(process.env, args, names)
 
 if ('faults' in config) {
   process.stderr.write(faultsAsText(config.faults))

@@ -96,13 +96,13 @@ test('a log of which months were archived is intact, whoever’s clock was wrong
   expect(await check(org.id)).toEqual({ intact: true, records: BigInt(before.length), archived: 1n })
   const { list } = await world.call(org.liveKey, 'GET', '/organisations/current/audit-log')
   expect(list.map(({ id }) => id)).toEqual(before.map(({ id }) => id).filter((_, at) => at > 0))
-  const said = await admin({}, 'verify-audit-log')
-  expect([said.exitCode, said.stdout]).toEqual([
+  const output = await admin({}, 'verify-audit-log')
+  expect([output.exitCode, output.stdout]).toEqual([
     0,
     expect.stringContaining(`${plainLog}  intact, 6 records, 3 of them archived`),
   ])
-  expect(said.stdout).toContain(`${whole}  intact, 2 records, 2 of them archived`)
-  expect(said.stdout).toMatch(/^operator {2}intact/m)
+  expect(output.stdout).toContain(`${whole}  intact, 2 records, 2 of them archived`)
+  expect(output.stdout).toMatch(/^operator {2}intact/m)
 
   const page = { limit: 10, after: undefined }
   const left = await listAuditRecords(db, { organisationId: plainLog, environment: 'live' }, {}, page)

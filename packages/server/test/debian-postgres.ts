@@ -98,7 +98,7 @@ function aServer({ place, config, name, port }: Made): DeployedServer {
   }
   const settings = [`listen_addresses=127.0.0.1`, `port=${port}`, `unix_socket_directories=${home}`, 'fsync=off']
   let child: ChildProcess | undefined
-  let said = ''
+  let output = ''
   const run: DeployedServer['run'] = (command, env = {}) =>
     execFileSync('bash', ['-euo', 'pipefail', '-c', command], {
       ...account,
@@ -117,11 +117,11 @@ function aServer({ place, config, name, port }: Made): DeployedServer {
       })
       child = begun
       begun.stderr.setEncoding('utf8').on('data', (text: string) => {
-        said = `${said}${text}`.slice(-4_000)
+        output = `${output}${text}`.slice(-4_000)
       })
       const deadline = performance.now() + 60_000
       for (;;) {
-        if (begun.exitCode !== null || performance.now() > deadline) throw new Error(`${name} did not start: ${said}`)
+        if (begun.exitCode !== null || performance.now() > deadline) throw new Error(`${name} did not start: ${output}`)
         try {
           run('pg_isready --quiet --host 127.0.0.1')
           return

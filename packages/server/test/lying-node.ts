@@ -54,8 +54,8 @@ export async function startLyingNode(realUrl: string): Promise<LyingNode> {
     requested: (method) => state.requested.get(method) ?? 0,
     lie: (method, lie) => void state.lies.set(method, lie),
     async freeze() {
-      const said = await ask(realUrl, { id: 1, method: 'eth_blockNumber', params: [] })
-      state.frozenAt = 'result' in said ? BigInt(String(said.result)) : undefined
+      const reply = await ask(realUrl, { id: 1, method: 'eth_blockNumber', params: [] })
+      state.frozenAt = 'result' in reply ? BigInt(String(reply.result)) : undefined
     },
     flood(bytes) {
       state.floodBytes = bytes
@@ -86,8 +86,8 @@ async function respond(
     const { frozenAt } = state
     const truth = (): Promise<NodeAnswer> =>
       frozenAt === undefined ? ask(realUrl, call) : queryFrozen(realUrl, call, frozenAt)
-    const said = await (state.lies.get(call.method)?.({ params: call.params, truth }) ?? truth())
-    return { jsonrpc: '2.0', id: call.id, ...said }
+    const reply = await (state.lies.get(call.method)?.({ params: call.params, truth }) ?? truth())
+    return { jsonrpc: '2.0', id: call.id, ...reply }
   }
   if (!Array.isArray(body)) return void response.end(JSON.stringify(await answer(body)))
   const answers: unknown[] = []
@@ -105,10 +105,10 @@ async function queryFrozen(realUrl: string, call: Call, head: bigint): Promise<N
   const named = params.map(numberNamed).find((number) => number !== undefined)
   if (named !== undefined && named > head) return { result: null }
   if (await isLater(realUrl, params, head)) return { error: { code: -32_000, message: 'header not found' } }
-  const said = await ask(realUrl, { ...call, params })
-  if (call.method !== 'eth_getTransactionReceipt' || !('result' in said)) return said
-  const block = numberNamed(Object(said.result).blockNumber)
-  return block !== undefined && block > head ? { result: null } : said
+  const reply = await ask(realUrl, { ...call, params })
+  if (call.method !== 'eth_getTransactionReceipt' || !('result' in reply)) return reply
+  const block = numberNamed(Object(reply.result).blockNumber)
+  return block !== undefined && block > head ? { result: null } : reply
 }
 
 function numberNamed(param: unknown): bigint | undefined {
@@ -119,8 +119,8 @@ function numberNamed(param: unknown): bigint | undefined {
 async function isLater(realUrl: string, params: readonly unknown[], head: bigint): Promise<boolean> {
   const hash = params.map((param) => Object(param).blockHash).find((found) => found !== undefined)
   if (hash === undefined) return false
-  const said = await ask(realUrl, { id: 1, method: 'eth_getBlockByHash', params: [hash, false] })
-  return !('result' in said) || (numberNamed(Object(said.result).number) ?? head + 1n) > head
+  const reply = await ask(realUrl, { id: 1, method: 'eth_getBlockByHash', params: [hash, false] })
+  return !('result' in reply) || (numberNamed(Object(reply.result).number) ?? head + 1n) > head
 }
 
 /** Writes one piece after the other, so that it notices when the client stops reading. */

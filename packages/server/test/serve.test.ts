@@ -54,6 +54,17 @@ test('with nothing set it lists everything that is missing at once, each with ho
   }
 })
 
+test('--help lists the settings and exits 0, whatever the environment has', async () => {
+  const help = spawnService({}, ['--role', 'api', '--help'])
+  expect(await help.ended).toBe(0)
+  expect(help.stderr()).toBe('')
+  expect(help.stdout()).toMatch(/^Usage: purser serve \[--role all\|api\|work\]\n/)
+  expect(help.stdout()).toMatch(/^ {2}DATABASE_URL\n {6}set it to \S.{20,}$/m)
+  for (const name of ['ACCESS_LOG', 'RPC_URL_BASE', 'TRUST_PROXY', 'WITNESS_DIR']) {
+    expect(help.stdout()).toMatch(new RegExp(`^ {2}${name}$`, 'm'))
+  }
+})
+
 test('every bad value is named with what would be valid, none is repeated, and it exits 2', async () => {
   const secret = 'hunter2hunter2'
   const bad = {
@@ -73,12 +84,12 @@ test('every bad value is named with what would be valid, none is repeated, and i
   const { KEY_ENCRYPTION_KEY: _, ...named } = bad
   const refused = spawnService({ ...deployment.env, ...bad }, ['--role', 'boss', '--rolle=api'])
   expect(await refused.ended).toBe(2)
-  const said = refused.stderr()
+  const output = refused.stderr()
   for (const name of [...Object.keys(named), 'KEY_ENCRYPTION_KEY_FILE', '--role', '--rolle=api']) {
-    expect(said).toMatch(new RegExp(`^ {2}${name}: .+\\n {4}\\S.{10,}$`, 'm'))
+    expect(output).toMatch(new RegExp(`^ {2}${name}: .+\\n {4}\\S.{10,}$`, 'm'))
   }
-  expect(said).toContain('The configuration has 14 faults')
-  expect(said).not.toContain(secret)
+  expect(output).toContain('The configuration has 14 faults')
+  expect(output).not.toContain(secret)
 })
 
 test('with everything set it is ready, serves metrics on a separate port, and SIGTERM ends it with 0', async () => {

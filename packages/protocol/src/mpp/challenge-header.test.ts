@@ -34,7 +34,7 @@ test('other schemes beside the challenges, before, between and after them, chang
   const others = [
     'Basic realm="x, Payment id=\\"no\\""',
     'Bearer',
-    'Bearer realm="api", error="invalid_token", error_description="said \\"no\\", sorry"',
+    'Bearer realm="api", error="invalid_token", error_description="wrote \\"no\\", sorry"',
     'Negotiate a87421000492aa874209af8bc028==',
     'Digest qop="auth, auth-int", nonce="x", opaque=y',
     'X-Pay.ment id="a", realm="b"',

@@ -43,10 +43,10 @@ async function aNode(network: string, change: (results: Returns) => Returns | He
     const calls = z.array(z.object({ target: z.string() })).parse(args?.[0])
     requested.calls += calls.length
     for (const { target } of calls) requested.targets.add(target)
-    const said = change(calls.map((_, index) => ({ success: true, returnData: word(BigInt(index)) })))
-    return typeof said === 'string'
-      ? said
-      : encodeFunctionResult({ abi: multicall3Abi, functionName: 'aggregate3', result: said })
+    const results = change(calls.map((_, index) => ({ success: true, returnData: word(BigInt(index)) })))
+    return typeof results === 'string'
+      ? results
+      : encodeFunctionResult({ abi: multicall3Abi, functionName: 'aggregate3', result: results })
   }
   const server = createServer((request, response) => {
     const chunks: Buffer[] = []

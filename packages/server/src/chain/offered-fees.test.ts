@@ -19,11 +19,11 @@ function offered(nodes: number, rpcTimeoutMs = 4_000) {
 }
 
 function lieOfFees(wei: bigint): void {
-  const said = `0x${wei.toString(16)}`
-  liar.lie('eth_maxPriorityFeePerGas', () => ({ result: said }))
+  const quantity = `0x${wei.toString(16)}`
+  liar.lie('eth_maxPriorityFeePerGas', () => ({ result: quantity }))
   liar.lie('eth_getBlockByNumber', async ({ truth }) => {
     const block = await truth()
-    return 'result' in block ? { result: { ...Object(block.result), baseFeePerGas: said } } : block
+    return 'result' in block ? { result: { ...Object(block.result), baseFeePerGas: quantity } } : block
   })
 }
 

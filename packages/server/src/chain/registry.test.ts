@@ -122,7 +122,11 @@ function separatorOf({ name, version }: { name: string; version: string }): stri
   })
 }
 
-const log = { error: (...said: unknown[]) => void errors.push(said), warn: () => {}, info: () => {} } as unknown as Log
+const log = {
+  error: (...parts: unknown[]) => void errors.push(parts),
+  warn: () => {},
+  info: () => {},
+} as unknown as Log
 
 function chainsOf(...nodes: readonly FakeNode[]): Chains {
   const rpcUrls = { 'base-sepolia': nodes.map(({ url }) => url) }

@@ -98,9 +98,9 @@ test('the service account signs its own token, only for this service, and renews
     const signed = Buffer.from(`${header}.${claims}`)
     expect(verify('sha256', signed, account.publicKey, Buffer.from(signature, 'base64url'))).toBe(true)
     expect(JSON.parse(Buffer.from(header, 'base64url').toString())).toEqual({ alg: 'RS256', typ: 'JWT', kid: 'kid-1' })
-    const said = JSON.parse(Buffer.from(claims, 'base64url').toString())
-    expect(said).toMatchObject({ iss: email, sub: email, aud: 'https://cloudkms.googleapis.com/' })
-    expect(said.exp - said.iat).toBe(3_600)
+    const claimed = JSON.parse(Buffer.from(claims, 'base64url').toString())
+    expect(claimed).toMatchObject({ iss: email, sub: email, aud: 'https://cloudkms.googleapis.com/' })
+    expect(claimed.exp - claimed.iat).toBe(3_600)
   }
 })
 

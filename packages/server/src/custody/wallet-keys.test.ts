@@ -169,8 +169,8 @@ const tempo = {
 
 test('a Tempo transaction has the right sender and fields, and is final when the sender pays', async () => {
   const signer = await signerAt(aProcess(), acme, [0, 0])
-  const { raw, hash, sender, ...said } = await signer.signTempoTransaction(tempo)
-  expect(said).toEqual(tempo)
+  const { raw, hash, sender, ...fields } = await signer.signTempoTransaction(tempo)
+  expect(fields).toEqual(tempo)
   expect([sender.toLowerCase(), hash?.length]).toEqual([signer.address.toLowerCase(), 66])
   const read = await createTempoTransactions(signatures).decode(raw)
   expect(read).toMatchObject({ ok: true, transaction: { raw, hash, sender } })

@@ -102,10 +102,10 @@ function run(env: Env, args: readonly string[], stdio: ('ignore' | 'pipe' | 'ipc
 
 function follow(child: ChildProcess): Started {
   living.add(child)
-  const said = { stdout: '', stderr: '' }
+  const printed = { stdout: '', stderr: '' }
   for (const name of ['stdout', 'stderr'] as const) {
     child[name]?.setEncoding('utf8').on('data', (text: string) => {
-      said[name] += text
+      printed[name] += text
     })
   }
   const ended = new Promise<number | string>((resolve) => {
@@ -114,13 +114,13 @@ function follow(child: ChildProcess): Started {
       resolve(code ?? signal ?? 'unknown')
     })
   })
-  const started = { child, ended, stdout: () => said.stdout, stderr: () => said.stderr }
+  const started = { child, ended, stdout: () => printed.stdout, stderr: () => printed.stderr }
   return {
     ...started,
     up: () =>
       new Promise((resolve, reject) => {
         const look = (): void => {
-          const up = upLine(said.stdout)
+          const up = upLine(printed.stdout)
           if (up === undefined) return
           child.stdout?.off('data', look)
           const end = (signal: NodeJS.Signals): Promise<number | string> => {
@@ -137,7 +137,7 @@ function follow(child: ChildProcess): Started {
         }
         child.stdout?.on('data', look)
         look()
-        void ended.then((how) => reject(new Error(`the service ended (${how}) before it was up: ${said.stderr}`)))
+        void ended.then((how) => reject(new Error(`the service ended (${how}) before it was up: ${printed.stderr}`)))
       }),
   }
 }

@@ -16,7 +16,7 @@ export interface TransferAttempt {
   readonly to: Address
   readonly token: 'USDC' | 'ETH'
   readonly key: string | undefined
-  answer?: { readonly status: number; readonly id: string; readonly said: string }
+  answer?: { readonly status: number; readonly id: string; readonly reported: string }
 }
 
 export interface Caller {
@@ -96,7 +96,7 @@ export function startTransfers(caller: Caller, wishes: readonly TransferAttempt[
     wish.answer = {
       status: answer.status,
       id: String(answer.body.id),
-      said: codeOf(answer) || String(answer.body.status),
+      reported: codeOf(answer) || String(answer.body.status),
     }
     return 'done'
   }

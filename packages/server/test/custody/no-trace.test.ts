@@ -16,7 +16,7 @@ const [keyFile, snapshot] = [path.join(directory, 'kek'), path.join(directory, '
 
 let database: TestDatabase
 let serving: ChildProcessWithoutNullStreams
-let said = ''
+let output = ''
 let secrets: readonly Secret[]
 let canary: Secret
 
@@ -29,11 +29,11 @@ beforeAll(async () => {
   serving = spawn(process.execPath, [program, database.url, keyFile, organisationId, snapshot])
   for (const stream of [serving.stdout, serving.stderr])
     stream.on('data', (chunk: Buffer) => {
-      said += chunk.toString()
+      output += chunk.toString()
     })
   await says(/canary (\w{64})\n/)
   secrets = await everySecret(database.db, keyFile)
-  const hex = /canary (\w{64})\n/.exec(said)?.[1] ?? ''
+  const hex = /canary (\w{64})\n/.exec(output)?.[1] ?? ''
   canary = { name: 'canary', bytes: Buffer.from(hex, 'hex'), isKept: true }
 })
 afterAll(async () => {
@@ -47,9 +47,9 @@ afterAll(async () => {
 function says(pattern: RegExp): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>()
   const look = (): void => {
-    if (pattern.test(said)) resolve()
+    if (pattern.test(output)) resolve()
   }
-  const ended = (): void => reject(new Error(`the process ended: ${said}`))
+  const ended = (): void => reject(new Error(`the process ended: ${output}`))
   serving.stdout.on('data', look)
   serving.once('exit', ended)
   look()
@@ -99,9 +99,9 @@ test('its JavaScript heap has none of them, nor any key that the process keeps',
 })
 
 test('nothing that it logged or printed, errors included, contains any of them', () => {
-  expect(said.match(/as it should be/g)).toHaveLength(40)
-  expect(said).toContain('does not match')
-  expect(found(secrets, Buffer.from(said))).toEqual([])
+  expect(output.match(/as it should be/g)).toHaveLength(40)
+  expect(output).toContain('does not match')
+  expect(found(secrets, Buffer.from(output))).toEqual([])
 })
 
 test('a dump of the whole database contains none of them', async () => {

@@ -15,7 +15,7 @@ export interface Verdict {
   readonly name: string
   /** The first seed that found it; absent where none did. */
   readonly seed?: number
-  readonly said?: string
+  readonly reported?: string
   /** Whether it was found by a violation, not by an error that the fault itself throws. */
   readonly isViolation?: boolean
   readonly seconds: number
@@ -76,7 +76,7 @@ async function judge(serverUrl: string, simulator: Simulator, fault: Fault): Pro
       )
       if (!(error instanceof Error)) continue
       const isViolation = error.name === 'Violation'
-      return { name: fault.name, seed, said: `${error.name}: ${error.message}`, isViolation }
+      return { name: fault.name, seed, reported: `${error.name}: ${error.message}`, isViolation }
     }
     return { name: fault.name }
   }

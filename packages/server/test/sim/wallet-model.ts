@@ -134,22 +134,22 @@ export class WalletModel {
 
   #checkRow(row: Row, outs: ReadonlyMap<string, readonly Out[]>): void {
     const name = `the transfer ${row.id} of ${row.rawAmount} ${row.token}`
-    const said = `${row.status} ${row.reason}`
+    const ending = `${row.status} ${row.reason}`
     const before = this.#ended.get(row.id)
-    if (before !== undefined && (!row.isEnded || before !== said))
-      throw new Violation(`${name} was ${before} and is ${said}`)
+    if (before !== undefined && (!row.isEnded || before !== ending))
+      throw new Violation(`${name} was ${before} and is ${ending}`)
     if (this.#isShaken) return
     if (row.isUnknown && this.era === 0)
       throw new Violation(`nobody can say what became of ${name}, and nothing was lost`)
     if (!row.isEnded) return
-    this.#ended.set(row.id, said)
+    this.#ended.set(row.id, ending)
     const [out] = outs.get(keyOf({ from: row.from, asset: row.token, rawAmount: row.rawAmount })) ?? []
     const hasLeft = row.status === 'confirmed' || row.reason === 'refunded' || row.reason === 'not-received'
     if (!hasLeft && out !== undefined) throw new Violation(`${name} has failed (${row.reason}), and its money left`)
     if (!hasLeft) return
-    if (out === undefined) throw new Violation(`${name} is ${said}, and its money did not leave`)
+    if (out === undefined) throw new Violation(`${name} is ${ending}, and its money did not leave`)
     if (before === undefined && out.block.number > this.#chain.finalNumber)
-      throw new Violation(`${name} is ${said} before its block is deep enough`)
+      throw new Violation(`${name} is ${ending} before its block is deep enough`)
     if (row.txHash !== out.receipt.transaction.hash)
       throw new Violation(`${name} names the transaction ${row.txHash}, and ${out.receipt.transaction.hash} moved it`)
     if (row.reason === 'refunded' && !this.#isGivenBack(row, out))

@@ -219,7 +219,7 @@ export class WalletSimulation {
     }
   }
 
-  /** What processes do by themselves; of both where it is not said whose. */
+  /** What processes do by themselves; of both where nothing names the process. */
   #working(only?: number): Promise<void>[] {
     const chosen = this.#processes.filter((_, place) => only === undefined || place === only)
     return chosen.flatMap((one) =>
@@ -287,12 +287,12 @@ export class WalletSimulation {
   /** A new list, on which this account is or not. */
   #list(account: Address, standing: Standing): void {
     this.#standings.set(account, standing)
-    const said = {
+    const answers = {
       clean: { result: 'clear', reason: 'clean', oracle: 'clean' },
       listed: { result: 'flagged', reason: 'listed', oracle: 'clean' },
       pending: { result: 'pending', reason: 'sandbox', oracle: 'unknown' },
     } as const
-    this.#screening.say(account, said[standing])
+    this.#screening.say(account, answers[standing])
     this.#screening.swapList([account.toLowerCase()])
     for (const inflow of this.#model.inflows)
       if (inflow.sender === account && standing === 'clean') inflow.isDirty = false

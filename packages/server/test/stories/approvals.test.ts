@@ -216,8 +216,8 @@ test('of an approval and a cancellation at once one holds, and the transfer ends
 test('a refused or canceled transfer fails, and gives back what it reserved', async () => {
   const master = await underPolicy()
   const refused = await aWaiting(master)
-  const said = await decide(admin, refused.approvalId, 'refuse', { reason: 'Unknown recipient.' })
-  expect([said.status, said.body.status, said.body.reason]).toEqual([200, 'refused', 'Unknown recipient.'])
+  const reported = await decide(admin, refused.approvalId, 'refuse', { reason: 'Unknown recipient.' })
+  expect([reported.status, reported.body.status, reported.body.reason]).toEqual([200, 'refused', 'Unknown recipient.'])
   const canceled = await aWaiting(master)
   expect((await cancel(canceled.approvalId)).status).toBe(200)
   expect(await endOf(refused.transferId)).toEqual(['failed', 'approval-refused'])

@@ -67,9 +67,9 @@ const faults: readonly (readonly [string, () => void | Promise<void>])[] = [
     'calls every transaction reverted',
     () =>
       hostile.lie('eth_getTransactionReceipt', async ({ truth }) => {
-        const said = await truth()
-        if (!('result' in said) || said.result === null) return said
-        return { result: { ...Object(said.result), status: '0x0', logs: [] } }
+        const reply = await truth()
+        if (!('result' in reply) || reply.result === null) return reply
+        return { result: { ...Object(reply.result), status: '0x0', logs: [] } }
       }),
   ],
   ['calls every nonce unused', () => hostile.lie('eth_call', () => ({ result: unused }))],
@@ -78,9 +78,9 @@ const faults: readonly (readonly [string, () => void | Promise<void>])[] = [
     'has a head, a safe and a final block a million blocks ahead',
     () =>
       hostile.lie('eth_getBlockByNumber', async ({ params, truth }) => {
-        const said = await truth()
-        if (!['latest', 'safe', 'finalized'].includes(String(params[0])) || !('result' in said)) return said
-        return { result: { ...Object(said.result), number: '0xf4240' } }
+        const reply = await truth()
+        if (!['latest', 'safe', 'finalized'].includes(String(params[0])) || !('result' in reply)) return reply
+        return { result: { ...Object(reply.result), number: '0xf4240' } }
       }),
   ],
 ]
@@ -169,9 +169,9 @@ const twoLies: readonly (readonly [string, () => void])[] = [
     'calls every transaction reverted',
     () =>
       hostile.lie('eth_getTransactionReceipt', async ({ truth }) => {
-        const said = await truth()
-        if (!('result' in said) || said.result === null) return said
-        return { result: { ...Object(said.result), status: '0x0', logs: [] } }
+        const reply = await truth()
+        if (!('result' in reply) || reply.result === null) return reply
+        return { result: { ...Object(reply.result), status: '0x0', logs: [] } }
       }),
   ],
   ['has no receipt', () => hostile.lie('eth_getTransactionReceipt', () => ({ result: null }))],
@@ -179,9 +179,9 @@ const twoLies: readonly (readonly [string, () => void])[] = [
     'shows each receipt in a block that is not there',
     () =>
       hostile.lie('eth_getTransactionReceipt', async ({ truth }) => {
-        const said = await truth()
-        if (!('result' in said) || said.result === null) return said
-        return { result: { ...Object(said.result), blockHash: `0x${'6'.repeat(64)}` } }
+        const reply = await truth()
+        if (!('result' in reply) || reply.result === null) return reply
+        return { result: { ...Object(reply.result), blockHash: `0x${'6'.repeat(64)}` } }
       }),
   ],
 ]

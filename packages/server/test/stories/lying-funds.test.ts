@@ -37,8 +37,8 @@ async function askDream(method: string, params: readonly unknown[]): Promise<Nod
   const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params })
   const headers = { 'content-type': 'application/json' }
   const answer = await fetch(dream.rpcUrl, { method: 'POST', headers, body })
-  const { id: _, jsonrpc: __, ...said } = (await answer.json()) as NodeAnswer & Record<string, unknown>
-  return said as NodeAnswer
+  const { id: _, jsonrpc: __, ...reply } = (await answer.json()) as NodeAnswer & Record<string, unknown>
+  return reply as NodeAnswer
 }
 
 function dreamOn(): void {

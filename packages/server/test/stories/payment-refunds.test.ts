@@ -79,7 +79,7 @@ async function refunded(paymentId: string): Promise<unknown> {
   return (await world.call(org.testKey, 'GET', `/payments/${paymentId}`)).body.refundedAmount
 }
 
-const said = (answer: Answer) => [answer.status, codeOf(answer)]
+const outcomeOf = (answer: Answer) => [answer.status, codeOf(answer)]
 const Event = z.object({ payload: z.record(z.string(), z.unknown()) })
 
 function eventsOf(paymentId: string) {
@@ -129,7 +129,7 @@ test('a settled payment is refunded to its payer by a transfer, once, and an eve
   }
   const payload = { ...common, payer: payer.account.address, reason: 'Sold out', txHash: transfer.txHash }
   expect(await eventsOf(paymentId)).toMatchObject([{ payload }])
-  expect(said(await refund(paymentId))).toEqual([422, 'refund-exceeds-payment'])
+  expect(outcomeOf(await refund(paymentId))).toEqual([422, 'refund-exceeds-payment'])
   const policy = sql`select 1 from policy_reservations where subject_id = ${String(transferId)} and released_at is null`
   expect(await world.database.db.run(policy)).toBe(1)
 })
@@ -157,7 +157,7 @@ test('of twenty partial refunds at once, at two processes, at most the settled a
   expect(codes).toEqual(['201 ', '201 ', ...Array.from({ length: 18 }, () => '422 refund-exceeds-payment')])
   expect(await refunded(paymentId)).toBe('0.008')
   const tooMuch = await refund(paymentId, { amount: '0.003' })
-  expect([said(tooMuch), tooMuch.body.refundable]).toEqual([[422, 'refund-exceeds-payment'], '0.002'])
+  expect([outcomeOf(tooMuch), tooMuch.body.refundable]).toEqual([[422, 'refund-exceeds-payment'], '0.002'])
   const rest = await refund(paymentId)
   expect([rest.status, rest.body.amount]).toEqual([201, '0.002'])
   await expect.poll(async () => (await eventsOf(paymentId)).length, patient).toBe(3)
@@ -165,7 +165,7 @@ test('of twenty partial refunds at once, at two processes, at most the settled a
 
 test.each(['0', '0.0000001', '-1', '1e-2', ' 0.01', 'all'])('an amount of %j is invalid', async (amount) => {
   const { paymentId } = await paid()
-  expect(said(await refund(paymentId, { amount }))).toEqual([422, 'validation-error'])
+  expect(outcomeOf(await refund(paymentId, { amount }))).toEqual([422, 'validation-error'])
   expect(await refunded(paymentId)).toBe('0')
 })
 
@@ -179,8 +179,8 @@ test('an answer that may still be delivered delays a refund, and a refunded paym
   const sold = await paid({ reportsDelivery: true })
   const { paymentId, credential } = sold
   const first = await refund(paymentId)
-  expect([said(first), first.headers.get('retry-after')]).toEqual([[409, 'delivery-in-progress'], '30'])
-  expect(said(await refund(paymentId, {}, other))).toEqual([409, 'delivery-in-progress'])
+  expect([outcomeOf(first), first.headers.get('retry-after')]).toEqual([[409, 'delivery-in-progress'], '30'])
+  expect(outcomeOf(await refund(paymentId, {}, other))).toEqual([409, 'delivery-in-progress'])
   const settle = { paymentId, settlementToken: sold.settlementToken }
   expect((await world.call(org.testKey, 'POST', '/payments/settle', settle)).body.redemptionRequested).toBe(true)
   await pass(paymentId)
@@ -188,13 +188,13 @@ test('an answer that may still be delivered delays a refund, and a refunded paym
     world.call(org.testKey, 'POST', '/payments/redeem', { protocol: 'x402', credential, method: 'GET', resource })
   const granted = await redeem()
   expect(granted.status).toBe(200)
-  expect(said(await refund(paymentId))).toEqual([409, 'delivery-in-progress'])
+  expect(outcomeOf(await refund(paymentId))).toEqual([409, 'delivery-in-progress'])
   await pass(paymentId)
   expect((await refund(paymentId, { amount: '0.001' })).status).toBe(201)
-  expect(said(await redeem())).toEqual([409, 'payment-not-redeemable'])
+  expect(outcomeOf(await redeem())).toEqual([409, 'payment-not-redeemable'])
   const { redemptionToken } = granted.body
   const late = await world.call(org.testKey, 'POST', `/payments/${paymentId}/redeemed`, { redemptionToken })
-  expect(said(late)).toEqual([409, 'redemption-lost'])
+  expect(outcomeOf(late)).toEqual([409, 'redemption-lost'])
 })
 
 test('a refund and a redemption that must wait are done by their own repeats, with the same Idempotency-Key', async () => {
@@ -205,7 +205,7 @@ test('a refund and a redemption that must wait are done by their own repeats, wi
     world.call(org.testKey, 'POST', '/payments/redeem', body, { 'idempotency-key': 'redeem then' })
   for (const repeat of [refunding, redeeming]) {
     const first = await repeat()
-    expect([said(first), first.headers.get('retry-after')]).toEqual([[409, 'delivery-in-progress'], '30'])
+    expect([outcomeOf(first), first.headers.get('retry-after')]).toEqual([[409, 'delivery-in-progress'], '30'])
   }
   await pass(owed.paymentId)
   await pass(sold.paymentId)
@@ -222,7 +222,7 @@ test('a refund of a payment that is being settled is done by its own repeat once
   await set('settling')
   const first = await refunding()
   await set('settled')
-  expect([said(first), first.headers.get('retry-after')]).toEqual([[409, 'payment-not-refundable'], '5'])
+  expect([outcomeOf(first), first.headers.get('retry-after')]).toEqual([[409, 'payment-not-refundable'], '5'])
   expect((await refunding()).status).toBe(201)
 })
 
@@ -263,10 +263,10 @@ test('a session ends when its payment is refunded in full, lives on with a part 
   expect(await verified()).toBe(200)
   expect((await refund(paymentId)).status).toBe(201)
   expect(await verified()).toBe(402)
-  expect(said(await open())).toEqual([409, 'payment-refunded'])
+  expect(outcomeOf(await open())).toEqual([409, 'payment-refunded'])
   const unopened = await paid()
   expect((await refund(unopened.paymentId)).status).toBe(201)
-  expect(said(await world.call(org.testKey, 'POST', '/sessions', { paymentId: unopened.paymentId }))).toEqual([
+  expect(outcomeOf(await world.call(org.testKey, 'POST', '/sessions', { paymentId: unopened.paymentId }))).toEqual([
     409,
     'payment-refunded',
   ])
@@ -279,16 +279,16 @@ test('without a managed wallet on the payment’s network a refund is refused', 
   const elsewhere = await world.call(org.testKey, 'POST', masters, { chain: 'optimism', supportedTokens: ['USDC'] })
   const missing = master.id.replace(/.$/, (last) => (last === '0' ? '1' : '0'))
   for (const fromWalletId of [byo.id, foreign.id, String(elsewhere.body.id), missing])
-    expect(said(await refund(paymentId, { fromWalletId }))).toEqual([422, 'managed-wallet-needed'])
+    expect(outcomeOf(await refund(paymentId, { fromWalletId }))).toEqual([422, 'managed-wallet-needed'])
   await world.database.db.run(sql`update payments set wallet_id = ${byo.id} where id = ${paymentId}`)
-  expect(said(await refund(paymentId))).toEqual([422, 'managed-wallet-needed'])
+  expect(outcomeOf(await refund(paymentId))).toEqual([422, 'managed-wallet-needed'])
   expect((await refund(paymentId, { fromWalletId: master.id })).status).toBe(201)
 })
 
 test('a payment that moved no money is not refundable', async () => {
   const stub = { protocol: 'x402', credential: 'stub_payment_accepted', price: '0.01', walletId: master.id, resource }
   const { paymentId } = (await world.call(org.testKey, 'POST', '/payments/verify', stub)).body
-  expect(said(await refund(String(paymentId)))).toEqual([409, 'payment-not-refundable'])
+  expect(outcomeOf(await refund(String(paymentId)))).toEqual([409, 'payment-not-refundable'])
   const offer = await world.call(org.testKey, 'POST', '/payments/challenge', {
     walletId: master.id,
     price: '0.01',
@@ -302,7 +302,7 @@ test('a payment that moved no money is not refundable', async () => {
     credential: await payer.credential(offer),
   }
   const verified = await world.call(org.testKey, 'POST', '/payments/verify', shown)
-  expect(said(await refund(String(verified.body.paymentId)))).toEqual([409, 'payment-not-refundable'])
+  expect(outcomeOf(await refund(String(verified.body.paymentId)))).toEqual([409, 'payment-not-refundable'])
 })
 
 test('the refunds of a payment are listed, newest first and in pages, with their transfers', async () => {
@@ -323,7 +323,7 @@ test('the refunds of a payment are listed, newest first and in pages, with their
   const page = await list('?limit=1')
   expect(page.list.map(({ id }) => id)).toEqual([second.body.id])
   const stranger = await world.organisation()
-  expect(said(await list('', stranger.testKey))).toEqual([404, 'payment-not-found'])
+  expect(outcomeOf(await list('', stranger.testKey))).toEqual([404, 'payment-not-found'])
 })
 
 test('another organization’s payment is not found, like one that never existed', async () => {
@@ -332,7 +332,7 @@ test('another organization’s payment is not found, like one that never existed
   const answers = [paymentId, paymentId.replace(/.$/, (last) => (last === '0' ? '1' : '0'))].map((id) =>
     world.call(stranger.testKey, 'POST', `/payments/${id}/refund`, {}),
   )
-  for (const answer of await Promise.all(answers)) expect(said(answer)).toEqual([404, 'payment-not-found'])
+  for (const answer of await Promise.all(answers)) expect(outcomeOf(answer)).toEqual([404, 'payment-not-found'])
   expect(await refunded(paymentId)).toBe('0')
 })
 
@@ -342,9 +342,9 @@ test('a refund that the policy or the balance does not allow leaves the payment 
   const policy = { operations: { transfer: { recipients: [] } }, tokens: {} }
   const set = await world.call(org.testKey, 'PUT', `${masters}/${bound.id}/policy`, policy)
   expect(set.status).toBe(200)
-  expect(said(await refund(paymentId, { fromWalletId: bound.id }))).toEqual([403, 'policy-denied'])
+  expect(outcomeOf(await refund(paymentId, { fromWalletId: bound.id }))).toEqual([403, 'policy-denied'])
   const poor = await aMaster(9_999n)
-  expect(said(await refund(paymentId, { fromWalletId: poor.id }))).toEqual([422, 'insufficient-balance'])
+  expect(outcomeOf(await refund(paymentId, { fromWalletId: poor.id }))).toEqual([422, 'insufficient-balance'])
   expect(await refunded(paymentId)).toBe('0')
   expect((await refund(paymentId)).status).toBe(201)
 })

@@ -75,7 +75,7 @@ function redeem(sold: Sold, more: object = {}, base = world.base): Promise<Answe
   return post('/payments/redeem', { ...sold, ...more }, base)
 }
 
-const said = (answer: Answer) => [answer.status, codeOf(answer)]
+const outcomeOf = (answer: Answer) => [answer.status, codeOf(answer)]
 const inProgress = [409, 'delivery-in-progress']
 const notRedeemable = [409, 'payment-not-redeemable']
 
@@ -87,8 +87,8 @@ test.each([
   const { paymentId, redeemable } = (await settled(sold)).body
   expect(redeemable).toBe(true)
   const first = await redeem(sold)
-  expect([said(first), first.headers.get('retry-after')]).toEqual([inProgress, '30'])
-  expect(said(await redeem(sold))).toEqual(inProgress)
+  expect([outcomeOf(first), first.headers.get('retry-after')]).toEqual([inProgress, '30'])
+  expect(outcomeOf(await redeem(sold))).toEqual(inProgress)
   await endGracePeriod(world, paymentId)
   const granted = await redeem(sold)
   expect(granted.body).toMatchObject({
@@ -97,11 +97,11 @@ test.each([
     settlementPending: false,
     expiresIn: 60,
   })
-  expect(said(await redeem(sold))).toEqual(inProgress)
+  expect(outcomeOf(await redeem(sold))).toEqual(inProgress)
   const finished = await post(`/payments/${paymentId}/redeemed`, { redemptionToken: granted.body.redemptionToken })
   expect(finished.body).toMatchObject({ deliveredAt: expect.any(String), redeemedAt: expect.any(String) })
   await endGracePeriod(world, paymentId)
-  expect(said(await redeem(sold))).toEqual(notRedeemable)
+  expect(outcomeOf(await redeem(sold))).toEqual(notRedeemable)
 })
 
 test('of two processes that redeem one payment at once, one may serve it', async () => {
@@ -126,14 +126,14 @@ test('a caller that lost the right to serve cannot finish, and two reruns are th
   expect([slow.status, quick.status]).toEqual([200, 200])
   const finish = ({ body }: Answer) =>
     post(`/payments/${paymentId}/redeemed`, { redemptionToken: body.redemptionToken })
-  expect(said(await finish(slow))).toEqual([409, 'redemption-lost'])
+  expect(outcomeOf(await finish(slow))).toEqual([409, 'redemption-lost'])
   await endGracePeriod(world, paymentId)
-  expect(said(await redeem(sold))).toEqual(inProgress)
+  expect(outcomeOf(await redeem(sold))).toEqual(inProgress)
   await settledLongAgo(world, paymentId)
-  expect(said(await redeem(sold))).toEqual([409, 'answer-lost'])
+  expect(outcomeOf(await redeem(sold))).toEqual([409, 'answer-lost'])
   expect((await finish(quick)).status).toBe(200)
-  expect(said(await redeem(sold))).toEqual(notRedeemable)
-  expect(said(await finish(quick))).toEqual([409, 'redemption-lost'])
+  expect(outcomeOf(await redeem(sold))).toEqual(notRedeemable)
+  expect(outcomeOf(await finish(quick))).toEqual([409, 'redemption-lost'])
 })
 
 test('a payment with reported delivery is not redeemed, also if it is reported again', async () => {
@@ -143,7 +143,7 @@ test('a payment with reported delivery is not redeemed, also if it is reported a
   expect([(await report()).body, (await report()).body]).toEqual([{ delivered: 1 }, { delivered: 0 }])
   await redeem(sold)
   await endGracePeriod(world, paymentId)
-  expect(said(await redeem(sold))).toEqual(notRedeemable)
+  expect(outcomeOf(await redeem(sold))).toEqual(notRedeemable)
 })
 
 test('the handler that ran first gets its own answer at once, unless another caller has it', async () => {
@@ -157,7 +157,7 @@ test('the handler that ran first gets its own answer at once, unless another cal
   await redeem(second)
   await endGracePeriod(world, late.paymentId)
   expect((await redeem(second)).status).toBe(200)
-  expect(said(await redeem(second, { rerun: false, settlementToken: late.settlementToken }))).toEqual(inProgress)
+  expect(outcomeOf(await redeem(second, { rerun: false, settlementToken: late.settlementToken }))).toEqual(inProgress)
 })
 
 test('settling reports whether the payer has retried, so that the first answer is not sent beside a second', async () => {
@@ -173,9 +173,9 @@ test.each(['POST', 'PATCH', 'DELETE'])('%s is never run again; its stored answer
   const sold = { ...(await x402()), method }
   const { paymentId, settlementToken } = (await settled(sold)).body
   const first = await redeem(sold)
-  expect([said(first), first.headers.get('retry-after')]).toEqual([inProgress, '30'])
+  expect([outcomeOf(first), first.headers.get('retry-after')]).toEqual([inProgress, '30'])
   await settledLongAgo(world, paymentId)
-  expect(said(await redeem(sold))).toEqual([409, 'answer-lost'])
+  expect(outcomeOf(await redeem(sold))).toEqual([409, 'answer-lost'])
   expect((await redeem(sold, { rerun: false, settlementToken })).body).toMatchObject({ paymentId })
 })
 
@@ -187,7 +187,7 @@ test.each([
   const sold = await x402()
   const { paymentId } = (await settled(sold)).body
   await endGracePeriod(world, paymentId)
-  expect(said(await redeem({ ...sold, ...change }))).toEqual(notRedeemable)
+  expect(outcomeOf(await redeem({ ...sold, ...change }))).toEqual(notRedeemable)
 })
 
 test('a bound body must be the same', async () => {
@@ -195,7 +195,7 @@ test('a bound body must be the same', async () => {
   const sold = await x402()
   const { paymentId } = (await settled(sold, { digest })).body
   await endGracePeriod(world, paymentId)
-  expect(said(await redeem(sold))).toEqual(notRedeemable)
+  expect(outcomeOf(await redeem(sold))).toEqual(notRedeemable)
   expect((await redeem(sold, { digest })).status).toBe(200)
 })
 
@@ -205,8 +205,8 @@ describe('public data from the chain redeems nothing', () => {
     const { paymentId } = (await settled(sold)).body
     await endGracePeriod(world, paymentId)
     const own = JSON.parse(Buffer.from(String((await challenge()).body.x402), 'base64').toString('utf8')).accepts[0]
-    expect(said(await redeem(withExtra(sold, own.extra)))).toEqual(notRedeemable)
-    expect(said(await redeem(withExtra(sold, {})))).toEqual(notRedeemable)
+    expect(outcomeOf(await redeem(withExtra(sold, own.extra)))).toEqual(notRedeemable)
+    expect(outcomeOf(await redeem(withExtra(sold, {})))).toEqual(notRedeemable)
     expect((await redeem(sold)).status).toBe(200)
   })
 
@@ -216,15 +216,15 @@ describe('public data from the chain redeems nothing', () => {
     const { paymentId, redeemable } = (await settled(sold)).body
     expect(redeemable).toBe(false)
     await endGracePeriod(world, paymentId)
-    expect(said(await redeem(sold))).toEqual(notRedeemable)
+    expect(outcomeOf(await redeem(sold))).toEqual(notRedeemable)
   })
 
   test('a payment of version 1, even with the payer’s signature', async () => {
     const sold = asVersion1(await x402())
     const { paymentId } = (await settled(sold)).body
     await endGracePeriod(world, paymentId)
-    expect(said(await redeem(sold))).toEqual(notRedeemable)
-    expect(said(await redeem(sold, { signature: await signatureFor(payer, sold) }))).toEqual(notRedeemable)
+    expect(outcomeOf(await redeem(sold))).toEqual(notRedeemable)
+    expect(outcomeOf(await redeem(sold, { signature: await signatureFor(payer, sold) }))).toEqual(notRedeemable)
   })
 })
 
@@ -238,7 +238,7 @@ test('a fresh signature of the payer over payment, route and time redeems where 
     await signatureFor(payer, sold, { signedAt: old }),
     await signatureFor(await aPayer(), sold),
   ]
-  for (const signature of bad) expect(said(await redeem(sold, { signature }))).toEqual(notRedeemable)
+  for (const signature of bad) expect(outcomeOf(await redeem(sold, { signature }))).toEqual(notRedeemable)
   expect((await redeem(sold, { signature: await signatureFor(payer, sold) })).status).toBe(200)
 })
 
@@ -256,7 +256,7 @@ test('without delivery reports a payment counts as delivered when it is settled'
   const payment = (await request(world.base, { key: org.testKey, method: 'GET', path: `/payments/${paymentId}` })).body
   expect(payment.deliveredAt).toBe(payment.settledAt)
   await endGracePeriod(world, paymentId)
-  expect(said(await redeem(sold))).toEqual(notRedeemable)
+  expect(outcomeOf(await redeem(sold))).toEqual(notRedeemable)
 })
 
 test.each([
@@ -269,21 +269,21 @@ test.each([
     const sold = { ...(await pay()), method }
     const { paymentId } = (await verify(sold)).body
     const answer = await redeem(sold, {}, other)
-    expect([said(answer), answer.headers.get('retry-after')]).toEqual([inProgress, '5'])
-    expect(said(await redeem({ ...sold, resource: 'https://api.example.com/other' }))).toEqual(notRedeemable)
+    expect([outcomeOf(answer), answer.headers.get('retry-after')]).toEqual([inProgress, '5'])
+    expect(outcomeOf(await redeem({ ...sold, resource: 'https://api.example.com/other' }))).toEqual(notRedeemable)
     const ended = sql`update payments set status = 'voided', failure_reason = 'not_settled_in_time' where id = ${String(paymentId)}`
     await world.database.db.run(ended)
-    expect(said(await redeem(sold))).toEqual(notRedeemable)
+    expect(outcomeOf(await redeem(sold))).toEqual(notRedeemable)
   },
 )
 
 test('a payment of version 1 is in progress until it is settled, and cannot be redeemed after it', async () => {
   const sold = asVersion1(await x402())
   const { paymentId, settlementToken } = (await verify(sold)).body
-  expect(said(await redeem(sold))).toEqual(inProgress)
+  expect(outcomeOf(await redeem(sold))).toEqual(inProgress)
   await post('/payments/settle', { paymentId, settlementToken })
-  expect(said(await redeem(sold))).toEqual(notRedeemable)
-  expect(said(await redeem(sold, { settlementToken }))).toEqual(notRedeemable)
+  expect(outcomeOf(await redeem(sold))).toEqual(notRedeemable)
+  expect(outcomeOf(await redeem(sold, { settlementToken }))).toEqual(notRedeemable)
 })
 
 test('the handler that verified a payment serves its own connection, whatever the credential is', async () => {
@@ -291,17 +291,17 @@ test('the handler that verified a payment serves its own connection, whatever th
   for (const sold of [bare, asVersion1(await x402()), { ...(await mpp()), method: 'POST' }]) {
     const { paymentId, settlementToken } = (await settled(sold)).body
     const own = { rerun: false, settlementToken, paymentId }
-    expect(said(await redeem(sold, { ...own, settlementToken: 'made up' }))).toEqual(notRedeemable)
+    expect(outcomeOf(await redeem(sold, { ...own, settlementToken: 'made up' }))).toEqual(notRedeemable)
     const granted = await redeem(sold, own)
-    expect(said(granted)).toEqual([200, ''])
-    expect(said(await redeem(sold, { ...own, rerun: false }))).toEqual(inProgress)
+    expect(outcomeOf(granted)).toEqual([200, ''])
+    expect(outcomeOf(await redeem(sold, { ...own, rerun: false }))).toEqual(inProgress)
   }
   const lone = {
     ...bare,
     settlementToken: undefined,
     paymentId: (await settled(withExtra(await x402(), {}))).body.paymentId,
   }
-  expect(said(await redeem(lone))).toEqual([422, 'validation-error'])
+  expect(outcomeOf(await redeem(lone))).toEqual([422, 'validation-error'])
 })
 
 test('an undelivered answer is released only with its token, and can then be redeemed at once', async () => {
@@ -311,13 +311,13 @@ test('an undelivered answer is released only with its token, and can then be red
   const { redemptionToken } = (await redeem(sold, kept)).body
   const tell = (verb: string, token: unknown) => post(`/payments/${paymentId}/${verb}`, { redemptionToken: token })
   expect((await tell('redeemed', redemptionToken)).status).toBe(200)
-  expect(said(await redeem(sold, kept))).toEqual(notRedeemable)
-  expect(said(await tell('undelivered', 'of-somebody-else'))).toEqual([409, 'redemption-lost'])
+  expect(outcomeOf(await redeem(sold, kept))).toEqual(notRedeemable)
+  expect(outcomeOf(await tell('undelivered', 'of-somebody-else'))).toEqual([409, 'redemption-lost'])
   const taken = await tell('undelivered', redemptionToken)
   expect(taken.body).toMatchObject({ deliveredAt: null, redeemedAt: null })
-  expect(said(await tell('undelivered', redemptionToken))).toEqual([409, 'redemption-lost'])
+  expect(outcomeOf(await tell('undelivered', redemptionToken))).toEqual([409, 'redemption-lost'])
   // A late report must not end what was released.
-  expect(said(await tell('redeemed', redemptionToken))).toEqual([409, 'redemption-lost'])
+  expect(outcomeOf(await tell('redeemed', redemptionToken))).toEqual([409, 'redemption-lost'])
   const answers = await Promise.all([redeem(sold, kept), redeem(sold, {}, other), redeem(sold, kept, other)])
   expect(countByStatus(answers)).toEqual({ 200: 1, 409: 2 })
 })
@@ -325,7 +325,7 @@ test('an undelivered answer is released only with its token, and can then be red
 test('settling reports a requested redemption also for a payment that a signature alone redeems', async () => {
   const sold = withExtra(await x402(), {})
   const { paymentId, settlementToken, redeemable } = (await settled(sold)).body
-  expect(said(await redeem(sold, { signature: await signatureFor(payer, sold) }))).toEqual(inProgress)
+  expect(outcomeOf(await redeem(sold, { signature: await signatureFor(payer, sold) }))).toEqual(inProgress)
   const again = await post('/payments/settle', { paymentId, settlementToken })
   expect([redeemable, again.body.redemptionRequested]).toEqual([false, true])
 })
@@ -337,13 +337,16 @@ test('another organization cannot redeem, report or finish', async () => {
   await redeem(sold)
   await endGracePeriod(world, paymentId)
   const ask = (path: string, body: unknown) => world.call(stranger.testKey, 'POST', path, body)
-  expect(said(await ask('/payments/redeem', sold))).toEqual(notRedeemable)
+  expect(outcomeOf(await ask('/payments/redeem', sold))).toEqual(notRedeemable)
   expect((await ask('/payments/delivered', { paymentIds: [paymentId] })).body).toEqual({ delivered: 0 })
   const { redemptionToken } = (await redeem(sold)).body
   for (const verb of ['redeemed', 'undelivered'])
-    expect(said(await ask(`/payments/${paymentId}/${verb}`, { redemptionToken }))).toEqual([404, 'payment-not-found'])
+    expect(outcomeOf(await ask(`/payments/${paymentId}/${verb}`, { redemptionToken }))).toEqual([
+      404,
+      'payment-not-found',
+    ])
   const own = { ...sold, rerun: false, paymentId, settlementToken }
-  expect(said(await ask('/payments/redeem', own))).toEqual(notRedeemable)
+  expect(outcomeOf(await ask('/payments/redeem', own))).toEqual(notRedeemable)
 })
 
 test('a lost answer of a redemption is repeated by its Idempotency-Key', async () => {
@@ -382,6 +385,6 @@ test('the right to serve is stored sealed with its Idempotency-Key, and repeated
     name: 'other',
     environment: 'test',
   })
-  expect(said(await ask(String(made.body.key)))).toEqual([422, 'idempotency-key-reused'])
+  expect(outcomeOf(await ask(String(made.body.key)))).toEqual([422, 'idempotency-key-reused'])
   expect((await ask(org.testKey)).body).toEqual(granted.body)
 })

@@ -65,12 +65,12 @@ async function paymentsBy(payer: string): Promise<bigint> {
   return (await world.database.db.one(Row, sql`select count(*) as count from payments where payer = ${payer}`)).count
 }
 
-const said = ({ status, body }: Answer): string => `${status} ${String(body.reason)} ${String(body.message)}`
+const outcomeOf = ({ status, body }: Answer): string => `${status} ${String(body.reason)} ${String(body.message)}`
 
 test('an x402 payment of a sanctioned payer is refused and not recorded', async () => {
   const payer = await aSanctionedPayer()
   const refused = await verify('x402', await payer.credential(await challenge()))
-  expect([said(refused), codeOf(refused)]).toEqual([
+  expect([outcomeOf(refused), codeOf(refused)]).toEqual([
     '402 payer_sanctioned the payer is sanctioned',
     'payment-verification-failed',
   ])
@@ -160,7 +160,7 @@ test('MPP payments of a sanctioned payer are refused: evm charge and proof', asy
     await verify('mpp', await payByProof(account, free), '0', tempoWallet.id),
   ]
   const sentence = '402 verification-failed The payment was refused: the payer is sanctioned.'
-  expect(answers.map(said)).toEqual([sentence, sentence])
+  expect(answers.map(outcomeOf)).toEqual([sentence, sentence])
   expect(await paymentsBy(account.address)).toBe(0n)
 })
 
@@ -169,11 +169,11 @@ test('Tempo payments of a sanctioned payer are refused: a signed transaction is 
   screening.say(payer.account.address, listed)
   const offer = async () => tempoOfferOf(await challenge('0.01', tempoWallet.id))
   const sentence = '402 verification-failed The payment was refused: the payer is sanctioned.'
-  expect(said(await verify('mpp', await payer.pull(await offer()), '0.01', tempoWallet.id))).toBe(sentence)
+  expect(outcomeOf(await verify('mpp', await payer.pull(await offer()), '0.01', tempoWallet.id))).toBe(sentence)
   expect(await tokenBalance(tempo, 'pathUSD', tempoWallet.address)).toBe(0n)
   const pushed = await offer()
   const credential = push(pushed, await payer.broadcast(pushed), payer)
-  expect(said(await verify('mpp', credential, '0.01', tempoWallet.id))).toBe(sentence)
+  expect(outcomeOf(await verify('mpp', credential, '0.01', tempoWallet.id))).toBe(sentence)
   expect(await paymentsBy(payer.account.address)).toBe(0n)
 })
 
@@ -182,7 +182,7 @@ test('version 1 of x402 is refused too: a sanctioned payer at verify and at the 
   const body = asV1(await aPaymentBody(world, org, { payer, wallet: receiver }))
   const credential = Buffer.from(JSON.stringify(body.paymentPayload)).toString('base64')
   screening.say(payer.account.address, listed)
-  expect(said(await verify('x402', credential, '0.01', receiver.id))).toBe(
+  expect(outcomeOf(await verify('x402', credential, '0.01', receiver.id))).toBe(
     '402 payer_sanctioned the payer is sanctioned',
   )
   expect((await facilitator.verify(body)).body).toMatchObject({ isValid: false, invalidReason: 'payer_sanctioned' })
@@ -192,7 +192,7 @@ test('version 1 of x402 is refused too: a sanctioned payer at verify and at the 
   const refusal = 'invalid_payment_requirements'
   expect((await facilitator.verify(body)).body).toMatchObject({ isValid: false, invalidReason: refusal })
   expect((await facilitator.settle(body)).body).toMatchObject({ success: false, errorReason: refusal })
-  expect(said(await verify('x402', credential, '0.01', receiver.id))).toBe(`402 ${refusal} payTo is sanctioned`)
+  expect(outcomeOf(await verify('x402', credential, '0.01', receiver.id))).toBe(`402 ${refusal} payTo is sanctioned`)
   expect([await paymentsBy(payer.account.address), await tokenBalance(base, 'USDC', receiver.address)]).toEqual([
     0n,
     0n,
@@ -221,7 +221,7 @@ test('MPP payments to a sanctioned receiver are refused: evm charge, proof, and 
   expect(await tokenBalance(tempo, 'pathUSD', onTempo.address)).toBe(before)
   answers.push(await byTempo(push(pushed, await payer.broadcast(pushed), payer)))
   const sentence = '402 verification-failed The payment was refused: payTo is sanctioned.'
-  expect(answers.map(said)).toEqual([sentence, sentence, sentence, sentence])
+  expect(answers.map(outcomeOf)).toEqual([sentence, sentence, sentence, sentence])
   expect([await paymentsBy(account.address), await paymentsBy(payer.account.address)]).toEqual([0n, 0n])
 })
 

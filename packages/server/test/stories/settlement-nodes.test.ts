@@ -163,13 +163,13 @@ function inventsBlocks(node: LyingNode, moved: Verified): () => number {
     return { result: hash }
   })
   node.lie('eth_getTransactionCount', async ({ truth }) => {
-    const said = await truth()
-    return 'result' in said ? { result: toHex(BigInt(String(said.result)) + BigInt(kept.length)) } : said
+    const reply = await truth()
+    return 'result' in reply ? { result: toHex(BigInt(String(reply.result)) + BigInt(kept.length)) } : reply
   })
   node.lie('eth_getBlockByNumber', async ({ params, truth }) => {
-    const said = await truth()
-    if (!('result' in said)) return said
-    if (said.result === null)
+    const reply = await truth()
+    if (!('result' in reply)) return reply
+    if (reply.result === null)
       return {
         result: {
           number: params[0],
@@ -179,9 +179,9 @@ function inventsBlocks(node: LyingNode, moved: Verified): () => number {
           transactions: kept,
         },
       }
-    if (params[0] !== 'latest') return said
-    future = numberOf(said.result) + ahead / 2n
-    return { result: { ...Object(said.result), number: toHex(numberOf(said.result) + ahead) } }
+    if (params[0] !== 'latest') return reply
+    future = numberOf(reply.result) + ahead / 2n
+    return { result: { ...Object(reply.result), number: toHex(numberOf(reply.result) + ahead) } }
   })
   node.lie('eth_getTransactionReceipt', ({ params, truth }) => {
     const transactionHash = Hexadecimal.parse(params[0])

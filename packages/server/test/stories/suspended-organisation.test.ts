@@ -66,8 +66,8 @@ async function sendAsOwner(operation: Operation) {
 }
 
 test('a suspended organisation reads, ends what it began and changes nothing else, by key and by person', async () => {
-  const said = await suspend()
-  expect([said.exitCode, said.stdout.split('\n')[0]]).toEqual([0, `${org.id}  Acme is suspended: ${reason}`])
+  const output = await suspend()
+  expect([output.exitCode, output.stdout.split('\n')[0]]).toEqual([0, `${org.id}  Acme is suspended: ${reason}`])
   for (const operation of inOrder) {
     const { id, method, needs } = operation
     const isAllowed = method === 'GET' || goesOn.includes(id)

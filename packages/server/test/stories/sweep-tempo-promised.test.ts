@@ -83,12 +83,12 @@ test('a transfer that is made after a sweep read a child’s balance, and before
   const other = await world.another({ role: 'api' })
   let sending: Promise<Answer> | undefined
   node.lie('eth_call', async ({ truth }) => {
-    const said = await truth()
+    const reply = await truth()
     if (sending === undefined) {
       sending = sendFrom(paying, other.base)
       await sending
     }
-    return said
+    return reply
   })
   const requested = await sweep(world, org, family, body)
   expect((await sending)?.status).toBe(201)

@@ -103,9 +103,9 @@ async function invent(offer: MppChallenge, hash: Hex, { inBlock }: { readonly in
   liar.lie('eth_getTransactionReceipt', ({ params, truth }) => (params[0] === hash ? { result: receipt } : truth()))
   if (inBlock)
     liar.lie('eth_getBlockByNumber', async ({ truth }) => {
-      const said = await truth()
-      const shown = 'result' in said ? Object(said.result) : {}
-      return shown.number === block.number ? { result: { ...shown, transactions: [hash] } } : said
+      const reply = await truth()
+      const shown = 'result' in reply ? Object(reply.result) : {}
+      return shown.number === block.number ? { result: { ...shown, transactions: [hash] } } : reply
     })
 }
 
@@ -130,8 +130,8 @@ test('a pushed hash about which two nodes disagree is retried with the same cred
   const before = await countPayments()
   for (const changes of [{ status: '0x0', logs: [] }, { logs: [] }, { blockHash: `0x${'6'.repeat(64)}` }]) {
     liar.lie('eth_getTransactionReceipt', async ({ truth }) => {
-      const said = await truth()
-      return 'result' in said && said.result !== null ? { result: { ...Object(said.result), ...changes } } : said
+      const reply = await truth()
+      return 'result' in reply && reply.result !== null ? { result: { ...Object(reply.result), ...changes } } : reply
     })
     expect((await verify(credential)).status).toBe(503)
   }
@@ -202,8 +202,8 @@ const logsWith =
 
 function lieAbout(change: (receipt: Shown) => Shown): void {
   liar.lie('eth_getTransactionReceipt', async ({ truth }) => {
-    const said = await truth()
-    return 'result' in said && said.result !== null ? { result: change(Object(said.result)) } : said
+    const reply = await truth()
+    return 'result' in reply && reply.result !== null ? { result: change(Object(reply.result)) } : reply
   })
 }
 

@@ -55,7 +55,7 @@ async function aPayerWithoutFees(payments = 1n): Promise<TempoPayer> {
   return payer
 }
 
-function said({ status, body: { reason, message } }: Answer): string {
+function outcomeOf({ status, body: { reason, message } }: Answer): string {
   return `${status} ${String(reason)} ${String(message)}`
 }
 
@@ -149,7 +149,7 @@ test('of sponsored transactions that together exceed their payer’s balance, at
     if (answer !== undefined) answers.push(answer)
   })
   await expect.poll(() => answers.length, { timeout: 15_000 }).toBe(4)
-  expect(answers.map(said)).toEqual(
+  expect(answers.map(outcomeOf)).toEqual(
     Array.from({ length: 4 }, () => '402 verification-failed The authorization was refused: insufficient_funds.'),
   )
   await nodeCall(chain, 'evm_setIntervalMining', [1])

@@ -23,12 +23,12 @@ afterEach(() => stage.onBase.setAutomine(true))
 test('USDC is burned here, attested, and minted there by our own claim; its end is published once', async () => {
   const master = await stage.aTraveller()
   const body = bridgeOf(master)
-  const said: ((burnt: Burnt) => PartnerResponse)[] = [
+  const reported: ((burnt: Burnt) => PartnerResponse)[] = [
     () => ({ status: 404, json: { code: 404, error: 'Message not found' } }),
     (burnt) => burnt.pending(),
     (burnt) => burnt.pending('insufficient_fee'),
   ]
-  stage.iris.says = (burnt) => said.shift()?.(burnt) ?? burnt.complete(usualFee)
+  stage.iris.says = (burnt) => reported.shift()?.(burnt) ?? burnt.complete(usualFee)
   const collected = await stage.usdcOn(stage.ethereum, cctpFeeRecipient)
   const sent = await stage.send(body)
   expect(sent.body).toMatchObject({ status: 'pending', route: 'partner-bridge', toAmount: '49.995' })
@@ -36,7 +36,7 @@ test('USDC is burned here, attested, and minted there by our own claim; its end 
   expect(await stage.usdcOn(stage.base, master.address), 'burnt').toBe(50_000_000n)
   const ended = await stage.ended(sent)
   expect(ended).toMatchObject({ status: 'confirmed', toAmount: '49.995', receivedToken: null })
-  expect(said, 'each was waited for').toEqual([])
+  expect(reported, 'each was waited for').toEqual([])
   expect(await stage.usdcOn(stage.ethereum, body.toAddress)).toBe(49_995_000n)
   expect((await stage.usdcOn(stage.ethereum, cctpFeeRecipient)) - collected).toBe(5_000n)
   expect(await stage.claimsOf(master)).toBe(1)

@@ -61,8 +61,8 @@ async function mineAtBaseFee(baseFee: bigint): Promise<void> {
 function addDataFees(): void {
   const reported = { l1Fee: hex(l1), operatorFeeScalar: '0x0', operatorFeeConstant: hex(operator) }
   stage.node.lie('eth_getTransactionReceipt', async ({ truth }) => {
-    const said = await truth()
-    return 'result' in said && said.result !== null ? { result: { ...Object(said.result), ...reported } } : said
+    const reply = await truth()
+    return 'result' in reply && reply.result !== null ? { result: { ...Object(reply.result), ...reported } } : reply
   })
 }
 

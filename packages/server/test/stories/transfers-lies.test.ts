@@ -43,14 +43,14 @@ function word(value: bigint): string {
 /** Makes the node return `reported` for each account whose balance is `real`. */
 function lieAboutBalance(real: bigint, reported: bigint): void {
   stage.node.lie('eth_call', async ({ truth }) => {
-    const said = await truth()
-    return 'result' in said ? { result: String(said.result).replaceAll(word(real), word(reported)) } : said
+    const reply = await truth()
+    return 'result' in reply ? { result: String(reply.result).replaceAll(word(real), word(reported)) } : reply
   })
 }
 
 /** A record answer with changed members. */
-function changed(said: NodeAnswer, changes: Record<string, unknown>): NodeAnswer {
-  return 'result' in said && said.result !== null ? { result: { ...Object(said.result), ...changes } } : said
+function changed(reply: NodeAnswer, changes: Record<string, unknown>): NodeAnswer {
+  return 'result' in reply && reply.result !== null ? { result: { ...Object(reply.result), ...changes } } : reply
 }
 
 async function arrived({ toAddress }: { readonly toAddress: `0x${string}` }): Promise<bigint> {

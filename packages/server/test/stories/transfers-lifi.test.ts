@@ -51,8 +51,8 @@ beforeEach(() => {
 
 function answered(requested: PartnerRequest): PartnerResponse {
   if (requested.path === '/v1/status') {
-    const said = words.get(requested.query.txHash ?? '') ?? []
-    return (said.length > 1 ? said.shift() : said[0]) ?? { json: { status: 'NOT_FOUND' } }
+    const replies = words.get(requested.query.txHash ?? '') ?? []
+    return (replies.length > 1 ? replies.shift() : replies[0]) ?? { json: { status: 'NOT_FOUND' } }
   }
   const reported = lie(requested)
   return typeof reported === 'string' || 'json' in reported || 'text' in reported
@@ -123,7 +123,7 @@ function requestIn(query: PartnerRequest['query']): RouteRequest {
   }
 }
 
-const said = (status: string, substatus?: string, receiving?: object): PartnerResponse => ({
+const statusReply = (status: string, substatus?: string, receiving?: object): PartnerResponse => ({
   json: {
     transactionId: zeros,
     status,
@@ -139,28 +139,33 @@ const arrived = (amount: string, changes: { readonly chainId?: number; readonly 
   token: { address: changes.address ?? usdt, symbol: 'USDT', decimals: 6 },
 })
 const toUsdt = { toToken: 'USDT' }
-const done = said('DONE', 'COMPLETED', arrived('49850000'))
+const done = statusReply('DONE', 'COMPLETED', arrived('49850000'))
 const huge = { text: `{"status":"DONE","pad":"${'x'.repeat(3_000_000)}"}` }
 
 const ends: readonly [string, PartnerResponse[], object, string][] = [
   [
     'is not seen, waits and arrives',
-    [said('NOT_FOUND'), { status: 404, json: { code: 1003 } }, said('PENDING', 'WAIT_DESTINATION_TRANSACTION'), done],
+    [
+      statusReply('NOT_FOUND'),
+      { status: 404, json: { code: 1003 } },
+      statusReply('PENDING', 'WAIT_DESTINATION_TRANSACTION'),
+      done,
+    ],
     { status: 'confirmed', toAmount: '49.85', destinationTxHash: hash },
     'transfer.completed',
   ],
   [
     'is given back',
-    [said('DONE', 'REFUNDED', arrived('50000000'))],
+    [statusReply('DONE', 'REFUNDED', arrived('50000000'))],
     { status: 'failed', reason: 'refunded', refundTxHash: expect.stringMatching(/^0x[0-9a-f]{64}$/) },
     'transfer.failed',
   ],
   [
     'fails and is given back later',
     [
-      said('FAILED', 'REFUND_IN_PROGRESS'),
-      said('FAILED', 'UNKNOWN_FAILED_ERROR'),
-      said('DONE', 'REFUNDED', arrived('50000000')),
+      statusReply('FAILED', 'REFUND_IN_PROGRESS'),
+      statusReply('FAILED', 'UNKNOWN_FAILED_ERROR'),
+      statusReply('DONE', 'REFUNDED', arrived('50000000')),
     ],
     { status: 'failed', reason: 'refunded' },
     'transfer.failed',
@@ -168,10 +173,10 @@ const ends: readonly [string, PartnerResponse[], object, string][] = [
   [
     'fails for a cause that speaks of this side, and is given back all the same',
     [
-      said('FAILED', 'EXPIRED'),
-      said('FAILED', 'SLIPPAGE_EXCEEDED'),
-      said('PENDING', 'REFUND_IN_PROGRESS'),
-      said('DONE', 'REFUNDED', arrived('50000000')),
+      statusReply('FAILED', 'EXPIRED'),
+      statusReply('FAILED', 'SLIPPAGE_EXCEEDED'),
+      statusReply('PENDING', 'REFUND_IN_PROGRESS'),
+      statusReply('DONE', 'REFUNDED', arrived('50000000')),
     ],
     {
       status: 'failed',
@@ -183,19 +188,25 @@ const ends: readonly [string, PartnerResponse[], object, string][] = [
   ],
   [
     'is in an undocumented state',
-    [said('MELTED'), said('PENDING', 'SIDEWAYS'), said('DONE', 'SIDEWAYS'), said('INVALID'), done],
+    [
+      statusReply('MELTED'),
+      statusReply('PENDING', 'SIDEWAYS'),
+      statusReply('DONE', 'SIDEWAYS'),
+      statusReply('INVALID'),
+      done,
+    ],
     { status: 'confirmed', toAmount: '49.85' },
     'transfer.completed',
   ],
   [
     'is first reported on another chain, in another token, with no amount and with less',
     [
-      said('DONE', 'COMPLETED', arrived('49850000', { chainId: 137 })),
-      said('DONE', 'COMPLETED', arrived('49850000', { address: zeroAddress })),
-      said('DONE', 'COMPLETED', arrived('0')),
-      said('DONE', 'PARTIAL', arrived('10000000000000000', { address: zeroAddress })),
-      said('DONE', 'COMPLETED', arrived('1000000')),
-      said('DONE', 'COMPLETED'),
+      statusReply('DONE', 'COMPLETED', arrived('49850000', { chainId: 137 })),
+      statusReply('DONE', 'COMPLETED', arrived('49850000', { address: zeroAddress })),
+      statusReply('DONE', 'COMPLETED', arrived('0')),
+      statusReply('DONE', 'PARTIAL', arrived('10000000000000000', { address: zeroAddress })),
+      statusReply('DONE', 'COMPLETED', arrived('1000000')),
+      statusReply('DONE', 'COMPLETED'),
       done,
     ],
     { status: 'confirmed', toAmount: '49.85', receivedToken: null },
@@ -258,7 +269,7 @@ test('dollars are swapped for the coin by one approval and one call, and the amo
   }
   await expect.poll(sentHash).toMatch(/^0x/)
   words.set(await sentHash(), [
-    said('DONE', 'COMPLETED', arrived('15000000000000000', { chainId: 8_453, address: zeroAddress })),
+    statusReply('DONE', 'COMPLETED', arrived('15000000000000000', { chainId: 8_453, address: zeroAddress })),
   ])
   const sent = await answer
   expect([sent.status, sent.body.status, sent.body.route, sent.body.toAmount]).toEqual([

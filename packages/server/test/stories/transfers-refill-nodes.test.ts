@@ -34,9 +34,9 @@ afterAll(() => stage?.stop())
 /** The first node reports that accounts have no coin in the newest block. */
 function hideCoin(): void {
   stage.node.lie('eth_call', async ({ params: [call, block], truth }): Promise<NodeAnswer> => {
-    const said = await truth()
+    const reply = await truth()
     const isOfCoin = block === 'latest' && String(Object(call).data).includes('4d2301cc')
-    return isOfCoin && 'result' in said ? { result: `${String(said.result).slice(0, -64)}${'0'.repeat(64)}` } : said
+    return isOfCoin && 'result' in reply ? { result: `${String(reply.result).slice(0, -64)}${'0'.repeat(64)}` } : reply
   })
 }
 

@@ -57,8 +57,8 @@ const idOf = (recipient: string) => keccak256(toHex(recipient.toLowerCase()))
 
 function answered({ path, body, query }: PartnerRequest): PartnerResponse {
   if (path === '/quote/v2') return quoteOf(Body.parse(body))
-  const said = [...words].find(([recipient]) => idOf(recipient) === query.requestId)?.[1] ?? []
-  return (said.length > 1 ? said.shift() : said[0]) ?? { json: { status: 'waiting' } }
+  const replies = [...words].find(([recipient]) => idOf(recipient) === query.requestId)?.[1] ?? []
+  return (replies.length > 1 ? replies.shift() : replies[0]) ?? { json: { status: 'waiting' } }
 }
 
 /** In the form of `POST /quote/v2`. */
@@ -119,7 +119,7 @@ function addressOf(network: string, symbol: string): Address {
   return token.address
 }
 
-const said = (status: string, txHashes: readonly string[] = []): PartnerResponse => ({
+const statusReply = (status: string, txHashes: readonly string[] = []): PartnerResponse => ({
   json: {
     status,
     inTxHashes: [],
@@ -129,27 +129,27 @@ const said = (status: string, txHashes: readonly string[] = []): PartnerResponse
     destinationChainId: 4_217,
   },
 })
-const paid = said('success', [hash])
+const paid = statusReply('success', [hash])
 const arrived = { status: 'confirmed', toAmount: '49.98', destinationTxHash: hash }
 const back = { status: 'failed', reason: 'refunded', refundTxHash: expect.stringMatching(/^0x[0-9a-f]{64}$/) }
 
 const ends: readonly [string, PartnerResponse[], object, string][] = [
   [
     'goes through every pending state',
-    ['waiting', 'depositing', 'pending', 'submitted', 'delayed'].map((one) => said(one)).concat(paid),
+    ['waiting', 'depositing', 'pending', 'submitted', 'delayed'].map((one) => statusReply(one)).concat(paid),
     arrived,
     'transfer.completed',
   ],
-  ['is given back', [said('refund', [hash])], back, 'transfer.failed'],
-  ['is given back, with the status of their older tools', [said('refunded', [hash])], back, 'transfer.failed'],
+  ['is given back', [statusReply('refund', [hash])], back, 'transfer.failed'],
+  ['is given back, with the status of their older tools', [statusReply('refunded', [hash])], back, 'transfer.failed'],
   [
     'fails and is given back later',
-    [said('failure'), said('failure'), said('refund', [hash])],
+    [statusReply('failure'), statusReply('failure'), statusReply('refund', [hash])],
     back,
     'transfer.failed',
   ],
-  ['fails and arrives all the same', [said('failure'), paid], arrived, 'transfer.completed'],
-  ['is in an undocumented state', [said('teleported'), paid], arrived, 'transfer.completed'],
+  ['fails and arrives all the same', [statusReply('failure'), paid], arrived, 'transfer.completed'],
+  ['is in an undocumented state', [statusReply('teleported'), paid], arrived, 'transfer.completed'],
   [
     'gets only unusable answers',
     [{ status: 500, json: {} }, { status: 404, json: {} }, { text: '' }, 'cut', paid],
@@ -170,7 +170,7 @@ test('a bridge to Tempo by Relay ends as reported, whatever its statuses, once',
   for (const [which, sequence, end, event] of ends) {
     const master = await stage.aMaster()
     const body = bridgeOf(master, toTempo)
-    words.set(body.toAddress, [said('waiting')])
+    words.set(body.toAddress, [statusReply('waiting')])
     const answer = await stage.send(body)
     expect([answer.status, answer.body.status, answer.body.toAmount], which).toEqual([201, 'pending', '49.98'])
     expect(await tokenBalance(base, 'USDC', master.address)).toBe(50_000_000n)

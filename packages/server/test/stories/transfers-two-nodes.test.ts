@@ -28,9 +28,9 @@ afterAll(() => stage?.stop())
 /** A true receipt with changed members. */
 function lieAboutReceipts(changes: (receipt: Record<string, unknown>) => Record<string, unknown>): void {
   stage.node.lie('eth_getTransactionReceipt', async ({ truth }): Promise<NodeAnswer> => {
-    const said = await truth()
-    if (!('result' in said) || said.result === null) return said
-    const receipt = { ...Object(said.result) }
+    const reply = await truth()
+    if (!('result' in reply) || reply.result === null) return reply
+    const receipt = { ...Object(reply.result) }
     return { result: { ...receipt, ...changes(receipt) } }
   })
 }

@@ -189,14 +189,14 @@ test.each([
   ['unknown while the list is stale', { result: 'pending', reason: 'list-stale', oracle: 'failed' }, true],
 ] as const)(
   'money whose sender is %s leaves by no door while it is in the newest block, and the wallet’s own money does',
-  async (_, said, isStale) => {
+  async (_, screened, isStale) => {
     const bankAccountId = await aBankAccount()
     for (let round = 0; round < 4; round += 1) {
       const master = await stage.aMaster(60_000_000n)
       const child = await aChild(master, 4_000_000n)
       await booked()
       const from = sender()
-      screening.say(from, said)
+      screening.say(from, screened)
       if (!isStale) screening.swapList([from])
       screening.isStale = isStale
       const strangers: Address[] = []

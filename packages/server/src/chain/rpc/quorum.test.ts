@@ -63,8 +63,8 @@ async function receiptOf(hash: Hex): Promise<Receipt> {
 const changed =
   (changes: object): Lie =>
   async ({ truth }) => {
-    const said = await truth()
-    return 'result' in said ? { result: { ...Object(said.result), ...changes } } : said
+    const reply = await truth()
+    return 'result' in reply ? { result: { ...Object(reply.result), ...changes } } : reply
   }
 
 test('a receipt in a future block is not confirmed, whether one of two nodes invents it or one of three', async () => {
@@ -132,9 +132,9 @@ test('a node that has not seen a use cannot make the authorization expire', asyn
   await use()
   const past = { ...id, validBefore: 1n }
   liar.lie('eth_call', async ({ truth }) => {
-    const said = await truth()
-    if (!('result' in said) || typeof said.result !== 'string') return said
-    return { result: said.result.replace(/1$/, '0') }
+    const reply = await truth()
+    if (!('result' in reply) || typeof reply.result !== 'string') return reply
+    return { result: reply.result.replace(/1$/, '0') }
   })
   expect(await among(1).authorizationStates([past])).toEqual(['undecided'])
   expect(await among(2).authorizationStates([past])).toEqual(['used'])

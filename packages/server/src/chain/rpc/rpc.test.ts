@@ -23,8 +23,8 @@ afterEach(() => {
 afterAll(() => outbound.close())
 
 type Call = { readonly id: number; readonly method: string }
-type Said = { readonly status?: number; readonly body: unknown }
-type Answer = (calls: readonly Call[]) => Said
+type NodeReply = { readonly status?: number; readonly body: unknown }
+type Answer = (calls: readonly Call[]) => NodeReply
 
 const entries = (calls: readonly Call[]) => calls.map(({ id }) => ({ jsonrpc: '2.0', id, result: '0x1' }))
 
@@ -150,18 +150,18 @@ function anRpc(urls: readonly string[]): Rpc {
 }
 
 /** A node that reports its chain ID and otherwise answers as configured. */
-async function aNode(answer: (calls: readonly Call[]) => Said | 'never', ofChain = chainId): Promise<string> {
+async function aNode(answer: (calls: readonly Call[]) => NodeReply | 'never', ofChain = chainId): Promise<string> {
   const server = createServer(async (request, response) => {
     const chunks: Buffer[] = []
     for await (const chunk of request) chunks.push(chunk)
     const parsed: Call | Call[] = JSON.parse(Buffer.concat(chunks).toString('utf8'))
     const calls = Array.isArray(parsed) ? parsed : [parsed]
     const isGreeting = calls[0]?.method === 'eth_chainId'
-    const said: Said | 'never' = isGreeting
+    const nextReply: NodeReply | 'never' = isGreeting
       ? { body: { jsonrpc: '2.0', id: calls[0]?.id, result: `0x${ofChain.toString(16)}` } }
       : answer(calls)
-    if (said === 'never') return
-    const { status = 200, body } = { status: 200, ...said }
+    if (nextReply === 'never') return
+    const { status = 200, body } = { status: 200, ...nextReply }
     const whole = Array.isArray(parsed) || !Array.isArray(body) ? body : body[0]
     response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(whole))
   })

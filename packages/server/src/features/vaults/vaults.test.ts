@@ -67,7 +67,7 @@ test('before the seal the manifest is what a seal would freeze, and afterwards w
 test.each([
   ['hobby', 24, '24h', '25h'],
   ['pro', 7 * 24, '7d', '8d'],
-] as const)('on %s a vault lives %i hours unless said otherwise, and no longer', async (plan, hours, most, more) => {
+] as const)('on %s a vault lives %i hours unless stated otherwise, and no longer', async (plan, hours, most, more) => {
   const org = await stage.world.organisation(plan)
   const end = new Date(stage.now().getTime() + hours * hourMs).toISOString()
   expect((await stage.call(org, 'POST', '/vaults', {})).body.ttl).toBe(end)

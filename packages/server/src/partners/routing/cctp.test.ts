@@ -314,8 +314,8 @@ test('a message that is not a burn is never delivered', async () => {
 
 test.each(['silence', 'cut', { text: 'no' }, { status: 503, json: {} }] as const)(
   '%o is not an answer',
-  async (said) => {
-    answer = () => said
+  async (response) => {
+    answer = () => response
     await expect(cctp.quote(request)).rejects.toMatchObject({ code: 'partner-unavailable' })
     await expect(cctp.status(route)).rejects.toMatchObject({ code: 'partner-unavailable' })
   },

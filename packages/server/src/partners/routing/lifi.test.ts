@@ -286,13 +286,13 @@ test.each<readonly [string, Parameters<typeof lifiStatusOf>[0]]>([
   ['of nothing', { status: 'DONE', substatus: 'COMPLETED', receiving: { ...receiving, rawAmount: 0n } }],
   ['of an unknown token', { status: 'DONE', substatus: 'COMPLETED', receiving: { chainId: 1, txHash: hash } }],
   ['to another account', { status: 'DONE', substatus: 'COMPLETED', receiving, toAddress: stranger }],
-])('a delivery %s does not count: it stays pending for an operator', (_, said) => {
-  expect(lifiStatusOf(said, requested)).toMatchObject({ state: 'pending', isUnknown: true })
+])('a delivery %s does not count: it stays pending for an operator', (_, response) => {
+  expect(lifiStatusOf(response, requested)).toMatchObject({ state: 'pending', isUnknown: true })
 })
 
 test('a delivery with the request’s recipient counts', () => {
-  const said = { status: 'DONE', substatus: 'COMPLETED', receiving, toAddress: receiver }
-  expect(lifiStatusOf(said, requested)).toMatchObject({ state: 'completed' })
+  const response = { status: 'DONE', substatus: 'COMPLETED', receiving, toAddress: receiver }
+  expect(lifiStatusOf(response, requested)).toMatchObject({ state: 'completed' })
 })
 
 test.each([
@@ -349,8 +349,8 @@ test('an undocumented status stays pending and is logged', async () => {
 
 test.each(['silence', 'cut', { text: '' }, { json: [] }, { status: 500, json: {} }] as const)(
   '%o is not an answer',
-  async (said) => {
-    reported = said
+  async (response) => {
+    reported = response
     await expect(lifi.quote(bridge)).rejects.toMatchObject({ code: 'partner-unavailable' })
     await expect(lifi.status({ request: bridge, rawOutMin: 1n, reference: 'a', txHash: hash })).rejects.toMatchObject({
       code: 'partner-unavailable',

@@ -156,9 +156,9 @@ test('native coin is deposited with exactly the amount as call value, in our nam
   const native = (depositor: Address) =>
     encodeFunctionData({ abi: nativeAbi, functionName: 'depositNative', args: [depositor, ofCoin.id] })
   const quoted = (value: string, depositor = sender) => {
-    const said = quoteWith({ deposit: { value, data: native(depositor) }, order: ofCoin.data })
-    if (typeof said === 'string' || !('json' in said)) throw new Error('no quote')
-    const json = structuredClone(said.json) as { steps: unknown[]; details: { currencyIn: { currency: object } } }
+    const response = quoteWith({ deposit: { value, data: native(depositor) }, order: ofCoin.data })
+    if (typeof response === 'string' || !('json' in response)) throw new Error('no quote')
+    const json = structuredClone(response.json) as { steps: unknown[]; details: { currencyIn: { currency: object } } }
     json.steps.shift()
     json.details.currencyIn.currency = { chainId: 8_453, address: coin.from.token.address }
     reported = { json }
@@ -278,8 +278,8 @@ test('an undocumented status stays pending and is logged', async () => {
 
 test.each(['silence', 'cut', { text: '' }, { json: [] }, { status: 500, json: {} }] as const)(
   '%o is not an answer',
-  async (said) => {
-    reported = said
+  async (response) => {
+    reported = response
     await expect(relay.quote(request)).rejects.toMatchObject({ code: 'partner-unavailable' })
     await expect(relay.status({ request, rawOutMin: 1n, reference: requestId, txHash: hash })).rejects.toMatchObject({
       code: 'partner-unavailable',

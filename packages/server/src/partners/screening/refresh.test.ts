@@ -42,7 +42,7 @@ afterAll(async () => {
   rmSync(directory, { recursive: true })
 })
 
-interface Said {
+interface ListResponse {
   readonly status?: number
   readonly headers?: Record<string, string>
   readonly body?: string
@@ -74,7 +74,7 @@ async function aDeployment() {
   }
 }
 
-async function aSource(answer: (url: string, requested: number) => Said): Promise<string> {
+async function aSource(answer: (url: string, requested: number) => ListResponse): Promise<string> {
   let requested = 0
   const server = createServer((request, response) => {
     requested += 1
@@ -203,7 +203,7 @@ test('a file is as fresh as its own date or the operator’s', async () => {
   expect(await refusal({ file: path.join(directory, 'missing.xml') })).toBe('unreachable')
 })
 
-test.each<readonly [string, string, (today: string) => Said]>([
+test.each<readonly [string, string, (today: string) => ListResponse]>([
   ['cut short', 'unreachable', (today) => ({ body: officialOf(withExtra, today), cutAfter: 5_000 })],
   ['an error page', 'empty', () => ({ body: 'we will be back soon' })],
   ['an HTML page', 'malformed', () => ({ body: '<html><body>hello</body></html>' })],

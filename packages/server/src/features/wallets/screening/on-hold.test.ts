@@ -16,7 +16,7 @@ beforeEach(async () => {
 })
 afterAll(() => stage?.stop())
 
-const said = (reason: ScreeningReason, oracle: OracleAnswer) => ({ result: 'pending', reason, oracle }) as const
+const pendingWith = (reason: ScreeningReason, oracle: OracleAnswer) => ({ result: 'pending', reason, oracle }) as const
 
 test.each([
   { reason: 'list-stale', oracle: 'clean', onHold: 0n },
@@ -30,7 +30,7 @@ test.each([
   'of a live deposit from a sender who is $reason with the oracle $oracle, $onHold of 9 is on hold',
   async (one) => {
     const sender = aSender()
-    stage.screening.say(sender, said(one.reason, one.oracle))
+    stage.screening.say(sender, pendingWith(one.reason, one.oracle))
     await stage.booked(sender, wallet, 9n)
     expect(await stage.onHold(wallet)).toEqual({ frozen: 0n, unscreened: one.onHold })
     expect(await stage.deposits(wallet)).toMatchObject([{ amlStatus: 'pending', frozen: '0' }])
@@ -43,7 +43,7 @@ test('a hold ends with the first source that screens the sender, and does not be
   await stage.booked(sender, wallet, 9n)
   await stage.screenWhatIsDue()
   expect((await stage.onHold(wallet)).unscreened).toBe(9n)
-  await stage.nowIs(said('list-stale', 'clean'), sender)
+  await stage.nowIs(pendingWith('list-stale', 'clean'), sender)
   expect((await stage.onHold(wallet)).unscreened).toBe(0n)
   await stage.nowIs(noSource, sender)
   expect((await stage.onHold(wallet)).unscreened).toBe(0n)
@@ -51,7 +51,7 @@ test('a hold ends with the first source that screens the sender, and does not be
 
 test('a sender who is flagged after the hold ended freezes what is left', async () => {
   const sender = aSender()
-  stage.screening.say(sender, said('list-stale', 'clean'))
+  stage.screening.say(sender, pendingWith('list-stale', 'clean'))
   await stage.booked(sender, wallet, 9n)
   await stage.book({ from: wallet.address, to: aSender(), raw: 4n })
   await stage.nowIs({ result: 'flagged', reason: 'oracle-sanctioned', oracle: 'sanctioned' }, sender)
@@ -146,7 +146,7 @@ test('a deposit whose screening cannot be stored delays no later ones', async ()
       when (old.wallet_id = '${poisoned.id}' and new.aml_ticket <> old.aml_ticket) execute function refuse_poisoned()`,
     values: [],
   })
-  for (const sender of [first, second]) stage.screening.say(sender, said('list-stale', 'clean'))
+  for (const sender of [first, second]) stage.screening.say(sender, pendingWith('list-stale', 'clean'))
   await stage.screenWhatIsDue()
   expect([await stage.onHold(poisoned), await stage.onHold(other)]).toMatchObject([
     { unscreened: 3n },
