@@ -28,6 +28,7 @@ export const commands: readonly Command[] = [...mainCommands, ...operationComman
 
 /** Commands of another program, with a message that names it. */
 export const elsewhere: Readonly<Record<string, string>> = {
+  dev: 'purser dev works on a running npm start and is part of the repository: purser-dev (package @purser/devnet).',
   admin: 'Operator commands use the database and are part of the server: purser-admin (package @purser/server).',
   migrate: 'purser migrate uses the database and is part of the server: purser-admin migrate (package @purser/server).',
   keys: 'Commands on sealed keys use the database and are part of the server: purser-admin (package @purser/server).',

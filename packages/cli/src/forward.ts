@@ -1,10 +1,10 @@
 import { spawnSync } from 'node:child_process'
 
 /**
- * Runs the server's own program for operator commands, because only that program uses the database. Returns its exit
- * code, or undefined if it is not installed.
+ * Runs the program that has these commands: `purser-dev` for those on a local deployment, `purser-admin` for those on the database. Returns its
+ * exit code, or undefined if it is not installed.
  */
-export function forwardToServer(args: readonly string[]): number | undefined {
-  const { status, error } = spawnSync('purser-admin', args, { stdio: 'inherit' })
+export function forward(args: readonly string[]): number | undefined {
+  const { status, error } = spawnSync(args[0] === 'dev' ? 'purser-dev' : 'purser-admin', args, { stdio: 'inherit' })
   return error === undefined ? (status ?? 1) : undefined
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 import { elsewhere } from './commands.ts'
-import { forwardToServer } from './forward.ts'
+import { forward } from './forward.ts'
 import { run } from './run.ts'
 import { systemIo } from './system-io.ts'
 
@@ -8,7 +8,7 @@ import { systemIo } from './system-io.ts'
 process.stdout.on('error', () => process.exit())
 
 const args = process.argv.slice(2)
-const forwarded = Object.hasOwn(elsewhere, args[0] ?? '') ? forwardToServer(args) : undefined
+const forwarded = Object.hasOwn(elsewhere, args[0] ?? '') ? forward(args) : undefined
 if (forwarded === undefined) {
   const { exitCode, stdout, stderr } = await run(args, systemIo())
   process.stdout.write(stdout)

@@ -9,7 +9,7 @@ import {
   type Output,
 } from './command.ts'
 
-export type { Args, CommandOf, Outcome } from './command.ts'
+export { type Args, CommandError, type CommandOf, type Outcome } from './command.ts'
 
 /** A program as data. `purser` and `purser-admin` are programs of this form; `Context` is what its commands use of the machine. */
 export interface Program<Context> {

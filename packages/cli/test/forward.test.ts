@@ -19,6 +19,16 @@ test("purser admin runs the server's own program where that is installed", async
   expect(code).toBe(0)
 })
 
+test('purser dev runs the program of the local deployment where that is installed', async () => {
+  const { code, output } = await run(['dev', 'fund', '--help'], `${bin}:${process.env.PATH}`)
+  expect(output).toContain('usage: purser dev fund <address>')
+  expect(code).toBe(0)
+  expect(await run(['dev', 'fund'], '/nowhere')).toMatchObject({
+    code: 2,
+    output: expect.stringContaining('purser-dev'),
+  })
+})
+
 test('purser admin says where its commands are when the server is not installed', async () => {
   expect(await run(['admin', 'create-key'], '/nowhere')).toMatchObject({
     code: 2,

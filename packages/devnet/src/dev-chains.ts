@@ -14,9 +14,13 @@ export function startDevChain(dataDir: DataDir, network: NetworkName): Promise<D
   return startChain({ network, stateFile: dataDir.chainState(network) })
 }
 
-/** Gives the payer 1,000 of each token that it has none of. Other balances are left alone, so a restart changes nothing. */
-export function fundPayer(chain: DevChain, payer: Address): Promise<void> {
-  return fundTokens(chain, payer, payerUnits)
+/**
+ * Gives the payer 1,000 of each token that it has none of, and the coin that it pays gas with. Other balances are left alone, so a restart changes
+ * nothing.
+ */
+export async function fundPayer(chain: DevChain, payer: Address): Promise<void> {
+  await fundTokens(chain, payer, payerUnits)
+  await fundFees(chain, payer)
 }
 
 async function fundTokens(chain: DevChain, account: Address, units: bigint): Promise<void> {

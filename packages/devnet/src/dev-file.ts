@@ -43,6 +43,23 @@ export function readDevFile(file: string): Remembered {
   }
 }
 
+/** The chains that the text of a dev.json names. Those of another form are left out. */
+export function readDevChains(text: string): DevRecord['chains'] {
+  const found = parse(text)
+  const chains = isRecord(found) && isRecord(found.chains) ? Object.entries(found.chains) : []
+  return Object.fromEntries(chains.filter((entry): entry is [string, DevChainRecord] => isChain(entry[1])))
+}
+
+function isChain(value: unknown): value is DevChainRecord {
+  return (
+    isRecord(value) &&
+    typeof value.chainId === 'number' &&
+    typeof value.rpcUrl === 'string' &&
+    isRecord(value.tokens) &&
+    Object.values(value.tokens).every((token) => typeof token === 'string' && isAddress(token))
+  )
+}
+
 /** Writes the file atomically, readable by its owner only: it contains an API key and an account's private key. */
 export function writeDevFile(file: string, record: DevRecord): void {
   const half = `${file}.${process.pid}.half`

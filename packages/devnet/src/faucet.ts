@@ -31,14 +31,19 @@ export async function fundNative(chain: ReachableChain, address: Hex, wei: bigin
   await rpc(chain.rpcUrl, 'anvil_setBalance', [address, `0x${wei.toString(16)}`])
 }
 
+/** The balance of an account in the coin that pays gas, in wei, at the latest block. */
+export async function nativeBalance({ rpcUrl }: ReachableChain, address: Hex): Promise<bigint> {
+  return BigInt(await rpcHex(rpcUrl, 'eth_getBalance', [address, 'latest']))
+}
+
 /**
  * Gives an account the balance that it pays fees with: 100 of the chain's coin, on Tempo 1,000 pathUSD. An account with
  * at least half of that is left alone. On Tempo it gets the coin too, which is never charged: anvil's pool requires a
  * balance for a plain EIP-1559 transaction, where a real node reports an endless one.
  */
 export async function fundFees(chain: ReachableChain, address: Hex): Promise<void> {
-  const balance = BigInt(await rpcHex(chain.rpcUrl, 'eth_getBalance', [address, 'latest']))
-  if (balance < feeCoinWei / 2n) await rpc(chain.rpcUrl, 'anvil_setBalance', [address, `0x${feeCoinWei.toString(16)}`])
+  if ((await nativeBalance(chain, address)) < feeCoinWei / 2n)
+    await rpc(chain.rpcUrl, 'anvil_setBalance', [address, `0x${feeCoinWei.toString(16)}`])
   if (networkByName(chain.network)?.nativeCoin !== null) return
   if ((await tokenBalance(chain, 'pathUSD', address)) >= feeTokenUnits / 2n) return
   await fundToken(chain, 'pathUSD', address, feeTokenUnits)

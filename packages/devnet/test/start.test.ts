@@ -8,7 +8,8 @@ import { z } from 'zod'
 import { freshDatabase } from '../../server/test/database.ts'
 import { removeDataDir } from '../src/data-dir.ts'
 import type { DevRecord } from '../src/dev-file.ts'
-import { fundNative, fundToken, type ReachableChain, tokenBalance } from '../src/faucet.ts'
+import { runDev } from '../src/dev-program.ts'
+import { fundNative, fundToken, nativeBalance, type ReachableChain, tokenBalance } from '../src/faucet.ts'
 import { rpcHex } from '../src/rpc.ts'
 import { readStartSettings } from '../src/start-settings.ts'
 import { type DevChild, spawnStart, temporaryDataDir } from './dev-child.ts'
@@ -42,7 +43,9 @@ test('npm start gives a running service, a valid key and funded accounts, and SI
     const chain = chainOf(dev, name)
     expect(Number(await rpcHex(chain.rpcUrl, 'eth_chainId'))).toBe(dev.chains[name]?.chainId)
     expect(await tokenBalance(chain, 'USDC', dev.payer.address)).toBe(1_000_000_000n)
+    expect(await nativeBalance(chain, dev.payer.address)).toBeGreaterThan(10n ** 18n)
   }
+  await fundsAnyAddress(dev, started.dataDir)
   expect(started.offspring().length).toBeGreaterThanOrEqual(4)
 
   started.child.kill('SIGTERM')
@@ -50,6 +53,48 @@ test('npm start gives a running service, a valid key and funded accounts, and SI
   expect(started.offspring()).toEqual([])
   expect(started.stderr()).toBe('')
 })
+
+/** `purser dev fund` gives tokens and coin on each chain, adds to what is there, and refuses what it cannot give before it gives anything. */
+async function fundsAnyAddress(dev: DevRecord, dataDir: string): Promise<void> {
+  const address = privateKeyToAddress(generatePrivateKey())
+  const fund = (...args: readonly string[]) => runDev(['dev', 'fund', ...args], { DATA_DIR: dataDir })
+  const first = await fund(address)
+  expect(first).toMatchObject({ exitCode: 0, stderr: '' })
+  expect(first.stdout).toMatch(/^base-sepolia: 10 ETH\n/)
+  expect(first.stdout).toMatch(/^tempo-moderato: 1000 pathUSD$/m)
+  const more = await fund(
+    address,
+    '--network',
+    'base-sepolia',
+    '--token',
+    'USDC',
+    '--amount',
+    '0.5',
+    '--format',
+    'json',
+  )
+  expect(JSON.parse(more.stdout)).toEqual({
+    address,
+    given: [{ network: 'base-sepolia', amount: '0.5', token: 'USDC' }],
+  })
+  const refused = await Promise.all([
+    fund('0x12'),
+    fund(address, '--network', 'base'),
+    fund(address, '--token', 'DOGE'),
+    fund(address, '--amount', '0.0000001'),
+    runDev(['fund', address], { DATA_DIR: '/nowhere' }),
+  ])
+  expect(refused.map(({ exitCode, stderr }) => [exitCode, stderr.split('\n')[0]])).toEqual([
+    [2, '0x12 is not an address: give 0x and 40 hexadecimal digits.'],
+    [2, 'npm start runs no chain base: use one of base-sepolia, eth-sepolia, tempo-moderato.'],
+    [2, expect.stringMatching(/^base-sepolia has no token DOGE: it has /)],
+    [2, '--amount 0.0000001 is not usable: give a number above 0, with at most 6 decimals.'],
+    [2, '/nowhere/dev.json names no chain. Run npm start, and set DATA_DIR here if you set it there.'],
+  ])
+  const chain = chainOf(dev, 'base-sepolia')
+  expect(await tokenBalance(chain, 'USDC', address)).toBe(1_000_500_000n)
+  expect(await nativeBalance(chain, address)).toBe(10n ** 19n)
+}
 
 test('a managed wallet bridges to another chain under npm start, and the money is paid out there', async () => {
   const dev = await start().ready()
