@@ -160,6 +160,7 @@ export async function openPorts(config: Config, overrides: Overrides = {}) {
       readinessDetails: async () => ({
         durability: await durability(),
         screening: shownList(await screening.list()),
+        networks: reachOf(chains),
         chains: shownChains(chains),
         coinPrices: { date: coinPrices.date, state: areStale(coinPrices, clock.now()) ? 'stale' : 'fresh' },
       }),
@@ -189,6 +190,12 @@ function showNode(metrics: Metrics, network: Network, { place, state }: { place:
   metrics
     .gauge('purser_rpc_node_up', 'Whether a node, by its place in the configuration, is used.', ['network', 'node'])
     .set({ network: network.name, node: String(place) }, state === 'up' ? 1 : 0)
+}
+
+/** `none`: no network is configured, so no payment is possible. `unreachable`: no node of any network responds. */
+function reachOf(chains: Chains): 'none' | 'unreachable' | 'reachable' {
+  if (chains.configured.length === 0) return 'none'
+  return chains.configured.every((network) => chains.health(network)?.status === 'down') ? 'unreachable' : 'reachable'
 }
 
 function shownChains(chains: Chains): Readonly<Record<string, ChainHealth | undefined>> {

@@ -153,6 +153,27 @@ test('SIGTERM to npm ends the service that it started', async () => {
   await expect(fetch(`http://127.0.0.1:${port}/healthz`)).rejects.toThrow('fetch failed')
 })
 
+test('a service without a network, or whose nodes do not respond, reports it in its log and its readiness (N7)', async () => {
+  const networksOf = async (base: string) => Object(await (await fetch(`${base}/readyz`)).json()).networks
+  const configured = await up(deployment.env)
+  await expect.poll(() => networksOf(configured.base)).toBe('reachable')
+  const none = await up({ ...deployment.env, RPC_URL_BASE_SEPOLIA: '' })
+  expect(await networksOf(none.base)).toBe('none')
+  expect(lineOf(none.stdout(), 'no network is configured')).toContain('set RPC_URL_<NETWORK>')
+  const deaf = await up({ ...deployment.env, RPC_URL_BASE_SEPOLIA: 'http://127.0.0.1:1' })
+  await expect.poll(() => networksOf(deaf.base)).toBe('unreachable')
+})
+
+test('a service with a mistyped directory of files is not ready, since the marks of its witness are not there (N7)', async () => {
+  const first = await up(deployment.env)
+  expect((await settled(first)).status).toBe(200)
+  const mistyped = mkdtempSync(path.join(tmpdir(), 'purser-flies-'))
+  cleanUps.push(() => rmSync(mistyped, { recursive: true }))
+  const second = await up({ ...deployment.env, FILES_DIR: mistyped })
+  const readiness = await fetch(`${second.base}/readyz`)
+  expect([readiness.status, await readiness.json()]).toEqual([503, expect.objectContaining({ status: 'not-ready' })])
+})
+
 test('a process with another key-encryption key does not start, says why, and does not disturb the first', async () => {
   const first = await up(deployment.env)
   const other = randomBytes(32).toString('base64')

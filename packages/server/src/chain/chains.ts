@@ -38,6 +38,10 @@ export interface ChainsOptions {
 /** Connects every network that has a node. */
 export function createChains(options: ChainsOptions): Chains {
   const configured = options.networks.filter((network) => (options.rpcUrls[network.name]?.length ?? 0) > 0)
+  if (configured.length === 0)
+    options.log?.warn(
+      'no network is configured, so no payment is possible: set RPC_URL_<NETWORK>, such as RPC_URL_BASE',
+    )
   const byName = new Map(configured.map((network) => [network.name, connect(options, network)]))
   const check = async (): Promise<void> => {
     await Promise.all([...byName.values()].map((one) => one.check()))

@@ -68,6 +68,46 @@ test('every operation says what it needs, and what only reads is open to viewers
   }
 })
 
+/** decisions.md, section 13: "member works with resources, admin also keys, members, webhooks and policies, owner everything". */
+const ofAdmins = [
+  'approvals.approve',
+  'approvals.refuse',
+  'billing.rebuildCache',
+  'organisations.apiKeys.create',
+  'organisations.apiKeys.createIn',
+  'organisations.apiKeys.revoke',
+  'organisations.apiKeys.revokeIn',
+  'organisations.members.add',
+  'organisations.members.remove',
+  'organisations.members.update',
+  'organisations.update',
+  'test.clock.advance',
+  'wallets.master.policy.set',
+  'webhooks.create',
+  'webhooks.delete',
+  'webhooks.rotateSecret',
+  'webhooks.update',
+]
+
+/** A person needs no organisation for these. */
+const ofPersons = [
+  'account.get',
+  'account.invitations.accept',
+  'account.invitations.decline',
+  'account.sessions.end',
+  'account.sessions.list',
+  'organisations.create',
+]
+
+test('admins alone change keys, members, webhooks and policies; members change all else, viewers nothing', () => {
+  const roleOf = ({ id, method }: Operation): Needs['role'] => {
+    if (ofPersons.includes(id)) return 'person'
+    if (ofAdmins.includes(id)) return 'admin'
+    return method === 'GET' ? 'viewer' : 'member'
+  }
+  expect(operations.map(({ id, needs }) => [id, needs.role])).toEqual(operations.map((one) => [one.id, roleOf(one)]))
+})
+
 test('every operation is refused to each role that is too low and to no other, and never to a key', async () => {
   let count = 0
   for (const operation of inOrder)
