@@ -3,6 +3,7 @@
 import { globSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { expect, test } from 'vitest'
+import { devCommands } from '../../devnet/src/dev-program.ts'
 import { commands as adminCommands } from '../../server/src/admin/commands.ts'
 import { commands } from '../src/commands.ts'
 
@@ -44,7 +45,7 @@ interface Known {
 
 function faultOf({ text, isAdmin, words }: (typeof called)[number]): string[] {
   if (['help', 'serve', '--help', '…', '<command>'].includes(words[0] ?? '')) return []
-  const known: readonly Known[] = isAdmin ? adminCommands : commands
+  const known: readonly Known[] = isAdmin ? adminCommands : [...commands, ...devCommands]
   const meant = known
     .filter(({ name }) => name.split(' ').every((word, index) => words[index] === word))
     .toSorted((left, right) => right.name.length - left.name.length)[0]

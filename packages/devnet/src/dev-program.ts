@@ -43,6 +43,9 @@ const fund: CommandOf<Env> = {
   },
 }
 
+/** The commands of `purser dev` as a user writes them. */
+export const devCommands = [{ ...fund, name: `dev ${fund.name}` }] as const
+
 const program: Program<Env> = {
   commands: [fund],
   usage: [

@@ -123,7 +123,7 @@ function requestIn(query: PartnerRequest['query']): RouteRequest {
   }
 }
 
-const statusReply = (status: string, substatus?: string, receiving?: object): PartnerResponse => ({
+const reply = (status: string, substatus?: string, receiving?: object): PartnerResponse => ({
   json: {
     transactionId: zeros,
     status,
@@ -139,33 +139,28 @@ const arrived = (amount: string, changes: { readonly chainId?: number; readonly 
   token: { address: changes.address ?? usdt, symbol: 'USDT', decimals: 6 },
 })
 const toUsdt = { toToken: 'USDT' }
-const done = statusReply('DONE', 'COMPLETED', arrived('49850000'))
+const done = reply('DONE', 'COMPLETED', arrived('49850000'))
 const huge = { text: `{"status":"DONE","pad":"${'x'.repeat(3_000_000)}"}` }
 
 const ends: readonly [string, PartnerResponse[], object, string][] = [
   [
     'is not seen, waits and arrives',
-    [
-      statusReply('NOT_FOUND'),
-      { status: 404, json: { code: 1003 } },
-      statusReply('PENDING', 'WAIT_DESTINATION_TRANSACTION'),
-      done,
-    ],
+    [reply('NOT_FOUND'), { status: 404, json: { code: 1003 } }, reply('PENDING', 'WAIT_DESTINATION_TRANSACTION'), done],
     { status: 'confirmed', toAmount: '49.85', destinationTxHash: hash },
     'transfer.completed',
   ],
   [
     'is given back',
-    [statusReply('DONE', 'REFUNDED', arrived('50000000'))],
+    [reply('DONE', 'REFUNDED', arrived('50000000'))],
     { status: 'failed', reason: 'refunded', refundTxHash: expect.stringMatching(/^0x[0-9a-f]{64}$/) },
     'transfer.failed',
   ],
   [
     'fails and is given back later',
     [
-      statusReply('FAILED', 'REFUND_IN_PROGRESS'),
-      statusReply('FAILED', 'UNKNOWN_FAILED_ERROR'),
-      statusReply('DONE', 'REFUNDED', arrived('50000000')),
+      reply('FAILED', 'REFUND_IN_PROGRESS'),
+      reply('FAILED', 'UNKNOWN_FAILED_ERROR'),
+      reply('DONE', 'REFUNDED', arrived('50000000')),
     ],
     { status: 'failed', reason: 'refunded' },
     'transfer.failed',
@@ -173,10 +168,10 @@ const ends: readonly [string, PartnerResponse[], object, string][] = [
   [
     'fails for a cause that speaks of this side, and is given back all the same',
     [
-      statusReply('FAILED', 'EXPIRED'),
-      statusReply('FAILED', 'SLIPPAGE_EXCEEDED'),
-      statusReply('PENDING', 'REFUND_IN_PROGRESS'),
-      statusReply('DONE', 'REFUNDED', arrived('50000000')),
+      reply('FAILED', 'EXPIRED'),
+      reply('FAILED', 'SLIPPAGE_EXCEEDED'),
+      reply('PENDING', 'REFUND_IN_PROGRESS'),
+      reply('DONE', 'REFUNDED', arrived('50000000')),
     ],
     {
       status: 'failed',
@@ -188,25 +183,19 @@ const ends: readonly [string, PartnerResponse[], object, string][] = [
   ],
   [
     'is in an undocumented state',
-    [
-      statusReply('MELTED'),
-      statusReply('PENDING', 'SIDEWAYS'),
-      statusReply('DONE', 'SIDEWAYS'),
-      statusReply('INVALID'),
-      done,
-    ],
+    [reply('MELTED'), reply('PENDING', 'SIDEWAYS'), reply('DONE', 'SIDEWAYS'), reply('INVALID'), done],
     { status: 'confirmed', toAmount: '49.85' },
     'transfer.completed',
   ],
   [
     'is first reported on another chain, in another token, with no amount and with less',
     [
-      statusReply('DONE', 'COMPLETED', arrived('49850000', { chainId: 137 })),
-      statusReply('DONE', 'COMPLETED', arrived('49850000', { address: zeroAddress })),
-      statusReply('DONE', 'COMPLETED', arrived('0')),
-      statusReply('DONE', 'PARTIAL', arrived('10000000000000000', { address: zeroAddress })),
-      statusReply('DONE', 'COMPLETED', arrived('1000000')),
-      statusReply('DONE', 'COMPLETED'),
+      reply('DONE', 'COMPLETED', arrived('49850000', { chainId: 137 })),
+      reply('DONE', 'COMPLETED', arrived('49850000', { address: zeroAddress })),
+      reply('DONE', 'COMPLETED', arrived('0')),
+      reply('DONE', 'PARTIAL', arrived('10000000000000000', { address: zeroAddress })),
+      reply('DONE', 'COMPLETED', arrived('1000000')),
+      reply('DONE', 'COMPLETED'),
       done,
     ],
     { status: 'confirmed', toAmount: '49.85', receivedToken: null },
@@ -269,7 +258,7 @@ test('dollars are swapped for the coin by one approval and one call, and the amo
   }
   await expect.poll(sentHash).toMatch(/^0x/)
   words.set(await sentHash(), [
-    statusReply('DONE', 'COMPLETED', arrived('15000000000000000', { chainId: 8_453, address: zeroAddress })),
+    reply('DONE', 'COMPLETED', arrived('15000000000000000', { chainId: 8_453, address: zeroAddress })),
   ])
   const sent = await answer
   expect([sent.status, sent.body.status, sent.body.route, sent.body.toAmount]).toEqual([
