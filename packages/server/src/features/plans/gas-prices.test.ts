@@ -1,12 +1,11 @@
-import { networkByName } from '@purser/protocol'
+import { type Network, networkByName } from '@purser/protocol'
 import { expect, test } from 'vitest'
 import type { Chain } from '../../chain/port.ts'
 import { instantOf } from '../../platform/clock.ts'
 import { createLog } from '../../platform/log.ts'
 import { areStale, createGasPrices, parseCoinPrices, priceOfCoin, shippedCoinPrices } from './gas-prices.ts'
 
-const base = networkByName('base')
-if (base === undefined) throw new Error('Base is a network')
+const base = served('base')
 const gas = 70_000n
 
 test('before any node has reported a gas price, budgets assume a high one and no price is refused for it', async () => {
@@ -27,6 +26,67 @@ test('before any node has reported a gas price, budgets assume a high one and no
   expect(prices.costOf(base, gas)).toBe(2_100_000n)
 })
 
+/** Prices that are read from one node at instants that the test sets, in seconds. */
+function aTimeline() {
+  const state = { seconds: 0, baseFee: 0n as bigint | undefined }
+  const offeredFees = async () => {
+    if (state.baseFee === undefined) throw new Error('the node is down')
+    return { baseFee: state.baseFee, priorityFee: 0n, l1Fee: 0n }
+  }
+  const chains = { configured: [base], on: () => ({ offeredFees }) as unknown as Chain }
+  const clock = { now: () => instantOf(Date.parse('2026-11-23T00:00:00.000Z') + state.seconds * 1_000) }
+  const prices = createGasPrices({ chains, clock, log: createLog({ level: 'silent' }) }, shippedCoinPrices)
+  return {
+    prices,
+    /** Reads this price, or fails to read one, from now on until this many seconds have passed. */
+    async reads(baseFee: bigint | undefined, { forSeconds, every = 30 }: { forSeconds: number; every?: number }) {
+      state.baseFee = baseFee
+      for (let passed = 0; passed < forSeconds; passed += every) {
+        prices.costOf(base, gas)
+        await new Promise(setImmediate)
+        state.seconds += every
+      }
+    },
+  }
+}
+
+/** Costs in billionths of a dollar of the gas at these prices: 10 million and a billion wei. */
+const [cheap, costly] = [2_100_000n, 210_000_000n]
+
+test('the least cost is that of the cheapest price within the life of a challenge, and afterwards the higher one', async () => {
+  const { prices, reads } = aTimeline()
+  await reads(10_000_000n, { forSeconds: 600 })
+  expect(prices.leastCostOf(base, gas)).toBe(cheap)
+  await reads(1_000_000_000n, { forSeconds: 330 })
+  expect([prices.knownCostOf(base, gas), prices.leastCostOf(base, gas)]).toEqual([costly, cheap])
+  await reads(1_000_000_000n, { forSeconds: 120 })
+  expect(prices.leastCostOf(base, gas)).toBe(costly)
+  await reads(10_000_000n, { forSeconds: 60 })
+  expect(prices.leastCostOf(base, gas)).toBe(cheap)
+})
+
+test('the least cost is zero unless the prices of all of the life of a challenge are known', async () => {
+  const started = aTimeline()
+  await started.reads(1_000_000_000n, { forSeconds: 300 })
+  expect(started.prices.leastCostOf(base, gas), 'a process that started a moment ago').toBe(0n)
+  await started.reads(1_000_000_000n, { forSeconds: 90 })
+  expect(started.prices.leastCostOf(base, gas)).toBe(costly)
+
+  const idle = aTimeline()
+  await idle.reads(1_000_000_000n, { forSeconds: 600 })
+  await idle.reads(1_000_000_000n, { forSeconds: 61, every: 61 })
+  await idle.reads(1_000_000_000n, { forSeconds: 240 })
+  expect(idle.prices.leastCostOf(base, gas), 'a process that read nothing for more than a minute').toBe(0n)
+
+  const down = aTimeline()
+  await down.reads(1_000_000_000n, { forSeconds: 600 })
+  await down.reads(undefined, { forSeconds: 90 })
+  await down.reads(1_000_000_000n, { forSeconds: 240 })
+  expect(down.prices.leastCostOf(base, gas), 'a node that was down for a while').toBe(0n)
+  await down.reads(1_000_000_000n, { forSeconds: 180 })
+  expect(down.prices.leastCostOf(base, gas)).toBe(costly)
+})
+
 function priced(text: string) {
   const prices = parseCoinPrices(text)
   if ('fault' in prices) throw new Error(prices.fault)
@@ -34,9 +94,13 @@ function priced(text: string) {
 }
 
 function priceOn(name: string, text: string): bigint {
+  return priceOfCoin(priced(text), served(name))
+}
+
+function served(name: string): Network {
   const network = networkByName(name)
   if (network === undefined) throw new Error('no such network')
-  return priceOfCoin(priced(text), network)
+  return network
 }
 
 test('prices are read to the millionth of a dollar, and an omitted coin keeps the default price', () => {

@@ -1,0 +1,148 @@
+import { type DevChain, startChain } from '@purser/devnet'
+import { type Network, networkByName } from '@purser/protocol'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { z } from 'zod'
+import type { Chain } from '../../src/chain/port.ts'
+import { createGasPrices, shippedCoinPrices } from '../../src/features/plans/gas-prices.ts'
+import { createLog } from '../../src/platform/log.ts'
+import { aPaymentBody, facilitatorOf } from '../facilitated.ts'
+import { offerOf, offersOf, payByEvmCharge, requestOf } from '../mpp-agent.ts'
+import { type Answer, aPayer, aWorld, codeOf, type Org, type Payer, type World } from '../world.ts'
+
+/** Gas for the cheapest payment costs 0.00007 and 0.07 US dollars at these prices: a test coin counts as a dollar. */
+const cheap = 1_000_000_000n
+const costly = 1_000_000_000_000n
+
+const ethereum = served('eth-sepolia')
+const base = served('base-sepolia')
+const weiPerGas = new Map([ethereum, base].map(({ name }) => [name, cheap]))
+let aheadMs = 0
+const clock = { now: () => new Date(Date.now() + aheadMs) }
+/** Nodes that report the price that the test sets. */
+const chains = {
+  configured: [ethereum, base],
+  on: ({ name }: Network) =>
+    ({ offeredFees: async () => ({ baseFee: weiPerGas.get(name), priorityFee: 0n, l1Fee: 0n }) }) as unknown as Chain,
+}
+const gasPrices = createGasPrices({ chains, clock, log: createLog({ level: 'silent' }) }, shippedCoinPrices)
+
+let nodes: DevChain[]
+let world: World
+let org: Org
+let payer: Payer
+let onEthereum: { id: string }
+let onBase: { id: string }
+
+beforeAll(async () => {
+  nodes = await Promise.all([startChain({ network: 'eth-sepolia' }), startChain({ network: 'base-sepolia' })])
+  world = await aWorld({ chains: nodes, boot: { clock, gasPrices } })
+  org = await world.organisation()
+  onEthereum = await world.wallet(org, { chain: 'eth-sepolia' })
+  onBase = await world.wallet(org)
+  payer = await aPayer(nodes[0])
+})
+afterAll(async () => {
+  await world?.stop()
+  for (const node of nodes ?? []) await node.stop()
+})
+
+function served(name: string): Network {
+  const network = networkByName(name)
+  if (network === undefined) throw new Error(`${name} is no network`)
+  return network
+}
+
+/** Lets time pass while each network's price is read twice a minute, as under load. */
+async function pass(seconds: number): Promise<void> {
+  for (let passed = 0; passed < seconds; passed += 30) {
+    aheadMs += 30_000
+    for (const network of chains.configured) gasPrices.costOf(network, 1n)
+    await new Promise(setImmediate)
+  }
+}
+
+const resource = 'https://api.example.com/weather'
+
+function challenge(body: Readonly<Record<string, unknown>> = {}): Promise<Answer> {
+  const requested = { walletId: onEthereum.id, resource, price: '0.01', ...body }
+  return world.call(org.testKey, 'POST', '/payments/challenge', requested)
+}
+
+function verify(protocol: 'x402' | 'mpp', credential: string): Promise<Answer> {
+  const body = { protocol, credential, price: '0.01', walletId: onEthereum.id, resource }
+  return world.call(org.testKey, 'POST', '/payments/verify', body)
+}
+
+const Offers = z.object({ accepts: z.array(z.looseObject({ network: z.string() })) })
+
+/** The networks that each protocol of a challenge offers. */
+function networksOf(answer: Answer): { x402: string[]; mpp: string[] } {
+  const required: unknown = JSON.parse(Buffer.from(String(answer.body.x402), 'base64').toString('utf8'))
+  return {
+    x402: Offers.parse(required).accepts.map(({ network }) => network),
+    mpp: offersOf(answer).map((offer) => `eip155:${Reflect.get(Object(requestOf(offer).methodDetails), 'chainId')}`),
+  }
+}
+
+const below = '422 amount-below-minimum'
+const outcomeOf = async (asked: Promise<Answer>) => {
+  const answer = await asked
+  return `${answer.status} ${codeOf(answer)}`.trim()
+}
+
+test('a network whose gas costs more than the price is not offered, in either protocol, and the others are', async () => {
+  const wallets = { otherWalletIds: [onBase.id] }
+  await pass(30)
+  const both = [ethereum.caip2, base.caip2]
+  expect(networksOf(await challenge(wallets))).toEqual({ x402: both, mpp: both })
+
+  weiPerGas.set(ethereum.name, costly)
+  await pass(30)
+  expect(networksOf(await challenge(wallets))).toEqual({ x402: [base.caip2], mpp: [base.caip2] })
+  expect(await outcomeOf(challenge())).toBe(below)
+  expect(await outcomeOf(challenge({ price: '0.069999' }))).toBe(below)
+  expect(await outcomeOf(challenge({ price: '0.07' }))).toBe('200')
+
+  weiPerGas.set(ethereum.name, cheap)
+  await pass(30)
+  expect(networksOf(await challenge(wallets))).toEqual({ x402: both, mpp: both })
+})
+
+test('a challenge that was issued before gas became costly is honored until it expires, at every entry point, and then it is not', async () => {
+  weiPerGas.set(ethereum.name, cheap)
+  await pass(400)
+  const facilitator = facilitatorOf(world.base, org.testKey)
+  const credentials = () =>
+    Promise.all(
+      [0, 1].map(async () => ({
+        x402: await payer.credential(await challenge(), { sign: { validBefore: validUntil(900) } }),
+        mpp: await payByEvmCharge(payer.account, offerOf(await challenge())),
+        body: await aPaymentBody(world, org, {
+          payer,
+          wallet: onEthereum,
+          changes: { sign: { validBefore: validUntil(900) } },
+        }),
+      })),
+    )
+  const [honored, late] = await credentials()
+  if (honored === undefined || late === undefined) throw new Error('two of each')
+  weiPerGas.set(ethereum.name, costly)
+  await pass(270)
+
+  expect(await outcomeOf(challenge())).toBe(below)
+  expect(await outcomeOf(verify('mpp', honored.mpp))).toBe('200')
+  expect(await outcomeOf(verify('x402', honored.x402))).toBe('200')
+  expect((await facilitator.verify(honored.body)).body).toMatchObject({ isValid: true })
+
+  await pass(150)
+  expect(await outcomeOf(verify('mpp', late.mpp))).toBe(below)
+  expect(await outcomeOf(verify('x402', late.x402))).toBe(below)
+  expect((await facilitator.verify(late.body)).body).toMatchObject({
+    isValid: false,
+    invalidReason: 'invalid_payment_requirements',
+  })
+})
+
+function validUntil(seconds: number): string {
+  return String(Math.floor(clock.now().getTime() / 1_000) + seconds)
+}
