@@ -6,7 +6,7 @@ import unittest
 from io import BytesIO
 
 from purser import Purser, asgi, wsgi
-from purser.selling import Route, split_challenges
+from purser.selling import Route, Routes, split_challenges
 
 from .fake import TX, FakePurser, challenge, problem, verification
 
@@ -56,7 +56,10 @@ class Selling:
         shop.seller.client._transport.pause = lambda _seconds: None
         return shop
 
-    def buy(self, path="/paid", method="GET", **headers):
+    mounted_at = ""
+
+    def buy(self, path="/paid", method="GET", mounted_at="", **headers):
+        self.mounted_at = mounted_at
         return self.request(method, path, {"host": "shop.test", **{k.replace("_", "-"): v for k, v in headers.items()}})
 
     def assertNothingServed(self, got, status):
@@ -192,10 +195,34 @@ class Selling:
         self.assertEqual(self.buy(method="HEAD", payment_signature=PAYMENT).status, 200)
 
     def test_other_spellings_of_a_sold_path_are_sold_and_other_paths_are_free(self):
-        for path in ("/paid/", "//paid", "/./paid", "/free/../paid", "/PAID"):
+        for path in ("/paid/", "//paid", "/./paid", "/free/../paid", "/PAID", "/paid\n", "/paid ", "/paid/%2e", "/%70aid"):
             with self.subTest(path):
                 self.assertNothingServed(self.buy(path), 402)
         self.assertEqual(self.buy("/free").body, b"rain")
+
+    def test_no_spelling_leads_out_of_a_sold_part_for_an_application_that_keeps_dots_and_escapes(self):
+        self.shop = self.open(Route("0.01"), sold="/ask/*")
+        for path in ("/ask/..", "/ask/%2e%2e", "/ask/a/../../free", "/ask/%252e%252e", "/ask/%2e%2e/%2e%2e/free", "/ask/..%2ffree"):
+            with self.subTest(path):
+                self.assertNothingServed(self.buy(path), 402)
+        self.assertEqual(self.buy("/free").body, b"rain")
+
+    def test_a_path_with_two_prices_in_two_readings_is_refused(self):
+        routes = Routes({"/cheap/*": "0.01", "/dear/*": "5"})
+        for path in ("/cheap/../dear/a", "/cheap/%2e%2e/dear/a"):
+            self.assertEqual(routes.find(path).status, 400)
+        self.assertEqual(routes.find("/cheap/./a").price, "0.01")
+
+    def test_a_route_is_sold_where_the_application_is_mounted_below_another_path(self):
+        for path in ("/paid", "/paid/"):
+            self.assertNothingServed(self.buy(path, mounted_at="/api"), 402)
+        self.shop = self.open(Route("0.01"), sold="/api/paid")
+        self.assertNothingServed(self.buy("/paid", mounted_at="/api"), 402)
+        self.assertEqual(self.buy("/free", mounted_at="/api").body, b"rain")
+
+    def test_a_route_with_other_letters_is_sold(self):
+        self.shop = self.open(Route("0.01"), sold="/r\u00e9sum\u00e9")
+        self.assertNothingServed(self.buy("/r\u00e9sum\u00e9"), 402)
 
     def test_a_malformed_host_is_refused(self):
         for host in ("shop.test/evil?", "shop.test/evil", "a@b", ""):
@@ -231,8 +258,8 @@ class Selling:
 
 
 class Wsgi(Selling, unittest.TestCase):
-    def open(self, route, **options):
-        shop = wsgi.WsgiSeller(self.app, *self.options(), {"/paid": route}, on_fault=self.faults.append, **options)
+    def open(self, route, sold="/paid", **options):
+        shop = wsgi.WsgiSeller(self.app, *self.options(), {sold: route}, on_fault=self.faults.append, **options)
         return self.without_pauses(shop)
 
     def app(self, environ, start_response):
@@ -245,8 +272,8 @@ class Wsgi(Selling, unittest.TestCase):
         path, _, query = path.partition("?")
         environ = {
             "REQUEST_METHOD": method,
-            "SCRIPT_NAME": "",
-            "PATH_INFO": path,
+            "SCRIPT_NAME": self.mounted_at,
+            "PATH_INFO": path.encode().decode("latin-1"),
             "QUERY_STRING": query,
             "SERVER_NAME": "127.0.0.1",
             "SERVER_PORT": "80",
@@ -260,8 +287,8 @@ class Wsgi(Selling, unittest.TestCase):
 
 
 class Asgi(Selling, unittest.TestCase):
-    def open(self, route, **options):
-        shop = asgi.AsgiSeller(self.app, *self.options(), {"/paid": route}, on_fault=self.faults.append, **options)
+    def open(self, route, sold="/paid", **options):
+        shop = asgi.AsgiSeller(self.app, *self.options(), {sold: route}, on_fault=self.faults.append, **options)
         return self.without_pauses(shop)
 
     async def app(self, scope, _receive, send):
@@ -274,7 +301,9 @@ class Asgi(Selling, unittest.TestCase):
     def scope(self, kind, path, headers):
         path, _, query = path.partition("?")
         own = [(name.encode(), value.encode()) for name, value in headers.items()]
-        return {"type": kind, "path": path, "query_string": query.encode(), "headers": own, "scheme": "http"}
+        path = self.mounted_at + path
+        mounted = {"root_path": self.mounted_at} if self.mounted_at else {}
+        return {**mounted, "type": kind, "path": path, "query_string": query.encode(), "headers": own, "scheme": "http"}
 
     def request(self, method, path, headers):
         sent = []

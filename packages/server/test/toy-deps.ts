@@ -14,7 +14,7 @@ import { steadyWitness } from './steady-witness.ts'
 /** A sealer with a new key, for tests of the platform alone. */
 function toySealer(): Sealer {
   const key = randomBytes(32)
-  return {
+  const sealing: Pick<Sealer, 'seal' | 'open'> = {
     seal(plaintext, associatedData) {
       const iv = randomBytes(12)
       const cipher = createCipheriv('aes-256-gcm', key, iv).setAAD(createHash('sha256').update(associatedData).digest())
@@ -29,6 +29,7 @@ function toySealer(): Sealer {
       return Buffer.concat([decipher.update(bytes.subarray(12, -16)), decipher.final()])
     },
   }
+  return { ...sealing, ofMany: sealing }
 }
 
 /** The platform's own ports, for tests that need no feature. */

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any, Awaitable, Callable, Dict, List, Mapping, MutableMapping, Optional, Sequence, Union
+from typing import Any, Awaitable, Callable, Dict, List, Mapping, MutableMapping, Optional, Sequence, Tuple, Union
 from urllib.parse import quote
 
 from .client import Purser
@@ -56,11 +56,13 @@ class AsgiSeller:
         self.seller = Seller(purser, wallet_id, **options, on_fault=on_fault)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        route = self._routes.find(scope["path"]) if scope["type"] in ("http", "websocket") else None
+        route = self._routes.find(*_paths_of(scope)) if scope["type"] in ("http", "websocket") else None
         if route is None:
             await self._app(scope, receive, send)
         elif scope["type"] == "websocket":
             await send({"type": "websocket.close", "code": 1008, "reason": "This path is sold over HTTP."})
+        elif isinstance(route, Answer):
+            await _send_answer(route, scope, send)
         else:
             await self._sell(route, scope, receive, send)
 
@@ -162,6 +164,13 @@ def request_of(scope: Scope) -> Request:
     host = headers.get("host") or (server[0] if server[1] is None else f"{server[0]}:{server[1]}")
     target = path.split("?")[0] + (f"?{query}" if query else "")
     return Request(scope["method"].upper(), f"{scope.get('scheme', 'http')}://{host}", target, headers, scope)
+
+
+def _paths_of(scope: Scope) -> Tuple[str, str]:
+    """The whole path, and the path below the place where the application is mounted. Servers give either as the path."""
+    path, root = scope["path"], scope.get("root_path", "").rstrip("/")
+    is_whole = path == root or path.startswith(root + "/")
+    return (path, path[len(root) :]) if is_whole else (root + path, path)
 
 
 async def _in_thread(run: Callable[[], Any]) -> Any:

@@ -447,9 +447,19 @@ class Routes:
             else:
                 self._exact[_normal(pattern)] = route_of(route)
 
-    def find(self, path: str) -> Optional[Route]:
-        """Slashes that a framework may ignore, dots and escapes make no other route."""
-        own = _normal(path)
+    def find(self, path: str, inner: Optional[str] = None) -> Union[Route, Answer, None]:
+        """
+        The route of a path, or else of ``inner``, which is the path below the place where the application is mounted.
+        Frameworks differ in what they make of dots, escapes, slashes, capitals and spaces. A path that is sold in one
+        reading of these is sold. One that is two routes in two readings is refused, because it has two prices.
+        """
+        for one in (path,) if inner is None else (path, inner):
+            found = {id(route): route for route in map(self._exactly, _readings(one)) if route is not None}
+            if found:
+                return next(iter(found.values())) if len(found) == 1 else problem_answer("malformed-request")
+        return None
+
+    def _exactly(self, own: str) -> Optional[Route]:
         if own in self._exact:
             return self._exact[own]
         place = own
@@ -461,14 +471,30 @@ class Routes:
             place = place.rsplit("/", 1)[0] or "/"
 
 
+def _readings(path: str) -> Set[str]:
+    """What a framework may take a path for: with or without its dots as steps, and with its escapes decoded once more or not."""
+    once = unquote(path)
+    return {_joined_path(path.split("/")), _joined_path(once.split("/")), _normal(path), _stepped(path)}
+
+
 def _normal(path: str) -> str:
+    return _stepped(unquote(path))
+
+
+def _stepped(path: str) -> str:
     parts: List[str] = []
-    for part in unquote(path).split("/"):
+    for part in path.split("/"):
         if part == "..":
             parts = parts[:-1]
-        elif part not in ("", "."):
-            parts.append(part.lower())
-    return "/" + "/".join(parts)
+        elif part != ".":
+            parts.append(part)
+    return _joined_path(parts)
+
+
+def _joined_path(parts: Sequence[str]) -> str:
+    # Routers that match by a regular expression ignore a line break at the end.
+    named = [part.strip().casefold() for part in parts]
+    return "/" + "/".join(part for part in named if part != "")
 
 
 def find_credential(headers: Mapping[str, str]) -> Union[Credential, str]:

@@ -52,7 +52,10 @@ class WsgiSeller:
         self.seller = Seller(purser, wallet_id, **options, on_fault=on_fault)
 
     def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
-        route = self._routes.find(environ.get("SCRIPT_NAME", "") + environ.get("PATH_INFO", ""))
+        inner = _text_of(environ.get("PATH_INFO", ""))
+        route = self._routes.find(_text_of(environ.get("SCRIPT_NAME", "")) + inner, inner)
+        if isinstance(route, Answer):
+            return _send(route, environ, start_response)
         return self._app(environ, start_response) if route is None else self._sell(route, environ, start_response)
 
     def _sell(self, route: Route, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
@@ -148,6 +151,14 @@ def request_of(environ: Environ) -> Request:
     host = environ.get("HTTP_HOST") or f"{environ['SERVER_NAME']}:{environ['SERVER_PORT']}"
     origin = f"{environ['wsgi.url_scheme']}://{host}"
     return Request(environ["REQUEST_METHOD"].upper(), origin, target, headers, environ)
+
+
+def _text_of(path: str) -> str:
+    """A path of an environ has each byte as a character (PEP 3333)."""
+    try:
+        return path.encode("latin-1").decode("utf-8", "replace")
+    except UnicodeEncodeError:
+        return path
 
 
 def _send(answer: Answer, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:

@@ -135,7 +135,7 @@ test('the database contains no unencrypted key, and no object that custody retur
   expect(JSON.stringify(custody)).toBe(
     JSON.stringify({
       settler: { address: custody.settler.address },
-      sealer: {},
+      sealer: { ofMany: {} },
       settlementTokens: {},
       fileLinks: {},
       mppSecrets: {},
@@ -175,15 +175,22 @@ test('a settlement token is valid only for its payment', async () => {
 
 test('sealed data does not open with other associated data or after a change', async () => {
   const { sealer } = await open({ createIfMissing: true })
-  const sealed = sealer.seal(Buffer.from('secret'), 'org_a|key_1')
-  expect(Buffer.from(sealer.open(sealed, 'org_a|key_1')).toString()).toBe('secret')
-  expect(() => sealer.open(sealed, 'org_b|key_1')).toThrow()
-  for (let index = 0; index < sealed.length; index++) {
-    const changed = Uint8Array.from(sealed)
-    changed[index] = (changed[index] ?? 0) ^ 1
-    expect(() => sealer.open(changed, 'org_a|key_1')).toThrow()
+  for (const one of [sealer, sealer.ofMany]) {
+    const sealed = one.seal(Buffer.from('secret'), 'org_a|key_1')
+    expect(Buffer.from(one.open(sealed, 'org_a|key_1')).toString()).toBe('secret')
+    expect(() => one.open(sealed, 'org_b|key_1')).toThrow()
+    for (let index = 0; index < sealed.length; index++) {
+      const changed = Uint8Array.from(sealed)
+      changed[index] = (changed[index] ?? 0) ^ 1
+      expect(() => one.open(changed, 'org_a|key_1')).toThrow()
+    }
+    expect(() => one.open(sealed.subarray(0, 20), 'org_a|key_1')).toThrow()
   }
-  expect(() => sealer.open(sealed.subarray(0, 20), 'org_a|key_1')).toThrow()
+})
+
+test('values sealed among many have keys of their own', async () => {
+  const { sealer } = await open({ createIfMissing: true })
+  expect(() => sealer.open(sealer.ofMany.seal(Buffer.from('secret'), 'place'), 'place')).toThrow()
 })
 
 async function open(options: { createIfMissing: boolean; source?: KeySource }): Promise<Custody> {

@@ -75,10 +75,7 @@ export async function openCustody(options: CustodyOptions): Promise<Custody> {
     .digest('base64url')
   return {
     settler: await createSigner(() => open(settler), options.signatures, options.witness.requireCurrent),
-    sealer: {
-      seal: (plaintext, associatedData) => encrypt(answers, plaintext, associatedData, options.random),
-      open: (sealed, associatedData) => decrypt(answers, sealed, associatedData),
-    },
+    sealer: createSealer(answers, options.random),
     settlementTokens: createTokens(await opened('settlement-token', making)),
     fileLinks: createLinks(await opened('file-link', making)),
     signInSecret: () => signInSecret,
@@ -117,6 +114,19 @@ async function opened(
     return createSecretKey(secret)
   } finally {
     secret.fill(0)
+  }
+}
+
+function createSealer(key: KeyObject, random: Random): Sealer {
+  const derived = (associatedData: string): Uint8Array =>
+    createHmac('sha256', key).update(`a key of its own for|${associatedData}`).digest()
+  return {
+    seal: (plaintext, associatedData) => encrypt(key, plaintext, associatedData, random),
+    open: (sealed, associatedData) => decrypt(key, sealed, associatedData),
+    ofMany: {
+      seal: (plaintext, associatedData) => encrypt(derived(associatedData), plaintext, associatedData, random),
+      open: (sealed, associatedData) => decrypt(derived(associatedData), sealed, associatedData),
+    },
   }
 }
 

@@ -52,11 +52,12 @@ export interface OpenedBlob {
 export interface BlobStore {
   /**
    * Stores a stream under a new key, generated here or by `newBlobKey`. Throws `BlobTooLarge` as soon as `bytesMax` is exceeded, and rethrows
-   * errors of the stream. Both end the stream and remove the partial content.
+   * errors of the stream. Both end the stream and remove the partial content. Where a storage needs large buffers, the uploads of an `owner` have a
+   * share of the memory for them, and one above it is refused as `rate-limit-exceeded`.
    */
   put(
     content: AsyncIterable<Uint8Array>,
-    as: { readonly bytesMax: number; readonly key?: BlobKey },
+    as: { readonly bytesMax: number; readonly key?: BlobKey; readonly owner?: string },
   ): Promise<StoredBlob>
   /** Opens content or a range of it; `undefined` when it does not exist. Throws `BlobRangeOutside` for a range outside the content. */
   open(key: BlobKey, range?: ByteRange): Promise<OpenedBlob | undefined>

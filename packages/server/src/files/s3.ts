@@ -2,22 +2,19 @@ import { createHash } from 'node:crypto'
 import { Readable } from 'node:stream'
 import {
   AbortMultipartUploadCommand,
-  CompleteMultipartUploadCommand,
-  CreateMultipartUploadCommand,
   DeleteObjectCommand,
   GetObjectCommand,
   HeadObjectCommand,
   ListMultipartUploadsCommand,
   ListObjectsV2Command,
-  PutObjectCommand,
   S3Client,
   S3ServiceException,
-  UploadPartCommand,
 } from '@aws-sdk/client-s3'
 import { freed } from '../platform/freed.ts'
 import { giveBackRecentMemory } from '../platform/memory.ts'
 import type { Random } from '../platform/random.ts'
 import { ReusedBufferStream, type TakeBytes } from '../platform/reused-buffer-stream.ts'
+import { createMemoryBudget } from '../platform/share.ts'
 import { BlobRangeOutside, BlobTooLarge, fail } from './errors.ts'
 import {
   type BlobKey,
@@ -28,7 +25,10 @@ import {
   type OpenedBlob,
   type S3Settings,
 } from './port.ts'
+import { createUploadMemory, type ObjectName, uploadObject } from './s3-uploading.ts'
 
+/** Memory for the parts of all uploads of a process. */
+const uploadsBytesMax = 192 * 2 ** 20
 const listMax = 500
 const prefix = 'blobs/'
 
@@ -39,17 +39,21 @@ const prefix = 'blobs/'
  */
 export function createS3Blobs(
   settings: S3Settings,
-  { random }: { readonly random: Random },
+  { random, uploadsBytes = uploadsBytesMax }: { readonly random: Random; readonly uploadsBytes?: number },
 ): BlobStore & { close(): void } {
   const client = clientOf(settings)
+  const reserve = createMemoryBudget(uploadsBytes)
   const at = (key: BlobKey) => ({ Bucket: settings.bucket, Key: nameOf(key) })
   return {
-    async put(content, { bytesMax, key = newBlobKey(random) }) {
+    async put(content, { bytesMax, key = newBlobKey(random), owner = '' }) {
       const received: Received = { size: 0, hash: createHash('sha256'), fault: undefined }
+      const memory = createUploadMemory((bytes) => reserve(owner, bytes))
       try {
-        await uploadObject(client, at(key), receive(content, received, bytesMax))
+        await uploadObject(client, at(key), { content: receive(content, received, bytesMax), memory })
       } catch (cause) {
-        throw received.fault ?? fail('file-storage-unavailable', {}, cause)
+        throw received.fault ?? memory.refusal() ?? fail('file-storage-unavailable', {}, cause)
+      } finally {
+        memory.release()
       }
       return { key, size: received.size, sha256: received.hash.digest('hex') }
     },
@@ -253,81 +257,4 @@ class ObjectContent extends ReusedBufferStream {
       this.destroy()
     }
   }
-}
-
-/** Size of an upload part: the minimum of S3. With at most 10,000 parts, content may have 48 GiB. */
-const partBytes = 5 * 2 ** 20
-
-interface ObjectName {
-  readonly Bucket: string
-  readonly Key: string
-}
-
-/**
- * Stores content of unknown length: in one request if it fits, otherwise in parts, one being sent while the next is received. Uses two reused part
- * buffers. On any failure the upload is aborted.
- */
-async function uploadObject(client: S3Client, name: ObjectName, content: AsyncIterable<Uint8Array>): Promise<void> {
-  const parts = partsOf(content)
-  try {
-    const first = await parts.next()
-    const second = await parts.next()
-    if (first.done !== true && second.done !== true)
-      await uploadParts(client, name, joined([first.value, second.value], parts))
-    else
-      await client.send(new PutObjectCommand({ ...name, Body: first.done === true ? new Uint8Array() : first.value }))
-  } finally {
-    await parts.return(undefined)
-  }
-}
-
-async function uploadParts(client: S3Client, name: ObjectName, parts: AsyncIterable<Uint8Array>): Promise<void> {
-  const { UploadId } = await client.send(new CreateMultipartUploadCommand(name))
-  const sent: { readonly PartNumber: number; readonly ETag: string | undefined }[] = []
-  const send = async (Body: Uint8Array, PartNumber: number): Promise<void> => {
-    const { ETag } = await client.send(new UploadPartCommand({ ...name, UploadId, PartNumber, Body }))
-    sent.push({ PartNumber, ETag })
-  }
-  let sending = Promise.resolve()
-  try {
-    let number = 0
-    for await (const part of parts) {
-      await sending
-      number += 1
-      sending = send(part, number)
-      // An error is reported when the next part waits for this one; this prevents an unhandled rejection until then.
-      sending.catch(() => undefined)
-    }
-    await sending
-    await client.send(new CompleteMultipartUploadCommand({ ...name, UploadId, MultipartUpload: { Parts: sent } }))
-  } catch (error) {
-    await sending.catch(() => undefined)
-    // `discardPartial` later aborts an upload that cannot be aborted now; the first error is the one to report.
-    await client.send(new AbortMultipartUploadCommand({ ...name, UploadId })).catch(() => undefined)
-    throw error
-  }
-}
-
-async function* joined(begun: readonly Uint8Array[], rest: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
-  yield* begun.filter(({ length }) => length > 0)
-  yield* rest
-}
-
-/** Splits content into parts of equal size and a remainder. A part is valid until the next but one is requested, because two buffers alternate. */
-async function* partsOf(content: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
-  let [filling, other] = [Buffer.allocUnsafeSlow(partBytes), Buffer.allocUnsafeSlow(partBytes)]
-  let filled = 0
-  for await (const chunk of content) {
-    for (let taken = 0; taken < chunk.byteLength; ) {
-      const some = chunk.subarray(taken, taken + partBytes - filled)
-      filling.set(some, filled)
-      filled += some.byteLength
-      taken += some.byteLength
-      if (filled < partBytes) continue
-      yield filling
-      ;[filling, other] = [other, filling]
-      filled = 0
-    }
-  }
-  if (filled > 0) yield filling.subarray(0, filled)
 }

@@ -157,7 +157,7 @@ test('a repeat of an unanswered verification does not get success once the payme
   const verified = await verify(credential, '0.01', headers)
   // The row that a process leaves when it dies after recording and before answering.
   await world.database.db.run(sql`
-    update idempotency_keys set state = 'running', status = null, headers = null, body = null where key = 'verify-then-die'`)
+    update idempotency_keys set state = 'running', status = null, headers = null, sealed_body = null where key = 'verify-then-die'`)
   expect(await verify(credential, '0.01', headers)).toMatchObject({ status: 200, body: { settlementPending: true } })
   expect((await settle(await verify(other))).status).toBe(200)
   await spend(chain, poor.account.address, 10_000n)

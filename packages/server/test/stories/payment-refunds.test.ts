@@ -140,7 +140,7 @@ test('a refund whose process died before it answered is returned to the repeat, 
   const headers = { 'idempotency-key': 'refund-lost' }
   const made = await refund(paymentId, {}, world.base, headers)
   await world.database.db.run(
-    sql`update idempotency_keys set state = 'running', status = null, headers = null, body = null where key = 'refund-lost'`,
+    sql`update idempotency_keys set state = 'running', status = null, headers = null, sealed_body = null where key = 'refund-lost'`,
   )
   const again = await refund(paymentId, {}, other, headers)
   expect([again.status, again.body.id, again.body.transferId]).toEqual([201, made.body.id, made.body.transferId])

@@ -371,12 +371,12 @@ test('the right to serve is stored sealed with its Idempotency-Key, and repeated
     request(world.base, { key, method: 'POST', path: '/payments/redeem', body: sold, headers })
   const granted = await ask(org.testKey)
   const token = String(granted.body.redemptionToken)
-  const Row = z.object({ resourceId: z.string(), body: z.instanceof(Uint8Array), sealed: z.boolean() })
+  const Row = z.object({ resourceId: z.string(), sealedBody: z.instanceof(Uint8Array), sealed: z.boolean() })
   const row = await world.database.db.one(
     Row,
-    sql`select resource_id, body, sealed from idempotency_keys where key = 'sealed-right'`,
+    sql`select resource_id, sealed_body, sealed from idempotency_keys where key = 'sealed-right'`,
   )
-  expect([row.sealed, row.resourceId.includes(token), Buffer.from(row.body).includes(token)]).toEqual([
+  expect([row.sealed, row.resourceId.includes(token), Buffer.from(row.sealedBody).includes(token)]).toEqual([
     true,
     false,
     false,

@@ -110,7 +110,7 @@ test('the same Idempotency-Key returns the same token, which is sealed in the da
   const secret = String(first.body.sessionToken).split('.')[1] ?? ''
   const found = await world.database.db.many(
     z.object({ row: z.string() }),
-    sql`select s::text as row from sessions s union all select encode(body, 'escape') from idempotency_keys where body is not null
+    sql`select s::text as row from sessions s union all select encode(sealed_body, 'escape') from idempotency_keys where sealed_body is not null
       union all select payload::text from events union all select details::text from audit_log`,
   )
   expect(found.length).toBeGreaterThan(0)

@@ -174,7 +174,7 @@ test('a repeat after the process died between the payment and its answer pays no
   const { db } = stage.world.database
   const paid = await payUrl({ url: seller.url, key: 'crash' })
   const id = String(paid.body.id)
-  const forget = sql`update idempotency_keys set state = 'running', status = null, body = null, headers = null where key = 'crash'`
+  const forget = sql`update idempotency_keys set state = 'running', status = null, sealed_body = null, headers = null where key = 'crash'`
   await db.run(forget)
   const afterAnswer = await payUrl({ url: seller.url, key: 'crash' })
   expect([afterAnswer.body.id, afterAnswer.body.outcome]).toEqual([id, 'paid'])

@@ -125,7 +125,7 @@ test('an Idempotency-Key yields one signature, for simultaneous repeats and afte
   // The process died after the payment was stored: neither the signature nor the answer is there.
   const { db } = stage.world.database
   await db.run(
-    sql`update idempotency_keys set state = 'running', status = null, body = null, headers = null where key = ${keyed.key}`,
+    sql`update idempotency_keys set state = 'running', status = null, sealed_body = null, headers = null where key = ${keyed.key}`,
   )
   await db.run(sql`update wallet_payments set signature = null where transfer_id = ${String(first?.body.id)}`)
   const again = await settled(stage.hasty.base)

@@ -92,10 +92,10 @@ test('repeating a creation with its Idempotency-Key creates one organisation and
   const stolen = await world.call(String(other.body.key), 'POST', '/organisations', { name: 'Once' }, headers)
   expect([stolen.status, codeOf(stolen)]).toEqual([422, 'idempotency-key-reused'])
   const rows = await world.database.db.many(
-    z.object({ body: z.instanceof(Uint8Array) }),
-    sql`select body from idempotency_keys where key = 'once'`,
+    z.object({ sealedBody: z.instanceof(Uint8Array) }),
+    sql`select sealed_body from idempotency_keys where key = 'once'`,
   )
-  expect(Buffer.from(rows[0]?.body ?? []).toString('latin1')).not.toContain('svc_test_sk_')
+  expect(Buffer.from(rows[0]?.sealedBody ?? []).toString('latin1')).not.toContain('svc_test_sk_')
 })
 
 test('the account describes the creator of the key: id, e-mail address, name and organisations', async () => {

@@ -25,11 +25,11 @@ export interface PublicRoute {
   readonly details: Readonly<Record<string, unknown>>
 }
 
-/** Returns a page of the routes that organizations have made public in an environment, and their total number. */
+/** Returns a page of the routes that organizations have made public in an environment, and their number, at most `countedMax`. */
 export type PublicRoutes = (
   db: Queryable,
   environment: Environment,
-  page: { readonly limit: number; readonly offset: number },
+  page: { readonly limit: number; readonly offset: number; readonly countedMax: number },
 ) => Promise<{ readonly routes: readonly PublicRoute[]; readonly total: number }>
 
 /** The account that pays fees for payers on Tempo. */

@@ -102,6 +102,25 @@ test('pages list declared resources first and public routes after them, each exa
   }
 })
 
+test('the total counts up to 1,000 items after the page, and no more rows are read for it', async () => {
+  const org = await world.organisation()
+  const { db } = world.database
+  const before = (await discovered(org)).pagination.total
+  await db.run(sql`
+    insert into discovered_resources (organisation_id, environment, resource, type, operation, x402_version, accepts, details, updated_at)
+    select ${org.id}, 'test', 'https://many.example.com/' || n, 'http', 'GET', 2, '[{"scheme":"exact"}]', '{}', now() from generate_series(1, 1200) n`)
+  await db.run(sql`
+    insert into registry_routes (id, organisation_id, environment, host, method, route_pattern, headers, query_params, body_params, amount, protocol,
+      protocols, snapshot_count, created_at, last_seen_at, is_public)
+    select 'reg_' || lpad(n::text, 26, '0'), ${org.id}, 'test', 'many.example.com', 'GET', '/' || n, '[]', '[]', '[]', 0.01, 'x402', '{x402}', 1, now(),
+      now(), true from generate_series(1, 1200) n`)
+  const totalOf = async (offset: number) => (await discovered(org, `?limit=2&offset=${offset}`)).pagination.total
+  const totals = await Promise.all([0, 150, 1_199, 2_398].map(totalOf))
+  await db.run(sql`delete from discovered_resources where organisation_id = ${org.id}`)
+  await db.run(sql`delete from registry_routes where organisation_id = ${org.id}`)
+  expect(totals).toEqual([1_002, 1_152, 2_201, 2_400 + before])
+})
+
 test('two organisations that publish one host are both listed, each with its publisher, and neither changes or hides the other', async () => {
   const [owner, stranger] = [await world.organisation(), await world.organisation()]
   const host = 'shop.example.com'

@@ -234,13 +234,16 @@ export interface PublicRoute {
   readonly details: Readonly<Record<string, unknown>>
 }
 
-/** Returns a page of the routes that organizations have made public in an environment, and their total number. */
+/** Returns a page of the routes that organizations have made public in an environment, and their number, at most `countedMax`. */
 export async function publicRoutes(
   db: Queryable,
   environment: Environment,
-  page: { readonly limit: number; readonly offset: number },
+  page: { readonly limit: number; readonly offset: number; readonly countedMax: number },
 ): Promise<{ readonly routes: readonly PublicRoute[]; readonly total: number }> {
-  const [rows, total] = await Promise.all([listPublicRoutes(db, environment, page), countPublicRoutes(db, environment)])
+  const [rows, total] = await Promise.all([
+    listPublicRoutes(db, environment, page),
+    countPublicRoutes(db, environment, page.countedMax),
+  ])
   return { routes: rows.map(asPublic), total }
 }
 

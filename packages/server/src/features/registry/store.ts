@@ -155,10 +155,14 @@ export function listPublicRoutes(
   )
 }
 
-export async function countPublicRoutes(db: Queryable, environment: Environment): Promise<number> {
+/** Returns the number of public routes, at most `most`: it reads no more of them. */
+export async function countPublicRoutes(db: Queryable, environment: Environment, most: number): Promise<number> {
   const row = await db.one(
     z.object({ count: z.bigint() }),
-    sql`select count(*) as count from registry_routes where environment = ${environment} and is_public and ${onSale}`,
+    sql`
+    select count(*) as count from (
+      select from registry_routes where environment = ${environment} and is_public and ${onSale}
+      order by last_seen_at desc, id desc limit ${most}) as counted`,
   )
   return Number(row.count)
 }

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { actorId, type BatchedKey, type Ctx } from '../ctx.ts'
 import { breaksUnique, sql, type Tx } from '../db/db.ts'
 import { failPlatform, Problem } from '../errors.ts'
-import { type Claim, judge, lockNameOf, oldestKept, Stored, storedColumns } from './idempotency.ts'
+import { type Claim, judge, lockNameOf, oldestKept, Stored, sealBody, storedColumns } from './idempotency.ts'
 
 type KeyCtx = Pick<Ctx, 'tenant' | 'actor' | 'clock' | 'sealer' | 'person'>
 
@@ -93,10 +93,13 @@ export async function storeTogether(
   const [first] = requests
   if (first === undefined) return
   const { organisationId, environment } = first.ctx.tenant
-  const rows = requests.map(({ ctx, key, result }) => ({ ctx, key, ...key.storedAs(result) }))
+  const rows = requests.map(({ ctx, key, result }) => {
+    const { body, ...stored } = key.storedAs(result)
+    return { ctx, key, ...stored, body: body === null ? null : sealBody(ctx, key, body) }
+  })
   const each = <T>(read: (row: (typeof rows)[number]) => T): T[] => rows.map(read)
   await tx.run(sql`
-    insert into idempotency_keys (organisation_id, environment, key, fingerprint, api_key_id, state, status, headers, body, sealed, resource_id, created_at)
+    insert into idempotency_keys (organisation_id, environment, key, fingerprint, api_key_id, state, status, headers, sealed_body, sealed, resource_id, created_at)
     select ${organisationId}, ${environment}, key, fingerprint, api_key_id, 'done', status, headers, body, false, resource_id, ${first.ctx.clock.now()}
     from unnest(
       ${each(({ key }) => key.key)}::text[], ${each(({ key }) => key.fingerprint)}::bytea[], ${each(({ ctx }) => actorId(ctx.actor))}::text[],

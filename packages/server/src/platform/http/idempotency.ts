@@ -20,13 +20,16 @@ export const Stored = z.object({
   resourceId: z.string().nullable(),
   status: z.number().nullable(),
   headers: z.record(z.string(), z.string()).nullable(),
+  /** A response stored by a version before decision 0200; sealed if `sealed`. */
   body: z.instanceof(Uint8Array).nullable(),
+  sealedBody: z.instanceof(Uint8Array).nullable(),
+  /** Whether the response has a secret. Its fingerprint is sealed too, and no other key gets the response. */
   sealed: z.boolean(),
   createdAt: z.date(),
 })
 export type Stored = z.output<typeof Stored>
 /** Every column of a `Stored`. */
-export const storedColumns = sql`fingerprint, api_key_id, state, running_until, resource_id, status, headers, body, sealed, created_at`
+export const storedColumns = sql`fingerprint, api_key_id, state, running_until, resource_id, status, headers, body, sealed_body, sealed, created_at`
 
 /** The fingerprint of a request with an Idempotency-Key, compared byte by byte: method, path and the body as sent. */
 export function fingerprintOf(method: string, url: string, body: Uint8Array): Uint8Array {
@@ -42,8 +45,8 @@ export interface IdempotentRequest {
   readonly key: string
   readonly fingerprint: Uint8Array
   /**
-   * The response contains a secret: it is stored sealed, and only the API key that sent the first request gets it again, or the person, with a
-   * fresh sign-in.
+   * The response contains a secret: only the API key that sent the first request gets it again, or the person, with a fresh sign-in, and the
+   * fingerprint is stored sealed like the response.
    */
   readonly isSecret?: boolean
 }
@@ -103,7 +106,7 @@ export function lockNameOf({ tenant }: Pick<Ctx, 'tenant'>, key: string): string
 }
 
 /**
- * Stores the response in the transaction of its effect, sealed if it is secret; with a resource, the resource in place of its body. Throws
+ * Stores the response, sealed, in the transaction of its effect; with a resource, the resource in place of its body. Throws
  * if a request with a lease claimed the key since: the transaction is rolled back, and of two requests with one key one takes effect.
  */
 export async function storeInTransaction(
@@ -113,11 +116,12 @@ export async function storeInTransaction(
   answer: StoredAnswer,
   { secret, resourceId = null }: { readonly secret: boolean; readonly resourceId?: string | undefined | null },
 ): Promise<void> {
-  const { body, fingerprint } = secret ? sealedOf(ctx, request, answer) : { body: answer.body, ...request }
+  const body = resourceId === null ? sealBody(ctx, request, answer.body) : null
+  const fingerprint = secret ? sealFingerprint(ctx, request) : request.fingerprint
   const stored = await tx.run(sql`
-    insert into idempotency_keys (organisation_id, environment, key, fingerprint, api_key_id, state, status, headers, body, sealed, resource_id, created_at)
+    insert into idempotency_keys (organisation_id, environment, key, fingerprint, api_key_id, state, status, headers, sealed_body, sealed, resource_id, created_at)
     values (${ctx.tenant.organisationId}, ${ctx.tenant.environment}, ${request.key}, ${fingerprint}, ${actorId(ctx.actor)}, 'done',
-      ${answer.status}, ${JSON.stringify(answer.headers)}, ${resourceId === null ? body : null}, ${secret}, ${resourceId}, ${ctx.clock.now()})
+      ${answer.status}, ${JSON.stringify(answer.headers)}, ${body}, ${secret}, ${resourceId}, ${ctx.clock.now()})
     on conflict (organisation_id, environment, key) do nothing`)
   if (stored !== 1) throw failPlatform('idempotency-in-progress')
 }
@@ -229,10 +233,10 @@ export async function finishLease(
     if (released === 1 || !isKept(answer.status) || isLarge(answer.body)) return
   }
   const isSecret = request.isSecret === true
-  const { body, fingerprint } = isSecret ? sealedOf(ctx, request, answer) : { body: answer.body, fingerprint: null }
+  const fingerprint = isSecret ? sealFingerprint(ctx, request) : null
   await ctx.db.run(sql`
-    update idempotency_keys set state = 'done', status = ${answer.status}, headers = ${JSON.stringify(answer.headers)}, body = ${body},
-      sealed = ${isSecret}, fingerprint = coalesce(${fingerprint}::bytea, fingerprint)
+    update idempotency_keys set state = 'done', status = ${answer.status}, headers = ${JSON.stringify(answer.headers)},
+      sealed_body = ${sealBody(ctx, request, answer.body)}, sealed = ${isSecret}, fingerprint = coalesce(${fingerprint}::bytea, fingerprint)
     where organisation_id = ${organisationId} and environment = ${environment} and key = ${request.key} and claim = ${claim}`)
 }
 
@@ -242,12 +246,23 @@ export function sweepIdempotencyKeys(db: Queryable, now: Date): Promise<number> 
   return sweep(db, { from: sql`idempotency_keys`, where, orderBy: sql`created_at` })
 }
 
-/** A secret response as stored. The fingerprint is sealed too: a body of few digits could be guessed from it. */
-function sealedOf(ctx: Ctx, { key, fingerprint }: IdempotentRequest, { body }: StoredAnswer) {
-  return {
-    body: ctx.sealer.seal(body, sealContext(ctx, key)),
-    fingerprint: ctx.sealer.seal(fingerprint, fingerprintContext(ctx, key)),
-  }
+type SealCtx = Pick<Ctx, 'tenant' | 'sealer'>
+
+/** Returns the body of a response as it is stored. Any response may have a capability: a settlement token, or a link to a file. */
+export function sealBody(ctx: SealCtx, { key }: Pick<IdempotentRequest, 'key'>, body: Uint8Array): Uint8Array {
+  return ctx.sealer.ofMany.seal(body, sealContext(ctx, key))
+}
+
+/** The fingerprint of a secret request as stored: a body of few digits could be guessed from its hash. */
+function sealFingerprint(ctx: SealCtx, { key, fingerprint }: IdempotentRequest): Uint8Array {
+  return ctx.sealer.seal(fingerprint, fingerprintContext(ctx, key))
+}
+
+/** Returns the stored body; undefined if there is none. */
+function openBody(ctx: SealCtx, { body, sealed, sealedBody }: Stored, key: string): Uint8Array | undefined {
+  if (sealedBody !== null) return ctx.sealer.ofMany.open(sealedBody, sealContext(ctx, key))
+  if (body === null || !sealed) return body ?? undefined
+  return ctx.sealer.open(body, sealContext(ctx, key))
 }
 
 /** Compares a request with what is stored under its key; throws if it must not have the response, or if there is none yet. */
@@ -262,10 +277,10 @@ export function judge(
     ? ctx.sealer.open(stored.fingerprint, fingerprintContext(ctx, request.key))
     : stored.fingerprint
   if (Buffer.compare(fingerprint, request.fingerprint) !== 0) throw failPlatform('idempotency-key-reused')
-  if (stored.state === 'done' && stored.status !== null && stored.body !== null) {
+  const body = stored.state === 'done' ? openBody(ctx, stored, request.key) : undefined
+  if (stored.status !== null && body !== undefined) {
     // The handler that required fresh authentication for some secrets does not run again.
     if (request.isSecret === true) requireFresh(ctx)
-    const body = stored.sealed ? ctx.sealer.open(stored.body, sealContext(ctx, request.key)) : stored.body
     return { kind: 'answered', answer: { status: stored.status, headers: stored.headers ?? {}, body } }
   }
   if (stored.resourceId !== null) return { kind: 'unanswered', resourceId: stored.resourceId }

@@ -56,10 +56,25 @@ test('a secret response is stored sealed, and its key is replayed to no other AP
   await expect(claimWithLease(other, sent, 'second')).rejects.toMatchObject(reused)
   expect(await claimWithLease(own, sent, 'second')).toEqual({ kind: 'unanswered', resourceId: 'resource_1' })
   await finishLease(own, sent, 'first', { status: 200, headers: {}, body: Buffer.from('the secret') })
-  const stored = sql`select body from idempotency_keys where key = 'secret' and position('the secret'::bytea in body) > 0`
+  const stored = sql`select sealed_body from idempotency_keys where key = 'secret' and position('the secret'::bytea in sealed_body) > 0`
   expect(await world.database.db.run(stored)).toBe(0)
   await expect(claimWithLease(other, sent, 'third')).rejects.toMatchObject(reused)
   expect(await claimWithLease(own, sent, 'third')).toMatchObject({ answer: { body: Buffer.from('the secret') } })
+})
+
+test('a response that an earlier version stored is repeated', async () => {
+  const answer = { status: 201, headers: {}, body: Buffer.from('earlier') }
+  for (const sealed of [false, true]) {
+    const sent = { key: `earlier-${sealed}`, fingerprint: Buffer.alloc(32, 8) }
+    await ctx.db.tx((tx) => storeInTransaction(ctx, tx, sent, answer, { secret: sealed }))
+    const { organisationId, environment } = ctx.tenant
+    const body = sealed
+      ? ctx.sealer.seal(answer.body, `idempotency|${organisationId}|${environment}|${sent.key}`)
+      : answer.body
+    await ctx.db.run(sql`update idempotency_keys set body = ${body}, sealed_body = null where key = ${sent.key}`)
+    const repeated = await ctx.db.tx((tx) => claimInTransaction(ctx, tx, sent))
+    expect(repeated).toMatchObject({ kind: 'answered', answer: { body: answer.body } })
+  }
 })
 
 test('without a committed intent a refusal or a large answer leaves the key free; with one the key is kept', async () => {

@@ -36,9 +36,9 @@ export async function upsertResource(
     insert into discovered_resources (organisation_id, environment, resource, type, operation, x402_version, accepts, details, updated_at)
     select ${organisationId}, ${environment}, ${resource}, ${type}, ${operation}, ${x402Version}::smallint,
       ${JSON.stringify([accepts])}::jsonb, ${JSON.stringify(details)}::jsonb, ${now}::timestamptz
-    where (select count(*) from discovered_resources where organisation_id = ${organisationId} and environment = ${environment}) < ${resourcesMax}::int
-      or exists (select from discovered_resources where organisation_id = ${organisationId} and environment = ${environment}
+    where exists (select from discovered_resources where organisation_id = ${organisationId} and environment = ${environment}
         and resource = ${resource} and type = ${type} and operation = ${operation})
+      or (select count(*) from discovered_resources where organisation_id = ${organisationId} and environment = ${environment}) < ${resourcesMax}::int
     on conflict (organisation_id, environment, resource, type, operation) do update set
       x402_version = excluded.x402_version, details = excluded.details, updated_at = excluded.updated_at,
       accepts = excluded.accepts || coalesce((
@@ -60,10 +60,18 @@ export function listResources(db: Queryable, environment: Environment, query: Di
   )
 }
 
-export async function countResources(db: Queryable, environment: Environment, query: DiscoveryQuery): Promise<number> {
+/** Returns how many resources match, at most `most`: it reads no more rows of them. */
+export async function countResources(
+  db: Queryable,
+  environment: Environment,
+  query: DiscoveryQuery,
+  most: number,
+): Promise<number> {
   const row = await db.one(
     CountRow,
-    sql`select count(*) as count from discovered_resources where ${matching(environment, query)}`,
+    sql`
+    select count(*) as count from (
+      select from discovered_resources where ${matching(environment, query)} order by updated_at desc limit ${most}) as counted`,
   )
   return Number(row.count)
 }

@@ -140,6 +140,9 @@ function asKind({ extra, ...kind }: SupportedKind): z.input<typeof Supported>['k
 
 type Item = z.input<typeof DiscoveredResources>['items'][number]
 
+/** How far beyond a page its total counts. */
+const countedBeyondMax = 1_000
+
 /**
  * Returns the resources that payments declared in the caller's environment, of all sellers, and after them the routes that
  * organizations made public.
@@ -148,11 +151,16 @@ type Item = z.input<typeof DiscoveredResources>['items'][number]
 async function discoverResources(ctx: Ctx, query: DiscoveryQuery): Promise<z.input<typeof DiscoveredResources>> {
   const { environment } = ctx.tenant
   const { limit, offset } = query
+  const countedMax = offset + limit + countedBeyondMax
   const [rows, declared] = await Promise.all([
     listResources(ctx.db, environment, query),
-    countResources(ctx.db, environment, query),
+    countResources(ctx.db, environment, query, countedMax),
   ])
-  const rest = { limit: limit - rows.length, offset: Math.max(0, offset - declared) }
+  const rest = {
+    limit: limit - rows.length,
+    offset: Math.max(0, offset - declared),
+    countedMax: countedMax - declared,
+  }
   const shown = await publicRoutesFor(ctx, query, rest)
   const items = [...rows.map(asItem), ...shown.routes.map(publicItemOf)]
   return { x402Version: 2, items, pagination: { limit, offset, total: declared + shown.total } }
@@ -165,7 +173,7 @@ async function discoverResources(ctx: Ctx, query: DiscoveryQuery): Promise<z.inp
 async function publicRoutesFor(
   ctx: Ctx,
   query: DiscoveryQuery,
-  page: { readonly limit: number; readonly offset: number },
+  page: { readonly limit: number; readonly offset: number; readonly countedMax: number },
 ) {
   const { type = 'http', payTo, scheme, network, extensions } = query
   const isNarrowed = [payTo, scheme, network, extensions].some((filter) => filter !== undefined)

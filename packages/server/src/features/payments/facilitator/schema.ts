@@ -84,7 +84,7 @@ export const DiscoveredResources = z.strictObject({
     .strictObject({
       limit: z.int().describe('Most items of a page.'),
       offset: z.int().describe('Number of items before this page.'),
-      total: z.int().describe('Number of all items.'),
+      total: z.int().describe('Number of all items, counted up to 1,000 after this page.'),
     })
     .describe('Which part of all resources this is.'),
 })

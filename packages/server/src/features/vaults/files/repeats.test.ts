@@ -105,7 +105,7 @@ test('a repeat of an upload whose answer was never stored returns the file that 
   const vaultId = await stage.vault(org)
   const first = await send(vaultId, 'k7')
   await stage.world.database.db.run(
-    sql`update idempotency_keys set state = 'running', status = null, headers = null, body = null where key = 'k7'`,
+    sql`update idempotency_keys set state = 'running', status = null, headers = null, sealed_body = null where key = 'k7'`,
   )
   const again = await send(vaultId, 'k7')
   expect([again.status, again.body, again.headers.get('idempotency-replayed')]).toEqual([201, first.body, 'true'])

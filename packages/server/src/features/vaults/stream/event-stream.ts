@@ -38,6 +38,8 @@ export class EventStream {
   readonly line: SseConnection
   /** The sequence number of the last event that was written. */
   sent: number
+  /** Bytes that its reader had not read at the last tick. */
+  #waitingAtTick = 0
   #stalls = 0
   #waitingBefore = 0
 
@@ -76,6 +78,14 @@ export class EventStream {
     this.#waitingBefore = waiting
     if (this.#stalls > stallsMax) this.line.cut()
     else this.line.write(heartbeat)
+  }
+
+  /** Bytes that its reader has not read since the last tick, or had not at that time: none for a reader that keeps up. */
+  lag(): number {
+    const { waiting } = this.line
+    const lag = Math.min(waiting, this.#waitingAtTick)
+    this.#waitingAtTick = waiting
+    return lag
   }
 
   /** Ends the stream if its access has expired at that instant. */

@@ -13,6 +13,8 @@ import { listPageAfter } from './store.ts'
 /** Most streams of one process, shared between their owners (`mayTake`, `placeOwner` of a call). */
 const streamsMax = 20_000
 const retryAfterSeconds = 5
+/** Most bytes that wait for all slow readers of a process, shared between the owners of their places. */
+const lagBytesMax = 256 * 2 ** 20
 
 /**
  * How often access is checked. Each stream has its heartbeat in one of fifteen such ticks, so that heartbeats never come all at
@@ -96,10 +98,26 @@ export class VaultStreams {
       if (turn === this.#beats) stream.beat()
       stream.endIfExpired(now)
     }
+    this.#cutSlowest()
     this.#checking ??= this.#endRevoked().finally(() => {
       this.#checking = undefined
     })
     return this.#checking
+  }
+
+  /** Cuts the slowest readers of an owner whose readers together let more wait than its share: their clients reconnect, and read on from the table. */
+  #cutSlowest(): void {
+    const slow = [...this.#open.keys()].map((stream) => ({ stream, bytes: stream.lag() })).filter(({ bytes }) => bytes > 0)
+    let taken = slow.reduce((sum, { bytes }) => sum + bytes, 0)
+    for (const own of Map.groupBy(slow, ({ stream }) => stream.owner).values()) {
+      let left = own.reduce((sum, { bytes }) => sum + bytes, 0)
+      for (const { stream, bytes } of own.sort((one, other) => other.bytes - one.bytes)) {
+        if (left <= (lagBytesMax - (taken - left)) / 2) break
+        stream.line.cut()
+        left -= bytes
+        taken -= bytes
+      }
+    }
   }
 
   #add(stream: EventStream): void {

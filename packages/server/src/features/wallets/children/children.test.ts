@@ -77,7 +77,7 @@ test('a repeat of many children is made from their records, which are kept once'
   const [first, again] = [await send(), await send()]
   expect([again.status, again.headers.get('idempotency-replayed')]).toEqual([201, 'true'])
   expect(again.list).toEqual(first.list)
-  const stored = sql`select coalesce(octet_length(body), 0) as bytes from idempotency_keys where key = 'many'`
+  const stored = sql`select coalesce(octet_length(sealed_body), 0) as bytes from idempotency_keys where key = 'many'`
   expect(await world.database.db.many(z.object({ bytes: z.int() }), stored)).toEqual([{ bytes: 0 }])
 })
 

@@ -211,7 +211,7 @@ test('a repeat whose first response was lost gets the wallet that was created', 
   const body = { chain: 'base', supportedTokens: ['USDC'] }
   const send = () => world.call(org.testKey, 'POST', path, body, { 'idempotency-key': 'lost' })
   const first = await send()
-  const lost = sql`update idempotency_keys set state = 'running', status = null, body = null where key = 'lost'`
+  const lost = sql`update idempotency_keys set state = 'running', status = null, sealed_body = null where key = 'lost'`
   expect(await world.database.db.run(lost)).toBe(1)
   const again = await send()
   expect([again.status, again.body]).toEqual([201, first.body])

@@ -125,3 +125,38 @@ test('flagged dust does not slow later movements: with 10,000 movements as few r
   expect(await stage.frozen(few, many)).toEqual([1n, 1n])
   expect(Math.max(...large)).toBeLessThan(Math.max(...small) + 500)
 })
+
+async function aFlaggedWallet(deposits: number): Promise<Wallet> {
+  const [wallet, bad] = [await stage.master(), aSender()]
+  stage.screening.say(bad, listed)
+  const block = stage.newestBlock() + 1n
+  await stage.book(
+    ...Array.from({ length: deposits }, (_, n) => ({ from: bad, to: wallet.address, raw: 1n, block: block + BigInt(n) })),
+  )
+  return wallet
+}
+
+/** Whether each frozen deposit of a wallet is newer than each that is not. */
+async function isNewestFrozen({ id }: Wallet): Promise<boolean> {
+  const { isNewest } = await stage.db.one(
+    z.object({ isNewest: z.boolean() }),
+    sql`
+    select min(block_number) filter (where frozen_raw_amount > 0) > max(block_number) filter (where frozen_raw_amount = 0) as is_newest
+    from wallet_transactions where wallet_id = ${id} and direction = 'in'`,
+  )
+  return isNewest
+}
+
+test('when flagged money leaves, only deposits are read whose frozen amount changes: of 2,000 as few as of 10', async () => {
+  const [few, many] = [await aFlaggedWallet(10), await aFlaggedWallet(2_000)]
+  await stage.db.run(sql`analyze wallet_transactions`)
+  const costOf = ({ address }: Wallet): Promise<number> => rowsOfBooking({ from: address, to: aSender(), raw: 1n })
+  const [small, large] = [await costOf(few), await costOf(many)]
+  expect(await stage.frozen(few, many)).toEqual([9n, 1_999n])
+  expect(large).toBeLessThan(small + 500)
+  const before = stage.newestBlock()
+  await stage.book({ from: many.address, to: aSender(), raw: 700n, block: stage.newestBlock() + 1n })
+  expect([await stage.frozen(many), await isNewestFrozen(many)]).toEqual([[1_299n], true])
+  await stage.reorganise(before)
+  expect([await stage.frozen(many), await isNewestFrozen(many)]).toEqual([[1_999n], true])
+})

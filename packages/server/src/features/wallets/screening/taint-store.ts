@@ -157,16 +157,50 @@ export async function updateTaintedReceivers(
   return rows.map(changeOf)
 }
 
-const TaintedRow = z.object({ id: z.string(), rawTaint: Raw, rawFrozen: Raw })
+const TaintedRow = z.object({
+  id: z.string(),
+  block: z.bigint(),
+  logIndex: z.number(),
+  rawTaint: Raw,
+  rawFrozen: Raw,
+})
 export type TaintedRow = z.output<typeof TaintedRow>
+/** A row's place in the order of the chain. */
+export type RowOrder = Pick<TaintedRow, 'id' | 'block' | 'logIndex'>
 
-/** Tainted or frozen incoming rows of a place from a block on, newest first. */
-export function listTaintedRows(tx: Tx, place: Place, from: bigint): Promise<TaintedRow[]> {
+const rowColumns = sql`id, block_number as block, log_index, (${rawTaint})::text as raw_taint, frozen_raw_amount::text as raw_frozen`
+
+/** The newest tainted or frozen incoming rows of a place below a block, or below a row, down to a block. */
+export function listTaintedRows(
+  tx: Tx,
+  place: Place,
+  range: { readonly below: bigint | RowOrder | null; readonly from: bigint | null },
+  most: number,
+): Promise<TaintedRow[]> {
+  const { below, from } = range
+  const isBelow =
+    below === null
+      ? sql`true`
+      : typeof below === 'bigint'
+        ? sql`block_number < ${below}`
+        : sql`(block_number, log_index, id) < (${below.block}::bigint, ${below.logIndex}::integer, ${below.id}::text)`
   return tx.many(
     TaintedRow,
     sql`
-    select id, (${rawTaint})::text as raw_taint, frozen_raw_amount::text as raw_frozen from wallet_transactions
-    where ${isAt(place)} and ${isTainted} and block_number >= ${from} order by block_number desc, log_index desc, id desc`,
+    select ${rowColumns} from wallet_transactions where ${isAt(place)} and ${isTainted} and ${isBelow}
+      and (${from}::bigint is null or block_number >= ${from}::bigint)
+    order by block_number desc, log_index desc, id desc limit ${most}`,
+  )
+}
+
+/** The oldest frozen rows of a place below a block, read from the index `wallet_transactions_frozen`. */
+export function listOldestFrozen(tx: Tx, place: Place, below: bigint, most: number): Promise<TaintedRow[]> {
+  return tx.many(
+    TaintedRow,
+    sql`
+    select ${rowColumns} from wallet_transactions
+    where ${isAt(place)} and direction = 'in' and frozen_raw_amount > 0 and block_number < ${below}
+    order by block_number, log_index, id limit ${most}`,
   )
 }
 
@@ -177,20 +211,6 @@ export async function updateFrozen(tx: Tx, { tenant }: Place, frozen: ReadonlyMa
     update wallet_transactions w set frozen_raw_amount = given.raw
     from unnest(${[...frozen.keys()]}::text[], ${[...frozen.values()].map(String)}::numeric[]) as given (id, raw)
     where w.id = given.id and w.organisation_id = ${tenant.organisationId} and w.environment = ${tenant.environment}`)
-}
-
-/** Freezes this amount of the tainted rows below a block, newest first, and nothing else of them. It reads all of them. */
-export async function spreadFrozen(tx: Tx, place: Place, below: bigint, raw: bigint): Promise<void> {
-  await tx.run(sql`
-    update wallet_transactions w set frozen_raw_amount = given.raw
-    from (
-      select id, greatest(0, least(taint, ${raw.toString()}::numeric - coalesce(sum(taint) over (
-        order by block_number desc, log_index desc, id desc rows between unbounded preceding and 1 preceding), 0))) as raw
-      from (select id, block_number, log_index, ${rawTaint} as taint from wallet_transactions
-        where ${isAt(place)} and ${isTainted} and block_number < ${below}) as tainted
-    ) as given
-    where w.id = given.id and w.organisation_id = ${place.tenant.organisationId} and w.environment = ${place.tenant.environment}
-      and w.frozen_raw_amount <> given.raw`)
 }
 
 /** The total frozen amount of the place, as stored. */

@@ -6,12 +6,12 @@ import {
   insertCheckpoint,
   type LedgerRow,
   listLedger,
+  listOldestFrozen,
   listTaintedChanges,
   listTaintedRows,
   type MovedTaint,
   type Place,
   resetCheckpoints,
-  spreadFrozen,
   sumBefore,
   type TaintedRow,
   updateFrozen,
@@ -108,15 +108,66 @@ export function traceTaint(
 
 /**
  * Stores the frozen amounts of rows. Tainted money leaves oldest first, so the newest tainted rows are frozen. Rows below the change are
- * read only if their share has changed.
+ * read only if their share has changed, and of them only those whose share has.
  */
 async function freeze(tx: Tx, { place, block, rawTainted }: Change & { readonly rawTainted: bigint }): Promise<void> {
-  const rows = await listTaintedRows(tx, place, block)
-  const { changed, rawRest } = shareOut(rawTainted, rows)
-  await updateFrozen(tx, place, changed)
-  const rawBelow = rows.reduce((rest, { rawFrozen }) => rest - rawFrozen, await findFrozen(tx, place))
-  if (rawBelow !== rawRest) await spreadFrozen(tx, place, block, rawRest)
+  let [rawRest, rawBelow] = [rawTainted, await findFrozen(tx, place)]
+  for await (const rows of taintedPages(tx, place, { below: null, from: block })) {
+    const shared = shareOut(rawRest, rows)
+    await updateFrozen(tx, place, shared.changed)
+    rawRest = shared.rawRest
+    rawBelow = rows.reduce((rest, { rawFrozen }) => rest - rawFrozen, rawBelow)
+  }
+  if (rawRest < rawBelow) await thawOldest(tx, place, block, rawBelow - rawRest)
+  else await freezeOlder(tx, place, block, rawRest - rawBelow)
   await upsertPlace(tx, place, rawTainted)
+}
+
+/** Pages of tainted rows, newest first. */
+async function* taintedPages(
+  tx: Tx,
+  place: Place,
+  range: Parameters<typeof listTaintedRows>[2],
+): AsyncGenerator<TaintedRow[]> {
+  let rows = await listTaintedRows(tx, place, range, pageMax)
+  for (let last = rows.at(-1); last !== undefined; last = rows.at(-1)) {
+    yield rows
+    rows = rows.length < pageMax ? [] : await listTaintedRows(tx, place, { ...range, below: last }, pageMax)
+  }
+}
+
+/** Takes this amount from the frozen amounts below a block, those of the oldest rows first. */
+async function thawOldest(tx: Tx, place: Place, below: bigint, raw: bigint): Promise<void> {
+  for (let rest = raw; rest > 0n; ) {
+    const rows = await listOldestFrozen(tx, place, below, pageMax)
+    if (rows.length === 0) return
+    const kept = new Map<string, bigint>()
+    for (const { id, rawFrozen } of rows) {
+      if (rest === 0n) break
+      const thawed = rawFrozen < rest ? rawFrozen : rest
+      rest -= thawed
+      kept.set(id, rawFrozen - thawed)
+    }
+    await updateFrozen(tx, place, kept)
+  }
+}
+
+/** Freezes this amount more of the tainted rows below a block: all newer ones than the oldest frozen one are frozen whole. */
+async function freezeOlder(tx: Tx, place: Place, below: bigint, raw: bigint): Promise<void> {
+  if (raw === 0n) return
+  const [oldest] = await listOldestFrozen(tx, place, below, 1)
+  let rest = raw
+  const take = async (rows: readonly TaintedRow[]): Promise<void> => {
+    const frozenBefore = rows.reduce((sum, { rawFrozen }) => sum + rawFrozen, 0n)
+    const shared = shareOut(rest + frozenBefore, rows)
+    await updateFrozen(tx, place, shared.changed)
+    rest = shared.rawRest
+  }
+  if (oldest !== undefined) await take([oldest])
+  for await (const rows of taintedPages(tx, place, { below: oldest ?? below, from: null })) {
+    if (rest === 0n) return
+    await take(rows)
+  }
 }
 
 /**
@@ -124,7 +175,7 @@ async function freeze(tx: Tx, { place, block, rawTainted }: Change & { readonly 
  */
 export function shareOut(
   raw: bigint,
-  rows: readonly TaintedRow[],
+  rows: readonly Pick<TaintedRow, 'id' | 'rawTaint' | 'rawFrozen'>[],
 ): { readonly changed: ReadonlyMap<string, bigint>; readonly rawRest: bigint } {
   const changed = new Map<string, bigint>()
   let rest = raw

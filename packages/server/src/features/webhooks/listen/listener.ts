@@ -33,6 +33,8 @@ export class Listener implements Following {
   readonly follows: boolean
   readonly line: SseConnection
   place: Place
+  /** The round in which events were last read for it. */
+  readIn = 0
   #stalls = 0
   #waitingBefore = 0
 

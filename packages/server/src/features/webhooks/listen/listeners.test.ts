@@ -113,6 +113,38 @@ test('a reader that does not read is sent nothing more until it does, so that no
   await expect.poll(() => slow.ids, patience).toEqual(ids)
 })
 
+test('many streams of one owner with a long past delay neither the events of another nor the other work of the process', async () => {
+  const { listeners, owner, open, publish } = aStage()
+  const other = { organisationId: `org_${++organisation}`, environment: 'test' } as const
+  const lines = Array.from({ length: 30 }, () => open())
+  const live = listeners.answer({
+    ...{ tenant: other, owner: `${owner}_other`, reader: 'key_2', secret, place: beginning, types: undefined },
+    follows: true,
+  })
+  const line = new ManualLine(live.closed)
+  live.open(line)
+  const written = () => lines.reduce((sum, one) => sum + one.written.length, 0)
+  await publish(150)
+  const deps = toyDeps(database.db)
+  await deps.db.tx((tx) => insertEvents({ ...deps, tenant: other }, tx, 'vault.sealed', [{ vaultId: 'vlt_2' }]))
+  let [before, mostInTurn, writtenBeforeOther] = [written(), 0, 0]
+  const watched = setInterval(() => listeners.wake(), 50)
+  onTestFinished(() => clearInterval(watched))
+  await new Promise<void>((resolve) => {
+    const look = (): void => {
+      mostInTurn = Math.max(mostInTurn, written() - before)
+      before = written()
+      if (line.ids.length === 0) writtenBeforeOther = before
+      if (lines.every(({ ids }) => ids.length === 150)) resolve()
+      else setImmediate(look)
+    }
+    look()
+  })
+  expect(line.ids).toHaveLength(1)
+  expect(mostInTurn).toBeLessThan(100)
+  expect(writtenBeforeOther).toBeLessThan(1_500)
+})
+
 test('a reader that receives nothing for three heartbeats is disconnected, and one that receives a little is not', () => {
   const opening = {
     tenant: { organisationId: 'org_1', environment: 'test' },

@@ -20,6 +20,11 @@ const roundMs = 200
 const pauseFactor = 4
 const afterFailureMs = 2_000
 const entriesMax = 100
+/** Most streams of one owner, and of all, that one read serves: with this a read is small, and no owner's past delays the events of another. */
+const streamsOfOwnerPerRead = 10
+const streamsPerRead = 100
+/** Entries that are signed before the event loop gets a turn. */
+const entriesPerTurn = 20
 
 /**
  * How often keys are checked. Each stream has its heartbeat in one of fifteen such ticks, so that heartbeats never come all at
@@ -46,6 +51,10 @@ export class Listeners {
   #beating: NodeJS.Timeout | undefined
   #pausing: NodeJS.Timeout | undefined
   #hasNews = false
+  #rounds = 0
+  /** Every ready stream is read at least once from this round on before reading pauses. */
+  #cycleStart = 1
+  #signed = 0
   #running: Promise<void> | undefined
   #checking: Promise<void> | undefined
 
@@ -149,9 +158,14 @@ export class Listeners {
 
   async #round(): Promise<void> {
     const ready = [...this.#open.keys()].filter(({ isReady }) => isReady)
-    if (ready.length === 0) return
-    const pages = await listPages(this.#deps.db, ready, entriesMax)
-    for (const [index, listener] of ready.entries()) {
+    const chosen = nextRead(ready)
+    const round = ++this.#rounds
+    for (const listener of chosen) listener.readIn = round
+    if (ready.some(({ readIn }) => readIn < this.#cycleStart)) this.#hasNews = true
+    else this.#cycleStart = round + 1
+    if (chosen.length === 0) return
+    const pages = await listPages(this.#deps.db, chosen, entriesMax)
+    for (const [index, listener] of chosen.entries()) {
       const page = pages[index]
       if (page !== undefined) await this.#send(listener, page)
     }
@@ -164,6 +178,7 @@ export class Listeners {
       for (const entry of page.entries) {
         if (!line.isOpen) return
         line.write(await frameOf(this.#deps, listener.secret, entry))
+        if (++this.#signed % entriesPerTurn === 0) await turn()
       }
     } catch (error) {
       this.#deps.log.error({ err: error }, 'an event could not be signed for a listener')
@@ -185,4 +200,15 @@ export class Listeners {
       this.#deps.log.warn({ err: error }, 'the keys of listeners could not be checked; they are checked again soon')
     }
   }
+}
+
+/** Returns the streams that the next read serves: of each owner as many, those that were read longest ago first. */
+function nextRead(ready: readonly Listener[]): readonly Listener[] {
+  const byOwner = Map.groupBy(ready, ({ owner }) => owner)
+  const share = Math.min(streamsOfOwnerPerRead, Math.max(1, Math.floor(streamsPerRead / byOwner.size)))
+  return [...byOwner.values()]
+    .map((own) => own.toSorted((left, right) => left.readIn - right.readIn).slice(0, share))
+    .toSorted((left, right) => (left[0]?.readIn ?? 0) - (right[0]?.readIn ?? 0))
+    .slice(0, streamsPerRead)
+    .flat()
 }
