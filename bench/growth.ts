@@ -28,6 +28,8 @@ const ratioMax = 5
 const onlyRunMsMax = 20
 /** Payments of the small database: a page of every list is full there too. */
 const smallPayments = 1_000
+/** Days in which the payments of a full page were made there; on the filled database it is one. */
+const smallPageDays = 10
 /** A statement of background work below this is fast, however much faster it was on small tables. */
 const statementMsMin = 1
 const idlePerSecondMax = 20
@@ -69,7 +71,7 @@ export async function benchGrowth(plan: GrowthPlan, closing: Closing): Promise<n
   await fillGrowth(db, owner, smallPayments)
   await rollUp(db)
   const smallIdle = await watchIdle(db, plan.idleMs)
-  const small = await measureAll(plan, db, ground, { side: smallSide, owner })
+  const small = await measureAll(plan, db, ground, { side: smallSide, owner, pageDays: smallPageDays })
   await stop()
 
   const before = sum((await listSizes(db)).map(({ bytes }) => Number(bytes)))
@@ -82,7 +84,7 @@ export async function benchGrowth(plan: GrowthPlan, closing: Closing): Promise<n
   const fullSide = await startPurser(ground, home)
   closing.add(() => fullSide.child.stop())
   const fullIdle = await watchIdle(db, plan.idleMs)
-  const full = await measureAll(plan, db, ground, { side: fullSide, owner })
+  const full = await measureAll(plan, db, ground, { side: fullSide, owner, pageDays: 1 })
 
   const bytes = sum(sizes.map((size) => Number(size.bytes))) - before
   console.log(`\n${plan.payments.toLocaleString('en-US')} payments and what belongs to them, ms\n`)
@@ -123,8 +125,8 @@ async function ownerAt({ port, headers }: PurserSide, db: Db, walletId: string):
   return { organisationId, apiKeyId, walletId, webhookId: String(webhook?.id) }
 }
 
-/** The requested paths by the names of the table. Cursors lead far back. */
-function pathsOf({ walletId, webhookId, apiKeyId }: Owner): Readonly<Record<string, string>> {
+/** The requested paths by the names of the table. Cursors lead far back. `pageDays`: in how many days the payments of a full page were made. */
+function pathsOf({ walletId, webhookId, apiKeyId }: Owner, pageDays: number): Readonly<Record<string, string>> {
   const day = 86_400_000
   const ago = (count: number) => Date.now() - count * day
   const from = (count: number) => new Date(ago(count)).toISOString()
@@ -141,7 +143,7 @@ function pathsOf({ walletId, webhookId, apiKeyId }: Owner): Readonly<Record<stri
     'logs: wallet, no match': '/payments/logs?walletId=byw_01h455vb4pex5vsknk084sn02q',
     'logs: key': `/payments/logs?apiKeyId=${apiKeyId}`,
     'logs: key, no match': '/payments/logs?apiKeyId=key_01h455vb4pex5vsknk084sn02q',
-    'logs: one day, long ago': `/payments/logs?${longAgo}`,
+    'logs: a full page, long ago': `/payments/logs?from=${from(80)}&to=${from(80 - pageDays)}`,
     'logs: before there were any': `/payments/logs?to=${from(200)}`,
     'logs: route and day, no match': `/payments/logs?route=/none&${longAgo}`,
     'summary: all': '/payments/logs/summary',
@@ -178,7 +180,7 @@ async function measureAll(
   plan: GrowthPlan,
   db: Db,
   ground: Ground,
-  { side, owner }: { readonly side: PurserSide; readonly owner: Owner },
+  { side, owner, pageDays }: { readonly side: PurserSide; readonly owner: Owner; readonly pageDays: number },
 ): Promise<ReadonlyMap<string, Figures>> {
   const results = new Map<string, Figures>()
   const take = async (name: string, requests: readonly Buffer[]): Promise<void> => {
@@ -190,7 +192,7 @@ async function measureAll(
     const ms = answers.slice(Math.min(8, answers.length - 1)).map((answer) => answer.ms)
     results.set(name, { p50: quantile(ms, 0.5), p99: quantile(ms, 0.99), blocks })
   }
-  for (const [name, path] of Object.entries(pathsOf(owner))) {
+  for (const [name, path] of Object.entries(pathsOf(owner, pageDays))) {
     await take(
       name,
       Array.from({ length: plan.repeats }, () => getRequest(path, side.headers)),

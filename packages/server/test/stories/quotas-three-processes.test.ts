@@ -48,7 +48,7 @@ const master = () => ({ chain: 'base', supportedTokens: ['USDC'] })
 const hook = () => ({ url: 'https://example.com/hook', events: ['*'] })
 
 test('of nine requests at three processes for the last unit of a quota one succeeds', async () => {
-  const org = await world.organisation()
+  const org = await world.organisation('hobby')
   const key = org.testKey
   const first = (path: string, body: () => unknown) => race(poster(key, path, body))
   const walletPath = '/wallet-infra/master-wallets'
@@ -84,7 +84,7 @@ test('of nine requests at three processes for the last unit of a quota one succe
 })
 
 test('of nine payments for the last one of a month one is verified, with three processes and two organisations of one account', async () => {
-  const org = await world.organisation()
+  const org = await world.organisation('hobby')
   const second = await world.call(org.testKey, 'POST', '/organisations', { name: 'Second' })
   const keys = second.body.apiKeys as { key: string; environment: string }[]
   const other: Org = { ...org, id: String(second.body.id), testKey: keys.find((one) => one.environment === 'test')?.key ?? '' }
@@ -124,7 +124,7 @@ test('what is made and deleted at three processes at once, also by requests that
 })
 
 test('an organisation has at most fifty valid keys, whichever process makes them', async () => {
-  const org = await world.organisation()
+  const org = await world.organisation('hobby')
   const key = poster(org.testKey, '/organisations/current/api-keys', () => ({ name: 'k', environment: 'test' }))
   for (let n = 0; n < 48; n++) expect((await key(n)).status).toBe(201)
   expect(countByStatus(await race(key))[201]).toBe(1)

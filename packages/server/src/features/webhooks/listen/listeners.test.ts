@@ -7,7 +7,7 @@ import { insertEvents } from '../../../platform/events.ts'
 import type { ApiKeyId } from '../../../platform/ids.ts'
 import { Listener } from './listener.ts'
 import { Listeners, type ListenersDeps } from './listeners.ts'
-import { beginning } from './store.ts'
+import { beginning, listPages } from './store.ts'
 
 /**
  * Listeners receive an event only after every earlier transaction of the cluster has ended, including those of other tests in
@@ -143,6 +143,34 @@ test('many streams of one owner with a long past delay neither the events of ano
   expect(line.ids).toHaveLength(1)
   expect(mostInTurn).toBeLessThan(100)
   expect(writtenBeforeOther).toBeLessThan(1_500)
+})
+
+test('a listener of a rare type gets it from behind thousands of other events, of which one read looks at a thousand', async () => {
+  const { tenant, publish } = aStage()
+  const deps = toyDeps(database.db)
+  await publish(2_500)
+  const [rare] = await deps.db.tx((tx) =>
+    insertEvents({ ...deps, tenant }, tx, 'vault.persisted', [{ vaultId: 'vlt_1' }]),
+  )
+  let place = beginning
+  const reads: (readonly [entries: readonly string[], isFull: boolean])[] = []
+  const read = async () => {
+    const [page] = await listPages(deps.db, [{ tenant, place, types: ['vault.persisted'] }], 100)
+    if (page === undefined) throw new Error('no page')
+    place = page.next
+    return [page.entries.map(({ eventId }) => String(eventId)), page.isFull] as const
+  }
+  await expect
+    .poll(async () => {
+      reads.push(await read())
+      return reads.flatMap(([entries]) => entries)
+    }, patience)
+    .toEqual([rare])
+  expect(reads.filter(([, isFull]) => isFull).length).toBeGreaterThanOrEqual(2)
+  expect(reads.slice(0, 2)).toEqual([
+    [[], true],
+    [[], true],
+  ])
 })
 
 test('a reader that receives nothing for three heartbeats is disconnected, and one that receives a little is not', () => {

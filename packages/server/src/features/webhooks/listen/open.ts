@@ -32,7 +32,7 @@ export async function listen(
   const follows = query.follow !== 'false'
   if (!follows) {
     const [page] = await listPages(db, [following], 1)
-    if (page?.entries.length === 0) return new Reply(204, undefined)
+    if (page?.entries.length === 0 && !page.isFull) return new Reply(204, undefined)
   }
   const { secret } = await listenerSecret(ctx)
   listeners.refuseIfFull(owner, reader)

@@ -75,8 +75,14 @@ const News = z.object({
   id: z.string().nullable(),
   eventId: id('evt').nullable(),
   type: z.string().nullable(),
+  /** Whether it is the last entry that the read looked at, and more may follow. */
+  isLimit: z.boolean(),
+  /** Null for an entry that the listener does not receive, and where there is none. */
   payload: z.string().nullable(),
 })
+
+/** Most entries that one read looks at for a listener of some types: however many of others there are, it delays no other listener. */
+const lookedAtMax = 1_000
 
 /** An entry to send. */
 export interface Entry {
@@ -90,9 +96,10 @@ export interface Entry {
 export interface Page {
   readonly entries: readonly Entry[]
   /**
-   * Where the next read continues: after the last entry, or, if there were fewer than requested, after everything that exists.
+   * Where the next read continues: after the last entry, after the last one that was looked at, or after everything that exists.
    */
   readonly next: Place
+  /** Whether more may follow; the page itself may be empty. */
   readonly isFull: boolean
 }
 
@@ -106,35 +113,43 @@ export async function listPages(
   following: readonly Following[],
   entriesMax: number,
 ): Promise<readonly Page[]> {
-  const rows = await db.many(News, newsOf(following, entriesMax))
+  const isFiltered = following.some(({ types }) => types !== undefined)
+  const rows = await db.many(News, newsOf(following, { entriesMax, lookedAt: isFiltered ? lookedAtMax : entriesMax }))
   const grouped = Map.groupBy(rows, ({ position }) => position)
   return following.map((_, index) => pageFrom(grouped.get(index + 1) ?? [], entriesMax))
 }
 
-function newsOf(following: readonly Following[], entriesMax: number): Sql {
+function newsOf(
+  following: readonly Following[],
+  { entriesMax, lookedAt }: { readonly entriesMax: number; readonly lookedAt: number },
+): Sql {
   return sql`
     with horizon as (select pg_snapshot_xmin(pg_current_snapshot()) as written_by)
     select f.position, horizon.written_by::text as horizon, entry.written_by::text as written_by, entry.id, entry.event_id, entry.type,
-      entry.payload
+      coalesce(entry.looked_at = ${lookedAt}, false) as is_limit,
+      case when entry.is_received and entry.received <= ${entriesMax} then entry.payload::text end as payload
     from unnest(${following.map(({ tenant }) => tenant.organisationId)}::text[], ${following.map(({ tenant }) => tenant.environment)}::text[],
       ${following.map(({ place }) => place.writtenBy)}::text[]::xid8[], ${following.map(({ place }) => place.id)}::text[],
       ${following.map(({ types }) => types?.join() ?? null)}::text[])
       with ordinality as f (organisation_id, environment, written_by, id, types, position)
     cross join horizon
     left join lateral (
-      (select e.written_by, e.id, e.id as event_id, e.type, e.payload::text as payload from events e
-        where e.organisation_id = f.organisation_id and e.environment = f.environment
-          and (e.written_by, e.id) > (f.written_by, f.id) and e.written_by < horizon.written_by
-          and (f.types is null or e.type = any(string_to_array(f.types, ',')))
-        order by e.written_by, e.id limit ${entriesMax})
-      union all
-      (select r.written_by, r.id, r.event_id, e.type, e.payload::text from event_resends r join events e on e.id = r.event_id
-        where r.organisation_id = f.organisation_id and r.environment = f.environment
-          and (r.written_by, r.id) > (f.written_by, f.id) and r.written_by < horizon.written_by
-          and (f.types is null or e.type = any(string_to_array(f.types, ',')))
-        order by r.written_by, r.id limit ${entriesMax})
-      order by written_by, id limit ${entriesMax}
-    ) as entry on true
+      select looked.*, row_number() over place as looked_at, f.types is null or type = any(string_to_array(f.types, ',')) as is_received,
+        count(*) filter (where f.types is null or type = any(string_to_array(f.types, ','))) over place as received
+      from (
+        (select e.written_by, e.id, e.id as event_id, e.type, e.payload from events e
+          where e.organisation_id = f.organisation_id and e.environment = f.environment
+            and (e.written_by, e.id) > (f.written_by, f.id) and e.written_by < horizon.written_by
+          order by e.written_by, e.id limit ${lookedAt})
+        union all
+        (select r.written_by, r.id, r.event_id, e.type, e.payload from event_resends r join events e on e.id = r.event_id
+          where r.organisation_id = f.organisation_id and r.environment = f.environment
+            and (r.written_by, r.id) > (f.written_by, f.id) and r.written_by < horizon.written_by
+          order by r.written_by, r.id limit ${lookedAt})
+        order by written_by, id limit ${lookedAt}
+      ) as looked
+      window place as (order by written_by, id)
+    ) as entry on (is_received and received <= ${entriesMax}) or looked_at = ${lookedAt}
     order by f.position, entry.written_by, entry.id`
 }
 
@@ -144,10 +159,16 @@ function pageFrom(rows: readonly z.output<typeof News>[], entriesMax: number): P
       ? []
       : [{ place: { writtenBy, id }, eventId, type, payload }],
   )
-  const isFull = entries.length === entriesMax
-  const last = entries.at(-1)
   const horizon = rows[0]?.horizon ?? beginning.writtenBy
-  return { entries, isFull, next: isFull && last !== undefined ? last.place : { writtenBy: horizon, id: '' } }
+  const last = entries.length === entriesMax ? entries.at(-1)?.place : lastLookedAt(rows)
+  return { entries, isFull: last !== undefined, next: last ?? { writtenBy: horizon, id: '' } }
+}
+
+/** The last entry that a read looked at, if it looked at as many as it may. */
+function lastLookedAt(rows: readonly z.output<typeof News>[]): Place | undefined {
+  const last = rows.at(-1)
+  if (last === undefined || last.writtenBy === null || last.id === null || !last.isLimit) return undefined
+  return { writtenBy: last.writtenBy, id: last.id }
 }
 
 const SecretRow = z.object({ secret: z.instanceof(Uint8Array) })
