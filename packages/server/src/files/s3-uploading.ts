@@ -99,11 +99,7 @@ interface Progress {
 async function uploadParts(
   client: S3Client,
   name: ObjectName,
-  {
-    first,
-    rest,
-    progress,
-  }: { readonly first: Part; readonly rest: AsyncIterable<Part>; readonly progress: Progress },
+  { first, rest, progress }: { readonly first: Part; readonly rest: AsyncIterable<Part>; readonly progress: Progress },
 ): Promise<void> {
   const { UploadId } = await client.send(new CreateMultipartUploadCommand(name))
   const sent: { readonly PartNumber: number; readonly ETag: string | undefined }[] = []

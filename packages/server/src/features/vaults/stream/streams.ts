@@ -107,7 +107,9 @@ export class VaultStreams {
 
   /** Cuts the slowest readers of an owner whose readers together let more wait than its share: their clients reconnect, and read on from the table. */
   #cutSlowest(): void {
-    const slow = [...this.#open.keys()].map((stream) => ({ stream, bytes: stream.lag() })).filter(({ bytes }) => bytes > 0)
+    const slow = [...this.#open.keys()]
+      .map((stream) => ({ stream, bytes: stream.lag() }))
+      .filter(({ bytes }) => bytes > 0)
     let taken = slow.reduce((sum, { bytes }) => sum + bytes, 0)
     for (const own of Map.groupBy(slow, ({ stream }) => stream.owner).values()) {
       let left = own.reduce((sum, { bytes }) => sum + bytes, 0)

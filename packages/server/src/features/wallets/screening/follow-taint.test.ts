@@ -131,7 +131,12 @@ async function aFlaggedWallet(deposits: number): Promise<Wallet> {
   stage.screening.say(bad, listed)
   const block = stage.newestBlock() + 1n
   await stage.book(
-    ...Array.from({ length: deposits }, (_, n) => ({ from: bad, to: wallet.address, raw: 1n, block: block + BigInt(n) })),
+    ...Array.from({ length: deposits }, (_, n) => ({
+      from: bad,
+      to: wallet.address,
+      raw: 1n,
+      block: block + BigInt(n),
+    })),
   )
   return wallet
 }

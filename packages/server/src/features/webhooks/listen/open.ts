@@ -41,7 +41,9 @@ export async function listen(
 
 async function placeOf(ctx: Ctx, { from }: ListenQuery, lastEventId: string | undefined): Promise<Place> {
   if (lastEventId === undefined || lastEventId === '') {
-    const since = from === undefined ? 'now' : instantOf(Math.max(from.getTime(), oldestKept(ctx).getTime()))
+    // All events are before a time that has not come: they are not looked through for one after it.
+    const isNow = from === undefined || from > ctx.clock.now()
+    const since = isNow ? 'now' : instantOf(Math.max(from.getTime(), oldestKept(ctx).getTime()))
     return (await findStart(ctx.db, ctx.tenant, since)) ?? beginning
   }
   if (lastEventId === beginning.id) return beginning
