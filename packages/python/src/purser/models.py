@@ -512,7 +512,7 @@ class DiscoveredResourcesPagination(TypedDict):
     offset: int
     """Number of items before this page."""
     total: int
-    """Number of all items."""
+    """Number of all items, counted up to 1,000 after this page."""
 
 
 class DiscoveredResources(TypedDict):

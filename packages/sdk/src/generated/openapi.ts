@@ -4982,7 +4982,7 @@ export interface components {
                 readonly limit: number;
                 /** @description Number of items before this page. */
                 readonly offset: number;
-                /** @description Number of all items. */
+                /** @description Number of all items, counted up to 1,000 after this page. */
                 readonly total: number;
             };
         };
