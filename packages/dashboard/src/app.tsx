@@ -39,11 +39,11 @@ export function App({ environment }: { environment: Environment }) {
   useEffect(() => () => live?.live.close(), [live])
   if (account.error !== null && !isSignedOut)
     return (
-      <main className="mx-auto max-w-[560px] p-6">
+      <main className="mx-auto max-w-140 p-6">
         <ErrorBlock error={account.error} onRetry={() => account.refetch()} />
       </main>
     )
-  if (account.data === undefined || isSignedOut) return <Skeleton lines={6} className="mx-auto max-w-[560px] p-10" />
+  if (account.data === undefined || isSignedOut) return <Skeleton lines={6} className="mx-auto max-w-140 p-10" />
   if (organisation === undefined || live === undefined) return <NoOrganisation account={account.data} />
   const workspace: Workspace = { ...live, account: account.data, organisation, environment }
   return (
@@ -70,7 +70,7 @@ function Chains({ children }: { children: ReactNode }) {
 /** The page for a person who works in the test environment only. */
 function TestOnly({ error }: { error: PermissionDeniedError }) {
   return (
-    <main className="mx-auto max-w-[620px] p-4 pt-16">
+    <main className="mx-auto max-w-155 p-4 pt-16">
       <Empty
         icon={<FlaskConical />}
         heading="h1"
@@ -94,7 +94,7 @@ function NoOrganisation({ account: { email, invitations } }: { account: Account 
   return (
     <CSPProvider disableStyleElements>
       <Toasts>
-        <main className="mx-auto max-w-[620px] p-4 pt-16">
+        <main className="mx-auto max-w-155 p-4 pt-16">
           <Empty icon={<Building2 />} heading="h1" title="You belong to no organization">
             {invitations.length > 0
               ? `Join one that invited ${email}.`

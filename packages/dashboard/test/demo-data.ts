@@ -2,7 +2,7 @@ import { createPurser, type Purser } from '@purser/sdk'
 import { callAndPay } from '../../devnet/src/demo-agent.ts'
 import { startProvider } from '../../devnet/src/demo-provider.ts'
 import type { DevRecord } from '../../devnet/src/dev-file.ts'
-import { moveMoneyOut, reportRoutes } from './demo-money-out.ts'
+import { moveMoneyOut, reportRoutes, sweepOnce } from './demo-money-out.ts'
 import { makeVaults } from './demo-vaults.ts'
 
 /** What stubs are paid for: short and long routes, small and large amounts. */
@@ -24,7 +24,7 @@ export type DemoData = Readonly<Record<string, string>>
 /** Fills an organisation with what use leaves: payments that moved money on a chain, stubs, wallets with balances. */
 export async function makeDemoData(dev: DevRecord): Promise<DemoData> {
   const purser = createPurser({ apiKey: dev.apiKey, baseUrl: dev.baseUrl })
-  const walletId = await makeWallets(purser)
+  const { walletId, childId } = await makeWallets(purser)
   await payStubs(purser, dev.walletId)
   await payOnChain(dev)
   const [newest] = await purser.payments.logs.list({ limit: 1 }).toArray({ limit: 1 })
@@ -34,12 +34,13 @@ export async function makeDemoData(dev: DevRecord): Promise<DemoData> {
   await makeKeys(purser)
   await reportRoutes(purser, paymentId)
   const moved = await moveMoneyOut(purser, dev, walletId)
+  const sweepId = await sweepOnce(purser, { walletId, childId })
   const vaults = await makeVaults(purser)
   await failSome(purser, dev.walletId)
-  return { walletId, paymentId, webhookId: webhook.id, ...moved, ...vaults }
+  return { walletId, childId, sweepId, paymentId, webhookId: webhook.id, ...moved, ...vaults }
 }
 
-async function makeWallets(purser: Purser): Promise<string> {
+async function makeWallets(purser: Purser): Promise<Readonly<Record<'walletId' | 'childId', string>>> {
   const treasury = await purser.wallets.master.create({ chain: 'base', name: 'Treasury', supportedTokens: ['USDC'] })
   await purser.wallets.master.create({
     chain: 'ethereum',
@@ -47,13 +48,16 @@ async function makeWallets(purser: Purser): Promise<string> {
     supportedTokens: ['USDC'],
   })
   await purser.test.deposits.create({ walletId: treasury.id, token: 'USDC', amount: '25' })
-  for (const name of ['Customer 7', 'A customer with a name that is longer than any column would be'])
-    await purser.wallets.children.create(treasury.id, { name })
+  const child = await purser.wallets.children.create(treasury.id, { name: 'Customer 7' })
+  await purser.test.deposits.create({ walletId: child.id, token: 'USDC', amount: '12.5' })
+  await purser.wallets.children.create(treasury.id, {
+    name: 'A customer with a name that is longer than any column would be',
+  })
   await purser.wallets.master.policy.set(treasury.id, {
     operations: { transfer: { recipients: 'any' }, withdraw: { recipients: 'any' } },
     tokens: { USDC: { perTransaction: '100', perDay: '500', perMonth: '2500', approvalAbove: '60' } },
   })
-  return treasury.id
+  return { walletId: treasury.id, childId: child.id }
 }
 
 async function payStubs(purser: Purser, walletId: string): Promise<void> {

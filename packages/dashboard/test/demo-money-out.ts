@@ -62,6 +62,23 @@ async function onceFunded<T>(send: () => Promise<T>): Promise<T> {
     }
 }
 
+/** Sweeps the deposit of a child address once it can be moved, and makes another deposit there. Returns the sweep's id. */
+export async function sweepOnce(
+  purser: Purser,
+  { walletId, childId }: Readonly<Record<'walletId' | 'childId', string>>,
+): Promise<string> {
+  const end = Date.now() + fundedMsMax
+  while (Date.now() < end) {
+    const { id, childCount } = await purser.wallets.master.sweep(walletId, { token: 'USDC', minAmount: '1' })
+    if (childCount > 0) {
+      await purser.test.deposits.create({ walletId: childId, token: 'USDC', amount: '3.75' })
+      return id
+    }
+    await pause(pollMs)
+  }
+  throw new Error('the deposit of a child address cannot be swept')
+}
+
 /** Reports two routes to the registry, and opens a session for a payment. */
 export async function reportRoutes(purser: Purser, paymentId: string): Promise<void> {
   for (const [routePattern, amount] of [

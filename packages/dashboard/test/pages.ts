@@ -26,6 +26,12 @@ export const sections = {
     { name: 'wallets-own', path: '/wallets?kind=own' },
     { name: 'wallet', path: '/wallets/{walletId}' },
     { name: 'wallet-children', path: '/wallets/{walletId}?view=children' },
+    { name: 'wallet-sweeps', path: '/wallets/{walletId}?view=sweeps' },
+    { name: 'wallet-sweep', path: '/wallets/{walletId}?view=sweeps&open={sweepId}' },
+    { name: 'wallet-reserved', path: '/wallets/{walletId}?view=reserved' },
+    { name: 'child-address', path: '/wallets/{childId}' },
+    { name: 'child-address-sweeps', path: '/wallets/{childId}?view=sweeps' },
+    { name: 'child-address-unknown', path: '/wallets/cad_01h455vb4pex5vsknk084sn02q' },
     { name: 'wallet-on-hold', path: '/wallets/{walletId}?view=on-hold' },
   ],
   'money out': [

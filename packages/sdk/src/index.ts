@@ -55,6 +55,7 @@ export type {
   ChildAddressChange,
   MasterWallet,
   MasterWalletChange,
+  MasterWalletQuery,
   NewChildAddresses,
   NewMasterWallet,
   PolicyDocument,
@@ -67,6 +68,7 @@ export type {
 } from './managed-wallets.ts'
 export type { FileNaming, FileSource } from './multipart.ts'
 export type {
+  AuditQuery,
   AuditRecord,
   FoundedOrganisation,
   Member,

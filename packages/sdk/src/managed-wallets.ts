@@ -9,6 +9,8 @@ export type WalletTransaction = Item<operations['wallets.byo.transactions']>
 export type TransactionQuery = Query<operations['wallets.byo.transactions']>
 export type NewMasterWallet = Body<operations['wallets.master.create']>
 export type MasterWallet = Answer<operations['wallets.master.get']>
+/** With `childAddressId`, the list has the wallet of that child address alone. */
+export type MasterWalletQuery = Query<operations['wallets.master.list']>
 export type MasterWalletChange = Body<operations['wallets.master.update']>
 export type SweepRequest = Body<operations['wallets.master.sweep']>
 export type Sweep = Answer<operations['wallets.sweeps.get']>
@@ -32,7 +34,7 @@ export function masterWalletsOf(send: Send) {
   return {
     create: (body: NewMasterWallet, options?: CallOptions): Promise<MasterWallet> =>
       call(send, 'POST', masters, { ...options, body }),
-    list: (query?: PageQuery, options?: CallOptions): Listing<MasterWallet> =>
+    list: (query?: MasterWalletQuery, options?: CallOptions): Listing<MasterWallet> =>
       list(send, masters, { ...options, query }),
     get: (id: string, options?: CallOptions): Promise<MasterWallet> =>
       call(send, 'GET', master, { ...options, params: { id } }),

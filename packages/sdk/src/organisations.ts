@@ -1,7 +1,7 @@
 import { apiKeysOf } from './api-keys.ts'
 import { call, list } from './call.ts'
 import type { operations } from './generated/openapi.ts'
-import type { Answer, Body, Item } from './operations.ts'
+import type { Answer, Body, Item, Query } from './operations.ts'
 import type { Listing, PageQuery } from './paging.ts'
 import type { CallOptions, Send } from './transport.ts'
 
@@ -16,6 +16,7 @@ export type NewMember = Body<operations['organisations.members.add']>
 export type MemberChange = Body<operations['organisations.members.update']>
 export type Role = Member['role']
 export type AuditRecord = Item<operations['organisations.auditLog']>
+export type AuditQuery = Query<operations['organisations.auditLog']>
 
 /** The operations on the organisation of the API key, its members and its keys. */
 export function organisationsOf(send: Send) {
@@ -26,7 +27,7 @@ export function organisationsOf(send: Send) {
       call(send, 'GET', '/organisations/current', { ...options }),
     update: (body: OrganisationChange, options?: CallOptions): Promise<Organisation> =>
       call(send, 'PATCH', '/organisations/current', { ...options, body }),
-    auditLog: (query?: PageQuery, options?: CallOptions): Listing<AuditRecord> =>
+    auditLog: (query?: AuditQuery, options?: CallOptions): Listing<AuditRecord> =>
       list(send, '/organisations/current/audit-log', { ...options, query }),
     members: membersOf(send),
     apiKeys: apiKeysOf(send),

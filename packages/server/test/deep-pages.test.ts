@@ -70,10 +70,12 @@ afterAll(() => database?.drop())
 
 const page = { limit, after: undefined }
 const behind = (prefix: string) => ({ limit, after: idAt(prefix, 100) })
+const childAddressId = idAt('cad', rows + 1)
 const approvals = { ...page, status: undefined, walletId: undefined }
 
 const lists: readonly (readonly [name: string, rows: number, list: (db: Queryable) => Promise<unknown>])[] = [
-  ['managed wallets', limit + 1, (db) => listMasterWallets(db, tenant, behind('mwt'))],
+  ['managed wallets', limit + 1, (db) => listMasterWallets(db, tenant, {}, behind('mwt'))],
+  ['the managed wallet of a child', 0, (db) => listMasterWallets(db, tenant, { childAddressId }, page)],
   ['registered wallets', limit + 1, (db) => listByoWallets(db, tenant, behind('byw'))],
   ['child addresses', limit + 1, (db) => listChildAddresses(db, tenant, master, { limit, below: '100' })],
   ['sweeps', limit + 1, (db) => listSweeps(db, tenant, master, behind('swp'))],

@@ -3531,6 +3531,13 @@ export const apiOperations: readonly ApiOperation[] = [
     "type": "text",
     "required": false,
     "about": "Where the page starts: the cursor in the `Link` header of the page before"
+   },
+   {
+    "name": "childAddressId",
+    "in": "query",
+    "type": "text",
+    "required": false,
+    "about": "Only the wallet of this child address"
    }
   ]
  },

@@ -6,7 +6,7 @@ import { Empty } from '../ui/page.tsx'
 
 export function PageFailed({ error, reset }: ErrorComponentProps) {
   return (
-    <div className="mx-auto max-w-[720px] p-6">
+    <div className="mx-auto max-w-180 p-6">
       <ErrorBlock error={error} onRetry={reset} />
     </div>
   )

@@ -21,8 +21,8 @@ export function Palette({ open, onClose }: { open: boolean; onClose: () => void 
   return (
     <Dialog.Root open={open} onOpenChange={(next) => !next && onClose()}>
       <Dialog.Portal>
-        <Dialog.Backdrop className="fade-in fixed inset-0 z-50 bg-[oklch(0.15_0.01_265/0.4)]" />
-        <Dialog.Popup className="pop-in fixed top-[12dvh] left-1/2 z-50 flex max-h-[70dvh] w-[calc(100vw-24px)] max-w-[560px] -translate-x-1/2 flex-col overflow-hidden rounded-card border border-line bg-surface shadow-float outline-none">
+        <Dialog.Backdrop className="fade-in fixed inset-0 z-50 bg-scrim" />
+        <Dialog.Popup className="pop-in fixed inset-x-3 top-1/8 z-50 mx-auto flex max-h-3/4 max-w-140 flex-col overflow-hidden rounded-card border border-line bg-surface shadow-float outline-none">
           <Dialog.Title className="sr-only">Search or paste an id</Dialog.Title>
           <PaletteBody onClose={onClose} />
         </Dialog.Popup>

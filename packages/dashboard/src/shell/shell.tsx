@@ -50,7 +50,7 @@ export function Shell() {
       {environment === 'test' && <TestBar />}
       <MobileBar onSearch={openPalette} />
       <div className="flex min-h-0 flex-1">
-        <aside className="sticky top-(--bar) hidden h-[calc(100dvh-var(--bar))] w-14 shrink-0 border-r border-line sm:block lg:w-[232px]">
+        <aside className="sticky top-(--bar) hidden h-below-bar w-14 shrink-0 border-r border-line sm:block lg:w-58">
           <Rail onSearch={openPalette} />
         </aside>
         <main id="content" tabIndex={-1} className="min-w-0 flex-1 outline-none">

@@ -30,7 +30,7 @@ export function ChoosePasswordPage({ token }: { token: string | undefined }) {
   }
   return (
     <main className="flex min-h-dvh items-center justify-center p-4">
-      <div className="w-full max-w-[360px]">
+      <div className="w-full max-w-90">
         <h1 className="mb-6 text-xl font-semibold tracking-tight">Choose a password</h1>
         <div className="flex flex-col gap-4 rounded-card border border-line bg-surface p-5">
           {outcome === undefined ? (

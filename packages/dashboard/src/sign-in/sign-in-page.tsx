@@ -51,7 +51,7 @@ export function SignInPage() {
   }
   return (
     <main className="flex min-h-dvh items-center justify-center p-4">
-      <div className="w-full max-w-[360px]">
+      <div className="w-full max-w-90">
         <div className="mb-6 flex items-center gap-3">
           <img src="/dashboard/icon.svg" alt="" className="size-9" />
           <h1 className="text-xl font-semibold tracking-tight">Sign in to Purser</h1>

@@ -8,7 +8,7 @@ export function CodeBlock({ text, label, tall = false }: { text: string; label: 
       <pre
         // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by the keyboard
         tabIndex={0}
-        className={classes('overflow-auto p-3 pr-10 font-mono text-sm', tall ? 'max-h-[520px]' : 'max-h-80')}
+        className={classes('overflow-auto p-3 pr-10 font-mono text-sm', tall ? 'max-h-130' : 'max-h-80')}
       >
         <code>{text}</code>
       </pre>

@@ -29,7 +29,7 @@ export function Menu({
       <Base.Trigger render={trigger} />
       <Base.Portal>
         <Base.Positioner sideOffset={6} side={side} align="start" className="z-50 outline-none">
-          <Base.Popup className="pop-in max-h-[70dvh] min-w-52 max-w-80 overflow-y-auto rounded-card border border-line bg-surface p-1 shadow-float outline-none">
+          <Base.Popup className="pop-in max-h-(--available-height) min-w-52 max-w-80 overflow-y-auto rounded-card border border-line bg-surface p-1 shadow-float outline-none">
             {groups.map((group, index) => (
               <Base.Group
                 key={group.title ?? index}

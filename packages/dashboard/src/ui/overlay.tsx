@@ -19,11 +19,11 @@ export function Sheet({ open, onClose, title, children, footer, head }: OverlayP
   return (
     <Base.Root open={open} onOpenChange={(next) => !next && onClose()}>
       <Base.Portal>
-        <Base.Backdrop className="fade-in fixed inset-0 z-30 bg-[oklch(0.15_0.01_265/0.32)]" />
+        <Base.Backdrop className="fade-in fixed inset-0 z-30 bg-scrim" />
         <Base.Popup
           ref={popup}
           initialFocus={popup}
-          className="slide-in-right fixed inset-y-0 right-0 z-40 flex w-full max-w-[620px] flex-col border-l border-line bg-surface shadow-float outline-none"
+          className="slide-in-right fixed inset-y-0 right-0 z-40 flex w-full max-w-155 flex-col border-l border-line bg-surface shadow-float outline-none"
         >
           <header className="flex min-h-13 items-center justify-between gap-3 border-b border-line px-5 py-2">
             <Base.Title className="min-w-0 font-medium">{title}</Base.Title>
@@ -49,8 +49,8 @@ export function Dialog({ open, onClose, title, children, footer }: OverlayProps)
   return (
     <Base.Root open={open} onOpenChange={(next) => !next && onClose()}>
       <Base.Portal>
-        <Base.Backdrop className="fade-in fixed inset-0 z-50 bg-[oklch(0.15_0.01_265/0.45)]" />
-        <Base.Popup className="pop-in fixed top-1/2 left-1/2 z-50 flex max-h-[85dvh] w-[calc(100vw-32px)] max-w-[480px] -translate-x-1/2 -translate-y-1/2 flex-col rounded-card border border-line bg-surface shadow-float outline-none">
+        <Base.Backdrop className="fade-in fixed inset-0 z-50 bg-scrim" />
+        <Base.Popup className="pop-in fixed inset-x-4 top-1/2 z-50 mx-auto flex max-h-5/6 max-w-120 -translate-y-1/2 flex-col rounded-card border border-line bg-surface shadow-float outline-none">
           <Base.Title className="px-5 pt-4 text-lg font-semibold">{title}</Base.Title>
           <div className="min-h-0 overflow-y-auto px-5 pt-2 pb-5">{children}</div>
           {footer !== undefined && (

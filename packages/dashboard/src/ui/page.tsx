@@ -20,7 +20,7 @@ export function Page({
   wide?: boolean
 }) {
   return (
-    <div className={classes('w-full px-4 pt-6 pb-16 sm:px-8', wide ? 'max-w-[1600px]' : 'max-w-[1280px]')}>
+    <div className={classes('w-full px-4 pt-6 pb-16 sm:px-8', wide ? 'max-w-400' : 'max-w-320')}>
       {back}
       <header className="mb-5 flex flex-wrap items-start justify-between gap-x-6 gap-y-3">
         <div className="min-w-0">
@@ -63,7 +63,7 @@ export function Card({
 
 /** Facts as pairs of a name and a value, the names in a column of one width. */
 export function Facts({ children }: { children: ReactNode }) {
-  return <dl className="grid grid-cols-[minmax(96px,auto)_minmax(0,1fr)] gap-x-4 gap-y-2.5 text-base">{children}</dl>
+  return <dl className="grid grid-cols-facts gap-x-4 gap-y-2.5 text-base">{children}</dl>
 }
 
 export function Fact({ name, children }: { name: string; children: ReactNode }) {
@@ -96,7 +96,7 @@ export function Empty({
         {icon}
       </span>
       <Heading className="font-medium">{title}</Heading>
-      {children !== undefined && <p className="mt-1 max-w-[440px] text-ink-2">{children}</p>}
+      {children !== undefined && <p className="mt-1 max-w-110 text-ink-2">{children}</p>}
       {action !== undefined && <div className="mt-4 flex flex-wrap justify-center gap-2">{action}</div>}
     </div>
   )

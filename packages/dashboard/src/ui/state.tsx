@@ -53,7 +53,7 @@ export function Tag({ children, mono = false }: { children: ReactNode; mono?: bo
   return (
     <span
       className={classes(
-        'inline-flex h-5 items-center rounded-[5px] border border-line bg-well px-1.5 text-xs whitespace-nowrap text-ink-2',
+        'inline-flex h-5 items-center rounded-sm border border-line bg-well px-1.5 text-xs whitespace-nowrap text-ink-2',
         mono && 'font-mono',
       )}
     >

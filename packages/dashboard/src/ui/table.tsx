@@ -149,14 +149,14 @@ interface RowProps<Row> extends RowActs<Row> {
 }
 
 /** Each row has its own place and its own layout: one that comes or goes while the page scrolls changes no other. */
-const placed = 'absolute inset-x-0 border-b border-line last:border-b-0 [contain:layout_paint_size]'
+const placed = 'absolute inset-x-0 border-b border-line last:border-b-0 contain-size contain-layout contain-paint'
 
 function rowTone({ isActive, isOpen, hasArrived, onOpen }: RowProps<never>): string {
   return classes(
     hasArrived && 'arrived',
     onOpen !== undefined && 'cursor-pointer',
     isOpen ? 'bg-accent-soft' : isActive ? 'bg-well' : 'hover:bg-well/60',
-    isActive && 'shadow-[inset_2px_0_0_var(--accent-text)]',
+    isActive && 'inset-shadow-active',
   )
 }
 
@@ -166,7 +166,7 @@ function WideRowOf<Row>(props: RowProps<Row> & { columns: readonly Column<Row>[]
     <tr
       aria-rowindex={index + 2}
       style={{ top }}
-      className={classes(placed, 'flex h-[44px] items-center', rowTone(props as unknown as RowProps<never>))}
+      className={classes(placed, 'flex h-11 items-center', rowTone(props as unknown as RowProps<never>))}
       onClick={() => onOpen?.(row)}
       onPointerEnter={() => onHover?.(row)}
     >
@@ -191,7 +191,7 @@ function CompactRowOf<Row>(props: RowProps<Row>) {
       style={{ top }}
       className={classes(
         placed,
-        'flex h-[64px] flex-col justify-center gap-1 px-4',
+        'flex h-16 flex-col justify-center gap-1 px-4',
         rowTone(props as unknown as RowProps<never>),
       )}
       onClick={() => onOpen?.(row)}

@@ -24,8 +24,8 @@ export function Tabs({ label, to, tabs }: { label: string; to: string; tabs: rea
           aria-current={isChosen ? 'page' : undefined}
           className={
             isChosen
-              ? 'rounded-[5px] bg-surface px-2.5 py-1 font-medium whitespace-nowrap text-ink ring-1 ring-line'
-              : 'rounded-[5px] px-2.5 py-1 whitespace-nowrap text-ink-2 hover:text-ink'
+              ? 'rounded-sm bg-surface px-2.5 py-1 font-medium whitespace-nowrap text-ink ring-1 ring-line'
+              : 'rounded-sm px-2.5 py-1 whitespace-nowrap text-ink-2 hover:text-ink'
           }
         >
           {words}

@@ -18,7 +18,9 @@ export function Timeline({ steps }: { steps: readonly TimelineStep[] }) {
     <ol className="flex flex-col">
       {steps.map((step, index) => (
         <li key={step.key} className="relative flex gap-3 pb-5 last:pb-0">
-          {index < steps.length - 1 && <span className="absolute top-5 bottom-0 left-[7.5px] w-px bg-line-strong" />}
+          {index < steps.length - 1 && (
+            <span className="absolute top-5 bottom-0 left-2 w-px -translate-x-1/2 bg-line-strong" />
+          )}
           <StateIcon state={step.state} className="relative mt-0.5 bg-surface" />
           <div className="min-w-0 flex-1">
             <p className="flex flex-wrap items-baseline justify-between gap-x-3">

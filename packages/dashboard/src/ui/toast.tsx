@@ -22,7 +22,7 @@ export function Toasts({ children }: { children: ReactNode }) {
     <Toast.Provider toastManager={manager} limit={3}>
       {children}
       <Toast.Portal>
-        <Toast.Viewport className="fixed right-4 bottom-4 z-60 flex w-[calc(100vw-32px)] max-w-[380px] flex-col gap-2">
+        <Toast.Viewport className="fixed inset-x-4 bottom-4 z-60 ml-auto flex max-w-95 flex-col gap-2">
           <ToastList />
         </Toast.Viewport>
       </Toast.Portal>

@@ -30,7 +30,7 @@ export function Amount({ value, token, raw, className }: AmountProps) {
 
 /** A small button beside a value. In a table it is there for the row that has the pointer or the focus: a page of rows has hundreds. */
 const besideValue =
-  'inline-flex size-5 shrink-0 items-center justify-center rounded-[4px] text-ink-3 hover:bg-well hover:text-ink in-[tr:not(:hover,:focus-within)]:hidden'
+  'inline-flex size-5 shrink-0 items-center justify-center rounded-sm text-ink-3 hover:bg-well hover:text-ink row-idle:hidden'
 
 interface IdProps {
   readonly value: string

@@ -445,13 +445,14 @@ export const tools: readonly Tool[] = [
     "name": "wallets_master_list",
     "operationId": "wallets.master.list",
     "title": "Wallets: master list",
-    "description": "List the managed wallets, newest first. Retired wallets are listed too, with `provisionStatus` `retired`. Returns a page; for more, pass its `nextCursor` as `cursor`.",
+    "description": "List the managed wallets, newest first. Retired ones too, with `provisionStatus` `retired`. Returns a page; for more, pass its `nextCursor` as `cursor`.",
     "method": "GET",
     "path": "/wallet-infra/master-wallets",
     "effect": "reads",
     "places": {
       "limit": "query",
-      "cursor": "query"
+      "cursor": "query",
+      "childAddressId": "query"
     },
     "answers": "pages",
     "inputSchema": {
@@ -466,6 +467,10 @@ export const tools: readonly Tool[] = [
         "cursor": {
           "type": "string",
           "description": "The nextCursor of the page before."
+        },
+        "childAddressId": {
+          "type": "string",
+          "description": "Only the wallet of this child address."
         }
       },
       "required": [],

@@ -380,15 +380,13 @@ class WalletsMasterOperations:
         *,
         limit: Optional[int] = None,
         cursor: Optional[str] = None,
+        child_address_id: Optional["ChildAddressId"] = None,
         timeout: Optional[float] = None,
     ) -> Listing["MasterWallet"]:
-        """
-        List the managed wallets, newest first. Retired wallets are listed too, with `provisionStatus`
-        `retired`.
-        """
+        """List the managed wallets, newest first. Retired ones too, with `provisionStatus` `retired`."""
         return self._transport.listing(
             "/wallet-infra/master-wallets",
-            query={"limit": limit, "cursor": cursor},
+            query={"limit": limit, "cursor": cursor, "childAddressId": child_address_id},
             timeout=timeout,
         )
 

@@ -485,7 +485,7 @@ export interface paths {
         };
         /**
          * List the managed wallets, newest first.
-         * @description Retired wallets are listed too, with `provisionStatus` `retired`.
+         * @description Retired ones too, with `provisionStatus` `retired`.
          */
         readonly get: operations["wallets.master.list"];
         readonly put?: never;
@@ -8432,6 +8432,8 @@ export interface operations {
                 readonly limit?: components["parameters"]["limit"];
                 /** @description Where the page starts: the cursor in the `Link` header of the page before. */
                 readonly cursor?: components["parameters"]["cursor"];
+                /** @description Only the wallet of this child address. */
+                readonly childAddressId?: components["schemas"]["ChildAddressId"];
             };
             readonly header?: never;
             readonly path?: never;

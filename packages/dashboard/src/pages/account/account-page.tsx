@@ -21,7 +21,7 @@ export function AccountPage() {
         </>
       }
     >
-      <div className="flex max-w-[760px] flex-col gap-5">
+      <div className="flex max-w-190 flex-col gap-5">
         <Invitations invitations={account.invitations} />
         <Passkeys />
         <PasswordCard email={account.email} />

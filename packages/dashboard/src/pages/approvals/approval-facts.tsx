@@ -5,8 +5,10 @@ import { middleTruncate, sentenceCase } from '../../ui/format.ts'
 import { Network } from '../../ui/network.tsx'
 import { Fact, Facts } from '../../ui/page.tsx'
 import { Amount, Id, OnChain, Time } from '../../ui/values.tsx'
+import { ActorName } from '../audit/actor.tsx'
 import { accountLabel, useBankAccounts } from '../bank-accounts/queries.ts'
 import { walletQuery } from '../wallets/queries.ts'
+import { walletPath } from '../wallets/wallet-path.ts'
 import { walletName } from '../wallets/wallet-state.tsx'
 import { kindWord, requester, subjectPath } from './approval-state.tsx'
 import type { Approval } from './queries.ts'
@@ -70,7 +72,7 @@ function FromWallet({ approval: { masterWalletId, fromWalletId, chain } }: { app
       >
         {data === undefined ? middleTruncate(masterWalletId) : walletName(data)}
       </Link>
-      {fromWalletId !== masterWalletId && <Id value={fromWalletId} />}
+      {fromWalletId !== masterWalletId && <Id value={fromWalletId} to={walletPath(fromWalletId)} />}
       <span className="text-ink-3">
         on <Network chain={chain} />
       </span>
@@ -120,7 +122,7 @@ function Remaining({ approval: { remaining, token } }: { approval: Approval }) {
 function DecidedBy({ approval: { decidedBy } }: { approval: Approval }) {
   return decidedBy === null ? null : (
     <>
-      by <Id value={decidedBy} />
+      by <ActorName id={decidedBy} />
     </>
   )
 }

@@ -13,7 +13,7 @@ export function ApprovalPage() {
   const { approvalId } = route.useParams()
   return (
     <DetailPage to="/approvals" list="Approvals">
-      <div className="max-w-[720px]">
+      <div className="max-w-180">
         <ApprovalDetail approvalId={approvalId} />
       </div>
     </DetailPage>

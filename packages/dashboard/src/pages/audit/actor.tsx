@@ -1,9 +1,12 @@
-import type { AuditRecord, Member } from '@purser/sdk'
+import type { AuditRecord } from '@purser/sdk'
 import { useQuery } from '@tanstack/react-query'
 import { Bot, CircleUser, KeyRound, Link2, type LucideIcon, Terminal } from 'lucide-react'
+import { useMemo } from 'react'
 import { usePurser } from '../../api/context.ts'
+import { Tip } from '../../ui/tip.tsx'
 import { Id } from '../../ui/values.tsx'
-import { membersKey } from '../team/team-words.ts'
+import { keysKey } from '../keys/key-words.ts'
+import { memberName, membersKey } from '../team/team-words.ts'
 import { actorIdOf } from './audit-words.ts'
 
 const looks: Readonly<Record<AuditRecord['actor']['kind'], { readonly icon: LucideIcon; readonly word: string }>> = {
@@ -14,24 +17,46 @@ const looks: Readonly<Record<AuditRecord['actor']['kind'], { readonly icon: Luci
   system: { icon: Bot, word: 'The service' },
 }
 
-/** The actor: a member by the address, another by the id, the service and its operator in words. */
-export function Actor({ record }: { record: AuditRecord }) {
-  const purser = usePurser()
-  const members = useQuery({
-    queryKey: [...membersKey, 'names'],
-    queryFn: ({ signal }) => purser.organisations.members.list({ limit: 500 }, { signal }).toArray({ limit: 500 }),
-  })
+/** The actor: a member by the address, a key by its name, another by the id, the service and its operator in words. */
+export function Actor({ record }: { record: Pick<AuditRecord, 'actor'> }) {
   const { icon: Icon, word } = looks[record.actor.kind]
   const id = actorIdOf(record)
   return (
     <span className="inline-flex max-w-full min-w-0 items-center gap-1.5">
       <Icon className="size-4 shrink-0 text-ink-3" aria-hidden />
-      {nameOf(members.data, id) ?? (id === undefined ? word : <Id value={id} />)}
+      {id === undefined ? word : <ActorName id={id} />}
     </span>
   )
 }
 
-function nameOf(members: readonly Member[] | undefined, id: string | undefined) {
-  const email = members?.find(({ accountId }) => accountId === id)?.email
-  return email == null ? undefined : <span className="truncate">{email}</span>
+/** The name of a key, the address of a member, or the id of another. */
+export function ActorName({ id }: { id: string }) {
+  const name = useActorNames().get(id)
+  if (name === undefined) return <Id value={id} />
+  return (
+    <Tip text={id}>
+      <span className="truncate">{name}</span>
+    </Tip>
+  )
+}
+
+/** The members by their accounts, and the newest keys of the environment by their ids, each with its name. */
+export function useActorNames(): ReadonlyMap<string, string> {
+  const purser = usePurser()
+  const people = useQuery({
+    queryKey: [...membersKey, 'names'],
+    queryFn: ({ signal }) => purser.organisations.members.list({ limit: 500 }, { signal }).toArray({ limit: 500 }),
+  })
+  const keys = useQuery({
+    queryKey: [...keysKey, 'names'],
+    queryFn: ({ signal }) => purser.organisations.apiKeys.list({ limit: 500 }, { signal }).toArray({ limit: 500 }),
+  })
+  return useMemo(
+    () =>
+      new Map([
+        ...(people.data ?? []).map((member) => [member.accountId, memberName(member)] as const),
+        ...(keys.data ?? []).map(({ id, name }) => [id, name] as const),
+      ]),
+    [people.data, keys.data],
+  )
 }

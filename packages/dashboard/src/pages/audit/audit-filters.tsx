@@ -1,13 +1,10 @@
-import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { X } from 'lucide-react'
-import { usePurser } from '../../api/context.ts'
 import { buttonClasses } from '../../ui/button.tsx'
 import { Select, SubmittedInput } from '../../ui/form.tsx'
 import { middleTruncate } from '../../ui/format.ts'
 import { rangeNames, ranges } from '../../ui/range.ts'
-import { keysKey } from '../keys/key-words.ts'
-import { memberName, membersKey } from '../team/team-words.ts'
+import { useActorNames } from './actor.tsx'
 import type { AuditSearch } from './search.ts'
 
 interface FiltersProps {
@@ -54,19 +51,7 @@ export function AuditFilters({ filters, onSet }: FiltersProps) {
 
 /** Members and API keys by name. An id of the URL that is neither is shown as it is. */
 function ActorFilter({ value, onSet }: { value: string | undefined; onSet: (id: string) => void }) {
-  const purser = usePurser()
-  const people = useQuery({
-    queryKey: [...membersKey, 'names'],
-    queryFn: ({ signal }) => purser.organisations.members.list({ limit: 500 }, { signal }).toArray({ limit: 500 }),
-  })
-  const keys = useQuery({
-    queryKey: [...keysKey, 'names'],
-    queryFn: async ({ signal }) => (await purser.organisations.apiKeys.list({ limit: 100 }, { signal }).page()).items,
-  })
-  const known = [
-    ...(people.data ?? []).map((member) => ({ id: member.accountId, name: memberName(member) })),
-    ...(keys.data ?? []).map(({ id, name }) => ({ id, name })),
-  ]
+  const known = [...useActorNames()].map(([id, name]) => ({ id, name }))
   const others = value !== undefined && !known.some(({ id }) => id === value) ? [{ id: value, name: null }] : []
   return (
     <Select aria-label="Actor" value={value ?? ''} onChange={({ target }) => onSet(target.value)} className="max-w-60">

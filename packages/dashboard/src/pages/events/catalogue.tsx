@@ -24,7 +24,7 @@ export function Catalogue() {
     )
   const chosen = types.data.find(({ type }) => type === wanted) ?? types.data[0]
   return (
-    <div className="grid items-start gap-5 lg:grid-cols-[minmax(0,1fr)_minmax(0,2fr)]">
+    <div className="grid items-start gap-5 lg:grid-cols-side-main">
       <nav
         aria-label="Types of events"
         className="max-h-80 overflow-y-auto rounded-card border border-line bg-surface p-1.5 lg:max-h-none"
@@ -53,7 +53,7 @@ export function Catalogue() {
           <CodeBlock text={JSON.stringify(chosen.payload, null, 2)} label="Copy the sample" tall />
           <dl className="mt-4 divide-y divide-line border-t border-line">
             {chosen.members.map(({ name, type, nullable, description }) => (
-              <div key={name} className="grid gap-x-4 py-2 sm:grid-cols-[minmax(0,1fr)_minmax(0,2fr)]">
+              <div key={name} className="grid gap-x-4 py-2 sm:grid-cols-side-main">
                 <dt className="break-all">
                   <span className="font-mono text-sm">{name}</span>{' '}
                   <span className="text-sm text-ink-2">{nullable ? `${type} or null` : type}</span>

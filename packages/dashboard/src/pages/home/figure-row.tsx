@@ -17,7 +17,7 @@ export function FigureRow({
   const totals = figures?.points.map(({ values }) => values.reduce((a, b) => a + b, 0)) ?? []
   const latencies = settlement?.intervals.map(({ p95Ms }) => p95Ms) ?? []
   return (
-    <div className="grid gap-px overflow-hidden rounded-card border border-line bg-line sm:grid-cols-2 xl:grid-cols-[1.5fr_1fr_1fr_1.2fr]">
+    <div className="grid gap-px overflow-hidden rounded-card border border-line bg-line sm:grid-cols-2 xl:grid-cols-figures">
       <Figure name="Settled revenue" isReady={figures !== undefined}>
         <Revenue revenue={figures?.revenue ?? []} />
       </Figure>

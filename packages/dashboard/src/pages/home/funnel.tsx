@@ -23,7 +23,7 @@ export function Funnel({ figures, failures }: { figures: Figures; failures: Paym
   return (
     <div className="flex flex-col gap-3">
       {bars.map((bar) => (
-        <div key={bar.name} className="grid grid-cols-[104px_minmax(0,1fr)_56px] items-center gap-3">
+        <div key={bar.name} className="grid grid-cols-bar items-center gap-3">
           <span className="flex items-center gap-1.5">
             <StateIcon state={bar.state} /> {bar.name}
           </span>

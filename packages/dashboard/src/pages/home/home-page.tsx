@@ -49,7 +49,7 @@ export function HomePage() {
     >
       <div className="flex flex-col gap-5">
         {!hasFailed && <FigureRow figures={figures} statistics={statistics.data} />}
-        <div className="grid gap-5 lg:grid-cols-[minmax(0,2fr)_minmax(0,1fr)]">
+        <div className="grid gap-5 lg:grid-cols-main-side">
           <div className="flex min-w-0 flex-col gap-5">
             {statistics.error !== null && <ErrorBlock error={statistics.error} onRetry={() => statistics.refetch()} />}
             {!hasFailed && (

@@ -3,8 +3,10 @@ import { Trash2 } from 'lucide-react'
 import { IconButton } from '../../ui/button.tsx'
 import { StateBadge, Tag } from '../../ui/state.tsx'
 import type { Column } from '../../ui/table.tsx'
-import { Id, Time, useNow } from '../../ui/values.tsx'
+import { Time, useNow } from '../../ui/values.tsx'
+import { Actor } from '../audit/actor.tsx'
 import { shownKey, stateOf } from './key-words.ts'
+import { useMakers } from './makers.ts'
 
 type OnRevoke = ((key: ApiKeyRecord) => void) | undefined
 
@@ -16,7 +18,7 @@ export function columnsWith(onRevoke: OnRevoke): readonly Column<ApiKeyRecord>[]
     { id: 'scopes', head: 'Permissions', width: 'w-56', from: 'lg', cell: (key) => <Scopes apiKey={key} /> },
     { id: 'used', head: 'Last used', width: 'w-32', from: 'lg', cell: (key) => <LastUsed apiKey={key} /> },
     { id: 'end', head: 'Expires', width: 'w-40', from: 'xl', cell: (key) => <End apiKey={key} /> },
-    { id: 'maker', head: 'Created by', width: 'w-40', from: 'xl', cell: (key) => <Maker apiKey={key} /> },
+    { id: 'maker', head: 'Created by', width: 'w-56', from: 'xl', cell: (key) => <Maker apiKey={key} /> },
     {
       id: 'acts',
       head: <span className="sr-only">Revoke</span>,
@@ -80,8 +82,12 @@ function End({ apiKey: { revokedAt, expiresAt } }: KeyProps) {
   return at === null ? <span className="text-ink-3">never</span> : <Time at={at} />
 }
 
-function Maker({ apiKey: { madeBy } }: KeyProps) {
-  return madeBy === null ? <span className="text-ink-2">A person</span> : <Id value={madeBy} />
+/** The actor of the audit log's record of the key. Without that record, all that the key says of its maker. */
+function Maker({ apiKey: { id, madeBy } }: KeyProps) {
+  const actor = useMakers().get(id)
+  if (actor !== undefined) return <Actor record={{ actor }} />
+  if (madeBy !== null) return <Actor record={{ actor: { kind: 'api-key', apiKeyId: madeBy } }} />
+  return <span className="text-ink-3">not known</span>
 }
 
 function Revoke({ apiKey, onRevoke }: KeyProps & { onRevoke: OnRevoke }) {

@@ -4,7 +4,8 @@ import { duration } from '../../ui/format.ts'
 import { RowLink } from '../../ui/row-link.tsx'
 import { type MoneyState, StateBadge } from '../../ui/state.tsx'
 import type { Column } from '../../ui/table.tsx'
-import { Id, Time } from '../../ui/values.tsx'
+import { Time } from '../../ui/values.tsx'
+import { ActorName } from '../audit/actor.tsx'
 
 export const logColumns: readonly Column<LoggedRequest>[] = [
   { id: 'status', head: 'Status', width: 'w-24', cell: ({ status }) => <Status status={status} /> },
@@ -57,7 +58,7 @@ function stateOf(status: number): MoneyState {
 /** The key or the person that made the request. */
 export function RequestCaller({ row: { apiKeyId, accountId } }: { row: LoggedRequest }) {
   const id = apiKeyId ?? accountId
-  return id === null ? <span className="text-ink-3">unknown</span> : <Id value={id} />
+  return id === null ? <span className="text-ink-3">unknown</span> : <ActorName id={id} />
 }
 
 function RequestCell({ row: { id, method, route } }: { row: LoggedRequest }) {

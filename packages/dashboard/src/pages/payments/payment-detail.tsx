@@ -12,7 +12,8 @@ import { Card, Fact, Facts, Skeleton } from '../../ui/page.tsx'
 import { Timeline } from '../../ui/timeline.tsx'
 import { toastDone, toastFailed } from '../../ui/toast.tsx'
 import { Amount, Id, OnChain, Time } from '../../ui/values.tsx'
-import { walletPath } from '../wallets/wallet-path.ts'
+import { ActorName } from '../audit/actor.tsx'
+import { WalletLink } from '../transfers/from-wallet.tsx'
 import { PaymentBadge, protocolNames, shortRoute } from './columns.tsx'
 import { whereItIs } from './payment-state.ts'
 import { paymentSteps } from './payment-steps.tsx'
@@ -30,7 +31,7 @@ export function PaymentDetail({ paymentId, wide = false }: { paymentId: string; 
   return (
     <div className="flex flex-col gap-5">
       <Head payment={data} />
-      <div className={classes('grid gap-5', wide && 'lg:grid-cols-[minmax(0,2fr)_minmax(0,1fr)]')}>
+      <div className={classes('grid gap-5', wide && 'lg:grid-cols-main-side')}>
         <Card title="What happened">
           <Timeline steps={paymentSteps(data)} />
         </Card>
@@ -107,11 +108,11 @@ function PaymentFacts({ payment }: { payment: Payment }) {
       )}
       {walletId !== null && (
         <Fact name="Wallet">
-          <Id value={walletId} to={walletPath(walletId)} />
+          <WalletLink walletId={walletId} />
         </Fact>
       )}
       <Fact name="API key">
-        <Id value={payment.apiKeyId} />
+        <ActorName id={payment.apiKeyId} />
       </Fact>
       {vaultId !== null && (
         <Fact name="Vault">

@@ -17,7 +17,7 @@ const route = getRouteApi('/shell/quick-start')
 export function QuickStartPage() {
   return (
     <Page title="Quick start" state="Watch a payment settle, then take payments with your own server.">
-      <div className="grid items-start gap-5 lg:grid-cols-[minmax(0,2fr)_minmax(0,3fr)]">
+      <div className="grid items-start gap-5 lg:grid-cols-steps">
         <FirstPayment />
         <YourServer />
       </div>

@@ -21,7 +21,7 @@ export function SettingsPage() {
   })
   return (
     <Page title="Settings" state={`${organisation.name}, where you are ${organisation.role}.`}>
-      <div className="flex max-w-[760px] flex-col gap-5">
+      <div className="flex max-w-190 flex-col gap-5">
         {current.error !== null ? (
           <ErrorBlock error={current.error} onRetry={() => current.refetch()} />
         ) : (

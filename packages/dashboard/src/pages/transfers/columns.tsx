@@ -4,6 +4,7 @@ import { Network } from '../../ui/network.tsx'
 import { RowLink } from '../../ui/row-link.tsx'
 import type { Column } from '../../ui/table.tsx'
 import { Amount, CopyButton, Id, OnChain, Time } from '../../ui/values.tsx'
+import { FromName } from './from-wallet.tsx'
 import { TransferBadge } from './transfer-state.tsx'
 
 export const transferColumns: readonly Column<Transfer>[] = [
@@ -15,13 +16,14 @@ export const transferColumns: readonly Column<Transfer>[] = [
     cell: ({ amount, fromToken }) => <Amount value={amount} token={fromToken} className="font-medium" />,
   },
   { id: 'state', head: 'State', width: 'w-44', cell: (row) => <TransferBadge {...row} /> },
+  { id: 'from', head: 'From', width: 'w-44', cell: ({ fromWalletId }) => <FromName walletId={fromWalletId} /> },
   {
     id: 'to',
     head: 'To',
     width: 'w-48',
     cell: ({ toAddress, toChain }) => <OnChain value={toAddress} network={toChain} kind="address" />,
   },
-  { id: 'chain', head: 'Network', width: 'w-48', from: 'lg', cell: (row) => <Networks {...row} /> },
+  { id: 'chain', head: 'Network', width: 'w-40', from: 'xl', cell: (row) => <Networks {...row} /> },
   {
     id: 'reference',
     head: 'Reference',
@@ -30,7 +32,7 @@ export const transferColumns: readonly Column<Transfer>[] = [
   {
     id: 'id',
     head: 'Transfer',
-    width: 'w-44',
+    width: 'w-40',
     from: 'lg',
     cell: ({ id }) => (
       <span className="inline-flex items-center gap-1">

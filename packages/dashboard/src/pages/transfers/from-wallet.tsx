@@ -1,27 +1,42 @@
 import { Link } from '@tanstack/react-router'
+import { middleTruncate } from '../../ui/format.ts'
 import { Network } from '../../ui/network.tsx'
 import { Tip } from '../../ui/tip.tsx'
 import { Id } from '../../ui/values.tsx'
 import { walletPath } from '../wallets/wallet-path.ts'
-import { useManagedWallets } from './wallets.ts'
+import { useWalletName } from './wallets.ts'
 
-/** The wallet that money left, by its name if it has one, with its chain. */
+/** The wallet or child address that money left, by its name if it is known, with its chain. */
 export function FromWallet({ walletId, chain }: { walletId: string; chain: string }) {
-  const name = useManagedWallets().data?.find(({ id }) => id === walletId)?.name
   return (
     <>
-      {name === undefined || name === null ? (
-        <Id value={walletId} to={walletPath(walletId)} />
-      ) : (
-        <Tip text={walletId}>
-          <Link to="/wallets/$walletId" params={{ walletId }} className="text-accent-text break-words hover:underline">
-            {name}
-          </Link>
-        </Tip>
-      )}{' '}
+      <WalletLink walletId={walletId} />{' '}
       <span className="text-ink-3">
         on <Network chain={chain} />
       </span>
     </>
+  )
+}
+
+/** The name of a wallet, or its id, linked to its page. */
+export function WalletLink({ walletId }: { walletId: string }) {
+  const name = useWalletName(walletId)
+  if (name === undefined) return <Id value={walletId} to={walletPath(walletId)} />
+  return (
+    <Tip text={walletId}>
+      <Link to="/wallets/$walletId" params={{ walletId }} className="break-words text-accent-text hover:underline">
+        {name}
+      </Link>
+    </Tip>
+  )
+}
+
+/** The name of the wallet that money left, for a row of a list, which opens the movement. */
+export function FromName({ walletId }: { walletId: string }) {
+  const name = useWalletName(walletId)
+  return (
+    <Tip text={walletId}>
+      {name === undefined ? <span className="font-mono text-sm">{middleTruncate(walletId)}</span> : <span>{name}</span>}
+    </Tip>
   )
 }

@@ -38,7 +38,7 @@ export function TransferDetail({ transferId, wide = false }: { transferId: strin
         </div>
         <p className="text-ink-2">{whereTransferIs(data)}</p>
       </header>
-      <div className={classes('grid items-start gap-5', wide && 'lg:grid-cols-[minmax(0,2fr)_minmax(0,1fr)]')}>
+      <div className={classes('grid items-start gap-5', wide && 'lg:grid-cols-main-side')}>
         <Card title="What happened">
           <Timeline steps={transferSteps(data)} />
         </Card>

@@ -111,7 +111,7 @@ export function AmountFields({ walletId, amount, token: chosen, onAmount, onToke
   const balances = useWalletBalances(wallet?.id)
   const balance = balances.data?.find(({ tokenSymbol }) => tokenSymbol === chosen)
   return (
-    <div className="grid grid-cols-[minmax(0,1fr)_120px] gap-3">
+    <div className="grid grid-cols-amount gap-3">
       <Field
         label="Amount"
         hint={
@@ -170,7 +170,7 @@ function RecipientFields({ draft, onChange }: FormProps) {
           />
         )}
       </Field>
-      <div className="grid grid-cols-[minmax(0,1fr)_120px] gap-3">
+      <div className="grid grid-cols-amount gap-3">
         <Field label="On" hint="Another network is a bridge, another token a swap. The quote says what it costs.">
           {(wiring) => (
             <Select

@@ -7,7 +7,7 @@ import { useListing } from '../../api/listing.ts'
 import { useRefreshOn } from '../../live/use-live.ts'
 import { Button } from '../../ui/button.tsx'
 import { Select } from '../../ui/form.tsx'
-import { count, movementWords } from '../../ui/format.ts'
+import { count, middleTruncate, movementWords } from '../../ui/format.ts'
 import { ListCard } from '../../ui/list-card.tsx'
 import { Empty, Page } from '../../ui/page.tsx'
 import { RecordSheet } from '../../ui/record-sheet.tsx'
@@ -25,6 +25,7 @@ export function TransfersPage() {
   const navigate = useNavigate()
   const { open, fromWalletId } = route.useSearch()
   const wallets = useManagedWallets()
+  const isOther = fromWalletId !== undefined && wallets.data?.every(({ id }) => id !== fromWalletId) !== false
   const maySend = useMay('member')
   const [isSending, setSending] = useState(false)
   const listing = useListing(['transfers', 'list', fromWalletId ?? 'any'], (query, options) =>
@@ -67,6 +68,7 @@ export function TransfersPage() {
               {walletLabel(wallet)}
             </option>
           ))}
+          {isOther && <option value={fromWalletId}>{middleTruncate(fromWalletId)}</option>}
         </Select>
       </div>
       <ListCard

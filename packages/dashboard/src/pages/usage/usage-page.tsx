@@ -37,7 +37,7 @@ export function UsagePage() {
         </Link>
       }
     >
-      <div className="grid gap-5 lg:grid-cols-[minmax(0,1fr)_minmax(0,2fr)]">
+      <div className="grid gap-5 lg:grid-cols-side-main">
         <Card title={`Usage in ${environment}`}>
           {usage.error !== null ? (
             <ErrorBlock error={usage.error} onRetry={() => usage.refetch()} />

@@ -6,6 +6,7 @@ import { ErrorBlock } from '../../ui/error-block.tsx'
 import { Field, Select } from '../../ui/form.tsx'
 import { Sheet } from '../../ui/overlay.tsx'
 import { Fact, Facts } from '../../ui/page.tsx'
+import { QrCode } from '../../ui/qr-code.tsx'
 import { CopyButton, Id, Time } from '../../ui/values.tsx'
 
 const lifetimes = { '15m': '15 minutes', '1h': '1 hour', '24h': '24 hours' } as const
@@ -35,6 +36,9 @@ export function ShareDialog({ vaultId, onClose }: { vaultId: string; onClose: ()
           <h3 className="font-medium">With a colleague</h3>
           <p className="mt-1 mb-2 text-ink-2">Every member of this organization can open this address.</p>
           <Code text={address} label="Copy the address" />
+          <div className="mt-3 flex justify-center">
+            <QrCode text={address} label="QR code of the address" />
+          </div>
         </section>
         <section className="flex flex-col gap-3">
           <h3 className="font-medium">With the payer</h3>

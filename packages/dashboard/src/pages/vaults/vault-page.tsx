@@ -37,7 +37,7 @@ function VaultDetail({ vaultId }: { vaultId: string }) {
   return (
     <div className="flex flex-col gap-5">
       <VaultHead vault={vault.data} />
-      <div className="grid items-start gap-5 lg:grid-cols-[minmax(0,2fr)_minmax(0,1fr)]">
+      <div className="grid items-start gap-5 lg:grid-cols-main-side">
         <div className="flex min-w-0 flex-col gap-5">
           {!isOpen(vault.data) && <VaultProof vault={vault.data} />}
           <VaultItems vault={vault.data} chosen={item} />

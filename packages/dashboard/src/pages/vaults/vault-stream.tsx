@@ -21,7 +21,7 @@ export function VaultStream({ vault }: { vault: VaultState }) {
       {events.length === 0 && error === undefined && <p className="p-4 text-ink-2">{emptyWords[status]}</p>}
       {events.length > 0 && (
         // biome-ignore lint/a11y/noNoninteractiveTabindex: a keyboard must be able to scroll it
-        <ol tabIndex={0} aria-label="Events, newest first" className="max-h-[480px] overflow-y-auto">
+        <ol tabIndex={0} aria-label="Events, newest first" className="max-h-120 overflow-y-auto">
           {events.toReversed().map((event) => (
             <EventRow key={event.eventId} event={event} />
           ))}

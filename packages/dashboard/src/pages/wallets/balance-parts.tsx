@@ -12,35 +12,21 @@ interface BalancePartsProps {
 const isSome = (amount: string): boolean => /[1-9]/.test(amount)
 const linked = 'text-accent-text hover:underline'
 
-/** Parts of a balance: what can be sent, and what is reserved or on hold, with links to the transfers and deposits. */
+/** Parts of a balance: what can be sent, and what is reserved or on hold, with links to what reserves it and to the deposits on hold. */
 export function BalanceParts({ parts, token, walletId }: BalancePartsProps) {
   const { available, reserved, unscreened, frozen, notFinal } = parts
   const amount = (value: string) => <Amount value={value} token={token} />
-  const onHold = (value: string) => (
-    <Link
-      to="/wallets/$walletId"
-      params={{ walletId }}
-      search={{ view: 'on-hold' }}
-      resetScroll={false}
-      className={linked}
-    >
+  const linkTo = (view: 'on-hold' | 'reserved', value: string) => (
+    <Link to="/wallets/$walletId" params={{ walletId }} search={{ view }} resetScroll={false} className={linked}>
       {amount(value)}
     </Link>
   )
   return (
     <dl className="mt-1 flex flex-wrap gap-x-8 gap-y-2 pb-1 text-sm">
       <Part name="Available">{amount(available)}</Part>
-      <Part name="Reserved">
-        {isSome(reserved) ? (
-          <Link to="/transfers" search={{ fromWalletId: walletId }} className={linked}>
-            {amount(reserved)}
-          </Link>
-        ) : (
-          amount(reserved)
-        )}
-      </Part>
-      {isSome(unscreened) && <Part name="On hold: in screening">{onHold(unscreened)}</Part>}
-      {isSome(frozen) && <Part name="On hold: frozen">{onHold(frozen)}</Part>}
+      <Part name="Reserved">{isSome(reserved) ? linkTo('reserved', reserved) : amount(reserved)}</Part>
+      {isSome(unscreened) && <Part name="On hold: in screening">{linkTo('on-hold', unscreened)}</Part>}
+      {isSome(frozen) && <Part name="On hold: frozen">{linkTo('on-hold', frozen)}</Part>}
       {!isSome(unscreened) && !isSome(frozen) && <Part name="On hold">{amount('0')}</Part>}
       {isSome(notFinal) && <Part name="Not final">{amount(notFinal)}</Part>}
     </dl>

@@ -1,4 +1,4 @@
-import type { Balance } from '@purser/sdk'
+import type { Balance, MasterWallet } from '@purser/sdk'
 import { useQuery } from '@tanstack/react-query'
 import { usePurser } from '../../api/context.ts'
 import { classes } from '../../ui/classes.ts'
@@ -8,18 +8,23 @@ import { Card, Skeleton } from '../../ui/page.tsx'
 import { Amount } from '../../ui/values.tsx'
 import { BalanceParts } from './balance-parts.tsx'
 import { GasFaucet } from './gas-faucet.tsx'
-import { type AnyWallet, balancesQuery, inOrder, isManaged, partsQuery } from './queries.ts'
+import { balancesQuery, type Holder, inOrder, isKeptHere, partsQuery } from './queries.ts'
 
-/** The present balances of the wallet's address on its chain, by token; of a managed wallet with what can be sent and what holds the rest. */
-export function BalancesCard({ wallet }: { wallet: AnyWallet }) {
+interface BalancesCardProps {
+  readonly holder: Holder
+  /** The managed wallet that the faucet gives coin for gas; a child address needs none. */
+  readonly gasOn?: MasterWallet
+}
+
+/** The present balances of the address on its chain, by token; where the service keeps the key, with what can be sent and what holds the rest. */
+export function BalancesCard({ holder, gasOn }: BalancesCardProps) {
   const purser = usePurser()
-  const managed = isManaged(wallet)
   // Two reads: where the parts cannot be read, the balance still can.
-  const plain = useQuery(balancesQuery(purser, wallet.id))
-  const withParts = useQuery({ ...partsQuery(purser, wallet.id), enabled: managed })
+  const plain = useQuery(balancesQuery(purser, holder))
+  const withParts = useQuery({ ...partsQuery(purser, holder), enabled: isKeptHere(holder) })
   const balances = withParts.data ?? plain.data
   return (
-    <Card title="Balance" aside={managed && <GasFaucet wallet={wallet} balances={balances} />} flush>
+    <Card title="Balance" aside={gasOn !== undefined && <GasFaucet wallet={gasOn} balances={balances} />} flush>
       {balances === undefined ? (
         <div className="p-4">
           {plain.error === null ? <Skeleton lines={2} /> : <ErrorBlock error={plain.error} onRetry={plain.refetch} />}
@@ -27,7 +32,7 @@ export function BalancesCard({ wallet }: { wallet: AnyWallet }) {
       ) : (
         <ul>
           {inOrder(balances).map((balance) => (
-            <BalanceRow key={`${balance.chain}-${balance.tokenSymbol}`} balance={balance} walletId={wallet.id} />
+            <BalanceRow key={`${balance.chain}-${balance.tokenSymbol}`} balance={balance} walletId={holder.id} />
           ))}
         </ul>
       )}

@@ -4,7 +4,7 @@ import { Network } from '../../ui/network.tsx'
 import { RowLink } from '../../ui/row-link.tsx'
 import type { Column } from '../../ui/table.tsx'
 import { Amount, OnChain, Time } from '../../ui/values.tsx'
-import { type AnyWallet, balancesQuery, inOrder } from './queries.ts'
+import { type AnyWallet, balancesQuery, type Holder, inOrder } from './queries.ts'
 import { WalletBadge, walletName } from './wallet-state.tsx'
 
 export const walletColumns: readonly Column<AnyWallet>[] = [
@@ -23,7 +23,7 @@ export const walletColumns: readonly Column<AnyWallet>[] = [
     head: 'Balance',
     align: 'right',
     width: 'w-48',
-    cell: ({ id }) => <WalletBalance walletId={id} />,
+    cell: (wallet) => <HolderBalance holder={wallet} />,
   },
   { id: 'network', head: 'Network', width: 'w-40', from: 'lg', cell: ({ chain }) => <Network chain={chain} /> },
   {
@@ -47,9 +47,9 @@ export const walletColumns: readonly Column<AnyWallet>[] = [
   },
 ]
 
-/** The largest part of what a wallet has, and how many other tokens it has. Reads the chain when it comes into view. */
-function WalletBalance({ walletId }: { walletId: string }) {
-  const { data, error } = useQuery(balancesQuery(usePurser(), walletId))
+/** The first token that a wallet or child address has, and how many others. Reads the chain when it comes into view. */
+export function HolderBalance({ holder }: { holder: Holder }) {
+  const { data, error } = useQuery(balancesQuery(usePurser(), holder))
   if (error !== null) return <span className="text-ink-3">not readable now</span>
   if (data === undefined) return <span className="skeleton inline-block h-3.5 w-20 align-middle" />
   const ordered = inOrder(data)
@@ -76,7 +76,7 @@ export function CompactWallet({ wallet }: { wallet: AnyWallet }) {
       </span>
       <span className="flex items-center justify-between gap-3 text-sm text-ink-2">
         <Network chain={wallet.chain} />
-        <WalletBalance walletId={wallet.id} />
+        <HolderBalance holder={wallet} />
       </span>
     </>
   )

@@ -24,7 +24,7 @@ export function GasFaucet({ wallet, balances }: { wallet: MasterWallet; balances
   const present = balances?.find(({ tokenSymbol }) => tokenSymbol === coin)?.rawBalance
   const [awaited, setAwaited] = useState<{ readonly before: string; readonly until: number }>()
   useQuery({
-    ...partsQuery(purser, wallet.id),
+    ...partsQuery(purser, wallet),
     enabled: awaited !== undefined,
     refetchInterval: () =>
       awaited !== undefined && present === awaited.before && Date.now() < awaited.until ? pollMs : false,

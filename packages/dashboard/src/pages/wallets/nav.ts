@@ -12,6 +12,7 @@ export const walletsNav: readonly NavEntry[] = [
     opens: [
       { prefix: 'mwt_', path },
       { prefix: 'byw_', path },
+      { prefix: 'cad_', path },
     ],
   },
 ]

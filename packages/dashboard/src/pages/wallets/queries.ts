@@ -1,7 +1,13 @@
-import type { Balance, ByoWallet, MasterWallet, Purser } from '@purser/sdk'
+import type { Balance, ByoWallet, ChildAddress, MasterWallet, Purser } from '@purser/sdk'
 import { queryOptions } from '@tanstack/react-query'
 
 export type AnyWallet = MasterWallet | ByoWallet
+
+/** A wallet or a child address, which has the wallet that it was derived from. */
+export interface Holder {
+  readonly id: string
+  readonly masterWalletId?: string
+}
 
 export const walletsKey = ['wallets'] as const
 
@@ -12,6 +18,15 @@ export function isManaged(wallet: AnyWallet): wallet is MasterWallet {
 
 function isManagedId(walletId: string): boolean {
   return walletId.startsWith('mwt_')
+}
+
+export function isChildId(walletId: string): boolean {
+  return walletId.startsWith('cad_')
+}
+
+/** Whether the service keeps the key of the wallet or child address. */
+export function isKeptHere({ id }: Holder): boolean {
+  return isManagedId(id) || isChildId(id)
 }
 
 export function walletQuery(purser: Purser, walletId: string) {
@@ -30,25 +45,45 @@ export function inOrder(balances: readonly Balance[]): readonly Balance[] {
   return balances.toSorted((one, other) => rank(one) - rank(other))
 }
 
-/** The present balances of the wallet, read from its chain. */
-export function balancesQuery(purser: Purser, walletId: string) {
+/** A child address with its wallet; null if the organization has no such child address in this environment. */
+export function childQuery(purser: Purser, childAddressId: string) {
   return queryOptions({
-    queryKey: [...walletsKey, 'balances', walletId],
-    queryFn: ({ signal }): Promise<readonly Balance[]> =>
-      isManagedId(walletId)
-        ? purser.wallets.master.balances(walletId, {}, { signal })
-        : purser.wallets.byo.balances(walletId, { signal }),
+    queryKey: [...walletsKey, 'child', childAddressId],
+    queryFn: async ({ signal }): Promise<{ readonly child: ChildAddress; readonly wallet: MasterWallet } | null> => {
+      const [wallet] = (await purser.wallets.master.list({ childAddressId, limit: 1 }, { signal }).page()).items
+      if (wallet === undefined) return null
+      return { wallet, child: await purser.wallets.children.get(wallet.id, childAddressId, { signal }) }
+    },
+  })
+}
+
+function readBalances(
+  purser: Purser,
+  { id, masterWalletId }: Holder,
+  { signal, spendable }: { readonly signal: AbortSignal; readonly spendable: boolean },
+): Promise<readonly Balance[]> {
+  const query = spendable ? { spendable } : {}
+  if (masterWalletId !== undefined) return purser.wallets.children.balances(masterWalletId, id, query, { signal })
+  return isManagedId(id)
+    ? purser.wallets.master.balances(id, query, { signal })
+    : purser.wallets.byo.balances(id, { signal })
+}
+
+/** The present balances of the wallet or child address, read from its chain. */
+export function balancesQuery(purser: Purser, holder: Holder) {
+  return queryOptions({
+    queryKey: [...walletsKey, 'balances', holder.id],
+    queryFn: ({ signal }) => readBalances(purser, holder, { signal, spendable: false }),
     // A balance costs a question to a node: a list that one scrolls back and forth does not repeat it.
     staleTime: 60_000,
   })
 }
 
-/** The balances of a managed wallet with their parts: what can be sent, and what is reserved or on hold. */
-export function partsQuery(purser: Purser, walletId: string) {
+/** The balances of a managed wallet or child address with their parts: what can be sent, and what is reserved or on hold. */
+export function partsQuery(purser: Purser, holder: Holder) {
   return queryOptions({
-    queryKey: [...walletsKey, 'parts', walletId],
-    queryFn: ({ signal }): Promise<readonly Balance[]> =>
-      purser.wallets.master.balances(walletId, { spendable: true }, { signal }),
+    queryKey: [...walletsKey, 'parts', holder.id],
+    queryFn: ({ signal }) => readBalances(purser, holder, { signal, spendable: true }),
     staleTime: 60_000,
   })
 }

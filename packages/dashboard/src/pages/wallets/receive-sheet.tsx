@@ -10,8 +10,10 @@ import { QrCode } from '../../ui/qr-code.tsx'
 import { CopyButton } from '../../ui/values.tsx'
 import type { AnyWallet } from './queries.ts'
 
+type Receiver = Pick<AnyWallet, 'id' | 'address' | 'chain' | 'supportedTokens'>
+
 /** The details for a sender of money: the address, as text and as a code, and the only network on which it counts. */
-export function ReceiveSheet({ wallet, onClose }: { wallet: AnyWallet; onClose: () => void }) {
+export function ReceiveSheet({ wallet, onClose }: { wallet: Receiver; onClose: () => void }) {
   const { environment } = useWorkspace()
   const network = networkName(actualNetwork(wallet.chain, environment))
   return (
@@ -38,7 +40,7 @@ export function ReceiveSheet({ wallet, onClose }: { wallet: AnyWallet; onClose: 
 
 const testAmount = '25'
 
-function TestDeposit({ wallet }: { wallet: AnyWallet }) {
+function TestDeposit({ wallet }: { wallet: Receiver }) {
   const { purser } = useWorkspace()
   const mayPay = useMay('member')
   const token = wallet.supportedTokens[0]

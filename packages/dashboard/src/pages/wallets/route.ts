@@ -1,13 +1,20 @@
 import { createRoute, lazyRouteComponent } from '@tanstack/react-router'
 import { shellRoute } from '../../shell/root-route.ts'
-import type { WalletSearch } from './wallet-page.tsx'
+import { type OpenSearch, readOpen } from '../../ui/search.ts'
 
 export interface WalletsSearch {
   /** The wallets whose keys the organization keeps, in place of those of the service. */
   readonly kind?: 'own'
 }
 
-const views = ['children', 'on-hold'] as const
+const walletViews = ['reserved', 'on-hold', 'children', 'sweeps'] as const
+
+export type WalletView = (typeof walletViews)[number]
+
+/** `open` is the sweep that is open in the sheet. */
+export interface WalletSearch extends OpenSearch {
+  readonly view?: WalletView
+}
 
 export const walletsRoutes = [
   createRoute({
@@ -20,8 +27,11 @@ export const walletsRoutes = [
     getParentRoute: () => shellRoute,
     path: '/wallets/$walletId',
     validateSearch: (search: Readonly<Record<string, unknown>>): WalletSearch => {
-      const view = views.find((one) => one === search.view)
-      return view === undefined ? {} : { view }
+      const view = walletViews.find((one) => one === search.view)
+      return {
+        ...(view !== undefined && { view }),
+        ...(view === 'sweeps' && readOpen(search)),
+      }
     },
     component: lazyRouteComponent(() => import('./wallet-page.tsx'), 'WalletPage'),
   }),

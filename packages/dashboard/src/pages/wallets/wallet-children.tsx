@@ -1,7 +1,8 @@
 import type { ChildAddress, MasterWallet } from '@purser/sdk'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useNavigate } from '@tanstack/react-router'
 import { GitBranch, Plus } from 'lucide-react'
-import { useState } from 'react'
+import { useCallback, useState } from 'react'
 import { useMay, usePurser } from '../../api/context.ts'
 import { useListing } from '../../api/listing.ts'
 import { Button } from '../../ui/button.tsx'
@@ -11,16 +12,25 @@ import { useIdempotencyKey } from '../../ui/idempotency.ts'
 import { ListCard } from '../../ui/list-card.tsx'
 import { Dialog } from '../../ui/overlay.tsx'
 import { Empty } from '../../ui/page.tsx'
+import { RowLink } from '../../ui/row-link.tsx'
 import type { Column } from '../../ui/table.tsx'
 import { toastDone } from '../../ui/toast.tsx'
 import { Id, OnChain, Time } from '../../ui/values.tsx'
+import { HolderBalance } from './columns.tsx'
 import { walletsKey } from './queries.ts'
+import { SweepButton } from './sweep-dialog.tsx'
+import { walletPath } from './wallet-path.ts'
 
 /** The addresses that were derived from the wallet, for a customer each. */
 export function WalletChildren({ wallet }: { wallet: MasterWallet }) {
   const purser = usePurser()
   const mayCreate = useMay('member') && wallet.provisionStatus === 'active'
   const [isAdding, setAdding] = useState(false)
+  const navigate = useNavigate()
+  const open = useCallback(
+    ({ id }: ChildAddress) => void navigate({ to: '/wallets/$walletId', params: { walletId: id } }),
+    [navigate],
+  )
   const listing = useListing([...walletsKey, 'children', wallet.id], (query, options) =>
     purser.wallets.children.list(wallet.id, query, options).page(),
   )
@@ -31,13 +41,19 @@ export function WalletChildren({ wallet }: { wallet: MasterWallet }) {
   )
   return (
     <>
-      {listing.rows.length > 0 && <div className="flex justify-end">{add}</div>}
+      {listing.rows.length > 0 && (
+        <div className="flex justify-end gap-2">
+          <SweepButton wallet={wallet} />
+          {add}
+        </div>
+      )}
       <ListCard
         label="Child addresses"
         listing={listing}
         columns={columnsOn(wallet.chain)}
         rowKey={rowKey}
-        compact={(row) => <CompactChild row={row} chain={wallet.chain} />}
+        compact={compact}
+        onOpen={open}
         empty={
           <Empty icon={<GitBranch />} title="No child addresses yet" action={add}>
             Give each customer an address of their own to see who paid. The wallet’s policy applies to its child
@@ -56,19 +72,19 @@ function columnsOn(chain: string): readonly Column<ChildAddress>[] {
   return [
     { id: 'name', head: 'Name', cell: (row) => <ChildName row={row} /> },
     {
+      id: 'balance',
+      head: 'Balance',
+      align: 'right',
+      width: 'w-48',
+      cell: (row) => <HolderBalance holder={row} />,
+    },
+    {
       id: 'address',
       head: 'Address',
-      width: 'w-52',
+      width: 'w-48',
       cell: ({ address }) => <OnChain value={address} network={chain} kind="address" />,
     },
-    { id: 'id', head: 'Id', width: 'w-44', from: 'lg', cell: ({ id }) => <Id value={id} /> },
-    {
-      id: 'path',
-      head: 'Derivation path',
-      width: 'w-44',
-      from: 'xl',
-      cell: ({ derivationPath }) => <span className="font-mono text-sm">{derivationPath}</span>,
-    },
+    { id: 'id', head: 'Child address', width: 'w-44', from: 'lg', cell: ({ id }) => <Id value={id} /> },
     {
       id: 'created',
       head: 'Created',
@@ -83,25 +99,27 @@ function columnsOn(chain: string): readonly Column<ChildAddress>[] {
   ]
 }
 
-function ChildName({ row: { name } }: { row: ChildAddress }) {
-  return name === null ? (
-    <span className="text-ink-3">no name</span>
-  ) : (
-    <span className="truncate font-medium">{name}</span>
+function ChildName({ row: { id, name } }: { row: ChildAddress }) {
+  return (
+    <RowLink to={walletPath(id)}>
+      {name === null ? (
+        <span className="text-ink-3">no name</span>
+      ) : (
+        <span className="truncate font-medium">{name}</span>
+      )}
+    </RowLink>
   )
 }
 
-function CompactChild({ row, chain }: { row: ChildAddress; chain: string }) {
-  return (
-    <>
-      <ChildName row={row} />
-      <span className="flex items-center justify-between gap-3 text-sm text-ink-2">
-        <OnChain value={row.address} network={chain} kind="address" />
-        <Time at={row.createdAt} />
-      </span>
-    </>
-  )
-}
+const compact = (row: ChildAddress) => (
+  <>
+    <ChildName row={row} />
+    <span className="flex items-center justify-between gap-3 text-sm text-ink-2">
+      <Id value={row.address} />
+      <HolderBalance holder={row} />
+    </span>
+  </>
+)
 
 function NewChildDialog({ walletId, onClose }: { walletId: string; onClose: () => void }) {
   const purser = usePurser()

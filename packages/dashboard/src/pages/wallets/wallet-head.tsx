@@ -5,19 +5,20 @@ import { useState } from 'react'
 import { useMay, usePurser } from '../../api/context.ts'
 import { Button } from '../../ui/button.tsx'
 import { ErrorBlock } from '../../ui/error-block.tsx'
-import { Field, TextInput } from '../../ui/form.tsx'
 import { Menu } from '../../ui/menu.tsx'
 import { Dialog } from '../../ui/overlay.tsx'
 import { toastDone } from '../../ui/toast.tsx'
 import { NewTransferSheet } from '../transfers/new-transfer.tsx'
 import { type AnyWallet, isManaged, walletsKey } from './queries.ts'
 import { ReceiveSheet } from './receive-sheet.tsx'
+import { RenameDialog } from './rename-dialog.tsx'
 import { standingOf, WalletBadge, walletName } from './wallet-state.tsx'
 
 type Open = 'receive' | 'send' | 'rename' | 'end' | 'restore' | undefined
 
 export function WalletHead({ wallet }: { wallet: AnyWallet }) {
   const mayChange = useMay('member')
+  const purser = usePurser()
   const navigate = useNavigate()
   const [open, setOpen] = useState<Open>()
   const close = () => setOpen(undefined)
@@ -77,7 +78,18 @@ export function WalletHead({ wallet }: { wallet: AnyWallet }) {
           onSent={(transferId) => void navigate({ to: '/transfers/$transferId', params: { transferId } })}
         />
       )}
-      {open === 'rename' && <RenameDialog wallet={wallet} onClose={close} />}
+      {open === 'rename' && (
+        <RenameDialog
+          what="wallet"
+          name={wallet.name}
+          onSave={(name): Promise<unknown> =>
+            isManaged(wallet)
+              ? purser.wallets.master.update(wallet.id, { name })
+              : purser.wallets.byo.update(wallet.id, { name })
+          }
+          onClose={close}
+        />
+      )}
       {open === 'end' && <EndDialog wallet={wallet} onClose={close} />}
       {open === 'restore' && <RestoreDialog wallet={wallet} onClose={close} />}
     </header>
@@ -87,48 +99,6 @@ export function WalletHead({ wallet }: { wallet: AnyWallet }) {
 interface DialogProps {
   readonly wallet: AnyWallet
   readonly onClose: () => void
-}
-
-function RenameDialog({ wallet, onClose }: DialogProps) {
-  const purser = usePurser()
-  const queries = useQueryClient()
-  const [name, setName] = useState(wallet.name ?? '')
-  const rename = useMutation({
-    mutationFn: async (): Promise<unknown> => {
-      const change = { name: name.trim() === '' ? null : name.trim() }
-      return isManaged(wallet)
-        ? purser.wallets.master.update(wallet.id, change)
-        : purser.wallets.byo.update(wallet.id, change)
-    },
-    onSuccess: () => {
-      void queries.invalidateQueries({ queryKey: walletsKey })
-      onClose()
-    },
-  })
-  return (
-    <Dialog
-      open
-      onClose={onClose}
-      title="Rename this wallet"
-      footer={
-        <>
-          <Button onClick={onClose}>Cancel</Button>
-          <Button tone="primary" busy={rename.isPending} onClick={() => rename.mutate()}>
-            Save the name
-          </Button>
-        </>
-      }
-    >
-      <div className="flex flex-col gap-4">
-        <Field label="Name" hint="Without a name, the id is shown.">
-          {(wiring) => (
-            <TextInput {...wiring} maxLength={200} value={name} onChange={({ target }) => setName(target.value)} />
-          )}
-        </Field>
-        {rename.error !== null && <ErrorBlock error={rename.error} />}
-      </div>
-    </Dialog>
-  )
 }
 
 /** Takes a wallet out of use, after saying what stays. */

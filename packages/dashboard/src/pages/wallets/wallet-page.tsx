@@ -6,31 +6,34 @@ import { DetailPage } from '../../ui/detail-page.tsx'
 import { ErrorBlock } from '../../ui/error-block.tsx'
 import { Network } from '../../ui/network.tsx'
 import { Card, Fact, Facts, Skeleton } from '../../ui/page.tsx'
-import { Tabs } from '../../ui/tabs.tsx'
 import { Id, OnChain, Time } from '../../ui/values.tsx'
+import { AutoSweepWords } from './auto-sweep.tsx'
 import { BalancesCard } from './balances-card.tsx'
+import { ChildPage } from './child-page.tsx'
+import { HolderTabs } from './holder-tabs.tsx'
 import { PolicyCard } from './policy-card.tsx'
-import { type AnyWallet, isManaged, walletQuery, walletsKey } from './queries.ts'
+import { type AnyWallet, isChildId, isManaged, walletQuery, walletsKey } from './queries.ts'
+import { Reserved } from './reserved.tsx'
 import { WalletChildren } from './wallet-children.tsx'
 import { WalletHead } from './wallet-head.tsx'
+import { WalletSweeps } from './wallet-sweeps.tsx'
 import { WalletTransactions } from './wallet-transactions.tsx'
-
-export interface WalletSearch {
-  readonly view?: 'children' | 'on-hold'
-}
 
 const route = getRouteApi('/shell/wallets/$walletId')
 
-/** One wallet: what it has, what may leave it, and what came and went. */
+/** One wallet or child address: what it has, what may leave it, and what came and went. */
 export function WalletPage() {
   const { walletId } = route.useParams()
-  const { view } = route.useSearch()
-  const found = useQuery(walletQuery(usePurser(), walletId))
   useRefreshOn(['deposit.', 'transfer.', 'withdrawal.', 'wallet.'], walletsKey)
+  return isChildId(walletId) ? <ChildPage key={walletId} id={walletId} /> : <OneWallet key={walletId} id={walletId} />
+}
+
+function OneWallet({ id }: { id: string }) {
+  const found = useQuery(walletQuery(usePurser(), id))
   return (
     <DetailPage to="/wallets" list="Wallets">
       {found.data !== undefined ? (
-        <WalletDetail key={walletId} wallet={found.data} view={view} />
+        <WalletDetail wallet={found.data} />
       ) : found.error === null ? (
         <Skeleton lines={9} />
       ) : (
@@ -40,37 +43,33 @@ export function WalletPage() {
   )
 }
 
-function WalletDetail({ wallet, view }: { wallet: AnyWallet; view: WalletSearch['view'] }) {
+function WalletDetail({ wallet }: { wallet: AnyWallet }) {
+  const { view, open } = route.useSearch()
   const managed = isManaged(wallet)
-  const tab = (label: string, name?: 'children' | 'on-hold') => ({
-    label,
-    search: name === undefined ? {} : { view: name },
-    isChosen: view === name,
-  })
   return (
     <div className="flex flex-col gap-5">
       <WalletHead wallet={wallet} />
-      <div className="grid items-start gap-5 lg:grid-cols-[minmax(0,2fr)_minmax(0,1fr)]">
+      <div className="grid items-start gap-5 lg:grid-cols-main-side">
         <div className="flex min-w-0 flex-col gap-5">
-          <BalancesCard wallet={wallet} />
+          <BalancesCard holder={wallet} {...(managed && { gasOn: wallet })} />
           {managed && <PolicyCard walletId={wallet.id} tokens={wallet.supportedTokens} />}
         </div>
         <WalletFacts wallet={wallet} />
       </div>
       <section className="flex min-w-0 flex-col gap-3">
-        <Tabs
-          label="Of this wallet"
-          to={`/wallets/${wallet.id}`}
-          tabs={[
-            tab('Deposits and transfers'),
-            tab('On hold', 'on-hold'),
-            ...(managed ? [tab('Child addresses', 'children')] : []),
-          ]}
+        <HolderTabs
+          holder={wallet}
+          chosen={view}
+          views={managed ? ['reserved', 'on-hold', 'children', 'sweeps'] : ['on-hold']}
         />
         {managed && view === 'children' ? (
           <WalletChildren wallet={wallet} />
+        ) : managed && view === 'sweeps' ? (
+          <WalletSweeps wallet={wallet} openId={open} />
+        ) : managed && view === 'reserved' ? (
+          <Reserved holder={wallet} wallet={wallet} />
         ) : (
-          <WalletTransactions wallet={wallet} onHoldOnly={view === 'on-hold'} />
+          <WalletTransactions holder={wallet} view={view === 'on-hold' ? 'on-hold' : 'all'} />
         )}
       </section>
     </div>
@@ -91,6 +90,11 @@ function WalletFacts({ wallet }: { wallet: AnyWallet }) {
           <Network chain={wallet.chain} />
         </Fact>
         <Fact name="Tokens">{wallet.supportedTokens.join(', ')}</Fact>
+        {isManaged(wallet) && wallet.autoSweep !== null && (
+          <Fact name="Automatic sweep">
+            <AutoSweepWords {...wallet.autoSweep} />
+          </Fact>
+        )}
         {isManaged(wallet) && wallet.retiredAt !== null && (
           <Fact name="Retired">
             <Time at={wallet.retiredAt} full />

@@ -1,4 +1,4 @@
-/** The page of a wallet; none for a child address, which its wallet shows. */
-export function walletPath(walletId: string): string | undefined {
-  return walletId.startsWith('cad_') ? undefined : `/wallets/${walletId}`
+/** The page of a wallet or child address. */
+export function walletPath(walletId: string): string {
+  return `/wallets/${walletId}`
 }

@@ -7,41 +7,66 @@ import { Empty } from '../../ui/page.tsx'
 import { StateBadge, Tag } from '../../ui/state.tsx'
 import type { Column } from '../../ui/table.tsx'
 import { Amount, OnChain, Time } from '../../ui/values.tsx'
-import { type AnyWallet, isManaged, walletsKey } from './queries.ts'
+import { type Holder, isKeptHere, walletsKey } from './queries.ts'
 import { isOnHold, transactionStanding } from './wallet-state.tsx'
 
-/** The deposits and outgoing transactions of the wallet, newest first; optionally only those on hold among the loaded ones. */
-export function WalletTransactions({ wallet, onHoldOnly }: { wallet: AnyWallet; onHoldOnly: boolean }) {
+/** Which rows of the list are shown: all, the deposits on hold, or what was swept to the master wallet. */
+export type TransactionView = 'all' | 'on-hold' | 'swept'
+
+interface WalletTransactionsProps {
+  readonly holder: Holder
+  readonly view: TransactionView
+}
+
+const looks = {
+  all: { label: 'Deposits and transfers', direction: undefined, isShown: () => true },
+  'on-hold': { label: 'Deposits on hold', direction: 'in', isShown: isOnHold },
+  swept: { label: 'Sweeps', direction: 'out', isShown: ({ kind }: WalletTransaction) => kind === 'internal' },
+} as const
+
+/** The deposits and outgoing transactions of a wallet or child address, newest first; a narrower view shows some of the loaded ones. */
+export function WalletTransactions({ holder, view }: WalletTransactionsProps) {
   const purser = usePurser()
-  const { id } = wallet
-  const listing = useListing([...walletsKey, 'transactions', id, onHoldOnly], (page, options) => {
-    const query = { ...page, ...(onHoldOnly && { direction: 'in' as const }) }
-    return isManaged(wallet)
-      ? purser.wallets.master.transactions(id, query, options).page()
-      : purser.wallets.byo.transactions(id, query, options).page()
+  const { id, masterWalletId } = holder
+  const { label, direction, isShown } = looks[view]
+  const listing = useListing([...walletsKey, 'transactions', id, view], (page, options) => {
+    const query = { ...page, ...(direction !== undefined && { direction }) }
+    const { children, master, byo } = purser.wallets
+    if (masterWalletId !== undefined) return children.transactions(masterWalletId, id, query, options).page()
+    return (isKeptHere(holder) ? master : byo).transactions(id, query, options).page()
   })
-  const rows = onHoldOnly ? listing.rows.filter(isOnHold) : listing.rows
   return (
     <ListCard
-      label={onHoldOnly ? 'Deposits on hold' : 'Deposits and transfers'}
-      listing={{ ...listing, rows }}
+      label={label}
+      listing={{ ...listing, rows: listing.rows.filter(isShown) }}
       columns={columns}
       rowKey={rowKey}
       compact={compact}
-      empty={
-        onHoldOnly ? (
-          <Empty icon={<PauseCircle />} title="Nothing is on hold">
-            {listing.hasMore
-              ? `None of the newest ${listing.rows.length} deposits is on hold.`
-              : 'A deposit is on hold while its sender is screened, and for as long as screening names the sender as sanctioned.'}
-          </Empty>
-        ) : (
-          <Empty icon={<ArrowDownLeft />} title="No deposits or transfers yet">
-            Deposits and transfers appear here when their block is on the chain.
-          </Empty>
-        )
-      }
+      empty={<NoTransactions view={view} unread={listing.hasMore ? listing.rows.length : 0} />}
     />
+  )
+}
+
+/** `unread`: the number of loaded rows if there are more. */
+function NoTransactions({ view, unread }: { view: TransactionView; unread: number }) {
+  if (view === 'all')
+    return (
+      <Empty icon={<ArrowDownLeft />} title="No deposits or transfers yet">
+        Deposits and transfers appear here when their block is on the chain.
+      </Empty>
+    )
+  if (view === 'swept')
+    return (
+      <Empty icon={<ArrowUpRight />} title="Nothing was swept yet">
+        A sweep moves the balance of this child address to its master wallet.
+      </Empty>
+    )
+  return (
+    <Empty icon={<PauseCircle />} title="Nothing is on hold">
+      {unread > 0
+        ? `None of the newest ${unread} deposits is on hold.`
+        : 'A deposit is on hold while its sender is screened, and for as long as screening names the sender as sanctioned.'}
+    </Empty>
   )
 }
 

@@ -48,7 +48,7 @@ function Strip({ attempts }: { attempts: readonly WebhookAttempt[] }) {
           <span
             key={attempt.id}
             title={attemptWords(attempt)}
-            className={`max-w-3 min-w-px flex-1 rounded-[2px] ${attempt.status === 'failed' ? 'bg-failed' : 'bg-settled'}`}
+            className={`max-w-3 min-w-px flex-1 rounded-xs ${attempt.status === 'failed' ? 'bg-failed' : 'bg-settled'}`}
           />
         ))}
       </div>

@@ -4,6 +4,7 @@ import { Network } from '../../ui/network.tsx'
 import { RowLink } from '../../ui/row-link.tsx'
 import type { Column } from '../../ui/table.tsx'
 import { Amount, CopyButton, Time } from '../../ui/values.tsx'
+import { FromName } from '../transfers/from-wallet.tsx'
 import { WithdrawalBadge } from './withdrawal-state.tsx'
 
 export const withdrawalColumns: readonly Column<Withdrawal>[] = [
@@ -15,6 +16,7 @@ export const withdrawalColumns: readonly Column<Withdrawal>[] = [
     cell: ({ amount, token }) => <Amount value={amount} token={token} className="font-medium" />,
   },
   { id: 'state', head: 'State', width: 'w-40', cell: (row) => <WithdrawalBadge {...row} /> },
+  { id: 'from', head: 'From', width: 'w-44', cell: ({ fromWalletId }) => <FromName walletId={fromWalletId} /> },
   { id: 'payout', head: 'Bank receives', align: 'right', width: 'w-40', cell: (row) => <Payout row={row} /> },
   {
     id: 'reference',

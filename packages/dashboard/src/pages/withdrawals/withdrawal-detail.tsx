@@ -36,7 +36,7 @@ export function WithdrawalDetail({ withdrawalId, wide = false }: { withdrawalId:
         </div>
         <p className="text-ink-2">{whereWithdrawalIs(data)}</p>
       </header>
-      <div className={classes('grid items-start gap-5', wide && 'lg:grid-cols-[minmax(0,2fr)_minmax(0,1fr)]')}>
+      <div className={classes('grid items-start gap-5', wide && 'lg:grid-cols-main-side')}>
         <Card title="What happened">
           <Timeline steps={steps(data)} />
         </Card>

@@ -57,6 +57,18 @@ test('a child has the document’s form, with its path below the master', async 
   expect((await derive(org, second)).body.derivationPath).toBe("m/44'/60'/1'/0/1")
 })
 
+test('the list of managed wallets finds the wallet of a child address, for its own organisation alone', async () => {
+  const [org, stranger] = [await world.organisation(), await world.organisation()]
+  const [master] = [await aMaster(org), await aMaster(org), await aMaster(stranger)]
+  const { body: child } = await derive(org, master)
+  const listed = (key: string, query: string) => world.call(key, 'GET', `${masters}?${query}`)
+  const found = await listed(org.testKey, `childAddressId=${child.id}`)
+  expect(found.body).toEqual([expect.objectContaining({ id: child.masterWalletId })])
+  expect((await listed(stranger.testKey, `childAddressId=${child.id}`)).body).toEqual([])
+  expect((await listed(org.liveKey, `childAddressId=${child.id}`)).body).toEqual([])
+  expect((await listed(org.testKey, `childAddressId=${child.masterWalletId}`)).status).toBe(400)
+})
+
 test('a child’s address is the one whose key custody signs with', async () => {
   const org = await world.organisation()
   const child = await derive(org, await aMaster(org))

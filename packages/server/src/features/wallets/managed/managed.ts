@@ -1,11 +1,10 @@
-import type { z } from 'zod'
 import type { MasterWalletId } from '../../../platform/ids.ts'
 import type { Page } from '../../../platform/operation.ts'
-import { openCursor, type PageQuery, pageOf } from '../../../platform/wire.ts'
+import { openCursor, pageOf } from '../../../platform/wire.ts'
 import { fail } from '../errors.ts'
 import type { Ctx } from '../ports.ts'
 import { networkOf } from '../store.ts'
-import type { MasterWallet } from './schema.ts'
+import type { MasterWallet, MasterWalletListQuery } from './schema.ts'
 import { findMasterWallet, listMasterWallets, type MasterWalletRow } from './store.ts'
 
 export async function getMasterWallet(ctx: Ctx, walletId: MasterWalletId): Promise<MasterWallet> {
@@ -22,9 +21,10 @@ export async function requireMasterWallet(
   return wallet
 }
 
-export async function pageOfMasterWallets(ctx: Ctx, query: z.output<typeof PageQuery>): Promise<Page<MasterWallet>> {
-  const rows = await listMasterWallets(ctx.db, ctx.tenant, { limit: query.limit, after: openCursor(query.cursor) })
-  const page = pageOf(rows, query.limit, (row) => row.id)
+export async function pageOfMasterWallets(ctx: Ctx, query: MasterWalletListQuery): Promise<Page<MasterWallet>> {
+  const { limit, cursor } = query
+  const rows = await listMasterWallets(ctx.db, ctx.tenant, query, { limit, after: openCursor(cursor) })
+  const page = pageOf(rows, limit, (row) => row.id)
   return { items: page.items.map(shownMasterWallet), next: page.next }
 }
 

@@ -2,7 +2,6 @@ import { chainErrors } from '../../../chain/errors.ts'
 import { custodyErrors } from '../../../custody/errors.ts'
 import { id } from '../../../platform/ids.ts'
 import type { Operation } from '../../../platform/operation.ts'
-import { PageQuery } from '../../../platform/wire.ts'
 import { failChainName } from '../../chains/index.ts'
 import { planErrors } from '../../plans/index.ts'
 import { fail } from '../errors.ts'
@@ -11,7 +10,7 @@ import { masterWalletSemaphores } from '../semaphores.ts'
 import { createMasterWallet } from './create.ts'
 import { getMasterWallet, pageOfMasterWallets } from './managed.ts'
 import { restoreMasterWallet, retireMasterWallet } from './retire.ts'
-import { MasterWallet, MasterWalletParams, NewMasterWallet } from './schema.ts'
+import { MasterWallet, MasterWalletListQuery, MasterWalletParams, NewMasterWallet } from './schema.ts'
 
 export const masterWalletOperations: readonly Operation<Deps>[] = [
   operation({
@@ -45,8 +44,8 @@ export const masterWalletOperations: readonly Operation<Deps>[] = [
     method: 'GET',
     path: '/wallet-infra/master-wallets',
     summary: 'List the managed wallets, newest first.',
-    description: 'Retired wallets are listed too, with `provisionStatus` `retired`.',
-    query: PageQuery,
+    description: 'Retired ones too, with `provisionStatus` `retired`.',
+    query: MasterWalletListQuery,
     output: MasterWallet,
     list: true,
     run: (ctx, { query }) => pageOfMasterWallets(ctx, query),

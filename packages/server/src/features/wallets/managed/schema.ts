@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { id } from '../../../platform/ids.ts'
 import { named } from '../../../platform/named.ts'
-import { CreatedAt, Instant, Metadata, StoredMetadata, text } from '../../../platform/wire.ts'
+import { CreatedAt, Instant, Metadata, PageQuery, StoredMetadata, text } from '../../../platform/wire.ts'
 import { ChainName } from '../../chains/index.ts'
 import { TokenSymbols } from '../schema.ts'
 import { AutoSweep } from './store.ts'
@@ -41,6 +41,11 @@ export const MasterWalletChange = z.strictObject({
   autoSweep: AutoSweep.nullable().optional().meta({ description: 'The automatic sweep; null turns it off.' }),
 })
 export type MasterWalletChange = z.output<typeof MasterWalletChange>
+
+export const MasterWalletListQuery = PageQuery.extend({
+  childAddressId: id('cad').optional().describe('Only the wallet of this child address.'),
+})
+export type MasterWalletListQuery = z.output<typeof MasterWalletListQuery>
 
 export const MasterWalletParams = z.strictObject({ id: id('mwt') })
 

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { Tenant } from '../../../platform/ctx.ts'
 import { type Queryable, type Sql, sql, type Tx } from '../../../platform/db/db.ts'
 import { isBelow } from '../../../platform/db/page.ts'
-import { id, type MasterWalletId } from '../../../platform/ids.ts'
+import { type ChildAddressId, id, type MasterWalletId } from '../../../platform/ids.ts'
 import { named } from '../../../platform/named.ts'
 import { ChainName } from '../../chains/index.ts'
 import type { LegacyCoin } from '../legacy/coins.ts'
@@ -102,18 +102,24 @@ export function findMasterWallet(
   )
 }
 
-/** Wallets, newest first, one more than the limit, without the legacy wallet. */
+/** Wallets, newest first, one more than the limit, without the legacy wallet; with a child address, only the wallet that has it. */
 export function listMasterWallets(
   db: Queryable,
   tenant: Tenant,
+  { childAddressId }: { readonly childAddressId?: ChildAddressId | undefined },
   page: { readonly limit: number; readonly after: string | undefined },
 ): Promise<MasterWalletRow[]> {
+  const isParent =
+    childAddressId === undefined
+      ? sql`true`
+      : sql`id = (select master_wallet_id from child_addresses
+          where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and id = ${childAddressId})`
   return db.many(
     MasterWalletRow,
     sql`
     select ${masterWalletColumns} from master_wallets
     where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment}
-      and legacy_coin is null and ${isBelow(sql`id`, page.after)}
+      and legacy_coin is null and ${isBelow(sql`id`, page.after)} and ${isParent}
     order by id desc limit ${page.limit + 1}`,
   )
 }
