@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { whyNotReady } from '../src/pages/transfers/transfer-form.tsx'
 import { previewBytesMax, previewKind } from '../src/pages/vaults/preview-kind.ts'
+import { payloadText } from '../src/pages/vaults/vault-stream.tsx'
 import { byteSize } from '../src/ui/format.ts'
 
 test('a file of a vault that could hold a script is never handed to the browser as a document or a picture', () => {
@@ -9,6 +10,13 @@ test('a file of a vault that could hold a script is never handed to the browser 
   expect(previewKind({ mimeType: 'application/pdf', size: 10 })).toBe('none')
   expect(previewKind({ mimeType: 'image/png', size: 10 })).toBe('image')
   expect(previewKind({ mimeType: 'image/png', size: previewBytesMax + 1 })).toBe('too-large')
+})
+
+test('the stream of a vault shortens hashes, wherever they stand in a payload', () => {
+  const sha256 = `ab12${'0'.repeat(56)}cd34`
+  expect(payloadText({ vaultId: 'vlt_1', name: 'page.html', sha256 })).toBe(
+    '{ "name": "page.html", "sha256": "ab12…cd34" }',
+  )
 })
 
 test('sizes are shown in steps of a thousand', () => {

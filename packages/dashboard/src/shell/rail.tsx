@@ -81,7 +81,7 @@ function RailLink({ entry: { icon: Icon, label, path, badge: Badge }, full }: { 
       activeProps={{ className: 'bg-well text-ink font-medium [&_svg]:text-accent-text', 'aria-current': 'page' }}
       inactiveProps={{ className: 'text-ink-2 hover:bg-well/70 hover:text-ink' }}
       className={classes(
-        'relative flex h-8 items-center gap-2.5 rounded-control px-2',
+        'relative flex h-7 items-center gap-2.5 rounded-control px-2',
         !full && 'max-lg:justify-center',
       )}
     >

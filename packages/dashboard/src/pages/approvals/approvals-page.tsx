@@ -121,15 +121,15 @@ const columns: readonly Column<Approval>[] = [
     id: 'amount',
     head: 'Amount',
     align: 'right',
-    width: 'w-40',
+    width: 'w-35',
     cell: ({ id, amount, token }) => (
       <RowLink to={`/approvals/${id}`}>
         <Amount value={amount} token={token} className="ml-auto font-medium" />
       </RowLink>
     ),
   },
-  { id: 'state', head: 'State', width: 'w-32', cell: ({ status }) => <ApprovalBadge status={status} /> },
-  { id: 'kind', head: 'Kind', width: 'w-32', cell: kindWord },
+  { id: 'state', head: 'State', width: 'w-28', cell: ({ status }) => <ApprovalBadge status={status} /> },
+  { id: 'kind', head: 'Kind', width: 'w-28', cell: kindWord },
   {
     id: 'by',
     head: 'Requested by',
@@ -145,7 +145,7 @@ const columns: readonly Column<Approval>[] = [
     id: 'created',
     head: 'Requested',
     align: 'right',
-    width: 'w-36',
+    width: 'w-32',
     cell: ({ createdAt }) => (
       <span className="text-ink-2">
         <Time at={createdAt} />

@@ -78,23 +78,23 @@ const columns: readonly Column<AuditRecord>[] = [
     head: 'Action',
     cell: ({ action }) => <span className="font-mono text-sm font-medium">{action}</span>,
   },
-  { id: 'actor', head: 'Actor', width: 'w-60', cell: (record) => <Actor record={record} /> },
+  { id: 'actor', head: 'Actor', width: 'w-52', cell: (record) => <Actor record={record} /> },
   {
     id: 'target',
     head: 'Target',
-    width: 'w-44',
+    width: 'w-39',
     cell: ({ target }) => (target === null ? <span className="text-ink-3">none</span> : <Id value={target} />),
   },
   {
     id: 'environment',
     head: 'Environment',
-    width: 'w-32',
+    width: 'w-28',
     from: 'lg',
     cell: ({ environment }) => (
       <span className="text-ink-2">{environment === null ? 'Both' : sentenceCase(environment)}</span>
     ),
   },
-  { id: 'when', head: 'When', align: 'right', width: 'w-36', cell: ({ createdAt }) => <Time at={createdAt} /> },
+  { id: 'when', head: 'When', align: 'right', width: 'w-32', cell: ({ createdAt }) => <Time at={createdAt} /> },
 ]
 
 const compact = (record: AuditRecord) => (

@@ -65,19 +65,19 @@ function columnsWith(onDelete: OnDelete): readonly Column<BankAccount>[] {
       head: 'Name',
       cell: ({ accountName }) => <span className="font-medium">{accountName}</span>,
     },
-    { id: 'currency', head: 'Currency', width: 'w-28', cell: ({ currency }) => <Tag>{currency}</Tag> },
+    { id: 'currency', head: 'Currency', width: 'w-25', cell: ({ currency }) => <Tag>{currency}</Tag> },
     {
       id: 'account',
       head: 'Account',
-      width: 'w-32',
+      width: 'w-28',
       cell: ({ maskedAccount }) => <span className="num">{maskedAccount}</span>,
     },
-    { id: 'id', head: 'Id', width: 'w-44', from: 'lg', cell: ({ id }) => <Id value={id} /> },
+    { id: 'id', head: 'Id', width: 'w-39', from: 'lg', cell: ({ id }) => <Id value={id} /> },
     {
       id: 'created',
       head: 'Added',
       align: 'right',
-      width: 'w-36',
+      width: 'w-32',
       from: 'lg',
       cell: ({ createdAt }) => (
         <span className="text-ink-2">
@@ -92,7 +92,7 @@ function columnsWith(onDelete: OnDelete): readonly Column<BankAccount>[] {
             id: 'delete',
             head: <span className="sr-only">Delete</span>,
             align: 'right' as const,
-            width: 'w-16',
+            width: 'w-14',
             cell: (row: BankAccount) => <DeleteButton row={row} onDelete={onDelete} />,
           },
         ]),

@@ -88,14 +88,14 @@ export function RecentEvents() {
 const rowKey = ({ id }: RecordedEvent) => id
 
 const columns: readonly Column<RecordedEvent>[] = [
-  { id: 'type', head: 'Type', width: 'w-72', cell: ({ type }) => <span className="font-mono text-sm">{type}</span> },
+  { id: 'type', head: 'Type', width: 'w-64', cell: ({ type }) => <span className="font-mono text-sm">{type}</span> },
   { id: 'about', head: 'About', cell: (row) => <About row={row} /> },
-  { id: 'id', head: 'Event', width: 'w-44', from: 'lg', cell: ({ id }) => <Id value={id} /> },
+  { id: 'id', head: 'Event', width: 'w-39', from: 'lg', cell: ({ id }) => <Id value={id} /> },
   {
     id: 'at',
     head: 'Happened',
     align: 'right',
-    width: 'w-36',
+    width: 'w-32',
     cell: ({ createdAt }) => (
       <span className="text-ink-2">
         <Time at={createdAt} />

@@ -14,6 +14,7 @@ import { type Figures, figuresOf, protocolSeries, statisticsKey, statisticsQuery
 import { Funnel } from './funnel.tsx'
 import { NeedsYou } from './needs-you.tsx'
 import { RecentPayments } from './recent-payments.tsx'
+import { WalletBalances } from './wallet-balances.tsx'
 
 const route = getRouteApi('/shell/')
 
@@ -65,13 +66,16 @@ export function HomePage() {
                     />
                   )}
                 </Card>
-                <Card title="From signature to settlement">
-                  {figures === undefined || statistics.data === undefined ? (
-                    <Skeleton lines={4} />
-                  ) : (
-                    <Funnel figures={figures} failures={statistics.data.failures} />
-                  )}
-                </Card>
+                <div className="flex flex-wrap gap-5 *:min-w-72 *:flex-1">
+                  <Card title="From signature to settlement">
+                    {figures === undefined || statistics.data === undefined ? (
+                      <Skeleton lines={4} />
+                    ) : (
+                      <Funnel figures={figures} failures={statistics.data.failures} />
+                    )}
+                  </Card>
+                  <WalletBalances />
+                </div>
               </>
             )}
           </div>

@@ -11,7 +11,6 @@ import { Card, Skeleton } from '../../ui/page.tsx'
 import { shownWaitingMax, waitingQuery } from '../approvals/queries.ts'
 import { isNearlyUsed, Quotas, quotasOf, quotaWords, usageKey, usageQuery } from '../usage/quotas.tsx'
 import { healthOf, healthQuery } from '../webhooks/queries.ts'
-import { WalletBalances } from './wallet-balances.tsx'
 
 interface Need {
   readonly key: string
@@ -24,7 +23,7 @@ interface Need {
 /** How many endpoints Home reads the attempts of, the newest. Their page shows all. */
 const endpointsReadMax = 5
 
-/** The work that waits for the reader: approvals, networks without a node, endpoints that are off or fail, quotas that run out; what the wallets have, and how full the plan is. */
+/** The work that waits for the reader: approvals, networks without a node, endpoints that are off or fail, quotas that run out; and how full the plan is. */
 export function NeedsYou() {
   const purser = usePurser()
   const usage = useQuery(usageQuery(purser))
@@ -101,7 +100,6 @@ export function NeedsYou() {
           </ul>
         )}
       </Card>
-      <WalletBalances />
       <Card title="This month’s plan">
         {usage.data !== undefined ? (
           <Quotas quotas={quotas} />

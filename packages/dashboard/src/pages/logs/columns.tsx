@@ -8,21 +8,21 @@ import { Time } from '../../ui/values.tsx'
 import { ActorName } from '../audit/actor.tsx'
 
 export const logColumns: readonly Column<LoggedRequest>[] = [
-  { id: 'status', head: 'Status', width: 'w-24', cell: ({ status }) => <Status status={status} /> },
+  { id: 'status', head: 'Status', width: 'w-21', cell: ({ status }) => <Status status={status} /> },
   { id: 'request', head: 'Request', cell: (row) => <RequestCell row={row} /> },
   {
     id: 'code',
     head: 'Problem',
-    width: 'w-56',
+    width: 'w-50',
     from: 'lg',
     cell: ({ code }) => <span className="truncate font-mono text-sm text-ink-2">{code}</span>,
   },
-  { id: 'caller', head: 'Caller', width: 'w-44', from: 'xl', cell: (row) => <RequestCaller row={row} /> },
+  { id: 'caller', head: 'Caller', width: 'w-39', from: 'xl', cell: (row) => <RequestCaller row={row} /> },
   {
     id: 'duration',
     head: 'Duration',
     align: 'right',
-    width: 'w-28',
+    width: 'w-25',
     from: 'lg',
     cell: ({ durationMs }) => <span className="num text-ink-2">{duration(durationMs)}</span>,
   },
@@ -30,7 +30,7 @@ export const logColumns: readonly Column<LoggedRequest>[] = [
     id: 'when',
     head: 'When',
     align: 'right',
-    width: 'w-36',
+    width: 'w-32',
     cell: ({ createdAt }) => (
       <span className="text-ink-2">
         <Time at={createdAt} />

@@ -13,23 +13,23 @@ export const paymentColumns: readonly Column<PaymentLog>[] = [
     id: 'amount',
     head: 'Amount',
     align: 'right',
-    width: 'w-40',
+    width: 'w-35',
     cell: ({ amount, token }) => <Amount value={amount} token={token} className="font-medium" />,
   },
-  { id: 'state', head: 'State', width: 'w-32', cell: ({ status }) => <PaymentBadge status={status} /> },
+  { id: 'state', head: 'State', width: 'w-28', cell: ({ status }) => <PaymentBadge status={status} /> },
   { id: 'route', head: 'Route', cell: (row) => <RouteCell row={row} /> },
   {
     id: 'protocol',
     head: 'Protocol',
-    width: 'w-24',
+    width: 'w-21',
     from: 'lg',
     cell: ({ protocol }) => <Tag>{protocolNames[protocol]}</Tag>,
   },
-  { id: 'chain', head: 'Network', width: 'w-34', from: 'xl', cell: ({ chain }) => networkName(chain) },
+  { id: 'chain', head: 'Network', width: 'w-30', from: 'xl', cell: ({ chain }) => networkName(chain) },
   {
     id: 'payer',
     head: 'Payer',
-    width: 'w-48',
+    width: 'w-42',
     from: 'lg',
     cell: ({ payer, chain }) =>
       payer === null ? (
@@ -38,12 +38,12 @@ export const paymentColumns: readonly Column<PaymentLog>[] = [
         <OnChain value={payer} network={chain} kind="address" />
       ),
   },
-  { id: 'id', head: 'Payment', width: 'w-44', from: 'xl', cell: ({ paymentId }) => <Id value={paymentId} /> },
+  { id: 'id', head: 'Payment', width: 'w-39', from: 'xl', cell: ({ paymentId }) => <Id value={paymentId} /> },
   {
     id: 'created',
     head: 'Received',
     align: 'right',
-    width: 'w-36',
+    width: 'w-32',
     cell: ({ createdAt }) => (
       <span className="text-ink-2">
         <Time at={createdAt} />

@@ -8,22 +8,22 @@ import { protocolNames } from '../payments/columns.tsx'
 
 export const routeColumns: readonly Column<RegistryRoute>[] = [
   { id: 'route', head: 'Route', cell: (row) => <RouteCell row={row} /> },
-  { id: 'host', head: 'Host', width: 'w-56', from: 'lg', cell: ({ host }) => <span title={host}>{host}</span> },
+  { id: 'host', head: 'Host', width: 'w-50', from: 'lg', cell: ({ host }) => <span title={host}>{host}</span> },
   {
     id: 'price',
     head: 'Price',
     align: 'right',
-    width: 'w-36',
+    width: 'w-32',
     cell: ({ amount }) => <Amount value={amount} token="USD" className="font-medium" />,
   },
-  { id: 'demand', head: 'Reports', align: 'right', width: 'w-28', cell: (row) => <Demand row={row} /> },
-  { id: 'protocols', head: 'Protocols', width: 'w-36', from: 'xl', cell: (row) => <Protocols row={row} /> },
-  { id: 'visible', head: 'Listed', width: 'w-28', from: 'lg', cell: (row) => <Visibility row={row} /> },
+  { id: 'demand', head: 'Reports', align: 'right', width: 'w-25', cell: (row) => <Demand row={row} /> },
+  { id: 'protocols', head: 'Protocols', width: 'w-32', from: 'xl', cell: (row) => <Protocols row={row} /> },
+  { id: 'visible', head: 'Listed', width: 'w-25', from: 'lg', cell: (row) => <Visibility row={row} /> },
   {
     id: 'seen',
     head: 'Last reported',
     align: 'right',
-    width: 'w-36',
+    width: 'w-32',
     from: 'lg',
     cell: ({ lastSeenAt }) => (
       <span className="text-ink-2">

@@ -48,14 +48,14 @@ export function SessionsPage() {
 }
 
 const columns: readonly Column<Session>[] = [
-  { id: 'session', head: 'Session', width: 'w-56', cell: ({ sessionId }) => <Id value={sessionId} /> },
-  { id: 'state', head: 'State', width: 'w-32', cell: (session) => <SessionBadge session={session} /> },
+  { id: 'session', head: 'Session', width: 'w-50', cell: ({ sessionId }) => <Id value={sessionId} /> },
+  { id: 'state', head: 'State', width: 'w-28', cell: (session) => <SessionBadge session={session} /> },
   { id: 'vault', head: 'Vault', cell: (session) => <VaultLink session={session} /> },
   {
     id: 'expires',
     head: 'Expires',
     align: 'right',
-    width: 'w-44',
+    width: 'w-39',
     cell: ({ expiresAt }) => <Time at={expiresAt} />,
   },
 ]

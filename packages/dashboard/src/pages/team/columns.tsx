@@ -18,14 +18,14 @@ export interface MemberActs {
 export function columnsWith(acts: MemberActs): readonly Column<Member>[] {
   return [
     { id: 'person', head: 'Person', cell: (member) => <Person member={member} ownId={acts.ownId} /> },
-    { id: 'role', head: 'Role', width: 'w-44', cell: (member) => <RoleCell member={member} /> },
-    { id: 'state', head: 'State', width: 'w-32', cell: ({ status }) => <MemberBadge status={status} /> },
-    { id: 'account', head: 'Account', width: 'w-44', from: 'lg', cell: ({ accountId }) => <Id value={accountId} /> },
+    { id: 'role', head: 'Role', width: 'w-39', cell: (member) => <RoleCell member={member} /> },
+    { id: 'state', head: 'State', width: 'w-28', cell: ({ status }) => <MemberBadge status={status} /> },
+    { id: 'account', head: 'Account', width: 'w-39', from: 'lg', cell: ({ accountId }) => <Id value={accountId} /> },
     {
       id: 'since',
       head: 'Since',
       align: 'right',
-      width: 'w-36',
+      width: 'w-32',
       from: 'lg',
       cell: ({ createdAt }) => (
         <span className="text-ink-2">
@@ -37,7 +37,7 @@ export function columnsWith(acts: MemberActs): readonly Column<Member>[] {
       id: 'acts',
       head: <span className="sr-only">Change</span>,
       align: 'right',
-      width: 'w-24',
+      width: 'w-21',
       cell: (member) => <Acts member={member} acts={acts} />,
     },
   ]

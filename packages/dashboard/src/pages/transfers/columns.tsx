@@ -12,18 +12,18 @@ export const transferColumns: readonly Column<Transfer>[] = [
     id: 'amount',
     head: 'Amount',
     align: 'right',
-    width: 'w-40',
+    width: 'w-35',
     cell: ({ amount, fromToken }) => <Amount value={amount} token={fromToken} className="font-medium" />,
   },
-  { id: 'state', head: 'State', width: 'w-44', cell: (row) => <TransferBadge {...row} /> },
-  { id: 'from', head: 'From', width: 'w-44', cell: ({ fromWalletId }) => <FromName walletId={fromWalletId} /> },
+  { id: 'state', head: 'State', width: 'w-39', cell: (row) => <TransferBadge {...row} /> },
+  { id: 'from', head: 'From', width: 'w-39', cell: ({ fromWalletId }) => <FromName walletId={fromWalletId} /> },
   {
     id: 'to',
     head: 'To',
-    width: 'w-48',
+    width: 'w-42',
     cell: ({ toAddress, toChain }) => <OnChain value={toAddress} network={toChain} kind="address" />,
   },
-  { id: 'chain', head: 'Network', width: 'w-40', from: 'xl', cell: (row) => <Networks {...row} /> },
+  { id: 'chain', head: 'Network', width: 'w-35', from: 'xl', cell: (row) => <Networks {...row} /> },
   {
     id: 'reference',
     head: 'Reference',
@@ -32,7 +32,7 @@ export const transferColumns: readonly Column<Transfer>[] = [
   {
     id: 'id',
     head: 'Transfer',
-    width: 'w-40',
+    width: 'w-35',
     from: 'lg',
     cell: ({ id }) => (
       <span className="inline-flex items-center gap-1">
@@ -47,7 +47,7 @@ export const transferColumns: readonly Column<Transfer>[] = [
     id: 'created',
     head: 'Created',
     align: 'right',
-    width: 'w-36',
+    width: 'w-32',
     cell: ({ createdAt }) => (
       <span className="text-ink-2">
         <Time at={createdAt} />

@@ -7,27 +7,27 @@ import { VaultBadge, vaultName } from './vault-state.tsx'
 
 export const vaultColumns: readonly Column<Vault>[] = [
   { id: 'name', head: 'Vault', cell: (vault) => <NameCell vault={vault} /> },
-  { id: 'state', head: 'State', width: 'w-28', cell: (vault) => <VaultBadge vault={vault} /> },
+  { id: 'state', head: 'State', width: 'w-25', cell: (vault) => <VaultBadge vault={vault} /> },
   {
     id: 'ends',
     head: 'Expires',
-    width: 'w-40',
+    width: 'w-35',
     from: 'lg',
     cell: ({ ttl }) => <Ends ttl={ttl} />,
   },
   {
     id: 'session',
     head: 'Opened by',
-    width: 'w-32',
+    width: 'w-28',
     from: 'xl',
     cell: ({ sessionId }) => <Tag>{sessionId === null ? 'API' : 'Session'}</Tag>,
   },
-  { id: 'id', head: 'Id', width: 'w-44', from: 'lg', cell: ({ id }) => <Id value={id} /> },
+  { id: 'id', head: 'Id', width: 'w-39', from: 'lg', cell: ({ id }) => <Id value={id} /> },
   {
     id: 'created',
     head: 'Created',
     align: 'right',
-    width: 'w-36',
+    width: 'w-32',
     cell: ({ createdAt }) => (
       <span className="text-ink-2">
         <Time at={createdAt} />

@@ -45,10 +45,15 @@ const statusWords = { connecting: 'Connecting', live: 'Live', ended: 'Ended' } a
 /** A hash in a payload. The document that it is of has all of it. */
 const hash = /\b[0-9a-f]{64}\b/g
 
+/** A payload on one line, with spaces between the members, so that lines break there and not inside a name. */
+export function payloadText({ vaultId: _, ...rest }: VaultEvent['payload']): string {
+  return JSON.stringify(rest, null, 1)
+    .replaceAll(/\n */g, ' ')
+    .replaceAll(hash, (one) => middleTruncate(one))
+}
+
 function EventRow({ event: { type, timestamp, payload } }: { event: VaultEvent }) {
-  const { vaultId: _, ...rest } = payload
-  // Spaces between the members, so that lines break there and not inside a name.
-  const text = JSON.stringify(rest, null, 1).replaceAll(/\n */g, ' ').replaceAll(hash, middleTruncate)
+  const text = payloadText(payload)
   return (
     <li className="border-b border-line px-4 py-2 last:border-b-0">
       <p className="flex items-baseline justify-between gap-3">

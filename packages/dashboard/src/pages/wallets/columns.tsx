@@ -17,19 +17,19 @@ export const walletColumns: readonly Column<AnyWallet>[] = [
       </RowLink>
     ),
   },
-  { id: 'state', head: 'State', width: 'w-32', cell: (wallet) => <WalletBadge wallet={wallet} /> },
+  { id: 'state', head: 'State', width: 'w-28', cell: (wallet) => <WalletBadge wallet={wallet} /> },
   {
     id: 'balance',
     head: 'Balance',
     align: 'right',
-    width: 'w-48',
+    width: 'w-42',
     cell: (wallet) => <HolderBalance holder={wallet} />,
   },
-  { id: 'network', head: 'Network', width: 'w-40', from: 'lg', cell: ({ chain }) => <Network chain={chain} /> },
+  { id: 'network', head: 'Network', width: 'w-35', from: 'lg', cell: ({ chain }) => <Network chain={chain} /> },
   {
     id: 'address',
     head: 'Address',
-    width: 'w-48',
+    width: 'w-42',
     from: 'lg',
     cell: ({ address, chain }) => <OnChain value={address} network={chain} kind="address" />,
   },
@@ -37,7 +37,7 @@ export const walletColumns: readonly Column<AnyWallet>[] = [
     id: 'created',
     head: 'Created',
     align: 'right',
-    width: 'w-36',
+    width: 'w-32',
     from: 'xl',
     cell: ({ createdAt }) => (
       <span className="text-ink-2">

@@ -1,6 +1,6 @@
 import { Tabs } from '../../ui/tabs.tsx'
 import type { Holder } from './queries.ts'
-import type { WalletView } from './route.ts'
+import type { WalletView } from './views.ts'
 import { walletPath } from './wallet-path.ts'
 
 interface HolderTabsProps {

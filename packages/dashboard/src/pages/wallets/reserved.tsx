@@ -152,22 +152,22 @@ const columns: readonly Column<Movement>[] = [
     id: 'amount',
     head: 'Amount',
     align: 'right',
-    width: 'w-44',
+    width: 'w-39',
     cell: ({ amount, token }) => <Amount value={amount} token={token} className="font-medium" />,
   },
-  { id: 'state', head: 'State', width: 'w-40', cell: ({ badge }) => badge },
+  { id: 'state', head: 'State', width: 'w-35', cell: ({ badge }) => badge },
   { id: 'to', head: 'To', cell: ({ to }) => to },
   {
     id: 'kind',
     head: 'Kind',
-    width: 'w-32',
+    width: 'w-28',
     cell: (row) => <MovementLink row={row} />,
   },
   {
     id: 'created',
     head: 'Requested',
     align: 'right',
-    width: 'w-36',
+    width: 'w-32',
     cell: ({ createdAt }) => (
       <span className="text-ink-2">
         <Time at={createdAt} />

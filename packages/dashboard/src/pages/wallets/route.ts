@@ -1,19 +1,11 @@
 import { createRoute, lazyRouteComponent } from '@tanstack/react-router'
 import { shellRoute } from '../../shell/root-route.ts'
-import { type OpenSearch, readOpen } from '../../ui/search.ts'
+import { readOpen } from '../../ui/search.ts'
+import { type WalletSearch, walletViews } from './views.ts'
 
 export interface WalletsSearch {
   /** The wallets whose keys the organization keeps, in place of those of the service. */
   readonly kind?: 'own'
-}
-
-const walletViews = ['reserved', 'on-hold', 'children', 'sweeps'] as const
-
-export type WalletView = (typeof walletViews)[number]
-
-/** `open` is the sweep that is open in the sheet. */
-export interface WalletSearch extends OpenSearch {
-  readonly view?: WalletView
 }
 
 export const walletsRoutes = [

@@ -75,21 +75,21 @@ function columnsOn(chain: string): readonly Column<ChildAddress>[] {
       id: 'balance',
       head: 'Balance',
       align: 'right',
-      width: 'w-48',
+      width: 'w-42',
       cell: (row) => <HolderBalance holder={row} />,
     },
     {
       id: 'address',
       head: 'Address',
-      width: 'w-48',
+      width: 'w-42',
       cell: ({ address }) => <OnChain value={address} network={chain} kind="address" />,
     },
-    { id: 'id', head: 'Child address', width: 'w-44', from: 'lg', cell: ({ id }) => <Id value={id} /> },
+    { id: 'id', head: 'Child address', width: 'w-39', from: 'lg', cell: ({ id }) => <Id value={id} /> },
     {
       id: 'created',
       head: 'Created',
       align: 'right',
-      width: 'w-36',
+      width: 'w-32',
       cell: ({ createdAt }) => (
         <span className="text-ink-2">
           <Time at={createdAt} />

@@ -21,7 +21,7 @@ import { walletPath } from './wallet-path.ts'
 /** No event reports the steps of a sweep. */
 const pollMs = 2_000
 
-export function sweepsKey(walletId: string) {
+function sweepsKey(walletId: string) {
   return [...walletsKey, 'sweeps', walletId] as const
 }
 
@@ -82,39 +82,39 @@ export function WalletSweeps({ wallet, openId }: { wallet: MasterWallet; openId:
 }
 
 const rowKey = ({ id }: SweepSummary) => id
-const triggerWords = { request: 'By request', automatic: 'Automatic' } as const
+const triggerWords = { request: 'A request', automatic: 'The schedule' } as const
 
 const columns: readonly Column<SweepSummary>[] = [
   {
     id: 'swept',
     head: 'Swept',
     align: 'right',
-    width: 'w-44',
+    width: 'w-39',
     cell: ({ sweptAmount, token }) => <Amount value={sweptAmount} token={token} className="font-medium" />,
   },
-  { id: 'state', head: 'State', width: 'w-40', cell: (sweep) => <SweepBadge sweep={sweep} /> },
+  { id: 'state', head: 'State', width: 'w-35', cell: (sweep) => <SweepBadge sweep={sweep} /> },
   { id: 'children', head: 'From', cell: ({ childCount }) => count(childCount, 'child address', 'child addresses') },
   {
     id: 'amount',
     head: 'To sweep',
     align: 'right',
-    width: 'w-44',
+    width: 'w-39',
     from: 'lg',
     cell: ({ amount, token }) => <Amount value={amount} token={token} />,
   },
   {
     id: 'trigger',
-    head: 'Begun',
-    width: 'w-32',
+    head: 'Started by',
+    width: 'w-28',
     from: 'lg',
     cell: ({ trigger }) => <span className="text-ink-2">{triggerWords[trigger]}</span>,
   },
-  { id: 'id', head: 'Sweep', width: 'w-44', from: 'xl', cell: ({ id }) => <Id value={id} /> },
+  { id: 'id', head: 'Sweep', width: 'w-39', from: 'xl', cell: ({ id }) => <Id value={id} /> },
   {
     id: 'created',
     head: 'Created',
     align: 'right',
-    width: 'w-36',
+    width: 'w-32',
     cell: ({ createdAt }) => (
       <span className="text-ink-2">
         <Time at={createdAt} />
@@ -148,9 +148,9 @@ function SweepDetail({ walletId, sweepId }: { walletId: string; sweepId: string 
   return (
     <div className="flex flex-col gap-5">
       <header className="flex flex-wrap items-center gap-x-3 gap-y-1">
-        <h2 className="text-2xl font-semibold tracking-tight">
+        <h1 className="text-2xl font-semibold tracking-tight">
           <Amount value={data.sweptAmount} token={data.token} />
-        </h2>
+        </h1>
         <SweepBadge sweep={data} />
       </header>
       <Facts>
@@ -160,7 +160,7 @@ function SweepDetail({ walletId, sweepId }: { walletId: string; sweepId: string 
         <Fact name="To sweep">
           <Amount value={data.amount} token={data.token} />
         </Fact>
-        <Fact name="Begun">{triggerWords[data.trigger]}</Fact>
+        <Fact name="Started by">{triggerWords[data.trigger]}</Fact>
         <Fact name="Created">
           <Time at={data.createdAt} full />
         </Fact>
@@ -182,7 +182,7 @@ function SweptChildren({ sweep: { children, token, chain } }: { sweep: Sweep }) 
   if (children.length === 0) return <p className="text-ink-2">No child address had enough of {token}.</p>
   return (
     <section>
-      <h3 className="mb-2 font-medium">{count(children.length, 'child address', 'child addresses')}</h3>
+      <h2 className="mb-2 font-medium">{count(children.length, 'child address', 'child addresses')}</h2>
       <ul className="rounded-card border border-line">
         {children.map(({ childAddressId, amount, status, txHash, reason }) => (
           <li key={childAddressId} className="border-b border-line px-4 py-2.5 last:border-b-0">

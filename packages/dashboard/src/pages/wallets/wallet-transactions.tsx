@@ -11,7 +11,7 @@ import { type Holder, isKeptHere, walletsKey } from './queries.ts'
 import { isOnHold, transactionStanding } from './wallet-state.tsx'
 
 /** Which rows of the list are shown: all, the deposits on hold, or what was swept to the master wallet. */
-export type TransactionView = 'all' | 'on-hold' | 'swept'
+type TransactionView = 'all' | 'on-hold' | 'swept'
 
 interface WalletTransactionsProps {
   readonly holder: Holder
@@ -77,16 +77,16 @@ const columns: readonly Column<WalletTransaction>[] = [
     id: 'amount',
     head: 'Amount',
     align: 'right',
-    width: 'w-44',
+    width: 'w-39',
     cell: (row) => <Moved row={row} />,
   },
-  { id: 'state', head: 'State', width: 'w-40', cell: (row) => <TransactionBadge row={row} /> },
+  { id: 'state', head: 'State', width: 'w-35', cell: (row) => <TransactionBadge row={row} /> },
   { id: 'other', head: 'From or to', cell: (row) => <OtherParty row={row} /> },
-  { id: 'kind', head: 'Kind', width: 'w-32', from: 'lg', cell: ({ kind }) => <Tag>{kindWords[kind]}</Tag> },
+  { id: 'kind', head: 'Kind', width: 'w-28', from: 'lg', cell: ({ kind }) => <Tag>{kindWords[kind]}</Tag> },
   {
     id: 'tx',
     head: 'Transaction',
-    width: 'w-48',
+    width: 'w-42',
     from: 'xl',
     cell: ({ txHash, chain }) => <OnChain value={txHash} network={chain} kind="tx" />,
   },
@@ -94,7 +94,7 @@ const columns: readonly Column<WalletTransaction>[] = [
     id: 'created',
     head: 'Seen',
     align: 'right',
-    width: 'w-36',
+    width: 'w-32',
     cell: ({ createdAt }) => (
       <span className="text-ink-2">
         <Time at={createdAt} />

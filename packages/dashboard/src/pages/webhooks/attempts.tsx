@@ -72,19 +72,19 @@ const rowKey = ({ id }: WebhookAttempt) => id
 
 const columns: readonly Column<WebhookAttempt>[] = [
   { id: 'type', head: 'Event', cell: ({ type }) => <span className="font-mono text-sm">{type}</span> },
-  { id: 'state', head: 'State', width: 'w-32', cell: (row) => <AttemptBadge row={row} /> },
+  { id: 'state', head: 'State', width: 'w-28', cell: (row) => <AttemptBadge row={row} /> },
   {
     id: 'answer',
     head: 'Response',
-    width: 'w-64',
+    width: 'w-56',
     cell: (row) => <span className="text-ink-2">{attemptWords(row)}</span>,
   },
-  { id: 'attempt', head: 'Attempt', align: 'right', width: 'w-24', from: 'lg', cell: ({ attempt }) => attempt },
+  { id: 'attempt', head: 'Attempt', align: 'right', width: 'w-21', from: 'lg', cell: ({ attempt }) => attempt },
   {
     id: 'took',
     head: 'Duration',
     align: 'right',
-    width: 'w-24',
+    width: 'w-21',
     from: 'lg',
     cell: ({ durationMs }) => <span className="num">{duration(durationMs)}</span>,
   },
@@ -92,7 +92,7 @@ const columns: readonly Column<WebhookAttempt>[] = [
     id: 'at',
     head: 'Sent',
     align: 'right',
-    width: 'w-36',
+    width: 'w-32',
     cell: ({ createdAt }) => (
       <span className="text-ink-2">
         <Time at={createdAt} />

@@ -69,14 +69,14 @@ function stateWords(rows: readonly Webhook[], { failing, hasMore }: { failing: n
 
 const columns: readonly Column<Webhook>[] = [
   { id: 'url', head: 'Endpoint', cell: (row) => <EndpointLink row={row} /> },
-  { id: 'state', head: 'State', width: 'w-28', cell: (row) => <WebhookBadge webhook={row} /> },
-  { id: 'health', head: 'Newest attempts', width: 'w-64', cell: (row) => <HealthWords webhook={row} /> },
-  { id: 'events', head: 'Events', width: 'w-72', from: 'xl', cell: eventWords },
+  { id: 'state', head: 'State', width: 'w-25', cell: (row) => <WebhookBadge webhook={row} /> },
+  { id: 'health', head: 'Newest attempts', width: 'w-56', cell: (row) => <HealthWords webhook={row} /> },
+  { id: 'events', head: 'Events', width: 'w-64', from: 'xl', cell: eventWords },
   {
     id: 'created',
     head: 'Created',
     align: 'right',
-    width: 'w-36',
+    width: 'w-32',
     from: 'lg',
     cell: ({ createdAt }) => (
       <span className="text-ink-2">

@@ -12,22 +12,22 @@ export const withdrawalColumns: readonly Column<Withdrawal>[] = [
     id: 'amount',
     head: 'Amount',
     align: 'right',
-    width: 'w-40',
+    width: 'w-35',
     cell: ({ amount, token }) => <Amount value={amount} token={token} className="font-medium" />,
   },
-  { id: 'state', head: 'State', width: 'w-40', cell: (row) => <WithdrawalBadge {...row} /> },
-  { id: 'from', head: 'From', width: 'w-44', cell: ({ fromWalletId }) => <FromName walletId={fromWalletId} /> },
-  { id: 'payout', head: 'Bank receives', align: 'right', width: 'w-40', cell: (row) => <Payout row={row} /> },
+  { id: 'state', head: 'State', width: 'w-35', cell: (row) => <WithdrawalBadge {...row} /> },
+  { id: 'from', head: 'From', width: 'w-39', cell: ({ fromWalletId }) => <FromName walletId={fromWalletId} /> },
+  { id: 'payout', head: 'Bank receives', align: 'right', width: 'w-35', cell: (row) => <Payout row={row} /> },
   {
     id: 'reference',
     head: 'Reference',
     cell: ({ reference }) => reference ?? <span className="text-ink-3">none</span>,
   },
-  { id: 'chain', head: 'Network', width: 'w-36', from: 'xl', cell: ({ chain }) => <Network chain={chain} /> },
+  { id: 'chain', head: 'Network', width: 'w-32', from: 'xl', cell: ({ chain }) => <Network chain={chain} /> },
   {
     id: 'id',
     head: 'Withdrawal',
-    width: 'w-44',
+    width: 'w-39',
     from: 'lg',
     cell: ({ id }) => (
       <span className="inline-flex items-center gap-1">
@@ -42,7 +42,7 @@ export const withdrawalColumns: readonly Column<Withdrawal>[] = [
     id: 'created',
     head: 'Created',
     align: 'right',
-    width: 'w-36',
+    width: 'w-32',
     cell: ({ createdAt }) => (
       <span className="text-ink-2">
         <Time at={createdAt} />

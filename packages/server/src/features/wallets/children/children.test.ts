@@ -63,9 +63,9 @@ test('the list of managed wallets finds the wallet of a child address, for its o
   const { body: child } = await derive(org, master)
   const listed = (key: string, query: string) => world.call(key, 'GET', `${masters}?${query}`)
   const found = await listed(org.testKey, `childAddressId=${child.id}`)
-  expect(found.body).toEqual([expect.objectContaining({ id: child.masterWalletId })])
-  expect((await listed(stranger.testKey, `childAddressId=${child.id}`)).body).toEqual([])
-  expect((await listed(org.liveKey, `childAddressId=${child.id}`)).body).toEqual([])
+  expect(found.list).toEqual([expect.objectContaining({ id: child.masterWalletId })])
+  expect((await listed(stranger.testKey, `childAddressId=${child.id}`)).list).toEqual([])
+  expect((await listed(org.liveKey, `childAddressId=${child.id}`)).list).toEqual([])
   expect((await listed(org.testKey, `childAddressId=${child.masterWalletId}`)).status).toBe(400)
 })
 
