@@ -37,7 +37,7 @@ function Decide({ approval }: { approval: Approval }) {
   const [act, setAct] = useState<Act>()
   const isOwn = approval.requestedBy.accountId === account.id
   return (
-    <footer className="flex flex-wrap items-center justify-end gap-2 border-t border-line px-4 py-3">
+    <footer className="flex flex-wrap items-center justify-end gap-2 border-t border-line px-4 py-3 max-sm:[&>button]:flex-1">
       <p className="mr-auto w-full text-sm text-ink-3 empty:hidden">
         {!mayDecide
           ? 'Owners and admins decide.'

@@ -128,7 +128,7 @@ const columns: readonly Column<Approval>[] = [
       </RowLink>
     ),
   },
-  { id: 'state', head: 'State', width: 'w-28', cell: ({ status }) => <ApprovalBadge status={status} /> },
+  { id: 'state', head: 'State', width: 'w-30', cell: ({ status }) => <ApprovalBadge status={status} /> },
   { id: 'kind', head: 'Kind', width: 'w-28', cell: kindWord },
   {
     id: 'by',

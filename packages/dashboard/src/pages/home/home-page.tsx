@@ -78,6 +78,7 @@ export function HomePage() {
                 </div>
               </>
             )}
+            {hasFailed && <WalletBalances />}
           </div>
           <NeedsYou />
         </div>

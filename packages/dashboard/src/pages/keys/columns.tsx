@@ -14,11 +14,11 @@ export function columnsWith(onRevoke: OnRevoke): readonly Column<ApiKeyRecord>[]
   return [
     { id: 'name', head: 'Name', cell: ({ name }) => <span className="font-medium">{name}</span> },
     { id: 'key', head: 'Key', width: 'w-42', cell: (key) => <ShownKey apiKey={key} /> },
-    { id: 'state', head: 'State', width: 'w-25', cell: (key) => <KeyBadge apiKey={key} /> },
-    { id: 'scopes', head: 'Permissions', width: 'w-50', from: 'lg', cell: (key) => <Scopes apiKey={key} /> },
+    { id: 'state', head: 'State', width: 'w-30', cell: (key) => <KeyBadge apiKey={key} /> },
+    { id: 'scopes', head: 'Permissions', width: 'w-42', from: 'lg', cell: (key) => <Scopes apiKey={key} /> },
     { id: 'used', head: 'Last used', width: 'w-28', from: 'lg', cell: (key) => <LastUsed apiKey={key} /> },
-    { id: 'end', head: 'Expires', width: 'w-35', from: 'xl', cell: (key) => <End apiKey={key} /> },
-    { id: 'maker', head: 'Created by', width: 'w-50', from: 'xl', cell: (key) => <Maker apiKey={key} /> },
+    { id: 'end', head: 'Expires', width: 'w-34', from: 'xl', cell: (key) => <End apiKey={key} /> },
+    { id: 'maker', head: 'Created by', width: 'w-42', from: 'xl', cell: (key) => <Maker apiKey={key} /> },
     {
       id: 'acts',
       head: <span className="sr-only">Revoke</span>,

@@ -7,7 +7,7 @@ import { keysKey } from './key-words.ts'
 const recordsMax = 500
 const none: ReadonlyMap<string, AuditRecord['actor']> = new Map()
 
-/** Who made each of the newest keys, from the audit log: a key itself names only the key that made it. */
+/** The actors that made the newest keys, from the audit log: a key itself names only the key that made it. */
 export function useMakers(): ReadonlyMap<string, AuditRecord['actor']> {
   const purser = usePurser()
   const { data } = useQuery({

@@ -13,7 +13,7 @@ export const logColumns: readonly Column<LoggedRequest>[] = [
   {
     id: 'code',
     head: 'Problem',
-    width: 'w-50',
+    width: 'w-60',
     from: 'lg',
     cell: ({ code }) => <span className="truncate font-mono text-sm text-ink-2">{code}</span>,
   },

@@ -3,7 +3,7 @@ import { networkName } from '../../ui/format.ts'
 import { RowLink } from '../../ui/row-link.tsx'
 import { StateBadge, Tag } from '../../ui/state.tsx'
 import type { Column } from '../../ui/table.tsx'
-import { Amount, Id, OnChain, Time } from '../../ui/values.tsx'
+import { Amount, OnChain, Time } from '../../ui/values.tsx'
 import { paymentState } from './payment-state.ts'
 
 export const protocolNames = { x402: 'x402', mpp: 'MPP' } as const
@@ -38,7 +38,6 @@ export const paymentColumns: readonly Column<PaymentLog>[] = [
         <OnChain value={payer} network={chain} kind="address" />
       ),
   },
-  { id: 'id', head: 'Payment', width: 'w-39', from: 'xl', cell: ({ paymentId }) => <Id value={paymentId} /> },
   {
     id: 'created',
     head: 'Received',

@@ -1,9 +1,8 @@
 import type { Transfer } from '@purser/sdk'
-import { middleTruncate } from '../../ui/format.ts'
 import { Network } from '../../ui/network.tsx'
 import { RowLink } from '../../ui/row-link.tsx'
 import type { Column } from '../../ui/table.tsx'
-import { Amount, CopyButton, Id, OnChain, Time } from '../../ui/values.tsx'
+import { Amount, Id, OnChain, Time } from '../../ui/values.tsx'
 import { FromName } from './from-wallet.tsx'
 import { TransferBadge } from './transfer-state.tsx'
 
@@ -13,7 +12,11 @@ export const transferColumns: readonly Column<Transfer>[] = [
     head: 'Amount',
     align: 'right',
     width: 'w-35',
-    cell: ({ amount, fromToken }) => <Amount value={amount} token={fromToken} className="font-medium" />,
+    cell: ({ id, amount, fromToken }) => (
+      <RowLink to={`/transfers/${id}`}>
+        <Amount value={amount} token={fromToken} className="ml-auto font-medium" />
+      </RowLink>
+    ),
   },
   { id: 'state', head: 'State', width: 'w-39', cell: (row) => <TransferBadge {...row} /> },
   { id: 'from', head: 'From', width: 'w-39', cell: ({ fromWalletId }) => <FromName walletId={fromWalletId} /> },
@@ -28,20 +31,6 @@ export const transferColumns: readonly Column<Transfer>[] = [
     id: 'reference',
     head: 'Reference',
     cell: ({ reference }) => reference ?? <span className="text-ink-3">none</span>,
-  },
-  {
-    id: 'id',
-    head: 'Transfer',
-    width: 'w-35',
-    from: 'lg',
-    cell: ({ id }) => (
-      <span className="inline-flex items-center gap-1">
-        <RowLink to={`/transfers/${id}`}>
-          <span className="font-mono text-sm">{middleTruncate(id)}</span>
-        </RowLink>
-        <CopyButton value={id} />
-      </span>
-    ),
   },
   {
     id: 'created',

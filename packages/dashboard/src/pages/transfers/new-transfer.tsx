@@ -56,6 +56,7 @@ export function NewTransferSheet({ from, onClose, onSent }: SheetProps) {
     send.reset()
   }
   const { data } = quote
+  const missing = whyNotReady(draft)
   return (
     <Sheet
       open
@@ -64,11 +65,12 @@ export function NewTransferSheet({ from, onClose, onSent }: SheetProps) {
       footer={
         data === undefined ? (
           <>
+            <p className="mr-auto self-center text-sm text-ink-3">{missing}</p>
             <Button onClick={onClose}>Cancel</Button>
             <Button
               tone="primary"
               busy={quote.isPending}
-              disabled={whyNotReady(draft) !== undefined}
+              disabled={missing !== undefined}
               onClick={() => quote.mutate(bodyOf(draft))}
             >
               Get a quote

@@ -7,7 +7,7 @@ import { VaultBadge, vaultName } from './vault-state.tsx'
 
 export const vaultColumns: readonly Column<Vault>[] = [
   { id: 'name', head: 'Vault', cell: (vault) => <NameCell vault={vault} /> },
-  { id: 'state', head: 'State', width: 'w-25', cell: (vault) => <VaultBadge vault={vault} /> },
+  { id: 'state', head: 'State', width: 'w-30', cell: (vault) => <VaultBadge vault={vault} /> },
   {
     id: 'ends',
     head: 'Expires',

@@ -22,7 +22,7 @@ export function BalanceParts({ parts, token, walletId }: BalancePartsProps) {
     </Link>
   )
   return (
-    <dl className="mt-1 flex flex-wrap gap-x-8 gap-y-2 pb-1 text-sm">
+    <dl className="mt-1 flex flex-wrap gap-x-5 gap-y-2 pb-1 text-sm">
       <Part name="Available">{amount(available)}</Part>
       <Part name="Reserved">{isSome(reserved) ? linkTo('reserved', reserved) : amount(reserved)}</Part>
       {isSome(unscreened) && <Part name="On hold: in screening">{linkTo('on-hold', unscreened)}</Part>}
@@ -35,7 +35,7 @@ export function BalanceParts({ parts, token, walletId }: BalancePartsProps) {
 
 function Part({ name, children }: { name: string; children: ReactNode }) {
   return (
-    <div className="min-w-28">
+    <div className="min-w-22">
       <dt className="text-ink-3">{name}</dt>
       <dd className="text-ink-2">{children}</dd>
     </div>

@@ -17,7 +17,7 @@ export const walletColumns: readonly Column<AnyWallet>[] = [
       </RowLink>
     ),
   },
-  { id: 'state', head: 'State', width: 'w-28', cell: (wallet) => <WalletBadge wallet={wallet} /> },
+  { id: 'state', head: 'State', width: 'w-32', cell: (wallet) => <WalletBadge wallet={wallet} /> },
   {
     id: 'balance',
     head: 'Balance',

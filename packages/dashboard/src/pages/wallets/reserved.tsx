@@ -155,7 +155,7 @@ const columns: readonly Column<Movement>[] = [
     width: 'w-39',
     cell: ({ amount, token }) => <Amount value={amount} token={token} className="font-medium" />,
   },
-  { id: 'state', head: 'State', width: 'w-35', cell: ({ badge }) => badge },
+  { id: 'state', head: 'State', width: 'w-39', cell: ({ badge }) => badge },
   { id: 'to', head: 'To', cell: ({ to }) => to },
   {
     id: 'kind',

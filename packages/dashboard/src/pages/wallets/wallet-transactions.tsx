@@ -7,10 +7,10 @@ import { Empty } from '../../ui/page.tsx'
 import { StateBadge, Tag } from '../../ui/state.tsx'
 import type { Column } from '../../ui/table.tsx'
 import { Amount, OnChain, Time } from '../../ui/values.tsx'
-import { type Holder, isKeptHere, walletsKey } from './queries.ts'
+import { type Holder, isChildId, isKeptHere, walletsKey } from './queries.ts'
 import { isOnHold, transactionStanding } from './wallet-state.tsx'
 
-/** Which rows of the list are shown: all, the deposits on hold, or what was swept to the master wallet. */
+/** The rows that are shown: all, the deposits on hold, or what was swept to the master wallet. */
 type TransactionView = 'all' | 'on-hold' | 'swept'
 
 interface WalletTransactionsProps {
@@ -82,7 +82,7 @@ const columns: readonly Column<WalletTransaction>[] = [
   },
   { id: 'state', head: 'State', width: 'w-35', cell: (row) => <TransactionBadge row={row} /> },
   { id: 'other', head: 'From or to', cell: (row) => <OtherParty row={row} /> },
-  { id: 'kind', head: 'Kind', width: 'w-28', from: 'lg', cell: ({ kind }) => <Tag>{kindWords[kind]}</Tag> },
+  { id: 'kind', head: 'Kind', width: 'w-28', from: 'lg', cell: (row) => <Tag>{kindWord(row)}</Tag> },
   {
     id: 'tx',
     head: 'Transaction',
@@ -110,6 +110,11 @@ const kindWords: Readonly<Record<WalletTransaction['kind'], string>> = {
   fee: 'Fee',
   forward: 'Forwarded',
   held: 'Kept back',
+}
+
+/** A child address sends to a wallet of the organization by being swept. */
+function kindWord({ kind, direction, walletId }: WalletTransaction): string {
+  return kind === 'internal' && direction === 'out' && isChildId(walletId) ? 'Sweep' : kindWords[kind]
 }
 
 function Moved({ row: { direction, amount, tokenSymbol, rawAmount } }: { row: WalletTransaction }) {

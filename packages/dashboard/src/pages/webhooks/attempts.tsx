@@ -72,7 +72,7 @@ const rowKey = ({ id }: WebhookAttempt) => id
 
 const columns: readonly Column<WebhookAttempt>[] = [
   { id: 'type', head: 'Event', cell: ({ type }) => <span className="font-mono text-sm">{type}</span> },
-  { id: 'state', head: 'State', width: 'w-28', cell: (row) => <AttemptBadge row={row} /> },
+  { id: 'state', head: 'State', width: 'w-30', cell: (row) => <AttemptBadge row={row} /> },
   {
     id: 'answer',
     head: 'Response',

@@ -1,9 +1,8 @@
 import type { Withdrawal } from '@purser/sdk'
-import { middleTruncate } from '../../ui/format.ts'
 import { Network } from '../../ui/network.tsx'
 import { RowLink } from '../../ui/row-link.tsx'
 import type { Column } from '../../ui/table.tsx'
-import { Amount, CopyButton, Time } from '../../ui/values.tsx'
+import { Amount, Time } from '../../ui/values.tsx'
 import { FromName } from '../transfers/from-wallet.tsx'
 import { WithdrawalBadge } from './withdrawal-state.tsx'
 
@@ -13,9 +12,13 @@ export const withdrawalColumns: readonly Column<Withdrawal>[] = [
     head: 'Amount',
     align: 'right',
     width: 'w-35',
-    cell: ({ amount, token }) => <Amount value={amount} token={token} className="font-medium" />,
+    cell: ({ id, amount, token }) => (
+      <RowLink to={`/withdrawals/${id}`}>
+        <Amount value={amount} token={token} className="ml-auto font-medium" />
+      </RowLink>
+    ),
   },
-  { id: 'state', head: 'State', width: 'w-35', cell: (row) => <WithdrawalBadge {...row} /> },
+  { id: 'state', head: 'State', width: 'w-39', cell: (row) => <WithdrawalBadge {...row} /> },
   { id: 'from', head: 'From', width: 'w-39', cell: ({ fromWalletId }) => <FromName walletId={fromWalletId} /> },
   { id: 'payout', head: 'Bank receives', align: 'right', width: 'w-35', cell: (row) => <Payout row={row} /> },
   {
@@ -24,20 +27,6 @@ export const withdrawalColumns: readonly Column<Withdrawal>[] = [
     cell: ({ reference }) => reference ?? <span className="text-ink-3">none</span>,
   },
   { id: 'chain', head: 'Network', width: 'w-32', from: 'xl', cell: ({ chain }) => <Network chain={chain} /> },
-  {
-    id: 'id',
-    head: 'Withdrawal',
-    width: 'w-39',
-    from: 'lg',
-    cell: ({ id }) => (
-      <span className="inline-flex items-center gap-1">
-        <RowLink to={`/withdrawals/${id}`}>
-          <span className="font-mono text-sm">{middleTruncate(id)}</span>
-        </RowLink>
-        <CopyButton value={id} />
-      </span>
-    ),
-  },
   {
     id: 'created',
     head: 'Created',

@@ -66,7 +66,7 @@ test('the list of managed wallets finds the wallet of a child address, for its o
   expect(found.list).toEqual([expect.objectContaining({ id: child.masterWalletId })])
   expect((await listed(stranger.testKey, `childAddressId=${child.id}`)).list).toEqual([])
   expect((await listed(org.liveKey, `childAddressId=${child.id}`)).list).toEqual([])
-  expect((await listed(org.testKey, `childAddressId=${child.masterWalletId}`)).status).toBe(400)
+  expect((await listed(org.testKey, `childAddressId=${child.masterWalletId}`)).status).toBe(422)
 })
 
 test('a child’s address is the one whose key custody signs with', async () => {
