@@ -129,7 +129,7 @@ function WalletLink({ wallet }: Pick<ChildProps, 'wallet'>) {
     <Link
       to="/wallets/$walletId"
       params={{ walletId: wallet.id }}
-      className="break-words text-accent-text hover:underline"
+      className="break-words text-accent-text underline"
     >
       {walletName(wallet)}
     </Link>
