@@ -126,11 +126,7 @@ function ChildHead({ child, wallet }: ChildProps) {
 
 function WalletLink({ wallet }: Pick<ChildProps, 'wallet'>) {
   return (
-    <Link
-      to="/wallets/$walletId"
-      params={{ walletId: wallet.id }}
-      className="break-words text-accent-text underline"
-    >
+    <Link to="/wallets/$walletId" params={{ walletId: wallet.id }} className="break-words text-accent-text underline">
       {walletName(wallet)}
     </Link>
   )
