@@ -27,6 +27,16 @@ export const limitsDefault: ServerLimits = {
   headersMsMax: 15_000,
 }
 
+/** The options of Node's HTTP server. */
+export function nodeOptions({ headersMsMax }: ServerLimits) {
+  return {
+    headersTimeout: headersMsMax,
+    connectionsCheckingInterval: Math.min(5_000, headersMsMax),
+    // `headFault` answers a request without Host, with a problem record.
+    requireHostHeader: false,
+  }
+}
+
 const noCompiler = () => (): never => {
   throw new Error('a route has a schema of the HTTP library')
 }

@@ -11,20 +11,37 @@ beforeAll(async () => {
 })
 afterAll(() => database.drop())
 
-/** Status of `/readyz`, and how many milliseconds it took. */
-async function readiness(more: Partial<Deps>, isStopping = false): Promise<{ status: number; ms: number }> {
-  const begun = performance.now()
+/** Requests `/readyz`. Returns its status and how many milliseconds it took. */
+function readyPage(more: Partial<Deps>, isStopping = false): () => Promise<{ status: number; ms: number }> {
   const pages = publicPages(
     { ...toyDeps(database.db), ...more },
     [],
     () => ({}),
     () => isStopping,
   )
-  const answer = await pages
-    .find(({ path }) => path === '/readyz')
-    ?.answer({}, { method: 'GET', url: '/readyz', address: '127.0.0.1', headers: {}, body: new Uint8Array() })
-  return { status: answer?.status ?? 0, ms: performance.now() - begun }
+  const page = pages.find(({ path }) => path === '/readyz')
+  const request = { method: 'GET', url: '/readyz', address: '127.0.0.1', headers: {}, body: new Uint8Array() }
+  return async () => {
+    const begun = performance.now()
+    const answer = await page?.answer({}, request)
+    return { status: answer?.status ?? 0, ms: performance.now() - begun }
+  }
 }
+
+const readiness = (more: Partial<Deps>, isStopping = false) => readyPage(more, isStopping)()
+
+test('calls of /readyz at the same time share one look at the database, and later calls look again (S8)', async () => {
+  let count = 0
+  const request = readyPage({
+    async lookUpKey() {
+      count += 1
+    },
+  })
+  const statuses = (await Promise.all(Array.from({ length: 50 }, request))).map(({ status }) => status)
+  expect([new Set(statuses), count]).toEqual([new Set([200]), 1])
+  await request()
+  expect(count).toBe(2)
+})
 
 test('readiness needs the key look-up that every request needs (O3)', async () => {
   expect(await readiness({ lookUpKey: async () => undefined })).toMatchObject({ status: 200 })

@@ -22,9 +22,10 @@ export function publicPages(
     made ??= makeDocument()
     return made
   }
+  const ready = oneAtATime(() => readinessWithin(deps))
   const pages: PublicPage[] = [
     healthPage,
-    { path: '/readyz', answer: () => (isStopping() ? json({ status: 'stopping' }, 503) : readinessWithin(deps)) },
+    { path: '/readyz', answer: () => (isStopping() ? json({ status: 'stopping' }, 503) : ready()) },
     ...documentPages(document, missing),
     ...referencePages(missing),
     ...guidePages({
@@ -58,6 +59,17 @@ export function metricsPage(deps: Deps, refresh: () => Promise<void>): PublicPag
 
 function json(value: unknown, status = 200): RawAnswer {
   return { status, headers: { 'content-type': 'application/json; charset=utf-8' }, body: JSON.stringify(value) }
+}
+
+/** Shares one run among the calls that arrive while it is in progress: no limit applies to readiness, and anybody may request it. */
+function oneAtATime<T>(run: () => Promise<T>): () => Promise<T> {
+  let running: Promise<T> | undefined
+  return () => {
+    running ??= run().finally(() => {
+      running = undefined
+    })
+    return running
+  }
 }
 
 const todoOf = {

@@ -39,15 +39,16 @@ import {
   preflightAnswer,
   varyOf,
 } from './cross-origin.ts'
-import { type HttpOptions, type HttpServer, limitsDefault, noCompilers, type ServerLimits } from './http-options.ts'
+import { headFault } from './head-faults.ts'
+import { type HttpOptions, type HttpServer, limitsDefault, noCompilers, nodeOptions } from './http-options.ts'
 import { type Count, identify } from './identify.ts'
 import type { PublicPage } from './public-page.ts'
+import { urlOf } from './route-url.ts'
 import { OpenSseConnections } from './sse-connection.ts'
 import { writeStream } from './write-stream.ts'
 
 /** Most bytes of a JSON request body. */
 export const bodyBytesMax = 1_048_576
-const bodyMsMax = 60_000
 /** Longest duration of any request, including uploads of large files over slow connections. */
 const requestMsMax = 12 * 3_600_000
 
@@ -72,7 +73,7 @@ export function createHttpServer(options: HttpOptions): HttpServer {
     bodyLimit: bodyBytesMax,
     trustProxy: proxiesOf(options.trustProxy),
     connectionTimeout: limits.silenceMsMax,
-    http: { headersTimeout: limits.headersMsMax, connectionsCheckingInterval: Math.min(5_000, limits.headersMsMax) },
+    http: nodeOptions(limits),
     logger: false,
     schemaController: { compilersFactory: noCompilers },
     forceCloseConnections: 'idle',
@@ -102,11 +103,13 @@ export function createHttpServer(options: HttpOptions): HttpServer {
     done(null, payload)
   })
   allowDashboard(app, options, admit)
-  // Before the body is read, which an unknown address does not need.
+  // Before the body is read, which neither needs.
   app.addHook('onRequest', (request, reply, done) => {
-    if (request.is404) turnAway(request, reply, failPlatform('not-found'))
-    else done()
+    const fault = headFault(request.raw) ?? (request.is404 ? failPlatform('not-found') : undefined)
+    if (fault === undefined) done()
+    else turnAway(request, reply, fault)
   })
+  app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response))
   if (options.accessLog !== undefined) app.addHook('onResponse', accessHook(options.accessLog))
   const connections = new OpenSseConnections()
   const unknownPerAddressMax = options.trustProxy === false ? limits.connectionsPerAddressMax : undefined
@@ -136,9 +139,10 @@ export function createHttpServer(options: HttpOptions): HttpServer {
   }
 }
 
+/** Limits how long the bodies of requests may take: as a whole, and between two pieces where an operation streams its body. */
 function limitBodies(
   app: FastifyInstance,
-  { operations, bodyMsMax: msMax = bodyMsMax, silenceMsMax }: HttpOptions & Pick<ServerLimits, 'silenceMsMax'>,
+  { operations, bodyMsMax: msMax = 60_000, silenceMsMax }: HttpOptions & { readonly silenceMsMax: number },
   turnAway: (request: FastifyRequest, reply: FastifyReply, error: unknown) => FastifyReply,
 ): void {
   const streamed = new Set(
@@ -159,10 +163,6 @@ function limitBodies(
       })
     done()
   })
-}
-
-function urlOf(path: string): string {
-  return path.replaceAll(/\{(\w+)\}/g, ':$1')
 }
 
 /** Counts a refusal before authentication against the address; 429 beyond its limit: guessing paths is limited like guessing keys. */

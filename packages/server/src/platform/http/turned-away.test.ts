@@ -165,6 +165,39 @@ const unreadable: readonly (readonly [string, string, status: number, code: stri
   ],
 ]
 
+/** Requests that Node reads and the service does not accept. */
+const refusedHeads: readonly (readonly [string, string, status: number, code: string])[] = [
+  ['no Host', 'GET /page HTTP/1.1\r\n', 400, 'bad-request'],
+  ['two Hosts', 'GET /page HTTP/1.1\r\nhost: x\r\nHost: y\r\n', 400, 'bad-request'],
+  [
+    'two Authorizations',
+    'GET /page HTTP/1.1\r\nhost: x\r\nauthorization: Bearer good\r\nAuthorization: Bearer bad\r\n',
+    400,
+    'bad-request',
+  ],
+  ['an unknown expectation', 'GET /page HTTP/1.1\r\nhost: x\r\nexpect: a-miracle\r\n', 400, 'bad-request'],
+  [
+    'a Content-Encoding',
+    'POST /toys/1 HTTP/1.1\r\nhost: x\r\nauthorization: Bearer good\r\ncontent-encoding: gzip\r\ncontent-type: application/json\r\ncontent-length: 0\r\n',
+    415,
+    'unsupported-media-type',
+  ],
+]
+
+test.each(refusedHeads)('%s is answered with a problem record', async (_, head, status, code) => {
+  const answer = await sent(`${head}connection: close\r\n\r\n`)
+  expect(answer).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `))
+  const problem: unknown = JSON.parse(/\{.*\}/s.exec(answer)?.[0] ?? '')
+  expect(problem).toMatchObject({ type: `http://purser.test/problems/${code}`, status })
+})
+
+test('an HTTP/1.0 request needs no Host, and 100-continue and identity are accepted', async () => {
+  expect(await sent('GET /page HTTP/1.0\r\n\r\n')).toMatch(/^HTTP\/1\.1 200 /)
+  const head =
+    'GET /page HTTP/1.1\r\nhost: x\r\nexpect: 100-continue\r\ncontent-encoding: identity\r\nconnection: close\r\n\r\n'
+  expect(await sent(head)).toMatch(/HTTP\/1\.1 200 /)
+})
+
 test.each(unreadable)(
   '%s is answered with a problem record that has a request id, and the connection ends',
   async (_, bytes, status, code) => {
