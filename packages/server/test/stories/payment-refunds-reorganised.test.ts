@@ -1,5 +1,5 @@
 import { sendFromDevAccount, tokenBalance } from '@purser/devnet'
-import { encodeFunctionData, parseAbi, toHex } from 'viem'
+import { bytesToHex, encodeFunctionData, parseAbi, toHex } from 'viem'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
 import { sql } from '../../src/platform/db/db.ts'
@@ -11,6 +11,7 @@ import {
   patient,
   type TransferStage,
   transferOf,
+  untilBooked,
 } from '../transfer-stage.ts'
 import { type Answer, aPayer, codeOf, type Payer, request } from '../world.ts'
 
@@ -20,7 +21,10 @@ let stage: TransferStage
 beforeAll(async () => {
   stage = await aTransferStage({ epochBlocks: 32, config: { settleWaitMs: 500 } })
 })
-afterEach(() => stage.chain.setAutomine(true))
+afterEach(() => {
+  stage.node.tellTheTruth()
+  return stage.chain.setAutomine(true)
+})
 afterAll(() => stage?.stop())
 
 interface Sold {
@@ -107,6 +111,48 @@ test('a refund whose block is undone is paid once, by the same bytes, and takes 
   expect((await balanceOf(sold)) - paidBack).toBe(2_500_000n)
 })
 
+/** Mines blocks until all so far are final, and waits until the watcher has read them. */
+async function mineUntilFinal(): Promise<void> {
+  await stage.chain.mine({ blocks: 40 })
+  await untilBooked(stage.world, stage.dev)
+}
+
+/** Sends again what the settler signed for a payment, as nodes do with the transactions of a block that is gone. */
+async function sendAgain(paymentId: string): Promise<`0x${string}`> {
+  const Signed = z.object({ raw: z.instanceof(Uint8Array) })
+  const { raw } = await stage.world.database.db.one(
+    Signed,
+    sql`
+    select a.raw from payments p join transaction_attempts a on a.network = p.network and a.hash = p.tx_hash where p.id = ${paymentId}`,
+  )
+  return stage.chain.sendRawTransaction({ serializedTransaction: bytesToHex(raw) })
+}
+
+test('no refund leaves for a payment whose transaction came back in another block and no longer moved its money', async () => {
+  const sold = await aSettledPayment()
+  const { chain } = stage
+  await chain.revert({ id: sold.before })
+  await cancel(sold)
+  const hash = await sendAgain(sold.paymentId)
+  await mineUntilFinal()
+  expect((await chain.getTransactionReceipt({ hash })).status).toBe('reverted')
+  const refused = await refund(sold.paymentId)
+  expect([codeOf(refused), refused.headers.get('retry-after')]).toEqual(['payment-not-refundable', null])
+  expect(await balanceOf(sold)).toBe(1_000_000_000n)
+})
+
+test('a payment whose transaction came back in another block with its money is refunded', async () => {
+  const sold = await aSettledPayment()
+  const { chain } = stage
+  await chain.revert({ id: sold.before })
+  await chain.setAutomine(true)
+  await chain.mine({ blocks: 2 })
+  const hash = await sendAgain(sold.paymentId)
+  await mineUntilFinal()
+  expect((await chain.getTransactionReceipt({ hash })).status).toBe('success')
+  expect((await refund(sold.paymentId)).status).toBe(201)
+})
+
 test('no refund leaves for a payment that a reorganization can still undo: the payer would be paid what they never paid', async () => {
   const sold = await aSettledPayment()
   const early = await refund(sold.paymentId)
@@ -114,7 +160,7 @@ test('no refund leaves for a payment that a reorganization can still undo: the p
   const { chain } = stage
   await chain.revert({ id: sold.before })
   await cancel(sold)
-  await chain.mine({ blocks: 60 })
+  await mineUntilFinal()
   expect(codeOf(await refund(sold.paymentId))).toBe('payment-not-refundable')
   expect(await balanceOf(sold)).toBe(1_000_000_000n)
 })
@@ -146,3 +192,33 @@ async function cancel({ payer: { account }, nonce }: Sold): Promise<void> {
   await stage.chain.setAutomine(true)
   await sendFromDevAccount(stage.dev, usdc, encodeFunctionData({ abi, functionName: 'cancelAuthorization', args }))
 }
+
+/** As if the payment had been settled 25 hours ago. */
+function dayLater(paymentId: string): Promise<number> {
+  return stage.world.database.db.run(
+    sql`update payments set settled_at = settled_at - interval '25 hours' where id = ${paymentId}`,
+  )
+}
+
+test('a day later a payment is refunded although the nodes have forgotten its receipt', async () => {
+  const { paymentId } = await aSettledPayment()
+  await mineUntilFinal()
+  stage.node.lie('eth_getTransactionReceipt', () => ({ result: null }))
+  expect((await refund(paymentId)).status).toBe(409)
+  await dayLater(paymentId)
+  expect((await refund(paymentId)).status).toBe(201)
+})
+
+test('no refund ever leaves for a payment that a reorganization removed', async () => {
+  const { paymentId, before } = await aSettledPayment()
+  await stage.chain.revert({ id: before })
+  await mineUntilFinal()
+  await dayLater(paymentId)
+  expect(codeOf(await refund(paymentId))).toBe('payment-not-refundable')
+  const { timestamp } = await stage.chain.getBlock()
+  await stage.chain.setNextBlockTimestamp({ timestamp: timestamp + 600n })
+  stage.clock.forward(600_000)
+  await mineUntilFinal()
+  const refused = await refund(paymentId)
+  expect([codeOf(refused), refused.headers.get('retry-after')]).toEqual(['payment-not-refundable', null])
+})

@@ -128,6 +128,7 @@ export const fail = defineErrors({
     causes: [
       'The payment is a stub, so no money moved, or it failed or was voided.',
       'It is not settled yet, or its block can still be undone; `Retry-After` is then set.',
+      'A reorganization of the chain removed it: its final block does not show its money.',
       'It was free.',
     ],
     fix: 'With `Retry-After`, send the refund again after that time. Without it there is nothing to send back.',

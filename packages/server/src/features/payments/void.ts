@@ -143,7 +143,8 @@ function statesOf(chain: Chain, rows: readonly CheckedRow[]): Promise<readonly N
   return nonceStates(chain, rows.map(payloadOf))
 }
 
-function payloadOf({ asset, settlement }: CheckedRow): RelayPayload {
+/** The signed payload that moves the money of a payment. */
+export function payloadOf({ asset, settlement }: Pick<CheckedRow, 'asset' | 'settlement'>): RelayPayload {
   return settlement.kind === 'permit2' ? settlement : { ...settlement, token: asset }
 }
 

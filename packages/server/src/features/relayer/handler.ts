@@ -104,12 +104,7 @@ function hasBurnt(relay: Relay, spent: ReadonlyMap<Relay, Spent>): boolean {
 
 /** Splits relays into those whose money a block moved and the others. */
 function splitByOutcome(carried: Carried, mined: readonly MinedTransaction[]) {
-  const isMoved = new Map(
-    mined.map(({ transaction, receipt }) => [
-      transaction.id,
-      movedIn(receipt.status === 'success' ? receipt.logs : []),
-    ]),
-  )
+  const isMoved = new Map(mined.map(({ transaction, receipt }) => [transaction.id, movedIn(receipt)]))
   const [moved, left]: [CarriedRow[], CarriedRow[]] = [[], []]
   for (const relay of carried) (isMoved.get(relay.transactionId)?.(relay.payload) === true ? moved : left).push(relay)
   return { moved, left }

@@ -6,6 +6,7 @@ import { type Id, id, type PaymentId } from '../../../platform/ids.ts'
 import type { TransferId } from '../../transfers/index.ts'
 import { Delivery } from '../delivery/store.ts'
 import { paymentStatuses } from '../schema.ts'
+import { StoredSettlement } from '../store.ts'
 import { refundStatuses } from './schema.ts'
 
 export type RefundId = Id<'rfd'>
@@ -20,9 +21,12 @@ export const RefundableRow = z.object({
   chain: z.string(),
   network: z.string(),
   token: z.string(),
+  asset: z.templateLiteral(['0x', z.string()]),
   decimals: z.number(),
   payer: z.string().nullable(),
+  settlement: StoredSettlement.nullable(),
   txHash: z.templateLiteral(['0x', z.string()]).nullable(),
+  createdAt: z.date(),
   settledAt: z.date().nullable(),
   rawAmount: Amount,
   refundedRaw: Amount,
@@ -38,7 +42,7 @@ export function lockRefundable(tx: Tx, tenant: Tenant, paymentId: PaymentId): Pr
   return tx.maybeOne(
     RefundableRow,
     sql`
-    select id, status, wallet_id, chain, network, token, decimals, payer, tx_hash, settled_at, raw_amount, refunded_raw, delivery, delivered_at,
+    select id, status, wallet_id, chain, network, token, asset, decimals, payer, settlement, tx_hash, created_at, settled_at, raw_amount, refunded_raw, delivery, delivered_at,
       (extract(epoch from redemption_until - clock_timestamp()) * 1000)::float8 as redemption_ms
     from payments
     where ${idIs(paymentId)} and organisation_id is not distinct from ${tenant.organisationId} and environment is not distinct from ${tenant.environment}

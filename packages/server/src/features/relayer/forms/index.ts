@@ -1,5 +1,5 @@
 import { type Address, type Call3, encodeAggregate3, type Hex, multicall3Address } from '@purser/protocol'
-import type { Chain, Log, NonceState } from '../../../chain/port.ts'
+import type { Chain, NonceState, Receipt } from '../../../chain/port.ts'
 import type { Finality } from '../../../chain/quorum-port.ts'
 import type { Queryable } from '../../../platform/db/db.ts'
 import { takePlace } from '../permit-place-store.ts'
@@ -82,8 +82,9 @@ function callsOf(payload: RelayPayload): readonly Call3[] {
   return payload.kind === 'permit2' ? permit2Form.calls(payload) : authorizationForm.calls(payload)
 }
 
-/** Returns, for payloads that one transaction carries, whether its logs show that their money moved. */
-export function movedIn(logs: readonly Log[]): (payload: RelayPayload) => boolean {
+/** Returns, for payloads that one transaction carries, whether its receipt shows that their money moved. */
+export function movedIn({ status, logs: all }: Pick<Receipt, 'status' | 'logs'>): (payload: RelayPayload) => boolean {
+  const logs = status === 'success' ? all : []
   const byAuthorization = authorizationForm.proof(logs)
   const byPermit2 = permit2Form.proof(logs)
   return (payload) => (payload.kind === 'permit2' ? byPermit2(payload) : byAuthorization(payload))
