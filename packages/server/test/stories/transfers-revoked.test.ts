@@ -1,4 +1,5 @@
 import { sandboxBridgeAddress, tokenBalance } from '@purser/devnet'
+import { formatAmount } from '@purser/protocol'
 import { createPublicClient, createTestClient, http, parseAbi } from 'viem'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { z } from 'zod'
@@ -6,7 +7,7 @@ import { revokeApprovals } from '../../src/features/transfers/revoke.ts'
 import { sql } from '../../src/platform/db/db.ts'
 import { systemCtx } from '../../src/platform/work/runner.ts'
 import { auditedActions } from '../audited.ts'
-import { aPartnerStage, bridgeOf, type Conduct, type Managed, type PartnerStage } from '../partner-stage.ts'
+import { aPartnerStage, bridgeOf, type Conduct, type Managed, type PartnerStage, path } from '../partner-stage.ts'
 import { untilBooked } from '../transfer-stage.ts'
 import { type Answer, codeOf } from '../world.ts'
 
@@ -218,3 +219,41 @@ async function waitingOf({ address }: Managed): Promise<bigint> {
   const statement = sql`select count(*) as count from approvals where owner = ${address.toLowerCase()} and state = 'waiting'`
   return (await stage.world.database.db.one(z.object({ count: z.bigint() }), statement)).count
 }
+
+/** The most gas that a wallet's policy counts for its newest transfer, in wei. */
+async function gasCounted({ address }: Managed): Promise<bigint> {
+  const { wei } = await stage.world.database.db.one(
+    z.object({ wei: z.string().transform(BigInt) }),
+    sql`
+    select atto_amount::text as wei from policy_reservations
+    where subject_id = (select max(id) from transfers where from_address = ${address}) || ' gas'`,
+  )
+  return wei
+}
+
+test('a transfer that waited at a contract counts the gas of the plan with which it begins', async () => {
+  const master = await stage.aMaster()
+  await node.setAutomine(false)
+  const body = bridgeOf(master, { amount: '20' })
+  const first = stage.send(body)
+  await expect.poll(() => broadcastBy(master)).toBe(1)
+  const second = stage.send(body)
+  await expect.poll(() => waitingOf(master)).toBe(1n)
+  const before = await gasCounted(master)
+  const client = createPublicClient({ transport: http(stage.base.rpcUrl) })
+  // The first transfer approves and calls at rising fees, which its offers allow.
+  for (const sent of [2, 3]) {
+    const { baseFeePerGas } = await client.getBlock()
+    await node.setNextBlockBaseFeePerGas({ baseFeePerGas: ((baseFeePerGas ?? 0n) * 5n) / 4n })
+    await node.mine({ blocks: 1 })
+    await expect.poll(() => broadcastBy(master)).toBe(sent)
+  }
+  const quoted = await stage.world.call(stage.org.testKey, 'POST', `${path}/quote`, body)
+  const counted = await gasCounted(master)
+  expect(counted).toBeGreaterThan(before)
+  expect(formatAmount(counted, 18)).toBe(quoted.body.feeAmount)
+  await node.setAutomine(true)
+  await node.mine({ blocks: 1 })
+  expect([(await first).status, (await second).status]).toEqual([201, 201])
+  await untilAtRest()
+})

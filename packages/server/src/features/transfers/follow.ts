@@ -67,7 +67,7 @@ async function poll(ctx: Work, transfer: TransferRow): Promise<void> {
   // Its last block may arrive concurrently and set the next poll: this one postpones it and never clears it.
   if (!isGone) return ctx.db.tx((tx) => setNextPollAt(tx, transfer.id, nextPollTime(ctx, transfer.createdAt)))
   const status = await queryStatus(ctx, transfer)
-  if (status.state === 'claimable') return claim(ctx, transfer, status)
+  if (status.state === 'claimable') return claim(ctx, transfer, { status, before: steps })
   const refund = await refundOf(ctx, transfer, status)
   const messages = await messagesOf(ctx, transfer, status)
   await ctx.db.tx(async (tx) => {
@@ -275,15 +275,17 @@ async function isItsOwn(
 /** Most claims of one delivery; a reverted one costs gas too. */
 const claimsMax = 3
 
+interface Claimable {
+  readonly status: Extract<RouteStatus, { state: 'claimable' }>
+  /** The steps of the transfer before its status was queried. */
+  readonly before: Awaited<ReturnType<typeof listSteps>>
+}
+
 /**
  * Sends the transaction that delivers the money on the other chain, from the master's address, which needs coin there. Anyone may send it,
  * and it works once; the partner's status decides.
  */
-async function claim(
-  ctx: Work,
-  transfer: TransferRow,
-  status: Extract<RouteStatus, { state: 'claimable' }>,
-): Promise<void> {
+async function claim(ctx: Work, transfer: TransferRow, { status, before }: Claimable): Promise<void> {
   const { call, partnerStatus, message } = status
   const network = networkOf(transfer.toNetwork)
   const source = await ctx.findSource(ctx.db, forTenant(ctx, transfer).tenant, transfer.walletId)
@@ -302,7 +304,9 @@ async function claim(
     if (!(await isItsOwn(ctx, tx, locked, { partnerStatus, messages }))) return
     const steps = await listSteps(tx, locked.id)
     const claims = steps.filter(({ kind }) => kind === 'claim')
-    const isUnderWay = claims.some(({ doneAt }) => doneAt === null)
+    // A claim that ended since the partner was queried may have delivered: the status does not show it yet.
+    const ended = new Set(before.filter(({ doneAt }) => doneAt !== null).map(({ position }) => position))
+    const isUnderWay = claims.some(({ position }) => !ended.has(position))
     if (!isUnderWay && claims.length >= claimsMax) {
       ctx.log.error(
         { transferId: locked.id, claims: claims.length },

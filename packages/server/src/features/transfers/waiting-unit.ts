@@ -3,13 +3,14 @@ import { instantOf } from '../../platform/clock.ts'
 import { Problem } from '../../platform/errors.ts'
 import { forTenant, systemCtx } from '../../platform/work/runner.ts'
 import { areCovered, dropReservations, lockOwners } from '../funds/index.ts'
+import { replaceGas } from '../wallets/index.ts'
 import { end } from './ending.ts'
 import { takeOrders } from './order-store.ts'
 import { advanceUnit, leaveUnit, replaceQuote, setNextPollAt } from './outcome-store.ts'
 import { orderTaken } from './partner.ts'
 import { planTransfer } from './plan.ts'
 import type { Ctx } from './ports.ts'
-import { claimOf, storeSteps, unitOf } from './steps.ts'
+import { claimOf, gasCostOf, storeSteps, unitOf } from './steps.ts'
 import { deleteSteps, lockTransfer, type StepRow, type TransferRow } from './store.ts'
 
 type Work = Omit<Ctx, 'tenant'>
@@ -70,6 +71,8 @@ async function begin(ctx: Ctx, transfer: TransferRow, later: Date): Promise<void
     const [isCovered] = await areCovered(ctx, tx, [claim])
     if (isCovered !== true || plan.quote === undefined) return setNextPollAt(tx, locked.id, later)
     if ((await takeOrders(tx, [{ transferId: locked.id, plan }])).size > 0) throw orderTaken(ctx, plan)
+    const { masterWalletId } = plan.source
+    await replaceGas(ctx, tx, { masterWalletId, subjectId: locked.id, gas: gasCostOf(plan) })
     await dropReservations(tx, locked.id)
     await deleteSteps(tx, locked.id)
     if (unitOf(plan) === undefined) await leaveUnit(tx, locked.id)
