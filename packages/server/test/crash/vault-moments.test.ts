@@ -23,6 +23,7 @@ beforeAll(async () => {
   keeper = keepService({ prepare: () => spawnWaiting(env) })
   key = (await foundOrganisation(database.url)).testKey
   await database.db.run(sql`update organisations set plan = 'pro'`)
+  await waitForTests()
 })
 beforeEach(async () => {
   await keeper.start()
@@ -165,27 +166,78 @@ const documentMoments: readonly (readonly [string, Moment])[] = [
     { lock: sql`lock table vault_events in share mode`, at: 'with documents as' },
   ],
   ['before it is counted', { lock: counter, at: 'insert into usage_counters' }],
+  [
+    'counted and with its key, before the commit',
+    { lock: sql`lock table stored in exclusive mode`, at: 'insert into idempotency_keys' },
+  ],
 ]
+
+/** Makes each statement that stores keys wait while a test has locked the table `stored`, and each commit of documents the table `committed`. */
+async function waitForTests(): Promise<void> {
+  await database.db.run(sql`create table stored ()`)
+  await database.db.run(sql`create table committed ()`)
+  await database.db.run(sql`
+    create function wait_for_tests() returns trigger language plpgsql as $$
+    begin
+      execute format('lock table %I in share mode', tg_argv[0]);
+      return null;
+    end $$`)
+  await database.db.run(sql`
+    create trigger wait_to_store after insert on idempotency_keys for each statement execute function wait_for_tests('stored')`)
+  await database.db.run(sql`
+    create constraint trigger wait_to_commit after insert on vault_documents deferrable initially deferred
+    for each row execute function wait_for_tests('committed')`)
+}
+
+const batched = ['a', 'b', 'c']
+
+/** A vault with an acknowledged document, and a process that is killed at this moment of a batch of three more. */
+async function aLostBatch(moment: Moment) {
+  const vaultId = await aFilledVault()
+  await database.db.run(sql`update organisations set plan = 'enterprise'`)
+  const add = (name: string) => ask('POST', `/vaults/${vaultId}/documents`, { name, data: {} }, `${name}-${vaultId}`)
+  expect((await add('acknowledged')).status).toBe(201)
+  await expectLost(moment, () => Promise.any(batched.map(add)))
+  await database.db.run(sql`update organisations set plan = 'pro'`)
+  await keeper.start()
+  const namesOf = async () => {
+    const { documents } = (await ask('GET', `/vaults/${vaultId}`)).body
+    return z
+      .array(z.object({ name: z.string() }))
+      .parse(documents)
+      .map(({ name }) => name)
+  }
+  const repeat = async () => {
+    const repeats = await Promise.all(['acknowledged', ...batched].map(add))
+    expect(repeats.map(({ status }) => status)).toEqual([201, 201, 201, 201])
+    return repeats.map(({ headers }) => headers.get('idempotency-replayed'))
+  }
+  return { namesOf, repeat }
+}
 
 test.each(documentMoments)(
   'a process killed while it writes a batch of documents, one %s, leaves none of them and all that were acknowledged',
   { timeout: 270_000 },
   async (_, moment) => {
-    const vaultId = await aFilledVault()
-    await database.db.run(sql`update organisations set plan = 'enterprise'`)
-    const add = (name: string) => ask('POST', `/vaults/${vaultId}/documents`, { name, data: {} }, `${name}-${vaultId}`)
-    expect((await add('acknowledged')).status).toBe(201)
-    const names = ['a', 'b', 'c']
-    await expectLost(moment, () => Promise.any(names.map(add)))
-    await database.db.run(sql`update organisations set plan = 'pro'`)
-    await keeper.start()
-    const namesOf = async () =>
-      z.array(z.object({ name: z.string() })).parse((await ask('GET', `/vaults/${vaultId}`)).body.documents)
-    expect((await namesOf()).map(({ name }) => name)).toEqual(['one', 'two', 'acknowledged'])
-    const repeats = await Promise.all(['acknowledged', ...names].map(add))
-    expect(repeats.map(({ headers }) => headers.get('idempotency-replayed'))).toEqual(['true', null, null, null])
+    const { namesOf, repeat } = await aLostBatch(moment)
+    expect(await namesOf()).toEqual(['one', 'two', 'acknowledged'])
+    expect(await repeat()).toEqual(['true', null, null, null])
     expect(await namesOf()).toHaveLength(6)
     await expectCounters(await reader())
     await keeper.end('SIGTERM')
   },
 )
+
+test('a process killed while its batch of documents commits leaves all of them, counted once, and repeats get their responses', {
+  timeout: 270_000,
+}, async () => {
+  const { namesOf, repeat } = await aLostBatch({ lock: sql`lock table committed in exclusive mode`, at: 'commit' })
+  const stored = await namesOf()
+  expect(stored.slice(0, 3)).toEqual(['one', 'two', 'acknowledged'])
+  expect(stored.length, 'the batch that committed').toBeGreaterThan(3)
+  const committed = ['acknowledged', ...batched].map((name) => (stored.includes(name) ? 'true' : null))
+  expect(await repeat()).toEqual(committed)
+  expect((await namesOf()).toSorted()).toEqual(['a', 'acknowledged', 'b', 'c', 'one', 'two'])
+  await expectCounters(await reader())
+  await keeper.end('SIGTERM')
+})
