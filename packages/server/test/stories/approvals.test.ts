@@ -233,6 +233,20 @@ test('a refused or canceled transfer fails, and gives back what it reserved', as
   expect(codeOf(await decide(admin, refused.approvalId, 'approve'))).toBe('approval-not-waiting')
 })
 
+test('a request that ends without an approval gives back the gas that it counted, too', async () => {
+  const coin = { perDay: '0.01', perTransaction: '0' }
+  const master = await underPolicy({ ...policy, tokens: { ...policy.tokens, ETH: coin } })
+  const { transferId, approvalId } = await aWaiting(master)
+  const gasCounted = async () => {
+    const statement = sql`select atto_amount > 0 as is from policy_reservations where subject_id = ${`${transferId} gas`}`
+    return (await stage.world.database.db.one(z.object({ is: z.boolean() }), statement)).is
+  }
+  expect(await gasCounted()).toBe(true)
+  expect((await cancel(approvalId)).status).toBe(200)
+  expect(await endOf(transferId)).toEqual(['failed', 'approval-canceled'])
+  expect(await gasCounted()).toBe(false)
+})
+
 test('only the requester cancels a request', async () => {
   const { approvalId } = await aWaiting(await underPolicy())
   const made = await stage.world.call(stage.key, 'POST', '/organisations/current/api-keys', {
