@@ -6,6 +6,7 @@ import { type Intent, nameOf } from './intents.ts'
 import { checkSweeps } from './sweeps.ts'
 import { Violation } from './violation.ts'
 import { countReports } from './wallet-due.ts'
+import { checkHolds } from './wallet-holds.ts'
 import type { SimWallet } from './wallet-stage.ts'
 
 const Raw = z.string().transform((text) => BigInt(text))
@@ -107,7 +108,7 @@ export class WalletModel {
         throw new Violation(`${nameOf(intent)} was refused (${intent.refusal}) and is recorded`)
     }
     for (const row of rows) this.#checkRow(row, outs)
-    this.#checkDirty()
+    await this.#checkDirty()
     await checkSweeps(this.#db, this.#chain, { isOver: false, isShaken: this.#isShaken || this.era > 0 })
     return rows
   }
@@ -168,8 +169,9 @@ export class WalletModel {
   }
 
   /** What was frozen before it could be spent is still there. */
-  #checkDirty(): void {
+  async #checkDirty(): Promise<void> {
     if (this.#isShaken || this.#hasLiar || this.era > 0) return
+    await checkHolds(this.#db, this.inflows)
     const { balances } = this.#chain.head.state
     for (const [address, wallet] of this.#own) {
       const dirty = this.#dirtyOf(wallet)

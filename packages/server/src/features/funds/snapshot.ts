@@ -192,7 +192,7 @@ interface Taken {
 
 /** Returns them in the order of `seen`, with two statements. */
 async function takenFrom(db: Queryable, { deposits }: BookPort, seen: readonly Seen[]): Promise<readonly Taken[]> {
-  const tokens = seen.flatMap(({ snapshot, place: { tenant, walletId, network, coin } }) =>
+  const tokens = seen.flatMap(({ snapshot, place: { tenant, walletId, network, owner, coin } }) =>
     coin.address === undefined
       ? []
       : [
@@ -203,6 +203,7 @@ async function takenFrom(db: Queryable, { deposits }: BookPort, seen: readonly S
             token: coin.address,
             upTo: snapshot.block,
             upToHash: snapshot.blockHash,
+            rawBalance: ownerIn(snapshot, owner).balances.get(coin.symbol),
           },
         ],
   )
@@ -300,13 +301,18 @@ export interface HoldQuestion {
   readonly upTo: bigint
   /** Hash of that block. Deposits that were booked in another block at its height do not answer the query. */
   readonly upToHash?: Hex | undefined
+  /** Balance after that block. If it is given, money that the ledger lacks does not make flagged money spendable. */
+  readonly rawBalance?: bigint | undefined
 }
 
 /** Amounts in the token's smallest unit. */
 export interface AmountOnHold {
   /** The rest of flagged money. */
   readonly frozen: bigint
-  /** Money from senders that screening has not cleared, and money from before deposits were booked that no rescan has booked since. */
+  /**
+   * Money from senders that screening has not cleared, money from before deposits were booked that no rescan has booked since, and money that is not
+   * booked where flagged money seems to have left.
+   */
   readonly unscreened: bigint
   /** Other money in blocks that are not final. */
   readonly notFinal: bigint

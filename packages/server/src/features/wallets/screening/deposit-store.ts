@@ -122,6 +122,26 @@ const bookedAtOpening: Sql = bookedUpTo({
   block: sql`o.block_number`,
 })
 
+/** Expression on a query `q`: the part of an opening amount that no rescan has booked. */
+const openingOnHold: Sql = sql`coalesce((select greatest(0, o.raw_amount - ${bookedAtOpening}) from opening_amounts o
+  where o.organisation_id = q.organisation_id and o.environment = q.environment and o.wallet_id = q.wallet_id and o.network = q.network
+    and lower(o.token) = q.token), 0)`
+
+/**
+ * Expression on `tainted_places p` and a query `q`: the part of the balance that is neither booked nor an opening amount, at most the flagged money
+ * that left by the ledger. That ledger lacks money which may have left instead.
+ */
+const unbookedInPlaceOfTaint: Sql = sql`greatest(0, least(p.raw_left, q.raw_balance - ${openingOnHold} - ${bookedUpTo({
+  walletId: sql`p.wallet_id`,
+  network: sql`p.network`,
+  token: sql`p.token`,
+  block: sql`q.up_to`,
+})}))`
+
+/** Condition on `tainted_places p`: the place of a query `q`. */
+const isPlaceOfQuery: Sql = sql`p.organisation_id = q.organisation_id and p.environment = q.environment and p.wallet_id = q.wallet_id
+  and p.network = q.network and lower(p.token) = q.token`
+
 /** Expression on `tainted_places p`: the frozen amount of those of its rows that are in blocks up to `q.up_to`. */
 const frozenUpTo: Sql = sql`p.raw_frozen - coalesce((select sum(w.frozen_raw_amount) from wallet_transactions w
   where w.wallet_id = p.wallet_id and w.network = p.network and w.token = p.token and w.block_number > q.up_to and w.direction = 'in'
@@ -147,8 +167,8 @@ export function amountsOnHold(db: Queryable, questions: readonly HoldQuestion[])
         ${each(({ tenant }) => tenant.organisationId)}::text[], ${each(({ tenant }) => tenant.environment)}::text[],
         ${each(({ walletId }) => walletId)}::text[], ${each(({ network }) => network)}::text[],
         ${each(({ token }) => token.toLowerCase())}::text[], ${each(({ upTo }) => upTo)}::bigint[],
-        ${each(({ upToHash }) => upToHash ?? '')}::text[]
-      ) with ordinality as given (organisation_id, environment, wallet_id, network, token, up_to, up_to_hash, place)
+        ${each(({ upToHash }) => upToHash ?? '')}::text[], ${each(({ rawBalance }) => rawBalance?.toString() ?? null)}::numeric[]
+      ) with ordinality as given (organisation_id, environment, wallet_id, network, token, up_to, up_to_hash, raw_balance, place)
     ), tips as materialized (
       select tip.*, not exists (select from deposit_cursors c where c.network = tip.network and c.scanned < tip.up_to)
         and not exists (
@@ -157,11 +177,11 @@ export function amountsOnHold(db: Queryable, questions: readonly HoldQuestion[])
       from (select distinct network, up_to, up_to_hash from q) tip
     )
     select
-      (select coalesce(sum(${frozenUpTo}), 0)::text from tainted_places p where p.organisation_id = q.organisation_id
-        and p.environment = q.environment and p.wallet_id = q.wallet_id and p.network = q.network and lower(p.token) = q.token) as frozen,
+      (select coalesce(sum(${frozenUpTo}), 0)::text from tainted_places p where ${isPlaceOfQuery}) as frozen,
       (coalesce((select sum(raw_amount - frozen_raw_amount) from wallet_transactions w where ${place} and aml_status = 'pending' and on_hold), 0)
-        + coalesce((select greatest(0, o.raw_amount - ${bookedAtOpening}) from opening_amounts o where o.organisation_id = q.organisation_id
-          and o.environment = q.environment and o.wallet_id = q.wallet_id and o.network = q.network and lower(o.token) = q.token), 0))::text as unscreened,
+        + ${openingOnHold}
+        + coalesce((select sum(${unbookedInPlaceOfTaint}) from tainted_places p
+          where ${isPlaceOfQuery} and p.raw_left > 0 and q.raw_balance is not null), 0))::text as unscreened,
       (select coalesce(sum(raw_amount - frozen_raw_amount), 0)::text from wallet_transactions w where ${place} and status = 'pending'
         and not (aml_status = 'pending' and on_hold)) as not_final, tips.is_booked
     from q join tips using (network, up_to, up_to_hash) order by q.place`,

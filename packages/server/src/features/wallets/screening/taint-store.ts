@@ -64,8 +64,8 @@ export async function listTaintedChanges(tx: Tx, changes: readonly Change[]): Pr
   return rows.map(changeOf)
 }
 
-const Checkpoint = z.object({ block: z.bigint(), rawBalance: Raw, rawTainted: Raw })
-/** The balance of a place after a block, and its tainted amount. */
+const Checkpoint = z.object({ block: z.bigint(), rawBalance: Raw, rawTainted: Raw, rawLeft: Raw })
+/** The balance of a place after a block, its tainted amount, and the tainted amount that has left by then. */
 export type Checkpoint = z.output<typeof Checkpoint>
 
 /** Deletes checkpoints of the place from a block on; returns the newest remaining one. */
@@ -74,7 +74,7 @@ export async function resetCheckpoints(tx: Tx, place: Place, block: bigint): Pro
   return tx.maybeOne(
     Checkpoint,
     sql`
-    select block_number as block, raw_balance::text, raw_tainted::text from taint_checkpoints where ${isAt(place)}
+    select block_number as block, raw_balance::text, raw_tainted::text, raw_left::text from taint_checkpoints where ${isAt(place)}
     order by block_number desc limit 1`,
   )
 }
@@ -95,16 +95,16 @@ export function sumBefore(tx: Tx, place: Place, block: bigint): Promise<Checkpoi
       select least(${block}::bigint, min(block_number)) - 1 as block from wallet_transactions
       where ${isAt(place)} and ${isTainted} and status <> 'withdrawn' and (aml_status = 'flagged' or tainted_raw_amount > 0)
     )
-    select first.block, greatest(${booked}, 0)::text as raw_balance, '0' as raw_tainted from first`,
+    select first.block, greatest(${booked}, 0)::text as raw_balance, '0' as raw_tainted, '0' as raw_left from first`,
   )
 }
 
 export async function insertCheckpoint(tx: Tx, place: Place, checkpoint: Checkpoint): Promise<void> {
   const { tenant, walletId, network, token } = place
   await tx.run(sql`
-    insert into taint_checkpoints (organisation_id, environment, wallet_id, network, token, block_number, raw_balance, raw_tainted)
+    insert into taint_checkpoints (organisation_id, environment, wallet_id, network, token, block_number, raw_balance, raw_tainted, raw_left)
     values (${tenant.organisationId}, ${tenant.environment}, ${walletId}, ${network}, ${token}, ${checkpoint.block},
-      ${checkpoint.rawBalance.toString()}, ${checkpoint.rawTainted.toString()})`)
+      ${checkpoint.rawBalance.toString()}, ${checkpoint.rawTainted.toString()}, ${checkpoint.rawLeft.toString()})`)
 }
 
 const LedgerRow = z.object({
@@ -222,13 +222,20 @@ export async function findFrozen(tx: Tx, place: Place): Promise<bigint> {
   return row?.rawFrozen ?? 0n
 }
 
-/** Stores the total frozen amount of the place. A place without flagged or tainted money, spent or not, is deleted. */
-export async function upsertPlace(tx: Tx, place: Place, rawFrozen: bigint): Promise<void> {
+/**
+ * Stores the total frozen amount of the place, and the tainted amount that left it. A place without flagged or tainted money, spent or not, is
+ * deleted.
+ */
+export async function upsertPlace(
+  tx: Tx,
+  place: Place,
+  { rawFrozen, rawLeft }: { readonly rawFrozen: bigint; readonly rawLeft: bigint },
+): Promise<void> {
   const { tenant, walletId, network, token } = place
   await tx.run(sql`
-    insert into tainted_places (organisation_id, environment, wallet_id, network, token, raw_frozen)
-    values (${tenant.organisationId}, ${tenant.environment}, ${walletId}, ${network}, ${token}, ${rawFrozen.toString()})
-    on conflict (wallet_id, network, token) do update set raw_frozen = excluded.raw_frozen`)
+    insert into tainted_places (organisation_id, environment, wallet_id, network, token, raw_frozen, raw_left)
+    values (${tenant.organisationId}, ${tenant.environment}, ${walletId}, ${network}, ${token}, ${rawFrozen.toString()}, ${rawLeft.toString()})
+    on conflict (wallet_id, network, token) do update set raw_frozen = excluded.raw_frozen, raw_left = excluded.raw_left`)
   if (rawFrozen > 0n) return
   const isClean = sql`not exists (select from wallet_transactions where ${isAt(place)} and ${isTainted})`
   await tx.run(sql`delete from taint_checkpoints where ${isAt(place)} and ${isClean}`)

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { shareOut, traceTaint } from './taint.ts'
 import type { LedgerRow } from './taint-store.ts'
 
-const nothing = { block: 0n, rawBalance: 0n, rawTainted: 0n }
+const nothing = { block: 0n, rawBalance: 0n, rawTainted: 0n, rawLeft: 0n }
 
 function came(id: string, rawAmount: bigint, rawTaint = 0n): LedgerRow {
   return { direction: 'in', rawAmount, rawTaint, txHash: id, logIndex: 0, block: 1n }

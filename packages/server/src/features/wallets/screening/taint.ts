@@ -36,7 +36,7 @@ export async function followTaint(
 ): Promise<void> {
   const own = changes.filter(({ place }) => !place.walletId.startsWith('byw_'))
   const waiting = new Map<string, Change>()
-  const followed = new Map<string, Change & { readonly rawTainted: bigint }>()
+  const followed = new Map<string, Traced>()
   const wait = (change: Change): void => takeLower(waiting, change)
   for (const change of which === 'all' ? own : await listTaintedChanges(tx, own)) wait(change)
   for (let next = takeLowest(waiting); next !== undefined; next = takeLowest(waiting)) {
@@ -44,11 +44,16 @@ export async function followTaint(
     const key = keyOf(place)
     const { end, moved, isPart } = await followPage(tx, next)
     const first = followed.get(key)?.block ?? block
-    followed.set(key, { place, block: first < block ? first : block, rawTainted: end.rawTainted })
+    followed.set(key, { place, block: first < block ? first : block, end })
     for (const change of await updateTaintedReceivers(tx, place, moved)) wait(change)
     if (isPart) wait({ place, block: end.block + 1n })
   }
   for (const place of followed.values()) await freeze(tx, place)
+}
+
+/** A place, the lowest block with a change there, and the state after all its movements. */
+interface Traced extends Change {
+  readonly end: Checkpoint
 }
 
 interface Page {
@@ -89,7 +94,7 @@ export function traceTaint(
   start: Checkpoint,
   rows: readonly LedgerRow[],
 ): { readonly end: Checkpoint; readonly moved: readonly MovedTaint[] } {
-  let { block, rawBalance: balance, rawTainted: tainted } = start
+  let { block, rawBalance: balance, rawTainted: tainted, rawLeft: left } = start
   const moved: MovedTaint[] = []
   for (const { direction, rawAmount, rawTaint, txHash, logIndex, block: at } of rows) {
     block = at
@@ -101,16 +106,17 @@ export function traceTaint(
     balance = balance > rawAmount ? balance - rawAmount : 0n
     const excess = tainted > balance ? tainted - balance : 0n
     tainted -= excess
+    left += excess
     moved.push({ txHash, logIndex, rawTaint: excess < rawAmount ? excess : rawAmount })
   }
-  return { end: { block, rawBalance: balance, rawTainted: tainted }, moved }
+  return { end: { block, rawBalance: balance, rawTainted: tainted, rawLeft: left }, moved }
 }
 
 /**
  * Stores the frozen amounts of rows. Tainted money leaves oldest first, so the newest tainted rows are frozen. Rows below the change are
  * read only if their share has changed, and of them only those whose share has.
  */
-async function freeze(tx: Tx, { place, block, rawTainted }: Change & { readonly rawTainted: bigint }): Promise<void> {
+async function freeze(tx: Tx, { place, block, end: { rawTainted, rawLeft } }: Traced): Promise<void> {
   let [rawRest, rawBelow] = [rawTainted, await findFrozen(tx, place)]
   for await (const rows of taintedPages(tx, place, { below: null, from: block })) {
     const shared = shareOut(rawRest, rows)
@@ -120,7 +126,7 @@ async function freeze(tx: Tx, { place, block, rawTainted }: Change & { readonly 
   }
   if (rawRest < rawBelow) await thawOldest(tx, place, block, rawBelow - rawRest)
   else await freezeOlder(tx, place, block, rawRest - rawBelow)
-  await upsertPlace(tx, place, rawTainted)
+  await upsertPlace(tx, place, { rawFrozen: rawTainted, rawLeft })
 }
 
 /** Pages of tainted rows, newest first. */
