@@ -85,8 +85,16 @@ export function proxiesOf(
 /** Turns of the event loop in which waiting connections are accepted and sent requests are read, so that none of them is cut. */
 const receiveTurns = 3
 
-export async function receiveWaiting(): Promise<void> {
+const closeIdleEveryMs = 50
+
+/**
+ * Accepts the connections and reads the requests that have arrived. Then closes every connection as it becomes idle, until the server is closed: one
+ * whose body still arrives after its response is not idle when the close begins, and would stay open for the keep-alive timeout.
+ */
+export async function beginClose(server: Server): Promise<void> {
   for (let turn = 0; turn < receiveTurns; turn++) await new Promise((resolve) => setImmediate(resolve))
+  const timer = setInterval(() => server.closeIdleConnections(), closeIdleEveryMs)
+  server.once('close', () => clearInterval(timer))
 }
 
 /**

@@ -22,12 +22,12 @@ import {
 } from './call.ts'
 import { libraryFaults, refuseUnread } from './client-errors.ts'
 import {
+  beginClose,
   limitBodySilence,
   limitBodyTime,
   limitConnections,
   limitUnreadBody,
   proxiesOf,
-  receiveWaiting,
   reserveBody,
   type Trust,
 } from './connections.ts'
@@ -132,7 +132,7 @@ export function createHttpServer(options: HttpOptions): HttpServer {
     },
     async close() {
       closing = true
-      await receiveWaiting()
+      await beginClose(app.server)
       connections.stop()
       await app.close()
     },

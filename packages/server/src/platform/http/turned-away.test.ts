@@ -198,6 +198,20 @@ test('an HTTP/1.0 request needs no Host, and 100-continue and identity are accep
   expect(await sent(head)).toMatch(/HTTP\/1\.1 200 /)
 })
 
+test('a connection whose body arrives after its response and after the stop began does not delay the stop', async () => {
+  const socket = net.connect(port, '127.0.0.1')
+  const closed = once(socket, 'close')
+  socket.write('POST /nowhere HTTP/1.1\r\nhost: x\r\ncontent-length: 10\r\n\r\n12345')
+  expect(String((await once(socket, 'data'))[0])).toMatch(/^HTTP\/1\.1 404 /)
+  const stopped = server.close()
+  await expect.poll(() => fetch(`${base}/healthz`).catch(() => 'refused')).toBe('refused')
+  const begun = performance.now()
+  socket.write('67890')
+  await stopped
+  await closed
+  expect(performance.now() - begun, 'far below the keep-alive timeout of 72 s').toBeLessThan(30_000)
+})
+
 test.each(unreadable)(
   '%s is answered with a problem record that has a request id, and the connection ends',
   async (_, bytes, status, code) => {
