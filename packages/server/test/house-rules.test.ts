@@ -115,6 +115,7 @@ const sharedState: ReadonlyMap<string, string> = new Map([
   ['platform/random.ts', 'random bytes that nobody has used yet'],
   ['platform/memory.ts', 'the garbage collector, of which a process has one'],
   ['platform/db/db.ts', 'names computed from constant texts'],
+  ['platform/db/statement.ts', 'texts computed from constant parts'],
   ['platform/db/migrate.ts', 'the migrations in the files of this build'],
   ['features/payments/credential.ts', 'hashes of constants'],
   ['features/payments/methods/x402-permit2/scheme.ts', 'hashes of constants'],

@@ -11,9 +11,9 @@ import {
   type TransferAuthorization,
   transferWithAuthorizationDigest,
 } from '@purser/protocol'
-import { serializeTransaction } from 'viem/utils'
 import { createTempoTransactions, type Signatures, withFeePayer, withSender } from '../chain/index.ts'
 import type { SignedTransaction, Signer, TempoFields, TempoTransaction, TransactionFields } from '../chain/port.ts'
+import { encodeTransaction } from './eip-1559.ts'
 
 /** A tenant's account. It signs typed data and never a bare hash. */
 export interface WalletSigner extends Signer {
@@ -82,22 +82,9 @@ async function signTransaction(
   transaction: TransactionFields,
   { keccak }: Signatures,
 ): Promise<SignedTransaction> {
-  const fields = {
-    type: 'eip1559',
-    chainId: transaction.chainId,
-    nonce: Number(transaction.nonce),
-    to: transaction.to,
-    data: transaction.data,
-    value: transaction.value,
-    gas: transaction.gasLimit,
-    maxFeePerGas: transaction.maxFeePerGas,
-    maxPriorityFeePerGas: transaction.maxPriorityFeePerGas,
-  } as const
-  const { signature, yParity } = await account.signDigest(keccak(hexToBytes(serializeTransaction(fields))))
-  const r = bytesToHex(signature.subarray(0, 32))
-  const s = bytesToHex(signature.subarray(32, 64))
-  const raw = serializeTransaction(fields, { r, s, yParity })
-  return { raw, hash: bytesToHex(keccak(hexToBytes(raw))) }
+  const { unsigned, signed } = encodeTransaction(transaction)
+  const raw = signed(await account.signDigest(keccak(unsigned)))
+  return { raw: bytesToHex(raw), hash: bytesToHex(keccak(raw)) }
 }
 
 async function signFeePayer(

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { ChainTransactionId } from '../../chain/port.ts'
 import type { Tenant } from '../../platform/ctx.ts'
-import { type Queryable, sql, type Tx } from '../../platform/db/db.ts'
+import { anyLength, type Queryable, type Sql, sql, type Tx } from '../../platform/db/db.ts'
 
 const Raw = z.string().transform((text) => BigInt(text))
 
@@ -186,16 +186,16 @@ export type Reserved = z.output<typeof Reserved>
 
 /** Returns them in the order of the queries. */
 export function sumReserved(db: Queryable, questions: readonly ReservedQuestion[]): Promise<Reserved[]> {
-  const each = <T>(read: (question: ReservedQuestion) => T): T[] => questions.map(read)
+  const each = <T>(read: (question: ReservedQuestion) => T, type: Sql): Sql => anyLength(questions.map(read), type)
   const used = questions.flatMap(({ used }, index) => used.map((seq) => ({ place: index + 1, seq })))
   return db.many(
     Reserved,
     sql`
     select sums.raw, sums.wei, statement_timestamp() as read_at
     from unnest(
-      ${each(({ network }) => network)}::text[], ${each(({ owner }) => owner)}::text[], ${each(({ asset }) => asset)}::text[],
-      ${each(({ nonce }) => nonce)}::bigint[], ${each(({ maxFee }) => maxFee)}::numeric[], ${each(({ l1Fee }) => l1Fee)}::numeric[],
-      ${each(({ except }) => except ?? null)}::text[]
+      ${each(({ network }) => network, sql`text`)}, ${each(({ owner }) => owner, sql`text`)}, ${each(({ asset }) => asset, sql`text`)},
+      ${each(({ nonce }) => nonce, sql`bigint`)}, ${each(({ maxFee }) => maxFee, sql`numeric`)}, ${each(({ l1Fee }) => l1Fee, sql`numeric`)},
+      ${each(({ except }) => except ?? null, sql`text`)}
     ) with ordinality as q (network, owner, asset, nonce, max_fee, l1_fee, except_subject, place)
     cross join lateral (
       select coalesce(sum(r.raw_amount), 0)::text as raw,
@@ -206,7 +206,13 @@ export function sumReserved(db: Queryable, questions: readonly ReservedQuestion[
       where r.network = q.network and r.owner = q.owner and r.asset = q.asset and coalesce(r.nonce, ${noNonce}) >= q.nonce
         and r.subject_id is distinct from q.except_subject
         and (q.place, r.seq) not in (
-          select u.place, u.seq from unnest(${used.map(({ place }) => place)}::bigint[], ${used.map(({ seq }) => seq)}::bigint[]) as u (place, seq))
+          select u.place, u.seq from unnest(${anyLength(
+            used.map(({ place }) => place),
+            sql`bigint`,
+          )}, ${anyLength(
+            used.map(({ seq }) => seq),
+            sql`bigint`,
+          )}) as u (place, seq))
     ) as sums order by q.place`,
   )
 }

@@ -236,7 +236,7 @@ const deadlocksMax = 5
  */
 async function record(db: Db, intents: readonly OwnIntent[], deadlocks = 0): Promise<readonly Outcome[]> {
   try {
-    return await db.tx((tx) => recordBatch(tx, intents))
+    return await db.tx((tx) => recordBatch(tx, intents), { readsByKeys: true })
   } catch (error) {
     if (error instanceof RejectedIntents) return recordOthers(db, intents, error)
     if (intents.length > 1 && (isRefusedData(error) || isDeadlock(error)))

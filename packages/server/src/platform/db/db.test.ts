@@ -88,3 +88,25 @@ test('statements that are sent together run in order, and the error of the first
   await expect(pair).rejects.toThrow('division by zero')
   expect(await hasHead('org_pair')).toBe(false)
 })
+
+test('statements that read by keys have one plan for lists of every length, which reads an index of a small table', async () => {
+  await database.db.run(sql`create table keyed (id integer primary key)`)
+  await database.db.run(sql`insert into keyed select generate_series(1, 20)`)
+  const keyed = (ids: readonly number[]) =>
+    sql`select id from keyed where id in (select * from unnest(${ids}::integer[]))`
+  const Plans = z.object({ custom: z.bigint(), generic: z.bigint() })
+  const plans = sql`select custom_plans as custom, generic_plans as generic from pg_prepared_statements where statement like '%from keyed where id in%'
+    and statement not like '%pg_prepared%'`
+  const Scans = z.object({ whole: z.bigint() })
+  const scans = sql`select seq_scan as whole from pg_stat_xact_user_tables where relname = 'keyed'`
+  const read = await database.db.tx(
+    async (tx) => {
+      const before = await tx.one(Scans, scans)
+      for (let count = 1; count <= 8; count++)
+        await tx.many(z.object({ id: z.number() }), keyed(Array.from({ length: count }, (_, place) => place + 1)))
+      return { plans: await tx.one(Plans, plans), whole: (await tx.one(Scans, scans)).whole - before.whole }
+    },
+    { readsByKeys: true },
+  )
+  expect(read).toEqual({ plans: { custom: 0n, generic: 8n }, whole: 0n })
+})

@@ -45,6 +45,11 @@ interface TxOptions {
    * connection keeps their plans.
    */
   readonly readsInOrder?: boolean
+  /**
+   * Whether its statements find rows by keys, of which each is given a list. Without this, the planner plans such a statement anew for each length
+   * of the list, which takes longer than to execute it, and reads whole tables while they look small.
+   */
+  readonly readsByKeys?: boolean
   /** Called when the transaction has ended and its connection is free again, before `beforeReturn` is waited for. */
   readonly onReleased?: () => void
 }
@@ -107,7 +112,7 @@ function queryableOn(sendUntraced: Send): Queryable {
 }
 
 export type { Pooler } from './pool.ts'
-export { type Queryable, type Sql, sql } from './statement.ts'
+export { anyLength, listed, type Queryable, type Sql, sql } from './statement.ts'
 
 export interface DbOptions {
   /** May name several servers: see `parseAddress`. */
@@ -272,13 +277,16 @@ function isEncodable(values: readonly unknown[]): boolean {
 }
 
 /** All commands in one message, so that the limits need no extra round trip. */
-function beginWith({ statementTimeoutMs }: Begin, { idleMsMax, readsInOrder }: TxOptions): string {
+function beginWith({ statementTimeoutMs }: Begin, { idleMsMax, readsInOrder, readsByKeys }: TxOptions): string {
   const idle = idleMsMax ?? (statementTimeoutMs === undefined ? undefined : idleMsMaxDefault)
   return [
     'begin',
     ...(statementTimeoutMs === undefined ? [] : [`set local statement_timeout = ${statementTimeoutMs}`]),
     ...(idle === undefined ? [] : [`set local idle_in_transaction_session_timeout = ${Math.ceil(idle)}`]),
     ...(readsInOrder === true ? ['set local enable_seqscan = off', 'set local enable_sort = off'] : []),
+    ...(readsByKeys === true
+      ? ['set local enable_seqscan = off', 'set local plan_cache_mode = force_generic_plan']
+      : []),
   ].join('; ')
 }
 

@@ -8,20 +8,77 @@ export interface Sql {
 
 /** Tagged template for SQL. Every `${value}` becomes a parameter; nested `sql` fragments are spliced in. */
 export function sql(strings: TemplateStringsArray, ...values: readonly unknown[]): Sql {
+  const parameters = values.flatMap((value) => (isSql(value) ? value.values : [value]))
+  return new Statement(textOf(strings, values), parameters)
+}
+
+/** The texts of a template, by the fragments in them. */
+interface Variant {
+  readonly fragments: readonly (string | undefined)[]
+  readonly text: string
+}
+
+/** Texts per template that are kept. A template with more has fragments that callers compose, such as the filters of a list. */
+const variantsMax = 16
+const variantsOf = new WeakMap<TemplateStringsArray, readonly Variant[]>()
+
+/**
+ * A template with the same fragments has one text, which is composed once: composing it costs more than encoding its values, and a
+ * text that is the same string in memory is found faster among the names of statements.
+ */
+function textOf(strings: TemplateStringsArray, values: readonly unknown[]): string {
+  const known = variantsOf.get(strings) ?? []
+  const found = known.find(({ fragments }) => fragments.every((text, place) => text === fragmentOf(values[place])))
+  if (found !== undefined) return found.text
+  const text = compose(strings, values)
+  if (known.length < variantsMax) variantsOf.set(strings, [...known, { fragments: values.map(fragmentOf), text }])
+  return text
+}
+
+function fragmentOf(value: unknown): string | undefined {
+  return isSql(value) ? value.text : undefined
+}
+
+function compose(strings: TemplateStringsArray, values: readonly unknown[]): string {
   let text = strings[0] ?? ''
-  const parameters: unknown[] = []
+  let count = 0
   values.forEach((value, index) => {
     if (isSql(value)) {
-      const offset = parameters.length
-      text += value.text.replace(/\$(\d+)/g, (_, position: string) => `$${Number(position) + offset}`)
-      parameters.push(...value.values)
+      text += renumbered(value.text, count)
+      count += value.values.length
     } else {
-      parameters.push(value)
-      text += `$${parameters.length}`
+      count += 1
+      text += `$${count}`
     }
     text += strings[index + 1] ?? ''
   })
-  return new Statement(text, parameters)
+  return text
+}
+
+function renumbered(text: string, offset: number): string {
+  return offset === 0 ? text : text.replace(/\$(\d+)/g, (_, position: string) => `$${Number(position) + offset}`)
+}
+
+/** The fragments with commas between them. */
+export function listed(fragments: readonly Sql[]): Sql {
+  let count = 0
+  const texts = fragments.map(({ text, values }) => {
+    const own = renumbered(text, count)
+    count += values.length
+    return own
+  })
+  return new Statement(
+    texts.join(', '),
+    fragments.flatMap(({ values }) => values),
+  )
+}
+
+/**
+ * An array whose length the planner does not look at, so that a statement keeps one plan for all lengths. PostgreSQL would otherwise plan it anew
+ * for each short array, because it assumes ten elements where it does not know them.
+ */
+export function anyLength(values: readonly unknown[], type: Sql): Sql {
+  return sql`(select ${values}::${type}[])`
 }
 
 class Statement implements Sql {

@@ -104,7 +104,7 @@ export function isUnder({ scope, ownerToken, leases }: LeaseSet, shard: Sql): Sq
  * most half a lease, so that the next holder waits for nothing else.
  */
 export function fencedTx<T>(db: Db, { leaseMs }: LeaseSet, work: (tx: Tx) => Promise<T>): Promise<T> {
-  return db.tx(work, { idleMsMax: leaseMs / 2 })
+  return db.tx(work, { idleMsMax: leaseMs / 2, readsByKeys: true })
 }
 
 function given(shares: readonly (Share | Lease)[]): Sql {

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { type Queryable, type Sql, sql } from '../db/db.ts'
+import { listed, type Queryable, type Sql, sql } from '../db/db.ts'
 import type { Log } from '../log.ts'
 import { type Loop, type LoopOptions, startLoop } from './loop.ts'
 
@@ -74,8 +74,7 @@ export function createProbe({ db, log }: { readonly db: Queryable; readonly log:
 }
 
 async function findDue(db: Queryable, watchers: readonly Watcher[]): Promise<z.output<typeof Found>> {
-  const conditions = watchers.map(({ isDue }) => isDue()).reduce((all, one) => sql`${all}, ${one}`)
-  return db.one(Found, sql`select array[${conditions}] as due`)
+  return db.one(Found, sql`select array[${listed(watchers.map(({ isDue }) => isDue()))}] as due`)
 }
 
 export interface DueLoopOptions extends LoopOptions {

@@ -44,11 +44,14 @@ async function confirmRows(deps: ConfirmDeps, lease: Lease, rows: readonly Trans
   for (const { id, txHash, network } of undecided)
     deps.log.warn({ id, txHash, network }, 'too few nodes have a deposit in its block yet; it waits')
   if (proven.length + invented.length === 0) return
-  await deps.db.tx(async (tx) => {
-    await requireCursor(tx, lease)
-    await withdraw(deps, tx, await lockAsRead(tx, invented))
-    await confirmLocked(deps, tx, await lockAsRead(tx, proven))
-  })
+  await deps.db.tx(
+    async (tx) => {
+      await requireCursor(tx, lease)
+      await withdraw(deps, tx, await lockAsRead(tx, invented))
+      await confirmLocked(deps, tx, await lockAsRead(tx, proven))
+    },
+    { readsByKeys: true },
+  )
 }
 
 /**

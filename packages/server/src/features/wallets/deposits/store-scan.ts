@@ -69,16 +69,19 @@ export async function requireCursor(tx: Tx, lease: Lease): Promise<Cursor> {
  * confirmed row or, while adding, any.
  */
 export function storeScan(deps: ScanDeps, lease: Lease, network: Network, scan: Scan): Promise<number> {
-  return deps.db.tx(async (tx) => {
-    await requireCursor(tx, lease)
-    const elsewhere = await lockRowsElsewhere(tx, network.name, scan.headers)
-    refuseConfirmed(elsewhere)
-    await withdraw(deps, tx, elsewhere)
-    const inserted = await book(deps, tx, network, { ...scan, countsEarlier: false })
-    await rememberBlocks(tx, network.name, scan.headers, scan.cursor.scanned - windowOf(network))
-    await moveCursor(tx, network.name, scan.cursor)
-    return inserted
-  })
+  return deps.db.tx(
+    async (tx) => {
+      await requireCursor(tx, lease)
+      const elsewhere = await lockRowsElsewhere(tx, network.name, scan.headers)
+      refuseConfirmed(elsewhere)
+      await withdraw(deps, tx, elsewhere)
+      const inserted = await book(deps, tx, network, { ...scan, countsEarlier: false })
+      await rememberBlocks(tx, network.name, scan.headers, scan.cursor.scanned - windowOf(network))
+      await moveCursor(tx, network.name, scan.cursor)
+      return inserted
+    },
+    { readsByKeys: true },
+  )
 }
 
 export interface Finding {

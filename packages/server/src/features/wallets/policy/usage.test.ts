@@ -110,6 +110,21 @@ test('what left in an hour, a day and a month is exact after each kind of change
   expect(await addUpUsage(db)).toBe(0)
 })
 
+test('a statement appends one change for each wallet, token and quarter, however many movements it counts, changes or deletes', async () => {
+  while ((await addUpUsage(db)) > 0);
+  const appended = async () =>
+    (await db.one(z.object({ count: z.bigint() }), sql`select count(*) as count from policy_usage_changes`)).count
+  await reserve(db, 'mwt_3', { first: 20_001, last: 20_500, seconds: 0 })
+  expect(await appended(), 'inserted').toBe(2n)
+  await db.run(sql`update policy_reservations set atto_amount = atto_amount + 1 where subject_id like 'mwt_3 20___'`)
+  expect(await appended(), 'changed').toBe(4n)
+  await db.run(sql`update policy_reservations set operation = operation where subject_id like 'mwt_3 20___'`)
+  expect(await appended(), 'unchanged').toBe(4n)
+  await db.run(sql`delete from policy_reservations where subject_id like 'mwt_3 20___'`)
+  expect(await appended(), 'deleted').toBe(6n)
+  await expectExact(db)
+})
+
 test('a week of 8,000 movements is summed from fewer than 1,000 rows', async () => {
   await reserve(db, 'mwt_1', { first: 1_001, last: 11_000, seconds: 60 })
   while ((await addUpUsage(db)) > 0);

@@ -1,6 +1,6 @@
 import { type NetworkName, networkByName } from '@purser/protocol'
 import { z } from 'zod'
-import { type Queryable, type Sql, sql, type Tx } from '../../../platform/db/db.ts'
+import { anyLength, type Queryable, type Sql, sql, type Tx } from '../../../platform/db/db.ts'
 import { id } from '../../../platform/ids.ts'
 import type { AmountOnHold, HoldQuestion } from '../../funds/index.ts'
 import { Cursor } from '../deposits/cursor-store.ts'
@@ -155,7 +155,7 @@ const AmountRow = z.object({ frozen: Raw, unscreened: Raw, notFinal: Raw, isBook
  * deposit may be booked in between.
  */
 export function amountsOnHold(db: Queryable, questions: readonly HoldQuestion[]): Promise<AmountOnHold[]> {
-  const each = <T>(read: (question: HoldQuestion) => T): T[] => questions.map(read)
+  const each = <T>(read: (question: HoldQuestion) => T, type: Sql): Sql => anyLength(questions.map(read), type)
   const place = sql`w.organisation_id = q.organisation_id and w.environment = q.environment and w.wallet_id = q.wallet_id
         and w.network = q.network and lower(w.token) = q.token and w.direction = 'in' and w.status <> 'withdrawn'
         and w.block_number <= q.up_to`
@@ -164,10 +164,11 @@ export function amountsOnHold(db: Queryable, questions: readonly HoldQuestion[])
     sql`
     with q as (
       select * from unnest(
-        ${each(({ tenant }) => tenant.organisationId)}::text[], ${each(({ tenant }) => tenant.environment)}::text[],
-        ${each(({ walletId }) => walletId)}::text[], ${each(({ network }) => network)}::text[],
-        ${each(({ token }) => token.toLowerCase())}::text[], ${each(({ upTo }) => upTo)}::bigint[],
-        ${each(({ upToHash }) => upToHash ?? '')}::text[], ${each(({ rawBalance }) => rawBalance?.toString() ?? null)}::numeric[]
+        ${each(({ tenant }) => tenant.organisationId, sql`text`)}, ${each(({ tenant }) => tenant.environment, sql`text`)},
+        ${each(({ walletId }) => walletId, sql`text`)}, ${each(({ network }) => network, sql`text`)},
+        ${each(({ token }) => token.toLowerCase(), sql`text`)}, ${each(({ upTo }) => upTo, sql`bigint`)},
+        ${each(({ upToHash }) => upToHash ?? '', sql`text`)},
+        ${each(({ rawBalance }) => rawBalance?.toString() ?? null, sql`numeric`)}
       ) with ordinality as given (organisation_id, environment, wallet_id, network, token, up_to, up_to_hash, raw_balance, place)
     ), tips as materialized (
       select tip.*, not exists (select from deposit_cursors c where c.network = tip.network and c.scanned < tip.up_to)
