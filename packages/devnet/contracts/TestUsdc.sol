@@ -127,7 +127,8 @@ contract TestUsdc {
     }
 
     function approve(address spender, uint256 value)
-        external
+        public
+        virtual
         whenNotPaused
         notBlacklisted(msg.sender)
         notBlacklisted(spender)

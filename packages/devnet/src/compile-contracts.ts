@@ -13,6 +13,7 @@ const contracts = [
   { source: 'TestUsdc.sol', name: 'TestUsdc' },
   { source: 'TestWallet.sol', name: 'TestWallet' },
   { source: 'TestWallet.sol', name: 'TestWalletFactory' },
+  { source: 'TestZeroFirstUsdc.sol', name: 'TestZeroFirstUsdc' },
 ]
 
 type Slot = { label: string; slot: string }

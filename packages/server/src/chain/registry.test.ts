@@ -348,3 +348,21 @@ test('a token’s signing domain is checked again every hour', async () => {
   clock.forward(3_601_000)
   await expect.poll(() => chains.tokenDomainState(network, usdc)).toBe('wrong')
 })
+
+test('a main network with a single node is reported, in the log and by its health; a test network is not', async () => {
+  const lines: unknown[] = []
+  const warning = { ...log, warn: (...parts: unknown[]) => void lines.push(parts) } as Log
+  const [single, first, second, sandbox] = [await aNode(), await aNode(), await aNode(), await aNode()]
+  const rpcUrls = {
+    base: [single.url],
+    ethereum: [first.url, second.url],
+    'base-sepolia': [sandbox.url],
+  }
+  const chains = createChains({ outbound, clock, networks, rpcUrls, rpcTimeoutMs: 4_000, log: warning })
+  running.push(chains)
+  const moneyOn = (name: string) => chains.health(networks.find((one) => one.name === name) ?? network)
+  expect(['base', 'ethereum', 'base-sepolia'].map((name) => moneyOn(name)?.money)).toEqual(['alone', 'moves', 'moves'])
+  expect(lines).toEqual([
+    [{ network: 'base' }, expect.stringContaining('a single node confirms payments of real money')],
+  ])
+})

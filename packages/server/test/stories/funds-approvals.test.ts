@@ -1,4 +1,4 @@
-import { sandboxBridgeAddress, sandboxPoolAddress, tokenBalance } from '@purser/devnet'
+import { requireZeroFirst, sandboxBridgeAddress, sandboxPoolAddress, tokenBalance } from '@purser/devnet'
 import {
   type Address,
   createPublicClient,
@@ -13,37 +13,22 @@ import {
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { z } from 'zod'
 import { sql } from '../../src/platform/db/db.ts'
-import { type LyingNode, startLyingNode } from '../lying-node.ts'
 import { aPartnerStage, bridgeOf, type Managed, type PartnerStage, swapOf } from '../partner-stage.ts'
 import { countAtNode } from '../transfer-stage.ts'
 import { countByStatus } from '../world.ts'
 
 const abi = parseAbi(['function allowance(address owner, address spender) view returns (uint256)'])
-const approve = '0x095ea7b3'
-const word = '[0-9a-f]{64}'
 
 let stage: PartnerStage
-let lying: LyingNode
 let node: ReturnType<typeof nodeOf>
 
 beforeAll(async () => {
-  stage = await aPartnerStage({
-    async before(url) {
-      lying = await startLyingNode(url)
-      return lying.url
-    },
-  })
+  stage = await aPartnerStage()
   node = nodeOf()
 })
-afterAll(async () => {
-  await stage?.stop()
-  await lying?.stop()
-})
+afterAll(() => stage?.stop())
 beforeEach(() => stage.renew())
-afterEach(async () => {
-  lying.tellTheTruth()
-  await node.setAutomine(true)
-})
+afterEach(() => node.setAutomine(true))
 
 function nodeOf() {
   return createTestClient({ mode: 'anvil', transport: http(stage.base.rpcUrl) })
@@ -127,16 +112,18 @@ test('an existing allowance is revoked first where the token refuses to overwrit
   expect((await stage.send(swap(usual))).status).toBe(201)
   expect((await approvalsOf(usual)).length, 'a token that allows overwriting').toBe(1)
 
-  // As USDT: an approval of a positive amount fails while there is one.
-  lying.lie('eth_estimateGas', ({ params: [call], truth }) => {
-    const text = JSON.stringify(call).toLowerCase()
-    const isOver = new RegExp(`${approve}${word}(?!0{64})${word}`).test(text)
-    return isOver ? { error: { code: 3, message: 'execution reverted' } } : truth()
-  })
+  await requireZeroFirst(stage.base)
   const sent = await stage.send(swap(strict))
   expect([sent.status, sent.body.type]).toEqual([201, undefined])
   expect(await stage.ended(sent)).toMatchObject({ status: 'confirmed' })
   const approvals = await approvalsOf(strict)
   expect(approvals.map((data) => BigInt(`0x${data.slice(-64)}`))).toEqual([0n, 10_000_000n])
   expect(await allowed(strict, sandboxPoolAddress)).toBe(0n)
+  expect(await tokenBalance(stage.base, 'USDC', strict.address)).toBe(90_000_000n)
+
+  // A bridge revokes its own approval, and the next one needs no revocation before it.
+  const bridged = await stage.send(bridgeOf(strict, { amount: '20' }))
+  await stage.relayer.pass()
+  expect(await stage.ended(bridged)).toMatchObject({ status: 'confirmed' })
+  expect((await approvalsOf(strict)).length).toBe(3)
 })

@@ -4,7 +4,7 @@ import { type Queryable, sql, type Tx } from '../../platform/db/db.ts'
 import { hasSubscriber } from '../../platform/events.ts'
 import type { Id } from '../../platform/ids.ts'
 import { PlanName, plans, sharedLockName, sharersOf } from '../plans/index.ts'
-import { type NewPayment, recordedColumns } from './store.ts'
+import { type NewPayment, type RecordedColumn, recordedColumns } from './store.ts'
 
 /** A payment to record, with the values that decide whether it is recorded. */
 export interface NewReceipt {
@@ -162,10 +162,13 @@ export async function insertReceipts(
 }
 
 /**
- * Returns a payment as a row of its table in JSON, with the related values of its statement. Each column is written out, and times are text,
- * because an object of computed names with dates takes four times as long to make and to serialize.
+ * Returns a payment as a row of its table in JSON, with the related values of its statement; a column that is missing here would be recorded as null.
+ * Each column is written out, and times are text, because an object of computed names with dates takes four times as long to make and to serialize.
  */
-function entryOf({ organisationId, environment }: Tenant, receipt: NewReceipt): Readonly<Record<string, unknown>> {
+function entryOf(
+  { organisationId, environment }: Tenant,
+  receipt: NewReceipt,
+): Readonly<Record<RecordedColumn | 'event_id' | 'event_payload' | 'raw_balance', unknown>> {
   const { payment, eventId, eventPayload, gasNanoUsd, checkAt, rawBalance } = receipt
   return {
     id: payment.id,

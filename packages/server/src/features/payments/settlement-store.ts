@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { type Queryable, type Sql, sql, type Tx } from '../../platform/db/db.ts'
+import { columnsOf, type Queryable, type Sql, sql, type Tx } from '../../platform/db/db.ts'
 import { type DueChecks, listDueChecks, onAnyOf } from '../../platform/db/due-checks.ts'
 import { idIs, oneOf } from '../../platform/db/page.ts'
 import { id, type PaymentId } from '../../platform/ids.ts'
@@ -22,7 +22,7 @@ export type EndingPayment = z.output<typeof EndingPayment>
 
 const IdRow = z.object({ id: z.string() })
 
-const columns = sql`id, organisation_id, environment, wallet_id, chain, token, decimals, raw_amount, payer`
+const columns = columnsOf(EndingPayment)
 
 /** The columns of `payments` that the relayer needs. */
 const relayColumns = sql`id as subject_id, network, organisation_id, environment,
@@ -244,8 +244,7 @@ export const CheckedRow = z.object({
 })
 export type CheckedRow = z.output<typeof CheckedRow>
 
-const checkedColumns = sql`id, organisation_id, environment, wallet_id, network, chain, token, decimals, asset, raw_amount, payer, settlement,
-  valid_before, created_at, status`
+const checkedColumns = columnsOf(CheckedRow)
 
 /** A condition: whether any payment of the networks is due. */
 export function isAnyToCheck(networks: readonly string[], now: Date): Sql {

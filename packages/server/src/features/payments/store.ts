@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Tenant } from '../../platform/ctx.ts'
-import { type Queryable, type Sql, sql } from '../../platform/db/db.ts'
+import { columnsNamed, columnsOf, type Queryable, type Sql, sql } from '../../platform/db/db.ts'
 import { boundsOf, filtered, idIs, oneOf, type Seek, within } from '../../platform/db/page.ts'
 
 import {
@@ -95,14 +95,51 @@ export const PaymentRow = z.object({
 })
 export type PaymentRow = z.output<typeof PaymentRow>
 
-/** The columns that recording a payment writes; the others have defaults. */
-export const recordedColumns = sql`id, log_id, organisation_id, environment, wallet_id, api_key_id, protocol, protocol_version, claim_key, door,
-  scheme, challenge_id, payment_identifier, payment_fingerprint, chain, network, token, asset, decimals, raw_amount, payer, pay_to, settlement,
-  valid_before, resource, route, method, description, status, tx_hash, settling_at, settled_at, delivery, gas_reserved_nano_usd,
-  check_at, created_at`
+const columns = columnsOf(PaymentRow)
 
-const columns = sql`${recordedColumns}, answered_at, failure_reason, vault_id, session_id,
-  delivered_at, redeemed_at, redemption_token, redemption_until, refunded_raw`
+const recorded = [
+  'id',
+  'log_id',
+  'organisation_id',
+  'environment',
+  'wallet_id',
+  'api_key_id',
+  'protocol',
+  'protocol_version',
+  'claim_key',
+  'door',
+  'scheme',
+  'challenge_id',
+  'payment_identifier',
+  'payment_fingerprint',
+  'chain',
+  'network',
+  'token',
+  'asset',
+  'decimals',
+  'raw_amount',
+  'payer',
+  'pay_to',
+  'settlement',
+  'valid_before',
+  'resource',
+  'route',
+  'method',
+  'description',
+  'status',
+  'tx_hash',
+  'settling_at',
+  'settled_at',
+  'delivery',
+  'gas_reserved_nano_usd',
+  'check_at',
+  'created_at',
+] as const
+
+/** A column that recording a payment writes; the others have defaults. */
+export type RecordedColumn = (typeof recorded)[number]
+
+export const recordedColumns = columnsNamed(recorded)
 
 const ClaimRow = z.object({ claimKey: z.string() })
 

@@ -90,6 +90,20 @@ class Statement implements Sql {
   }
 }
 
+/** The names of columns, separated by commas. They are part of the program, and never come from a caller. */
+export function columnsNamed(names: readonly string[]): Sql {
+  const unfit = names.find((name) => !/^[a-z][a-z0-9_]*$/.test(name))
+  if (unfit !== undefined) throw new Error(`${unfit} is no name of a column`)
+  return new Statement(names.join(', '), [])
+}
+
+/** The columns that a row's schema reads, under their names in the database. */
+export function columnsOf({ shape }: Pick<z.ZodObject, 'shape'>): Sql {
+  return columnsNamed(
+    Object.keys(shape).map((name) => name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)),
+  )
+}
+
 function isSql(value: unknown): value is Sql {
   return value instanceof Statement
 }
