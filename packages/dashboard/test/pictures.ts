@@ -28,7 +28,7 @@ try {
     'test-only': await joinedAs(running, { email: 'invited.by.a.test.key@example.com', role: 'member' }),
   }
   for (const theme of ['light', 'dark'] as const)
-    for (const width of [1440, 390]) {
+    for (const width of [1440, 1024, 390]) {
       const viewport = { width, height: 900 }
       const context = await browser.newContext({ viewport, colorScheme: theme, storageState })
       const { faults } = watch(context, dev.baseUrl)

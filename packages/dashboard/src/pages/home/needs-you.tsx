@@ -71,8 +71,9 @@ export function NeedsYou() {
   const isReady =
     waiting.data !== undefined && !usage.isPending && chains.data !== undefined && webhooks.data !== undefined
   return (
-    <div className="flex min-w-0 flex-col gap-5">
-      <Card title="Needs attention">
+    // On a phone the cards are in the column of the page, and what waits comes first.
+    <div className="flex min-w-0 flex-col gap-5 max-lg:contents">
+      <Card title="Needs attention" className="max-lg:order-first">
         {error !== null ? (
           <ErrorBlock error={error} onRetry={readAgain} />
         ) : !isReady ? (
