@@ -198,8 +198,23 @@ export { decodeTip20Transfer, encodeGetNonce, encodeTransferWithMemo, tempoNonce
 export { encodeTypeId, newTypeId, parseTypeId, uuidV7 } from './typeid.ts'
 export { decodeUtf8, utf8 } from './utf8.ts'
 export { composeWebhookSecret, parseWebhookSecret } from './webhook-secret.ts'
-export type { HmacSha256, SignEd25519, WebhookHeaders, WebhookMessage, WebhookSigners } from './webhook-signature.ts'
-export { isWebhookId, isWebhookTimestamp, signWebhook, standardSigningText } from './webhook-signature.ts'
+export type {
+  HmacSha256,
+  SignEd25519,
+  WebhookHeaders,
+  WebhookMac,
+  WebhookMessage,
+  WebhookSigner,
+  WebhookSigners,
+  WebhookSigningInput,
+} from './webhook-signature.ts'
+export {
+  createWebhookSigner,
+  isWebhookId,
+  isWebhookTimestamp,
+  signWebhook,
+  standardSigningText,
+} from './webhook-signature.ts'
 export type { ServiceWebhook, StandardWebhook, WebhookFault, WebhookMoment } from './webhook-verify.ts'
 export { verifyServiceWebhook, verifyStandardWebhook, verifyWebhookByKey } from './webhook-verify.ts'
 export type { AuthorizationCheck, AuthorizationVerdict, SignatureKind } from './x402/check-authorization.ts'

@@ -5,7 +5,7 @@ import { bytesToHex, hexToBytes } from './bytes.ts'
 import { utf8 } from './utf8.ts'
 import vectors from './vectors/webhook-signatures.json' with { type: 'json' }
 import { composeWebhookSecret, parseWebhookSecret } from './webhook-secret.ts'
-import { hmacSha256, type SignEd25519, signWebhook } from './webhook-signature.ts'
+import { createWebhookSigner, hmacSha256, type SignEd25519, signWebhook } from './webhook-signature.ts'
 
 const secret = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'
 const body = utf8('{}')
@@ -46,6 +46,17 @@ test('a faster HMAC gives the same headers', () => {
       expect(bytesToHex(hmacSha256(random, sent))).toBe(bytesToHex(native(random, sent)))
     }),
   )
+})
+
+test.each([
+  ['no secret', [], 'evt_1', 1],
+  ['a malformed secret', ['secret'], 'evt_1', 1],
+  ['an id with a dot', [secret], 'a.b', 1],
+  ['a timestamp in parts of seconds', [secret], 'evt_1', 1.5],
+])('a signer refuses %s as signWebhook does', (_, secrets, id, timestamp) => {
+  const text = utf8('a.b.1.{}')
+  expect(() => createWebhookSigner(secrets)({ id, timestamp, text })).toThrow(RangeError)
+  expect(() => signWebhook({ id, timestamp, body }, { secrets })).toThrow(RangeError)
 })
 
 test.each(['', 'a.b', 'evt_1\n', 'evt 1', 'é', 'e'.repeat(129)])('the id %j is not signed', (id) => {

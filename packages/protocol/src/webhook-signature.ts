@@ -53,16 +53,66 @@ export const hmacSha256: HmacSha256 = (key, message) => hmac(sha256, key, messag
  * Object.keys(signWebhook(message, { secrets: ['whsec_' + 'A'.repeat(43) + '='] })) // [ 'x-service-signature', 'x-service-timestamp', 'webhook-id', 'webhook-timestamp', 'webhook-signature' ]
  */
 export function signWebhook(message: WebhookMessage, signers: WebhookSigners): WebhookHeaders {
-  const { id, body } = message
-  const timestamp = String(message.timestamp)
+  const { secrets, signEd25519, hmac: mac = hmacSha256 } = signers
+  const { id, timestamp, body } = message
+  const sign = createWebhookSigner(secrets, (key) => macBy(mac, key))
+  const text = standardSigningText(id, timestampOf(timestamp), body)
+  return sign({ id, timestamp, text }, signEd25519?.(text))
+}
+
+/** HMAC-SHA256 by one key as text: hex digits without `0x`, or base64. */
+export type WebhookMac = (message: Uint8Array, encoding: 'hex' | 'base64') => string
+
+/** An attempt with its signing input: `text` is what `standardSigningText` returns for the id, the timestamp and the body. */
+export type WebhookSigningInput = Pick<WebhookMessage, 'id' | 'timestamp'> & { readonly text: Uint8Array }
+
+/** Returns the signature headers of an attempt, with the 64 bytes of its Ed25519 signature if it has one. Throws as `signWebhook` does. */
+export type WebhookSigner = (input: WebhookSigningInput, ed25519?: Uint8Array) => WebhookHeaders
+
+/**
+ * Returns a function that signs as `signWebhook` does, with these secrets, newest first. It reads them once: a server that signs many messages
+ * prepares each key once, and one signing input serves several receivers. `macOf` returns the HMAC of a key. Throws a `RangeError` for no secret or
+ * a malformed one.
+ *
+ * @example
+ * const secret = 'whsec_' + 'A'.repeat(43) + '='
+ * const text = standardSigningText('evt_1', '1795305600', utf8('{}'))
+ * createWebhookSigner([secret])({ id: 'evt_1', timestamp: 1795305600, text })['webhook-id'] // 'evt_1'
+ */
+export function createWebhookSigner(
+  secrets: readonly string[],
+  macOf: (key: Uint8Array) => WebhookMac = (key) => macBy(hmacSha256, key),
+): WebhookSigner {
+  if (secrets.length === 0) throw new RangeError('a webhook is signed with at least one secret')
+  const own = secrets.map((secret) => macOf(utf8(secret)))
+  const standard = secrets.map((secret) => macOf(keyOf(secret)))
+  return ({ id, timestamp: seconds, text }, ed25519) => {
+    const timestamp = timestampOf(seconds)
+    if (!isWebhookId(id)) throw new RangeError('not a webhook id')
+    // The service's own signature is of the same text without the id, which is ASCII.
+    const ownText = text.subarray(id.length + 1)
+    const symmetric = standard.map((mac) => `v1,${mac(text, 'base64')}`)
+    const all = ed25519 === undefined ? symmetric : [...symmetric, `v1a,${encodeBase64(ed25519)}`]
+    return {
+      'x-service-signature': own.map((mac) => `sha256=${mac(ownText, 'hex')}`).join(','),
+      'x-service-timestamp': timestamp,
+      'webhook-id': id,
+      'webhook-timestamp': timestamp,
+      'webhook-signature': all.join(' '),
+    }
+  }
+}
+
+function timestampOf(seconds: number): string {
+  const timestamp = String(seconds)
   if (!isWebhookTimestamp(timestamp)) throw new RangeError('a webhook timestamp is a whole number of seconds')
-  if (signers.secrets.length === 0) throw new RangeError('a webhook is signed with at least one secret')
-  return {
-    'x-service-signature': serviceSignatures(serviceSigningText(timestamp, body), signers).join(','),
-    'x-service-timestamp': timestamp,
-    'webhook-id': id,
-    'webhook-timestamp': timestamp,
-    'webhook-signature': standardSignatures(standardSigningText(id, timestamp, body), signers).join(' '),
+  return timestamp
+}
+
+function macBy(hmac: HmacSha256, key: Uint8Array): WebhookMac {
+  return (message, encoding) => {
+    const bytes = hmac(key, message)
+    return encoding === 'hex' ? bytesToHex(bytes).slice(2) : encodeBase64(bytes)
   }
 }
 
@@ -103,16 +153,6 @@ export function isWebhookId(text: string): boolean {
  */
 export function isWebhookTimestamp(text: string): boolean {
   return timestampPattern.test(text)
-}
-
-function serviceSignatures(text: Uint8Array, { secrets, hmac: mac = hmacSha256 }: WebhookSigners): string[] {
-  return secrets.map((secret) => `sha256=${bytesToHex(mac(utf8(secret), text)).slice(2)}`)
-}
-
-function standardSignatures(text: Uint8Array, signers: WebhookSigners): string[] {
-  const { secrets, signEd25519, hmac: mac = hmacSha256 } = signers
-  const symmetric = secrets.map((secret) => `v1,${encodeBase64(mac(keyOf(secret), text))}`)
-  return signEd25519 === undefined ? symmetric : [...symmetric, `v1a,${encodeBase64(signEd25519(text))}`]
 }
 
 function keyOf(secret: string): Uint8Array {

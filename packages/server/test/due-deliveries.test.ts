@@ -53,6 +53,7 @@ test('due deliveries of an endpoint are read up to the limit, however many are d
     insertDeliveries(tx, {
       ids: numbers.map((number) => `del_${number}`),
       eventIds: numbers.map((number) => `evt_${number}`),
+      types: numbers.map(() => 'payment.received'),
       webhookIds: numbers.map(() => webhookId),
       now,
     }),

@@ -4,12 +4,13 @@ import { z } from 'zod'
 import { deleteQuietCallers } from '../src/features/payments/caller-store.ts'
 import { queueStaleUploads } from '../src/features/vaults/files/store.ts'
 import { deleteExpiredTokens } from '../src/features/vaults/tokens/store.ts'
-import { deleteOldAttempts, deleteOldWebhooks } from '../src/features/webhooks/event-store.ts'
+import { deleteOldAttempts, deleteOldEvents, deleteOldWebhooks } from '../src/features/webhooks/event-store.ts'
 import { deleteHintsBefore } from '../src/features/withdrawals/payout-hints/store.ts'
-import { type Queryable, sql } from '../src/platform/db/db.ts'
+import type { Queryable } from '../src/platform/db/db.ts'
 import { sweepIdempotencyKeys } from '../src/platform/http/idempotency.ts'
 import { freshDatabase, type TestDatabase } from './database.ts'
 import { type Expressions, fillTable, statement } from './fill-table.ts'
+import { readsCounted } from './rows-read.ts'
 
 let database: TestDatabase
 
@@ -74,31 +75,39 @@ test('abandoned uploads are queued for deletion a bounded number at a time', asy
   expect(await countOf('vault_uploads')).toBe(BigInt(backlog - perStatementMax))
 })
 
-test('deleted webhooks go with their deliveries alone, without a scan of the deliveries of others', async () => {
-  await fillTable(
-    database.db,
-    'webhook_deliveries',
-    { id: `'d' || n`, webhook_id: `'kept' || n % 500`, event_id: `'e' || n` },
-    { last: 20_000 },
-  )
-  await fillTable(
-    database.db,
-    'webhook_deliveries',
-    { id: `'c' || n`, webhook_id: `'gone'`, event_id: `'f' || n` },
-    { last: 1_500 },
-  )
+/** Deliveries whose ids are of that month, numbered from `first`; none is pending. */
+const fillDeliveries = (
+  month: number,
+  own: Expressions,
+  numbers: { readonly first?: number; readonly last: number },
+) => {
+  const id = newTypeId('del', Date.UTC(2026, month - 1), new Uint8Array(10)).slice(0, -6)
+  const ended = { status: `'succeeded'`, ended_at: past, id: `'${id}' || lpad(n::text, 6, '0')` }
+  return fillTable(database.db, 'webhook_deliveries', { ...ended, ...own }, numbers)
+}
+
+test('deleted webhooks go without a read of deliveries, and their deliveries go by their age', async () => {
+  await fillDeliveries(11, { webhook_id: `'kept' || n % 500` }, { last: 20_000 })
+  await fillDeliveries(10, { webhook_id: `'gone'` }, { last: 1_500 })
   await fillTable(database.db, 'webhooks', { id: `'gone'`, deleted_at: past }, { last: 1 })
-  const scansOf = async (db: Queryable): Promise<bigint> => {
-    const scanned = sql`select coalesce(sum(seq_tup_read), 0)::bigint as scans from pg_stat_xact_user_tables where relname like 'webhook_deliveries%'`
-    return (await db.one(z.object({ scans: z.bigint() }), scanned)).scans
-  }
-  const { scans, most } = await database.db.tx(async (tx) => {
-    const { db, changed } = noting(tx)
-    const before = await scansOf(tx)
-    await deleteOldWebhooks(db, old)
-    return { scans: (await scansOf(tx)) - before, most: Math.max(...changed) }
-  })
-  expect(scans).toBe(0n)
-  expect(most).toBeLessThanOrEqual(perStatementMax)
+  const { db, rows } = readsCounted(database.db, '^webhook_deliveries')
+  await db.tx((tx) => deleteOldWebhooks(tx, old))
+  expect(rows()).toBe(0n)
+  expect(await countOf('webhooks')).toBe(0n)
+  const noted = noting(database.db)
+  await deleteOldAttempts(noted.db, old)
+  expect(Math.max(...noted.changed)).toBeLessThanOrEqual(perStatementMax)
   expect(await countOf('webhook_deliveries')).toBe(20_000n)
+})
+
+test('old events are deleted without a read of deliveries that ended, except an event with a pending delivery', async () => {
+  const evt = newTypeId('evt', Date.parse('2026-10-01T00:00:00Z'), new Uint8Array(10)).slice(0, -6)
+  await fillTable(database.db, 'events', { id: `'${evt}' || lpad(n::text, 6, '0')`, created_at: past }, { last: 40 })
+  await fillDeliveries(11, { event_id: `'${evt}' || lpad((n % 40)::text, 6, '0')` }, { first: 20_001, last: 40_000 })
+  const waits = { status: `'pending'`, ended_at: 'null', due_at: past, event_id: `'${evt}000007'` }
+  await fillDeliveries(11, waits, { first: 40_001, last: 40_001 })
+  const { db, rows } = readsCounted(database.db, '^webhook_deliveries')
+  expect(await deleteOldEvents(db, old, perStatementMax)).toBe(39)
+  expect(rows()).toBeLessThan(5n)
+  expect(await countOf('events')).toBe(1n)
 })

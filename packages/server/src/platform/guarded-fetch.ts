@@ -1,6 +1,7 @@
 import { lookup, Resolver } from 'node:dns/promises'
 import { isIP } from 'node:net'
 import { hostOf, isReachable, parseCustomerUrl, type Reach, type UrlRefusal } from './customer-url.ts'
+import { type Deadline, startDeadline } from './deadline.ts'
 import {
   ConnectFailure,
   type ConnectionLimits,
@@ -92,6 +93,7 @@ const retryAfterLengthMax = 64
 
 interface FetchContext {
   readonly reach: Reach
+  readonly parse: (url: string) => URL | UrlRefusal
   readonly lookup: NameLookup
   readonly limits: GuardedLimits
   readonly connections: Connections
@@ -107,7 +109,7 @@ export function createGuardedFetch(options: GuardedOptions): GuardedFetch {
   const limits = { ...limitsDefault, ...options.limits }
   const lookup = options.lookup ?? (reach === 'public' ? createPublicLookup() : systemLookup)
   const connections = createConnections(limits, ca)
-  const context = { reach, lookup, limits, connections }
+  const context = { reach, parse: createUrlParser(reach), lookup, limits, connections }
   return {
     post: async (request) => read(await send(context, { ...request, method: 'POST' })),
     send: (request) => send(context, request),
@@ -115,31 +117,46 @@ export function createGuardedFetch(options: GuardedOptions): GuardedFetch {
   }
 }
 
+/** Most URLs whose result is remembered; beyond them all are parsed anew. */
+const parsedMax = 1_024
+
+/** Remembers results of `parseCustomerUrl`, which depend on nothing but the text and the reach: each delivery to an endpoint has the same URL. */
+function createUrlParser(reach: Reach): FetchContext['parse'] {
+  const parsed = new Map<string, URL | UrlRefusal>()
+  return (text) => {
+    const known = parsed.get(text)
+    if (known !== undefined) return known
+    const url = parseCustomerUrl(text, reach)
+    if (parsed.size >= parsedMax) parsed.clear()
+    parsed.set(text, url)
+    return url
+  }
+}
+
 async function send(context: FetchContext, request: GuardedRequest): Promise<SendOutcome> {
-  const url = parseCustomerUrl(request.url, context.reach)
+  const url = context.parse(request.url)
   if (typeof url === 'string') return failed(url)
   if ((request.body?.length ?? 0) > context.limits.requestBytesMax) return failed('body-too-large')
   const { fieldLengthMax } = context.limits
   const isSent = ([name, value]: [string, string]) => value.length <= fieldLengthMax && isSendable([name, value])
   if (!Object.entries(request.headers).every(isSent)) return failed('header-refused')
 
-  const end = new AbortController()
-  const timer = setTimeout(() => end.abort(), context.limits.totalMs)
+  const deadline = startDeadline(context.limits.totalMs)
   try {
     return await inClientSpan(
       { method: request.method, url },
       (traceHeaders) => {
         const headers = { ...traceHeaders, ...request.headers }
-        return sendInTime(context, { ...request, headers, url, signal: end.signal })
+        return sendInTime(context, { ...request, headers, url, deadline })
       },
       (outcome) => (outcome.kind === 'answered' ? outcome.status : undefined),
     )
   } finally {
-    clearTimeout(timer)
+    deadline.cancel()
   }
 }
 
-type Sending = Omit<GuardedRequest, 'url'> & { readonly url: URL; readonly signal: AbortSignal }
+type Sending = Omit<GuardedRequest, 'url'> & { readonly url: URL; readonly deadline: Deadline }
 
 async function sendInTime(context: FetchContext, sending: Sending): Promise<SendOutcome> {
   const addresses = await checkedAddresses(context, sending)
@@ -154,22 +171,22 @@ export function isSendable([name, value]: readonly [string, string]): boolean {
 /** Returns the addresses to try. A literal address was checked with the URL; one forbidden address of a name rules out all of them. */
 async function checkedAddresses(
   { lookup, reach }: FetchContext,
-  { url, signal }: Sending,
+  { url, deadline }: Sending,
 ): Promise<readonly string[] | 'name-unknown' | 'address-refused' | 'timeout'> {
   const host = hostOf(url)
   if (isIP(host) !== 0) return [host]
   try {
-    const found = await Promise.race([lookup(host), rejectionOf(signal)])
+    const found = await Promise.race([lookup(host), rejectionOf(deadline)])
     if (found.length === 0) return 'name-unknown'
     return found.every((address) => isReachable(address, reach)) ? found : 'address-refused'
   } catch {
-    return signal.aborted ? 'timeout' : 'name-unknown'
+    return deadline.isOver ? 'timeout' : 'name-unknown'
   }
 }
 
-function rejectionOf(signal: AbortSignal): Promise<never> {
+function rejectionOf(deadline: Deadline): Promise<never> {
   return new Promise((_, reject) => {
-    signal.addEventListener('abort', () => reject(signal.reason), { once: true })
+    deadline.onOver = () => reject(new Error('the time limit is over'))
   })
 }
 
@@ -182,12 +199,13 @@ async function sendToOneOf(
   const { group, url } = sending
   const destinations = addresses.map((address) => ({ group, url, address }))
   const isOpen = (to: (typeof destinations)[number]) => Number(context.connections.isOpen(to))
+  if (destinations.length > 1) destinations.sort((left, right) => isOpen(right) - isOpen(left))
   let failure: PostFailure = 'unreachable'
-  for (const to of destinations.sort((left, right) => isOpen(right) - isOpen(left)).slice(0, addressesTriedMax)) {
+  for (const to of destinations.slice(0, addressesTriedMax)) {
     try {
       return { kind: 'answered', ...(await context.connections.send(to, sending)) }
     } catch (error) {
-      failure = sending.signal.aborted ? 'timeout' : failureOf(error)
+      failure = sending.deadline.isOver ? 'timeout' : failureOf(error)
       if (!(error instanceof ConnectFailure)) break
     }
   }

@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import type { Tenant } from '../../platform/ctx.ts'
-import { type Queryable, sql, type Tx } from '../../platform/db/db.ts'
-import { boundsOf, filtered, firstIdAt, type Period, within } from '../../platform/db/page.ts'
-import { sweep, sweptMax } from '../../platform/db/sweep.ts'
+import { type Db, type Queryable, sql, type Tx } from '../../platform/db/db.ts'
+import { boundsOf, filtered, firstIdAt, idLagMsMax, type Period, within } from '../../platform/db/page.ts'
+import { sweep } from '../../platform/db/sweep.ts'
 import { type EventId, id } from '../../platform/ids.ts'
 
 export const EventRow = z.object({
@@ -52,14 +52,19 @@ export async function markFannedOut(tx: Tx, eventId: EventId): Promise<void> {
   await tx.run(sql`delete from events_due where event_id = ${eventId}`)
 }
 
-/** Deletes events older than the bound, unless a delivery is pending. */
-export function deleteOldEvents(db: Queryable, oldest: Date, most: number): Promise<number> {
-  return db.run(sql`
+/**
+ * Deletes events older than the bound, unless a delivery is pending. The pending deliveries of such events, almost always none, are read by the index
+ * of all pending ones, for which `readsInOrder` keeps the planner from reading all deliveries.
+ */
+export function deleteOldEvents(db: Db, oldest: Date, most: number): Promise<number> {
+  const statement = sql`
     delete from events where id = any(array(
       select e.id from events e
       where e.created_at < ${oldest} and not exists (select 1 from events_due d where d.event_id = e.id)
-        and not exists (select 1 from webhook_deliveries d where d.event_id = e.id and d.status = 'pending')
-      order by e.created_at limit ${most} for update skip locked))`)
+        and e.id <> all(array(
+          select event_id from webhook_deliveries where status = 'pending' and event_id < ${firstIdAt('evt', oldest.getTime() + idLagMsMax)}))
+      order by e.created_at limit ${most} for update skip locked))`
+  return db.tx((tx) => tx.run(statement), { readsInOrder: true })
 }
 
 /** Deletes attempts, ended deliveries and resends that are older than the bound, or of older events. */
@@ -72,28 +77,7 @@ export async function deleteOldAttempts(db: Queryable, oldest: Date): Promise<vo
   await sweep(db, { from: sql`event_resends`, where: sql`event_id < ${before('evt')}`, orderBy: sql`event_id` })
 }
 
-/** Deletes rows of webhooks that were deleted before the bound, after the deliveries that remain of them. */
+/** Deletes rows of webhooks that were deleted before the bound. Their deliveries ended by then, and `deleteOldAttempts` deletes them by their age. */
 export async function deleteOldWebhooks(db: Queryable, oldest: Date): Promise<void> {
-  for (;;) {
-    const ids = await listOldWebhooks(db, oldest)
-    for (const webhookId of ids)
-      await sweep(db, {
-        from: sql`webhook_deliveries`,
-        where: sql`webhook_id = ${webhookId}`,
-        orderBy: sql`webhook_id`,
-        key: sql`id`,
-      })
-    const deleted = await db.run(sql`
-      delete from webhooks where ctid = any(array(select ctid from webhooks where id = any(${ids}::text[]) for update skip locked))`)
-    // With fewer, all were read, or another process has locked some, which stay for the next sweep.
-    if (deleted < sweptMax) return
-  }
-}
-
-async function listOldWebhooks(db: Queryable, oldest: Date): Promise<readonly string[]> {
-  const rows = await db.many(
-    z.object({ id: z.string() }),
-    sql`select id from webhooks where deleted_at < ${oldest} order by deleted_at limit ${sweptMax}`,
-  )
-  return rows.map(({ id }) => id)
+  await sweep(db, { from: sql`webhooks`, where: sql`deleted_at < ${oldest}`, orderBy: sql`deleted_at` })
 }

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { type Db, type Queryable, type Sql, sql, type Tx } from '../../../platform/db/db.ts'
+import { oneOf } from '../../../platform/db/page.ts'
 import { id } from '../../../platform/ids.ts'
 import type { WebhookId } from '../store.ts'
 
@@ -8,7 +9,7 @@ import type { WebhookId } from '../store.ts'
  * process with the lease of a webhook’s queue is the only one that delivers to it.
  */
 
-const Subscribed = z.object({ eventId: id('evt'), webhookId: id('wh').nullable() })
+const Subscribed = z.object({ eventId: id('evt'), type: z.string(), webhookId: id('wh').nullable() })
 
 /** A condition: whether there are events whose deliveries are not written yet. */
 export const isAnyEventDue = sql`(select event_id from events_due order by event_id limit 1) is not null`
@@ -25,8 +26,8 @@ export async function hasEvents(db: Queryable): Promise<boolean> {
 }
 
 /**
- * Takes events whose deliveries are not written yet, each with every webhook that subscribes to it (null: none). No two processes
- * take the same event, and a failed transaction leaves it unchanged.
+ * Takes events whose deliveries are not written yet, each with every webhook that subscribes to it (null: none). Subscriptions are compared once for
+ * each type of a tenant. No two processes take the same event, and a failed transaction leaves it unchanged.
  */
 export function takeEvents(tx: Tx, most: number): Promise<z.output<typeof Subscribed>[]> {
   return tx.many(
@@ -35,11 +36,16 @@ export function takeEvents(tx: Tx, most: number): Promise<z.output<typeof Subscr
     with taken as (
       delete from events_due where event_id = any(array(
         select event_id from events_due order by event_id limit ${most} for update skip locked))
-      returning event_id)
-    select e.id as event_id, w.id as webhook_id from taken join events e on e.id = taken.event_id
-    left join webhooks w on w.organisation_id = e.organisation_id and w.environment = e.environment
-      and w.deleted_at is null and (w.events @> array[e.type] or w.events @> array['*'])
-    order by e.id`,
+      returning event_id),
+    due as materialized (
+      select e.id as event_id, e.organisation_id, e.environment, e.type from taken join events e on e.id = taken.event_id),
+    subscribed as (
+      select kind.organisation_id, kind.environment, kind.type, w.id as webhook_id
+      from (select distinct organisation_id, environment, type from due) as kind
+      join webhooks w on w.organisation_id = kind.organisation_id and w.environment = kind.environment
+        and w.deleted_at is null and (w.events @> array[kind.type] or w.events @> array['*']))
+    select event_id, type, webhook_id from due left join subscribed using (organisation_id, environment, type)
+    order by event_id`,
   )
 }
 
@@ -52,29 +58,34 @@ export async function lockQueues(tx: Tx, webhookIds: readonly WebhookId[]): Prom
 export interface NewDeliveries {
   readonly ids: readonly string[]
   readonly eventIds: readonly string[]
+  /** Of the events. */
+  readonly types: readonly string[]
   readonly webhookIds: readonly WebhookId[]
   readonly now: Date
 }
 
 /**
  * Writes deliveries and makes their queues due. For a webhook that is turned off they are dead from the start, so that they can
- * be replayed. The caller has locked the queues.
+ * be replayed. The caller has locked the queues, and has read the events as those of the webhooks' tenants.
  */
-export async function insertDeliveries(tx: Tx, { ids, eventIds, webhookIds, now }: NewDeliveries): Promise<void> {
+export async function insertDeliveries(
+  tx: Tx,
+  { ids, eventIds, types, webhookIds, now }: NewDeliveries,
+): Promise<void> {
   await tx.run(sql`
     with given as (
-      select * from unnest(${[...ids]}::text[], ${[...eventIds]}::text[], ${[...webhookIds]}::text[]) as given (id, event_id, webhook_id)),
+      select * from unnest(${[...ids]}::text[], ${[...eventIds]}::text[], ${[...types]}::text[], ${[...webhookIds]}::text[])
+        as given (id, event_id, type, webhook_id)),
     woken as (
       update webhook_queues q set look_at = ${now} from (select distinct webhook_id from given) as news
       where q.webhook_id = news.webhook_id and q.lease is null and (q.look_at is null or q.look_at > ${now}))
     insert into webhook_deliveries (id, organisation_id, environment, webhook_id, event_id, type, status, due_at, ended_at, created_at)
-    select given.id, w.organisation_id, w.environment, w.id, e.id, e.type,
+    select given.id, w.organisation_id, w.environment, w.id, given.event_id, given.type,
       case when w.is_active then 'pending' else 'dead' end,
       case when w.is_active then ${now}::timestamptz end,
       case when w.is_active then null else ${now}::timestamptz end, ${now}
     from given
-    join webhooks w on w.id = given.webhook_id and w.deleted_at is null
-    join events e on e.id = given.event_id and e.organisation_id = w.organisation_id and e.environment = w.environment`)
+    join webhooks w on w.id = given.webhook_id and w.deleted_at is null`)
 }
 
 const QueueRow = z.object({ webhookId: id('wh') })
@@ -225,21 +236,13 @@ export interface NewAttempt {
   readonly error: string | null
   readonly nextAttemptAt: Date | null
   readonly createdAt: Date
-}
-
-/** A delivery's state after its attempts. */
-export interface DeliveryState {
-  readonly deliveryId: string
-  readonly status: 'pending' | 'succeeded' | 'dead'
-  readonly attempts: number
-  readonly step: number
-  readonly dueAt: Date | null
+  /** The delivery's step in the schedule of retries after this attempt; null if a second attempt followed at once. */
+  readonly stepAfter: number | null
 }
 
 /** Outcomes of several deliveries, stored together. */
 export interface OutcomeBatch {
   readonly attempts: readonly NewAttempt[]
-  readonly states: readonly DeliveryState[]
   /** Endpoints that accepted none of their deliveries, and those that accepted one. */
   readonly failing: readonly WebhookId[]
   readonly healthy: readonly WebhookId[]
@@ -249,16 +252,14 @@ export interface OutcomeBatch {
 /**
  * Stores a batch of outcomes in one statement. It records since when endpoints fail, and clears that for those that accepted a
  * delivery; it stores the attempts, whatever happened to their deliveries meanwhile; and it updates deliveries that were still
- * pending: one that was ended stays ended. Webhooks are locked before deliveries, and both in the order of their ids, as
- * everywhere. Pending deliveries are selected by `ended_at`: by status the planner would use the index of all pending ones, which
- * may be many.
+ * pending: one that was ended stays ended. A delivery's last attempt gives its state: succeeded, due again, or dead without a next attempt. Webhooks are
+ * locked before deliveries, and both in the order of their ids, as everywhere. Pending deliveries are selected by `ended_at`: by status the planner would
+ * use the index of all pending ones, which may be many.
  */
-export async function storeOutcomes(
-  db: Queryable,
-  { attempts, states, failing, healthy, now }: OutcomeBatch,
-): Promise<void> {
+export async function storeOutcomes(db: Queryable, { attempts, failing, healthy, now }: OutcomeBatch): Promise<void> {
   const made = <K extends keyof NewAttempt>(name: K): NewAttempt[K][] => attempts.map((attempt) => attempt[name])
-  const state = <K extends keyof DeliveryState>(name: K): DeliveryState[K][] => states.map((one) => one[name])
+  // The driver writes a time as a local one, which takes many times as long.
+  const times = (name: 'nextAttemptAt' | 'createdAt') => attempts.map((one) => one[name]?.toISOString() ?? null)
   await db.run(sql`
     with health as (
       update webhooks set failing_since = case when failing_since is null then ${now}::timestamptz end
@@ -268,29 +269,29 @@ export async function storeOutcomes(
           or (id = any(${[...failing]}::text[]) and failing_since is null)
         order by id for no key update)
       returning 1),
+    given as materialized (
+      select * from unnest(${made('id')}::text[], ${made('webhookId')}::text[], ${made('deliveryId')}::text[],
+        ${made('attempt')}::integer[], ${made('isSuccess')}::boolean[], ${made('responseStatus')}::integer[],
+        ${made('responseBody')}::text[], ${made('durationMs')}::integer[], ${made('error')}::text[], ${times('nextAttemptAt')}::timestamptz[],
+        ${times('createdAt')}::timestamptz[], ${made('stepAfter')}::integer[])
+        as given (id, webhook_id, delivery_id, attempt, is_success, response_status, response_body, duration_ms, error,
+          next_attempt_at, created_at, step)),
     made as (
       insert into webhook_attempts (id, organisation_id, environment, webhook_id, delivery_id, attempt, status, response_status,
         response_body, duration_ms, error, next_attempt_at, created_at)
       select given.id, w.organisation_id, w.environment, w.id, delivery_id, attempt,
         case when is_success then 'succeeded' else 'failed' end, response_status, response_body, duration_ms, error, next_attempt_at,
         given.created_at
-      from unnest(${made('id')}::text[], ${made('webhookId')}::text[], ${made('deliveryId')}::text[], ${made('attempt')}::integer[],
-        ${made('isSuccess')}::boolean[], ${made('responseStatus')}::integer[], ${made('responseBody')}::text[],
-        ${made('durationMs')}::integer[], ${made('error')}::text[], ${made('nextAttemptAt')}::timestamptz[],
-        ${made('createdAt')}::timestamptz[])
-        as given (id, webhook_id, delivery_id, attempt, is_success, response_status, response_body, duration_ms, error,
-          next_attempt_at, created_at)
-      join webhooks w on w.id = given.webhook_id),
+      from given join webhooks w on w.id = given.webhook_id),
     waiting as materialized (
       select id from webhook_deliveries
-      where id = any(${state('deliveryId')}::text[]) and ended_at is null and (select count(*) from health) >= 0
+      where ${oneOf(sql`id`, made('deliveryId'))} and ended_at is null and (select count(*) from health) >= 0
       order by id for no key update)
-    update webhook_deliveries d set status = given.status, attempts = given.attempts, step = given.step, due_at = given.due_at,
-      ended_at = case when given.status = 'pending' then null else ${now}::timestamptz end
-    from unnest(${state('deliveryId')}::text[], ${state('status')}::text[], ${state('attempts')}::integer[],
-      ${state('step')}::integer[], ${state('dueAt')}::timestamptz[]) as given (id, status, attempts, step, due_at)
-    join waiting on waiting.id = given.id
-    where d.id = waiting.id`)
+    update webhook_deliveries d set attempts = given.attempt, step = given.step, due_at = given.next_attempt_at,
+      status = case when given.is_success then 'succeeded' when given.next_attempt_at is null then 'dead' else 'pending' end,
+      ended_at = case when given.next_attempt_at is null then ${now}::timestamptz end
+    from given join waiting on waiting.id = given.delivery_id
+    where d.id = waiting.id and given.step is not null`)
 }
 
 /** Returns the webhooks that have failed without a success since before the bound. */

@@ -20,13 +20,14 @@ const roundsMax = 1
 export function createRecord(deps: Deps): (sent: Sent) => Promise<void> {
   return batch({ itemsMax: roundItemsMax, batchesMax: roundsMax }, async (round: readonly Sent[]) => {
     await keep(deps, round)
-    for (const { state } of round) deps.metrics.jobs.inc({ job: 'webhooks.deliver', outcome: outcomeOf(state.status) })
+    for (const [status, all] of Map.groupBy(round, (sent) => sent.status))
+      deps.metrics.jobs.inc({ job: 'webhooks.deliver', outcome: outcomeOf(status) }, all.length)
     await disableFailing(deps, round)
     return round.map(() => undefined)
   })
 }
 
-function outcomeOf(status: Sent['state']['status']): string {
+function outcomeOf(status: Sent['status']): string {
   return status === 'succeeded' ? 'done' : status === 'dead' ? 'dead' : 'failed'
 }
 
@@ -34,14 +35,13 @@ function keep({ db, clock }: Deps, round: readonly Sent[]): Promise<void> {
   return storeOutcomes(db, {
     ...healthOf(round),
     attempts: round.flatMap(({ attempts }) => attempts),
-    states: round.map(({ state }) => state),
     now: clock.now(),
   })
 }
 
 /** An endpoint that accepted one delivery of this batch is healthy; one that accepted none fails. */
 function healthOf(round: readonly Sent[]) {
-  const taking = new Set(round.filter(({ state }) => state.status === 'succeeded').map(({ endpoint }) => endpoint.id))
+  const taking = new Set(round.filter(({ status }) => status === 'succeeded').map(({ endpoint }) => endpoint.id))
   const all = [...new Set(round.map(({ endpoint }) => endpoint.id))]
   return { healthy: [...taking], failing: all.filter((id) => !taking.has(id)) }
 }
@@ -52,7 +52,7 @@ function healthOf(round: readonly Sent[]) {
  */
 async function disableFailing(deps: Deps, round: readonly Sent[]): Promise<void> {
   const gone = new Set(round.filter(({ isGone }) => isGone).map(({ endpoint }) => endpoint.id))
-  const dying = round.filter(({ state }) => state.status === 'dead').map(({ endpoint }) => endpoint.id)
+  const dying = round.filter(({ status }) => status === 'dead').map(({ endpoint }) => endpoint.id)
   if (dying.length === 0) return
   const before = instantOf(deps.clock.now().getTime() - failingMsMax)
   const failing = new Set(await listFailingSince(deps.db, dying, before))

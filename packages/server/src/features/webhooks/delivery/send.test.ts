@@ -1,5 +1,8 @@
+import { signWebhook } from '@purser/protocol'
 import { expect, test } from 'vitest'
-import { nextAttemptAt, retryAfterMs, retryDelaysMs } from './send.ts'
+import { createLog } from '../../../platform/log.ts'
+import type { EndpointRow } from './queue-store.ts'
+import { bodyOf, createSignDelivery, nextAttemptAt, retryAfterMs, retryDelaysMs } from './send.ts'
 
 const now = new Date('2026-05-01T12:00:00.000Z')
 const hour = 3_600_000
@@ -41,3 +44,44 @@ test.each(['', '-1', '1.5', '0x10', '99999999999', '2026-05-01', 'Fri, 99 Foo 20
     expect(retryAfterMs(header, now)).toBeUndefined()
   },
 )
+
+const delivery = {
+  eventId: 'evt_01h455vb4pex5vsknk084sn02q',
+  type: 'vault.sealed',
+  payload: '{"summary": "é"}',
+} as const
+
+function endpointWith(secrets: readonly string[]): EndpointRow {
+  const [id, organisationId] = ['wh_01h455vb4pex5vsknk084sn02q', 'org_01h455vb4pex5vsknk084sn02q'] as const
+  const sealed = secrets.map((secret) => Buffer.from(secret))
+  return { id, organisationId, environment: 'test', url: 'https://example.com', failingSince: null, secrets: sealed }
+}
+
+/** Signs with the first bytes of the message, in place of a key, and counts the signatures. */
+function aSigner() {
+  const counts = { signatures: 0 }
+  const sign = async (message: Uint8Array): Promise<Uint8Array> => {
+    counts.signatures += 1
+    return message.slice(0, 64)
+  }
+  const sealing = { seal: (bytes: Uint8Array) => bytes, open: (bytes: Uint8Array) => bytes }
+  const sealer = { ...sealing, ofMany: sealing }
+  const serviceSeal = { kid: 'kid', sign, publicKeys: async () => [] }
+  return { counts, sign: createSignDelivery({ sealer, serviceSeal, log: createLog({ level: 'silent' }) }) }
+}
+
+test('endpoints of an event get the headers of signWebhook, and one Ed25519 signature for each second', async () => {
+  const { counts, sign } = aSigner()
+  const secrets = [[`whsec_${'A'.repeat(43)}=`], [`whsec_${'B'.repeat(42)}A=`, `whsec_${'C'.repeat(42)}A=`]]
+  const body = Buffer.from(bodyOf(delivery))
+  for (const timestamp of [1_795_305_600, 1_795_305_601]) {
+    for (const own of secrets) {
+      const message = { id: delivery.eventId, timestamp, body }
+      const headers = signWebhook(message, { secrets: own, signEd25519: (text) => text.slice(0, 64) })
+      const signed = await sign(endpointWith(own), delivery, timestamp)
+      expect(signed?.headers).toEqual(headers)
+      expect(Buffer.from(signed?.body ?? [])).toEqual(body)
+    }
+  }
+  expect(counts.signatures).toBe(2)
+})

@@ -1,5 +1,5 @@
-import { createHmac } from 'node:crypto'
-import { signWebhook, standardSigningText, type WebhookHeaders, type WebhookMessage } from '@purser/protocol'
+import { createHmac, createSecretKey } from 'node:crypto'
+import { createWebhookSigner, type WebhookHeaders, type WebhookMac, type WebhookSigner } from '@purser/protocol'
 import type { ServiceSealPort } from '../../../custody/service-seal.ts'
 import { apiVersion } from '../../../platform/api-version.ts'
 import { instantOf, unixSeconds } from '../../../platform/clock.ts'
@@ -8,18 +8,19 @@ import type { GuardedFetch, PostOutcome } from '../../../platform/guarded-fetch.
 import { newId } from '../../../platform/ids.ts'
 import type { Random } from '../../../platform/random.ts'
 import { openSecret } from '../secrets.ts'
-import type { DeliveryState, DueRow, EndpointRow, NewAttempt } from './queue-store.ts'
+import type { DueRow, EndpointRow, NewAttempt } from './queue-store.ts'
 
 /** The outcome of one delivery: one attempt, or two if the first connection was closed at once. */
 export interface Sent {
   readonly endpoint: EndpointRow
   readonly attempts: readonly NewAttempt[]
-  readonly state: DeliveryState
+  /** Of the delivery, after these attempts. */
+  readonly status: 'pending' | 'succeeded' | 'dead'
   /** Whether the receiver answered 410: it accepts nothing more. */
   readonly isGone: boolean
 }
 
-type SendDeps = Pick<Deps, 'clock' | 'random'> & {
+export type SendDeps = Pick<Deps, 'clock' | 'random'> & {
   readonly guardedFetch: GuardedFetch
   readonly signDelivery: SignDelivery
 }
@@ -38,9 +39,8 @@ const secondTryFailures: ReadonlySet<string> = new Set(['connection-lost', 'unre
 
 /** Sends one delivery to its receiver, or returns when to retry. Never throws: a failure is a failed attempt. */
 export async function send(deps: SendDeps, endpoint: EndpointRow, delivery: DueRow): Promise<Sent> {
-  const body = Buffer.from(bodyOf(delivery))
-  const first = await attempt(deps, endpoint, { id: delivery.eventId, body })
-  const tries = isWorthASecond(first) ? [first, await attempt(deps, endpoint, { id: delivery.eventId, body })] : [first]
+  const first = await attempt(deps, endpoint, delivery)
+  const tries = isWorthASecond(first) ? [first, await attempt(deps, endpoint, delivery)] : [first]
   return judge(deps, endpoint, delivery, tries)
 }
 
@@ -49,22 +49,23 @@ export function bodyOf({ eventId, type, payload }: Pick<DueRow, 'eventId' | 'typ
   return `{"eventId":${JSON.stringify(eventId)},"type":${JSON.stringify(type)},"payload":${payload}}`
 }
 
-async function attempt(
-  deps: SendDeps,
-  endpoint: EndpointRow,
-  message: Pick<WebhookMessage, 'id' | 'body'>,
-): Promise<Tried> {
+async function attempt(deps: SendDeps, endpoint: EndpointRow, delivery: DueRow): Promise<Tried> {
   const beganAt = deps.clock.now()
   const began = performance.now()
-  const outcome = await post(deps, endpoint, { ...message, timestamp: unixSeconds(beganAt) })
+  const outcome = await post(deps, endpoint, delivery, unixSeconds(beganAt))
   return { outcome, beganAt, durationMs: Math.round(performance.now() - began) }
 }
 
-async function post(deps: SendDeps, endpoint: EndpointRow, message: WebhookMessage): Promise<Tried['outcome']> {
-  const signed = await deps.signDelivery(endpoint, message)
+async function post(
+  deps: SendDeps,
+  endpoint: EndpointRow,
+  delivery: DueRow,
+  timestamp: number,
+): Promise<Tried['outcome']> {
+  const signed = await deps.signDelivery(endpoint, delivery, timestamp)
   if (signed === undefined) return { kind: 'failed', failure: 'not-signed' }
-  const headers = { ...deliveryHeaders, ...signed }
-  return deps.guardedFetch.post({ url: endpoint.url, group: endpoint.id, headers, body: message.body })
+  const headers = { ...deliveryHeaders, ...signed.headers }
+  return deps.guardedFetch.post({ url: endpoint.url, group: endpoint.id, headers, body: signed.body })
 }
 
 function isWorthASecond({ outcome, durationMs }: Tried): boolean {
@@ -80,7 +81,6 @@ function judge(deps: SendDeps, endpoint: EndpointRow, delivery: DueRow, tries: r
   const retryAfter = outcome.kind === 'answered' ? outcome.retryAfter : undefined
   const now = deps.clock.now()
   const dueAt = isSuccess || isGone ? undefined : nextAttemptAt({ step: delivery.step, retryAfter }, { ...deps, now })
-  const status = isSuccess ? 'succeeded' : dueAt === undefined ? 'dead' : 'pending'
   // Within a millisecond ids do not sort by themselves, and the list of attempts is ordered by them.
   const ids = tries.map(() => newId('att', deps)).sort()
   return {
@@ -89,15 +89,15 @@ function judge(deps: SendDeps, endpoint: EndpointRow, delivery: DueRow, tries: r
     attempts: tries.map((tried, index) => {
       const isLast = tried === last
       const id = ids[index] ?? newId('att', deps)
-      return { id, ...recordOf(delivery, tried, index), nextAttemptAt: isLast ? (dueAt ?? null) : now }
+      const next = isLast ? (dueAt ?? null) : now
+      return {
+        id,
+        ...recordOf(delivery, tried, index),
+        nextAttemptAt: next,
+        stepAfter: isLast ? delivery.step + 1 : null,
+      }
     }),
-    state: {
-      deliveryId: delivery.id,
-      status,
-      attempts: delivery.attempts + tries.length,
-      step: delivery.step + 1,
-      dueAt: dueAt ?? null,
-    },
+    status: isSuccess ? 'succeeded' : dueAt === undefined ? 'dead' : 'pending',
   }
 }
 
@@ -105,7 +105,7 @@ function recordOf(
   delivery: DueRow,
   { outcome, beganAt, durationMs }: Tried,
   index: number,
-): Omit<NewAttempt, 'id' | 'nextAttemptAt'> {
+): Omit<NewAttempt, 'id' | 'nextAttemptAt' | 'stepAfter'> {
   const isSuccess = isTaken(outcome)
   const isAnswer = outcome.kind === 'answered'
   return {
@@ -175,29 +175,33 @@ export function retryAfterMs(header: string | undefined, now: Date): number | un
 }
 
 /**
- * Returns the headers that authenticate a delivery to its endpoint; undefined if a key cannot be opened: nothing is sent
- * unsigned.
+ * Returns the body of an attempt at this time, in Unix seconds, with the headers that authenticate it to its endpoint; undefined if a key cannot be
+ * opened: nothing is sent unsigned.
  */
-export type SignDelivery = (endpoint: EndpointRow, message: WebhookMessage) => Promise<WebhookHeaders | undefined>
+export type SignDelivery = (
+  endpoint: EndpointRow,
+  delivery: Pick<DueRow, 'eventId' | 'type' | 'payload'>,
+  timestamp: number,
+) => Promise<{ readonly headers: WebhookHeaders; readonly body: Uint8Array } | undefined>
 
 export function createSignDelivery(deps: Pick<Deps, 'sealer' | 'log'> & ServiceSealPort): SignDelivery {
   // Kept while the endpoint's row is in use, about a second. A rotated secret arrives with the next read of the row.
-  const opened = new WeakMap<EndpointRow, readonly string[]>()
-  const secretsOf = (endpoint: EndpointRow): readonly string[] => {
-    const known = opened.get(endpoint)
+  const signers = new WeakMap<EndpointRow, WebhookSigner>()
+  const signerOf = (endpoint: EndpointRow): WebhookSigner => {
+    const known = signers.get(endpoint)
     if (known !== undefined) return known
     const of = { webhookId: endpoint.id, organisationId: endpoint.organisationId }
     const secrets = endpoint.secrets.map((sealed) => openSecret(deps, sealed, of))
-    opened.set(endpoint, secrets)
-    return secrets
+    const signer = createWebhookSigner(secrets, macOf)
+    signers.set(endpoint, signer)
+    return signer
   }
-  return async (endpoint, message) => {
+  const compose = createComposer(deps)
+  return async (endpoint, delivery, timestamp) => {
     try {
-      const secrets = secretsOf(endpoint)
-      const ed25519 = await deps.serviceSeal.sign(
-        standardSigningText(message.id, String(message.timestamp), message.body),
-      )
-      return signWebhook(message, { secrets, signEd25519: () => ed25519, hmac })
+      const sign = signerOf(endpoint)
+      const { text, body, ed25519 } = await compose(delivery, timestamp)
+      return { body, headers: sign({ id: delivery.eventId, timestamp, text }, ed25519) }
     } catch (error) {
       deps.log.error({ err: error, webhookId: endpoint.id }, 'a webhook could not be signed')
       return undefined
@@ -205,8 +209,40 @@ export function createSignDelivery(deps: Pick<Deps, 'sealer' | 'log'> & ServiceS
   }
 }
 
-function hmac(key: Uint8Array, message: Uint8Array): Uint8Array {
-  return createHmac('sha256', key).update(message).digest()
+interface Composed {
+  /** The signing input, of which the body is the end. */
+  readonly text: Uint8Array
+  readonly body: Uint8Array
+  readonly ed25519: Uint8Array
+}
+
+/** Most events whose messages are kept. */
+const composedMax = 1_000
+
+/**
+ * Returns what all endpoints of an event get in the same second: the same bytes with the same id, and so the same signature by the service's key. They
+ * are kept for that second.
+ */
+function createComposer({ serviceSeal }: ServiceSealPort) {
+  let keptOf = Number.NaN
+  const kept = new Map<string, Promise<Composed>>()
+  const compose = async (delivery: Parameters<SignDelivery>[1], timestamp: number): Promise<Composed> => {
+    const head = `${delivery.eventId}.${timestamp}.`
+    const text = Buffer.from(head + bodyOf(delivery))
+    return { text, body: text.subarray(head.length), ed25519: await serviceSeal.sign(text) }
+  }
+  return (delivery: Parameters<SignDelivery>[1], timestamp: number): Promise<Composed> => {
+    if (timestamp !== keptOf || kept.size >= composedMax) kept.clear()
+    keptOf = timestamp
+    const composed = kept.get(delivery.eventId) ?? compose(delivery, timestamp)
+    kept.set(delivery.eventId, composed)
+    return composed
+  }
+}
+
+function macOf(key: Uint8Array): WebhookMac {
+  const prepared = createSecretKey(key)
+  return (message, encoding) => createHmac('sha256', prepared).update(message).digest(encoding)
 }
 
 /** The headers of every delivery beside its signatures, to a webhook or to a listener. */

@@ -20,7 +20,7 @@ import {
   takeEvents,
 } from './queue-store.ts'
 import { createRecord } from './record.ts'
-import { createSignDelivery, type SignDelivery, send } from './send.ts'
+import { createSignDelivery, type SendDeps, send } from './send.ts'
 
 /** How often the leased queues are read for what other processes wrote and for what has become due. */
 const pollMs = 50
@@ -54,7 +54,7 @@ export class WebhookWorker {
   readonly #limits: WorkerLimits
   readonly #name: string
   readonly #record: ReturnType<typeof createRecord>
-  readonly #signDelivery: SignDelivery
+  readonly #sendDeps: SendDeps
   readonly #leased = new Map<WebhookId, EndpointQueue>()
   readonly #sending = new Set<Promise<void>>()
   readonly #stopping = new AbortController()
@@ -71,8 +71,8 @@ export class WebhookWorker {
     this.#limits = limits
     this.#name = newId('job', deps)
     this.#record = createRecord(deps)
-    this.#signDelivery = createSignDelivery(deps)
-    const { probe, log, clock } = deps
+    const { probe, log, clock, random, guardedFetch } = deps
+    this.#sendDeps = { clock, random, guardedFetch, signDelivery: createSignDelivery(deps) }
     const options = { probe, everyMs: 0, failureMs: afterLookMs, log }
     this.#fanningOut = startDueLoop({
       ...options,
@@ -174,8 +174,8 @@ export class WebhookWorker {
 
   async #sendOne(endpoint: EndpointQueue, { row, delivery }: NonNullable<ReturnType<EndpointQueue['next']>>) {
     try {
-      const sent = await send({ ...this.#deps, signDelivery: this.#signDelivery }, row, delivery)
-      endpoint.answered(sent.isGone ? 'gone' : sent.state.status === 'succeeded' ? 'taken' : 'failed')
+      const sent = await send(this.#sendDeps, row, delivery)
+      endpoint.answered(sent.isGone ? 'gone' : sent.status === 'succeeded' ? 'taken' : 'failed')
       this.#sendFrom(endpoint)
       await this.#record(sent)
     } catch (error) {
@@ -241,13 +241,14 @@ export async function fanOut(
   if (!(await hasEvents(deps.db))) return { written: 0, isMore: false }
   return deps.db.tx(async (tx) => {
     const taken = await takeEvents(tx, eventsMax)
-    const news = taken.flatMap(({ eventId, webhookId }) => (webhookId === null ? [] : [{ eventId, webhookId }]))
+    const news = taken.flatMap(({ webhookId, ...event }) => (webhookId === null ? [] : [{ ...event, webhookId }]))
     if (news.length > 0) {
       const webhookIds = news.map(({ webhookId }) => webhookId)
       await lockQueues(tx, [...new Set(webhookIds)])
       const eventIds = news.map(({ eventId }) => eventId)
+      const types = news.map(({ type }) => type)
       const ids = news.map(() => newId('del', deps))
-      await insertDeliveries(tx, { ids, eventIds, webhookIds, now: deps.clock.now() })
+      await insertDeliveries(tx, { ids, eventIds, types, webhookIds, now: deps.clock.now() })
     }
     return { written: news.length, isMore: new Set(taken.map(({ eventId }) => eventId)).size === eventsMax }
   })

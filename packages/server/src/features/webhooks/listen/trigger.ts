@@ -81,7 +81,7 @@ export function resendEvent(ctx: Ctx, eventId: EventId, { webhookId }: ResendReq
     if (webhookId === undefined) {
       await insertResend(tx, ctx.tenant, { id: newId('del', ctx), eventId, createdAt: ctx.clock.now() })
     } else await holdActive(tx, ctx, webhookId)
-    await deliver(tx, ctx, eventId, webhookIds)
+    await deliver(tx, ctx, event, webhookIds)
     await ctx.audit(tx, { action: 'events.resend', target: eventId, details: { deliveries: webhookIds.length } })
     if (ctx.eventsCommitted !== undefined) tx.afterCommit(ctx.eventsCommitted)
     return { eventId, deliveries: webhookIds.length }
@@ -102,8 +102,9 @@ async function holdActive(tx: Tx, ctx: Ctx, webhookId: WebhookId): Promise<void>
   if (!webhook.isActive) throw failWebhook('webhook-disabled')
 }
 
-async function deliver(tx: Tx, ctx: Ctx, eventId: EventId, webhookIds: readonly WebhookId[]): Promise<void> {
+async function deliver(tx: Tx, ctx: Ctx, event: Event, webhookIds: readonly WebhookId[]): Promise<void> {
   const ids = webhookIds.map(() => newId('del', ctx))
-  const eventIds = webhookIds.map(() => eventId)
-  if (ids.length > 0) await insertDeliveries(tx, { ids, eventIds, webhookIds, now: ctx.clock.now() })
+  const eventIds = webhookIds.map(() => event.id)
+  const types = webhookIds.map(() => event.type)
+  if (ids.length > 0) await insertDeliveries(tx, { ids, eventIds, types, webhookIds, now: ctx.clock.now() })
 }

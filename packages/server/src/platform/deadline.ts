@@ -1,0 +1,27 @@
+/** The end of a request's time. An `AbortSignal` would cost a webhook delivery as much as its two HMACs. */
+export interface Deadline {
+  readonly isOver: boolean
+  /** Called once when the time is over, unless it was cancelled before. Replaces the function set before. */
+  onOver: (() => void) | undefined
+  cancel(): void
+}
+
+/** Starts a deadline after this many milliseconds. */
+export function startDeadline(ms: number): Deadline {
+  let isOver = false
+  const timer = setTimeout(() => {
+    isOver = true
+    deadline.onOver?.()
+  }, ms)
+  const deadline: Deadline = {
+    get isOver() {
+      return isOver
+    },
+    onOver: undefined,
+    cancel() {
+      deadline.onOver = undefined
+      clearTimeout(timer)
+    },
+  }
+  return deadline
+}
