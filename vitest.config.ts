@@ -92,7 +92,7 @@ const slowBesideQuick = [
   'packages/server/src/features/wallets/{byo,large-tables,children/children,managed/managed}.test.ts',
   'packages/server/src/features/wallets/screening/{deposits,follow-taint,holds,on-hold,screening,taint-model}.test.ts',
   'packages/server/src/files/{contract,disk,marks}.test.ts',
-  'packages/server/src/partners/routing/mutated-calls.test.ts',
+  'packages/server/src/partners/routing/mutated-{calls,orders}.test.ts',
   'packages/server/src/partners/screening/{read-list,refresh}.test.ts',
   'packages/server/src/platform/http/{admission,turned-away,write-stream}.test.ts',
   'packages/server/src/platform/db/{migrate,pool}.test.ts',

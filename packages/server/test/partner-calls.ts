@@ -207,7 +207,22 @@ type Ordered = Pick<RouteRequest, 'from' | 'to' | 'rawAmount' | 'fromAddress' | 
 /** A Relay order for a request, as its API returns it, and its deposit id. */
 export function relayOrder(request: Ordered, changes: OrderChanges = {}) {
   const data = orderData(request, changes)
-  return { data, id: hashStruct({ types: orderTypes, primaryType: 'Order', data: raised(data) }) }
+  return { data, id: relayOrderId(data) }
+}
+
+export type RelayOrder = ReturnType<typeof orderData>
+
+/** The deposit id of an order, by viem; throws if viem cannot encode the order. */
+export function relayOrderId(order: RelayOrder): Hex {
+  return hashStruct({ types: orderTypes, primaryType: 'Order', data: raised(order) })
+}
+
+interface RelayFee {
+  readonly recipientChainId: string
+  readonly recipient: Hex
+  readonly currencyChainId: string
+  readonly currency: Hex
+  readonly amount: string
 }
 
 function orderData(request: Ordered, changes: OrderChanges) {
@@ -248,12 +263,12 @@ function orderData(request: Ordered, changes: OrderChanges) {
       ],
       ...{ calls: changes.calls ?? [], deadline, extraData: '0x' as Hex },
     },
-    fees: [],
+    fees: [] as RelayFee[],
   }
 }
 
 /** Numbers as viem requires them. */
-function raised(order: ReturnType<typeof orderData>) {
+function raised(order: RelayOrder) {
   const payments = order.output.payments.map((one) => ({
     ...one,
     minimumAmount: BigInt(one.minimumAmount),
@@ -263,7 +278,8 @@ function raised(order: ReturnType<typeof orderData>) {
     payment: { ...payment, amount: BigInt(payment.amount), weight: BigInt(payment.weight) },
     refunds: refunds.map((refund) => ({ ...refund, minimumAmount: BigInt(refund.minimumAmount) })),
   }))
-  return { ...order, salt: BigInt(order.salt), inputs, output: { ...order.output, payments } }
+  const fees = order.fees.map((fee) => ({ ...fee, amount: BigInt(fee.amount) }))
+  return { ...order, salt: BigInt(order.salt), inputs, output: { ...order.output, payments }, fees }
 }
 
 /** The address of a known token. */

@@ -1,67 +1,26 @@
 import { isDeepStrictEqual } from 'node:util'
-import { type Address, type Hex, networkByName, sameAddress, zeroAddress } from '@purser/protocol'
-import { concat, decodeAbiParameters, decodeFunctionData, encodeAbiParameters, pad, toFunctionSelector } from 'viem'
+import { type Address, type Hex, networks, tokenBySymbol } from '@purser/protocol'
+import {
+  concat,
+  decodeAbiParameters,
+  decodeFunctionData,
+  encodeAbiParameters,
+  encodeFunctionData,
+  pad,
+  parseAbi,
+  toFunctionSelector,
+} from 'viem'
 import { expect, test } from 'vitest'
-import { good, other, rules, verdict } from '../../../test/lifi-verdicts.ts'
-import { exchange, lifiAbi, type Swap } from '../../../test/partner-calls.ts'
-import { endOn, receiver, sender, stranger } from '../../../test/routes.ts'
+import { good, rules, swap, verdict } from '../../../test/lifi-verdicts.ts'
+import { mutatedSome, sequenceFrom } from '../../../test/mutated-data.ts'
+import { exchange, lifiAbi, type Swap, singleSwap, zeros } from '../../../test/partner-calls.ts'
+import { endOn, requestFor } from '../../../test/routes.ts'
 import { readDepositForBurn } from './cctp-calls.ts'
+import { cctpContracts, cctpDomainOf } from './cctp-contracts.ts'
+import { whyNotSigned } from './guard.ts'
+import { readLifiCall } from './lifi-calls.ts'
 import { lifiDiamond } from './lifi-contracts.ts'
 import vectors from './vectors/partner-calls.json' with { type: 'json' }
-
-/** A seeded pseudorandom sequence (mulberry32). */
-function sequenceFrom(seed: number) {
-  let state = seed
-  return (below: number) => {
-    state = (state + 0x6d2b79f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-    return ((mixed ^ (mixed >>> 14)) >>> 0) % below
-  }
-}
-
-const planted: readonly string[] = [
-  ...[stranger, receiver, sender, other, lifiDiamond, exchange, zeroAddress].map((one) =>
-    pad(one).slice(2).toLowerCase(),
-  ),
-  ...[0n, 1n, 32n, 64n, 96n, 192n, 9_899_999n, 10_000_000n, 10_000_001n, 2n ** 255n, 1n << 160n].map((one) =>
-    one.toString(16).padStart(64, '0'),
-  ),
-]
-
-/** One change of a call: of a nibble, of a word, of the length, or of the order. */
-function mutated(data: Hex, next: (below: number) => number): Hex {
-  const body = data.slice(10)
-  const count = body.length / 64
-  const at = next(count) * 64
-  const word = planted[next(planted.length)] ?? ''
-  const from = next(count) * 64
-  switch (next(9)) {
-    case 0: {
-      const nibble = next(data.length - 2) + 2
-      return `${data.slice(0, nibble)}${next(16).toString(16)}${data.slice(nibble + 1)}` as Hex
-    }
-    case 1:
-      return `${data.slice(0, 10)}${body.slice(0, at)}${word}${body.slice(at + 64)}` as Hex
-    case 2:
-      return `${data.slice(0, 10)}${body.slice(0, at)}${word}${body.slice(at)}` as Hex
-    case 3:
-      return `${data.slice(0, 10)}${body.slice(0, at)}${body.slice(at + 64)}` as Hex
-    case 4:
-      return `${data.slice(0, 10)}${body.slice(0, at)}${body.slice(from, from + 64)}${body.slice(at + 64)}` as Hex
-    case 5:
-      return `${data}${word.slice(0, 2 * next(33))}` as Hex
-    case 6:
-      return data.slice(0, data.length - 2 * (1 + next(64))) as Hex
-    case 7: {
-      const value =
-        (BigInt(`0x${body.slice(at, at + 64)}`) + BigInt([1, 31, 32, 64, -1, -32][next(6)] ?? 1)) & (2n ** 256n - 1n)
-      return `${data.slice(0, 10)}${body.slice(0, at)}${value.toString(16).padStart(64, '0')}${body.slice(at + 64)}` as Hex
-    }
-    default:
-      return `${Object.values(vectors.selectors)[next(8)]}${body}` as Hex
-  }
-}
 
 /** The parts of a call that move money, decoded by viem, independently of the tested code. Amounts that may only grow are omitted. */
 function moneyIn(data: Hex): { readonly fixed: unknown; readonly least: bigint } {
@@ -99,40 +58,86 @@ function encodedAgain(data: Hex): Hex {
 
 test('of 100,000 mutated calls, none is signed that moves money differently or has a non-canonical encoding', () => {
   const next = sequenceFrom(20_261_123)
-  const known = good.map(([, request, data]) => ({ request, data, money: moneyIn(data) }))
-  let signed = 0
+  const known = good.map(([name, request, data]) => ({ name, request, data, money: moneyIn(data) }))
+  const signed = new Map<string, number>(known.map(({ name }) => [name, 0]))
   for (let round = 0; round < 100_000; round++) {
     const one = known[next(known.length)]
     if (one === undefined) throw new Error('no call')
-    let data = one.data
-    for (let change = next(3); change >= 0; change--) data = mutated(data, next)
+    const data = mutatedSome(one.data, next)
     if (data === one.data || verdict(one.request, data) !== undefined) continue
-    signed++
+    signed.set(one.name, (signed.get(one.name) ?? 0) + 1)
     const { fixed, least } = moneyIn(data)
     const isSame = isDeepStrictEqual(fixed, one.money.fixed) && least >= rules.rawOutMin
     if (!isSame || encodedAgain(data) !== data.toLowerCase()) throw new Error(`signed: ${data}`)
   }
   // Fields that pay nobody may change; otherwise the test would check nothing.
-  expect(signed).toBeGreaterThan(1_000)
+  for (const [name, count] of signed) expect(count, name).toBeGreaterThan(100)
 })
 
-test('of 20,000 mutated burns and deposits, none is decoded as the requested one', () => {
+/** A main network with this number at Circle, and its USDC. */
+function endOf(domain: number) {
+  const network = networks.find((one) => !one.isTestnet && cctpDomainOf(one) === domain)
+  const token = network && tokenBySymbol(network, 'USDC')
+  return network && token && { chainId: network.chainId, token: token.address }
+}
+
+const burnAbi = parseAbi([
+  'function depositForBurn(uint256 amount, uint32 domain, bytes32 recipient, address token, bytes32 caller, uint256 maxFee, uint32 finality)',
+])
+const approvalAbi = parseAbi(['function approve(address spender, uint256 amount)'])
+
+test('of 20,000 mutated burns, none is signed that burns, pays or costs something else than requested', () => {
   const next = sequenceFrom(7)
-  const network = networkByName('ethereum')
-  if (network === undefined) throw new Error('no Ethereum')
-  const end = { chainId: 8_453, token: endOn('base', 'USDC').token.address }
-  const burn = vectors.cctpBurn.data as Hex
-  const whole = readDepositForBurn(burn, () => end)
-  for (let round = 0; round < 20_000; round++) {
-    const data = mutated(burn, next)
-    const meaning = readDepositForBurn(data, (domain) => (domain === 6 ? end : undefined))
-    if (data === burn || meaning === undefined) continue
-    const { rawMin, ...arrives } = meaning.arrives
-    const isSame =
-      sameAddress(meaning.spends.token, whole?.spends.token ?? zeroAddress) &&
-      meaning.spends.rawAmount === whole?.spends.rawAmount &&
-      sameAddress(arrives.recipient, whole.arrives.recipient)
-    // Only Circle's maximum fee and finality may differ; the guard compares the minimum that arrives.
-    if (isSame) expect([data.slice(0, 330), data.length]).toEqual([burn.slice(0, 330), burn.length])
+  const {
+    amount,
+    recipient,
+    data: burn,
+  } = vectors.cctpBurn as typeof vectors.cctpBurn & Record<'data' | 'recipient', Hex>
+  const request = {
+    ...requestFor(endOn('ethereum', 'USDC'), endOn('base', 'USDC'), BigInt(amount)),
+    toAddress: recipient,
   }
+  const messenger = cctpContracts({ isTestnet: false }).tokenMessenger
+  const rawOutMin = (request.rawAmount * 999n) / 1_000n
+  const verdictOf = (data: Hex) =>
+    whyNotSigned([{ chainId: 1, to: messenger, value: 0n, data }], request, {
+      ...{ targets: [messenger], rawOutMin },
+      read: (bytes) => readDepositForBurn(bytes, endOf),
+    })
+  expect(verdictOf(burn)).toBeUndefined()
+  let signed = 0
+  for (let round = 0; round < 20_000; round++) {
+    const data = mutatedSome(burn, next)
+    if (data === burn || verdictOf(data) !== undefined) continue
+    signed++
+    const { args } = decodeFunctionData({ abi: burnAbi, data })
+    const [fee, finality] = [args[5], args[6]]
+    const same = [request.rawAmount, 6, pad(recipient), request.from.token.address, zeros, fee, finality] as const
+    expect(data.toLowerCase()).toBe(encodeFunctionData({ abi: burnAbi, args: same }))
+    expect([fee <= request.rawAmount - rawOutMin, [1_000, 2_000].includes(finality)]).toEqual([true, true])
+  }
+  expect(signed).toBeGreaterThan(100)
+})
+
+test('of 20,000 mutated approvals, none is signed but of the exact amount to a listed contract', () => {
+  const next = sequenceFrom(11)
+  const { chainId } = swap.from.network
+  const approval = encodeFunctionData({ abi: approvalAbi, args: [lifiDiamond, swap.rawAmount] })
+  const send = { chainId, to: lifiDiamond, value: 0n, data: singleSwap(swap) }
+  const allowed = { ...rules, targets: [lifiDiamond, exchange], read: (data: Hex) => readLifiCall(data, { chainId }) }
+  const verdictOf = (data: Hex) =>
+    whyNotSigned([{ chainId, to: swap.from.token.address, value: 0n, data }, send], swap, allowed)
+  expect(verdictOf(approval)).toBeUndefined()
+  const exact = allowed.targets.map((spender) =>
+    encodeFunctionData({ abi: approvalAbi, args: [spender, swap.rawAmount] }),
+  )
+  let signed = 0
+  for (let round = 0; round < 20_000; round++) {
+    const data = mutatedSome(approval, next)
+    if (data === approval || verdictOf(data) !== undefined) continue
+    signed++
+    expect(exact).toContain(data.toLowerCase())
+  }
+  // The other listed contract is planted; otherwise the test would check nothing.
+  expect(signed).toBeGreaterThan(20)
 })
