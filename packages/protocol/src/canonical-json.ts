@@ -28,7 +28,11 @@ function writeNumber(value: number): string {
   return String(value === 0 ? 0 : value)
 }
 
+/** Printable ASCII without quotation marks and backslashes: JSON writes it as it is. */
+const plainText = /^[ !#-[\]-~]*$/
+
 function writeText(text: string): string {
+  if (plainText.test(text)) return `"${text}"`
   if (!text.isWellFormed()) throw new TypeError('canonical JSON cannot contain an unpaired surrogate')
   return JSON.stringify(text)
 }
@@ -37,8 +41,10 @@ function writeObject(value: object, depth: number): string {
   const prototype: unknown = Object.getPrototypeOf(value)
   if (prototype !== Object.prototype && prototype !== null)
     throw new TypeError('canonical JSON can contain plain objects only')
-  const members = Object.entries(value)
-    .sort(([left], [right]) => (left < right ? -1 : 1))
-    .map(([name, member]) => `${writeText(name)}:${write(member, depth + 1)}`)
-  return `{${members.join(',')}}`
+  let members = ''
+  for (const name of Object.keys(value).sort()) {
+    const member: unknown = Reflect.get(value, name)
+    members += `${members === '' ? '' : ','}${writeText(name)}:${write(member, depth + 1)}`
+  }
+  return `{${members}}`
 }

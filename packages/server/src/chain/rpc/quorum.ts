@@ -1,7 +1,8 @@
 import type { Network } from '@purser/protocol'
 import { isProblem } from '../../platform/errors.ts'
 import type { DecisionBlock, Finality } from '../quorum-port.ts'
-import { presentBlock } from '../read-blocks.ts'
+import { presentBlock, readBlock } from '../read-blocks.ts'
+import { quantity } from './read.ts'
 import type { NodeRpc, Rpc, Voter } from './rpc.ts'
 
 /** The number of questions, and how to query one node for all of them. An answer of `undefined` is no vote. */
@@ -60,17 +61,20 @@ export function createQuorum(network: Network, rpc: NodeRpc): Quorum {
     needed,
     vote: (ballot) => voteAmong(candidates())(ballot),
     async decide(finality, atMost) {
-      const heights = await eachOf(candidates(), (voter) => heightOf(voter.rpc, network, finality))
+      const places = await eachOf(candidates(), (voter) => placeOf(voter.rpc, network, { finality, atMost }))
       const newest = commonHeight(
-        heights.map(({ answer }) => answer),
+        places.map(({ answer }) => answer.height),
         needed,
         lagBlocks,
       )
       if (newest === undefined) return undefined
       const height = atMost !== undefined && atMost < newest ? atMost : newest
       if (height < 0n) return undefined
-      const having = heights.filter(({ answer }) => answer >= height).map(({ voter }) => voter)
-      const blocks = await eachOf(having, (voter) => blockAt(voter.rpc, height))
+      const having = new Map(places.flatMap(({ voter, answer }) => (answer.height >= height ? [[voter, answer]] : [])))
+      const blocks = await eachOf([...having.keys()], async (voter) => {
+        const known = having.get(voter)?.block
+        return known?.number === height ? known : blockAt(voter.rpc, height)
+      })
       const agreed = largestGroup(blocks)
       const block = agreed[0]?.answer
       if (block === undefined || agreed.length < needed) return undefined
@@ -151,12 +155,28 @@ function contradicts<T>(own: readonly (T | undefined)[], decided: readonly (T | 
   return decided.some((answer, index) => answer !== undefined && own[index] !== undefined && own[index] !== answer)
 }
 
-/** The number of the node's newest block at the required depth. With a tag, the confirmation depth applies too. */
-async function heightOf(rpc: Rpc, network: Network, finality: Finality): Promise<bigint> {
+/** What a node says in one request: the number of its newest block at the required depth, and the block at `atMost`, if it has one. */
+interface Place {
+  readonly height: bigint
+  readonly block: DecisionBlock | undefined
+}
+
+/** With a tag, the confirmation depth applies too. The block at `atMost` is most often the decision block, which then needs no further request. */
+async function placeOf(
+  rpc: Rpc,
+  network: Network,
+  { finality, atMost }: { readonly finality: Finality; readonly atMost: bigint | undefined },
+): Promise<Place> {
   const tags = ['latest', ...('tag' in finality ? [finality.tag] : [])]
-  const answers = await rpc.batch(tags.map((tag) => ({ method: 'eth_getBlockByNumber', params: [tag, false] })))
-  const [latest, tagged] = answers.map((answer) => presentBlock(answer.ok ? answer.result : null).number)
-  return heightIn({ latest, tagged }, network, finality)
+  const wanted = atMost === undefined || atMost < 0n ? [] : [quantity(atMost)]
+  const answers = await rpc.batch(
+    [...tags, ...wanted].map((block) => ({ method: 'eth_getBlockByNumber', params: [block, false] })),
+  )
+  const [latest, tagged] = answers
+    .slice(0, tags.length)
+    .map((answer) => presentBlock(answer.ok ? answer.result : null).number)
+  const [found] = answers.slice(tags.length).map((answer) => readBlock(answer.ok ? answer.result : null, atMost))
+  return { height: heightIn({ latest, tagged }, network, finality), block: found && decisionBlockOf(found) }
 }
 
 /** For a chain shorter than the depth this is block 0, which cannot be reorganized. */
@@ -183,10 +203,10 @@ function commonHeight(heights: readonly bigint[], needed: number, lagBlocks: big
 }
 
 async function blockAt(rpc: Rpc, height: bigint): Promise<DecisionBlock> {
-  const { number, hash, timestampSeconds } = presentBlock(
-    await rpc.result('eth_getBlockByNumber', [`0x${height.toString(16)}`, false]),
-    height,
-  )
+  return decisionBlockOf(presentBlock(await rpc.result('eth_getBlockByNumber', [quantity(height), false]), height))
+}
+
+function decisionBlockOf({ number, hash, timestampSeconds }: DecisionBlock): DecisionBlock {
   return { number, hash, timestampSeconds }
 }
 

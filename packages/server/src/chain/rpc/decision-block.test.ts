@@ -1,0 +1,65 @@
+import { type Hex, networkByName } from '@purser/protocol'
+import { expect, test } from 'vitest'
+import { createQuorum, type Decision } from './quorum.ts'
+import type { NodeRpc, Rpc, RpcAnswer, RpcCall } from './rpc.ts'
+
+function hashOf(number: bigint, fork = 'a'): Hex {
+  return `0x${fork.repeat(32)}${number.toString(16).padStart(32, '0')}`
+}
+
+/** A node with a chain up to this height, and the number of requests that it got. */
+function aNode(head: bigint, fork = 'a') {
+  const requests: RpcCall[][] = []
+  const blockOf = (wanted: unknown): RpcAnswer => {
+    const number = wanted === 'latest' ? head : BigInt(String(wanted))
+    if (number > head) return { ok: true, result: null }
+    const [hash, parentHash] = [hashOf(number, fork), hashOf(number - 1n, fork)]
+    return { ok: true, result: { number: `0x${number.toString(16)}`, hash, parentHash, timestamp: '0x1' } }
+  }
+  const batch: Rpc['batch'] = async (calls) => {
+    requests.push([...calls])
+    return calls.map(({ params }) => blockOf(params[0]))
+  }
+  const call: Rpc['call'] = async (method, params) => (await batch([{ method, params }]))[0] ?? blockOf('latest')
+  const rpc: Rpc = {
+    batch,
+    call,
+    result: async (method, params) => {
+      const answer = await call(method, params)
+      return answer.ok ? answer.result : undefined
+    },
+    onOneNode: (work) => work(rpc),
+  }
+  return { rpc, requests }
+}
+
+async function decideAmong(nodes: readonly ReturnType<typeof aNode>[], atMost: bigint): Promise<Decision | undefined> {
+  const network = networkByName('base-sepolia')
+  if (network === undefined) throw new Error('no such network')
+  const voters = nodes.map(({ rpc }, index) => ({ node: { place: index + 1, url: '', state: 'up' as const }, rpc }))
+  const rpc: NodeRpc = { voters, suspend: () => undefined, probe: async () => {}, compareHeads: async () => {} }
+  return createQuorum(network, rpc).decide({ depth: 1 }, atMost)
+}
+
+test('the block that a read may not be above is requested together with the head, so that deciding takes one request to each node', async () => {
+  const nodes = [aNode(10n), aNode(12n), aNode(11n)]
+  const decision = await decideAmong(nodes, 9n)
+  expect(decision?.block).toEqual({ number: 9n, hash: hashOf(9n), timestampSeconds: 1n })
+  expect(decision?.nodes).toHaveLength(3)
+  expect(nodes.map(({ requests }) => requests.length)).toEqual([1, 1, 1])
+})
+
+test('where the nodes are not that far yet, a second request reads the block that they have', async () => {
+  const nodes = [aNode(10n), aNode(12n), aNode(11n)]
+  const decision = await decideAmong(nodes, 12n)
+  expect(decision?.block).toMatchObject({ number: 10n, hash: hashOf(10n) })
+  expect(nodes.map(({ requests }) => requests.length)).toEqual([2, 2, 2])
+})
+
+test('a node with another block at that height is not among those that decide', async () => {
+  const nodes = [aNode(10n), aNode(10n, 'b'), aNode(10n)]
+  const decision = await decideAmong(nodes, 9n)
+  expect(decision?.block.hash).toBe(hashOf(9n))
+  expect(decision?.nodes).toEqual([nodes[0]?.rpc, nodes[2]?.rpc])
+  expect(await decideAmong(nodes.slice(0, 2), 9n)).toBeUndefined()
+})
