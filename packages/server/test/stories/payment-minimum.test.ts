@@ -85,8 +85,8 @@ function networksOf(answer: Answer): { x402: string[]; mpp: string[] } {
 }
 
 const below = '422 amount-below-minimum'
-const outcomeOf = async (asked: Promise<Answer>) => {
-  const answer = await asked
+const outcomeOf = async (requested: Promise<Answer>) => {
+  const answer = await requested
   return `${answer.status} ${codeOf(answer)}`.trim()
 }
 
