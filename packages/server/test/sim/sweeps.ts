@@ -58,6 +58,27 @@ const Row = z.object({
   validBefore: z.date(),
   status: z.string(),
 })
+const columns = sql`from_address, to_address, raw_amount, nonce, valid_before, status`
+
+/** The keys of the money that the authorizations of sweeps move. */
+export async function listSweepKeys(db: Db): Promise<ReadonlySet<string>> {
+  const rows = await db.many(Row, sql`select ${columns} from sweep_transfers`)
+  return new Set(rows.map(keyOf))
+}
+
+/** How the authorization of a sweep is named in the chain's receipts. */
+function keyOf({ fromAddress: from, toAddress: to, rawAmount: value, nonce }: z.output<typeof Row>): string {
+  return moneyOf({ from, to, value, nonce: bytesToHex(nonce) })
+}
+
+/** Whether the key of an authorization, `eip3009 from nonce to value`, is of this movement. */
+export function isKeyOf(
+  key: string,
+  { from, to, rawAmount }: { readonly from: string; readonly to: string; readonly rawAmount: bigint },
+): boolean {
+  const [, sender, , recipient, value] = key.split(' ')
+  return sender === from && recipient === to && value === rawAmount.toString()
+}
 
 /**
  * Checks that swept money has moved, at depth, and that failed sweeps moved none; and that at the end all sweeps are
@@ -68,15 +89,13 @@ export async function checkSweeps(
   chain: SimChain,
   { isOver, isShaken }: { readonly isOver: boolean; readonly isShaken: boolean },
 ): Promise<void> {
-  const rows = await db.many(
-    Row,
-    sql`select from_address, to_address, raw_amount, nonce, valid_before, status from sweep_transfers`,
-  )
-  for (const { fromAddress: from, toAddress: to, rawAmount: value, nonce, status } of rows) {
+  const rows = await db.many(Row, sql`select ${columns} from sweep_transfers`)
+  for (const row of rows) {
+    const { fromAddress: from, rawAmount: value, status } = row
     const name = `a sweep of ${value} from ${from}`
     if (isOver && status !== 'swept' && status !== 'failed') throw new Violation(`${name} never ends: it is ${status}`)
     if (isShaken) continue
-    const move = chain.moveOf(moneyOf({ from, to, value, nonce: bytesToHex(nonce) }))
+    const move = chain.moveOf(keyOf(row))
     if (status === 'failed' && move !== undefined) throw new Violation(`${name} has failed, and its money moved`)
     if (status !== 'swept') continue
     if (move === undefined) throw new Violation(`${name} is done, and its money did not move`)
