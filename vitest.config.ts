@@ -77,7 +77,7 @@ const quick = ['packages/{protocol,server}/src/**/*.test.ts', 'packages/{sdk,mcp
 const slowBesideQuick = [
   'packages/mcp/test/{agent,conformance,http,lost-answers,usage}.test.ts',
   'packages/protocol/src/{merkle,seal-verify}.test.ts',
-  'packages/sdk/test/{agents,delivery-real,examples,guides,ledgers,ledgers-crash,middleware,middleware-delivery,middleware-mpp}.test.ts',
+  'packages/sdk/test/{agents,delivery-real,examples,guides,ledgers,ledgers-crash,middleware,middleware-delivery,middleware-mpp,shops-apart-real}.test.ts',
   'packages/sdk/test/{middleware-sessions,middleware-settle,mppx-facilitated,paid-tool,published,real-server}.test.ts',
   'packages/sdk/test/{sessions-real,vault-files}.test.ts',
   'packages/server/src/**/*-{anvil,crash,tempo}.test.ts',
@@ -85,7 +85,7 @@ const slowBesideQuick = [
   'packages/server/src/chain/account-lanes.test.ts',
   'packages/server/src/chain/lanes/{anvil,crash,fence,lanes}.test.ts',
   'packages/server/src/custody/{custody,mpp-secrets,rotate-kek,tamper,wallet-keys}.test.ts',
-  'packages/server/src/features/{billing/routes,registry/registry,relayer/queue,webhooks/webhooks}.test.ts',
+  'packages/server/src/features/{billing/routes,registry/registry,relayer/{queue,queue-reads},webhooks/webhooks}.test.ts',
   'packages/server/src/features/organisations/{audit-log,key-authority,members,shared-quotas}.test.ts',
   'packages/server/src/features/payments/{challenge,mpp/verify,rollups/rollups}.test.ts',
   'packages/server/src/features/vaults/{counts,lifecycle,quota,seal,vaults,files/{files,reserve,upload},stream/streams,tokens/tokens}.test.ts',

@@ -5,6 +5,7 @@ import { createPurser } from '@purser/sdk'
 import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts'
 import { afterEach, expect, test } from 'vitest'
 import { z } from 'zod'
+import { sandboxFlaggedAddress } from '../../server/src/partners/screening/index.ts'
 import { freshDatabase } from '../../server/test/database.ts'
 import { removeDataDir } from '../src/data-dir.ts'
 import type { DevRecord } from '../src/dev-file.ts'
@@ -39,6 +40,7 @@ test('npm start gives a running service, a valid key and funded accounts, and SI
   expect((await fetch(`${dev.baseUrl}/docs`)).status).toBe(200)
   expect((await purserOf(dev).organisations.current()).plan).toBe('enterprise')
   expect(await payAsPrinted(started)).toMatchObject({ valid: true, amount: '0.01' })
+  await screensItsWallets(dev)
   for (const name of ['base-sepolia', 'eth-sepolia'] as const) {
     const chain = chainOf(dev, name)
     expect(Number(await rpcHex(chain.rpcUrl, 'eth_chainId'))).toBe(dev.chains[name]?.chainId)
@@ -53,6 +55,15 @@ test('npm start gives a running service, a valid key and funded accounts, and SI
   expect(started.offspring()).toEqual([])
   expect(started.stderr()).toBe('')
 })
+
+/** The service clears the wallet of the start, and flags the address that the sandbox names for it, whatever the age of its list. */
+async function screensItsWallets(dev: DevRecord): Promise<void> {
+  const { wallets } = purserOf(dev)
+  const statusOf = async (walletId: string) => (await wallets.byo.get(walletId)).amlStatus
+  await expect.poll(() => statusOf(dev.walletId), { timeout: 30_000 }).toBe('clear')
+  const flagged = await wallets.byo.create({ address: sandboxFlaggedAddress, chain: 'base', supportedTokens: ['USDC'] })
+  await expect.poll(() => statusOf(flagged.id), { timeout: 30_000 }).toBe('flagged')
+}
 
 /** `purser dev fund` gives tokens and coin on each chain, adds to what is there, and refuses what it cannot give before it gives anything. */
 async function fundsAnyAddress(dev: DevRecord, dataDir: string): Promise<void> {

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { type Db, sql } from '../../src/platform/db/db.ts'
-import type { Move, SimChain } from './chain.ts'
+import type { Move, SimChain, SimReceipt } from './chain.ts'
 import type { Sale, Witness } from './shop.ts'
 import { checkSweeps } from './sweeps.ts'
 import { Violation } from './violation.ts'
@@ -28,6 +28,8 @@ const UnbalancedRow = z.object({ what: z.string(), counted: z.string(), recorded
 const batchesAtMost = 4
 /** Lone relays that were already in progress, of two processes, and of organizations that came later. */
 const aloneSlack = 6
+/** The relays of one transaction. */
+const relaysAtMost = 100n
 const ended = new Set(['settled', 'settlement_failed', 'voided'])
 const expired = new Set(['invalid_exact_evm_payload_authorization_valid_before', 'permit2_deadline_expired'])
 
@@ -209,7 +211,12 @@ export class Model implements Witness {
       union all
       select 'gas budget', coalesce(b.nano_usd, 0)::text, coalesce(s.nano_usd, 0)::text
       from spent s full join gas_budgets b using (organisation_id, day) where coalesce(b.nano_usd, 0) <> coalesce(s.nano_usd, 0)
-        and organisation_id <> ${this.#sweeping}`,
+        and organisation_id <> ${this.#sweeping}
+      union all
+      select 'gas budget of the sweeps', coalesce(b.nano_usd, 0)::text, 'at least ' || reserved
+      from (select coalesce(sum(gas_reserved_nano_usd), 0) as reserved from sweep_transfers) as open,
+        (select sum(nano_usd) as nano_usd from gas_budgets where organisation_id = ${this.#sweeping}) as b
+      where coalesce(b.nano_usd, 0) < reserved`,
     )
     if (unbalanced !== undefined)
       throw new Violation(`the ${unbalanced.what} says ${unbalanced.counted}, the records ${unbalanced.recorded}`)
@@ -237,23 +244,26 @@ export class Model implements Witness {
     if (!this.#isShaken) await this.#checkCharged()
   }
 
-  /** The operator's gas costs equal what the organizations were charged, except for rounding up. */
+  /** The operator's gas costs equal what the organizations were charged, the sweeping one included, except for rounding up each relay's share. */
   async #checkCharged(): Promise<void> {
     const burnt = this.chainCost()
+    const rounding = relaysAtMost * BigInt(this.#sent().length)
     const { charged } = await this.#db.one(
       z.object({ charged: z.string().transform((text) => BigInt(text)) }),
       sql`select coalesce(sum(nano_usd), 0)::text as charged from gas_budgets`,
     )
-    if (charged < burnt) throw new Violation(`the settler burned ${burnt}, and ${charged} was charged`)
+    if (charged < burnt || charged > burnt + rounding)
+      throw new Violation(`the settler burned ${burnt}, and ${charged} was charged`)
+  }
+
+  #sent(): readonly SimReceipt[] {
+    const receipts = this.#chain.blocks.flatMap((block) => [...block.receipts.values()])
+    return receipts.filter(({ transaction }) => transaction.nonce !== undefined)
   }
 
   /** In billionths of a US dollar, at one per unit of gas. */
   chainCost(): bigint {
-    const receipts = this.#chain.blocks.flatMap((block) => [...block.receipts.values()])
-    return receipts.reduce(
-      (sum, { transaction, gasUsed }) => sum + (transaction.nonce === undefined ? 0n : gasUsed),
-      0n,
-    )
+    return this.#sent().reduce((sum, { gasUsed }) => sum + gasUsed, 0n)
   }
 }
 

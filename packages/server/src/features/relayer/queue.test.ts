@@ -1,12 +1,10 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { z } from 'zod'
 import { freshDatabase, type TestDatabase } from '../../../test/database.ts'
-import { readBy, spy } from '../../../test/statement-reads.ts'
 import { type Sql, sql, type Tx } from '../../platform/db/db.ts'
 import { dealTurn, type Turn, visitedBy } from './batch.ts'
 import {
   endVisit,
-  findBacklog,
   isNonceTaken,
   listDue,
   listForgotten,
@@ -331,42 +329,6 @@ test('a read of the chain that always fails backs off and blocks no others', asy
   expect(new Set([...first, ...second].map(({ id }) => id)).size).toBe(600)
 })
 
-test('with 200,000 relays waiting an idle poll and a turn read only what they need, by index', async () => {
-  const { db } = database
-  for (let from = 0; from < 200_000; from += 50_000)
-    await db.run(sql`
-      insert into relays (network, purpose, subject_id, organisation_id, environment, signer, nonce_space, nonce, payload, valid_before, alone, state,
-        next_attempt_at, check_at, created_at)
-      select ${network}, 'payments', 'pay ' || n, ${org('a')}, 'test', '0x' || n / 10, '0xaa', '0x' || n, '{}', now() + interval '1 hour', false,
-        'waiting', now(), now() + interval '1 hour', now() from generate_series(${from}::integer, ${from + 49_999}::integer) as n`)
-  await db.run(sql`
-    insert into relay_queues (network, alone, organisation_id, purpose, signer, due_at)
-    select distinct network, alone, organisation_id, purpose, signer, now() from relays`)
-  await db.run(
-    sql`insert into relay_turns (network, alone, organisation_id, purpose, due_at) values (${network}, false, ${org('a')}, 'payments', now())`,
-  )
-  await db.run({ text: 'analyze relays, relay_queues, relay_turns', values: [] })
-
-  const statements: Sql[] = []
-  const spied = { ...db, one: spy(statements, db.one), many: spy(statements, db.many) }
-  await listDue(spied, [network])
-  await findBacklog(spied, network, 100)
-  const turn = dealTurn({ network, alone: false }, await pickDue(spied, bounds), bounds.most)
-  await db.tx((tx) => {
-    const run = (statement: Sql) => tx.run(statement).finally(() => statements.push(statement))
-    return end({ ...tx, many: spy(statements, tx.many), run }, turn)
-  })
-  await takeChecks(spied, network, { most: 500, starts: new Map(), firstMs: 1, mostMs: 1 })
-  await listForgotten(spied, network, 30_000)
-  for (const statement of statements) {
-    const { blocks, plan } = await readBy(db, statement)
-    expect(plan).not.toMatch(/Seq Scan on relay(s|_queues)/)
-    expect(blocks).toBeLessThan(6_000)
-  }
-  expect(statements).toHaveLength(7)
-  expect((await readBy(db, statements[0] ?? sql``)).blocks).toBeLessThan(20)
-}, 360_000)
-
 test('a relay in a transaction is not ended; one that a transaction left is sent only after the chain was read', async () => {
   await put({ organisation: 'a', signer: '0xcarried', count: 1 })
   const { db } = database
@@ -390,4 +352,25 @@ test('a thousand due reads of one organization delay no read of another’s rela
   const taken = await takeChecks(db, network, { most: 500, starts: new Map(), firstMs: 60_000, mostMs: 300_000 })
   expect(taken).toHaveLength(500)
   expect(taken.slice(0, 2).map(({ organisationId }) => organisationId)).toContain(org('b'))
+})
+
+test('due reads of one payer in forty organizations delay no read of another payer', async () => {
+  const { db } = database
+  for (let organisation = 0; organisation < 40; organisation += 1)
+    await put({ organisation: `a${organisation}`, signer: '0xeverywhere', count: 50, endsIn: -1 })
+  await db.run(sql`update relays set check_at = now() - interval '1 hour'`)
+  await put({ organisation: 'b', signer: '0xalone', count: 1, endsIn: -1 })
+  const taken = await takeChecks(db, network, { most: 500, starts: new Map(), firstMs: 60_000, mostMs: 300_000 })
+  expect(taken).toHaveLength(500)
+  expect(new Set(taken.map(({ organisationId }) => organisationId)).size).toBe(41)
+  expect(taken.slice(0, 41).map(({ organisationId }) => organisationId)).toContain(org('b'))
+})
+
+test('payments of one payer in forty organizations delay no payment of another payer', async () => {
+  for (let organisation = 0; organisation < 40; organisation += 1)
+    await put({ organisation: `a${organisation}`, signer: '0xeverywhere', count: 20 })
+  await put({ organisation: 'b', signer: '0xalone', count: 1 })
+  const turns = [await takeTurn(), await takeTurn()]
+  expect(turns.map(({ length }) => length)).toEqual([100, 100])
+  expect(turns.flat()).toContain('b 0xalone')
 })
