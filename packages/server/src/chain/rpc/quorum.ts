@@ -155,7 +155,7 @@ function contradicts<T>(own: readonly (T | undefined)[], decided: readonly (T | 
   return decided.some((answer, index) => answer !== undefined && own[index] !== undefined && own[index] !== answer)
 }
 
-/** What a node says in one request: the number of its newest block at the required depth, and the block at `atMost`, if it has one. */
+/** The number of a node's newest block at the required depth, and its block at `atMost` if it has one, both from one request. */
 interface Place {
   readonly height: bigint
   readonly block: DecisionBlock | undefined
