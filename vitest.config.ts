@@ -129,7 +129,7 @@ export default defineConfig({
     // Compiled code is kept for the other workers, for the programs that tests start, and for the next run.
     env: { NODE_COMPILE_CACHE: join(import.meta.dirname, 'node_modules/.cache/purser-compiled') },
     // Space for young objects: a worker that boots servers and loads code allocates much, and collecting it is dear.
-    execArgv: ['--max-semi-space-size=64'],
+    execArgv: ['--max-semi-space-size=64', '--min-semi-space-size=64'],
     // More than the two cores of CI: a test waits for its server, its chain or its database two thirds of the time.
     maxWorkers: 4,
     sequence: { sequencer: LongestFirst },

@@ -11,8 +11,17 @@ export interface TestDatabase {
   drop(): Promise<void>
 }
 
+interface NewDatabase {
+  readonly connectionsMax?: number
+  /**
+   * `general`: PostgreSQL plans a statement once for each connection, and not for each of its first five runs. A plan does not change what a
+   * statement returns. Not for tests of plans, or of the rows that a statement reads.
+   */
+  readonly plans?: 'general'
+}
+
 /** A new migrated database in the run's PostgreSQL. */
-export async function freshDatabase(options: { readonly connectionsMax?: number } = {}): Promise<TestDatabase> {
+export async function freshDatabase(options: NewDatabase = {}): Promise<TestDatabase> {
   return openNew(template, options)
 }
 
@@ -28,12 +37,12 @@ export async function aDictionaryDatabase(): Promise<TestDatabase> {
   return database
 }
 
-async function openNew(from: string, options: { readonly connectionsMax?: number } = {}): Promise<TestDatabase> {
+async function openNew(from: string, { connectionsMax = 10, plans }: NewDatabase = {}): Promise<TestDatabase> {
   const serverUrl = inject('postgresUrl')
   const name = `test_${randomBytes(8).toString('hex')}`
-  await createDatabase(serverUrl, name, from)
+  await createDatabase(serverUrl, name, from, plans === 'general' ? { plan_cache_mode: 'force_generic_plan' } : {})
   const url = withDatabase(serverUrl, name)
-  const db = openDb({ url, connectionsMax: options.connectionsMax ?? 10, log: createLog({ level: 'silent' }) })
+  const db = openDb({ url, connectionsMax, log: createLog({ level: 'silent' }) })
   return {
     db,
     url,

@@ -13,16 +13,25 @@ export async function makeTemplate(serverUrl: string): Promise<void> {
  * Makes a database from a template that has no sessions. It copies files, not blocks into the log: with a thousand small
  * files that takes half of PostgreSQL's time or less.
  */
-export function createDatabase(serverUrl: string, name: string, from: string): Promise<void> {
-  return administer(serverUrl, `create database ${name} template ${from} strategy file_copy`)
+export function createDatabase(
+  serverUrl: string,
+  name: string,
+  from: string,
+  settings: Readonly<Record<string, string>> = {},
+): Promise<void> {
+  return administer(
+    serverUrl,
+    `create database ${name} template ${from} strategy file_copy`,
+    ...Object.entries(settings).map(([setting, value]) => `alter database ${name} set ${setting} = '${value}'`),
+  )
 }
 
-/** Runs one statement that cannot run in a transaction, such as `create database`. */
-export async function administer(serverUrl: string, statement: string): Promise<void> {
+/** Runs statements that cannot run in a transaction, such as `create database`, one after the other. */
+export async function administer(serverUrl: string, ...statements: readonly string[]): Promise<void> {
   const client = new pg.Client({ connectionString: serverUrl })
   await client.connect()
   try {
-    await client.query(statement)
+    for (const statement of statements) await client.query(statement)
   } finally {
     await client.end()
   }

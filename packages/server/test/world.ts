@@ -70,7 +70,7 @@ export async function aWorld(
     readonly database?: TestDatabase
   } = {},
 ): Promise<World> {
-  const database = options.database ?? (await freshDatabase())
+  const database = options.database ?? (await freshDatabase({ plans: 'general' }))
   const filesDirectory = mkdtempSync(path.join(tmpdir(), 'purser-files-'))
   const config = testConfig(database.url, { ...options, filesDirectory })
   const servers: RunningServer[] = []

@@ -5,7 +5,7 @@ import { sql } from '../../src/platform/db/db.ts'
 import { freshDatabase, type TestDatabase } from '../database.ts'
 import { type Answer, request } from '../world.ts'
 import { sign } from './load.ts'
-import { endEveryService, type Service, spawnService } from './service.ts'
+import { endEveryService, type Service, startService } from './service.ts'
 import { aDeployment, type Deployment, verifyBody } from './stage.ts'
 
 let database: TestDatabase
@@ -23,7 +23,7 @@ afterAll(async () => {
   await database?.drop()
 })
 
-const start = (role: 'api' | 'work') => spawnService(deployment.env, [`--role=${role}`]).up()
+const start = (role: 'api' | 'work') => startService({ ...deployment.env, ROLE: role })
 
 /** How many lane shards of the network each owner has leased. */
 async function ownersOf(): Promise<readonly { readonly owner: string; readonly count: bigint }[]> {

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { runAdmin } from '../../src/admin/run.ts'
 import { id } from '../../src/platform/ids.ts'
 import { type Answer, aPayer, type Payer, request } from '../world.ts'
-import { type Env, type Service, serveEnv, spawnService, spawnWaiting } from './service.ts'
+import { type Env, type Service, serveEnv, spawnService, spawnWaiting, startService } from './service.ts'
 
 /** A deployment as an operator sets it up: a database, a node, an organization, and the service in a separate process. */
 export interface Deployment {
@@ -32,7 +32,7 @@ export async function aDeployment(options: {
   const env = serveEnv(databaseUrl, { RPC_URL_BASE_SEPOLIA: chain.rpcUrl, ...options.env })
   const start = (args: readonly string[] = []) => spawnService(env, args).up()
   const founded = await foundOrganisation(databaseUrl, options.env)
-  const service = await start()
+  const service = await startService(env)
   await fundNative(chain, service.settler, 10n ** 20n)
   const payers = await Promise.all(Array.from({ length: 4 }, () => aPayer(chain)))
   const wallet = await aWallet(service.base, founded.testKey)

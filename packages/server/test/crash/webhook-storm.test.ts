@@ -9,7 +9,7 @@ import { manners } from '../webhooks/storm-manners.ts'
 import { type Report, type StormReceivers, stormReceivers } from '../webhooks/storm-talk.ts'
 import { request } from '../world.ts'
 import { aRestartablePostgres, type RestartablePostgres } from './restartable-postgres.ts'
-import { type Env, endEveryService, type Service, serveEnv, spawnService } from './service.ts'
+import { type Env, endEveryService, type Service, serveEnv, startService } from './service.ts'
 import { foundOrganisation } from './stage.ts'
 
 /** `STORM_EVENTS=100000` makes a long one. */
@@ -27,7 +27,7 @@ beforeAll(async () => {
   receivers = await stormReceivers()
   env = serveEnv(postgres.url, { WEBHOOKS_ALLOW_PRIVATE: 'true' })
   db = openDb({ url: postgres.url, connectionsMax: 4, log: createLog({ level: 'silent' }) })
-  const api = await spawnService({ ...env, ROLE: 'api' }).up()
+  const api = await startService({ ...env, ROLE: 'api' })
   organisation = await foundOrganisation(postgres.url)
   await register(api)
   await api.end('SIGTERM')
@@ -42,7 +42,7 @@ afterAll(async () => {
 test(`${eventsMax} events to bad receivers, the work processes killed and PostgreSQL stopped and crashed in the middle: none is lost, none unsigned`, {
   timeout: 1800_000,
 }, async () => {
-  const work = () => Promise.all([0, 1].map(() => spawnService({ ...env, ROLE: 'work' }).up()))
+  const work = () => Promise.all([0, 1].map(() => startService({ ...env, ROLE: 'work' })))
   const began = performance.now()
   const first = await work()
   const publishing = publishAll()

@@ -4,7 +4,7 @@ import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
 import { sql } from '../../src/platform/db/db.ts'
-import { endEveryService, type Service, serveEnv, spawnService } from '../crash/service.ts'
+import { endEveryService, type Service, serveEnv, startService } from '../crash/service.ts'
 import { foundOrganisation } from '../crash/stage.ts'
 import { freshDatabase, type TestDatabase } from '../database.ts'
 import { type Answer, codeOf, request } from '../world.ts'
@@ -24,7 +24,7 @@ beforeAll(async () => {
     RPC_TIMEOUT_MS: '10000',
     TRANSFER_WAIT_MS: '30000',
   })
-  services = await Promise.all(Array.from({ length: 4 }, () => spawnService(env).up()))
+  services = await Promise.all(Array.from({ length: 4 }, () => startService(env)))
 })
 afterAll(async () => {
   await endEveryService()

@@ -4,7 +4,7 @@ import { z } from 'zod'
 import { transferRecurring } from '../../src/features/transfers/index.ts'
 import { sql } from '../../src/platform/db/db.ts'
 import { systemCtx } from '../../src/platform/work/runner.ts'
-import { endEveryService, type Service, serveEnv, spawnService } from '../crash/service.ts'
+import { endEveryService, type Service, serveEnv, startService } from '../crash/service.ts'
 import {
   aMaster,
   aTransferStage,
@@ -36,11 +36,12 @@ function aDoomedProcess(): Promise<Service> {
   const secret = config.keyEncryption
   const env = serveEnv(database.url, {
     RPC_URL_BASE_SEPOLIA: stage.node.url,
+    ROLE: 'api',
     TRANSFER_WAIT_MS: '30000',
     KEY_ENCRYPTION_KEY: 'base64' in secret ? secret.base64 : '',
     FILES_DIR: 'directory' in config.files ? config.files.directory : '',
   })
-  return spawnService(env, ['--role', 'api']).up()
+  return startService(env)
 }
 
 async function transferFrom({ id }: Managed): Promise<string> {
