@@ -12,6 +12,7 @@ import { peopleScenarios } from './people-scenarios.ts'
 import { securityScenarios } from './security-scenarios.ts'
 import { patienceMs, signedInBy, signIn } from './stage.ts'
 import { partlySpendable } from './states.ts'
+import { workScenarios } from './work-scenarios.ts'
 
 let dev: Awaited<ReturnType<typeof startTemporaryDev>>
 let browser: Browser
@@ -176,6 +177,7 @@ peopleScenarios(stage)
 // After those that count the sessions of the person who signs in here once more.
 developerScenarios(stage)
 securityScenarios(stage)
+workScenarios(stage)
 
 let made: ReturnType<typeof makeDemoData> | undefined
 

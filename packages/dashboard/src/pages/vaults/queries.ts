@@ -18,3 +18,14 @@ export function vaultQuotaQuery(purser: Purser) {
     queryFn: ({ signal }) => purser.vaults.quota({ signal }),
   })
 }
+
+/** The newest tokens of a vault that are valid, without the tickets of its streams. */
+export function vaultTokensQuery(purser: Purser, vaultId: string) {
+  return queryOptions({
+    queryKey: [...vaultsKey, 'tokens', vaultId],
+    queryFn: async ({ signal }) => {
+      const { items } = await purser.vaults.tokens.list(vaultId, { limit: 100 }, { signal }).page()
+      return items.filter(({ kind }) => kind === 'token')
+    },
+  })
+}

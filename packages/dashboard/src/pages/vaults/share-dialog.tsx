@@ -1,4 +1,4 @@
-import { useMutation } from '@tanstack/react-query'
+import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { usePurser } from '../../api/context.ts'
 import { Button } from '../../ui/button.tsx'
@@ -8,6 +8,8 @@ import { Sheet } from '../../ui/overlay.tsx'
 import { Fact, Facts } from '../../ui/page.tsx'
 import { QrCode } from '../../ui/qr-code.tsx'
 import { CopyButton, Id, Time } from '../../ui/values.tsx'
+import { vaultTokensQuery } from './queries.ts'
+import { VaultTokens } from './vault-tokens.tsx'
 
 const lifetimes = { '15m': '15 minutes', '1h': '1 hour', '24h': '24 hours' } as const
 
@@ -16,7 +18,11 @@ export function ShareDialog({ vaultId, onClose }: { vaultId: string; onClose: ()
   const purser = usePurser()
   const [expiresIn, setExpiresIn] = useState<string>('1h')
   const address = `${location.origin}${location.pathname}`
-  const create = useMutation({ mutationFn: () => purser.vaults.tokens.create(vaultId, { kind: 'token', expiresIn }) })
+  const queries = useQueryClient()
+  const create = useMutation({
+    mutationFn: () => purser.vaults.tokens.create(vaultId, { kind: 'token', expiresIn }),
+    onSuccess: () => void queries.invalidateQueries({ queryKey: vaultTokensQuery(purser, vaultId).queryKey }),
+  })
   return (
     <Sheet
       open
@@ -43,8 +49,8 @@ export function ShareDialog({ vaultId, onClose }: { vaultId: string; onClose: ()
         <section className="flex flex-col gap-3">
           <h3 className="font-medium">With the payer</h3>
           <p className="text-ink-2">
-            A token reads the documents, the files and the stream of this vault, and nothing else. It cannot write, and
-            it cannot be revoked before it expires.
+            A token reads the documents, the files and the stream of this vault, and nothing else. It cannot write. It
+            ends when it expires or you revoke it.
           </p>
           <Field label="Valid for">
             {(wiring) => (
@@ -59,6 +65,7 @@ export function ShareDialog({ vaultId, onClose }: { vaultId: string; onClose: ()
           </Field>
           {create.error !== null && <ErrorBlock error={create.error} />}
           {create.data !== undefined && <MadeToken {...create.data} />}
+          <VaultTokens vaultId={vaultId} />
         </section>
       </div>
     </Sheet>
