@@ -1,5 +1,5 @@
 /** Descriptions of the arguments that a tool takes otherwise than its operation. */
 export const argumentDescriptions: Readonly<Record<string, string | undefined>> = {
-  limit: 'Most items of one answer.',
+  limit: 'Items per page.',
   cursor: 'The nextCursor of the page before.',
 }

@@ -24,7 +24,7 @@ test('no tool answers a secret, hears one, or changes who may do what', () => {
   ])
 })
 
-test('what a mark says agrees with the method: a GET only reads, and what is not one is not marked as idempotent', () => {
+test('the annotations of a tool agree with the method of its operation', () => {
   for (const { agent, method, id } of operations.filter((operation) => operation.agent !== undefined)) {
     if (method === 'GET') expect([id, agent]).toEqual([id, expect.stringMatching(/^(reads|searches)$/)])
     if (method === 'DELETE') expect([id, agent]).toEqual([id, 'ends'])

@@ -71,7 +71,7 @@ test('while a hundred wait the others are passed over, and a route that was pass
   expect(routes(await arrived(101))).toEqual(expected)
 })
 
-test('of no more than a thousand routes an hour is anything remembered or reported', async () => {
+test('at most a thousand routes an hour are remembered and reported', async () => {
   const report = reports()
   for (let from = 0; from < 1_000; from += 100) {
     for (let route = from; route < from + 100; route++) report(sold(`/route${route}`))

@@ -153,7 +153,7 @@ test('SIGTERM to npm ends the service that it started', async () => {
   await expect(fetch(`http://127.0.0.1:${port}/healthz`)).rejects.toThrow('fetch failed')
 })
 
-test('a service without a network, or whose nodes do not respond, reports it in its log and its readiness (N7)', async () => {
+test('a service without a network, or whose nodes do not respond, reports it in its log and its readiness', async () => {
   const networksOf = async (base: string) => Object(await (await fetch(`${base}/readyz`)).json()).networks
   const configured = await up(deployment.env)
   await expect.poll(() => networksOf(configured.base)).toBe('reachable')
@@ -164,7 +164,7 @@ test('a service without a network, or whose nodes do not respond, reports it in 
   await expect.poll(() => networksOf(deaf.base)).toBe('unreachable')
 })
 
-test('a service with a mistyped directory of files is not ready, since the marks of its witness are not there (N7)', async () => {
+test('a service with a mistyped directory of files is not ready, since the marks of its witness are not there', async () => {
   const first = await up(deployment.env)
   expect((await settled(first)).status).toBe(200)
   const mistyped = mkdtempSync(path.join(tmpdir(), 'purser-flies-'))

@@ -86,7 +86,7 @@ const fillDeliveries = (
   return fillTable(database.db, 'webhook_deliveries', { ...ended, ...own }, numbers)
 }
 
-test('deleted webhooks go without a read of deliveries, and their deliveries go by their age', async () => {
+test('webhooks that were deleted long ago are removed without a read of deliveries, and their deliveries are removed by age', async () => {
   await fillDeliveries(11, { webhook_id: `'kept' || n % 500` }, { last: 20_000 })
   await fillDeliveries(10, { webhook_id: `'gone'` }, { last: 1_500 })
   await fillTable(database.db, 'webhooks', { id: `'gone'`, deleted_at: past }, { last: 1 })

@@ -191,7 +191,7 @@ export const tools: readonly Tool[] = [
           "default": 20,
           "type": "integer",
           "maximum": 500,
-          "description": "Most items of one answer."
+          "description": "Items per page."
         },
         "cursor": {
           "type": "string",
@@ -230,7 +230,7 @@ export const tools: readonly Tool[] = [
           "default": 20,
           "type": "integer",
           "maximum": 500,
-          "description": "Most items of one answer."
+          "description": "Items per page."
         },
         "cursor": {
           "type": "string",
@@ -397,7 +397,7 @@ export const tools: readonly Tool[] = [
           "default": 20,
           "type": "integer",
           "maximum": 100,
-          "description": "Most items of one answer."
+          "description": "Items per page."
         },
         "offset": {
           "default": 0,
@@ -430,7 +430,7 @@ export const tools: readonly Tool[] = [
           "default": 20,
           "type": "integer",
           "maximum": 500,
-          "description": "Most items of one answer."
+          "description": "Items per page."
         },
         "cursor": {
           "type": "string",
@@ -462,7 +462,7 @@ export const tools: readonly Tool[] = [
           "default": 20,
           "type": "integer",
           "maximum": 500,
-          "description": "Most items of one answer."
+          "description": "Items per page."
         },
         "cursor": {
           "type": "string",
@@ -576,7 +576,7 @@ export const tools: readonly Tool[] = [
           "default": 20,
           "type": "integer",
           "maximum": 500,
-          "description": "Most items of one answer."
+          "description": "Items per page."
         },
         "cursor": {
           "type": "string",
@@ -756,7 +756,7 @@ export const tools: readonly Tool[] = [
           "default": 20,
           "type": "integer",
           "maximum": 500,
-          "description": "Most items of one answer."
+          "description": "Items per page."
         },
         "cursor": {
           "type": "string",
@@ -844,7 +844,7 @@ export const tools: readonly Tool[] = [
           "default": 20,
           "type": "integer",
           "maximum": 500,
-          "description": "Most items of one answer."
+          "description": "Items per page."
         },
         "cursor": {
           "type": "string",
@@ -937,7 +937,7 @@ export const tools: readonly Tool[] = [
           "default": 20,
           "type": "integer",
           "maximum": 500,
-          "description": "Most items of one answer."
+          "description": "Items per page."
         },
         "cursor": {
           "type": "string",
@@ -1253,7 +1253,7 @@ export const tools: readonly Tool[] = [
           "default": 20,
           "type": "integer",
           "maximum": 500,
-          "description": "Most items of one answer."
+          "description": "Items per page."
         },
         "cursor": {
           "type": "string",
@@ -1491,7 +1491,7 @@ export const tools: readonly Tool[] = [
           "default": 20,
           "type": "integer",
           "maximum": 500,
-          "description": "Most items of one answer."
+          "description": "Items per page."
         },
         "cursor": {
           "type": "string",
@@ -1603,7 +1603,7 @@ export const tools: readonly Tool[] = [
           "default": 20,
           "type": "integer",
           "maximum": 500,
-          "description": "Most items of one answer."
+          "description": "Items per page."
         },
         "cursor": {
           "type": "string",
@@ -1733,7 +1733,7 @@ export const tools: readonly Tool[] = [
           "default": 20,
           "type": "integer",
           "maximum": 500,
-          "description": "Most items of one answer."
+          "description": "Items per page."
         },
         "cursor": {
           "type": "string",
@@ -1816,7 +1816,7 @@ export const tools: readonly Tool[] = [
           "default": 20,
           "type": "integer",
           "maximum": 500,
-          "description": "Most items of one answer."
+          "description": "Items per page."
         },
         "cursor": {
           "type": "string",
@@ -1863,7 +1863,7 @@ export const tools: readonly Tool[] = [
           "default": 20,
           "type": "integer",
           "maximum": 500,
-          "description": "Most items of one answer."
+          "description": "Items per page."
         },
         "cursor": {
           "type": "string",
@@ -1902,7 +1902,7 @@ export const tools: readonly Tool[] = [
           "default": 20,
           "type": "integer",
           "maximum": 500,
-          "description": "Most items of one answer."
+          "description": "Items per page."
         },
         "cursor": {
           "type": "string",
@@ -2011,7 +2011,7 @@ export const tools: readonly Tool[] = [
           "default": 20,
           "type": "integer",
           "maximum": 500,
-          "description": "Most items of one answer."
+          "description": "Items per page."
         },
         "cursor": {
           "type": "string",
@@ -2088,7 +2088,7 @@ export const tools: readonly Tool[] = [
           "default": 20,
           "type": "integer",
           "maximum": 500,
-          "description": "Most items of one answer."
+          "description": "Items per page."
         },
         "cursor": {
           "type": "string",
@@ -2186,7 +2186,7 @@ export const tools: readonly Tool[] = [
           "default": 20,
           "type": "integer",
           "maximum": 500,
-          "description": "Most items of one answer."
+          "description": "Items per page."
         },
         "cursor": {
           "type": "string",
@@ -2404,7 +2404,7 @@ export const tools: readonly Tool[] = [
           "default": 20,
           "type": "integer",
           "maximum": 500,
-          "description": "Most items of one answer."
+          "description": "Items per page."
         },
         "cursor": {
           "type": "string",
@@ -2443,7 +2443,7 @@ export const tools: readonly Tool[] = [
           "default": 20,
           "type": "integer",
           "maximum": 500,
-          "description": "Most items of one answer."
+          "description": "Items per page."
         },
         "cursor": {
           "type": "string",
@@ -2495,7 +2495,7 @@ export const tools: readonly Tool[] = [
           "default": 20,
           "type": "integer",
           "maximum": 500,
-          "description": "Most items of one answer."
+          "description": "Items per page."
         },
         "cursor": {
           "type": "string",

@@ -472,7 +472,7 @@ class Routes:
 
 
 def _readings(path: str) -> Set[str]:
-    """The paths that a framework may read: with or without dots as steps, and with escapes decoded once more or not."""
+    """The paths that a framework may match: with dot segments resolved or literal, and with escapes decoded again or not."""
     once = unquote(path)
     return {_joined_path(path.split("/")), _joined_path(once.split("/")), _normal(path), _stepped(path)}
 

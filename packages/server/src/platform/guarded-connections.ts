@@ -118,7 +118,7 @@ function exchange(
   return new Promise((resolve, reject) => {
     const reading = createReading(parts.answerBytesMax)
     let controller: Dispatcher.DispatchController | undefined
-    // Errors are made only where one is needed: each notes its stack, which took 8 % of a delivery's time.
+    // An error is created only where it is used, because recording its stack takes 12 µs of each delivery.
     const settle = (isWhole: boolean, errorOf: () => unknown): void => {
       if (deadline.onOver === end) deadline.onOver = undefined
       const answer = reading.answer(isWhole)

@@ -7,7 +7,7 @@ export interface Sealer {
   /** Throws if the ciphertext or the associated data differs from what was sealed. */
   open(sealed: Uint8Array, associatedData: string): Uint8Array
   /**
-   * As `seal` and `open`, under a key derived from the associated data: for values without a limit of number. With random nonces, one key may
+   * `seal` and `open` with a key derived from the associated data, for an unlimited number of values. With random nonces, one key may
    * encrypt 2^32 values (NIST SP 800-38D, section 8.3).
    */
   readonly ofMany: Pick<Sealer, 'seal' | 'open'>

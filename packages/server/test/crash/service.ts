@@ -79,14 +79,19 @@ export interface Started {
 
 /** Starts main.ts with exactly this environment. */
 export function spawnService(env: Env, args: readonly string[] = []): Started {
-  return follow(run(env, [script, ...args], ['ignore', 'pipe', 'pipe']))
+  return follow(run(env, [...youngSpace, script, ...args], ['ignore', 'pipe', 'pipe']))
+}
+
+/** Starts main.ts with the memory settings that an operator has, for tests that measure memory. */
+export function spawnUntuned(env: Env): Started {
+  return follow(run(env, [script], ['ignore', 'pipe', 'pipe']))
 }
 
 export type Waiting = Started & { go(): void }
 
 /** Starts a service that has loaded its code and waits at the gate, to save a crash test the loading time. */
 export async function spawnWaiting(env: Env): Promise<Waiting> {
-  const child = run(env, [await serviceInOneFile()], ['ignore', 'pipe', 'pipe', 'ipc'])
+  const child = run(env, [...youngSpace, await serviceInOneFile()], ['ignore', 'pipe', 'pipe', 'ipc'])
   return { ...follow(child), go: () => void child.send('go') }
 }
 
@@ -101,7 +106,7 @@ export async function startService(env: Env): Promise<Service> {
 const youngSpace = ['--max-semi-space-size=64', '--min-semi-space-size=64']
 
 function run(env: Env, args: readonly string[], stdio: ('ignore' | 'pipe' | 'ipc')[]): ChildProcess {
-  return spawn(process.execPath, [...youngSpace, ...args], {
+  return spawn(process.execPath, args, {
     env: { PATH: process.env.PATH ?? '', NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE, ...env },
     stdio,
   })

@@ -3,7 +3,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { fetch as undiciFetch } from 'undici'
 import { afterEach, expect, test } from 'vitest'
 import { z } from 'zod'
-import { endEveryService, serveEnv, spawnService } from '../crash/service.ts'
+import { endEveryService, serveEnv, spawnUntuned } from '../crash/service.ts'
 import { foundOrganisation } from '../crash/stage.ts'
 import { freshDatabase, type TestDatabase } from '../database.ts'
 import { request } from '../world.ts'
@@ -29,7 +29,7 @@ test.each([
   { timeout: 180_000 },
   async (where, growthMax) => {
     database = await freshDatabase()
-    const service = await spawnService(serveEnv(database.url, where === 'a disk' ? {} : await s3Env())).up()
+    const service = await spawnUntuned(serveEnv(database.url, where === 'a disk' ? {} : await s3Env())).up()
     const { testKey: key } = await foundOrganisation(database.url)
     const vault = await request(service.base, { key, method: 'POST', path: '/vaults', body: {} })
     const idle = rssOf(service.child.pid, 'VmRSS')

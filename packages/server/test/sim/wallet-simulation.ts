@@ -219,7 +219,7 @@ export class WalletSimulation {
     }
   }
 
-  /** What processes do by themselves; of both where nothing names the process. */
+  /** Runs the recurring tasks of one process, or of all processes without an argument. */
   #working(only?: number): Promise<void>[] {
     const chosen = this.#processes.filter((_, place) => only === undefined || place === only)
     return chosen.flatMap((one) =>

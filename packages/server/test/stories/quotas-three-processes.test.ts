@@ -30,7 +30,7 @@ async function usageOf(org: Org) {
   return figures as Record<string, { used: number; limit: number }>
 }
 
-/** Whether the counters are what the rows say. */
+/** Whether the counters equal the numbers of rows. */
 async function expectNoDrift(...orgs: readonly Org[]): Promise<void> {
   for (const org of orgs) {
     const before = await usageOf(org)

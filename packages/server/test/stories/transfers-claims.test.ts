@@ -41,7 +41,7 @@ function claimsOf({ address }: Managed) {
   )
 }
 
-test('a delivery that claims do not bring is claimed three times, and the transfer then waits for anybody else', async () => {
+test('if claims do not deliver the money, three are sent, and the transfer then waits for a claim by another sender', async () => {
   const master = await aClaimant()
   let isDelivered = false
   let polls = 0

@@ -17,7 +17,7 @@ const looks: Readonly<Record<AuditRecord['actor']['kind'], { readonly icon: Luci
   system: { icon: Bot, word: 'The service' },
 }
 
-/** The actor: a member by the address, a key by its name, another by the id, the service and its operator in words. */
+/** The actor of a record: the address of a member, the name of a key, "The service", "The operator", or otherwise the id. */
 export function Actor({ record }: { record: Pick<AuditRecord, 'actor'> }) {
   const { icon: Icon, word } = looks[record.actor.kind]
   const id = actorIdOf(record)

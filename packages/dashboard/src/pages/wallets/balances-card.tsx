@@ -16,7 +16,7 @@ interface BalancesCardProps {
   readonly gasOn?: MasterWallet
 }
 
-/** The present balances of the address on its chain, by token; where the service keeps the key, with what can be sent and what holds the rest. */
+/** The present balances of the address on its chain, by token; for a managed wallet also the available, reserved and on-hold amounts. */
 export function BalancesCard({ holder, gasOn }: BalancesCardProps) {
   const purser = usePurser()
   // Two reads: where the parts cannot be read, the balance still can.

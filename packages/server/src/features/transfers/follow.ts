@@ -304,7 +304,7 @@ async function claim(ctx: Work, transfer: TransferRow, { status, before }: Claim
     if (!(await isItsOwn(ctx, tx, locked, { partnerStatus, messages }))) return
     const steps = await listSteps(tx, locked.id)
     const claims = steps.filter(({ kind }) => kind === 'claim')
-    // A claim that ended since the partner was queried may have delivered: the status does not show it yet.
+    // A claim that ended after the partner was queried may have delivered the money, so it still counts as under way.
     const ended = new Set(before.filter(({ doneAt }) => doneAt !== null).map(({ position }) => position))
     const isUnderWay = claims.some(({ position }) => !ended.has(position))
     if (!isUnderWay && claims.length >= claimsMax) {

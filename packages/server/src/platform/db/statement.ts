@@ -23,7 +23,7 @@ const variantsMax = 16
 const variantsOf = new WeakMap<TemplateStringsArray, readonly Variant[]>()
 
 /**
- * A template with the same fragments has one text, which is composed once: composing it costs more than encoding its values, and a
+ * Returns the text of a template with its fragments. Each combination is composed once: composing costs more than encoding the values, and a
  * text that is the same string in memory is found faster among the names of statements.
  */
 function textOf(strings: TemplateStringsArray, values: readonly unknown[]): string {

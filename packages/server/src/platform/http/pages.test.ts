@@ -30,7 +30,7 @@ function readyPage(more: Partial<Deps>, isStopping = false): () => Promise<{ sta
 
 const readiness = (more: Partial<Deps>, isStopping = false) => readyPage(more, isStopping)()
 
-test('calls of /readyz at the same time share one look at the database, and later calls look again (S8)', async () => {
+test('calls of /readyz at the same time share one query of the database, and later calls query again', async () => {
   let count = 0
   const request = readyPage({
     async lookUpKey() {

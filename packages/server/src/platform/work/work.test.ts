@@ -125,10 +125,14 @@ test('a failed task is run again, is counted as failed, and delays no other', as
     },
   }
   start([failing, task])
-  await expect.poll(() => Math.min(tries, ranAtMs.length)).toBeGreaterThan(3)
-  const text = await deps.metrics.registry.metrics()
-  expect(text).toMatch(/purser_jobs_total\{job="toy.fail",outcome="failed"\} [4-9]/)
-  expect(text).toMatch(/purser_jobs_total\{job="toy.task",outcome="done"\} /)
+  await expect.poll(() => Math.min(tries, ranAtMs.length)).toBeGreaterThan(4)
+  // A run is counted when it ends, so the present one may not be counted yet.
+  const counted = async (labels: string): Promise<number> => {
+    const text = await deps.metrics.registry.metrics()
+    return Number(new RegExp(`^purser_jobs_total\\{${labels}\\} (\\d+)$`, 'm').exec(text)?.[1] ?? 0)
+  }
+  expect(await counted('job="toy.fail",outcome="failed"')).toBeGreaterThan(3)
+  expect(await counted('job="toy.task",outcome="done"')).toBeGreaterThan(3)
 })
 
 test('stopping waits for the current work', async () => {

@@ -117,10 +117,10 @@ function refuse(verdict: RefundVerdict): void {
 
 /** When to retry for a payment whose block is not final. */
 const finalSeconds = 15
-/** Afterwards a node may have forgotten the receipt. */
+/** How long nodes are expected to keep a receipt after settlement. */
 const receiptMsMin = 86_400_000
 
-/** Whether the chain shows the payment's money for good. `undone`: it never will, because a reorganization removed it. */
+/** Whether final blocks show the payment's money. `undone`: they never will, because a reorganization removed the payment. */
 type Standing = 'paid' | 'undone' | 'undecided'
 
 /**

@@ -129,7 +129,7 @@ const openingOnHold: Sql = sql`coalesce((select greatest(0, o.raw_amount - ${boo
 
 /**
  * Expression on `tainted_places p` and a query `q`: the part of the balance that is neither booked nor an opening amount, at most the flagged money
- * that left by the ledger. That ledger lacks money which may have left instead.
+ * that left according to the ledger. The ledger may lack a deposit that was spent in place of that money.
  */
 const unbookedInPlaceOfTaint: Sql = sql`greatest(0, least(p.raw_left, q.raw_balance - ${openingOnHold} - ${bookedUpTo({
   walletId: sql`p.wallet_id`,

@@ -158,7 +158,7 @@ async function thawOldest(tx: Tx, place: Place, below: bigint, raw: bigint): Pro
   }
 }
 
-/** Freezes this amount more of the tainted rows below a block: all newer ones than the oldest frozen one are frozen whole. */
+/** Freezes a further amount of the tainted rows below a block, newest first. It starts at the oldest frozen row, because all newer rows are frozen completely. */
 async function freezeOlder(tx: Tx, place: Place, below: bigint, raw: bigint): Promise<void> {
   if (raw === 0n) return
   const [oldest] = await listOldestFrozen(tx, place, below, 1)

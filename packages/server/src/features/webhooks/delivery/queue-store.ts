@@ -58,7 +58,7 @@ export async function lockQueues(tx: Tx, webhookIds: readonly WebhookId[]): Prom
 export interface NewDeliveries {
   readonly ids: readonly string[]
   readonly eventIds: readonly string[]
-  /** Of the events. */
+  /** Types of the events, in the order of `eventIds`. */
   readonly types: readonly string[]
   readonly webhookIds: readonly WebhookId[]
   readonly now: Date
@@ -258,7 +258,7 @@ export interface OutcomeBatch {
  */
 export async function storeOutcomes(db: Queryable, { attempts, failing, healthy, now }: OutcomeBatch): Promise<void> {
   const made = <K extends keyof NewAttempt>(name: K): NewAttempt[K][] => attempts.map((attempt) => attempt[name])
-  // The driver writes a time as a local one, which takes many times as long.
+  // Times are text, because the driver's conversion of a `Date` to local time is many times slower.
   const times = (name: 'nextAttemptAt' | 'createdAt') => attempts.map((one) => one[name]?.toISOString() ?? null)
   await db.run(sql`
     with health as (

@@ -14,7 +14,7 @@ import type { DueRow, EndpointRow, NewAttempt } from './queue-store.ts'
 export interface Sent {
   readonly endpoint: EndpointRow
   readonly attempts: readonly NewAttempt[]
-  /** Of the delivery, after these attempts. */
+  /** State of the delivery after these attempts. */
   readonly status: 'pending' | 'succeeded' | 'dead'
   /** Whether the receiver answered 410: it accepts nothing more. */
   readonly isGone: boolean

@@ -20,7 +20,7 @@ const roundMs = 200
 const pauseFactor = 4
 const afterFailureMs = 2_000
 const entriesMax = 100
-/** Most streams of one owner, and of all, that one read serves: with this a read is small, and no owner's past delays the events of another. */
+/** Most streams that one read serves, of one owner and in total, so that one owner's backlog does not delay the events of another. */
 const streamsOfOwnerPerRead = 10
 const streamsPerRead = 100
 /** Entries that are signed before the event loop gets a turn. */
@@ -52,7 +52,7 @@ export class Listeners {
   #pausing: NodeJS.Timeout | undefined
   #hasNews = false
   #rounds = 0
-  /** Every ready stream is read at least once from this round on before reading pauses. */
+  /** The first round of the current cycle; a cycle reads every ready stream at least once before the pause. */
   #cycleStart = 1
   #signed = 0
   #running: Promise<void> | undefined
@@ -202,7 +202,7 @@ export class Listeners {
   }
 }
 
-/** Returns the streams that the next read serves: of each owner as many, those that were read longest ago first. */
+/** Returns the streams that the next read serves: at most an equal number of each owner, least recently read first. */
 function nextRead(ready: readonly Listener[]): readonly Listener[] {
   const byOwner = Map.groupBy(ready, ({ owner }) => owner)
   const share = Math.min(streamsOfOwnerPerRead, Math.max(1, Math.floor(streamsPerRead / byOwner.size)))

@@ -41,7 +41,7 @@ export async function listen(
 
 async function placeOf(ctx: Ctx, { from }: ListenQuery, lastEventId: string | undefined): Promise<Place> {
   if (lastEventId === undefined || lastEventId === '') {
-    // All events are before a time that has not come: they are not looked through for one after it.
+    // No event is later than now, so a start in the future is the present position, without a search.
     const isNow = from === undefined || from > ctx.clock.now()
     const since = isNow ? 'now' : instantOf(Math.max(from.getTime(), oldestKept(ctx).getTime()))
     return (await findStart(ctx.db, ctx.tenant, since)) ?? beginning

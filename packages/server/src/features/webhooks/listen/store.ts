@@ -81,7 +81,7 @@ const News = z.object({
   payload: z.string().nullable(),
 })
 
-/** Most entries that one read looks at for a listener of some types: however many of others there are, it delays no other listener. */
+/** Most entries that one read examines for a listener with a type filter, so that entries of other types do not delay other listeners. */
 const lookedAtMax = 1_000
 
 /** An entry to send. */
@@ -164,7 +164,7 @@ function pageFrom(rows: readonly z.output<typeof News>[], entriesMax: number): P
   return { entries, isFull: last !== undefined, next: last ?? { writtenBy: horizon, id: '' } }
 }
 
-/** The last entry that a read looked at, if it looked at as many as it may. */
+/** The last entry that a read examined; undefined if the read stayed below `lookedAtMax`. */
 function lastLookedAt(rows: readonly z.output<typeof News>[]): Place | undefined {
   const last = rows.at(-1)
   if (last === undefined || last.writtenBy === null || last.id === null || !last.isLimit) return undefined
