@@ -213,6 +213,27 @@ class Selling:
             self.assertEqual(routes.find(path).status, 400)
         self.assertEqual(routes.find("/cheap/./a").price, "0.01")
 
+    def test_a_step_back_is_refused_if_several_routes_are_sold(self):
+        routes = Routes({"/static/*": "0.01", "/static/paid.pdf": "5"})
+        self.assertEqual(routes.find("/static/../public/paid.pdf").status, 400)
+        self.assertEqual(routes.find("/static/paid.pdf").price, "5")
+
+    def test_the_path_below_the_mount_is_matched_too_and_two_routes_are_refused(self):
+        self.assertEqual(Routes({"/*": "0.01", "/dear": "5"}).find("/api/dear", "/dear").price, "5")
+        self.assertEqual(Routes({"/*": "0.01", "/dear": "5"}).find("/api/other", "/other").price, "0.01")
+        self.assertEqual(Routes({"/cheap/*": "0.01", "/dear": "5"}).find("/cheap/dear", "/dear").status, 400)
+        shared = Route("5")
+        routes = Routes({"/*": shared, "/dear": shared, "/cheap/*": "0.01"})
+        self.assertEqual(routes.find("/cheap/dear", "/dear").status, 400)
+
+    def test_a_route_of_the_whole_path_does_not_replace_what_the_rest_below_the_mount_costs(self):
+        self.assertEqual(Routes({"/*": "5", "/cheap/*": "0.01"}).find("/cheap/report", "/report").status, 400)
+
+    def test_the_price_of_a_part_is_found_below_it_at_any_depth(self):
+        routes = Routes({"/*": "1", "/a/*": "2", "/a/b/c/*": "3", "/a/b": "4"})
+        prices = [routes.find(path).price for path in ("/", "/b/a", "/a", "/a/b/x/c", "/a/b/c", "/a/b/c/d/e/", "/a/b")]
+        self.assertEqual(prices, ["1", "1", "2", "2", "3", "3", "4"])
+
     def test_a_route_is_sold_where_the_application_is_mounted_below_another_path(self):
         for path in ("/paid", "/paid/"):
             self.assertNothingServed(self.buy(path, mounted_at="/api"), 402)
@@ -223,6 +244,25 @@ class Selling:
     def test_a_route_with_other_letters_is_sold(self):
         self.shop = self.open(Route("0.01"), sold="/r\u00e9sum\u00e9")
         self.assertNothingServed(self.buy("/r\u00e9sum\u00e9"), 402)
+
+    def test_a_step_back_after_an_empty_part_or_a_dot_leads_to_the_sold_path_as_it_does_in_static_files(self):
+        self.shop = self.open(Route("0.01"), sold="/static/paid.pdf")
+        for step in ("a//..", "a/./..", "a/%2F..", "a/.//./..", "a/%2e/..", "a//%2e%2e", "a/b//..//.."):
+            with self.subTest(step):
+                self.assertNothingServed(self.buy(f"/static/{step}/paid.pdf"), 402)
+
+    def test_a_step_back_to_where_nothing_is_sold_is_refused_since_it_may_lead_into_a_folder_of_files(self):
+        self.shop = self.open(Route("0.01"), sold="/static/paid.pdf")
+        for path in ("/static/../public/paid.pdf", "/static/%2e%2e/public/paid.pdf", "/..%2fpublic/paid.pdf"):
+            with self.subTest(path):
+                self.assertNothingServed(self.buy(path), 400)
+        self.assertEqual(self.buy("/static/a..b/...").body, b"rain")
+
+    def test_letters_that_expressions_without_case_take_for_others_are_the_same(self):
+        self.shop = self.open(Route("0.01"), sold="/risk")
+        for path in ("/r\u0131sk", "/R\u0130SK", "/ri\u0307sk", "/ri\u017f\u212a"):
+            with self.subTest(path):
+                self.assertNothingServed(self.buy(path), 402)
 
     def test_a_malformed_host_is_refused(self):
         for host in ("shop.test/evil?", "shop.test/evil", "a@b", ""):
@@ -267,6 +307,24 @@ class Wsgi(Selling, unittest.TestCase):
         start_response(f"{status} Some", headers)
         return [body[:2], body[2:]]
 
+    def test_a_path_that_is_not_utf_8_is_refused(self):
+        for name in ("PATH_INFO", "SCRIPT_NAME"):
+            for path in ("/pa\xffid", "/r\xe9sum\xe9", "/pa\xed\xa0\x80id", "/pa\udcffid", "/\u20ac"):
+                with self.subTest((name, path)):
+                    self.raw = {"PATH_INFO": "/free", name: path}
+                    self.assertNothingServed(self.buy(), 400)
+
+    def test_a_header_that_names_another_mount_changes_neither_that_a_path_is_sold_nor_its_price(self):
+        # Gunicorn takes SCRIPT_NAME from a header and off the path, and a dispatcher mounts the application at /api.
+        self.shop = self.open(Route("0.01"), sold="/api/paid")
+        for mount in ("/api/api", "/x/api", "/x//y/api"):
+            with self.subTest(mount):
+                self.assertNothingServed(self.buy("/paid", mounted_at=mount), 402)
+        self.assertNothingServed(self.buy("/paid", mounted_at="/x" * 100), 400)
+        self.assertEqual(self.buy("/free", mounted_at="/api/api").body, b"rain")
+
+    raw = {}
+
     def request(self, method, path, headers):
         started = []
         path, _, query = path.partition("?")
@@ -279,6 +337,7 @@ class Wsgi(Selling, unittest.TestCase):
             "SERVER_PORT": "80",
             "wsgi.url_scheme": "http",
             "wsgi.input": BytesIO(),
+            **self.raw,
             **{f"HTTP_{name.upper().replace('-', '_')}": value for name, value in headers.items()},
         }
         body = b"".join(self.shop(environ, lambda status, own, exc=None: started.append((status, own))))
@@ -298,12 +357,39 @@ class Asgi(Selling, unittest.TestCase):
         await send({"type": "http.response.body", "body": body[:2], "more_body": True})
         await send({"type": "http.response.body", "body": body[2:]})
 
+    def test_a_path_that_is_not_utf_8_is_refused(self):
+        for raw in ({"path": "/pa\ufffdid", "raw_path": b"/pa%FFid"}, {"path": "/pa\udcffid", "raw_path": None}):
+            with self.subTest(raw):
+                self.raw = raw
+                self.assertNothingServed(self.buy(), 400)
+        # A server may leave the query in the raw path, and a query may have any encoding.
+        self.raw = {"path": "/pa\ufffdid", "raw_path": b"/pa%EF%BF%BDid?city=%FF"}
+        self.assertEqual(self.buy().body, b"rain")
+
+    def test_a_target_with_its_origin_is_refused_since_quart_takes_its_path(self):
+        self.raw = {"path": "http://shop.test/paid", "raw_path": b"http://shop.test/paid"}
+        self.assertNothingServed(self.buy(), 400)
+
+    def test_what_follows_the_mount_is_matched_wherever_the_mount_is_in_the_path_as_in_quart(self):
+        for path in ("/x/api/paid", "/x/apipaid", "/apipaid"):
+            with self.subTest(path):
+                self.raw = {"path": path, "root_path": "/api"}
+                self.assertNothingServed(self.buy(), 402)
+        # Starlette takes the whole path, so it could be either route.
+        prices = {"/*": Route("5"), "/paid": Route("0.01")}
+        self.shop = asgi.AsgiSeller(self.app, *self.options(), prices)
+        self.raw = {"path": "/x/api/paid", "root_path": "/api"}
+        self.assertNothingServed(self.buy(), 400)
+
+    raw = {}
+
     def scope(self, kind, path, headers):
         path, _, query = path.partition("?")
         own = [(name.encode(), value.encode()) for name, value in headers.items()]
         path = self.mounted_at + path
         mounted = {"root_path": self.mounted_at} if self.mounted_at else {}
-        return {**mounted, "type": kind, "path": path, "query_string": query.encode(), "headers": own, "scheme": "http"}
+        given = {"path": path, "query_string": query.encode(), "headers": own, "scheme": "http"}
+        return {**mounted, "type": kind, **given, **self.raw}
 
     def request(self, method, path, headers):
         sent = []

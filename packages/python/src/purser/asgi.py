@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any, Awaitable, Callable, Dict, List, Mapping, MutableMapping, Optional, Sequence, Tuple, Union
-from urllib.parse import quote
+from typing import Any, Awaitable, Callable, Dict, List, Mapping, MutableMapping, Optional, Sequence, Union
+from urllib.parse import quote, unquote_to_bytes
 
 from .client import Purser
 from .selling import (
@@ -17,6 +17,7 @@ from .selling import (
     Routes,
     Seller,
     is_sold,
+    problem_answer,
     route_of,
     sent_answer,
     sold_headers,
@@ -56,7 +57,7 @@ class AsgiSeller:
         self.seller = Seller(purser, wallet_id, **options, on_fault=on_fault)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        route = self._routes.find(*_paths_of(scope)) if scope["type"] in ("http", "websocket") else None
+        route = self._route_of(scope) if scope["type"] in ("http", "websocket") else None
         if route is None:
             await self._app(scope, receive, send)
         elif scope["type"] == "websocket":
@@ -65,6 +66,9 @@ class AsgiSeller:
             await _send_answer(route, scope, send)
         else:
             await self._sell(route, scope, receive, send)
+
+    def _route_of(self, scope: Scope) -> Union[Route, Answer, None]:
+        return self._routes.find(*_paths_of(scope)) if _is_readable(scope) else problem_answer("malformed-request")
 
     async def _sell(self, route: Route, scope: Scope, receive: Receive, send: Send) -> None:
         admitted = await _in_thread(lambda: self.seller.admit(route, request_of(scope)))
@@ -166,11 +170,27 @@ def request_of(scope: Scope) -> Request:
     return Request(scope["method"].upper(), f"{scope.get('scheme', 'http')}://{host}", target, headers, scope)
 
 
-def _paths_of(scope: Scope) -> Tuple[str, str]:
-    """The whole path, and the path below the place where the application is mounted. Servers give either as the path."""
+def _is_readable(scope: Scope) -> bool:
+    """Whether all frameworks read one path: it is UTF-8, and does not begin with an origin."""
+    path: str = scope["path"]
+    raw_path: bytes = (scope.get("raw_path") or b"").split(b"?")[0]
+    try:
+        path.encode()
+        unquote_to_bytes(raw_path).decode()
+    except UnicodeError:
+        return False
+    return path == "" or path.startswith("/")
+
+
+def _paths_of(scope: Scope) -> List[str]:
+    """
+    The whole path, and the path below the place where the application is mounted. Servers give either as the path.
+    Quart takes what follows the mount wherever that is in the path.
+    """
     path, root = scope["path"], scope.get("root_path", "").rstrip("/")
     is_whole = path == root or path.startswith(root + "/")
-    return (path, path[len(root) :]) if is_whole else (root + path, path)
+    below = [path.split(root, 1)[1]] if root != "" and root in path else []
+    return [path, *below] if is_whole else [root + path, *below, path]
 
 
 async def _in_thread(run: Callable[[], Any]) -> Any:

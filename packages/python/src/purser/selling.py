@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import copy
 import json
 import logging
 import re
@@ -446,55 +447,90 @@ class Routes:
                 self._below[_normal(pattern[:-2])] = route_of(route)
             else:
                 self._exact[_normal(pattern)] = route_of(route)
+        sold = [*self._exact.values(), *self._below.values()]
+        self._is_single = len({id(route) for route in sold}) == 1
+        if "/" in self._below:
+            # A copy, so that it differs from a named route with the same terms.
+            self._below["/"] = copy.copy(self._below["/"])
+        self._parts_max = max((place.count("/") for place in self._below), default=0)
 
-    def find(self, path: str, inner: Optional[str] = None) -> Union[Route, Answer, None]:
+    def find(self, *paths: str) -> Union[Route, Answer, None]:
         """
-        The route of a path, or else of ``inner``, which is the path below the place where the application is mounted.
-        Frameworks differ in what they make of dots, escapes, slashes, capitals and spaces. A path that is sold in one
-        reading of these is sold. One that is two routes in two readings is refused, because it has two prices.
+        The route of a path. The path is given whole, and then from each place where the application may be mounted.
+        Frameworks differ in how they interpret dots, escapes, slashes, capitals and spaces. If any interpretation
+        matches a route, the request must be paid. Two different routes are refused, because they have two prices. A
+        named route that matches below the mount replaces a ``/*`` that matches the whole path. A path with ``..`` may
+        lead to any file, so it is refused unless there is one route and the path matches it.
         """
-        for one in (path,) if inner is None else (path, inner):
-            found = {id(route): route for route in map(self._exactly, _readings(one)) if route is not None}
-            if found:
-                return next(iter(found.values())) if len(found) == 1 else problem_answer("malformed-request")
-        return None
+        known: Optional[Route] = None
+        for path in paths:
+            found = {id(route): route for route in map(self._exactly, _readings(path)) if route is not None}
+            if len(found) > 1:
+                return problem_answer("malformed-request")
+            own = next(iter(found.values()), None)
+            if own is None or own is known:
+                continue
+            if known is not None and known is not self._below.get("/"):
+                return problem_answer("malformed-request")
+            known = own
+        if _has_steps(paths[0]) and (known is None or not self._is_single):
+            return problem_answer("malformed-request")
+        return known
 
     def _exactly(self, own: str) -> Optional[Route]:
         if own in self._exact:
             return self._exact[own]
-        place = own
-        while True:
+        parts = own.split("/", self._parts_max + 1)[: self._parts_max + 1]
+        while parts:
+            place = "/".join(parts) or "/"
             if place in self._below:
                 return self._below[place]
-            if place == "/":
-                return None
-            place = place.rsplit("/", 1)[0] or "/"
+            parts.pop()
+        return None
+
+
+def _has_steps(path: str) -> bool:
+    """Whether a path has ``..`` as a part, with escapes decoded once more or not."""
+    return ".." in path.split("/") or ".." in unquote(path).split("/")
 
 
 def _readings(path: str) -> Set[str]:
-    """The paths that a framework may match: with dot segments resolved or literal, and with escapes decoded again or not."""
-    once = unquote(path)
-    return {_joined_path(path.split("/")), _joined_path(once.split("/")), _normal(path), _stepped(path)}
+    """
+    The paths that a framework may match: with dot segments resolved or literal, and with escapes decoded again or not.
+    ``..`` removes the part before it. Some frameworks remove empty parts and dots first, and others do not.
+    """
+    readings: Set[str] = set()
+    for text in {path, unquote(path)}:
+        parts = text.split("/")
+        readings.add(_joined_path(parts))
+        for skipped in ((), ("",), (".",), ("", ".")):
+            readings.add(_stepped([part for part in parts if part not in skipped]))
+    return readings
 
 
 def _normal(path: str) -> str:
-    return _stepped(unquote(path))
+    return _stepped(unquote(path).split("/"))
 
 
-def _stepped(path: str) -> str:
-    parts: List[str] = []
-    for part in path.split("/"):
+def _stepped(parts: Sequence[str]) -> str:
+    kept: List[str] = []
+    for part in parts:
         if part == "..":
-            parts = parts[:-1]
-        elif part != ".":
-            parts.append(part)
-    return _joined_path(parts)
+            del kept[-1:]
+        else:
+            kept.append(part)
+    return _joined_path([part for part in kept if part != "."])
 
 
 def _joined_path(parts: Sequence[str]) -> str:
     # Routers that match by a regular expression ignore a line break at the end.
-    named = [part.strip().casefold() for part in parts]
+    named = [_folded(part.strip()) for part in parts]
     return "/" + "/".join(part for part in named if part != "")
+
+
+def _folded(part: str) -> str:
+    """Equal for texts that are equal without case, also in regular expressions, which take U+0130 and U+0131 for i."""
+    return part.casefold().replace("i\u0307", "i").replace("\u0131", "i")
 
 
 def find_credential(headers: Mapping[str, str]) -> Union[Credential, str]:

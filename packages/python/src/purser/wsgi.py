@@ -17,6 +17,7 @@ from .selling import (
     Routes,
     Seller,
     is_sold,
+    problem_answer,
     route_of,
     sent_answer,
     sold_headers,
@@ -27,6 +28,7 @@ __all__ = ["Fault", "Route", "WsgiSeller", "request_of", "sell"]
 Environ = Dict[str, Any]
 StartResponse = Callable[..., Any]
 Application = Callable[[Environ, StartResponse], Iterable[bytes]]
+_MOUNT_PARTS_MAX = 32
 
 
 class WsgiSeller:
@@ -52,8 +54,8 @@ class WsgiSeller:
         self.seller = Seller(purser, wallet_id, **options, on_fault=on_fault)
 
     def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
-        inner = _text_of(environ.get("PATH_INFO", ""))
-        route = self._routes.find(_text_of(environ.get("SCRIPT_NAME", "")) + inner, inner)
+        paths = _paths_of(environ)
+        route = problem_answer("malformed-request") if paths is None else self._routes.find(*paths)
         if isinstance(route, Answer):
             return _send(route, environ, start_response)
         return self._app(environ, start_response) if route is None else self._sell(route, environ, start_response)
@@ -153,12 +155,21 @@ def request_of(environ: Environ) -> Request:
     return Request(environ["REQUEST_METHOD"].upper(), origin, target, headers, environ)
 
 
-def _text_of(path: str) -> str:
-    """A path of an environ has each byte as a character (PEP 3333)."""
+def _paths_of(environ: Environ) -> Optional[List[str]]:
+    """
+    The whole path, and the path from each place where the application may be mounted. None if it is not UTF-8, since
+    frameworks then read different paths. Servers may read SCRIPT_NAME from a header, so its beginning may be any text.
+    """
     try:
-        return path.encode("latin-1").decode("utf-8", "replace")
-    except UnicodeEncodeError:
-        return path
+        # A path of an environ has each byte as a character (PEP 3333).
+        mount, inner = (environ.get(name, "").encode("latin-1").decode() for name in ("SCRIPT_NAME", "PATH_INFO"))
+    except UnicodeError:
+        return None
+    parts = mount.split("/")
+    if len(parts) > _MOUNT_PARTS_MAX:
+        return None
+    outer = ["/".join(["", *parts[start:]]) + inner for start in range(1, len(parts))]
+    return [mount + inner, *outer, inner]
 
 
 def _send(answer: Answer, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
