@@ -47,7 +47,8 @@ interface TxOptions {
   readonly readsInOrder?: boolean
   /**
    * Whether its statements find rows by keys, of which each is given a list. Without this, the planner plans such a statement anew for each length
-   * of the list, which takes longer than to execute it, and reads whole tables while they look small.
+   * of the list, which takes longer than to execute it, and reads whole tables while they look small. Such a statement leaves out a bound that is not
+   * given: `$1 is null or …` bounds no index in a plan for all values.
    */
   readonly readsByKeys?: boolean
   /** Called when the transaction has ended and its connection is free again, before `beforeReturn` is waited for. */

@@ -129,7 +129,7 @@ const openingOnHold: Sql = sql`coalesce((select greatest(0, o.raw_amount - ${boo
 
 /**
  * Expression on `tainted_places p` and a query `q`: the part of the balance that is neither booked nor an opening amount, at most the flagged money
- * that left according to the ledger. The ledger may lack a deposit that was spent in place of that money.
+ * that left according to the ledger, if that is known (`least` ignores null). The ledger may lack a deposit that was spent in place of that money.
  */
 const unbookedInPlaceOfTaint: Sql = sql`greatest(0, least(p.raw_left, q.raw_balance - ${openingOnHold} - ${bookedUpTo({
   walletId: sql`p.wallet_id`,
@@ -182,7 +182,7 @@ export function amountsOnHold(db: Queryable, questions: readonly HoldQuestion[])
       (coalesce((select sum(raw_amount - frozen_raw_amount) from wallet_transactions w where ${place} and aml_status = 'pending' and on_hold), 0)
         + ${openingOnHold}
         + coalesce((select sum(${unbookedInPlaceOfTaint}) from tainted_places p
-          where ${isPlaceOfQuery} and p.raw_left > 0 and q.raw_balance is not null), 0))::text as unscreened,
+          where ${isPlaceOfQuery} and p.raw_left is distinct from 0 and q.raw_balance is not null), 0))::text as unscreened,
       (select coalesce(sum(raw_amount - frozen_raw_amount), 0)::text from wallet_transactions w where ${place} and status = 'pending'
         and not (aml_status = 'pending' and on_hold)) as not_final, tips.is_booked
     from q join tips using (network, up_to, up_to_hash) order by q.place`,

@@ -91,11 +91,15 @@ async function rowsReadBy(tx: Tx): Promise<number> {
   return Number(rows)
 }
 
+/** Books with the plans for all values that the watcher uses. */
 function rowsOfBooking(movement: Movement): Promise<number> {
-  return stage.db.tx(async (tx) => {
-    await stage.bookIn(tx, movement)
-    return rowsReadBy(tx)
-  })
+  return stage.db.tx(
+    async (tx) => {
+      await stage.bookIn(tx, movement)
+      return rowsReadBy(tx)
+    },
+    { readsByKeys: true },
+  )
 }
 
 /** A wallet with flagged dust and this many honest movements in and out, before and after the dust. */

@@ -68,15 +68,20 @@ const Checkpoint = z.object({ block: z.bigint(), rawBalance: Raw, rawTainted: Ra
 /** The balance of a place after a block, its tainted amount, and the tainted amount that has left by then. */
 export type Checkpoint = z.output<typeof Checkpoint>
 
-/** Deletes checkpoints of the place from a block on; returns the newest remaining one. */
+/**
+ * Deletes checkpoints of the place from a block on, and those before it that a release without `raw_left` made last; returns the newest remaining
+ * one.
+ */
 export async function resetCheckpoints(tx: Tx, place: Place, block: bigint): Promise<Checkpoint | undefined> {
-  await tx.run(sql`delete from taint_checkpoints where ${isAt(place)} and block_number >= ${block}`)
-  return tx.maybeOne(
+  const known = await tx.maybeOne(
     Checkpoint,
     sql`
-    select block_number as block, raw_balance::text, raw_tainted::text, raw_left::text from taint_checkpoints where ${isAt(place)}
-    order by block_number desc limit 1`,
+    select block_number as block, raw_balance::text, raw_tainted::text, raw_left::text from taint_checkpoints
+    where ${isAt(place)} and block_number < ${block} and raw_left is not null order by block_number desc limit 1`,
   )
+  const isReset = known === undefined ? sql`true` : sql`block_number > ${known.block}`
+  await tx.run(sql`delete from taint_checkpoints where ${isAt(place)} and ${isReset}`)
+  return known
 }
 
 /** The balance of the place before the given block or its first tainted one, whichever is lower. */
@@ -184,11 +189,12 @@ export function listTaintedRows(
       : typeof below === 'bigint'
         ? sql`block_number < ${below}`
         : sql`(block_number, log_index, id) < (${below.block}::bigint, ${below.logIndex}::integer, ${below.id}::text)`
+  // Composed, since a plan for all values has no bound in `$1 is null or …`.
+  const isFrom = from === null ? sql`true` : sql`block_number >= ${from}`
   return tx.many(
     TaintedRow,
     sql`
-    select ${rowColumns} from wallet_transactions where ${isAt(place)} and ${isTainted} and ${isBelow}
-      and (${from}::bigint is null or block_number >= ${from}::bigint)
+    select ${rowColumns} from wallet_transactions where ${isAt(place)} and ${isTainted} and ${isBelow} and ${isFrom}
     order by block_number desc, log_index desc, id desc limit ${most}`,
   )
 }
@@ -223,8 +229,8 @@ export async function findFrozen(tx: Tx, place: Place): Promise<bigint> {
 }
 
 /**
- * Stores the total frozen amount of the place, and the tainted amount that left it. A place without flagged or tainted money, spent or not, is
- * deleted.
+ * Stores the total frozen amount of the place, and the tainted amount that left it; an update without a new `left_revision` makes that unknown. A
+ * place without flagged or tainted money, spent or not, is deleted.
  */
 export async function upsertPlace(
   tx: Tx,
@@ -235,7 +241,8 @@ export async function upsertPlace(
   await tx.run(sql`
     insert into tainted_places (organisation_id, environment, wallet_id, network, token, raw_frozen, raw_left)
     values (${tenant.organisationId}, ${tenant.environment}, ${walletId}, ${network}, ${token}, ${rawFrozen.toString()}, ${rawLeft.toString()})
-    on conflict (wallet_id, network, token) do update set raw_frozen = excluded.raw_frozen, raw_left = excluded.raw_left`)
+    on conflict (wallet_id, network, token) do update set raw_frozen = excluded.raw_frozen, raw_left = excluded.raw_left,
+      left_revision = tainted_places.left_revision + 1`)
   if (rawFrozen > 0n) return
   const isClean = sql`not exists (select from wallet_transactions where ${isAt(place)} and ${isTainted})`
   await tx.run(sql`delete from taint_checkpoints where ${isAt(place)} and ${isClean}`)

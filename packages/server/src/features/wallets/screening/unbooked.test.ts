@@ -1,10 +1,12 @@
-import { readFileSync } from 'node:fs'
 import { tokenBySymbol } from '@purser/protocol'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
+import { anEmptyDatabase } from '../../../../test/database.ts'
 import { aHoldStage, aSender, clean, type HoldStage, listed, type Wallet } from '../../../../test/hold-stage.ts'
 import type { Chain, Chains } from '../../../chain/port.ts'
 import { sql } from '../../../platform/db/db.ts'
+import { listMigrations, migrate } from '../../../platform/db/migrate.ts'
+import { newId } from '../../../platform/ids.ts'
 import { createReadFunds } from '../../funds/index.ts'
 import { amountsOnHold } from './deposit-store.ts'
 
@@ -86,17 +88,54 @@ test('where every movement is booked, listed money that left keeps back no hones
   expect(await spendable(wallet, 7n)).toEqual({ available: 7n, kept: 0n })
 })
 
-const migration = readFileSync(
-  new URL('../../../platform/db/migrations/0201_tainted_money_that_left.sql', import.meta.url),
-  'utf8',
-)
+/**
+ * A payment that a release from before `raw_left` books in the block of a listed deposit, all of which seems to leave with it. The statements are
+ * that release's.
+ */
+async function paidByOldRelease({ id, address }: Wallet, raw: bigint): Promise<void> {
+  await stage.db.tx(async (tx) => {
+    await tx.run(sql`
+      insert into wallet_transactions (id, organisation_id, environment, wallet_id, network, chain, tx_hash, log_index, direction, kind, status, token,
+        token_symbol, decimals, raw_amount, from_address, to_address, block_number, block_hash, block_time, created_at)
+      select ${newId('wtx', stage.world.server.deps)}, organisation_id, environment, wallet_id, network, chain, ${`0x${id}`}, 1, 'out', kind, 'pending', token,
+        token_symbol, decimals, ${String(raw)}::numeric, ${address}, ${aSender()}, block_number, block_hash, block_time, created_at
+      from wallet_transactions where wallet_id = ${id}`)
+    await tx.run(sql`
+      delete from taint_checkpoints where wallet_id = ${id} and block_number >= (select min(block_number) from wallet_transactions where wallet_id = ${id})`)
+    await tx.run(sql`
+      insert into taint_checkpoints (organisation_id, environment, wallet_id, network, token, block_number, raw_balance, raw_tainted)
+      select distinct organisation_id, environment, wallet_id, network, token, block_number, 0, 0 from wallet_transactions where wallet_id = ${id}`)
+    await tx.run(sql`update wallet_transactions set frozen_raw_amount = 0 where wallet_id = ${id}`)
+    await tx.run(sql`
+      insert into tainted_places (organisation_id, environment, wallet_id, network, token, raw_frozen)
+      select distinct organisation_id, environment, wallet_id, network, token, 0 from wallet_transactions where wallet_id = ${id}
+      on conflict (wallet_id, network, token) do update set raw_frozen = excluded.raw_frozen`)
+  })
+}
 
-/** The amounts that left, as stored at places and at their checkpoints. */
-async function storedAmounts(): Promise<readonly string[]> {
+test('unbooked money that is spent while a release from before this amount runs makes no listed money spendable', async () => {
+  const wallet = await aListedDeposit(10n)
+  await paidByOldRelease(wallet, 20n)
+  expect(await spendable(wallet, 10n)).toEqual({ available: 0n, kept: 10n })
+})
+
+test('what a release from before this amount traced is traced again: what left is what came in less what is frozen', async () => {
+  const wallet = await aListedDeposit(10n)
+  const before = stage.newestBlock() - 1n
+  await paidByOldRelease(wallet, 20n)
+  await stage.booked(aSender(), wallet, 5n)
+  expect(new Set(await storedAmounts(wallet))).toEqual(new Set([`${wallet.id} 10`, `${wallet.id} ${before} 0`]))
+  expect(await spendable(wallet, 15n)).toEqual({ available: 5n, kept: 10n })
+})
+
+/** The amounts that left, as stored at places of these wallets and at their checkpoints. */
+async function storedAmounts(...wallets: readonly Wallet[]): Promise<readonly string[]> {
+  const ids = wallets.map(({ id }) => id)
   const rows = await stage.db.many(
     z.object({ row: z.string() }),
-    sql`select concat_ws(' ', wallet_id, raw_left) as row from tainted_places
-      union all select concat_ws(' ', wallet_id, block_number, raw_left) from taint_checkpoints order by 1`,
+    sql`select concat_ws(' ', wallet_id, coalesce(raw_left::text, 'unknown')) as row from tainted_places where wallet_id = any(${ids}::text[])
+      union all select concat_ws(' ', wallet_id, block_number, coalesce(raw_left::text, 'unknown')) from taint_checkpoints
+        where wallet_id = any(${ids}::text[]) order by 1`,
   )
   return rows.map(({ row }) => row)
 }
@@ -115,11 +154,51 @@ test('the migration stores what tracing had stored', async () => {
     block: first + BigInt(n),
   }))
   await stage.book(...payments)
-  const traced = await storedAmounts()
+  const traced = await storedAmounts(master, child)
   expect(traced.filter((row) => row.startsWith(master.id)).length).toBeGreaterThan(2)
   for (const table of ['tainted_places', 'taint_checkpoints'])
-    await stage.db.run({ text: `update ${table} set raw_left = 0`, values: [] })
-  for (const text of migration.split(/;\n/).filter((part) => part.includes('update ')))
-    await stage.db.run({ text, values: [] })
-  expect(await storedAmounts()).toEqual(traced)
+    await stage.db.run({ text: `update ${table} set raw_left = null`, values: [] })
+  await stage.db.run(sql`delete from schema_migrations where name like '0202_tainted_%'`)
+  await migrate({ url: stage.world.database.url })
+  expect(await storedAmounts(master, child)).toEqual(traced)
 })
+
+test('while the migration fills in what left, amounts on hold are read, and unbooked money stays on hold', async () => {
+  const { db, url, drop } = await anEmptyDatabase()
+  const all = await listMigrations()
+  const before = all.filter(({ name }) => name < '0201')
+  await migrate({ url, migrations: before })
+  const place = { walletId: 'mwt_1', network: 'base-sepolia', token: '0xa' } as const
+  await db.run(sql`
+    insert into wallet_transactions (id, organisation_id, environment, wallet_id, network, chain, tx_hash, log_index, direction, kind, status, token,
+      token_symbol, decimals, raw_amount, from_address, to_address, block_number, block_hash, block_time, created_at, aml_status, frozen_raw_amount)
+    values ('wtx_1', 'org_1', 'test', ${place.walletId}, ${place.network}, 'base', '0x1', 0, 'in', 'transfer', 'confirmed', ${place.token}, 'USDC', 6, 10,
+      '0x1', '0x2', 5, '0xblock', now(), now(), 'flagged', 10)`)
+  await db.run(sql`
+    insert into tainted_places (organisation_id, environment, wallet_id, network, token, raw_frozen)
+    values ('org_1', 'test', ${place.walletId}, ${place.network}, ${place.token}, 10)`)
+  await db.run(sql`
+    create function wait_for_test() returns trigger language plpgsql as 'begin perform pg_advisory_xact_lock(1); return new; end'`)
+  await db.run(sql`create trigger a_wait before update on tainted_places for each row execute function wait_for_test()`)
+  const read = () =>
+    db.tx(async (tx) => {
+      await tx.run(sql`set local lock_timeout = 1000`)
+      const tenant = { organisationId: 'org_1', environment: 'test' } as const
+      const [amount] = await amountsOnHold(tx, [{ tenant, ...place, upTo: 5n, rawBalance: 30n }])
+      return { frozen: amount?.frozen, unscreened: amount?.unscreened }
+    })
+  let running: Promise<string[]> | undefined
+  await db.tx(async (tx) => {
+    await tx.run(sql`select pg_advisory_xact_lock(1)`)
+    running = migrate({ url })
+    const isFilling = sql`
+      select count(*) > 0 as is from pg_locks join pg_database d on d.oid = database
+      where locktype = 'advisory' and not granted and d.datname = current_database()`
+    const seesIt = async () => (await db.one(z.object({ is: z.boolean() }), isFilling)).is
+    await expect.poll(seesIt, { timeout: 20_000, interval: 5 }).toBe(true)
+    expect(await read()).toEqual({ frozen: 10n, unscreened: 20n })
+  })
+  await running
+  expect(await read()).toEqual({ frozen: 10n, unscreened: 0n })
+  await drop()
+}, 60_000)

@@ -1,14 +1,15 @@
--- The flagged and tainted money that has left a place by its ledger. If the ledger lacks a deposit, other money left instead, and as much of the
--- balance as is not booked stays on hold.
-alter table tainted_places add column raw_left numeric(78, 0) not null default 0 check (raw_left >= 0);
-alter table taint_checkpoints add column raw_left numeric(78, 0) not null default 0 check (raw_left >= 0);
+-- The flagged and tainted money that has left a place by its ledger; null where it is not known. If the ledger lacks a deposit, other money left instead,
+-- and as much of the balance as is not booked stays on hold. The columns change no row, so that nobody waits for more than the locks; 0202 fills them.
+alter table taint_checkpoints add column raw_left numeric(78, 0);
+alter table taint_checkpoints add constraint taint_checkpoints_raw_left_check check (raw_left >= 0) not valid;
+alter table tainted_places add column raw_left numeric(78, 0), add column left_revision bigint not null default 0;
+alter table tainted_places add constraint tainted_places_raw_left_check check (raw_left >= 0) not valid;
 
--- The flagged and tainted money that came in, less the frozen rest.
-update tainted_places p set raw_left = greatest(0, coalesce((
-  select sum(case when w.aml_status = 'flagged' then w.raw_amount else w.tainted_raw_amount end) from wallet_transactions w
-  where w.wallet_id = p.wallet_id and w.network = p.network and w.token = p.token and w.direction = 'in' and w.status <> 'withdrawn'
-    and (w.aml_status = 'flagged' or w.tainted_raw_amount > 0 or w.frozen_raw_amount > 0)), 0) - p.raw_frozen);
-update taint_checkpoints c set raw_left = greatest(0, coalesce((
-  select sum(case when w.aml_status = 'flagged' then w.raw_amount else w.tainted_raw_amount end) from wallet_transactions w
-  where w.wallet_id = c.wallet_id and w.network = c.network and w.token = c.token and w.direction = 'in' and w.status <> 'withdrawn'
-    and (w.aml_status = 'flagged' or w.tainted_raw_amount > 0 or w.frozen_raw_amount > 0) and w.block_number <= c.block_number), 0) - c.raw_tainted);
+-- A release from before this file traces money and knows neither column: what it leaves is unknown until the place is traced again.
+create function forget_raw_left() returns trigger language plpgsql as $$
+begin
+  new.raw_left := null;
+  new.left_revision := old.left_revision + 1;
+  return new;
+end $$;
+create trigger forget_left before update on tainted_places for each row when (new.left_revision = old.left_revision) execute function forget_raw_left();
