@@ -6,6 +6,7 @@ import type { Marks } from '../platform/witness/witness.ts'
 import { openDiskBlobs, syncDirectory } from './disk.ts'
 import { ifThere } from './disk-writing.ts'
 import type { BlobStore, S3Settings } from './port.ts'
+import type { S3Options } from './s3.ts'
 
 /** Opens the file storage that the operator configured; returns it and a function that closes it. */
 export async function openFiles(
@@ -18,10 +19,7 @@ export async function openFiles(
 }
 
 /** The blob port on an S3-compatible storage. The client is imported only when used, because it takes about 10 MB of memory. */
-export async function openS3Blobs(
-  settings: S3Settings,
-  own: { readonly random: Random; readonly uploadsBytes?: number },
-): Promise<BlobStore & { close(): void }> {
+export async function openS3Blobs(settings: S3Settings, own: S3Options): Promise<BlobStore & { close(): void }> {
   const { createS3Blobs } = await import('./s3.ts')
   return createS3Blobs(settings, own)
 }

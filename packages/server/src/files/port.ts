@@ -53,7 +53,7 @@ export interface BlobStore {
   /**
    * Stores a stream under a new key, generated here or by `newBlobKey`. Throws `BlobTooLarge` as soon as `bytesMax` is exceeded, and rethrows
    * errors of the stream. Both end the stream and remove the partial content. Where a storage needs large buffers, the uploads of an `owner` have a
-   * share of the memory for them, and one above it is refused as `rate-limit-exceeded`.
+   * share of the memory for them, and one above it is refused as `rate-limit-exceeded`. While the memory is short, a slow one ends as `request-timeout`.
    */
   put(
     content: AsyncIterable<Uint8Array>,

@@ -31,7 +31,7 @@ function hanging(bytes: number) {
 }
 
 test('slow uploads of one owner take at most its share of the memory, and those of another are stored meanwhile', async () => {
-  const blobs = await openS3Blobs(server.settings, { random: systemRandom, uploadsBytes: 40 * mebibyte })
+  const blobs = await openS3Blobs(server.settings, { random: systemRandom, uploadsBytes: 48 * mebibyte })
   const slow = Array.from({ length: 5 }, () => hanging(4 * mebibyte))
   const stored: Promise<unknown>[] = []
   for (const upload of slow) {
@@ -48,6 +48,48 @@ test('slow uploads of one owner take at most its share of the memory, and those 
   for (const upload of slow) upload.end()
   await Promise.all(stored)
   expect((await blobs.put(ofChunks(other), { bytesMax, owner: 'slow' })).sha256).toBe(sha256(other))
+  blobs.close()
+})
+
+test('fifteen uploads of one owner are stored at the same time, although each could use a second buffer', async () => {
+  const blobs = await openS3Blobs(server.settings, { random: systemRandom })
+  const uploads = Array.from({ length: 15 }, () => hanging(12 * mebibyte))
+  const stored: Promise<{ readonly size: number }>[] = []
+  for (const upload of uploads) {
+    const put = blobs.put(upload.content, { bytesMax, owner: 'one' })
+    stored.push(put)
+    await Promise.race([upload.reached, put])
+  }
+  for (const upload of uploads) upload.end()
+  expect((await Promise.all(stored)).map(({ size }) => size)).toEqual(uploads.map(() => 12 * mebibyte))
+  blobs.close()
+})
+
+test('an upload of an owner without memory ends slow ones of the owner with most, and no others', async () => {
+  let time = 0
+  const blobs = await openS3Blobs(server.settings, {
+    random: systemRandom,
+    uploadsBytes: 96 * mebibyte,
+    now: () => time,
+  })
+  const uploads = [10, 5, 2, 1, 1].flatMap((count, owner) =>
+    Array.from({ length: count }, () => ({ ...hanging(4 * mebibyte), owner: `slow ${owner}` })),
+  )
+  const stored: Promise<unknown>[] = []
+  for (const { content, reached, owner } of uploads) {
+    time += 1
+    const put = blobs.put(content, { bytesMax, owner })
+    put.catch(() => undefined)
+    stored.push(put)
+    await Promise.race([reached, put])
+  }
+  const other = () => blobs.put(ofChunks([...contentOf(6 * mebibyte)]), { bytesMax, owner: 'other' })
+  await expect(other()).rejects.toMatchObject({ code: 'rate-limit-exceeded' })
+  time += 120_000
+  expect((await other()).size).toBe(6 * mebibyte)
+  for (const { end } of uploads) end()
+  const ended = (await Promise.allSettled(stored)).map((one) => one.status === 'rejected' && one.reason.code)
+  expect(ended).toEqual(uploads.map((_, index) => index < 2 && 'request-timeout'))
   blobs.close()
 })
 

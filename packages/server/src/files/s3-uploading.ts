@@ -6,6 +6,7 @@ import {
   type S3Client,
   UploadPartCommand,
 } from '@aws-sdk/client-s3'
+import type { UploadMemory } from './upload-memory.ts'
 
 /** The bucket and the key of an object. */
 export interface ObjectName {
@@ -19,49 +20,6 @@ const partBytes = 5 * 2 ** 20
 const firstBytes = 64 * 1024
 /** A full buffer that is smaller than a part grows by this factor. */
 const growth = 4
-
-/**
- * The memory that one upload has taken. Whoever sends slowly keeps it, so an owner has a share: otherwise some hundred uploads of one tenant would
- * take the memory of the process.
- */
-export interface UploadMemory {
-  /** Throws if the share is used up. */
-  take(bytes: number): void
-  /** Returns whether there was memory. */
-  takeIfFree(bytes: number): boolean
-  /** Releases all of it. */
-  release(): void
-  /** Returns the error for which `take` ended the upload, if it did. */
-  refusal(): unknown
-}
-
-/** `reserve` throws if the share is used up; it returns what releases the memory. */
-export function createUploadMemory(reserve: (bytes: number) => () => void): UploadMemory {
-  const releases: (() => void)[] = []
-  let refusal: unknown
-  return {
-    take(bytes) {
-      try {
-        releases.push(reserve(bytes))
-      } catch (cause) {
-        refusal = cause
-        throw cause
-      }
-    },
-    takeIfFree(bytes) {
-      try {
-        releases.push(reserve(bytes))
-        return true
-      } catch {
-        return false
-      }
-    },
-    release() {
-      for (const release of releases.splice(0)) release()
-    },
-    refusal: () => refusal,
-  }
-}
 
 interface Upload {
   readonly content: AsyncIterable<Uint8Array>
@@ -136,14 +94,17 @@ async function* partsOf({ content, memory }: Upload, progress: Progress): AsyncG
   let filling = Buffer.allocUnsafeSlow(firstBytes)
   let other: typeof filling | undefined
   let filled = 0
-  for await (const chunk of content) {
+  memory.fills()
+  for await (const chunk of memory.endable(content)) {
     for (let taken = 0; taken < chunk.byteLength; ) {
       if (filled === partBytes) {
+        memory.waits()
         yield { bytes: filling, isLast: false }
-        if (other === undefined && memory.takeIfFree(partBytes)) other = Buffer.allocUnsafeSlow(partBytes)
+        if (other === undefined && memory.takeSecond(partBytes)) other = Buffer.allocUnsafeSlow(partBytes)
         if (other === undefined) await progress.sending
         else [filling, other] = [other, filling]
         filled = 0
+        memory.fills()
       } else if (filled === filling.byteLength) filling = grown(filling, memory)
       const some = chunk.subarray(taken, taken + filling.byteLength - filled)
       filling.set(some, filled)
@@ -151,6 +112,7 @@ async function* partsOf({ content, memory }: Upload, progress: Progress): AsyncG
       taken += some.byteLength
     }
   }
+  memory.waits()
   yield { bytes: filling.subarray(0, filled), isLast: true }
 }
 
@@ -158,6 +120,7 @@ async function* partsOf({ content, memory }: Upload, progress: Progress): AsyncG
 function grown(full: Uint8Array, memory: UploadMemory): Buffer<ArrayBuffer> {
   const bytes = Math.min(full.byteLength * growth, partBytes)
   memory.take(bytes - full.byteLength)
+  memory.fills()
   const larger = Buffer.allocUnsafeSlow(bytes)
   larger.set(full)
   return larger

@@ -14,7 +14,6 @@ import { freed } from '../platform/freed.ts'
 import { giveBackRecentMemory } from '../platform/memory.ts'
 import type { Random } from '../platform/random.ts'
 import { ReusedBufferStream, type TakeBytes } from '../platform/reused-buffer-stream.ts'
-import { createMemoryBudget } from '../platform/share.ts'
 import { BlobRangeOutside, BlobTooLarge, fail } from './errors.ts'
 import {
   type BlobKey,
@@ -25,12 +24,20 @@ import {
   type OpenedBlob,
   type S3Settings,
 } from './port.ts'
-import { createUploadMemory, type ObjectName, uploadObject } from './s3-uploading.ts'
+import { type ObjectName, uploadObject } from './s3-uploading.ts'
+import { createUploadBudget } from './upload-memory.ts'
 
 /** Memory for the parts of all uploads of a process. */
 const uploadsBytesMax = 192 * 2 ** 20
 const listMax = 500
 const prefix = 'blobs/'
+
+export interface S3Options {
+  readonly random: Random
+  readonly uploadsBytes?: number
+  /** The time in milliseconds by which an upload is slow. */
+  readonly now?: () => number
+}
 
 /**
  * The blob port on an S3-compatible storage, under `blobs/` in a dedicated bucket. Large content is uploaded in parts that become visible together.
@@ -39,15 +46,15 @@ const prefix = 'blobs/'
  */
 export function createS3Blobs(
   settings: S3Settings,
-  { random, uploadsBytes = uploadsBytesMax }: { readonly random: Random; readonly uploadsBytes?: number },
+  { random, uploadsBytes = uploadsBytesMax, now }: S3Options,
 ): BlobStore & { close(): void } {
   const client = clientOf(settings)
-  const reserve = createMemoryBudget(uploadsBytes)
+  const memoryFor = createUploadBudget({ bytesMax: uploadsBytes, now })
   const at = (key: BlobKey) => ({ Bucket: settings.bucket, Key: nameOf(key) })
   return {
     async put(content, { bytesMax, key = newBlobKey(random), owner = '' }) {
       const received: Received = { size: 0, hash: createHash('sha256'), fault: undefined }
-      const memory = createUploadMemory((bytes) => reserve(owner, bytes))
+      const memory = memoryFor(owner)
       try {
         await uploadObject(client, at(key), { content: receive(content, received, bytesMax), memory })
       } catch (cause) {

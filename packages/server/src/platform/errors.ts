@@ -153,6 +153,7 @@ export const failPlatform = defineErrors({
       'The request line or a header field is not valid HTTP/1.1, for example a space in the path or a line break in a header value.',
       '`Content-Length` is not the length of the body, or it stands beside `Transfer-Encoding`.',
       'TLS was spoken to a port that serves plain HTTP.',
+      'The request has no `Host` (HTTP/1.1), two `Host` or two `Authorization` fields, or an `Expect` other than `100-continue`.',
     ],
     fix: 'Send the request with an HTTP client instead of writing it yourself, encode path segments with `encodeURIComponent`, and compare the scheme of the base address with the one that the deployment serves. The connection was closed: open a new one.',
   },
@@ -173,6 +174,7 @@ export const failPlatform = defineErrors({
     causes: [
       'The head or the body of the request was not complete in time: a JSON body has 60 seconds.',
       'The client opened a connection and sent nothing, or a proxy stopped forwarding the body.',
+      'Less than 5 MiB of a file arrived within two minutes while other organisations needed the memory for uploads.',
     ],
     fix: 'Send the whole body at once. If a proxy is in between, look at its upload limits. The connection was closed; send the request again on a new one, with the same `Idempotency-Key`.',
   },
@@ -192,6 +194,7 @@ export const failPlatform = defineErrors({
     causes: [
       'The body has no `Content-Type`, or one other than `application/json`; curl sends `application/x-www-form-urlencoded` with `-d` by default.',
       'A file was sent to an address that takes JSON, or JSON to `POST /vaults/{id}/files`, which takes `multipart/form-data`.',
+      'The body has a `Content-Encoding`. The service decodes none: send the body uncompressed.',
     ],
     fix: "Send `Content-Type: application/json` (curl: `-H 'Content-Type: application/json'`). For files send `multipart/form-data` with one part named `file`.",
   },

@@ -1,4 +1,4 @@
-import { failPlatform } from './errors.ts'
+import { failPlatform, type Problem } from './errors.ts'
 
 /** Places of a limited kind: how many the caller has, how many all have together, and how many there are. */
 export interface Places {
@@ -18,6 +18,28 @@ export function mayTake({ own, taken, max, more = 1 }: Places): boolean {
   return own === 0 || own + more < (max - (taken - own)) / 2 + 1
 }
 
+/** The problem of a body for which there is no memory: 503 if the budget is used up, otherwise 429. */
+export function memoryRefusal({ taken, max, more }: { readonly [name in 'taken' | 'max' | 'more']: number }): Problem {
+  const code = taken + more > max ? 'service-unavailable' : 'rate-limit-exceeded'
+  return failPlatform(code, { retryAfterSeconds: 1 })
+}
+
+/**
+ * Returns the most that each owner may have so that nobody has more than all together leave free. Owners below it keep what they have, and the
+ * others have that much each. With this no owner's place in the list decides what it loses.
+ */
+export function levelOf(totals: readonly number[], max: number): number {
+  let kept = totals.reduce((sum, total) => sum + total, 0)
+  let lowered = 0
+  for (const total of totals.toSorted((one, other) => other - one)) {
+    const level = (max - kept) / (lowered + 1)
+    if (total <= level) return level
+    kept -= total
+    lowered += 1
+  }
+  return (max - kept) / (lowered + 1)
+}
+
 /** Reserves memory; returns what releases it. Throws 429 for an owner above its share, 503 if the budget is used up. */
 export type ReserveMemory = (owner: string, bytes: number) => () => void
 
@@ -30,10 +52,7 @@ export function createMemoryBudget(bytesMax: number): ReserveMemory {
   let taken = 0
   return (owner, bytes) => {
     const own = owners.get(owner) ?? 0
-    if (!mayTake({ own, taken, max: bytesMax, more: bytes }))
-      throw failPlatform(taken + bytes > bytesMax ? 'service-unavailable' : 'rate-limit-exceeded', {
-        retryAfterSeconds: 1,
-      })
+    if (!mayTake({ own, taken, max: bytesMax, more: bytes })) throw memoryRefusal({ taken, max: bytesMax, more: bytes })
     owners.set(owner, own + bytes)
     taken += bytes
     return () => {

@@ -178,7 +178,13 @@ const refusedHeads: readonly (readonly [string, string, status: number, code: st
   ['an unknown expectation', 'GET /page HTTP/1.1\r\nhost: x\r\nexpect: a-miracle\r\n', 400, 'bad-request'],
   [
     'a Content-Encoding',
-    'POST /toys/1 HTTP/1.1\r\nhost: x\r\nauthorization: Bearer good\r\ncontent-encoding: gzip\r\ncontent-type: application/json\r\ncontent-length: 0\r\n',
+    'POST /toys/1 HTTP/1.1\r\nhost: x\r\nauthorization: Bearer good\r\ncontent-encoding: gzip\r\ncontent-type: application/json\r\ncontent-length: 1\r\n',
+    415,
+    'unsupported-media-type',
+  ],
+  [
+    'a Content-Encoding of a body of unknown length',
+    'POST /toys/1 HTTP/1.1\r\nhost: x\r\nauthorization: Bearer good\r\ncontent-encoding: gzip\r\ntransfer-encoding: chunked\r\n',
     415,
     'unsupported-media-type',
   ],
@@ -196,6 +202,21 @@ test('an HTTP/1.0 request needs no Host, and 100-continue and identity are accep
   const head =
     'GET /page HTTP/1.1\r\nhost: x\r\nexpect: 100-continue\r\ncontent-encoding: identity\r\nconnection: close\r\n\r\n'
   expect(await sent(head)).toMatch(/HTTP\/1\.1 200 /)
+})
+
+test.each(['gzip\r\n', '\r\n', 'gzip\r\ncontent-length: 0\r\n'])(
+  'a request without a body is accepted with the Content-Encoding %j',
+  async (encoding) => {
+    const head = `GET /page HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-encoding: ${encoding}\r\n`
+    expect(await sent(head)).toMatch(/^HTTP\/1\.1 200 /)
+  },
+)
+
+test('an empty Content-Encoding of a body is none', async () => {
+  const head =
+    'POST /toys/1 HTTP/1.1\r\nhost: x\r\nauthorization: Bearer good\r\nconnection: close\r\ncontent-type: application/json\r\n'
+  const answer = await sent(`${head}content-encoding:\r\ncontent-length: 12\r\n\r\n{"name":"a"}`)
+  expect(answer).toMatch(/^HTTP\/1\.1 200 /)
 })
 
 test('a connection whose body arrives after its response and after the stop began does not delay the stop', async () => {

@@ -3,7 +3,7 @@ import { failPlatform } from '../../../platform/errors.ts'
 import { EventStreamResponse, type SseConnection } from '../../../platform/event-stream-response.ts'
 import type { Metrics } from '../../../platform/metrics.ts'
 import type { EndedReaders, Reader } from '../../../platform/reader.ts'
-import { mayTake } from '../../../platform/share.ts'
+import { levelOf, mayTake } from '../../../platform/share.ts'
 import type { VaultId } from '../schema.ts'
 import { EventStream, type StreamOpening } from './event-stream.ts'
 import { type Frame, frameOf } from './frame.ts'
@@ -110,14 +110,20 @@ export class VaultStreams {
     const slow = [...this.#open.keys()]
       .map((stream) => ({ stream, bytes: stream.lag() }))
       .filter(({ bytes }) => bytes > 0)
-    let taken = slow.reduce((sum, { bytes }) => sum + bytes, 0)
-    for (const own of Map.groupBy(slow, ({ stream }) => stream.owner).values()) {
-      let left = own.reduce((sum, { bytes }) => sum + bytes, 0)
-      for (const { stream, bytes } of own.sort((one, other) => other.bytes - one.bytes)) {
-        if (left <= (lagBytesMax - (taken - left)) / 2) break
+    const owners = [...Map.groupBy(slow, ({ stream }) => stream.owner).values()].map((own) => ({
+      own: own.sort((one, other) => other.bytes - one.bytes),
+      total: own.reduce((sum, { bytes }) => sum + bytes, 0),
+    }))
+    const level = levelOf(
+      owners.map(({ total }) => total),
+      lagBytesMax,
+    )
+    for (const { own, total } of owners) {
+      let left = total
+      for (const { stream, bytes } of own) {
+        if (left <= level) break
         stream.line.cut()
         left -= bytes
-        taken -= bytes
       }
     }
   }

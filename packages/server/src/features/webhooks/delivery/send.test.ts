@@ -1,5 +1,5 @@
 import { signWebhook } from '@purser/protocol'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { createLog } from '../../../platform/log.ts'
 import type { EndpointRow } from './queue-store.ts'
 import { bodyOf, createSignDelivery, nextAttemptAt, retryAfterMs, retryDelaysMs } from './send.ts'
@@ -58,10 +58,11 @@ function endpointWith(secrets: readonly string[]): EndpointRow {
 }
 
 /** Signs with the first bytes of the message, in place of a key, and counts the signatures. */
-function aSigner() {
+function aSigner(isBroken = () => false) {
   const counts = { signatures: 0 }
   const sign = async (message: Uint8Array): Promise<Uint8Array> => {
     counts.signatures += 1
+    if (isBroken()) throw new Error('no key')
     return message.slice(0, 64)
   }
   const sealing = { seal: (bytes: Uint8Array) => bytes, open: (bytes: Uint8Array) => bytes }
@@ -83,5 +84,28 @@ test('endpoints of an event get the headers of signWebhook, and one Ed25519 sign
       expect(Buffer.from(signed?.body ?? [])).toEqual(body)
     }
   }
+  expect(counts.signatures).toBe(2)
+})
+
+test('an endpoint is signed for after the signature of the same event and second has failed for another', async () => {
+  let isBroken = true
+  const { sign } = aSigner(() => isBroken)
+  const endpoint = endpointWith([`whsec_${'A'.repeat(43)}=`])
+  expect(await sign(endpoint, delivery, 1_795_305_600)).toBeUndefined()
+  isBroken = false
+  expect((await sign(endpoint, delivery, 1_795_305_600))?.headers).toBeDefined()
+})
+
+test('a message is kept for a second at most', async () => {
+  vi.useFakeTimers()
+  onTestFinished(() => void vi.useRealTimers())
+  const { counts, sign } = aSigner()
+  const endpoint = endpointWith([`whsec_${'A'.repeat(43)}=`])
+  for (const signatures of [1, 1]) {
+    await sign(endpoint, delivery, 1_795_305_600)
+    expect(counts.signatures).toBe(signatures)
+  }
+  vi.advanceTimersByTime(1_000)
+  await sign(endpoint, delivery, 1_795_305_600)
   expect(counts.signatures).toBe(2)
 })

@@ -221,21 +221,32 @@ const composedMax = 1_000
 
 /**
  * Returns what all endpoints of an event get in the same second: the same bytes with the same id, and so the same signature by the service's key. They
- * are kept for that second.
+ * are kept for that second, and a failure is not kept.
  */
 function createComposer({ serviceSeal }: ServiceSealPort) {
   let keptOf = Number.NaN
   const kept = new Map<string, Promise<Composed>>()
+  let forgetting: NodeJS.Timeout | undefined
   const compose = async (delivery: Parameters<SignDelivery>[1], timestamp: number): Promise<Composed> => {
     const head = `${delivery.eventId}.${timestamp}.`
     const text = Buffer.from(head + bodyOf(delivery))
     return { text, body: text.subarray(head.length), ed25519: await serviceSeal.sign(text) }
   }
   return (delivery: Parameters<SignDelivery>[1], timestamp: number): Promise<Composed> => {
-    if (timestamp !== keptOf || kept.size >= composedMax) kept.clear()
+    if (timestamp !== keptOf || kept.size >= composedMax) {
+      kept.clear()
+      clearTimeout(forgetting)
+      forgetting = setTimeout(() => kept.clear(), second).unref()
+    }
     keptOf = timestamp
-    const composed = kept.get(delivery.eventId) ?? compose(delivery, timestamp)
+    const known = kept.get(delivery.eventId)
+    if (known !== undefined) return known
+    const composed = compose(delivery, timestamp)
     kept.set(delivery.eventId, composed)
+    // The endpoint that is next signs again; those that wait for this signature get the error.
+    composed.catch(() => {
+      if (kept.get(delivery.eventId) === composed) kept.delete(delivery.eventId)
+    })
     return composed
   }
 }

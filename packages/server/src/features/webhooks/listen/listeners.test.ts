@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { freshDatabase, type TestDatabase } from '../../../../test/database.ts'
+import { readsCounted } from '../../../../test/rows-read.ts'
 import { toyDeps } from '../../../../test/toy-deps.ts'
 import { isProblem } from '../../../platform/errors.ts'
 import type { SseConnection } from '../../../platform/event-stream-response.ts'
@@ -170,6 +171,22 @@ test('a listener of a rare type gets it from behind thousands of other events, o
     [[], true],
     [[rare], false],
   ])
+})
+
+test('a listener of all types reads no more because another listener of the same read is of some types', async () => {
+  const [many, none] = [aStage(), aStage()]
+  await many.publish(2_500)
+  const { db, rows } = readsCounted(database.db, '^events')
+  const following = [
+    { tenant: many.tenant, place: beginning, types: undefined },
+    { tenant: none.tenant, place: beginning, types: ['vault.persisted'] },
+  ]
+  const read = () => db.tx((tx) => listPages(tx, following, 100), { readsInOrder: true })
+  await expect.poll(async () => (await read())[0]?.entries.length, patience).toBe(100)
+  const before = rows()
+  const [all, some] = await read()
+  expect([all?.entries.length, all?.isFull, some?.entries.length, some?.isFull]).toEqual([100, true, 0, false])
+  expect(Number(rows() - before)).toBeLessThan(500)
 })
 
 test('a reader that receives nothing for three heartbeats is disconnected, and one that receives a little is not', () => {

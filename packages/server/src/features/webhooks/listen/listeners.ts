@@ -38,7 +38,7 @@ export interface ListenersDeps extends Pick<Deps, 'db' | 'clock' | 'log' | 'metr
 }
 
 /**
- * All event streams to listeners of this process. The table is the source: one statement reads the events for all of them, five
+ * All event streams to listeners of this process. The table is the source: at most two statements read the events for all of them, five
  * times a second and at once when this process wrote some (`wake`), new or a month old. Reads never overlap. Two timers serve all
  * streams and run while there are any.
  */

@@ -104,19 +104,23 @@ export interface Page {
 }
 
 /**
- * Returns what to send to each of several listeners, in order, in one statement, up to a limit for each. It stops at the oldest
- * transaction that is still running: what others have committed since then waits for it, so that nothing can appear before a
- * position that was read.
+ * Returns what to send to each of several listeners, in order, up to a limit for each: in one statement for those of all types, which reads no more
+ * than they receive, and in one for the others. It stops at the oldest transaction that is still running: what others have committed since then waits
+ * for it, so that nothing can appear before a position that was read.
  */
 export async function listPages(
   db: Queryable,
   following: readonly Following[],
   entriesMax: number,
 ): Promise<readonly Page[]> {
-  const isFiltered = following.some(({ types }) => types !== undefined)
-  const rows = await db.many(News, newsOf(following, { entriesMax, lookedAt: isFiltered ? lookedAtMax : entriesMax }))
-  const grouped = Map.groupBy(rows, ({ position }) => position)
-  return following.map((_, index) => pageFrom(grouped.get(index + 1) ?? [], entriesMax))
+  const pages = new Map<Following, Page>()
+  for (const [isFiltered, own] of Map.groupBy(following, ({ types }) => types !== undefined)) {
+    const lookedAt = isFiltered ? lookedAtMax : entriesMax
+    const rows = await db.many(News, newsOf(own, { entriesMax, lookedAt }))
+    const grouped = Map.groupBy(rows, ({ position }) => position)
+    for (const [index, one] of own.entries()) pages.set(one, pageFrom(grouped.get(index + 1) ?? [], entriesMax))
+  }
+  return following.flatMap((one) => pages.get(one) ?? [])
 }
 
 function newsOf(
