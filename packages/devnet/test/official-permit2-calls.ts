@@ -49,7 +49,7 @@ export async function signedWithNonce(
   requirements: PaymentRequirements,
   nonce: string,
 ): Promise<PaymentPayload> {
-  const deadline = String(Math.floor(Date.now() / 1000) + 60)
+  const deadline = String(Math.floor(Date.now() / 1000) + requirements.maxTimeoutSeconds)
   const permitted = { token: requirements.asset as Address, amount: requirements.amount }
   const witness = { to: requirements.payTo as Address, validAfter: '0' }
   const signature = await account.signTypedData({

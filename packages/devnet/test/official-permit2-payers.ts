@@ -28,8 +28,9 @@ export async function aPermit2Payer(
 ): Promise<Permit2Payer> {
   const account = privateKeyToAccount(generatePrivateKey())
   const transport = http(chain.rpcUrl)
-  const reader = createPublicClient({ chain: baseSepolia, transport, pollingInterval: 50 })
-  const wallet = createWalletClient({ account, chain: baseSepolia, transport })
+  const known = { ...baseSepolia, id: chain.chainId }
+  const reader = createPublicClient({ chain: known, transport, pollingInterval: 50 })
+  const wallet = createWalletClient({ account, chain: known, transport })
   const signer = toClientEvmSigner(account, reader)
   const client = new x402Client()
     .register(network, new ExactEvmScheme(signer))

@@ -59,7 +59,7 @@ export async function aTempoPayer(chain: DevChain, options: { readonly funded?: 
     sign,
     async pull(challenge, changes = {}) {
       const payload = { type: 'transaction', signature: await sign(challenge, changes) }
-      return formatMppCredential({ challenge, payload, source: sourceOf(account) })
+      return formatMppCredential({ challenge, payload, source: sourceOf(account, chain.chainId) })
     },
     async broadcast(challenge, changes = {}) {
       const serializedTransaction = await sign(challenge, { ...changes, sponsored: false })

@@ -25,6 +25,8 @@ export async function aTransferStage(
     readonly network?: NetworkName
     readonly config?: Partial<Config>
     readonly second?: boolean
+    /** The addresses of the nodes. Default: the node that may lie, and with `second` the one that does not. */
+    readonly nodes?: (at: { readonly lying: string; readonly honest: string }) => readonly string[]
     readonly takesL1Fee?: boolean
     /** How many blocks deeper than the newest a block is safe. Default: 1. */
     readonly epochBlocks?: number
@@ -47,7 +49,12 @@ export async function aTransferStage(
   const isTestNetwork = networkByName(name)?.isTestnet === true
   const world = await aWorld({
     chains: [dev],
-    rpcUrls: { [name]: [node.url, ...(options.second === true ? [dev.rpcUrl] : [])] },
+    rpcUrls: {
+      [name]: options.nodes?.({ lying: node.url, honest: dev.rpcUrl }) ?? [
+        node.url,
+        ...(options.second === true ? [dev.rpcUrl] : []),
+      ],
+    },
     config: { rpcTimeoutMs: 3_000, transferWaitMs: 20_000, ...options.config },
     // With live keys a stale list blocks transfers, and the bundled list is stale by design.
     boot: { clock, ...(isTestNetwork ? {} : { screening: createFakeScreening(() => clock.now()) }) },

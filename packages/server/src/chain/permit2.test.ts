@@ -136,9 +136,9 @@ function search(...chains: readonly Chain[]) {
   return searchAt(chains.map((chain) => rpcOf(nodeOf(chain))))
 }
 
-function searchAt(nodes: readonly Rpc[]) {
+function searchAt(nodes: readonly Rpc[], within: { requestsMax?: number; carrier?: Hex } = {}) {
   const quorum = createQuorum(found, nodesOf(nodes))
-  const options = { amount: 100n, since: now }
+  const options = { amount: 100n, since: now, ...within }
   return createPermit2Use({ network: found, quorum, clock }).findPermit2Use(transfer, options)
 }
 
@@ -231,6 +231,14 @@ test('a node that refuses long block ranges is searched in short ones', async ()
     return node(call)
   })
   expect(await searchAt([limited])).toEqual({ outcome: 'used', transactionHash: hashOf(0) })
+  expect(await searchAt([limited], { requestsMax: 2 })).toEqual({ outcome: 'open' })
+})
+
+test('a transaction that is known to carry the transfer is read without a search for logs', async () => {
+  const node = nodeOf({ height: 100n, spentAt: 90n, inputs: [another, ours] })
+  const pruned = rpcOf((call) => (call.method === 'eth_getLogs' ? [] : node(call)))
+  expect(await searchAt([pruned], { carrier: hashOf(1) })).toEqual({ outcome: 'used', transactionHash: hashOf(1) })
+  expect(await searchAt([pruned], { carrier: hashOf(0) })).toEqual({ outcome: 'elsewhere' })
 })
 
 test('an unexplained failure is retried as of the pending block', async () => {

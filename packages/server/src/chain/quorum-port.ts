@@ -80,6 +80,14 @@ interface StateAt {
   readonly values: readonly (bigint | undefined)[]
 }
 
+/** Where the use of a nonce is searched for, newest blocks first. */
+export interface UseSearch {
+  /** The nonce was unused before. */
+  readonly since: Date
+  /** Most requests for logs to one node, after which it has no answer. Default: as many as the search needs. */
+  readonly requestsMax?: number | undefined
+}
+
 /** A Tempo transaction that was sent; `validBefore` in seconds since 1970. */
 export interface TempoTransactionId {
   readonly hash: Hex
@@ -133,15 +141,12 @@ export interface QuorumReads {
   authorizationStates(ids: readonly AuthorizationId[], finality?: Finality): Promise<readonly NonceState[]>
   /** Up to 500 permits, as `authorizationStates`. In Permit2 a permit is still valid at its deadline. */
   permitStates(ids: readonly PermitId[], finality?: Finality): Promise<readonly NonceState[]>
-  /** The transaction that used or canceled an authorization. It was unused before `since`, which only bounds the search. */
-  findAuthorizationUse(
-    id: Omit<AuthorizationId, 'validBefore'>,
-    options: { readonly since: Date },
-  ): Promise<AuthorizationUse>
-  /** How a permit's nonce was used at depth. It was unused before `since`. */
+  /** The transaction that used or canceled an authorization. */
+  findAuthorizationUse(id: Omit<AuthorizationId, 'validBefore'>, search: UseSearch): Promise<AuthorizationUse>
+  /** How a permit's nonce was used at depth. */
   findPermit2Use(
     transfer: Permit2Transfer,
-    options: { readonly amount: bigint; readonly since: Date },
+    options: UseSearch & { readonly amount: bigint; readonly carrier?: Hex | undefined },
   ): Promise<Permit2Use>
   /** All values as of one block, not above `atMost`. Throws `chain-unavailable` when no quorum agrees on such a block. */
   stateAt(

@@ -35,12 +35,12 @@ const canceledTopic = bytesToHex(keccak256(utf8('AuthorizationCanceled(address,b
 export function createAuthorizationUse(search: Search): Pick<QuorumReads, 'findAuthorizationUse'> {
   const logs = createLogReader()
   return {
-    async findAuthorizationUse(id, { since }) {
+    async findAuthorizationUse(id, within) {
       const [state] = await search.reads.authorizationStates([{ ...id, validBefore: neverPast }])
       if (state !== 'used') return { outcome: state === 'open' ? 'open' : 'undecided' }
       const decision = await search.quorum.decide({ depth: search.network.confirmationDepth })
       if (decision === undefined) return { outcome: 'undecided' }
-      const range = searchRange(search, { to: decision.block.number, since })
+      const range = searchRange(search, { to: decision.block.number, ...within })
       return searchEach(decision, async (rpc) => {
         const receipt = await findReceipt(rpc, logs, id, range)
         return receipt === undefined ? undefined : confirmed(search, receipt, id)

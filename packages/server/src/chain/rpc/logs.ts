@@ -1,6 +1,7 @@
 import type { Address, Hex, Network } from '@purser/protocol'
 import type { Clock } from '../../platform/clock.ts'
 import { fail } from '../errors.ts'
+import type { UseSearch } from '../quorum-port.ts'
 import { quantity, readQuantity, resultOf } from './read.ts'
 import { isRecord, type Rpc } from './rpc.ts'
 
@@ -18,13 +19,18 @@ interface LogFilter {
 export interface LogRange {
   readonly from: bigint
   readonly to: bigint
+  /** Most requests to one node. Default: as many as the range needs. */
+  readonly requestsMax?: number | undefined
 }
 
 type RawLog = Readonly<Record<string, unknown>>
 
 /** Reads logs from a node and adapts to the number of blocks that it serves per request. */
 export interface LogReader {
-  /** Yields the logs in pieces, newest blocks first. Throws `chain-unavailable` when the node refuses even a single block. */
+  /**
+   * Yields the logs in pieces, newest blocks first. Throws `chain-unavailable` when the node refuses even a single block, or after the range's most
+   * requests.
+   */
   newestFirst(rpc: Rpc, filter: LogFilter, range: LogRange): AsyncGenerator<readonly RawLog[]>
 }
 
@@ -32,10 +38,14 @@ export interface LogReader {
 export function createLogReader(): LogReader {
   const pieces = new WeakMap<Rpc, { blocks: bigint; answers: number }>()
   return {
-    async *newestFirst(rpc, filter, { from: first, to: last }) {
+    async *newestFirst(rpc, filter, { from: first, to: last, requestsMax = Number.POSITIVE_INFINITY }) {
       const piece = pieces.get(rpc) ?? { blocks: blocksMax, answers: 0 }
       pieces.set(rpc, piece)
+      let requests = 0
       for (let to = last; to >= first; ) {
+        if (requests === requestsMax)
+          throw fail('chain-unavailable', {}, new Error(`the logs are not found in ${requestsMax} requests`))
+        requests += 1
         const from = to - piece.blocks + 1n > first ? to - piece.blocks + 1n : first
         const logs = await readLogs(rpc, filter, { from, to })
         if (logs instanceof Error) {
@@ -59,11 +69,11 @@ const marginBlocks = 5_000n
 /** The blocks that can contain something that did not exist at `since`. */
 export function searchRange(
   { network, clock }: { readonly network: Network; readonly clock: Clock },
-  { to, since }: { readonly to: bigint; readonly since: Date },
+  { to, since, requestsMax }: UseSearch & { readonly to: bigint },
 ): LogRange {
   const ageMs = Math.max(0, clock.now().getTime() - since.getTime())
   const age = BigInt(Math.ceil(ageMs / network.blockTimeMs)) * 2n + marginBlocks
-  return { from: to > age ? to - age : 0n, to }
+  return { from: to > age ? to - age : 0n, to, requestsMax }
 }
 
 /**

@@ -26,10 +26,11 @@ interface Search {
   readonly quorum: Quorum
 }
 
-interface PermitSearch {
+interface Sought {
   readonly transfer: Permit2Transfer
   readonly amount: bigint
-  readonly since: Date
+  /** A transaction that succeeded with a transfer of the amount from payer to receiver. It is read before any log. */
+  readonly carrier?: Hex | undefined
 }
 
 const transactionsPerRequest = 100
@@ -43,12 +44,12 @@ const transactionsPerRequest = 100
 export function createPermit2Use({ network, clock, quorum }: Search): Pick<QuorumReads, 'findPermit2Use'> {
   const logs = createLogReader()
   return {
-    async findPermit2Use(transfer, { amount, since }) {
+    async findPermit2Use(transfer, { amount, carrier, ...within }) {
       const decision = await quorum.decide({ depth: network.confirmationDepth })
       if (decision === undefined) return { outcome: 'open' }
-      const range = searchRange({ network, clock }, { to: decision.block.number, since })
+      const range = searchRange({ network, clock }, { to: decision.block.number, ...within })
       const ask = async (rpc: Rpc) => [
-        await search(rpc, decision, logs.newestFirst(rpc, filterOf(transfer), range), { transfer, amount }),
+        await search(rpc, decision, logs.newestFirst(rpc, filterOf(transfer), range), { transfer, amount, carrier }),
       ]
       const [vote] = await decision.vote({ count: 1, ask })
       if (vote === undefined) return { outcome: 'open' }
@@ -74,9 +75,12 @@ async function search(
   rpc: Rpc,
   { at }: Decision,
   pieces: ReturnType<LogReader['newestFirst']>,
-  sought: Omit<PermitSearch, 'since'>,
+  sought: Sought,
 ): Promise<Vote | undefined> {
   if (!(await isSpent(rpc, sought.transfer, at))) return undefined
+  const { carrier } = sought
+  const carried = carrier === undefined ? undefined : await findSettlement(rpc, [carrier], sought)
+  if (carried !== undefined) return carried
   for await (const logs of pieces) {
     const hashes = logs.flatMap((log) => hashOfTransfer(log, sought.amount) ?? [])
     const hash = await findSettlement(rpc, [...new Set(hashes)].reverse(), sought)
@@ -95,11 +99,7 @@ function hashOfTransfer(log: unknown, amount: bigint): Hex | undefined {
 }
 
 /** The first of these transactions that settled this permit, or may have settled it through another contract. */
-async function findSettlement(
-  rpc: Rpc,
-  hashes: readonly Hex[],
-  sought: Omit<PermitSearch, 'since'>,
-): Promise<Settlement | undefined> {
+async function findSettlement(rpc: Rpc, hashes: readonly Hex[], sought: Sought): Promise<Settlement | undefined> {
   for (let at = 0; at < hashes.length; at += transactionsPerRequest) {
     const part = hashes.slice(at, at + transactionsPerRequest)
     const answers = await rpc.batch(part.map((hash) => ({ method: 'eth_getTransactionByHash', params: [hash] })))
@@ -118,7 +118,7 @@ async function findSettlement(
  * The indexes of the proxy's logs, in the transaction's receipt, that follow this amount's transfer from payer to receiver. The transfer of an
  * authorization (EIP-3009) pays for that authorization: a settlement of another token, which logs nothing, can stand behind it.
  */
-async function placesIn(rpc: Rpc, hash: Hex, { transfer, amount }: Omit<PermitSearch, 'since'>): Promise<number[]> {
+async function placesIn(rpc: Rpc, hash: Hex, { transfer, amount }: Sought): Promise<number[]> {
   const { owner, spender, token, witness } = transfer
   const receipt = readReceipt(await rpc.result('eth_getTransactionReceipt', [hash]), hash)
   if (receipt === undefined)
@@ -141,10 +141,7 @@ async function placesIn(rpc: Rpc, hash: Hex, { transfer, amount }: Omit<PermitSe
  * How the transaction can have settled the permit. It has a transfer log, so it did not revert. Sent straight to the proxy it settled what its
  * input says.
  */
-function wayOf(
-  answer: RpcAnswer,
-  { transfer, amount }: Omit<PermitSearch, 'since'>,
-): 'straight' | 'through' | undefined {
+function wayOf(answer: RpcAnswer, { transfer, amount }: Sought): 'straight' | 'through' | undefined {
   const transaction = answer.ok ? answer.result : undefined
   if (!isRecord(transaction) || typeof transaction.input !== 'string')
     throw fail('chain-unavailable', {}, new Error('the node does not have a transaction that it returned a log of'))

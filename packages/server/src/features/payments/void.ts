@@ -152,7 +152,7 @@ export function payloadOf({ asset, settlement }: Pick<CheckedRow, 'asset' | 'set
 type NonceUse = { readonly txHash: string } | { readonly reason: string } | 'undecided'
 
 async function findUse(on: Parameters<typeof findRelayUse>[0], row: CheckedRow): Promise<NonceUse> {
-  const use = await findRelayUse(on, payloadOf(row), row.createdAt)
+  const use = await findRelayUse(on, payloadOf(row), { since: row.createdAt })
   if (use.outcome === 'settled') return { txHash: use.transactionHash }
   return use.outcome === 'lost' ? { reason: use.fault.reason } : 'undecided'
 }

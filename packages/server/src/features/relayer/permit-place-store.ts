@@ -14,8 +14,8 @@ const Row = z.object({ isTaken: z.boolean() })
 
 /**
  * Assigns one of the places to a permit, because each proves one permit only. Returns whether the permit has a place.
- * It keeps the place, also if this process dies. Throws if another permit takes the place at the same time; the caller
- * must retry.
+ * It keeps the place, also if this process dies, while the transaction has it: after a reorganization the same
+ * transaction may have fewer. Throws if another permit takes the place at the same time; the caller must retry.
  */
 export async function takePlace(
   db: Queryable,
@@ -27,6 +27,7 @@ export async function takePlace(
     sql`
     with own as (
       select from permit_places where network = ${network} and owner = ${owner.toLowerCase()} and nonce = ${nonce} and transaction_hash = ${transactionHash}
+        and place = any(${places}::integer[])
     ), free as (
       select place from unnest(${places}::integer[]) as given (place)
       where not exists (select from own) and not exists (

@@ -348,7 +348,8 @@ function asExpired(relay: CheckRow): Conclusion {
 async function searchUse(parts: RelayerParts, network: Network, relay: CheckRow): Promise<void> {
   const { ctx } = parts
   try {
-    const use = await findUse({ db: ctx.db, chain: ctx.chains.on(network) }, relay.payload, relay.createdAt)
+    const search = { since: relay.createdAt }
+    const use = await findUse({ db: ctx.db, chain: ctx.chains.on(network) }, relay.payload, search)
     if (use.outcome === 'settled') {
       const { transactionHash, blockHash } = use
       await conclude(parts, [{ relay, transactionHash, blockHash, wei: 0n }])

@@ -1,6 +1,5 @@
 import { formatAmount, parseAmount } from '@purser/protocol'
 import type { z } from 'zod'
-import type { Chain } from '../../../chain/port.ts'
 import type { Tx } from '../../../platform/db/db.ts'
 import { failPlatform } from '../../../platform/errors.ts'
 import { id, newId, type PaymentId } from '../../../platform/ids.ts'
@@ -8,8 +7,7 @@ import { type Page, Reply } from '../../../platform/operation.ts'
 import { EvmAddress, openCursor, pageOf } from '../../../platform/wire.ts'
 import { approvalStates } from '../../approvals/index.ts'
 import { networkFor } from '../../chains/index.ts'
-import { findUse, movedIn, nonceStates, type RelayPayload } from '../../relayer/index.ts'
-import { attachTransfer, findTransfers, isFinalAtDepth, type NewTransfer } from '../../transfers/index.ts'
+import { attachTransfer, findTransfers, type NewTransfer } from '../../transfers/index.ts'
 import type { SourceWallet } from '../../wallets/index.ts'
 import { graceMs } from '../delivery/redeem.ts'
 import { announceRedemption } from '../delivery/store.ts'
@@ -17,8 +15,8 @@ import { fail } from '../errors.ts'
 import { refusePayment } from '../logs.ts'
 import type { Ctx } from '../ports.ts'
 import { findPayment } from '../store.ts'
-import { payloadOf } from '../void.ts'
 import type { Refund, RefundQuery, RefundRequest } from './schema.ts'
+import { refuseUndoable } from './standing.ts'
 import {
   addRefunded,
   findRefund,
@@ -113,66 +111,6 @@ function refuse(verdict: RefundVerdict): void {
   if (verdict.kind === 'not-settled-yet') throw fail('payment-not-refundable', { retryAfterSeconds: settlingSeconds })
   const waitMs = verdict.kind === 'wait' ? verdict.waitMs : graceMs
   throw fail('delivery-in-progress', { retryAfterSeconds: Math.ceil(waitMs / 1_000) })
-}
-
-/** When to retry for a payment whose block is not final. */
-const finalSeconds = 15
-/** How long nodes are expected to keep a receipt after settlement. */
-const receiptMsMin = 86_400_000
-
-/** Whether final blocks show the payment's money. `undone`: they never will, because a reorganization removed the payment. */
-type Standing = 'paid' | 'undone' | 'undecided'
-
-/**
- * Refuses a payment whose block a reorganization can still undo, or has undone. The refund leaves another wallet, so it would be paid even if
- * the payer had spent the money elsewhere in the next branch. The payee cannot spend what the payment brought before that either.
- */
-async function refuseUndoable(ctx: Ctx, payment: RefundableRow): Promise<void> {
-  const { network: name, asset, settlement, txHash, createdAt: since, settledAt } = payment
-  const network = ctx.chains.configured.find((one) => one.name === name)
-  if (network === undefined || isFinalAtDepth(network) || txHash === null || settledAt === null) return
-  const chain = ctx.chains.on(network)
-  const isSigned = settlement !== null && settlement.kind !== 'tempo'
-  const payload = isSigned ? payloadOf({ asset, settlement }) : undefined
-  const isOld = ctx.clock.now().getTime() - settledAt.getTime() > receiptMsMin
-  const standing = await standingOf(ctx, chain, { txHash, payload, since, isOld })
-  if (standing === 'paid') return
-  if (standing === 'undone')
-    throw fail('payment-not-refundable', {
-      detail:
-        'A reorganization of the chain removed the payment, and its final blocks do not contain it. Nothing was paid.',
-    })
-  const detail = 'A reorganization can still undo the payment. It can be refunded once its block is final.'
-  throw fail('payment-not-refundable', { detail, retryAfterSeconds: finalSeconds })
-}
-
-interface Shown {
-  readonly txHash: `0x${string}`
-  /** Undefined for a payment that its payer sent as a transaction: its block alone counts. */
-  readonly payload: RelayPayload | undefined
-  /** The signature's nonce was unused before. */
-  readonly since: Date
-  readonly isOld: boolean
-}
-
-/**
- * Reads whether the money moved for good. The transaction may be in another block than it was, without the money: a batch goes on if one of its
- * payments fails. The nonce of the signature then shows whether another transaction moved it.
- */
-async function standingOf({ db }: Pick<Ctx, 'db'>, chain: Chain, shown: Shown): Promise<Standing> {
-  const { txHash, payload, since, isOld } = shown
-  const finality = chain.network.depositFinality
-  const [receipt] = (await chain.lookUp([txHash])).receipts
-  if (receipt !== undefined) {
-    if ((await chain.confirmReceipts([receipt], finality))[0] !== 'yes') return 'undecided'
-    if (payload === undefined || movedIn(receipt)(payload)) return 'paid'
-  }
-  const unknown = isOld && receipt === undefined ? 'paid' : 'undecided'
-  if (payload === undefined) return unknown
-  const [state] = await nonceStates(chain, [payload], finality)
-  if (state !== 'used') return state === 'expired' ? 'undone' : 'undecided'
-  const { outcome } = await findUse({ db, chain }, payload, since)
-  return outcome === 'undecided' ? unknown : outcome === 'settled' ? 'paid' : 'undone'
 }
 
 /** Adds the amount to the payment's refunds, under its lock, so that other refunds and redemptions since are seen. */

@@ -23,6 +23,7 @@ export const RefundableRow = z.object({
   token: z.string(),
   asset: z.templateLiteral(['0x', z.string()]),
   decimals: z.number(),
+  payTo: z.templateLiteral(['0x', z.string()]),
   payer: z.string().nullable(),
   settlement: StoredSettlement.nullable(),
   txHash: z.templateLiteral(['0x', z.string()]).nullable(),
@@ -42,7 +43,7 @@ export function lockRefundable(tx: Tx, tenant: Tenant, paymentId: PaymentId): Pr
   return tx.maybeOne(
     RefundableRow,
     sql`
-    select id, status, wallet_id, chain, network, token, asset, decimals, payer, settlement, tx_hash, created_at, settled_at, raw_amount, refunded_raw, delivery, delivered_at,
+    select id, status, wallet_id, chain, network, token, asset, decimals, pay_to, payer, settlement, tx_hash, created_at, settled_at, raw_amount, refunded_raw, delivery, delivered_at,
       (extract(epoch from redemption_until - clock_timestamp()) * 1000)::float8 as redemption_ms
     from payments
     where ${idIs(paymentId)} and organisation_id is not distinct from ${tenant.organisationId} and environment is not distinct from ${tenant.environment}

@@ -10,7 +10,7 @@ import {
 } from '@purser/protocol'
 import type { Chain, Log } from '../../../chain/port.ts'
 import type { AuthorizationPayload, RelayFault, StoredAuthorization } from '../port.ts'
-import type { Form, Trial, Use } from './form.ts'
+import type { Form, Trial, Use, UseOptions } from './form.ts'
 
 /** Gas limit of one authorization; unused gas is not paid. Contract accounts may run code of their own. */
 const gasOfKind = { ecdsa: 100_000n, bytes: 400_000n } as const
@@ -97,14 +97,15 @@ function fact(...words: readonly (string | bigint)[]): string {
  * Finds the use of a nonce. Anybody may send a signed authorization, so a used nonce is no failure: its transaction shows whether
  * this money moved.
  */
-async function find(chain: Chain, payload: AuthorizationPayload, since: Date): Promise<Use> {
+async function find(chain: Chain, payload: AuthorizationPayload, search: UseOptions): Promise<Use> {
   const { token, from: authorizer, nonce } = payload
-  const found = await chain.findAuthorizationUse({ token, authorizer, nonce }, { since })
-  if (found.outcome === 'canceled') return { outcome: 'lost', fault: { kind: 'canceled', reason: nonceUsed } }
+  const found = await chain.findAuthorizationUse({ token, authorizer, nonce }, search)
+  if (found.outcome === 'canceled')
+    return { outcome: 'lost', fault: { kind: 'canceled', reason: nonceUsed }, isLogged: true }
   if (found.outcome !== 'used') return { outcome: 'undecided' }
   const { transactionHash, blockHash, logs } = found.receipt
   if (proofIn(logs)(payload)) return { outcome: 'settled', transactionHash, blockHash }
-  return { outcome: 'lost', fault: { kind: 'nonce-used', reason: nonceUsed } }
+  return { outcome: 'lost', fault: { kind: 'nonce-used', reason: nonceUsed }, isLogged: true }
 }
 
 async function judge(chain: Chain, payload: AuthorizationPayload): Promise<Trial> {

@@ -1,6 +1,6 @@
 import type { Address, Call3, Hex } from '@purser/protocol'
 import type { Chain, Log, NonceState } from '../../../chain/port.ts'
-import type { Finality } from '../../../chain/quorum-port.ts'
+import type { Finality, UseSearch } from '../../../chain/quorum-port.ts'
 import type { RelayFault } from '../port.ts'
 
 /** `taken`: the latest block would accept it. `used`: its nonce is spent. Otherwise why the chain refuses it. */
@@ -18,8 +18,21 @@ export type Use =
        */
       readonly places?: readonly number[] | undefined
     }
-  | { readonly outcome: 'lost'; readonly fault: RelayFault }
+  | {
+      readonly outcome: 'lost'
+      readonly fault: RelayFault
+      /** The logs that a node no longer has look like none. True if a log shows the other use or the cancellation. */
+      readonly isLogged: boolean
+    }
   | { readonly outcome: 'undecided' }
+
+export interface UseOptions extends UseSearch {
+  /**
+   * A transaction whose confirmed receipt shows a permit's transfer (`movedIn`). It may have been made for another permit, so it is read before the
+   * logs are searched.
+   */
+  readonly carrier?: Hex | undefined
+}
 
 /** One kind of signed payload: how it is sent, how its execution is proven, and how the chain is queried about it. */
 export interface Form<Payload> {
@@ -33,7 +46,7 @@ export interface Form<Payload> {
   notCarried(payload: Payload): RelayFault
   /** The quorum's report of each nonce, at the payment depth if no finality is given; at most 500 at once. */
   states(chain: Chain, payloads: readonly Payload[], finality?: Finality): Promise<readonly NonceState[]>
-  find(chain: Chain, payload: Payload, since: Date): Promise<Use>
+  find(chain: Chain, payload: Payload, search: UseOptions): Promise<Use>
   /** Whether the latest block would accept it if the settler sent it now. */
   judge(chain: Chain, payload: Payload, settler: Address): Promise<Trial>
 }

@@ -5,7 +5,7 @@ import type { Queryable } from '../../../platform/db/db.ts'
 import { takePlace } from '../permit-place-store.ts'
 import type { RelayFault, RelayPayload, StoredPermit2 } from '../port.ts'
 import { authorizationForm } from './authorization.ts'
-import { encodeBoundedCalls, type Trial, type Use } from './form.ts'
+import { encodeBoundedCalls, type Trial, type Use, type UseOptions } from './form.ts'
 import { permit2Form } from './permit2.ts'
 
 const gasOfTransaction = 60_000n
@@ -33,14 +33,14 @@ export function faultOf(payload: RelayPayload, kind: FaultKind): RelayFault {
 export async function findUse(
   { db, chain }: { readonly db: Queryable; readonly chain: Chain },
   payload: RelayPayload,
-  since: Date,
+  search: UseOptions,
 ): Promise<Use> {
-  if (payload.kind !== 'permit2') return authorizationForm.find(chain, payload, since)
-  const use = await permit2Form.find(chain, payload, since)
+  if (payload.kind !== 'permit2') return authorizationForm.find(chain, payload, search)
+  const use = await permit2Form.find(chain, payload, search)
   if (use.outcome !== 'settled' || use.places === undefined) return use
   const { transactionHash, places } = use
   const isProven = await takePlace(db, { network: chain.network.name, transactionHash, places }, payload)
-  return isProven ? use : { outcome: 'lost', fault: permit2Form.used(payload) }
+  return isProven ? use : { outcome: 'lost', fault: permit2Form.used(payload), isLogged: true }
 }
 
 export interface RelayCall {

@@ -9,7 +9,7 @@ import {
 } from '@purser/protocol'
 import type { Chain, Log, Permit2Facts } from '../../../chain/port.ts'
 import type { RelayFault, StoredPermit2 } from '../port.ts'
-import type { Form, Trial, Use } from './form.ts'
+import type { Form, Trial, Use, UseOptions } from './form.ts'
 
 /** Most gas that a permit costs the operator, without the base cost of its transaction. */
 const gasOfPermit2 = 400_000n
@@ -56,11 +56,13 @@ function proofIn(logs: readonly Log[]): (payload: StoredPermit2) => boolean {
  * contract proves as many permits as it has matching logs, but not which ones. A nonce that was spent in any other way
  * paid for nothing here.
  */
-async function find(chain: Chain, stored: StoredPermit2, since: Date): Promise<Use> {
-  const found = await chain.findPermit2Use(transferOf(stored), { amount: BigInt(stored.charged), since })
+async function find(chain: Chain, stored: StoredPermit2, search: UseOptions): Promise<Use> {
+  const found = await chain.findPermit2Use(transferOf(stored), { amount: BigInt(stored.charged), ...search })
   if (found.outcome === 'used')
     return { outcome: 'settled', transactionHash: found.transactionHash, blockHash: undefined, places: found.places }
-  return found.outcome === 'elsewhere' ? { outcome: 'lost', fault: nonceUsed } : { outcome: 'undecided' }
+  return found.outcome === 'elsewhere'
+    ? { outcome: 'lost', fault: nonceUsed, isLogged: false }
+    : { outcome: 'undecided' }
 }
 
 async function judge(chain: Chain, stored: StoredPermit2, settler: `0x${string}`): Promise<Trial> {

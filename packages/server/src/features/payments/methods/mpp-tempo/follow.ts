@@ -175,7 +175,7 @@ export function outcomeOf(
   if (receipt !== undefined) {
     if (head.number - receipt.blockNumber + 1n < BigInt(sent.depth)) return { kind: 'unripe' }
     if (receipt.status === 'reverted') return { kind: 'failed', reason: 'transaction_reverted' }
-    const isPaid = receipt.logs.some((log) => isExpectedTransfer(log, sent.promised))
+    const isPaid = showsTransfer(receipt, sent.promised)
     return isPaid ? { kind: 'settled' } : { kind: 'failed', reason: 'transaction_without_transfer' }
   }
   if (finalized.timestampSeconds > sent.validBefore + marginSeconds)
@@ -183,7 +183,15 @@ export function outcomeOf(
   return { kind: head.timestampSeconds >= sent.validBefore ? 'over' : 'absent' }
 }
 
-function isExpectedTransfer(log: Log, promised: ExpectedTransfer): boolean {
+/** Whether a receipt shows that its transaction made the transfer; with any memo if `memo` is undefined. */
+export function showsTransfer(
+  { status, logs }: Pick<Receipt, 'status' | 'logs'>,
+  promised: Omit<ExpectedTransfer, 'memo'> & { readonly memo: Hex | undefined },
+): boolean {
+  return status === 'success' && logs.some((log) => isExpectedTransfer(log, promised))
+}
+
+function isExpectedTransfer(log: Log, promised: Parameters<typeof showsTransfer>[1]): boolean {
   const made = decodeTransferWithMemoLog(log)
   return (
     made !== undefined &&
@@ -191,7 +199,7 @@ function isExpectedTransfer(log: Log, promised: ExpectedTransfer): boolean {
     sameAddress(made.from, promised.from) &&
     sameAddress(made.to, promised.to) &&
     made.amount === promised.amount &&
-    made.memo === promised.memo.toLowerCase()
+    (promised.memo === undefined || made.memo === promised.memo.toLowerCase())
   )
 }
 

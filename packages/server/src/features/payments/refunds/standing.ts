@@ -1,0 +1,111 @@
+import type { Chain, Receipt } from '../../../chain/port.ts'
+import { isProblem } from '../../../platform/errors.ts'
+import { EvmAddress } from '../../../platform/wire.ts'
+import { carriesRelays, findUse, movedIn, nonceStates, type RelayPayload } from '../../relayer/index.ts'
+import { isFinalAtDepth } from '../../transfers/index.ts'
+import { fail } from '../errors.ts'
+import { showsTransfer } from '../methods/mpp-tempo/follow.ts'
+import type { Ctx } from '../ports.ts'
+import { payloadOf } from '../void.ts'
+import type { RefundableRow } from './store.ts'
+
+/** When to retry for a payment whose block is not final. */
+const finalSeconds = 15
+/** How long nodes are expected to keep a receipt and its logs after settlement. */
+const receiptMsMin = 86_400_000
+/** Most requests to each node for logs that it may have forgotten, while a caller waits. */
+const logRequestsMax = 100
+
+/** Whether final blocks show the payment's money. `undone`: they never will, because a reorganization removed the payment. */
+type Standing = 'paid' | 'undone' | 'undecided'
+
+/**
+ * Refuses a payment whose block a reorganization can still undo, or has undone. The refund leaves another wallet, so it would be paid even if
+ * the payer had spent the money elsewhere in the next branch. The payee cannot spend what the payment brought before that either.
+ */
+export async function refuseUndoable(ctx: Ctx, payment: RefundableRow): Promise<void> {
+  const { network: name, txHash, settledAt } = payment
+  const network = ctx.chains.configured.find((one) => one.name === name)
+  if (network === undefined || isFinalAtDepth(network) || txHash === null || settledAt === null) return
+  const isOld = ctx.clock.now().getTime() - settledAt.getTime() > receiptMsMin
+  const standing = await standingOf({ db: ctx.db, chain: ctx.chains.on(network) }, { ...payment, txHash, isOld })
+  if (standing === 'paid') return
+  if (standing === 'undone')
+    throw fail('payment-not-refundable', {
+      detail:
+        'A reorganization of the chain removed the payment, and its final blocks do not contain it. Nothing was paid.',
+    })
+  const detail = 'A reorganization can still undo the payment. It can be refunded once its block is final.'
+  throw fail('payment-not-refundable', { detail, retryAfterSeconds: finalSeconds })
+}
+
+interface On {
+  readonly db: Ctx['db']
+  readonly chain: Chain
+}
+
+type Shown = Pick<RefundableRow, 'asset' | 'settlement' | 'payTo' | 'payer' | 'rawAmount' | 'createdAt'> & {
+  readonly txHash: `0x${string}`
+  readonly isOld: boolean
+}
+
+/**
+ * Reads whether the money moved for good. The transaction may be in another block than it was, without the money: a batch goes on if one of its
+ * payments fails, and a contract may settle another permit. The nonce of the signature then shows whether the money moved.
+ */
+async function standingOf(on: On, shown: Shown): Promise<Standing> {
+  const { asset, settlement, isOld, txHash, createdAt: since } = shown
+  const { network } = on.chain
+  const seen = await receiptOf(on.chain, shown)
+  if (seen === 'undecided') return seen
+  if (settlement === null || settlement.kind === 'tempo') return sentStanding(shown, seen)
+  const payload = payloadOf({ asset, settlement })
+  const isMoved = seen.isConfirmed && movedIn(seen.receipt)(payload)
+  if (isMoved && (payload.kind !== 'permit2' || (await carriesRelays(on.db, network, txHash)))) return 'paid'
+  const [state] = await nonceStates(on.chain, [payload], network.depositFinality)
+  if (state !== 'used') return state === 'expired' ? 'undone' : 'undecided'
+  if (isOld && !seen.isConfirmed) return usedStanding(on, payload, since)
+  const { outcome } = await findUse(on, payload, { since, carrier: isMoved ? txHash : undefined })
+  return outcome === 'settled' ? 'paid' : outcome === 'lost' ? 'undone' : outcome
+}
+
+/** The receipt that a majority confirms at deposit finality, or the one that a node still has of a final block, if any. */
+type Seen =
+  | { readonly isConfirmed: true; readonly receipt: Receipt }
+  | { readonly isConfirmed: false; readonly receipt: Receipt | undefined }
+
+/** `undecided`: the block is not final, or the nodes contradict each other about a receipt that they should all have. */
+async function receiptOf(chain: Chain, { txHash, isOld }: Shown): Promise<Seen | 'undecided'> {
+  const finality = chain.network.depositFinality
+  const [receipt] = (await chain.lookUp([txHash])).receipts
+  if (receipt === undefined) return { isConfirmed: false, receipt }
+  const [verdict] = await chain.confirmReceipts([receipt], finality)
+  if (verdict === 'yes') return { isConfirmed: true, receipt }
+  if (verdict === 'no' || !isOld) return 'undecided'
+  const { block } = await chain.stateAt([], { finality })
+  return receipt.blockNumber <= block.number ? { isConfirmed: false, receipt } : 'undecided'
+}
+
+/** For a payment that its payer sent as a transaction on Tempo, which no other transaction can make. */
+function sentStanding({ isOld, settlement, ...payment }: Shown, { isConfirmed, receipt }: Seen): Standing {
+  if (receipt === undefined) return isOld ? 'paid' : 'undecided'
+  const { asset: token, payTo: to, rawAmount: amount } = payment
+  const memo = settlement?.kind === 'tempo' ? settlement.memo : undefined
+  const promised = { token, from: EvmAddress.parse(payment.payer), to, amount, memo }
+  if (showsTransfer(receipt, promised)) return 'paid'
+  return isConfirmed ? 'undone' : 'undecided'
+}
+
+/**
+ * For a used nonce, where too few nodes have the receipt any more. It was used for this payment unless a log shows that it was not. The nodes may
+ * have forgotten the logs too: they then answer with none, or with an error.
+ */
+async function usedStanding(on: On, payload: RelayPayload, since: Date): Promise<Standing> {
+  try {
+    const use = await findUse(on, payload, { since, requestsMax: logRequestsMax })
+    return use.outcome === 'lost' && use.isLogged ? 'undone' : 'paid'
+  } catch (error) {
+    if (isProblem(error, 'chain-unavailable')) return 'paid'
+    throw error
+  }
+}
