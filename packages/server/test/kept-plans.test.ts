@@ -15,7 +15,7 @@ afterAll(() => database?.drop())
 const tenant = { organisationId: 'org_1', environment: 'test' } as const
 const owner = `0x${'a'.repeat(40)}` as const
 const at = { network: 'base-sepolia', owner, asset: 'USDC', nonce: 1n, used: [7n], maxFee: 1n, l1Fee: 0n } as const
-const held = { tenant, walletId: 'mwt_1', network: 'base-sepolia', token: owner, upTo: 5n } as const
+const requested = { tenant, walletId: 'mwt_1', network: 'base-sepolia', token: owner, upTo: 5n } as const
 
 /** Executions with a plan for all values. */
 async function genericPlansOf(tx: Tx, pattern: string): Promise<bigint> {
@@ -36,7 +36,7 @@ test('the amounts of a wallet are read with a plan that is kept, whether for one
       )
       await amountsOnHold(
         tx,
-        Array.from({ length: count }, () => held),
+        Array.from({ length: count }, () => requested),
       )
     }
     return [

@@ -38,7 +38,7 @@ async function statusOf(refundId: unknown): Promise<string> {
 
 const balanceOf = ({ payer }: Sold) => tokenBalance(stage.dev, 'USDC', payer.account.address)
 
-test('a refund whose block is undone is paid once, by the same bytes, and takes no second refund meanwhile', async () => {
+test('a refund whose block is undone is paid once, under the same nonce, and takes no second refund meanwhile', async () => {
   const sold = await aSettledPayment(stage)
   await stage.chain.mine({ blocks: 40 })
   const paidBack = await balanceOf(sold)
@@ -48,7 +48,7 @@ test('a refund whose block is undone is paid once, by the same bytes, and takes 
   const transferId = String(made.body.transferId)
   await mineUntil(transferId, 'confirmed')
   await stage.chain.mine({ blocks: 8 })
-  const signed = (await attemptsOf(stage, transferId)).map(({ hash }) => hash)
+  const signed = await attemptsOf(stage, transferId)
   await stage.chain.setAutomine(false)
   await stage.chain.revert({ id: before })
   await stage.chain.mine({ blocks: 20 })
@@ -64,7 +64,10 @@ test('a refund whose block is undone is paid once, by the same bytes, and takes 
     return statusOf(made.body.id)
   }
   await expect.poll(ended, patient).toBe('completed')
-  expect((await attemptsOf(stage, transferId)).map(({ hash }) => hash)).toEqual(signed)
+  // The polls move the clock, so on a slow machine the bytes may have become old enough for a higher fee.
+  const attempts = await attemptsOf(stage, transferId)
+  expect(attempts.slice(0, signed.length)).toEqual(signed)
+  expect(new Set(attempts.map(({ nonce }) => nonce)).size).toBe(1)
   expect((await balanceOf(sold)) - paidBack).toBe(2_500_000n)
 })
 

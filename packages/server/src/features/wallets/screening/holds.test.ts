@@ -59,7 +59,7 @@ test('the customer’s own wallet at the address of a master of another chain do
   expect(await stage.onHold(master)).toEqual({ frozen: 5n, unscreened: 0n })
 })
 
-test('money that was swept before its sender was listed is frozen at the master, and later honest money is free', async () => {
+test('money that was swept before its sender was listed is frozen at the master, and later clean money is free', async () => {
   const [{ master, child }, bad] = [await aFamily(), aSender()]
   await stage.booked(bad, child, 5n)
   await stage.booked(child.address, master, 5n)

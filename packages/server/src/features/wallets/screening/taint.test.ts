@@ -23,7 +23,7 @@ function traced(...ledger: readonly LedgerRow[]) {
   return { frozen: Object.fromEntries(changed), moved: moved.map(({ rawTaint }) => rawTaint) }
 }
 
-test('spent tainted money freezes no later honest money', () => {
+test('spent tainted money freezes no later clean money', () => {
   expect(traced(came('bad', 5n, 5n), left('spent', 5n), came('honest', 5n))).toEqual({ frozen: {}, moved: [5n] })
 })
 

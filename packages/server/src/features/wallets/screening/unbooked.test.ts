@@ -79,7 +79,7 @@ test('a sender who is listed after unbooked money was spent keeps back no more t
   expect(await spendable(wallet, 50n)).toEqual({ available: 50n, kept: 0n })
 })
 
-test('where every movement is booked, listed money that left keeps back no honest money', async () => {
+test('where every movement is booked, listed money that left keeps back no clean money', async () => {
   const [wallet, bad] = [await stage.master(), aSender()]
   await stage.booked(bad, wallet, 10n)
   await stage.book({ from: wallet.address, to: aSender(), raw: 10n })
