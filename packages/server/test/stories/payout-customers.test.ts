@@ -147,8 +147,10 @@ test('after a change of customer the account is created again there, and a delet
 })
 
 test('a bank account that no partner has is deleted without a request', async () => {
-  const requested = bridge.requested.length
+  // Payouts of the tests before are still read meanwhile.
+  const ofAccounts = () => bridge.requested.filter(({ path }) => path.includes('/external_accounts')).length
+  const requested = ofAccounts()
   expect((await remove()).status).toBe(204)
   await turn()
-  expect([bridge.requested.length, await kept()]).toEqual([requested, { hasDetails: false, removed: 0n, waiting: 0n }])
+  expect([ofAccounts(), await kept()]).toEqual([requested, { hasDetails: false, removed: 0n, waiting: 0n }])
 })
