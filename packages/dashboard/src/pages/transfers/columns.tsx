@@ -1,4 +1,5 @@
 import type { Transfer } from '@purser/sdk'
+import { createdColumn } from '../../ui/created-column.tsx'
 import { Network } from '../../ui/network.tsx'
 import { RowLink } from '../../ui/row-link.tsx'
 import type { Column } from '../../ui/table.tsx'
@@ -32,17 +33,7 @@ export const transferColumns: readonly Column<Transfer>[] = [
     head: 'Reference',
     cell: ({ reference }) => reference ?? <span className="text-ink-3">none</span>,
   },
-  {
-    id: 'created',
-    head: 'Created',
-    align: 'right',
-    width: 'w-32',
-    cell: ({ createdAt }) => (
-      <span className="text-ink-2">
-        <Time at={createdAt} />
-      </span>
-    ),
-  },
+  createdColumn,
 ]
 
 function Networks({ fromChain, toChain }: Pick<Transfer, 'fromChain' | 'toChain'>) {

@@ -1,4 +1,5 @@
 import type { Vault } from '@purser/sdk'
+import { createdColumn } from '../../ui/created-column.tsx'
 import { RowLink } from '../../ui/row-link.tsx'
 import { Tag } from '../../ui/state.tsx'
 import type { Column } from '../../ui/table.tsx'
@@ -23,17 +24,7 @@ export const vaultColumns: readonly Column<Vault>[] = [
     cell: ({ sessionId }) => <Tag>{sessionId === null ? 'API' : 'Session'}</Tag>,
   },
   { id: 'id', head: 'Id', width: 'w-39', from: 'lg', cell: ({ id }) => <Id value={id} /> },
-  {
-    id: 'created',
-    head: 'Created',
-    align: 'right',
-    width: 'w-32',
-    cell: ({ createdAt }) => (
-      <span className="text-ink-2">
-        <Time at={createdAt} />
-      </span>
-    ),
-  },
+  createdColumn,
 ]
 
 export function Ends({ ttl }: { ttl: string | null }) {

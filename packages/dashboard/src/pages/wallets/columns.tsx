@@ -1,9 +1,10 @@
 import { useQuery } from '@tanstack/react-query'
 import { usePurser } from '../../api/context.ts'
+import { createdColumn } from '../../ui/created-column.tsx'
 import { Network } from '../../ui/network.tsx'
 import { RowLink } from '../../ui/row-link.tsx'
 import type { Column } from '../../ui/table.tsx'
-import { Amount, OnChain, Time } from '../../ui/values.tsx'
+import { Amount, OnChain } from '../../ui/values.tsx'
 import { type AnyWallet, balancesQuery, type Holder, inOrder } from './queries.ts'
 import { WalletBadge, walletName } from './wallet-state.tsx'
 
@@ -33,18 +34,7 @@ export const walletColumns: readonly Column<AnyWallet>[] = [
     from: 'lg',
     cell: ({ address, chain }) => <OnChain value={address} network={chain} kind="address" />,
   },
-  {
-    id: 'created',
-    head: 'Created',
-    align: 'right',
-    width: 'w-32',
-    from: 'xl',
-    cell: ({ createdAt }) => (
-      <span className="text-ink-2">
-        <Time at={createdAt} />
-      </span>
-    ),
-  },
+  { ...createdColumn, from: 'xl' },
 ]
 
 /** The first token that a wallet or child address has, and how many others. Reads the chain when it comes into view. */

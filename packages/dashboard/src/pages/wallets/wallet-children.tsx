@@ -6,6 +6,7 @@ import { useCallback, useState } from 'react'
 import { useMay, usePurser } from '../../api/context.ts'
 import { useListing } from '../../api/listing.ts'
 import { Button } from '../../ui/button.tsx'
+import { createdColumn } from '../../ui/created-column.tsx'
 import { ErrorBlock } from '../../ui/error-block.tsx'
 import { Field, TextInput } from '../../ui/form.tsx'
 import { useIdempotencyKey } from '../../ui/idempotency.ts'
@@ -15,7 +16,7 @@ import { Empty } from '../../ui/page.tsx'
 import { RowLink } from '../../ui/row-link.tsx'
 import type { Column } from '../../ui/table.tsx'
 import { toastDone } from '../../ui/toast.tsx'
-import { Id, OnChain, Time } from '../../ui/values.tsx'
+import { Id, OnChain } from '../../ui/values.tsx'
 import { HolderBalance } from './columns.tsx'
 import { walletsKey } from './queries.ts'
 import { SweepButton } from './sweep-dialog.tsx'
@@ -85,17 +86,7 @@ function columnsOn(chain: string): readonly Column<ChildAddress>[] {
       cell: ({ address }) => <OnChain value={address} network={chain} kind="address" />,
     },
     { id: 'id', head: 'Child address', width: 'w-39', from: 'lg', cell: ({ id }) => <Id value={id} /> },
-    {
-      id: 'created',
-      head: 'Created',
-      align: 'right',
-      width: 'w-32',
-      cell: ({ createdAt }) => (
-        <span className="text-ink-2">
-          <Time at={createdAt} />
-        </span>
-      ),
-    },
+    createdColumn,
   ]
 }
 

@@ -5,6 +5,7 @@ import { Merge } from 'lucide-react'
 import { useCallback } from 'react'
 import { usePurser } from '../../api/context.ts'
 import { useListing } from '../../api/listing.ts'
+import { createdColumn } from '../../ui/created-column.tsx'
 import { ErrorBlock } from '../../ui/error-block.tsx'
 import { count, sentenceCase } from '../../ui/format.ts'
 import { ListCard } from '../../ui/list-card.tsx'
@@ -110,17 +111,7 @@ const columns: readonly Column<SweepSummary>[] = [
     cell: ({ trigger }) => <span className="text-ink-2">{triggerWords[trigger]}</span>,
   },
   { id: 'id', head: 'Sweep', width: 'w-39', from: 'xl', cell: ({ id }) => <Id value={id} /> },
-  {
-    id: 'created',
-    head: 'Created',
-    align: 'right',
-    width: 'w-32',
-    cell: ({ createdAt }) => (
-      <span className="text-ink-2">
-        <Time at={createdAt} />
-      </span>
-    ),
-  },
+  createdColumn,
 ]
 
 const compact = (sweep: SweepSummary) => (

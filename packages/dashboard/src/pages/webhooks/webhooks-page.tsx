@@ -5,6 +5,7 @@ import { Webhook as WebhookIcon } from 'lucide-react'
 import { useCallback } from 'react'
 import { usePurser } from '../../api/context.ts'
 import { useListing } from '../../api/listing.ts'
+import { createdColumn } from '../../ui/created-column.tsx'
 import { count } from '../../ui/format.ts'
 import { ListCard } from '../../ui/list-card.tsx'
 import { Empty, Page } from '../../ui/page.tsx'
@@ -72,18 +73,7 @@ const columns: readonly Column<Webhook>[] = [
   { id: 'state', head: 'State', width: 'w-25', cell: (row) => <WebhookBadge webhook={row} /> },
   { id: 'health', head: 'Newest attempts', width: 'w-56', cell: (row) => <HealthWords webhook={row} /> },
   { id: 'events', head: 'Events', width: 'w-64', from: 'xl', cell: eventWords },
-  {
-    id: 'created',
-    head: 'Created',
-    align: 'right',
-    width: 'w-32',
-    from: 'lg',
-    cell: ({ createdAt }) => (
-      <span className="text-ink-2">
-        <Time at={createdAt} />
-      </span>
-    ),
-  },
+  { ...createdColumn, from: 'lg' },
 ]
 
 function EndpointLink({ row }: { row: Webhook }) {

@@ -1,4 +1,5 @@
 import type { Withdrawal } from '@purser/sdk'
+import { createdColumn } from '../../ui/created-column.tsx'
 import { Network } from '../../ui/network.tsx'
 import { RowLink } from '../../ui/row-link.tsx'
 import type { Column } from '../../ui/table.tsx'
@@ -27,17 +28,7 @@ export const withdrawalColumns: readonly Column<Withdrawal>[] = [
     cell: ({ reference }) => reference ?? <span className="text-ink-3">none</span>,
   },
   { id: 'chain', head: 'Network', width: 'w-32', from: 'xl', cell: ({ chain }) => <Network chain={chain} /> },
-  {
-    id: 'created',
-    head: 'Created',
-    align: 'right',
-    width: 'w-32',
-    cell: ({ createdAt }) => (
-      <span className="text-ink-2">
-        <Time at={createdAt} />
-      </span>
-    ),
-  },
+  createdColumn,
 ]
 
 export function Payout({ row: { payoutAmount, currency } }: { row: Withdrawal }) {
