@@ -1,3 +1,4 @@
+import { sweepSignedBytes } from './archive/signed-bytes.ts'
 import { compareLanes, fillHandler } from './chain/index.ts'
 import type { Config } from './config.ts'
 import { type Overrides, openPorts } from './deps.ts'
@@ -175,7 +176,7 @@ export async function createModules(config: Config, overrides: Overrides = {}) {
     leaseMs,
     operations: [...serving, ...others, requests].flatMap(({ operations }) => operations),
     loops: [
-      ...bindLoops(base, [sweepIdempotency, keepMonths, compareLanes]),
+      ...bindLoops(base, [sweepIdempotency, sweepSignedBytes, keepMonths, compareLanes]),
       ...withLoops.flatMap(({ loops }) => loops),
     ],
     laneHandlers: [fillHandler, ...[relayer, transfers, wallets, testing].flatMap(({ laneHandlers }) => laneHandlers)],

@@ -2,6 +2,7 @@ import { sendFromDevAccount, tokenBalance } from '@purser/devnet'
 import { bytesToHex, encodeFunctionData, parseAbi } from 'viem'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
+import { dropSignedBytes } from '../../src/archive/signed-bytes.ts'
 import { sql } from '../../src/platform/db/db.ts'
 import { aSettledPayment, dayLater, mineUntilFinal, refund, type Sold } from '../refund-stage.ts'
 import { aTransferStage, attemptsOf, patient, type TransferStage, transferOf } from '../transfer-stage.ts'
@@ -173,6 +174,42 @@ test('a payer who cancels gets no refund a day later either, while a node has th
   const hash = await sendAgain(sold.paymentId)
   await mineUntilFinal(stage)
   await dayLater(stage, sold.paymentId)
+  node.lie('eth_getTransactionReceipt', ({ params, truth }) => (params[0] === hash ? { result: null } : truth()))
+  const refused = await refund(stage, sold.paymentId)
+  expect([codeOf(refused), refused.headers.get('retry-after')]).toEqual(['payment-not-refundable', null])
+})
+
+/** As if the payment had been settled and final two weeks ago, and the sweep had passed it since. */
+async function weeksLater(paymentId: string): Promise<void> {
+  const { db } = stage.world.database
+  await dropSignedBytes(db, new Date(Date.now() + 14 * 86_400_000))
+  const Row = z.object({ settlement: z.unknown(), bytes: z.number() })
+  const read = sql`
+    select settlement, octet_length(a.raw) as bytes from payments p join transaction_attempts a on a.network = p.network and a.hash = p.tx_hash
+    where p.id = ${paymentId}`
+  expect(await db.one(Row, read)).toEqual({ settlement: null, bytes: 0 })
+  await dayLater(stage, paymentId)
+}
+
+test('a payment is refunded long after its signature and the bytes of its transaction were dropped', async () => {
+  const sold = await aSettledPayment(stage)
+  await mineUntilFinal(stage)
+  await weeksLater(sold.paymentId)
+  const before = await balanceOf(sold)
+  const made = await refund(stage, sold.paymentId)
+  expect([made.status, codeOf(made)]).toEqual([201, ''])
+  await mineUntil(String(made.body.transferId), 'confirmed')
+  expect((await balanceOf(sold)) - before).toBe(2_500_000n)
+})
+
+test('a payer who canceled a payment gets no refund after its signature was dropped either', async () => {
+  const sold = await aSettledPayment(stage)
+  const { chain, node } = stage
+  await chain.revert({ id: sold.before })
+  await cancel(sold)
+  const hash = await sendAgain(sold.paymentId)
+  await mineUntilFinal(stage)
+  await weeksLater(sold.paymentId)
   node.lie('eth_getTransactionReceipt', ({ params, truth }) => (params[0] === hash ? { result: null } : truth()))
   const refused = await refund(stage, sold.paymentId)
   expect([codeOf(refused), refused.headers.get('retry-after')]).toEqual(['payment-not-refundable', null])

@@ -156,5 +156,5 @@ export async function listEarlierRaw(db: Queryable, transactionId: ChainTransact
 
 /** Marks a transaction that can never be mined as final. */
 export async function markFinal(tx: Tx, transactionId: ChainTransactionId): Promise<void> {
-  await tx.run(sql`update chain_transactions set status = 'final' where id = ${transactionId}`)
+  await tx.run(sql`update chain_transactions set status = 'final', final_at = now() where id = ${transactionId}`)
 }

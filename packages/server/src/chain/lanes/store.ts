@@ -318,8 +318,8 @@ export function markMined(tx: Tx, leased: LeaseSet, mined: readonly MinedReceipt
       select ${columns} from chain_transactions where id = any(${ids}::text[]) and status in ('sent', 'mined') and ${isUnder(leased, shard)}
       order by sender, nonce for update
     ), marked as (
-      update chain_transactions t set status = case when m.final then 'final' else 'mined' end, mined_hash = m.hash, mined_block = m.block,
-        gas_used = m.gas, effective_gas_price = m.price
+      update chain_transactions t set status = case when m.final then 'final' else 'mined' end, final_at = case when m.final then now() end,
+        mined_hash = m.hash, mined_block = m.block, gas_used = m.gas, effective_gas_price = m.price
       from locked, unnest(
         ${ids}::text[], ${mined.map(({ receipt }) => receipt.transactionHash)}::text[],
         ${mined.map(({ receipt }) => receipt.blockNumber)}::bigint[], ${mined.map(({ receipt }) => receipt.gasUsed)}::numeric[],

@@ -44,7 +44,10 @@ interface On {
   readonly chain: Chain
 }
 
-type Shown = Pick<RefundableRow, 'asset' | 'settlement' | 'payTo' | 'payer' | 'rawAmount' | 'createdAt'> & {
+type Shown = Pick<
+  RefundableRow,
+  'asset' | 'claimKey' | 'settlement' | 'validBefore' | 'payTo' | 'payer' | 'rawAmount' | 'createdAt'
+> & {
   readonly txHash: `0x${string}`
   readonly isOld: boolean
 }
@@ -54,12 +57,12 @@ type Shown = Pick<RefundableRow, 'asset' | 'settlement' | 'payTo' | 'payer' | 'r
  * payments fails, and a contract may settle another permit. The nonce of the signature then shows whether the money moved.
  */
 async function standingOf(on: On, shown: Shown): Promise<Standing> {
-  const { asset, settlement, isOld, txHash, createdAt: since } = shown
+  const { isOld, txHash, createdAt: since } = shown
   const { network } = on.chain
   const seen = await receiptOf(on.chain, shown)
   if (seen === 'undecided') return seen
-  if (settlement === null || settlement.kind === 'tempo') return sentStanding(shown, seen)
-  const payload = payloadOf({ asset, settlement })
+  const payload = signedPayload(shown)
+  if (payload === undefined) return sentStanding(shown, seen)
   const isMoved = seen.isConfirmed && movedIn(seen.receipt)(payload)
   if (isMoved && (payload.kind !== 'permit2' || (await carriesRelays(on.db, network, txHash)))) return 'paid'
   const [state] = await nonceStates(on.chain, [payload], network.depositFinality)
@@ -67,6 +70,28 @@ async function standingOf(on: On, shown: Shown): Promise<Standing> {
   if (isOld && !seen.isConfirmed) return usedStanding(on, payload, since)
   const { outcome } = await findUse(on, payload, { since, carrier: isMoved ? txHash : undefined })
   return outcome === 'settled' ? 'paid' : outcome === 'lost' ? 'undone' : outcome
+}
+
+/**
+ * Returns what was signed for a payment that another account's transaction settles; undefined for one that its payer sent as a transaction. Of an
+ * authorization whose signature was dropped (archive/signed-bytes.ts), the claim still names the nonce: it is enough to read the chain, not to send.
+ */
+function signedPayload({ asset, settlement, ...payment }: Shown): RelayPayload | undefined {
+  if (settlement !== null) return settlement.kind === 'tempo' ? undefined : payloadOf({ asset, settlement })
+  const nonce = /^eip3009:.*:(?<nonce>0x[0-9a-f]{64})$/.exec(payment.claimKey ?? '')?.groups?.nonce
+  if (nonce === undefined || payment.payer === null) return undefined
+  return {
+    kind: 'eip3009',
+    token: asset,
+    from: EvmAddress.parse(payment.payer),
+    to: payment.payTo,
+    value: payment.rawAmount.toString(),
+    validAfter: '0',
+    validBefore: String(Math.floor((payment.validBefore?.getTime() ?? 0) / 1_000)),
+    nonce: `0x${nonce.slice(2)}`,
+    signature: { kind: 'bytes', signature: '0x' },
+    deployment: null,
+  }
 }
 
 /** The receipt that a majority confirms at deposit finality, or the one that a node still has of a final block, if any. */

@@ -25,7 +25,10 @@ export const RefundableRow = z.object({
   decimals: z.number(),
   payTo: z.templateLiteral(['0x', z.string()]),
   payer: z.string().nullable(),
+  claimKey: z.string().nullable(),
+  /** The signature by which it was settled; null long after it was settled by an authorization. */
   settlement: StoredSettlement.nullable(),
+  validBefore: z.date().nullable(),
   txHash: z.templateLiteral(['0x', z.string()]).nullable(),
   createdAt: z.date(),
   settledAt: z.date().nullable(),
@@ -43,7 +46,8 @@ export function lockRefundable(tx: Tx, tenant: Tenant, paymentId: PaymentId): Pr
   return tx.maybeOne(
     RefundableRow,
     sql`
-    select id, status, wallet_id, chain, network, token, asset, decimals, pay_to, payer, settlement, tx_hash, created_at, settled_at, raw_amount, refunded_raw, delivery, delivered_at,
+    select id, status, wallet_id, chain, network, token, asset, decimals, pay_to, payer, claim_key, settlement, valid_before, tx_hash, created_at, settled_at,
+      raw_amount, refunded_raw, delivery, delivered_at,
       (extract(epoch from redemption_until - clock_timestamp()) * 1000)::float8 as redemption_ms
     from payments
     where ${idIs(paymentId)} and organisation_id is not distinct from ${tenant.organisationId} and environment is not distinct from ${tenant.environment}
