@@ -1100,7 +1100,7 @@ export const apiOperations: readonly ApiOperation[] = [
     "in": "body",
     "type": "text",
     "required": false,
-    "about": "The paid route’s method, where its price is the same for every request. Money that is sent for an MPP challenge is then honored at the challenge’s price until it expires, though the price has risen since"
+    "about": "The paid route’s method, where its price is the same for every request. Money sent for an MPP challenge of a `resource` is then honored at the challenge’s price until it expires, though the price rises"
    },
    {
     "name": "description",

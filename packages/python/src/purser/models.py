@@ -378,8 +378,8 @@ class ChallengeRequest(_ChallengeRequestRequired, total=False):
     """Host that sells, in place of `resource`."""
     method: str
     """
-    The paid route’s method, where its price is the same for every request. Money that is sent for an MPP
-    challenge is then honored at the challenge’s price until it expires, though the price has risen since.
+    The paid route’s method, where its price is the same for every request. Money sent for an MPP challenge of a
+    `resource` is then honored at the challenge’s price until it expires, though the price rises.
     """
     description: str
     """What is sold, for the payer to read."""

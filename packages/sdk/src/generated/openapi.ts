@@ -4807,7 +4807,7 @@ export interface components {
              * @example 0.01
              */
             readonly price: string;
-            /** @description The paid route’s method, where its price is the same for every request. Money that is sent for an MPP challenge is then honored at the challenge’s price until it expires, though the price has risen since. */
+            /** @description The paid route’s method, where its price is the same for every request. Money sent for an MPP challenge of a `resource` is then honored at the challenge’s price until it expires, though the price rises. */
             readonly method?: string;
             /** @description What is sold, for the payer to read. */
             readonly description?: string;

@@ -127,8 +127,13 @@ async function logOf(hash: string): Promise<Record<string, unknown> | undefined>
   return list.find(({ txHash }) => txHash === hash)
 }
 
+/** A challenge for every resource of the host. */
+const forHost = { resource: undefined, hostname: 'api.example.com', method: 'GET' }
+
 test.each([
   ['0.007', {}, {}],
+  ['0.007', forHost, { method: 'GET', resource: 'https://api.example.com/any' }],
+  ['0.01', forHost, { method: 'GET' }],
   ['0.0101', { method: 'GET' }, { method: 'GET' }],
   ['3', { method: 'PUT' }, { method: 'PUT', reportsDelivery: true }],
   ['0', {}, { method: 'GET' }],
@@ -142,6 +147,7 @@ test.each([
 test.each([
   ['for another method of the same address', { method: 'GET' }, { method: 'POST' }],
   ['without a method', {}, { method: 'GET' }],
+  ['for the host', forHost, { method: 'GET', resource: 'https://api.example.com/dear' }],
 ])('money sent for a cheaper challenge %s is credited, and buys nothing at a higher price', async (_, named, more) => {
   const offer = await challenge(named)
   const hash = await payer.broadcast(offer)

@@ -163,12 +163,14 @@ async function createMppMint(
   const [{ current: mac }, feePayer] = await Promise.all([ctx.mppSecrets.macs(ctx.tenant), paysFee(ctx, terms)])
   const scope = scopeOf(request)
   const common = commonParameters(request, scope, expiresAt)
+  // The host may sell other things at other prices, so its challenge promises no price.
+  const method = request.resource === undefined ? undefined : request.method
   const drafts = terms.map((one) => {
     const draft = { ...common, method: one.method.name, request: encodedRequest(one, feePayer) }
     return { draft, binding: challengeBinding(draft) }
   })
   const mintOne = ({ draft, binding }: (typeof drafts)[number]): string => {
-    const opaque = opaqueOf(ctx, scope, request.method)
+    const opaque = opaqueOf(ctx, scope, method)
     return formatChallenge({ ...draft, opaque, id: mac(`${binding}${opaque}`) })
   }
   return () => drafts.map(mintOne).join(', ')

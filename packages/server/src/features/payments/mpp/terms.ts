@@ -2,6 +2,7 @@ import { hash } from 'node:crypto'
 import {
   type Chain,
   decodeMppJson,
+  type JsonObject,
   type MppChallenge,
   type Network,
   resolveNetwork,
@@ -80,18 +81,28 @@ export function scopeOf(place: {
  * it.
  */
 export function isInScope(challenge: MppChallenge, resource: string | undefined): boolean {
-  const digest = challenge.opaque === undefined ? undefined : decodeMppJson(challenge.opaque)?.r
-  if (digest === hostScope(challenge.realm).digest)
-    return resource === undefined || scopeOf({ resource }).realm === challenge.realm
+  const { r: digest } = opaqueIn(challenge)
+  if (isForHost(challenge)) return resource === undefined || scopeOf({ resource }).realm === challenge.realm
   if (resource === undefined) return false
   const scope = scopeOf({ resource })
   return challenge.realm === scope.realm && digest === scope.digest
 }
 
-/** Whether the challenge offered its price to requests of this method. */
+/**
+ * Whether the challenge promised its price to requests of this method for its resource. A challenge for a host promises none: its
+ * host may sell at several prices.
+ */
 export function isPricedFor(challenge: MppChallenge, method: string | undefined): boolean {
-  const promised = challenge.opaque === undefined ? undefined : decodeMppJson(challenge.opaque)?.m
-  return promised !== undefined && promised === method
+  const { m: promised } = opaqueIn(challenge)
+  return promised !== undefined && promised === method && !isForHost(challenge)
+}
+
+function isForHost(challenge: MppChallenge): boolean {
+  return opaqueIn(challenge).r === hostScope(challenge.realm).digest
+}
+
+function opaqueIn({ opaque }: MppChallenge): JsonObject {
+  return (opaque === undefined ? undefined : decodeMppJson(opaque)) ?? {}
 }
 
 function hostScope(realm: string): Scope {

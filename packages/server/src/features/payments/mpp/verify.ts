@@ -65,8 +65,8 @@ function refuseTooSmall(ctx: Ctx, terms: readonly MppTerms[]): void {
 
 /**
  * Returns what money that was sent for a genuine challenge buys. Its price is the challenge's. If the price has risen
- * since, that price is honored only for the method that the challenge names and until it expires; otherwise a payer
- * could use the challenge of a cheaper method of the address, or keep old challenges, to pay less than the price.
+ * since, that price is honored only for the resource and the method that the challenge names and until it expires; otherwise
+ * a payer could use the challenge of a cheaper resource or method, or keep old challenges, to pay less than the price.
  */
 function sentPurchase(
   ctx: Ctx,
