@@ -43,16 +43,25 @@ export function levelOf(totals: readonly number[], max: number): number {
 /** Reserves memory; returns what releases it. Throws 429 for an owner above its share, 503 if the budget is used up. */
 export type ReserveMemory = (owner: string, bytes: number) => () => void
 
+/** The part of a budget that only owners with little take from: an eighth. Little is a thousandth of the budget. */
+const smallPart = 8
+const smallOwner = 1_024
+
 /**
  * A limit of memory for bodies in flight. An owner (an organization, or an address without one) may have half of what the others leave, so
- * that the bodies of one never crowd out those of another.
+ * that the bodies of one never crowd out those of another. An eighth is for owners with small bodies alone: several owners that together
+ * take all that they may leave the others their ordinary requests. `ownMax` limits each owner further.
  */
-export function createMemoryBudget(bytesMax: number): ReserveMemory {
+export function createMemoryBudget(bytesMax: number, ownMax = Number.POSITIVE_INFINITY): ReserveMemory {
   const owners = new Map<string, number>()
+  const shared = bytesMax - Math.floor(bytesMax / smallPart)
+  const small = Math.floor(bytesMax / smallOwner)
   let taken = 0
   return (owner, bytes) => {
     const own = owners.get(owner) ?? 0
-    if (!mayTake({ own, taken, max: bytesMax, more: bytes })) throw memoryRefusal({ taken, max: bytesMax, more: bytes })
+    const max = own + bytes <= small ? bytesMax : shared
+    if (own + bytes > ownMax) throw failPlatform('rate-limit-exceeded', { retryAfterSeconds: 1 })
+    if (!mayTake({ own, taken, max, more: bytes })) throw memoryRefusal({ taken, max, more: bytes })
     owners.set(owner, own + bytes)
     taken += bytes
     return () => {
@@ -61,5 +70,27 @@ export function createMemoryBudget(bytesMax: number): ReserveMemory {
       if (left <= 0) owners.delete(owner)
       else owners.set(owner, left)
     }
+  }
+}
+
+/** The memory for bodies of requests in flight. */
+export interface BodyBudgets {
+  /** For callers with a credential; the owner is an organization. */
+  readonly ofOperations: ReserveMemory
+  /** For pages that need no credential, such as sign-in; the owner is an address. */
+  readonly ofPages: ReserveMemory
+}
+
+/**
+ * Divides the memory for bodies: callers without a credential have a sixteenth of their own, so that no number of addresses keeps a caller
+ * with a credential out. One address has at most a sixteenth of that.
+ *
+ * @example createBodyBudgets(67_108_864) // 60 MiB for operations; 4 MiB for pages, at most 256 KiB of them for one address
+ */
+export function createBodyBudgets(bytesMax: number): BodyBudgets {
+  const pages = Math.floor(bytesMax / 16)
+  return {
+    ofOperations: createMemoryBudget(bytesMax - pages),
+    ofPages: createMemoryBudget(pages, Math.floor(pages / 16)),
   }
 }

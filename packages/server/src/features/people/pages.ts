@@ -55,6 +55,9 @@ interface Mounted {
   readonly options: Pick<SignInOptions, 'secret' | 'issuers' | 'sendMail' | 'isSignUpOpen'>
 }
 
+/** The largest request is a passkey's: its attestation has a chain of certificates, a few kilobytes. */
+const signInBytesMax = 32_768
+
 /** The pages under `/auth`, where people sign in and out. */
 export function signInPages(deps: Deps, mounted: Mounted): PublicPage[] {
   const { secret } = mounted.options
@@ -69,7 +72,7 @@ export function signInPages(deps: Deps, mounted: Mounted): PublicPage[] {
   return [
     { path: '/auth/methods', answer: () => methodsAnswer(mounted.options) },
     { path: '/auth/*', answer },
-    { path: '/auth/*', method: 'POST', answer },
+    { path: '/auth/*', method: 'POST', answer, bodyBytesMax: signInBytesMax },
   ]
 }
 

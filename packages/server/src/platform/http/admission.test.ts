@@ -55,7 +55,15 @@ async function aServer(options: Partial<HttpOptions> = {}): Promise<{ port: numb
   const server = createHttpServer({
     deps: own,
     operations: bindOperations(own, operations),
-    pages: [{ path: '/page', answer: () => ({ status: 200, headers: {}, body: 'here' }) }],
+    pages: [
+      { path: '/page', answer: () => ({ status: 200, headers: {}, body: 'here' }) },
+      {
+        path: '/sign-in',
+        method: 'POST',
+        bodyBytesMax: 32_768,
+        answer: () => ({ status: 200, headers: {}, body: 'in' }),
+      },
+    ],
     async authenticate(authorization = '') {
       looked.push(authorization)
       const [, org, key] = /^Bearer org(\d) key(\d)$/.exec(authorization) ?? []
@@ -132,6 +140,47 @@ test('S1: the bodies of one organization in flight leave memory for those of ano
   pending.resolve()
   await Promise.all(slow)
   expect(await statuses('Bearer org1 key1', 1)).toEqual([200])
+})
+
+/** Opens a request whose body has begun and never ends. Resolves when the service has read its head. */
+async function beginBody(port: number, head: readonly string[], bytes: number): Promise<net.Socket> {
+  const socket = net.connect(port, '127.0.0.1').on('error', () => undefined)
+  const lines = [...head, 'host: x', 'content-type: application/json', `content-length: ${bytes}`]
+  socket.write(`${lines.join('\r\n')}\r\n\r\n{`)
+  await once(socket, 'connect')
+  return socket
+}
+
+test.each([1_000_000, 32_768])(
+  'S1: bodies of %d bytes from addresses without a key leave memory to callers with one, and to other addresses',
+  async (bytes) => {
+    const { port, base } = await aServer({ limits: { bodiesBytesMax: 4_194_304 }, trustProxy: 1 })
+    const sockets: net.Socket[] = []
+    for (let address = 1; address <= 16; address++) {
+      const head = ['POST /sign-in HTTP/1.1', `x-forwarded-for: 203.0.113.${address}`]
+      for (let count = 0; count < 8; count++) sockets.push(await beginBody(port, head, bytes))
+    }
+    const signIn = (): Promise<Response> => {
+      const headers = { 'content-type': 'application/json', 'x-forwarded-for': '203.0.113.99' }
+      return fetch(`${base}/sign-in`, { method: 'POST', headers, body: '{"email":"a@b.example"}' })
+    }
+    expect((await make(base, 'Bearer org1 key1', { name: 'a' })).status).toBe(200)
+    expect((await make(base, 'Bearer org1 key1', { name: large })).status).toBe(200)
+    expect((await signIn()).status).toBe(200)
+    for (const socket of sockets) socket.destroy()
+  },
+)
+
+test('S1: however large the bodies of several organizations are, others can make ordinary requests', async () => {
+  const { port, base } = await aServer({ limits: { bodiesBytesMax: 4_194_304 } })
+  const sockets: net.Socket[] = []
+  for (let org = 1; org <= 8; org++)
+    for (let count = 0; count < 4; count++) {
+      const head = ['POST /toys HTTP/1.1', `authorization: Bearer org${org} key1`]
+      sockets.push(await beginBody(port, head, 262_144))
+    }
+  expect((await make(base, 'Bearer org9 key1', { name: 'a' })).status).toBe(200)
+  for (const socket of sockets) socket.destroy()
 })
 
 test('S3: the keys of one organization share its limit, and another organization keeps its own', async () => {

@@ -134,6 +134,9 @@ export function limitUnreadBody(request: IncomingMessage, response: ServerRespon
   })
 }
 
+/** Milliseconds for the whole body of a request to a page, which has a few kilobytes. */
+export const pageBodyMsMax = 10_000
+
 /** Reserves memory for the body of a request until its response has ended. Throws as `reserve` does. */
 export function reserveBody(
   reserve: ReserveMemory,

@@ -5,6 +5,8 @@ export interface PublicPage {
   readonly path: string
   /** Default GET. */
   readonly method?: 'GET' | 'POST'
+  /** Most bytes of a request's body; a page without it takes none. */
+  readonly bodyBytesMax?: number
   readonly answer: (params: Readonly<Record<string, string>>, request: PageRequest) => RawAnswer | Promise<RawAnswer>
   /** Whether pages of any origin may read it. */
   readonly crossOrigin?: true

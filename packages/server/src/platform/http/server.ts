@@ -7,7 +7,7 @@ import { EventStreamResponse } from '../event-stream-response.ts'
 import type { RequestId } from '../ids.ts'
 import type { BoundOperation } from '../operation.ts'
 import { ReusedBufferStream } from '../reused-buffer-stream.ts'
-import { createMemoryBudget, type ReserveMemory } from '../share.ts'
+import { type BodyBudgets, createBodyBudgets } from '../share.ts'
 import { type Admit, addressBlock, createAdmission } from './admission.ts'
 import { accessHook, answered, type Reportable, reportAnswer, tracedRequests } from './answered.ts'
 import {
@@ -27,6 +27,7 @@ import {
   limitBodyTime,
   limitConnections,
   limitUnreadBody,
+  pageBodyMsMax,
   proxiesOf,
   reserveBody,
   type Trust,
@@ -66,7 +67,7 @@ declare module 'fastify' {
 export function createHttpServer(options: HttpOptions): HttpServer {
   const limits = { ...limitsDefault, ...options.limits }
   const admit = createAdmission(options, options.deps.clock)
-  const reserve = createMemoryBudget(limits.bodiesBytesMax)
+  const bodies = createBodyBudgets(limits.bodiesBytesMax)
   const turnAway = (request: FastifyRequest, reply: FastifyReply, error: unknown): FastifyReply =>
     refuse(options, request, reply, counted(admit, request, reply, error))
   const app = fastify({
@@ -114,7 +115,7 @@ export function createHttpServer(options: HttpOptions): HttpServer {
   const connections = new OpenSseConnections()
   const unknownPerAddressMax = options.trustProxy === false ? limits.connectionsPerAddressMax : undefined
   const trust = limitConnections(app.server, { connectionsMax: limits.connectionsMax, unknownPerAddressMax })
-  const context: RouteContext = { options, admit, reserve, trust, connections }
+  const context: RouteContext = { options, admit, bodies, trust, connections }
   for (const page of options.pages) addPage(app, page, context)
   for (const [path, methods] of crossOriginMethods(options)) addPreflight(app, urlOf(path), methods, admit)
   const isStreamed = (operation: BoundOperation): boolean => operation.streamsInput !== undefined
@@ -142,20 +143,18 @@ export function createHttpServer(options: HttpOptions): HttpServer {
 /** Limits how long the bodies of requests may take: as a whole, and between two pieces where an operation streams its body. */
 function limitBodies(
   app: FastifyInstance,
-  { operations, bodyMsMax: msMax = 60_000, silenceMsMax }: HttpOptions & { readonly silenceMsMax: number },
+  { operations, pages, bodyMsMax = 60_000, silenceMsMax }: HttpOptions & { readonly silenceMsMax: number },
   turnAway: (request: FastifyRequest, reply: FastifyReply, error: unknown) => FastifyReply,
 ): void {
-  const streamed = new Set(
-    operations
-      .filter(({ streamsInput }) => streamsInput !== undefined)
-      .map(({ method, path }) => `${method} ${urlOf(path)}`),
-  )
+  const streams = operations.filter(({ streamsInput }) => streamsInput !== undefined)
+  const streamed = new Set(streams.map(({ method, path }) => `${method} ${urlOf(path)}`))
+  const paged = new Set(pages.map(({ method = 'GET', path }) => `${method} ${path}`))
   app.addHook('onRequest', (request, reply, done) => {
     limitUnreadBody(request.raw, reply.raw)
-    if (streamed.has(`${request.method} ${request.routeOptions.url}`))
-      limitBodySilence(request.raw, msMax, silenceMsMax)
+    const route = `${request.method} ${request.routeOptions.url}`
+    if (streamed.has(route)) limitBodySilence(request.raw, bodyMsMax, silenceMsMax)
     else
-      limitBodyTime(request.raw, msMax, () => {
+      limitBodyTime(request.raw, paged.has(route) ? Math.min(bodyMsMax, pageBodyMsMax) : bodyMsMax, () => {
         // The rest of the request is not read, so that nothing else can follow on the connection.
         reply.raw.once('finish', () => request.raw.destroy())
         if (!reply.sent) void turnAway(request, reply.header('connection', 'close'), failPlatform('request-timeout'))
@@ -205,16 +204,17 @@ function addPreflight(app: FastifyInstance, url: string, methods: readonly strin
   })
 }
 
-function addPage(app: FastifyInstance, page: PublicPage, { admit, reserve }: RouteContext): void {
+function addPage(app: FastifyInstance, page: PublicPage, { admit, bodies }: RouteContext): void {
   const isLimited = page.isStatic !== true && page.path !== '/healthz' && page.path !== '/readyz'
+  const { bodyBytesMax: bytesMax = 0 } = page
   const onRequest = async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
     if (isLimited) admit.address(request.ip, reply)
-    reserveBody(reserve, { request, reply, bytesMax: bodyBytesMax, owner: addressBlock(request.ip) })
+    reserveBody(bodies.ofPages, { request, reply, bytesMax, owner: addressBlock(request.ip) })
   }
   app.route({
     method: page.method ?? 'GET',
     url: page.path,
-    bodyLimit: bodyBytesMax,
+    bodyLimit: Math.max(1, bytesMax),
     onRequest: page.crossOrigin === true ? [allowCrossOrigin, onRequest] : onRequest,
     handler: async (request, reply) => {
       const requested = { ...rawRequest(request), address: request.ip }
@@ -224,7 +224,7 @@ function addPage(app: FastifyInstance, page: PublicPage, { admit, reserve }: Rou
 }
 
 function addOperation(app: FastifyInstance, operation: BoundOperation, context: RouteContext): void {
-  const { admit, options, reserve, trust } = context
+  const { admit, options, bodies, trust } = context
   const { deps } = options
   const callers = new WeakMap<FastifyRequest, Caller>()
   const bytesMax = operation.streamsInput === undefined ? (operation.bodyBytesMax ?? bodyBytesMax) : 0
@@ -237,7 +237,7 @@ function addOperation(app: FastifyInstance, operation: BoundOperation, context: 
       reply.header('connection', 'close')
       throw failPlatform('rate-limit-exceeded', { retryAfterSeconds: 1 })
     }
-    reserveBody(reserve, { request, reply, bytesMax, owner: caller.placeOwner })
+    reserveBody(bodies.ofOperations, { request, reply, bytesMax, owner: caller.placeOwner })
     callers.set(request, caller)
   }
   app.route({
@@ -270,7 +270,7 @@ function addOperation(app: FastifyInstance, operation: BoundOperation, context: 
 interface RouteContext {
   readonly options: HttpOptions
   readonly admit: Admit
-  readonly reserve: ReserveMemory
+  readonly bodies: BodyBudgets
   readonly trust: Trust
   readonly connections: OpenSseConnections
 }

@@ -11,8 +11,12 @@ import { deleteHintsBefore, upsertHint } from './store.ts'
  */
 export function partnerPages(deps: Deps): readonly PublicPage[] {
   if (deps.bridgeWebhooks === undefined) return []
-  return [{ path: '/partners/bridge/webhooks', method: 'POST', answer: (_params, request) => receive(deps, request) }]
+  const answer: PublicPage['answer'] = (_params, request) => receive(deps, request)
+  return [{ path: '/partners/bridge/webhooks', method: 'POST', bodyBytesMax: messageBytesMax, answer }]
 }
+
+/** Bridge's messages have one resource, before and after a change: a few kilobytes. */
+const messageBytesMax = 65_536
 
 const accepted = { status: 204, headers: {}, body: new Uint8Array() } as const
 
