@@ -67,6 +67,7 @@ function bundled(file: string): Promise<string> {
 }
 
 interface ApiDocument {
+  readonly 'x-every-operation': Readonly<Record<string, Pick<Described, 'x-problems'>>>
   readonly paths: Readonly<Record<string, Readonly<Record<string, Described>>>>
   readonly components: { readonly 'x-problems': Readonly<Record<string, unknown>> }
 }
@@ -77,8 +78,13 @@ interface Described {
   readonly 'x-problems'?: readonly string[]
 }
 
-/** The errors of an operation, with their details. */
-function problemsOf({ 'x-problems': names = [] }: Described, { components }: ApiDocument): object {
+/** The errors of an operation and of its method, with their details. */
+function problemsOf(
+  { method, 'x-problems': own = [] }: Described & { readonly method: string },
+  document: ApiDocument,
+) {
+  const { components, 'x-every-operation': ofMethods } = document
+  const names = [...(ofMethods[method.toLowerCase()]?.['x-problems'] ?? []), ...own]
   return Object.fromEntries(names.map((name) => [name, components['x-problems'][name]]))
 }
 

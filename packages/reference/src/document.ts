@@ -4,10 +4,13 @@ export interface ApiDocument {
   readonly servers: readonly { readonly url: string }[]
   readonly tags: readonly { readonly name: string }[]
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>
-  readonly webhooks: Readonly<Record<string, { readonly post: object }>>
+  /** The header fields of success responses, and the errors, of every operation with a method. */
+  readonly 'x-every-operation': Readonly<Record<string, Pick<Operation, 'x-problems'> & Pick<MediaTypes, 'headers'>>>
+  readonly webhooks: Readonly<Record<string, { readonly $ref?: string; readonly post: object }>>
   readonly components: {
     readonly examples: Readonly<Record<string, Example>>
     readonly parameters: Readonly<Record<string, Parameter>>
+    readonly pathItems: Readonly<Record<string, { readonly parameters: readonly Reference[] }>>
     readonly responses: Readonly<Record<string, MediaTypes>>
     readonly schemas: Readonly<Record<string, Schema>>
     readonly 'x-problems': Readonly<Record<string, Refused>>

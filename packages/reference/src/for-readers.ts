@@ -23,14 +23,15 @@ const eventsTag = 'event payloads'
  */
 export function forReaders(document: ApiDocument, origin: string): ApiDocument {
   const paths = mapped(document.paths, (methods) =>
-    mapped(methods, (operation) => ({
-      ...shown(document, operation),
+    mapped(methods, (operation, method) => ({
+      ...shown(document, operation, method),
       'x-codeSamples': samplesOf(document, operation, origin),
     })),
   )
-  const webhooks = mapped(document.webhooks, ({ post }, type) => ({
-    post: { ...post, summary: type, tags: [eventsTag] },
-  }))
+  const webhooks = mapped(document.webhooks, ({ $ref, post }, type) => {
+    const parameters = $ref === undefined ? [] : resolved(document.components.pathItems, { $ref })?.parameters
+    return { post: { ...post, parameters, summary: type, tags: [eventsTag] } }
+  })
   const events = {
     name: eventsTag,
     description: 'What the service delivers to webhooks, one entry for each type of event.',
@@ -54,8 +55,11 @@ function titleOf(name: string): string {
   return name.charAt(0).toUpperCase() + name.slice(1)
 }
 
-function shown({ components }: ApiDocument, operation: Operation): Operation {
-  const problems = (operation['x-problems'] ?? []).flatMap((name) => {
+function shown(document: ApiDocument, operation: Operation, method: string): Operation {
+  const { components, 'x-every-operation': ofMethods } = document
+  const { headers, 'x-problems': shared = [] } = ofMethods[method] ?? {}
+  const names = [...shared, ...(operation['x-problems'] ?? [])]
+  const problems = names.flatMap((name) => {
     const problem = components['x-problems'][name]
     return problem === undefined ? [] : [{ ...problem, code: name.replace(/\.\d+$/, '') }]
   })
@@ -67,6 +71,8 @@ function shown({ components }: ApiDocument, operation: Operation): Operation {
     }),
     summary: operation.summary.replace(/\.$/, ''),
     responses: mapped(operation.responses, (answer, status) => {
+      if (status.startsWith('2') && !('$ref' in answer))
+        return { ...answer, headers: { ...headers, ...answer.headers } }
       const own = problems.filter((problem) => String(problem.status) === status)
       const whole = resolved<MediaTypes>(components.responses, answer)
       return own.length === 0 || whole === undefined ? answer : { ...whole, description: own.map(nameOf).join(' ') }

@@ -80,7 +80,7 @@ const info = {
   description:
     'Payments and wallet infrastructure for AI agents: x402 challenges, verification and settlement on chain. ' +
     'An error is a problem record (RFC 9457) whose `type` ends with a code. `x-problems` of an operation names its errors, beside ' +
-    'those of the responses `4XX` and `5XX`; `x-problems` of the components has the status, title and detail of each. A name is a ' +
+    'those of its method in `x-every-operation` and of the responses `4XX` and `5XX`; `x-problems` of the components has the status, title and detail of each. A name is a ' +
     'code, followed by a dot and a status where one code has several meanings.',
 }
 

@@ -25,15 +25,20 @@ export function whyNotDeclared(
   const { status, headers, text } = answer
   if (!/^req_[0-7][0-9a-hjkmnp-tv-z]{25}$/.test(headers.get('x-request-id') ?? ''))
     return `${status} without X-Request-Id`
-  const described = memberOf(openApi, 'paths', operation.path, operation.method.toLowerCase())
+  const method = operation.method.toLowerCase()
+  const described = memberOf(openApi, 'paths', operation.path, method)
   const key = [String(status), `${String(status).charAt(0)}XX`].find((name) => memberOf(described, 'responses', name))
-  const place = referredFrom(['paths', operation.path, operation.method.toLowerCase(), 'responses', key ?? ''])
+  const place = referredFrom(['paths', operation.path, method, 'responses', key ?? ''])
   const response = memberOf(openApi, ...place)
   if (response === undefined) return `${status} is not declared: ${text.slice(0, 300)}`
-  const undeclared = [...headers.keys()].find((name) => !isHeaderDeclared(response, name))
+  const ofMethod = status < 300 ? memberOf(openApi['x-every-operation'], method) : undefined
+  const undeclared = [...headers.keys()].find((name) => !isHeaderDeclared([response, ofMethod], name))
   if (undeclared !== undefined) return `${status} with the header ${undeclared}, which is not declared`
   const code = /\/problems\/([\w-]+)"/.exec(text)?.[1]
-  if (memberOf(response, 'content', problemType) !== undefined && !codesOf(described, status).includes(code ?? ''))
+  if (
+    memberOf(response, 'content', problemType) !== undefined &&
+    !codesOf(described, method, status).includes(code ?? '')
+  )
     return `${status} is not declared to be ${code}: ${text.slice(0, 300)}`
   const content = memberOf(response, 'content')
   if (content === undefined) return text === '' ? undefined : `${status} must have no body`
@@ -72,11 +77,13 @@ const templates = Object.entries(openApi.paths)
 const problemType = 'application/problem+json'
 
 /** The codes of the problems that the operation declares with this status. */
-function codesOf(operation: unknown, status: number): string[] {
+function codesOf(operation: unknown, method: string, status: number): string[] {
   const { '4XX': refused, '5XX': failed } = openApi.components.responses
-  const own: unknown = memberOf(operation, 'x-problems')
-  const names = [...(Array.isArray(own) ? own : []), ...refused['x-problems'], ...failed['x-problems']]
-  return names.flatMap((name: string) => {
+  const lists = [operation, memberOf(openApi['x-every-operation'], method), refused, failed].map((one) =>
+    memberOf(one, 'x-problems'),
+  )
+  return lists.flat().flatMap((name) => {
+    if (typeof name !== 'string') return []
     const declared = memberOf(openApi.components['x-problems'], name, 'status')
     return declared === status ? [name.split('.')[0] ?? name] : []
   })
@@ -86,9 +93,9 @@ function codesOf(operation: unknown, status: number): string[] {
 const ofHttp =
   /^(connection|keep-alive|date|transfer-encoding|content-(type|length)|cache-control|access-control-[a-z-]+|x-(content-type-options|accel-buffering))$/
 
-function isHeaderDeclared(response: unknown, name: string): boolean {
-  const declared = [openApi['x-every-response'].headers, memberOf(response, 'headers')].flatMap((headers) =>
-    Object.keys(Object(headers)),
+function isHeaderDeclared(places: readonly unknown[], name: string): boolean {
+  const declared = [openApi['x-every-response'], ...places].flatMap((place) =>
+    Object.keys(Object(memberOf(place, 'headers'))),
   )
   return ofHttp.test(name) || declared.some((header) => header.toLowerCase() === name)
 }

@@ -68,6 +68,31 @@ test('every operation may give the responses `4XX` and `5XX`, and those with the
   }
 })
 
+test('no operation names an error that every operation with its method has', () => {
+  const shared: Readonly<Record<string, { readonly 'x-problems': readonly string[] }>> = document['x-every-operation']
+  expect(shared.post?.['x-problems'].length).toBeGreaterThan(2)
+  const repeated = Object.values(document.paths).flatMap((methods) =>
+    Object.entries<Described>(methods).flatMap(([method, { operationId, 'x-problems': names = [] }]) =>
+      names.filter((name) => shared[method]?.['x-problems'].includes(name)).map((name) => `${operationId}: ${name}`),
+    ),
+  )
+  expect(repeated).toEqual([])
+})
+
+test('every delivery has the header fields of all deliveries, the type of its event, and an id and a payload', () => {
+  expect(document.components.pathItems.Delivery.parameters).toHaveLength(5)
+  for (const [type, delivery] of Object.entries(document.webhooks)) {
+    expect(delivery.$ref, type).toBe('#/components/pathItems/Delivery')
+    const { schema } = delivery.post.requestBody.content['application/json']
+    expect(withoutReferences(schema, document), type).toMatchObject({
+      allOf: [
+        { required: ['eventId', 'type', 'payload'] },
+        { properties: { type: { const: type }, payload: { type: 'object' } } },
+      ],
+    })
+  }
+})
+
 interface Described {
   readonly operationId: string
   readonly parameters?: readonly unknown[]

@@ -2339,6 +2339,15 @@ class Withdrawal(TypedDict):
     """When it failed; null if it did not."""
 
 
+class DeliveryBody(TypedDict):
+    """The body of a delivery to a webhook."""
+    eventId: "EventId"
+    type: str
+    """Event type."""
+    payload: Dict[str, Any]
+    """What happened, by the type."""
+
+
 class ApprovalRemaining(TypedDict):
     perHour: Optional[str]
     """What the hourly cap leaves."""

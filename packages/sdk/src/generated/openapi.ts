@@ -2487,32 +2487,17 @@ export interface webhooks {
         readonly post: {
             readonly parameters: {
                 readonly query?: never;
-                readonly header: {
-                    /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two, separated by a comma, during a rotation. */
-                    readonly "X-Service-Signature": components["parameters"]["Signature"];
-                    /** @description Time of this attempt, in Unix seconds. */
-                    readonly "X-Service-Timestamp": components["parameters"]["Timestamp"];
-                    /** @description The eventId, equal on every delivery (Standard Webhooks). */
-                    readonly "webhook-id": components["parameters"]["webhook-id"];
-                    /** @description Time of this attempt, in Unix seconds (Standard Webhooks). */
-                    readonly "webhook-timestamp": components["parameters"]["webhook-timestamp"];
-                    /** @description Signatures v1 and v1a, separated by spaces (Standard Webhooks). */
-                    readonly "webhook-signature": components["parameters"]["webhook-signature"];
-                };
+                readonly header?: never;
                 readonly path?: never;
                 readonly cookie?: never;
             };
             readonly requestBody: {
                 readonly content: {
-                    readonly "application/json": {
-                        readonly eventId: components["schemas"]["EventId"];
-                        /**
-                         * @description Event type.
-                         * @constant
-                         */
-                        readonly type: "payment.received";
+                    readonly "application/json": components["schemas"]["DeliveryBody"] & {
+                        /** @constant */
+                        readonly type?: "payment.received";
                         /** @description A payment was verified. */
-                        readonly payload: {
+                        readonly payload?: {
                             /** @description The payment. */
                             readonly paymentId: string;
                             /** @description The wallet that receives the money; null for a payment by the facilitator API alone. */
@@ -2566,32 +2551,17 @@ export interface webhooks {
         readonly post: {
             readonly parameters: {
                 readonly query?: never;
-                readonly header: {
-                    /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two, separated by a comma, during a rotation. */
-                    readonly "X-Service-Signature": components["parameters"]["Signature"];
-                    /** @description Time of this attempt, in Unix seconds. */
-                    readonly "X-Service-Timestamp": components["parameters"]["Timestamp"];
-                    /** @description The eventId, equal on every delivery (Standard Webhooks). */
-                    readonly "webhook-id": components["parameters"]["webhook-id"];
-                    /** @description Time of this attempt, in Unix seconds (Standard Webhooks). */
-                    readonly "webhook-timestamp": components["parameters"]["webhook-timestamp"];
-                    /** @description Signatures v1 and v1a, separated by spaces (Standard Webhooks). */
-                    readonly "webhook-signature": components["parameters"]["webhook-signature"];
-                };
+                readonly header?: never;
                 readonly path?: never;
                 readonly cookie?: never;
             };
             readonly requestBody: {
                 readonly content: {
-                    readonly "application/json": {
-                        readonly eventId: components["schemas"]["EventId"];
-                        /**
-                         * @description Event type.
-                         * @constant
-                         */
-                        readonly type: "payment.settled";
+                    readonly "application/json": components["schemas"]["DeliveryBody"] & {
+                        /** @constant */
+                        readonly type?: "payment.settled";
                         /** @description The money of a payment has moved on chain. */
-                        readonly payload: {
+                        readonly payload?: {
                             /** @description The payment. */
                             readonly paymentId: string;
                             /** @description The wallet that receives the money; null for a payment by the facilitator API alone. */
@@ -2639,32 +2609,17 @@ export interface webhooks {
         readonly post: {
             readonly parameters: {
                 readonly query?: never;
-                readonly header: {
-                    /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two, separated by a comma, during a rotation. */
-                    readonly "X-Service-Signature": components["parameters"]["Signature"];
-                    /** @description Time of this attempt, in Unix seconds. */
-                    readonly "X-Service-Timestamp": components["parameters"]["Timestamp"];
-                    /** @description The eventId, equal on every delivery (Standard Webhooks). */
-                    readonly "webhook-id": components["parameters"]["webhook-id"];
-                    /** @description Time of this attempt, in Unix seconds (Standard Webhooks). */
-                    readonly "webhook-timestamp": components["parameters"]["webhook-timestamp"];
-                    /** @description Signatures v1 and v1a, separated by spaces (Standard Webhooks). */
-                    readonly "webhook-signature": components["parameters"]["webhook-signature"];
-                };
+                readonly header?: never;
                 readonly path?: never;
                 readonly cookie?: never;
             };
             readonly requestBody: {
                 readonly content: {
-                    readonly "application/json": {
-                        readonly eventId: components["schemas"]["EventId"];
-                        /**
-                         * @description Event type.
-                         * @constant
-                         */
-                        readonly type: "payment.settlement_failed";
+                    readonly "application/json": components["schemas"]["DeliveryBody"] & {
+                        /** @constant */
+                        readonly type?: "payment.settlement_failed";
                         /** @description The money of a payment will not move. */
-                        readonly payload: {
+                        readonly payload?: {
                             /** @description The payment. */
                             readonly paymentId: string;
                             /** @description The wallet that receives the money; null for a payment by the facilitator API alone. */
@@ -2712,32 +2667,17 @@ export interface webhooks {
         readonly post: {
             readonly parameters: {
                 readonly query?: never;
-                readonly header: {
-                    /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two, separated by a comma, during a rotation. */
-                    readonly "X-Service-Signature": components["parameters"]["Signature"];
-                    /** @description Time of this attempt, in Unix seconds. */
-                    readonly "X-Service-Timestamp": components["parameters"]["Timestamp"];
-                    /** @description The eventId, equal on every delivery (Standard Webhooks). */
-                    readonly "webhook-id": components["parameters"]["webhook-id"];
-                    /** @description Time of this attempt, in Unix seconds (Standard Webhooks). */
-                    readonly "webhook-timestamp": components["parameters"]["webhook-timestamp"];
-                    /** @description Signatures v1 and v1a, separated by spaces (Standard Webhooks). */
-                    readonly "webhook-signature": components["parameters"]["webhook-signature"];
-                };
+                readonly header?: never;
                 readonly path?: never;
                 readonly cookie?: never;
             };
             readonly requestBody: {
                 readonly content: {
-                    readonly "application/json": {
-                        readonly eventId: components["schemas"]["EventId"];
-                        /**
-                         * @description Event type.
-                         * @constant
-                         */
-                        readonly type: "payment.refunded";
+                    readonly "application/json": components["schemas"]["DeliveryBody"] & {
+                        /** @constant */
+                        readonly type?: "payment.refunded";
                         /** @description A refund of a payment is final on chain. `transfer.failed` reports a refund that was not paid. */
-                        readonly payload: {
+                        readonly payload?: {
                             /** @description The payment. */
                             readonly paymentId: string;
                             /** @description The refund. */
@@ -2791,32 +2731,17 @@ export interface webhooks {
         readonly post: {
             readonly parameters: {
                 readonly query?: never;
-                readonly header: {
-                    /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two, separated by a comma, during a rotation. */
-                    readonly "X-Service-Signature": components["parameters"]["Signature"];
-                    /** @description Time of this attempt, in Unix seconds. */
-                    readonly "X-Service-Timestamp": components["parameters"]["Timestamp"];
-                    /** @description The eventId, equal on every delivery (Standard Webhooks). */
-                    readonly "webhook-id": components["parameters"]["webhook-id"];
-                    /** @description Time of this attempt, in Unix seconds (Standard Webhooks). */
-                    readonly "webhook-timestamp": components["parameters"]["webhook-timestamp"];
-                    /** @description Signatures v1 and v1a, separated by spaces (Standard Webhooks). */
-                    readonly "webhook-signature": components["parameters"]["webhook-signature"];
-                };
+                readonly header?: never;
                 readonly path?: never;
                 readonly cookie?: never;
             };
             readonly requestBody: {
                 readonly content: {
-                    readonly "application/json": {
-                        readonly eventId: components["schemas"]["EventId"];
-                        /**
-                         * @description Event type.
-                         * @constant
-                         */
-                        readonly type: "vault.sealed";
+                    readonly "application/json": components["schemas"]["DeliveryBody"] & {
+                        /** @constant */
+                        readonly type?: "vault.sealed";
                         /** @description A vault was sealed and takes no more writes. */
-                        readonly payload: {
+                        readonly payload?: {
                             /** @description The vault. */
                             readonly vaultId: string;
                             /** @description The summary of the seal request; empty where none was given. */
@@ -2856,32 +2781,17 @@ export interface webhooks {
         readonly post: {
             readonly parameters: {
                 readonly query?: never;
-                readonly header: {
-                    /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two, separated by a comma, during a rotation. */
-                    readonly "X-Service-Signature": components["parameters"]["Signature"];
-                    /** @description Time of this attempt, in Unix seconds. */
-                    readonly "X-Service-Timestamp": components["parameters"]["Timestamp"];
-                    /** @description The eventId, equal on every delivery (Standard Webhooks). */
-                    readonly "webhook-id": components["parameters"]["webhook-id"];
-                    /** @description Time of this attempt, in Unix seconds (Standard Webhooks). */
-                    readonly "webhook-timestamp": components["parameters"]["webhook-timestamp"];
-                    /** @description Signatures v1 and v1a, separated by spaces (Standard Webhooks). */
-                    readonly "webhook-signature": components["parameters"]["webhook-signature"];
-                };
+                readonly header?: never;
                 readonly path?: never;
                 readonly cookie?: never;
             };
             readonly requestBody: {
                 readonly content: {
-                    readonly "application/json": {
-                        readonly eventId: components["schemas"]["EventId"];
-                        /**
-                         * @description Event type.
-                         * @constant
-                         */
-                        readonly type: "vault.expiring";
+                    readonly "application/json": components["schemas"]["DeliveryBody"] & {
+                        /** @constant */
+                        readonly type?: "vault.expiring";
                         /** @description A vault expires within the hour. */
-                        readonly payload: {
+                        readonly payload?: {
                             /** @description The vault. */
                             readonly vaultId: string;
                             /**
@@ -2917,32 +2827,17 @@ export interface webhooks {
         readonly post: {
             readonly parameters: {
                 readonly query?: never;
-                readonly header: {
-                    /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two, separated by a comma, during a rotation. */
-                    readonly "X-Service-Signature": components["parameters"]["Signature"];
-                    /** @description Time of this attempt, in Unix seconds. */
-                    readonly "X-Service-Timestamp": components["parameters"]["Timestamp"];
-                    /** @description The eventId, equal on every delivery (Standard Webhooks). */
-                    readonly "webhook-id": components["parameters"]["webhook-id"];
-                    /** @description Time of this attempt, in Unix seconds (Standard Webhooks). */
-                    readonly "webhook-timestamp": components["parameters"]["webhook-timestamp"];
-                    /** @description Signatures v1 and v1a, separated by spaces (Standard Webhooks). */
-                    readonly "webhook-signature": components["parameters"]["webhook-signature"];
-                };
+                readonly header?: never;
                 readonly path?: never;
                 readonly cookie?: never;
             };
             readonly requestBody: {
                 readonly content: {
-                    readonly "application/json": {
-                        readonly eventId: components["schemas"]["EventId"];
-                        /**
-                         * @description Event type.
-                         * @constant
-                         */
-                        readonly type: "vault.expired";
+                    readonly "application/json": components["schemas"]["DeliveryBody"] & {
+                        /** @constant */
+                        readonly type?: "vault.expired";
                         /** @description A vault has expired and is deleted. */
-                        readonly payload: {
+                        readonly payload?: {
                             /** @description The vault. */
                             readonly vaultId: string;
                             /**
@@ -2978,32 +2873,17 @@ export interface webhooks {
         readonly post: {
             readonly parameters: {
                 readonly query?: never;
-                readonly header: {
-                    /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two, separated by a comma, during a rotation. */
-                    readonly "X-Service-Signature": components["parameters"]["Signature"];
-                    /** @description Time of this attempt, in Unix seconds. */
-                    readonly "X-Service-Timestamp": components["parameters"]["Timestamp"];
-                    /** @description The eventId, equal on every delivery (Standard Webhooks). */
-                    readonly "webhook-id": components["parameters"]["webhook-id"];
-                    /** @description Time of this attempt, in Unix seconds (Standard Webhooks). */
-                    readonly "webhook-timestamp": components["parameters"]["webhook-timestamp"];
-                    /** @description Signatures v1 and v1a, separated by spaces (Standard Webhooks). */
-                    readonly "webhook-signature": components["parameters"]["webhook-signature"];
-                };
+                readonly header?: never;
                 readonly path?: never;
                 readonly cookie?: never;
             };
             readonly requestBody: {
                 readonly content: {
-                    readonly "application/json": {
-                        readonly eventId: components["schemas"]["EventId"];
-                        /**
-                         * @description Event type.
-                         * @constant
-                         */
-                        readonly type: "vault.extended";
+                    readonly "application/json": components["schemas"]["DeliveryBody"] & {
+                        /** @constant */
+                        readonly type?: "vault.extended";
                         /** @description The expiry of a vault was moved. */
-                        readonly payload: {
+                        readonly payload?: {
                             /** @description The vault. */
                             readonly vaultId: string;
                             /**
@@ -3039,32 +2919,17 @@ export interface webhooks {
         readonly post: {
             readonly parameters: {
                 readonly query?: never;
-                readonly header: {
-                    /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two, separated by a comma, during a rotation. */
-                    readonly "X-Service-Signature": components["parameters"]["Signature"];
-                    /** @description Time of this attempt, in Unix seconds. */
-                    readonly "X-Service-Timestamp": components["parameters"]["Timestamp"];
-                    /** @description The eventId, equal on every delivery (Standard Webhooks). */
-                    readonly "webhook-id": components["parameters"]["webhook-id"];
-                    /** @description Time of this attempt, in Unix seconds (Standard Webhooks). */
-                    readonly "webhook-timestamp": components["parameters"]["webhook-timestamp"];
-                    /** @description Signatures v1 and v1a, separated by spaces (Standard Webhooks). */
-                    readonly "webhook-signature": components["parameters"]["webhook-signature"];
-                };
+                readonly header?: never;
                 readonly path?: never;
                 readonly cookie?: never;
             };
             readonly requestBody: {
                 readonly content: {
-                    readonly "application/json": {
-                        readonly eventId: components["schemas"]["EventId"];
-                        /**
-                         * @description Event type.
-                         * @constant
-                         */
-                        readonly type: "vault.persisted";
+                    readonly "application/json": components["schemas"]["DeliveryBody"] & {
+                        /** @constant */
+                        readonly type?: "vault.persisted";
                         /** @description A vault no longer expires. */
-                        readonly payload: {
+                        readonly payload?: {
                             /** @description The vault. */
                             readonly vaultId: string;
                             /**
@@ -3100,32 +2965,17 @@ export interface webhooks {
         readonly post: {
             readonly parameters: {
                 readonly query?: never;
-                readonly header: {
-                    /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two, separated by a comma, during a rotation. */
-                    readonly "X-Service-Signature": components["parameters"]["Signature"];
-                    /** @description Time of this attempt, in Unix seconds. */
-                    readonly "X-Service-Timestamp": components["parameters"]["Timestamp"];
-                    /** @description The eventId, equal on every delivery (Standard Webhooks). */
-                    readonly "webhook-id": components["parameters"]["webhook-id"];
-                    /** @description Time of this attempt, in Unix seconds (Standard Webhooks). */
-                    readonly "webhook-timestamp": components["parameters"]["webhook-timestamp"];
-                    /** @description Signatures v1 and v1a, separated by spaces (Standard Webhooks). */
-                    readonly "webhook-signature": components["parameters"]["webhook-signature"];
-                };
+                readonly header?: never;
                 readonly path?: never;
                 readonly cookie?: never;
             };
             readonly requestBody: {
                 readonly content: {
-                    readonly "application/json": {
-                        readonly eventId: components["schemas"]["EventId"];
-                        /**
-                         * @description Event type.
-                         * @constant
-                         */
-                        readonly type: "deposit.success";
+                    readonly "application/json": components["schemas"]["DeliveryBody"] & {
+                        /** @constant */
+                        readonly type?: "deposit.success";
                         /** @description A deposit has as many confirmations as its chain requires. */
-                        readonly payload: {
+                        readonly payload?: {
                             /** @description The wallet that received the deposit. */
                             readonly walletId: string;
                             /** @description The transaction of the deposit. */
@@ -3179,32 +3029,17 @@ export interface webhooks {
         readonly post: {
             readonly parameters: {
                 readonly query?: never;
-                readonly header: {
-                    /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two, separated by a comma, during a rotation. */
-                    readonly "X-Service-Signature": components["parameters"]["Signature"];
-                    /** @description Time of this attempt, in Unix seconds. */
-                    readonly "X-Service-Timestamp": components["parameters"]["Timestamp"];
-                    /** @description The eventId, equal on every delivery (Standard Webhooks). */
-                    readonly "webhook-id": components["parameters"]["webhook-id"];
-                    /** @description Time of this attempt, in Unix seconds (Standard Webhooks). */
-                    readonly "webhook-timestamp": components["parameters"]["webhook-timestamp"];
-                    /** @description Signatures v1 and v1a, separated by spaces (Standard Webhooks). */
-                    readonly "webhook-signature": components["parameters"]["webhook-signature"];
-                };
+                readonly header?: never;
                 readonly path?: never;
                 readonly cookie?: never;
             };
             readonly requestBody: {
                 readonly content: {
-                    readonly "application/json": {
-                        readonly eventId: components["schemas"]["EventId"];
-                        /**
-                         * @description Event type.
-                         * @constant
-                         */
-                        readonly type: "wallet.flagged";
+                    readonly "application/json": components["schemas"]["DeliveryBody"] & {
+                        /** @constant */
+                        readonly type?: "wallet.flagged";
                         /** @description Screening flagged a wallet, or the sender of a deposit. */
-                        readonly payload: {
+                        readonly payload?: {
                             /** @description The wallet. */
                             readonly walletId: string;
                             /** @description The address that screening flagged. */
@@ -3246,32 +3081,17 @@ export interface webhooks {
         readonly post: {
             readonly parameters: {
                 readonly query?: never;
-                readonly header: {
-                    /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two, separated by a comma, during a rotation. */
-                    readonly "X-Service-Signature": components["parameters"]["Signature"];
-                    /** @description Time of this attempt, in Unix seconds. */
-                    readonly "X-Service-Timestamp": components["parameters"]["Timestamp"];
-                    /** @description The eventId, equal on every delivery (Standard Webhooks). */
-                    readonly "webhook-id": components["parameters"]["webhook-id"];
-                    /** @description Time of this attempt, in Unix seconds (Standard Webhooks). */
-                    readonly "webhook-timestamp": components["parameters"]["webhook-timestamp"];
-                    /** @description Signatures v1 and v1a, separated by spaces (Standard Webhooks). */
-                    readonly "webhook-signature": components["parameters"]["webhook-signature"];
-                };
+                readonly header?: never;
                 readonly path?: never;
                 readonly cookie?: never;
             };
             readonly requestBody: {
                 readonly content: {
-                    readonly "application/json": {
-                        readonly eventId: components["schemas"]["EventId"];
-                        /**
-                         * @description Event type.
-                         * @constant
-                         */
-                        readonly type: "wallet.cleared";
+                    readonly "application/json": components["schemas"]["DeliveryBody"] & {
+                        /** @constant */
+                        readonly type?: "wallet.cleared";
                         /** @description Screening removed a flag. */
-                        readonly payload: {
+                        readonly payload?: {
                             /** @description The wallet. */
                             readonly walletId: string;
                             /** @description The address that screening cleared. */
@@ -3311,32 +3131,17 @@ export interface webhooks {
         readonly post: {
             readonly parameters: {
                 readonly query?: never;
-                readonly header: {
-                    /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two, separated by a comma, during a rotation. */
-                    readonly "X-Service-Signature": components["parameters"]["Signature"];
-                    /** @description Time of this attempt, in Unix seconds. */
-                    readonly "X-Service-Timestamp": components["parameters"]["Timestamp"];
-                    /** @description The eventId, equal on every delivery (Standard Webhooks). */
-                    readonly "webhook-id": components["parameters"]["webhook-id"];
-                    /** @description Time of this attempt, in Unix seconds (Standard Webhooks). */
-                    readonly "webhook-timestamp": components["parameters"]["webhook-timestamp"];
-                    /** @description Signatures v1 and v1a, separated by spaces (Standard Webhooks). */
-                    readonly "webhook-signature": components["parameters"]["webhook-signature"];
-                };
+                readonly header?: never;
                 readonly path?: never;
                 readonly cookie?: never;
             };
             readonly requestBody: {
                 readonly content: {
-                    readonly "application/json": {
-                        readonly eventId: components["schemas"]["EventId"];
-                        /**
-                         * @description Event type.
-                         * @constant
-                         */
-                        readonly type: "transfer.completed";
+                    readonly "application/json": components["schemas"]["DeliveryBody"] & {
+                        /** @constant */
+                        readonly type?: "transfer.completed";
                         /** @description A transfer has arrived. */
-                        readonly payload: {
+                        readonly payload?: {
                             /** @description The transfer. */
                             readonly transactionId: string;
                             /** @description The wallet that sends. */
@@ -3394,32 +3199,17 @@ export interface webhooks {
         readonly post: {
             readonly parameters: {
                 readonly query?: never;
-                readonly header: {
-                    /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two, separated by a comma, during a rotation. */
-                    readonly "X-Service-Signature": components["parameters"]["Signature"];
-                    /** @description Time of this attempt, in Unix seconds. */
-                    readonly "X-Service-Timestamp": components["parameters"]["Timestamp"];
-                    /** @description The eventId, equal on every delivery (Standard Webhooks). */
-                    readonly "webhook-id": components["parameters"]["webhook-id"];
-                    /** @description Time of this attempt, in Unix seconds (Standard Webhooks). */
-                    readonly "webhook-timestamp": components["parameters"]["webhook-timestamp"];
-                    /** @description Signatures v1 and v1a, separated by spaces (Standard Webhooks). */
-                    readonly "webhook-signature": components["parameters"]["webhook-signature"];
-                };
+                readonly header?: never;
                 readonly path?: never;
                 readonly cookie?: never;
             };
             readonly requestBody: {
                 readonly content: {
-                    readonly "application/json": {
-                        readonly eventId: components["schemas"]["EventId"];
-                        /**
-                         * @description Event type.
-                         * @constant
-                         */
-                        readonly type: "transfer.failed";
+                    readonly "application/json": components["schemas"]["DeliveryBody"] & {
+                        /** @constant */
+                        readonly type?: "transfer.failed";
                         /** @description A transfer has failed. The money never left, or it is back. */
-                        readonly payload: {
+                        readonly payload?: {
                             /** @description The transfer. */
                             readonly transactionId: string;
                             /** @description The wallet that sends. */
@@ -3463,32 +3253,17 @@ export interface webhooks {
         readonly post: {
             readonly parameters: {
                 readonly query?: never;
-                readonly header: {
-                    /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two, separated by a comma, during a rotation. */
-                    readonly "X-Service-Signature": components["parameters"]["Signature"];
-                    /** @description Time of this attempt, in Unix seconds. */
-                    readonly "X-Service-Timestamp": components["parameters"]["Timestamp"];
-                    /** @description The eventId, equal on every delivery (Standard Webhooks). */
-                    readonly "webhook-id": components["parameters"]["webhook-id"];
-                    /** @description Time of this attempt, in Unix seconds (Standard Webhooks). */
-                    readonly "webhook-timestamp": components["parameters"]["webhook-timestamp"];
-                    /** @description Signatures v1 and v1a, separated by spaces (Standard Webhooks). */
-                    readonly "webhook-signature": components["parameters"]["webhook-signature"];
-                };
+                readonly header?: never;
                 readonly path?: never;
                 readonly cookie?: never;
             };
             readonly requestBody: {
                 readonly content: {
-                    readonly "application/json": {
-                        readonly eventId: components["schemas"]["EventId"];
-                        /**
-                         * @description Event type.
-                         * @constant
-                         */
-                        readonly type: "transfer.refund_overdue";
+                    readonly "application/json": components["schemas"]["DeliveryBody"] & {
+                        /** @constant */
+                        readonly type?: "transfer.refund_overdue";
                         /** @description A partner failed 72 hours ago and no refund was seen. The transfer is still pending: do not send the money again. */
-                        readonly payload: {
+                        readonly payload?: {
                             /** @description The transfer. */
                             readonly transactionId: string;
                             /** @description The wallet that sends. */
@@ -3536,32 +3311,17 @@ export interface webhooks {
         readonly post: {
             readonly parameters: {
                 readonly query?: never;
-                readonly header: {
-                    /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two, separated by a comma, during a rotation. */
-                    readonly "X-Service-Signature": components["parameters"]["Signature"];
-                    /** @description Time of this attempt, in Unix seconds. */
-                    readonly "X-Service-Timestamp": components["parameters"]["Timestamp"];
-                    /** @description The eventId, equal on every delivery (Standard Webhooks). */
-                    readonly "webhook-id": components["parameters"]["webhook-id"];
-                    /** @description Time of this attempt, in Unix seconds (Standard Webhooks). */
-                    readonly "webhook-timestamp": components["parameters"]["webhook-timestamp"];
-                    /** @description Signatures v1 and v1a, separated by spaces (Standard Webhooks). */
-                    readonly "webhook-signature": components["parameters"]["webhook-signature"];
-                };
+                readonly header?: never;
                 readonly path?: never;
                 readonly cookie?: never;
             };
             readonly requestBody: {
                 readonly content: {
-                    readonly "application/json": {
-                        readonly eventId: components["schemas"]["EventId"];
-                        /**
-                         * @description Event type.
-                         * @constant
-                         */
-                        readonly type: "transfer.delivery_overdue";
+                    readonly "application/json": components["schemas"]["DeliveryBody"] & {
+                        /** @constant */
+                        readonly type?: "transfer.delivery_overdue";
                         /** @description Money left a day ago and did not arrive. The transfer is still pending: do not send the money again. */
-                        readonly payload: {
+                        readonly payload?: {
                             /** @description The transfer. */
                             readonly transactionId: string;
                             /** @description The wallet that sends. */
@@ -3609,32 +3369,17 @@ export interface webhooks {
         readonly post: {
             readonly parameters: {
                 readonly query?: never;
-                readonly header: {
-                    /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two, separated by a comma, during a rotation. */
-                    readonly "X-Service-Signature": components["parameters"]["Signature"];
-                    /** @description Time of this attempt, in Unix seconds. */
-                    readonly "X-Service-Timestamp": components["parameters"]["Timestamp"];
-                    /** @description The eventId, equal on every delivery (Standard Webhooks). */
-                    readonly "webhook-id": components["parameters"]["webhook-id"];
-                    /** @description Time of this attempt, in Unix seconds (Standard Webhooks). */
-                    readonly "webhook-timestamp": components["parameters"]["webhook-timestamp"];
-                    /** @description Signatures v1 and v1a, separated by spaces (Standard Webhooks). */
-                    readonly "webhook-signature": components["parameters"]["webhook-signature"];
-                };
+                readonly header?: never;
                 readonly path?: never;
                 readonly cookie?: never;
             };
             readonly requestBody: {
                 readonly content: {
-                    readonly "application/json": {
-                        readonly eventId: components["schemas"]["EventId"];
-                        /**
-                         * @description Event type.
-                         * @constant
-                         */
-                        readonly type: "transfer.refunded";
+                    readonly "application/json": components["schemas"]["DeliveryBody"] & {
+                        /** @constant */
+                        readonly type?: "transfer.refunded";
                         /** @description The money of an overdue refund is back. `transfer.failed` is published with it. */
-                        readonly payload: {
+                        readonly payload?: {
                             /** @description The transfer. */
                             readonly transactionId: string;
                             /** @description The wallet that sends. */
@@ -3682,32 +3427,17 @@ export interface webhooks {
         readonly post: {
             readonly parameters: {
                 readonly query?: never;
-                readonly header: {
-                    /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two, separated by a comma, during a rotation. */
-                    readonly "X-Service-Signature": components["parameters"]["Signature"];
-                    /** @description Time of this attempt, in Unix seconds. */
-                    readonly "X-Service-Timestamp": components["parameters"]["Timestamp"];
-                    /** @description The eventId, equal on every delivery (Standard Webhooks). */
-                    readonly "webhook-id": components["parameters"]["webhook-id"];
-                    /** @description Time of this attempt, in Unix seconds (Standard Webhooks). */
-                    readonly "webhook-timestamp": components["parameters"]["webhook-timestamp"];
-                    /** @description Signatures v1 and v1a, separated by spaces (Standard Webhooks). */
-                    readonly "webhook-signature": components["parameters"]["webhook-signature"];
-                };
+                readonly header?: never;
                 readonly path?: never;
                 readonly cookie?: never;
             };
             readonly requestBody: {
                 readonly content: {
-                    readonly "application/json": {
-                        readonly eventId: components["schemas"]["EventId"];
-                        /**
-                         * @description Event type.
-                         * @constant
-                         */
-                        readonly type: "approval.requested";
+                    readonly "application/json": components["schemas"]["DeliveryBody"] & {
+                        /** @constant */
+                        readonly type?: "approval.requested";
                         /** @description A movement above a policy's `approvalAbove` waits for a person. */
-                        readonly payload: {
+                        readonly payload?: {
                             /** @description The approval. */
                             readonly approvalId: string;
                             /** @description `transfer`, `refund`, `payment` or `withdrawal`. */
@@ -3770,32 +3500,17 @@ export interface webhooks {
         readonly post: {
             readonly parameters: {
                 readonly query?: never;
-                readonly header: {
-                    /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two, separated by a comma, during a rotation. */
-                    readonly "X-Service-Signature": components["parameters"]["Signature"];
-                    /** @description Time of this attempt, in Unix seconds. */
-                    readonly "X-Service-Timestamp": components["parameters"]["Timestamp"];
-                    /** @description The eventId, equal on every delivery (Standard Webhooks). */
-                    readonly "webhook-id": components["parameters"]["webhook-id"];
-                    /** @description Time of this attempt, in Unix seconds (Standard Webhooks). */
-                    readonly "webhook-timestamp": components["parameters"]["webhook-timestamp"];
-                    /** @description Signatures v1 and v1a, separated by spaces (Standard Webhooks). */
-                    readonly "webhook-signature": components["parameters"]["webhook-signature"];
-                };
+                readonly header?: never;
                 readonly path?: never;
                 readonly cookie?: never;
             };
             readonly requestBody: {
                 readonly content: {
-                    readonly "application/json": {
-                        readonly eventId: components["schemas"]["EventId"];
-                        /**
-                         * @description Event type.
-                         * @constant
-                         */
-                        readonly type: "approval.granted";
+                    readonly "application/json": components["schemas"]["DeliveryBody"] & {
+                        /** @constant */
+                        readonly type?: "approval.granted";
                         /** @description A person approved a movement. It begins now. */
-                        readonly payload: {
+                        readonly payload?: {
                             /** @description The approval. */
                             readonly approvalId: string;
                             /** @description `transfer`, `refund`, `payment` or `withdrawal`. */
@@ -3853,32 +3568,17 @@ export interface webhooks {
         readonly post: {
             readonly parameters: {
                 readonly query?: never;
-                readonly header: {
-                    /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two, separated by a comma, during a rotation. */
-                    readonly "X-Service-Signature": components["parameters"]["Signature"];
-                    /** @description Time of this attempt, in Unix seconds. */
-                    readonly "X-Service-Timestamp": components["parameters"]["Timestamp"];
-                    /** @description The eventId, equal on every delivery (Standard Webhooks). */
-                    readonly "webhook-id": components["parameters"]["webhook-id"];
-                    /** @description Time of this attempt, in Unix seconds (Standard Webhooks). */
-                    readonly "webhook-timestamp": components["parameters"]["webhook-timestamp"];
-                    /** @description Signatures v1 and v1a, separated by spaces (Standard Webhooks). */
-                    readonly "webhook-signature": components["parameters"]["webhook-signature"];
-                };
+                readonly header?: never;
                 readonly path?: never;
                 readonly cookie?: never;
             };
             readonly requestBody: {
                 readonly content: {
-                    readonly "application/json": {
-                        readonly eventId: components["schemas"]["EventId"];
-                        /**
-                         * @description Event type.
-                         * @constant
-                         */
-                        readonly type: "approval.refused";
+                    readonly "application/json": components["schemas"]["DeliveryBody"] & {
+                        /** @constant */
+                        readonly type?: "approval.refused";
                         /** @description A movement that waited for an approval will not happen. */
-                        readonly payload: {
+                        readonly payload?: {
                             /** @description The approval. */
                             readonly approvalId: string;
                             /** @description `transfer`, `refund`, `payment` or `withdrawal`. */
@@ -3940,32 +3640,17 @@ export interface webhooks {
         readonly post: {
             readonly parameters: {
                 readonly query?: never;
-                readonly header: {
-                    /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two, separated by a comma, during a rotation. */
-                    readonly "X-Service-Signature": components["parameters"]["Signature"];
-                    /** @description Time of this attempt, in Unix seconds. */
-                    readonly "X-Service-Timestamp": components["parameters"]["Timestamp"];
-                    /** @description The eventId, equal on every delivery (Standard Webhooks). */
-                    readonly "webhook-id": components["parameters"]["webhook-id"];
-                    /** @description Time of this attempt, in Unix seconds (Standard Webhooks). */
-                    readonly "webhook-timestamp": components["parameters"]["webhook-timestamp"];
-                    /** @description Signatures v1 and v1a, separated by spaces (Standard Webhooks). */
-                    readonly "webhook-signature": components["parameters"]["webhook-signature"];
-                };
+                readonly header?: never;
                 readonly path?: never;
                 readonly cookie?: never;
             };
             readonly requestBody: {
                 readonly content: {
-                    readonly "application/json": {
-                        readonly eventId: components["schemas"]["EventId"];
-                        /**
-                         * @description Event type.
-                         * @constant
-                         */
-                        readonly type: "withdrawal.updated";
+                    readonly "application/json": components["schemas"]["DeliveryBody"] & {
+                        /** @constant */
+                        readonly type?: "withdrawal.updated";
                         /** @description A withdrawal progressed (`conversion_complete`), or the tokens of a failed one are back (`refund` is `done`). */
-                        readonly payload: {
+                        readonly payload?: {
                             /** @description The withdrawal. */
                             readonly withdrawalId: string;
                             /** @description The wallet that the money left. */
@@ -4007,32 +3692,17 @@ export interface webhooks {
         readonly post: {
             readonly parameters: {
                 readonly query?: never;
-                readonly header: {
-                    /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two, separated by a comma, during a rotation. */
-                    readonly "X-Service-Signature": components["parameters"]["Signature"];
-                    /** @description Time of this attempt, in Unix seconds. */
-                    readonly "X-Service-Timestamp": components["parameters"]["Timestamp"];
-                    /** @description The eventId, equal on every delivery (Standard Webhooks). */
-                    readonly "webhook-id": components["parameters"]["webhook-id"];
-                    /** @description Time of this attempt, in Unix seconds (Standard Webhooks). */
-                    readonly "webhook-timestamp": components["parameters"]["webhook-timestamp"];
-                    /** @description Signatures v1 and v1a, separated by spaces (Standard Webhooks). */
-                    readonly "webhook-signature": components["parameters"]["webhook-signature"];
-                };
+                readonly header?: never;
                 readonly path?: never;
                 readonly cookie?: never;
             };
             readonly requestBody: {
                 readonly content: {
-                    readonly "application/json": {
-                        readonly eventId: components["schemas"]["EventId"];
-                        /**
-                         * @description Event type.
-                         * @constant
-                         */
-                        readonly type: "withdrawal.completed";
+                    readonly "application/json": components["schemas"]["DeliveryBody"] & {
+                        /** @constant */
+                        readonly type?: "withdrawal.completed";
                         /** @description The wire has arrived at the bank. */
-                        readonly payload: {
+                        readonly payload?: {
                             /** @description The withdrawal. */
                             readonly withdrawalId: string;
                             /** @description The wallet that the money left. */
@@ -4076,32 +3746,17 @@ export interface webhooks {
         readonly post: {
             readonly parameters: {
                 readonly query?: never;
-                readonly header: {
-                    /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two, separated by a comma, during a rotation. */
-                    readonly "X-Service-Signature": components["parameters"]["Signature"];
-                    /** @description Time of this attempt, in Unix seconds. */
-                    readonly "X-Service-Timestamp": components["parameters"]["Timestamp"];
-                    /** @description The eventId, equal on every delivery (Standard Webhooks). */
-                    readonly "webhook-id": components["parameters"]["webhook-id"];
-                    /** @description Time of this attempt, in Unix seconds (Standard Webhooks). */
-                    readonly "webhook-timestamp": components["parameters"]["webhook-timestamp"];
-                    /** @description Signatures v1 and v1a, separated by spaces (Standard Webhooks). */
-                    readonly "webhook-signature": components["parameters"]["webhook-signature"];
-                };
+                readonly header?: never;
                 readonly path?: never;
                 readonly cookie?: never;
             };
             readonly requestBody: {
                 readonly content: {
-                    readonly "application/json": {
-                        readonly eventId: components["schemas"]["EventId"];
-                        /**
-                         * @description Event type.
-                         * @constant
-                         */
-                        readonly type: "withdrawal.failed";
+                    readonly "application/json": components["schemas"]["DeliveryBody"] & {
+                        /** @constant */
+                        readonly type?: "withdrawal.failed";
                         /** @description A withdrawal has failed. */
-                        readonly payload: {
+                        readonly payload?: {
                             /** @description The withdrawal. */
                             readonly withdrawalId: string;
                             /** @description The error code of the failure. */
@@ -4139,32 +3794,17 @@ export interface webhooks {
         readonly post: {
             readonly parameters: {
                 readonly query?: never;
-                readonly header: {
-                    /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two, separated by a comma, during a rotation. */
-                    readonly "X-Service-Signature": components["parameters"]["Signature"];
-                    /** @description Time of this attempt, in Unix seconds. */
-                    readonly "X-Service-Timestamp": components["parameters"]["Timestamp"];
-                    /** @description The eventId, equal on every delivery (Standard Webhooks). */
-                    readonly "webhook-id": components["parameters"]["webhook-id"];
-                    /** @description Time of this attempt, in Unix seconds (Standard Webhooks). */
-                    readonly "webhook-timestamp": components["parameters"]["webhook-timestamp"];
-                    /** @description Signatures v1 and v1a, separated by spaces (Standard Webhooks). */
-                    readonly "webhook-signature": components["parameters"]["webhook-signature"];
-                };
+                readonly header?: never;
                 readonly path?: never;
                 readonly cookie?: never;
             };
             readonly requestBody: {
                 readonly content: {
-                    readonly "application/json": {
-                        readonly eventId: components["schemas"]["EventId"];
-                        /**
-                         * @description Event type.
-                         * @constant
-                         */
-                        readonly type: "usage.threshold";
+                    readonly "application/json": components["schemas"]["DeliveryBody"] & {
+                        /** @constant */
+                        readonly type?: "usage.threshold";
                         /** @description 80 or 100 % of a quota is used. Published once for each calendar month (UTC), kind and percentage. */
-                        readonly payload: {
+                        readonly payload?: {
                             /** @description The quota: a member of `billing.usage`. */
                             readonly kind: string;
                             /** @description 80 or 100. */
@@ -4208,32 +3848,17 @@ export interface webhooks {
         readonly post: {
             readonly parameters: {
                 readonly query?: never;
-                readonly header: {
-                    /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two, separated by a comma, during a rotation. */
-                    readonly "X-Service-Signature": components["parameters"]["Signature"];
-                    /** @description Time of this attempt, in Unix seconds. */
-                    readonly "X-Service-Timestamp": components["parameters"]["Timestamp"];
-                    /** @description The eventId, equal on every delivery (Standard Webhooks). */
-                    readonly "webhook-id": components["parameters"]["webhook-id"];
-                    /** @description Time of this attempt, in Unix seconds (Standard Webhooks). */
-                    readonly "webhook-timestamp": components["parameters"]["webhook-timestamp"];
-                    /** @description Signatures v1 and v1a, separated by spaces (Standard Webhooks). */
-                    readonly "webhook-signature": components["parameters"]["webhook-signature"];
-                };
+                readonly header?: never;
                 readonly path?: never;
                 readonly cookie?: never;
             };
             readonly requestBody: {
                 readonly content: {
-                    readonly "application/json": {
-                        readonly eventId: components["schemas"]["EventId"];
-                        /**
-                         * @description Event type.
-                         * @constant
-                         */
-                        readonly type: "member.invited";
+                    readonly "application/json": components["schemas"]["DeliveryBody"] & {
+                        /** @constant */
+                        readonly type?: "member.invited";
                         /** @description An account was invited to the organisation. */
-                        readonly payload: {
+                        readonly payload?: {
                             /** @description The account. */
                             readonly accountId: string;
                             /** @description The address that was invited; null for an invitation by account. */
@@ -4273,32 +3898,17 @@ export interface webhooks {
         readonly post: {
             readonly parameters: {
                 readonly query?: never;
-                readonly header: {
-                    /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two, separated by a comma, during a rotation. */
-                    readonly "X-Service-Signature": components["parameters"]["Signature"];
-                    /** @description Time of this attempt, in Unix seconds. */
-                    readonly "X-Service-Timestamp": components["parameters"]["Timestamp"];
-                    /** @description The eventId, equal on every delivery (Standard Webhooks). */
-                    readonly "webhook-id": components["parameters"]["webhook-id"];
-                    /** @description Time of this attempt, in Unix seconds (Standard Webhooks). */
-                    readonly "webhook-timestamp": components["parameters"]["webhook-timestamp"];
-                    /** @description Signatures v1 and v1a, separated by spaces (Standard Webhooks). */
-                    readonly "webhook-signature": components["parameters"]["webhook-signature"];
-                };
+                readonly header?: never;
                 readonly path?: never;
                 readonly cookie?: never;
             };
             readonly requestBody: {
                 readonly content: {
-                    readonly "application/json": {
-                        readonly eventId: components["schemas"]["EventId"];
-                        /**
-                         * @description Event type.
-                         * @constant
-                         */
-                        readonly type: "webhook.disabled";
+                    readonly "application/json": components["schemas"]["DeliveryBody"] & {
+                        /** @constant */
+                        readonly type?: "webhook.disabled";
                         /** @description An endpoint failed for five days and receives nothing until it is enabled again. */
-                        readonly payload: {
+                        readonly payload?: {
                             /** @description The webhook. */
                             readonly webhookId: string;
                             /**
@@ -4334,32 +3944,17 @@ export interface webhooks {
         readonly post: {
             readonly parameters: {
                 readonly query?: never;
-                readonly header: {
-                    /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two, separated by a comma, during a rotation. */
-                    readonly "X-Service-Signature": components["parameters"]["Signature"];
-                    /** @description Time of this attempt, in Unix seconds. */
-                    readonly "X-Service-Timestamp": components["parameters"]["Timestamp"];
-                    /** @description The eventId, equal on every delivery (Standard Webhooks). */
-                    readonly "webhook-id": components["parameters"]["webhook-id"];
-                    /** @description Time of this attempt, in Unix seconds (Standard Webhooks). */
-                    readonly "webhook-timestamp": components["parameters"]["webhook-timestamp"];
-                    /** @description Signatures v1 and v1a, separated by spaces (Standard Webhooks). */
-                    readonly "webhook-signature": components["parameters"]["webhook-signature"];
-                };
+                readonly header?: never;
                 readonly path?: never;
                 readonly cookie?: never;
             };
             readonly requestBody: {
                 readonly content: {
-                    readonly "application/json": {
-                        readonly eventId: components["schemas"]["EventId"];
-                        /**
-                         * @description Event type.
-                         * @constant
-                         */
-                        readonly type: "webhook.test";
+                    readonly "application/json": components["schemas"]["DeliveryBody"] & {
+                        /** @constant */
+                        readonly type?: "webhook.test";
                         /** @description A test delivery, sent on request. */
-                        readonly payload: {
+                        readonly payload?: {
                             /** @description The webhook. */
                             readonly webhookId: string;
                         };
@@ -7295,6 +6890,14 @@ export interface components {
          * @example wdr_01h455vb4pex5vsknk084sn02q
          */
         readonly WithdrawalId: string;
+        /** @description The body of a delivery to a webhook. */
+        readonly DeliveryBody: {
+            readonly eventId: components["schemas"]["EventId"];
+            /** @description Event type. */
+            readonly type: string;
+            /** @description What happened, by the type. */
+            readonly payload: Record<string, never>;
+        };
     };
     responses: {
         /** @description Bad Request: one of the operation's `x-problems` with this status. */
@@ -7558,7 +7161,35 @@ export interface components {
         /** @description The range of these bytes, or their total number (RFC 9110). */
         readonly "Content-Range": string;
     };
-    pathItems: never;
+    pathItems: {
+        readonly Delivery: {
+            readonly parameters: {
+                readonly query?: never;
+                readonly header: {
+                    /** @description sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two, separated by a comma, during a rotation. */
+                    readonly "X-Service-Signature": components["parameters"]["Signature"];
+                    /** @description Time of this attempt, in Unix seconds. */
+                    readonly "X-Service-Timestamp": components["parameters"]["Timestamp"];
+                    /** @description The eventId, equal on every delivery (Standard Webhooks). */
+                    readonly "webhook-id": components["parameters"]["webhook-id"];
+                    /** @description Time of this attempt, in Unix seconds (Standard Webhooks). */
+                    readonly "webhook-timestamp": components["parameters"]["webhook-timestamp"];
+                    /** @description Signatures v1 and v1a, separated by spaces (Standard Webhooks). */
+                    readonly "webhook-signature": components["parameters"]["webhook-signature"];
+                };
+                readonly path?: never;
+                readonly cookie?: never;
+            };
+            readonly get?: never;
+            readonly put?: never;
+            readonly post?: never;
+            readonly delete?: never;
+            readonly options?: never;
+            readonly head?: never;
+            readonly patch?: never;
+            readonly trace?: never;
+        };
+    };
 }
 export type $defs = Record<string, never>;
 export interface operations {
@@ -7581,7 +7212,6 @@ export interface operations {
             /** @description OK. */
             readonly 200: {
                 headers: {
-                    readonly "Idempotency-Replayed": components["headers"]["Replayed"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -7613,7 +7243,6 @@ export interface operations {
             /** @description OK. */
             readonly 200: {
                 headers: {
-                    readonly "Idempotency-Replayed": components["headers"]["Replayed"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -7648,7 +7277,6 @@ export interface operations {
             /** @description OK. */
             readonly 200: {
                 headers: {
-                    readonly "Idempotency-Replayed": components["headers"]["Replayed"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -7658,7 +7286,6 @@ export interface operations {
             /** @description OK. */
             readonly 202: {
                 headers: {
-                    readonly "Idempotency-Replayed": components["headers"]["Replayed"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -7748,7 +7375,6 @@ export interface operations {
             /** @description OK. */
             readonly 200: {
                 headers: {
-                    readonly "Idempotency-Replayed": components["headers"]["Replayed"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -7778,7 +7404,6 @@ export interface operations {
             /** @description OK. */
             readonly 200: {
                 headers: {
-                    readonly "Idempotency-Replayed": components["headers"]["Replayed"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -7813,7 +7438,6 @@ export interface operations {
             /** @description OK. */
             readonly 200: {
                 headers: {
-                    readonly "Idempotency-Replayed": components["headers"]["Replayed"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -7849,7 +7473,6 @@ export interface operations {
             /** @description OK. */
             readonly 200: {
                 headers: {
-                    readonly "Idempotency-Replayed": components["headers"]["Replayed"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -7885,7 +7508,6 @@ export interface operations {
             /** @description OK. */
             readonly 201: {
                 headers: {
-                    readonly "Idempotency-Replayed": components["headers"]["Replayed"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -7895,7 +7517,6 @@ export interface operations {
             /** @description OK. */
             readonly 202: {
                 headers: {
-                    readonly "Idempotency-Replayed": components["headers"]["Replayed"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -8175,7 +7796,6 @@ export interface operations {
             /** @description OK. */
             readonly 200: {
                 headers: {
-                    readonly "Idempotency-Replayed": components["headers"]["Replayed"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -8208,7 +7828,6 @@ export interface operations {
             /** @description OK. */
             readonly 200: {
                 headers: {
-                    readonly "Idempotency-Replayed": components["headers"]["Replayed"];
                     /** @description What became of the extensions that the payment names (x402 version 2), as JSON in base64. */
                     readonly "EXTENSION-RESPONSES"?: string;
                     readonly [name: string]: unknown;
@@ -8330,7 +7949,6 @@ export interface operations {
             /** @description OK. */
             readonly 201: {
                 headers: {
-                    readonly "Idempotency-Replayed": components["headers"]["Replayed"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -8474,7 +8092,6 @@ export interface operations {
             /** @description OK. */
             readonly 201: {
                 headers: {
-                    readonly "Idempotency-Replayed": components["headers"]["Replayed"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -8589,7 +8206,6 @@ export interface operations {
             /** @description OK. */
             readonly 200: {
                 headers: {
-                    readonly "Idempotency-Replayed": components["headers"]["Replayed"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -8656,7 +8272,6 @@ export interface operations {
             /** @description OK. */
             readonly 201: {
                 headers: {
-                    readonly "Idempotency-Replayed": components["headers"]["Replayed"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -8841,7 +8456,6 @@ export interface operations {
             /** @description OK. */
             readonly 202: {
                 headers: {
-                    readonly "Idempotency-Replayed": components["headers"]["Replayed"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -8993,7 +8607,6 @@ export interface operations {
             /** @description OK. */
             readonly 200: {
                 headers: {
-                    readonly "Idempotency-Replayed": components["headers"]["Replayed"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -9003,7 +8616,6 @@ export interface operations {
             /** @description OK. */
             readonly 201: {
                 headers: {
-                    readonly "Idempotency-Replayed": components["headers"]["Replayed"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -9277,7 +8889,6 @@ export interface operations {
             /** @description OK. */
             readonly 200: {
                 headers: {
-                    readonly "Idempotency-Replayed": components["headers"]["Replayed"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -9309,7 +8920,6 @@ export interface operations {
             /** @description OK. */
             readonly 202: {
                 headers: {
-                    readonly "Idempotency-Replayed": components["headers"]["Replayed"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -9342,7 +8952,6 @@ export interface operations {
             /** @description OK. */
             readonly 201: {
                 headers: {
-                    readonly "Idempotency-Replayed": components["headers"]["Replayed"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -9378,7 +8987,6 @@ export interface operations {
             /** @description OK. */
             readonly 200: {
                 headers: {
-                    readonly "Idempotency-Replayed": components["headers"]["Replayed"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -9409,7 +9017,6 @@ export interface operations {
             /** @description OK. */
             readonly 201: {
                 headers: {
-                    readonly "Idempotency-Replayed": components["headers"]["Replayed"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -9419,7 +9026,6 @@ export interface operations {
             /** @description OK. */
             readonly 202: {
                 headers: {
-                    readonly "Idempotency-Replayed": components["headers"]["Replayed"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -9453,7 +9059,6 @@ export interface operations {
             /** @description OK. */
             readonly 200: {
                 headers: {
-                    readonly "Idempotency-Replayed": components["headers"]["Replayed"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -9552,7 +9157,6 @@ export interface operations {
             /** @description OK. */
             readonly 200: {
                 headers: {
-                    readonly "Idempotency-Replayed": components["headers"]["Replayed"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -9562,7 +9166,6 @@ export interface operations {
             /** @description OK. */
             readonly 201: {
                 headers: {
-                    readonly "Idempotency-Replayed": components["headers"]["Replayed"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -9572,7 +9175,6 @@ export interface operations {
             /** @description OK. */
             readonly 202: {
                 headers: {
-                    readonly "Idempotency-Replayed": components["headers"]["Replayed"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -9609,7 +9211,6 @@ export interface operations {
             /** @description OK. */
             readonly 202: {
                 headers: {
-                    readonly "Idempotency-Replayed": components["headers"]["Replayed"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -9701,7 +9302,6 @@ export interface operations {
             /** @description OK. */
             readonly 200: {
                 headers: {
-                    readonly "Idempotency-Replayed": components["headers"]["Replayed"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -9737,7 +9337,6 @@ export interface operations {
             /** @description OK. */
             readonly 200: {
                 headers: {
-                    readonly "Idempotency-Replayed": components["headers"]["Replayed"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -9769,7 +9368,6 @@ export interface operations {
             /** @description OK. */
             readonly 200: {
                 headers: {
-                    readonly "Idempotency-Replayed": components["headers"]["Replayed"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -9830,7 +9428,6 @@ export interface operations {
             /** @description OK. */
             readonly 201: {
                 headers: {
-                    readonly "Idempotency-Replayed": components["headers"]["Replayed"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -9911,7 +9508,6 @@ export interface operations {
             /** @description OK. */
             readonly 201: {
                 headers: {
-                    readonly "Idempotency-Replayed": components["headers"]["Replayed"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -9921,7 +9517,6 @@ export interface operations {
             /** @description OK. */
             readonly 202: {
                 headers: {
-                    readonly "Idempotency-Replayed": components["headers"]["Replayed"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -10078,7 +9673,6 @@ export interface operations {
             /** @description OK. */
             readonly 201: {
                 headers: {
-                    readonly "Idempotency-Replayed": components["headers"]["Replayed"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -10223,7 +9817,6 @@ export interface operations {
             /** @description OK. */
             readonly 201: {
                 headers: {
-                    readonly "Idempotency-Replayed": components["headers"]["Replayed"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -10338,7 +9931,6 @@ export interface operations {
             /** @description OK. */
             readonly 201: {
                 headers: {
-                    readonly "Idempotency-Replayed": components["headers"]["Replayed"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -10440,7 +10032,6 @@ export interface operations {
             /** @description OK. */
             readonly 201: {
                 headers: {
-                    readonly "Idempotency-Replayed": components["headers"]["Replayed"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -10619,7 +10210,6 @@ export interface operations {
             /** @description Done; no body. */
             readonly 204: {
                 headers: {
-                    readonly "Idempotency-Replayed": components["headers"]["Replayed"];
                     readonly [name: string]: unknown;
                 };
                 content?: never;
@@ -10647,7 +10237,6 @@ export interface operations {
             /** @description Done; no body. */
             readonly 204: {
                 headers: {
-                    readonly "Idempotency-Replayed": components["headers"]["Replayed"];
                     readonly [name: string]: unknown;
                 };
                 content?: never;
@@ -10765,7 +10354,6 @@ export interface operations {
             /** @description OK. */
             readonly 200: {
                 headers: {
-                    readonly "Idempotency-Replayed": components["headers"]["Replayed"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -10795,7 +10383,6 @@ export interface operations {
             /** @description OK. */
             readonly 202: {
                 headers: {
-                    readonly "Idempotency-Replayed": components["headers"]["Replayed"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -10946,7 +10533,6 @@ export interface operations {
             /** @description OK. */
             readonly 200: {
                 headers: {
-                    readonly "Idempotency-Replayed": components["headers"]["Replayed"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -10956,7 +10542,6 @@ export interface operations {
             /** @description OK. */
             readonly 201: {
                 headers: {
-                    readonly "Idempotency-Replayed": components["headers"]["Replayed"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -11016,7 +10601,6 @@ export interface operations {
             /** @description OK. */
             readonly 200: {
                 headers: {
-                    readonly "Idempotency-Replayed": components["headers"]["Replayed"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -11077,7 +10661,6 @@ export interface operations {
             /** @description OK. */
             readonly 201: {
                 headers: {
-                    readonly "Idempotency-Replayed": components["headers"]["Replayed"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -11215,7 +10798,6 @@ export interface operations {
             /** @description OK. */
             readonly 201: {
                 headers: {
-                    readonly "Idempotency-Replayed": components["headers"]["Replayed"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -11280,7 +10862,6 @@ export interface operations {
             /** @description OK. */
             readonly 201: {
                 headers: {
-                    readonly "Idempotency-Replayed": components["headers"]["Replayed"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -11317,7 +10898,6 @@ export interface operations {
             /** @description OK. */
             readonly 200: {
                 headers: {
-                    readonly "Idempotency-Replayed": components["headers"]["Replayed"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -11349,7 +10929,6 @@ export interface operations {
             /** @description OK. */
             readonly 200: {
                 headers: {
-                    readonly "Idempotency-Replayed": components["headers"]["Replayed"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -11384,7 +10963,6 @@ export interface operations {
             /** @description OK. */
             readonly 200: {
                 headers: {
-                    readonly "Idempotency-Replayed": components["headers"]["Replayed"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -11457,7 +11035,6 @@ export interface operations {
             /** @description OK. */
             readonly 201: {
                 headers: {
-                    readonly "Idempotency-Replayed": components["headers"]["Replayed"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -11646,7 +11223,6 @@ export interface operations {
             /** @description OK. */
             readonly 201: {
                 headers: {
-                    readonly "Idempotency-Replayed": components["headers"]["Replayed"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -11796,7 +11372,6 @@ export interface operations {
             /** @description OK. */
             readonly 201: {
                 headers: {
-                    readonly "Idempotency-Replayed": components["headers"]["Replayed"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -11950,7 +11525,6 @@ export interface operations {
             /** @description OK. */
             readonly 202: {
                 headers: {
-                    readonly "Idempotency-Replayed": components["headers"]["Replayed"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -11982,7 +11556,6 @@ export interface operations {
             /** @description OK. */
             readonly 200: {
                 headers: {
-                    readonly "Idempotency-Replayed": components["headers"]["Replayed"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -12013,7 +11586,6 @@ export interface operations {
             /** @description OK. */
             readonly 200: {
                 headers: {
-                    readonly "Idempotency-Replayed": components["headers"]["Replayed"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -12127,7 +11699,6 @@ export interface operations {
             /** @description OK. */
             readonly 201: {
                 headers: {
-                    readonly "Idempotency-Replayed": components["headers"]["Replayed"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -12161,7 +11732,6 @@ export interface operations {
             /** @description OK. */
             readonly 202: {
                 headers: {
-                    readonly "Idempotency-Replayed": components["headers"]["Replayed"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -12191,7 +11761,6 @@ export interface operations {
             /** @description OK. */
             readonly 200: {
                 headers: {
-                    readonly "Idempotency-Replayed": components["headers"]["Replayed"];
                     readonly [name: string]: unknown;
                 };
                 content: {

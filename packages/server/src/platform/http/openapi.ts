@@ -2,9 +2,10 @@ import type { z } from 'zod'
 import type { Operation } from '../operation.ts'
 import { type ComponentSchemas, componentSchemas } from './component-schemas.ts'
 import { csvOf } from './csv.ts'
-import { type Parameters, parameterRef, parametersOf } from './parameters.ts'
+import { deliveryComponents, deliveryOf } from './deliveries.ts'
+import { type Parameters, parametersOf } from './parameters.ts'
 import { ProblemRecord } from './problem.ts'
-import { answerHeaders, createRefusals, headerRefs, headersByName, type Refusals } from './refusals.ts'
+import { answerHeaders, createRefusals, headerRefs, headersByName, type Refusals, sharedByMethod } from './refusals.ts'
 
 type Json = Readonly<Record<string, unknown>>
 
@@ -51,6 +52,7 @@ export function openApiDocument(
     servers: [{ url: '/' }],
     security: [{ apiKey: [] }],
     'x-every-response': { headers: answerHeaders },
+    'x-every-operation': sharedByMethod(),
     tags: [...new Set(operations.map(tagOf))].sort().map((name) => ({ name, description: tags[name] ?? name })),
     paths,
     webhooks: Object.fromEntries(
@@ -60,7 +62,11 @@ export function openApiDocument(
       securitySchemes: {
         apiKey: { type: 'http', scheme: 'bearer', description: 'An API key: svc_test_sk_… or svc_live_sk_…' },
       },
-      schemas: schemas.components,
+      schemas: {
+        ...schemas.components,
+        ...(Object.keys(eventPayloads).length === 0 ? {} : deliveryComponents.schemas),
+      },
+      pathItems: deliveryComponents.pathItems,
       examples: examples.components,
       parameters: { ...parameters.components, ...deliveryComponents.parameters },
       headers: headersByName(),
@@ -168,10 +174,9 @@ function streamed(operation: Operation, mediaType: string): Json {
   return { description: 'OK', ...successHeaders(operation), content }
 }
 
-/** Those of this operation, beside those of every response. */
-function successHeaders({ method, list, csvName, answerHeaders: own = {} }: Operation): Json {
+/** Those of this operation, beside those of every response and of its method. */
+function successHeaders({ list, csvName, answerHeaders: own = {} }: Operation): Json {
   const headers = {
-    ...(method === 'POST' ? headerRefs(['Idempotency-Replayed']) : {}),
     ...(list === true ? headerRefs(['Link']) : {}),
     ...(csvName === undefined ? {} : headerRefs(['Vary', 'Content-Disposition'])),
     ...Object.fromEntries(
@@ -251,56 +256,3 @@ function csvExample({ output, csvName }: ExampleOf, response: unknown): string |
 }
 
 const isShown = (value: unknown): boolean => value !== undefined && value !== ''
-
-/** Component name, header field, description. The names are short: every webhook refers to each. */
-const headers = [
-  [
-    'Signature',
-    'X-Service-Signature',
-    'sha256= and the hex HMAC-SHA256 of "<timestamp>.<body>"; two, separated by a comma, during a rotation.',
-  ],
-  ['Timestamp', 'X-Service-Timestamp', 'Time of this attempt, in Unix seconds.'],
-  ['webhook-id', 'webhook-id', 'The eventId, equal on every delivery (Standard Webhooks).'],
-  ['webhook-timestamp', 'webhook-timestamp', 'Time of this attempt, in Unix seconds (Standard Webhooks).'],
-  ['webhook-signature', 'webhook-signature', 'Signatures v1 and v1a, separated by spaces (Standard Webhooks).'],
-] as const
-
-const responses = {
-  410: ['Unsubscribed', 'Disables the webhook: no more deliveries.'],
-  '2XX': ['Received', 'Received. Any other status, or none within ten seconds, and it is delivered again.'],
-} as const
-
-/** The components that all deliveries use, each defined once. */
-const deliveryComponents = {
-  parameters: Object.fromEntries(
-    headers.map(([component, name, description]) => [
-      component,
-      { name, in: 'header', required: true, schema: { type: 'string' }, description },
-    ]),
-  ),
-  responses: Object.fromEntries(Object.values(responses).map(([name, description]) => [name, { description }])),
-} as const
-
-/** A webhook delivery. Only its receiver reads the body, so the schema is a promise. */
-function deliveryOf(type: string, payload: Json): Json {
-  const schema = {
-    type: 'object',
-    properties: {
-      eventId: { $ref: '#/components/schemas/EventId' },
-      type: { type: 'string', const: type, description: 'Event type.' },
-      payload,
-    },
-    required: ['eventId', 'type', 'payload'],
-  }
-  return {
-    post: {
-      summary: `Event ${type}.`,
-      security: [],
-      parameters: headers.map(([component]) => parameterRef(component)),
-      requestBody: { required: true, content: { 'application/json': { schema } } },
-      responses: Object.fromEntries(
-        Object.entries(responses).map(([status, [name]]) => [status, { $ref: `#/components/responses/${name}` }]),
-      ),
-    },
-  }
-}

@@ -25,18 +25,40 @@ const anywhere: readonly PlatformCode[] = [
   'service-unavailable',
 ]
 
+/** A body is read with every method except GET, whether the operation takes one or not. */
+const withBody: readonly PlatformCode[] = ['payload-too-large', 'unsupported-media-type']
+
+/** Errors that every operation with the method may return. */
+const ofMethod: Readonly<Record<Operation['method'], readonly PlatformCode[]>> = {
+  GET: [],
+  POST: [...withBody, 'idempotency-key-reused', 'idempotency-in-progress'],
+  PUT: withBody,
+  PATCH: withBody,
+  DELETE: withBody,
+}
+
 /** Every error that an operation may return: its module's and the platform's. */
 export function errorsOf(operation: Operation): ErrorTable {
   return {
     ...pick(anywhere),
     // A name in the path that is too long, or is not valid text, is an unknown address.
     ...(operation.path.includes('{') ? pick(['not-found']) : {}),
-    // A body is read with every method except GET, whether the operation takes one or not.
-    ...(operation.method === 'GET' ? {} : pick(['payload-too-large', 'unsupported-media-type'])),
+    ...pick(ofMethod[operation.method]),
     ...(operation.input === undefined ? {} : pick(['malformed-json'])),
-    ...(operation.method === 'POST' ? pick(['idempotency-key-reused', 'idempotency-in-progress']) : {}),
     ...operation.errors,
   }
+}
+
+/**
+ * The header fields of success responses, and the errors, that all operations with one method share, for the document. An operation does
+ * not repeat these.
+ */
+export function sharedByMethod(): Json {
+  const shared = Object.entries(ofMethod).map(([method, codes]) => {
+    const headers = method === 'POST' ? { headers: headerRefs(['Idempotency-Replayed']) } : {}
+    return [method.toLowerCase(), { ...headers, 'x-problems': codes }]
+  })
+  return Object.fromEntries(shared)
 }
 
 /** The table of all errors of the product: the platform's and all modules'. */
@@ -56,8 +78,9 @@ export interface Refusals {
 }
 
 /**
- * Collects the errors of operations while they are described. `4XX` and `5XX` are the responses that every operation may give, and
- * `x-problems` of an operation names its other errors; a status that only the operation's module uses has its own response.
+ * Collects the errors of operations while they are described. `4XX` and `5XX` are the responses that every operation may give,
+ * `sharedByMethod` has the errors of every operation with one method, and `x-problems` of an operation names its other errors; a status
+ * that only the operation's module uses has its own response.
  */
 export function createRefusals(): Refusals {
   const statuses = new Set<number>()
@@ -67,10 +90,10 @@ export function createRefusals(): Refusals {
     known.set(name, entry)
     return name
   }
-  for (const code of anywhere) known.set(code, failPlatform.table[code])
+  for (const code of [...anywhere, ...ofMethod.POST]) known.set(code, failPlatform.table[code])
   return {
     of: (operation) => {
-      const entries = Object.entries(errorsOf(operation)).filter(([code, entry]) => !isAnywhere(code, entry))
+      const entries = Object.entries(errorsOf(operation)).filter(([code, entry]) => !isShared(operation, code, entry))
       const own = entries.filter(([code, entry]) => !isOfPlatform(code, entry)).map(([, { status }]) => status)
       for (const status of own) statuses.add(status)
       const names = [...own.map(String), '4XX', '5XX']
@@ -92,8 +115,9 @@ export function createRefusals(): Refusals {
 
 type CodedError = readonly [code: string, entry: ErrorEntry]
 
-function isAnywhere(code: string, entry: ErrorEntry): boolean {
-  return isOfPlatform(code, entry) && anywhere.some((other) => other === code)
+/** Whether all operations, or all with this method, may return the error. */
+function isShared({ method }: Operation, code: string, entry: ErrorEntry): boolean {
+  return isOfPlatform(code, entry) && [...anywhere, ...ofMethod[method]].some((other) => other === code)
 }
 
 function isOfPlatform(code: string, entry: ErrorEntry): boolean {

@@ -44,7 +44,12 @@ function documentOf(document: Json, tag: Tag): Json {
     paths,
     webhooks: undefined,
     ...webhooks,
-    components: componentsOf(Object(document.components), [document['x-every-response'], paths, webhooks]),
+    components: componentsOf(Object(document.components), [
+      document['x-every-response'],
+      document['x-every-operation'],
+      paths,
+      webhooks,
+    ]),
   }
 }
 

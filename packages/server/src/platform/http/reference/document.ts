@@ -83,16 +83,20 @@ const Event = z.object({
   }),
 })
 
-const SharedResponse = z.object({ 'x-problems': z.array(z.string()) })
+const WithProblems = z.object({ 'x-problems': z.array(z.string()) })
+
+/** The header fields of success responses, and the errors, of every operation with one method. */
+const OfMethod = WithProblems.extend({ headers: z.record(z.string(), Reference).default({}) })
 
 /** The parts of our OpenAPI document that are shown to a reader. */
 const ApiDocument = z.object({
   info: z.object({ title: z.string(), version: z.string(), description: z.string() }),
   'x-every-response': z.object({ headers: z.record(z.string(), Reference) }),
+  'x-every-operation': z.record(z.string(), OfMethod),
   paths: z.record(z.string(), z.record(z.string(), Described)),
   webhooks: z.record(z.string(), Event),
   components: z.object({
-    responses: z.object({ '4XX': SharedResponse, '5XX': SharedResponse }),
+    responses: z.object({ '4XX': WithProblems, '5XX': WithProblems }),
     'x-problems': z.record(z.string(), Refusal),
     headers: z.record(z.string(), z.object({ description: z.string() })),
   }),

@@ -73,7 +73,9 @@ function parametersOf({ operationId, parameters }: Described): string {
   return `<h4>Parameters</h4>${rows}`
 }
 
-function answersOf({ operationId, responses }: Described, { components }: ApiDocument): string {
+function answersOf({ operationId, method, responses }: Described, document: ApiDocument): string {
+  const { components, 'x-every-operation': ofMethods } = document
+  const shared = ofMethods[method.toLowerCase()]?.headers
   const answers = Object.entries(responses).flatMap(([status, answer]) => {
     if ('$ref' in answer || Number(status) >= 400) return []
     const bodies = Object.entries(answer.content ?? {}).map(([type, content]) =>
@@ -81,7 +83,7 @@ function answersOf({ operationId, responses }: Described, { components }: ApiDoc
         ? fieldsTable(`Answer ${status} of ${operationId}`, content.schema) + recordedAnswer(content)
         : `<p>${code(type)}</p>`,
     )
-    const fields = headersList(answer.headers, components.headers)
+    const fields = headersList({ ...shared, ...answer.headers }, components.headers)
     const named = fields === '' ? '' : `<details><summary>Header fields</summary>${fields}</details>`
     return [`<h4>Answer ${status}</h4><p>${prose(answer.description)}</p>${bodies.join('')}${named}`]
   })
@@ -104,11 +106,12 @@ function headersList(headers: Answer['headers'], known: ApiDocument['components'
 }
 
 /** The operation's own errors in full, and the shared ones by name. */
-function errorsOf(operation: Described, { components }: ApiDocument): string {
+function errorsOf(operation: Described, { components, 'x-every-operation': ofMethods }: ApiDocument): string {
   const { '4XX': refused, '5XX': failed } = components.responses
-  const problems = [...operation['x-problems'], ...refused['x-problems'], ...failed['x-problems']].map(
-    (name) => [name, problemOf(name, components['x-problems'])] as const,
-  )
+  const lists = [operation, ofMethods[operation.method.toLowerCase()], refused, failed]
+  const problems = lists
+    .flatMap((one) => one?.['x-problems'] ?? [])
+    .map((name) => [name, problemOf(name, components['x-problems'])] as const)
   const shared = problems.filter(([, { ofPlatform }]) => ofPlatform)
   const others = shared.map(([name]) => `<a href="#error-${name}">${code(name)}</a>`)
   const own = problems.filter(([, { ofPlatform }]) => !ofPlatform)
