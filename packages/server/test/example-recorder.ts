@@ -19,7 +19,7 @@ interface Call extends Sample {
 export interface ExampleRecorder {
   /** Calls an operation until the response is as expected, records it, and returns it; of a list, its first item. */
   record(id: string, call?: Call): Promise<Json>
-  /** The first recorded call of each operation. */
+  /** The first recorded call of each operation, with the first response of each other status. */
   readonly examples: ReadonlyMap<string, RecordedExample>
 }
 
@@ -57,8 +57,16 @@ export function exampleRecorder(world: World, key: string, addresses: readonly s
       ...(request === undefined ? {} : { request }),
       response: normal(shortOf(call.atFirst === undefined ? response : { ...first, ...call.atFirst })),
     }
-    if (!examples.has(id)) examples.set(id, shown)
+    keep(id, shown)
     return first
+  }
+
+  /** Keeps the first call of each operation, and the first response with each other status. */
+  function keep(id: string, shown: RecordedExample): void {
+    const known = examples.get(id)
+    if (known === undefined) return void examples.set(id, shown)
+    if (known.status === shown.status || known.others?.[shown.status] !== undefined) return
+    examples.set(id, { ...known, others: { ...known.others, [shown.status]: shown.response } })
   }
 
   const ends = new Map<string, number>()

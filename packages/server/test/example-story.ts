@@ -5,6 +5,7 @@ import type { ExampleRecorder } from './example-recorder.ts'
 import { aPaymentBody } from './facilitated.ts'
 import { formOf } from './files/uploads.ts'
 import { aBrowser, ownerOf } from './people.ts'
+import { asKey } from './raw-requests.ts'
 import { challengeOf, offer } from './wallet-payment-stage.ts'
 import { type Answer, aPayer, type DevChain, type Org, type Payer, type World } from './world.ts'
 
@@ -30,7 +31,8 @@ export async function callEverything(stage: ExampleStage): Promise<void> {
   const treasury = await managedWallet(stage)
   const paymentId = await payments(stage, walletId, treasury)
   await facilitator(stage, walletId)
-  await movements(stage, treasury)
+  const bankAccountId = await movements(stage, treasury)
+  await withoutAnOutcome(stage, { walletId, treasury, paymentId, bankAccountId })
   await sessionsAndVaults(stage, paymentId, walletId)
   await webhooksAndEvents(stage)
   await organisation(stage)
@@ -163,7 +165,43 @@ async function facilitator({ world, org, base, record }: ExampleStage, walletId:
   await record('facilitator.resources')
 }
 
-async function movements(stage: ExampleStage, treasury: string): Promise<void> {
+interface Known {
+  readonly walletId: string
+  readonly treasury: string
+  readonly paymentId: string
+  readonly bankAccountId: string
+}
+
+/** Calls whose response is another success than the usual one: most wait for something. */
+async function withoutAnOutcome(stage: ExampleStage, known: Known): Promise<void> {
+  const { record, world, org, base, hookUrl } = stage
+  const { walletId, treasury: fromWalletId, paymentId, bankAccountId } = known
+  const terms = { walletId, resource, price: '0.01' }
+  const challenge = await world.call(org.testKey, 'POST', '/payments/challenge', terms)
+  const credential = await (await aPayer(base)).credential(challenge)
+  const shown = { protocol: 'x402', credential, ...terms, method: 'GET' }
+  const verified = await world.call(org.testKey, 'POST', '/payments/verify', shown)
+  const settle = { paymentId: verified.body.paymentId, settlementToken: verified.body.settlementToken }
+  await record('payments.settle', { headers: { ...asKey(org.testKey), prefer: 'respond-async' }, body: settle })
+  const body = { fromWalletId, url: `${hookUrl}/forecast`, maxAmount: '0.05' }
+  await record('wallets.pay', { body })
+  const anyone = { recipients: 'any' }
+  const policy = {
+    operations: { transfer: anyone, withdraw: anyone, pay: anyone },
+    tokens: { USDC: { perTransaction: '100', perDay: '500', approvalAbove: '0.001' } },
+  }
+  await record('wallets.master.policy.set', { params: { id: fromWalletId }, body: policy })
+  await record('payments.refund', { params: { id: paymentId }, body: { fromWalletId, amount: '0.002' } })
+  const transfer = { fromWalletId, fromToken: 'USDC', toChain: 'base', toToken: 'USDC', toAddress: supplier }
+  await record('transfers.create', { body: { ...transfer, amount: '2.5' } })
+  const offered = challengeOf(offer({ payTo: supplier }))
+  await record('wallets.pay', { body: { fromWalletId, challenge: offered, maxAmount: '0.05' } })
+  const sale = { fromWalletId, token: 'USDC', chain: 'base', amount: '60', bankAccountId }
+  await record('withdrawals.create', { body: sale })
+}
+
+/** Returns the id of a bank account. */
+async function movements(stage: ExampleStage, treasury: string): Promise<string> {
   const { record, ethereum } = stage
   const terms = { fromWalletId: treasury, fromToken: 'USDC', toChain: 'base', toToken: 'USDC', toAddress: supplier }
   await record('transfers.quote', { body: { ...terms, amount: '12.5' } })
@@ -191,6 +229,8 @@ async function movements(stage: ExampleStage, treasury: string): Promise<void> {
   await record('wallets.legacy.history', { until: confirmed('50') })
   await record('wallets.legacy.balance', { query: '?coin=USDC' })
   await record('wallets.legacy.withdraw', { body: { to: supplier, amount: '12.5', coin: 'USDC' } })
+  await record('wallets.legacy.create', { body: { coin: 'USDC' } })
+  return String(bankAccountId)
 }
 
 async function approvals({ record, world, org }: ExampleStage, body: object): Promise<void> {
@@ -217,6 +257,8 @@ async function approvals({ record, world, org }: ExampleStage, body: object): Pr
 }
 
 async function sessionsAndVaults({ record }: ExampleStage, paymentId: string, walletId: string): Promise<void> {
+  await record('sessions.create', { body: { paymentId, expiresIn: 3_600 } })
+  // It replaces the token of the first.
   const { sessionId, sessionToken } = await record('sessions.create', { body: { paymentId, expiresIn: 3_600 } })
   await record('sessions.verify', { body: { sessionToken, host: 'api.example.com', walletId } })
   await record('sessions.get', { params: { sessionId: String(sessionId) } })
@@ -281,7 +323,7 @@ async function organisation({ record, org, world }: ExampleStage): Promise<void>
   await world.call(String(second.key), 'POST', keys, { name: 'Agent', environment: 'test' })
   await record('organisations.apiKeys.revokeIn', { params: { orgId: org.id, keyId: String(second.id) } })
   await record('organisations.auditLog')
-  const query = '?route=/payments/settle'
+  const query = '?route=/payments/settle&status=200'
   const { id: requestId } = await record('requests.list', { query, until: (request) => request.id !== undefined })
   await record('requests.get', { params: { requestId: String(requestId) } })
   await record('account.get')

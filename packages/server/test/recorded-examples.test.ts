@@ -20,13 +20,18 @@ const placeOf = ({ path, method }: { readonly path: string; readonly method: str
 ]
 const jsonBody = ['requestBody', 'content', 'application/json']
 
-/** The place of the first success response of JSON that has an example; of the first without, if none has one. */
-function responsePlace(place: readonly string[]): readonly string[] | undefined {
+/** The places of the bodies of an operation's request, in each media type. */
+function requestPlaces(place: readonly string[]): string[][] {
+  const types = Object.keys(Object(memberOf(document, ...place, 'requestBody', 'content')))
+  return types.map((type) => [...place, 'requestBody', 'content', type])
+}
+
+/** The places of the success responses of JSON. */
+function responsePlaces(place: readonly string[]): string[][] {
   const responses = Object.entries(Object(memberOf(document, ...place, 'responses')))
-  const places = responses
+  return responses
     .filter(([status, response]) => Number(status) < 300 && memberOf(response, 'content', 'application/json'))
     .map(([status]) => [...place, 'responses', status, 'content', 'application/json'])
-  return places.find((one) => exampleAt(one) !== undefined) ?? places[0]
 }
 
 /** The example of a media type, which may be a component. */
@@ -36,11 +41,9 @@ function exampleAt(place: readonly string[]): unknown {
   return memberOf(document.components.examples, reference.slice('#/components/examples/'.length), 'value')
 }
 
-test.each(each)('%s has an example of its request and of its response, and both fit their schemas', (_, operation) => {
+test.each(each)('%s has an example of its request and of each success, and all fit their schemas', (_, operation) => {
   const place = placeOf(operation)
-  const places = [[...place, ...jsonBody], responsePlace(place)]
-  for (const one of places) {
-    if (one === undefined || memberOf(document, ...one) === undefined) continue
+  for (const one of [...requestPlaces(place), ...responsePlaces(place)]) {
     const example = exampleAt(one)
     expect(example, one.join(' ')).toBeDefined()
     expect(whyNotOfSchema([...one, 'schema'], example), one.join(' ')).toBeUndefined()
@@ -97,7 +100,11 @@ async function recordExamples(): Promise<Readonly<Record<string, unknown>>> {
   const faucet = privateKeyToAddress(testFaucetKey)
   await fundNative(base, faucet, 10n ** 20n)
   await fundToken(base, 'USDC', faucet, 100_000_000n)
-  const hook = createServer((_, response) => response.end()).listen(0, '127.0.0.1')
+  const hook = createServer(({ method }, response) => {
+    response.sendDate = false
+    if (method === 'GET') response.setHeader('content-type', 'application/json').end('{"sky":"clear"}')
+    else response.end()
+  }).listen(0, '127.0.0.1')
   await once(hook, 'listening')
   const hookUrl = `http://127.0.0.1:${(hook.address() as AddressInfo).port}/purser`
   const baseUrl = 'https://pay.example.com'

@@ -128,7 +128,12 @@ interface OperationSpec<D extends Deps, P, Q, I, O> {
   /** Most bytes of a JSON body; default `bodyBytesMax` of the platform. */
   readonly bodyBytesMax?: number
   /** The body is not loaded into memory: the handler reads it. The media type is for the document. */
-  readonly streamsInput?: { readonly mediaType: string; readonly schema: Readonly<Record<string, unknown>> }
+  readonly streamsInput?: {
+    readonly mediaType: string
+    readonly schema: Readonly<Record<string, unknown>>
+    /** A possible body, for the API document; of a form its fields. */
+    readonly example?: unknown
+  }
   /**
    * For `streamsInput` and `intent`: reads the body to its end without an effect and returns the value by which a repeat with the same
    * Idempotency-Key is compared; the handler passes an equal value to `idempotency.commit`.

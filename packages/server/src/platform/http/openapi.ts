@@ -106,7 +106,7 @@ function describe(operation: Operation, { schemas, refusals, parameters: all, ex
       ? operation.input && {
           'application/json': { schema: schemas.of(operation.input, 'input'), ...examples.ofRequest(operation.id) },
         }
-      : { [operation.streamsInput.mediaType]: { schema: operation.streamsInput.schema } }
+      : streamedBody(operation.streamsInput)
   const refused = refusals.of(operation)
   return {
     operationId: operation.id,
@@ -119,6 +119,10 @@ function describe(operation: Operation, { schemas, refusals, parameters: all, ex
     ...refused,
     responses: { ...answersOf(operation, schemas, examples), ...refused.responses },
   }
+}
+
+function streamedBody({ mediaType, schema, example }: NonNullable<Operation['streamsInput']>): Json {
+  return { [mediaType]: { schema, ...(example === undefined ? {} : { examples: { recorded: { value: example } } }) } }
 }
 
 function answersOf(operation: Operation, schemas: ComponentSchemas, examples: Examples): Json {
@@ -191,6 +195,8 @@ export interface RecordedExample {
   readonly status: number
   readonly request?: unknown
   readonly response: unknown
+  /** The responses to other calls with another success status, by that status. */
+  readonly others?: Readonly<Record<string, unknown>>
 }
 
 /** A recorded call for each operation, by the id of the operation. */
@@ -212,9 +218,10 @@ type ExampleOf = Pick<Operation, 'id' | 'output' | 'csvName' | 'streamExample'>
 const sharedLengthMin = 100
 
 function examplesOf(recorded: RecordedExamples): Examples {
-  const values = Object.entries(recorded).flatMap(([id, { request, response }]) => [
+  const values = Object.entries(recorded).flatMap(([id, { request, response, others = {} }]) => [
     { name: `${id}.request`, text: JSON.stringify(request) ?? '' },
     { name: id, text: JSON.stringify(response) ?? '' },
+    ...Object.entries(others).map(([status, other]) => ({ name: `${id}.${status}`, text: JSON.stringify(other) })),
   ])
   const long = values.filter(({ text }) => text.length >= sharedLengthMin)
   const shared = [...Map.groupBy(long, ({ text }) => text).values()].filter((uses) => uses.length > 1)
@@ -238,7 +245,7 @@ function examplesOf(recorded: RecordedExamples): Examples {
       const { id, streamExample } = operation
       if (streamExample !== undefined)
         return () => membersOf(status === 206 ? streamExample.slice(0, 9) : streamExample)
-      const response = recorded[id]?.status === status ? recorded[id].response : undefined
+      const response = recorded[id]?.status === status ? recorded[id].response : recorded[id]?.others?.[status]
       return (mediaType) => (mediaType === 'text/csv' ? csvMembers(operation, response) : membersOf(response))
     },
     get components() {

@@ -54,9 +54,10 @@ export function errorsOf(operation: Operation): ErrorTable {
  * not repeat these.
  */
 export function sharedByMethod(): Json {
-  const shared = Object.entries(ofMethod).map(([method, codes]) => {
+  const shared = Object.entries(ofMethod).flatMap(([method, codes]) => {
+    if (codes.length === 0) return []
     const headers = method === 'POST' ? { headers: headerRefs(['Idempotency-Replayed']) } : {}
-    return [method.toLowerCase(), { ...headers, 'x-problems': codes }]
+    return [[method.toLowerCase(), { ...headers, 'x-problems': codes }]]
   })
   return Object.fromEntries(shared)
 }

@@ -53,6 +53,7 @@ export const vaultFileOperations: readonly Operation<Deps>[] = [
         required: ['file'],
         properties: { file: { type: 'string', format: 'binary', description: 'The file, with its name.' } },
       },
+      example: { file: 'city,sky,celsius\nZurich,clear,21\n' },
     },
     output: VaultFile,
     status: 201,
