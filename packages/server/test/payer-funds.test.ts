@@ -41,7 +41,7 @@ test('the balances of a payer with 500 open payments are read with two calls, an
     if (method !== 'eth_chainId') calls += 1
     return truth(method, params)
   }
-  const outbound = outboundTo([node], (_, doing) => doing())
+  const outbound = outboundTo([node], { around: (_, doing) => doing(), wait: async () => undefined })
   const log = createLog({ level: 'silent' })
   const rpcUrls = { [network.name]: [node.url] }
   const chains = createChains({ outbound, clock: deps.clock, networks: [network], rpcUrls, rpcTimeoutMs: 1_000, log })

@@ -44,10 +44,13 @@ export function born(
   const nodes = places.flatMap((place) => place.nodes)
   const rpcUrls = Object.fromEntries(places.map((place) => [place.network.name, place.nodes.map(({ url }) => url)]))
   const options: ChainsOptions = {
-    outbound: outboundTo(nodes, async (what, doing) => {
-      const answer = await gate.step(life, what, doing)
-      gate.note(JSON.stringify(answer))
-      return answer
+    outbound: outboundTo(nodes, {
+      async around(what, doing) {
+        const answer = await gate.step(life, what, doing)
+        gate.note(answer === undefined ? 'no answer' : JSON.stringify(answer))
+        return answer
+      },
+      wait: (ms) => gate.sleep(life, ms),
     }),
     clock,
     networks: places.map(({ network }) => network),

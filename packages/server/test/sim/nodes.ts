@@ -19,8 +19,12 @@ import {
 
 /** How a node treats its callers. */
 export interface Faults {
-  /** Does not answer. */
+  /** Refuses connections. */
   isDown: boolean
+  /** Answers nothing in time. Half of the requests reach it all the same, which their callers cannot know. */
+  isHanging: boolean
+  /** Leaves calls of some batches unanswered, and answers others in another order. */
+  isPartial: boolean
   /** Sees no new blocks, also after a reorganization has undone blocks that it has. */
   isLate: boolean
   /** Has blocks but not yet their receipts. */
@@ -35,6 +39,8 @@ export interface Faults {
 
 export const noFaults = (): Faults => ({
   isDown: false,
+  isHanging: false,
+  isPartial: false,
   isLate: false,
   isIndexing: false,
   logBlocksMax: 1_000_000,
@@ -71,6 +77,20 @@ export class SimNode {
   /** Takes over the canonical chain, unless it is late. */
   sync(): void {
     if (!this.faults.isLate) this.#view = this.#chain.blocks
+  }
+
+  /** The response to a request of one or several calls; undefined if none comes in time. */
+  respond(request: unknown): unknown {
+    const { isHanging, isPartial } = this.faults
+    if (isHanging && this.#chance.happens(0.5)) return undefined
+    const answers = [request].flat().map((call) => answerOne(this, call))
+    if (isHanging) return undefined
+    if (!Array.isArray(request)) return answers[0]
+    return isPartial ? this.#chance.pick([answers, answers.toReversed(), this.#someOf(answers)]) : answers
+  }
+
+  #someOf(answers: readonly unknown[]): readonly unknown[] {
+    return answers.filter(() => this.#chance.happens(0.5))
   }
 
   answer(method: string, params: readonly unknown[]): unknown {
@@ -324,20 +344,27 @@ export function shownReceipt(
   }
 }
 
-/** A connection to the nodes without sockets. A process may die around each call, of which `around` also gets the text. */
-export function outboundTo(
-  nodes: readonly SimNode[],
-  around: (what: string, doing: () => Promise<unknown>) => Promise<unknown>,
-): Outbound {
+interface Connection {
+  /** Runs a request, of which it gets the text. A process may die before and after it. */
+  around(what: string, doing: () => Promise<unknown>): Promise<unknown>
+  /** Lets the time pass for which a caller waits in vain. */
+  wait(ms: number): Promise<void>
+}
+
+/** A connection to the nodes without sockets. */
+export function outboundTo(nodes: readonly SimNode[], { around, wait }: Connection): Outbound {
   const refused = () => Promise.reject(new Error('only nodes can be reached'))
   return {
-    postJson: (url, body) =>
-      around(`${url} ${body}`, async () => {
+    async postJson(url, body, { timeoutMs }) {
+      const response = await around(`${url} ${body}`, async () => {
         const node = nodes.find((one) => one.url === url)
-        if (node === undefined || node.faults.isDown) throw new OutboundError('timeout')
-        const request: unknown = JSON.parse(body)
-        return Array.isArray(request) ? request.map((call) => answerOne(node, call)) : answerOne(node, request)
-      }),
+        if (node === undefined || node.faults.isDown) throw new OutboundError('unreachable')
+        return node.respond(JSON.parse(body))
+      })
+      if (response !== undefined) return response
+      await wait(timeoutMs)
+      throw new OutboundError('timeout')
+    },
     exchange: refused,
     download: refused,
     close: async () => undefined,

@@ -56,6 +56,7 @@ export class Scene {
     this.faulty = count === 1 ? -1 : chance.below(count) * chance.pick([0, 1])
     this.#obsession = chance.happens(0.3) ? chance.pick(options.themes) : undefined
     this.gate = new Gate(chance, options.countLocked, () => this.#between())
+    this.gate.passTime = (ms) => this.halt(ms)
   }
 
   get hasLiar(): boolean {

@@ -103,7 +103,6 @@ export class WalletSimulation {
       farNode.sync()
       this.#relayBridge(farChain)
     }
-    gate.passTime = (ms) => this.#scene.halt(ms)
     this.#model = new WalletModel(stage.db, chain, { wallets: stage.wallets, hasLiar: this.#scene.hasLiar })
     const clock = { now: () => new Date(this.#scene.nowMs) }
     this.#apiKeyId = newId('key', { clock, random: { bytes: chance.bytes } })

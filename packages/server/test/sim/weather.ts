@@ -27,7 +27,9 @@ export function weatherOf(chance: Chance, { count, faulty, themes }: Nodes): Wea
 
 function faultsOf(chance: Chance, isFaulty: boolean): Faults {
   return {
-    isDown: chance.happens(isFaulty ? 0.2 : 0.05),
+    isDown: chance.happens(isFaulty ? 0.1 : 0.03),
+    isHanging: chance.happens(isFaulty ? 0.15 : 0.05),
+    isPartial: chance.happens(0.1),
     isLate: chance.happens(isFaulty ? 0.3 : 0.15),
     isIndexing: chance.happens(0.1),
     logBlocksMax: chance.pick([1, 3, 1_000_000, 1_000_000]),
@@ -36,12 +38,12 @@ function faultsOf(chance: Chance, isFaulty: boolean): Faults {
   }
 }
 
-/** One node lies as harmfully as it can, and another is behind. */
+/** One node lies as harmfully as it can, and another is behind or hangs. */
 function stormAt(
   chance: Chance,
   { isFaulty, isHalting }: { readonly isFaulty: boolean; readonly isHalting: boolean },
 ): Faults {
   if (isFaulty) return { ...noFaults(), lies: 1 }
   if (!isHalting) return noFaults()
-  return chance.happens(0.5) ? { ...noFaults(), isLate: true } : { ...noFaults(), isIndexing: true }
+  return { ...noFaults(), ...chance.pick([{ isLate: true }, { isIndexing: true }, { isHanging: true }]) }
 }
