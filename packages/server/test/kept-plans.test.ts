@@ -14,7 +14,16 @@ afterAll(() => database?.drop())
 
 const tenant = { organisationId: 'org_1', environment: 'test' } as const
 const owner = `0x${'a'.repeat(40)}` as const
-const at = { network: 'base-sepolia', owner, asset: 'USDC', nonce: 1n, used: [7n], maxFee: 1n, l1Fee: 0n } as const
+const at = {
+  network: 'base-sepolia',
+  owner,
+  asset: 'USDC',
+  nonce: 1n,
+  used: [7n],
+  allowed: [{ seq: 8n, raw: 9n }],
+  maxFee: 1n,
+  l1Fee: 0n,
+} as const
 const requested = { tenant, walletId: 'mwt_1', network: 'base-sepolia', token: owner, upTo: 5n } as const
 
 /** Executions with a plan for all values. */
@@ -40,7 +49,7 @@ test('the amounts of a wallet are read with a plan that is kept, whether for one
       )
     }
     return [
-      await genericPlansOf(tx, '%select sums.raw, sums.wei%'),
+      await genericPlansOf(tx, '%sums.wei, statement_timestamp() as read_at%'),
       await genericPlansOf(tx, '%as not_final, tips.is_booked%'),
     ]
   })

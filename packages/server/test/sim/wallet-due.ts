@@ -29,7 +29,7 @@ export async function openWalletWork(db: Db, lastBlock: number): Promise<readonl
   const rows = await db.many(
     z.object({ what: z.string() }),
     sql`select 'a transfer ' || id || coalesce(' ' || reason, '') as what from transfers where ${isOpen}
-      union all select 'an approval of ' || id from transfers where revoke_at is not null
+      union all select 'an approval of ' || id from transfers where revoke_at < now() + interval '2 minutes'
       union all select 'a withdrawal ' || id from withdrawals
         where status in ('pending_conversion', 'conversion_complete') and partner_state is distinct from 'in-review'
       union all select 'a sweep ' || sweep_id from sweep_transfers where status not in ('swept', 'failed')

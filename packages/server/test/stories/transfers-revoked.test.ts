@@ -1,13 +1,21 @@
 import { sandboxBridgeAddress, tokenBalance } from '@purser/devnet'
 import { formatAmount } from '@purser/protocol'
-import { createPublicClient, createTestClient, http, parseAbi } from 'viem'
+import { createPublicClient, createTestClient, http, parseAbi, publicActions } from 'viem'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { z } from 'zod'
 import { revokeApprovals } from '../../src/features/transfers/revoke.ts'
 import { sql } from '../../src/platform/db/db.ts'
 import { systemCtx } from '../../src/platform/work/runner.ts'
 import { auditedActions } from '../audited.ts'
-import { aPartnerStage, bridgeOf, type Conduct, type Managed, type PartnerStage, path } from '../partner-stage.ts'
+import {
+  aPartnerStage,
+  bridgeOf,
+  type Conduct,
+  type Managed,
+  type PartnerStage,
+  path,
+  stranger,
+} from '../partner-stage.ts'
 import { untilBooked } from '../transfer-stage.ts'
 import { type Answer, codeOf } from '../world.ts'
 
@@ -26,7 +34,7 @@ beforeEach(() => stage.renew())
 afterEach(() => node.setAutomine(true))
 
 function nodeOf() {
-  return createTestClient({ mode: 'anvil', transport: http(stage.base.rpcUrl) })
+  return createTestClient({ mode: 'anvil', transport: http(stage.base.rpcUrl) }).extend(publicActions)
 }
 
 function allowed({ address: owner }: Managed): Promise<bigint> {
@@ -43,11 +51,11 @@ function broadcastBy({ address }: Managed): Promise<number> {
   })
 }
 
-/** The number of open revocations for failed transfers. */
+/** The number of open revocations for failed transfers, without those that wait for coin or that the token refuses. */
 async function leftToRevoke(): Promise<number> {
   const { count } = await stage.world.database.db.one(
     z.object({ count: z.bigint() }),
-    sql`select (select count(*) from transfers where revoke_at is not null)
+    sql`select (select count(*) from transfers where revoke_at < now() + interval '2 minutes')
       + (select count(*) from chain_transactions where status <> 'final') as count`,
   )
   return Number(count)
@@ -192,6 +200,68 @@ test('a wallet without the coin for it keeps its allowance, of exactly the amoun
     await untilAtRest()
   })
   expect([await allowed(master), await stage.countOf(master)]).toEqual([50_000_000n, 1])
+
+  await node.setBalance({ address: master.address, value: 10n ** 18n })
+  await node.mine({ blocks: 1 })
+  await untilBooked(stage.world, stage.base)
+  expect(codeOf(await stage.send(paymentOf(master, '51'))), 'the contract may still take 50').toBe(
+    'insufficient-balance',
+  )
+  await lookAgain()
+  await untilAtRest()
+  expect([await allowed(master), await stage.countOf(master)]).toEqual([0n, 2])
+  expect((await stage.send(paymentOf(master, '51'))).status).toBe(201)
+})
+
+/** A transfer of USDC on the wallet's own chain. */
+function paymentOf(from: Managed, amount: string) {
+  return { fromWalletId: from.id, fromToken: 'USDC', toChain: 'base', toToken: 'USDC', amount, toAddress: stranger() }
+}
+
+/** Makes the next look at every approval that is in place due. */
+async function lookAgain(): Promise<void> {
+  await stage.world.database.db.run(sql`update transfers set revoke_at = now() where revoke_at is not null`)
+}
+
+test('what a failed transfer’s contract may still take is not spent elsewhere, and is again once the allowance is gone', async () => {
+  const master = await stage.aMaster()
+  stage.conduct = refusedOnceApproved()
+  await whileRevocationsWait(async (look) => {
+    expect((await stage.send(bridgeOf(master))).status).toBe(422)
+    await untilBooked(stage.world, stage.base)
+    const refused = await stage.send(paymentOf(master, '51'))
+    expect([refused.status, codeOf(refused)]).toEqual([422, 'insufficient-balance'])
+    expect((await stage.send(paymentOf(master, '20'))).status).toBe(201)
+    expect(await allowed(master)).toBe(50_000_000n)
+    await look()
+    await untilAtRest()
+  })
+  expect(await allowed(master)).toBe(0n)
+  expect((await stage.send(paymentOf(master, '80'))).status).toBe(201)
+  expect(await tokenBalance(stage.base, 'USDC', master.address)).toBe(0n)
+})
+
+test('a partner’s call that reverts in its block frees nothing until its allowance is gone', async () => {
+  const master = await stage.aMaster()
+  const bytecode = (await node.getCode({ address: sandboxBridgeAddress })) ?? '0x'
+  await whileRevocationsWait(async (look) => {
+    await node.setAutomine(false)
+    const sending = stage.send(bridgeOf(master))
+    await expect.poll(() => broadcastBy(master), { timeout: 60_000 }).toBe(1)
+    await node.mine({ blocks: 1 })
+    await expect.poll(() => broadcastBy(master), { timeout: 60_000 }).toBe(2)
+    await node.setCode({ address: sandboxBridgeAddress, bytecode: alwaysReverts })
+    await node.mine({ blocks: 1 })
+    expect((await sending).body.reason).toBe('reverted')
+    await node.setCode({ address: sandboxBridgeAddress, bytecode })
+    await node.setAutomine(true)
+    await node.mine({ blocks: 1 })
+    await untilBooked(stage.world, stage.base)
+    expect(codeOf(await stage.send(paymentOf(master, '51')))).toBe('insufficient-balance')
+    await look()
+    await untilAtRest()
+  })
+  expect((await stage.send(paymentOf(master, '51'))).status).toBe(201)
 })
 
 test('a transfer waits until a failed one’s allowance is revoked, and is then sent', async () => {

@@ -22,6 +22,7 @@ export { areCovered, type Claim, contended, retryOnContention, type Want } from 
 export type { AmountOnHold, HoldQuestion } from './snapshot.ts'
 export {
   createReadFunds,
+  encodeAllowance,
   type Funds,
   hasCaughtUp,
   type Place,
@@ -33,8 +34,10 @@ export {
   assignReservations,
   authorizeReservation,
   dropReservations,
+  endAllowances,
   endReservations,
   insertReservations,
+  keepAllowances,
   lockOwners,
   type NewReservation,
 } from './store.ts'

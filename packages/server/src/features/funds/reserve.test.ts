@@ -9,10 +9,13 @@ import { areCovered, type Claim } from './reserve.ts'
 import type { Place, Snapshot } from './snapshot.ts'
 import { spendableOf } from './snapshot.ts'
 import {
+  type Allowed,
   assignReservations,
   deleteEnded,
+  endAllowances,
   endReservations,
   insertReservations,
+  keepAllowances,
   markEnded,
   type NewReservation,
   readUnderWay,
@@ -49,11 +52,15 @@ interface Seen {
   readonly balance: bigint
   readonly nonce?: bigint
   readonly used?: readonly bigint[]
+  readonly allowed?: readonly Allowed[]
   readonly ageMs?: number
 }
 
 /** A snapshot as a quorum would report it. */
-async function snapshotOf(owner: Address, { balance, nonce = 0n, used = [], ageMs = 0 }: Seen): Promise<Snapshot> {
+async function snapshotOf(
+  owner: Address,
+  { balance, nonce = 0n, used = [], allowed = [], ageMs = 0 }: Seen,
+): Promise<Snapshot> {
   const { readAt: now } = await readUnderWay(world.database.db, 'base-sepolia', [])
   const balances = new Map([
     ['USDC', balance],
@@ -69,7 +76,7 @@ async function snapshotOf(owner: Address, { balance, nonce = 0n, used = [], ageM
       readAt: new Date(now.getTime() - ageMs),
     },
     fees: { maxFee: 2n, priorityFee: 1n, baseFee: 1n, l1Fee: 0n },
-    owners: new Map([[owner, { nonce, balances, used }]]),
+    owners: new Map([[owner, { nonce, balances, used, allowed }]]),
   }
 }
 
@@ -115,6 +122,47 @@ test('a step without a nonce counts however many transactions its account has se
   await world.database.db.tx((tx) => assignReservations(tx, { subjectId, part: 1 }, transactionId))
   expect(await available(await snapshotOf(owner, { balance: 100n, nonce: 9n }), placeOf(owner))).toBe(60n)
   expect(await available(await snapshotOf(owner, { balance: 60n, nonce: 10n }), placeOf(owner))).toBe(60n)
+})
+
+async function seqOf(subjectId: string): Promise<bigint> {
+  const statement = sql`select seq from reservations where subject_id = ${subjectId}`
+  return (await world.database.db.one(z.object({ seq: z.bigint() }), statement)).seq
+}
+
+test('a step whose contract has an allowance counts with what is left of it after its nonce, and wholly where no quorum knows that', async () => {
+  const owner = anAccount()
+  const transactionId = await aTransaction(owner, 5n)
+  const spender = '0xABCDEF'
+  const subjectId = await reserve(owner, { transactionId, spender })
+  const seq = await seqOf(subjectId)
+  const left = async (nonce: bigint, allowed: readonly Allowed[]): Promise<bigint> =>
+    available(await snapshotOf(owner, { balance: 100n, nonce, allowed }), placeOf(owner))
+  expect(await left(5n, [{ seq, raw: 0n }]), 'its call is not in the block').toBe(60n)
+  expect(await left(6n, [{ seq, raw: 40n }]), 'it has failed').toBe(60n)
+  expect(await left(6n, [{ seq, raw: 7n }]), 'it took a part').toBe(93n)
+  expect(await left(6n, [{ seq, raw: 1_000n }]), 'another approved more').toBe(60n)
+  expect(await left(6n, []), 'no quorum').toBe(60n)
+  expect(await left(6n, [{ seq, raw: 0n }])).toBe(100n)
+  expect((await readUnderWay(world.database.db, 'base-sepolia', [owner])).allowances).toEqual([
+    { seq, owner, asset: 'USDC', spender: '0xabcdef' },
+  ])
+  await endAllowances(world.database.db, [subjectId])
+  expect(await left(6n, [])).toBe(100n)
+})
+
+test('a step that ends without a transaction keeps its amount reserved if its contract has the allowance already', async () => {
+  const owner = anAccount()
+  const transactionId = await aTransaction(owner, 5n, 'final')
+  const subjectId = await reserve(owner, { spender: '0xabc' })
+  const seq = await seqOf(subjectId)
+  await world.database.db.tx(async (tx) => {
+    await keepAllowances(tx, [{ subjectId, transactionId }])
+    await endReservations(tx, [{ subjectId, isBack: true }])
+  })
+  const left = async (nonce: bigint, raw: bigint): Promise<bigint> =>
+    available(await snapshotOf(owner, { balance: 100n, nonce, allowed: [{ seq, raw }] }), placeOf(owner))
+  expect(await left(5n, 0n), 'a block from before the approval').toBe(60n)
+  expect([await left(6n, 40n), await left(6n, 0n)]).toEqual([60n, 100n])
 })
 
 test('an authorization counts until the block reports it as used', async () => {

@@ -1,11 +1,11 @@
-import { type Address, bytesToHex, type Hex, type Network, type NetworkName } from '@purser/protocol'
+import { type Address, bytesToHex, type Hex, type Network, type NetworkName, selectorOf } from '@purser/protocol'
 import { fail as failChain } from '../../chain/errors.ts'
 import type { ChainPorts, OfferedFees, StateQuestion } from '../../chain/port.ts'
 import type { Tenant } from '../../platform/ctx.ts'
 import { batch } from '../../platform/db/batch.ts'
 import type { Db, Queryable } from '../../platform/db/db.ts'
 import { type Coin, feeInToken } from './fees.ts'
-import { type Reserved, readUnderWay, sumReserved } from './store.ts'
+import { type Allowed, type Reserved, readUnderWay, sumReserved } from './store.ts'
 
 /** A token or the coin at a managed wallet. */
 export interface Place {
@@ -25,6 +25,8 @@ interface OwnerState {
   readonly balances: ReadonlyMap<string, bigint | undefined>
   /** The reservations, by their `seq`, whose authorization is used in the block. */
   readonly used: readonly bigint[]
+  /** What is left of the allowances for reservations, as far as the quorum agreed. */
+  readonly allowed: readonly Allowed[]
 }
 
 /** Balances and nonces of accounts in one block that is deep enough and whose deposits are booked. */
@@ -108,7 +110,7 @@ async function readStates(
 ): Promise<Omit<Snapshot, 'network' | 'fees'>> {
   const { db, chains, deposits } = deps
   const owners = [...new Set(places.map(({ owner }) => owner))]
-  const [{ readAt, senders, authorizations }, bookedTo] = await Promise.all([
+  const [{ readAt, senders, authorizations, allowances }, bookedTo] = await Promise.all([
     readUnderWay(db, network.name, owners),
     deposits.bookedTo(db, network.name),
   ])
@@ -132,6 +134,11 @@ async function readStates(
       if (token === undefined || owner === undefined) return []
       return [{ owner, seq, state: { account: owner, token, authorization: bytesToHex(nonce) } }]
     }),
+    ...allowances.flatMap(({ seq, owner: name, asset, spender }): Reading[] => {
+      const [token, owner] = [tokens.get(asset), owners.find((one) => one === name)]
+      if (token === undefined || owner === undefined) return []
+      return [{ owner, seq, state: { account: token, call: encodeAllowance(owner, spender) } }]
+    }),
   ]
   const asOf = { atMost: bookedTo }
   const { block, newest, values } = await chains.on(network).stateAt(
@@ -149,8 +156,14 @@ interface Reading {
   readonly state: StateQuestion
   /** Set for a balance. */
   readonly symbol?: string
-  /** Set for an authorization. */
+  /** Set for an authorization and an allowance. */
   readonly seq?: bigint
+}
+
+/** Encodes the query of the amount that a contract may take of an account's tokens. */
+export function encodeAllowance(owner: Address, spender: Address): Hex {
+  const word = (address: Address): string => address.slice(2).toLowerCase().padStart(64, '0')
+  return `${selectorOf('allowance(address,address)')}${word(owner)}${word(spender)}`
 }
 
 function stateOf(answers: readonly (Reading & { readonly value: bigint | undefined })[]): OwnerState {
@@ -160,7 +173,12 @@ function stateOf(answers: readonly (Reading & { readonly value: bigint | undefin
   return {
     nonce: count?.value ?? 0n,
     balances: new Map(answers.flatMap(({ symbol, value }) => (symbol === undefined ? [] : [[symbol, value]]))),
-    used: answers.flatMap(({ seq, value }) => (seq === undefined || value !== 1n ? [] : [seq])),
+    used: answers.flatMap(({ seq, state, value }) =>
+      seq === undefined || value !== 1n || !('authorization' in state) ? [] : [seq],
+    ),
+    allowed: answers.flatMap(({ seq, state, value }) =>
+      seq === undefined || value === undefined || !('call' in state) ? [] : [{ seq, raw: value }],
+    ),
   }
 }
 
@@ -208,9 +226,9 @@ async function takenFrom(db: Queryable, { deposits }: BookPort, seen: readonly S
         ],
   )
   const questions = seen.map(({ snapshot, place: { network, owner, coin, except } }) => {
-    const { nonce, used } = ownerIn(snapshot, owner)
+    const { nonce, used, allowed } = ownerIn(snapshot, owner)
     const { maxFee, l1Fee } = snapshot.fees
-    return { network: network.name, owner, asset: coin.symbol, nonce, used, maxFee, l1Fee, except }
+    return { network: network.name, owner, asset: coin.symbol, nonce, used, allowed, maxFee, l1Fee, except }
   })
   // Sent together.
   const [amounts, sums] = await Promise.all([

@@ -28,6 +28,8 @@ export interface NewReservation extends Account {
   readonly transactionId: ChainTransactionId | null
   /** Nonce of an EIP-3009 authorization that the owner signs: 32 bytes. */
   readonly authorizationNonce: Uint8Array | null
+  /** The contract that gets an allowance of the amount, and so may take it also after the transaction has failed. */
+  readonly spender?: string | null
 }
 
 /**
@@ -47,16 +49,16 @@ export async function insertReservations(tx: Tx, tenant: Tenant, rows: readonly 
   const each = <T>(read: (row: NewReservation) => T): T[] => rows.map(read)
   await tx.run(sql`
     insert into reservations (organisation_id, environment, network, owner, asset, reason, subject_id, part, raw_amount, gas_limit, data_bytes,
-      transaction_id, nonce, authorization_nonce)
+      transaction_id, nonce, authorization_nonce, spender)
     select ${tenant.organisationId}, ${tenant.environment}, given.network, owner, asset, reason, subject_id, part, raw_amount, given.gas_limit,
-      data_bytes, transaction_id, c.nonce, authorization_nonce
+      data_bytes, transaction_id, c.nonce, authorization_nonce, spender
     from unnest(
       ${each(({ network }) => network)}::text[], ${each(({ owner }) => owner)}::text[], ${each(({ asset }) => asset)}::text[],
       ${each(({ reason }) => reason)}::text[], ${each(({ subjectId }) => subjectId)}::text[], ${each(({ part }) => part)}::integer[],
       ${each(({ rawAmount }) => rawAmount)}::numeric[], ${each(({ gasLimit }) => gasLimit)}::numeric[],
       ${each(({ dataBytes }) => dataBytes)}::integer[], ${each(({ transactionId }) => transactionId)}::text[],
-      ${each(({ authorizationNonce }) => authorizationNonce)}::bytea[]
-    ) as given (network, owner, asset, reason, subject_id, part, raw_amount, gas_limit, data_bytes, transaction_id, authorization_nonce)
+      ${each(({ authorizationNonce }) => authorizationNonce)}::bytea[], ${each(({ spender }) => spender?.toLowerCase() ?? null)}::text[]
+    ) as given (network, owner, asset, reason, subject_id, part, raw_amount, gas_limit, data_bytes, transaction_id, authorization_nonce, spender)
     left join chain_transactions c on c.id = transaction_id`)
 }
 
@@ -112,12 +114,38 @@ export async function endReservations(tx: Tx, subjects: readonly EndedSubject[])
     where r.subject_id = given.subject_id and r.authorization_nonce is not null and not given.is_back and r.ended_at is null`)
 }
 
+/**
+ * Keeps the amounts of subjects that failed before their call had a transaction: from the nonce of this approval on, what is left of the allowance
+ * counts. Call it before `endReservations`, which releases steps without a transaction.
+ */
+export async function keepAllowances(
+  tx: Tx,
+  approved: readonly { readonly subjectId: string; readonly transactionId: ChainTransactionId }[],
+): Promise<void> {
+  if (approved.length === 0) return
+  await tx.run(sql`
+    update reservations r set transaction_id = c.id, nonce = c.nonce
+    from unnest(
+      ${approved.map(({ subjectId }) => subjectId)}::text[], ${approved.map(({ transactionId }) => transactionId)}::text[]
+    ) as given (subject_id, transaction_id) join chain_transactions c on c.id = given.transaction_id
+    where r.subject_id = given.subject_id and r.spender is not null and r.nonce is null`)
+}
+
+/** Releases what allowances kept reserved: the subjects' contracts can take nothing any more. */
+export async function endAllowances(db: Queryable, subjectIds: readonly string[]): Promise<void> {
+  if (subjectIds.length === 0) return
+  await db.run(
+    sql`update reservations set spender = null where subject_id = any(${subjectIds}::text[]) and spender is not null`,
+  )
+}
+
 const UnderWayRow = z.object({
   readAt: z.date(),
   owner: z.string().nullable(),
   seq: z.bigint().nullable(),
   asset: z.string().nullable(),
   nonce: z.instanceof(Uint8Array).nullable(),
+  spender: z.templateLiteral(['0x', z.string()]).nullable(),
 })
 
 /** Reservations of accounts that the chain may already have taken. */
@@ -133,6 +161,13 @@ export interface UnderWay {
     readonly asset: string
     readonly nonce: Uint8Array
   }[]
+  /** Reservations whose contract may have an allowance. */
+  readonly allowances: readonly {
+    readonly seq: bigint
+    readonly owner: string
+    readonly asset: string
+    readonly spender: `0x${string}`
+  }[]
 }
 
 /** Reads the reservations of the accounts that are in progress, in one statement. */
@@ -140,13 +175,16 @@ export async function readUnderWay(db: Queryable, network: string, owners: reado
   const [first, ...others] = await db.many(
     UnderWayRow,
     sql`
-    select statement_timestamp() as read_at, found.owner, found.seq, found.asset, found.nonce
+    select statement_timestamp() as read_at, found.owner, found.seq, found.asset, found.nonce, found.spender
     from (values (1)) as always left join (
-      select owner, null::bigint as seq, null::text as asset, null::bytea as nonce from unnest(${owners}::text[]) as given (owner)
+      select owner, null::bigint as seq, null::text as asset, null::bytea as nonce, null::text as spender from unnest(${owners}::text[]) as given (owner)
       where exists (select from reservations r where r.network = ${network} and r.owner = given.owner and r.nonce is not null)
       union all
-      select owner, seq, asset, authorization_nonce from reservations
+      select owner, seq, asset, authorization_nonce, null from reservations
       where network = ${network} and owner = any(${owners}::text[]) and authorization_nonce is not null
+      union all
+      select owner, seq, asset, null, spender from reservations
+      where network = ${network} and owner = any(${owners}::text[]) and spender is not null
     ) as found on true`,
   )
   if (first === undefined) throw new Error('the database returned no time')
@@ -156,6 +194,9 @@ export async function readUnderWay(db: Queryable, network: string, owners: reado
     senders: new Set(rows.flatMap(({ owner, seq }) => (owner !== null && seq === null ? [owner] : []))),
     authorizations: rows.flatMap(({ owner, seq, asset, nonce }) =>
       owner === null || seq === null || asset === null || nonce === null ? [] : [{ owner, seq, asset, nonce }],
+    ),
+    allowances: rows.flatMap(({ owner, seq, asset, spender }) =>
+      owner === null || seq === null || asset === null || spender === null ? [] : [{ owner, seq, asset, spender }],
     ),
   }
 }
@@ -167,11 +208,19 @@ export interface ReservedQuestion extends Account {
   readonly nonce: bigint
   /** The reservations whose authorization is used in the block. */
   readonly used: readonly bigint[]
+  /** What is left in the block of the allowances for reservations. */
+  readonly allowed: readonly Allowed[]
   /** Wei per gas and per 256 bytes, for transactions that are not signed yet. */
   readonly maxFee: bigint
   readonly l1Fee: bigint
   /** A subject whose reservations are excluded. */
   readonly except: string | undefined
+}
+
+/** What a contract may still take of a reservation, in the asset's smallest unit. */
+export interface Allowed {
+  readonly seq: bigint
+  readonly raw: bigint
 }
 
 /** Index value of a step without a nonce: greater than any nonce. */
@@ -184,21 +233,25 @@ const Reserved = z.object({ raw: Raw, wei: Raw, readAt: z.date() })
  */
 export type Reserved = z.output<typeof Reserved>
 
-/** Returns them in the order of the queries. */
+/**
+ * Returns them in the order of the queries. A step whose nonce is used counts with what is left of its allowance, and wholly where that is not
+ * known.
+ */
 export function sumReserved(db: Queryable, questions: readonly ReservedQuestion[]): Promise<Reserved[]> {
   const each = <T>(read: (question: ReservedQuestion) => T, type: Sql): Sql => anyLength(questions.map(read), type)
   const used = questions.flatMap(({ used }, index) => used.map((seq) => ({ place: index + 1, seq })))
+  const allowed = questions.flatMap(({ allowed }, index) => allowed.map((one) => ({ place: index + 1, ...one })))
   return db.many(
     Reserved,
     sql`
-    select sums.raw, sums.wei, statement_timestamp() as read_at
+    select (sums.raw + taken.raw)::text as raw, sums.wei, statement_timestamp() as read_at
     from unnest(
       ${each(({ network }) => network, sql`text`)}, ${each(({ owner }) => owner, sql`text`)}, ${each(({ asset }) => asset, sql`text`)},
       ${each(({ nonce }) => nonce, sql`bigint`)}, ${each(({ maxFee }) => maxFee, sql`numeric`)}, ${each(({ l1Fee }) => l1Fee, sql`numeric`)},
       ${each(({ except }) => except ?? null, sql`text`)}
     ) with ordinality as q (network, owner, asset, nonce, max_fee, l1_fee, except_subject, place)
     cross join lateral (
-      select coalesce(sum(r.raw_amount), 0)::text as raw,
+      select coalesce(sum(r.raw_amount), 0) as raw,
         coalesce(sum(case when r.gas_limit = 0 then 0 else r.gas_limit * coalesce(
           (select a.max_fee from transaction_attempts a where a.transaction_id = r.transaction_id order by a.sequence desc limit 1), q.max_fee)
           + q.l1_fee * ((r.data_bytes + 383) / 256) end), 0)::text as wei
@@ -213,7 +266,23 @@ export function sumReserved(db: Queryable, questions: readonly ReservedQuestion[
             used.map(({ seq }) => seq),
             sql`bigint`,
           )}) as u (place, seq))
-    ) as sums order by q.place`,
+    ) as sums cross join lateral (
+      select coalesce(sum(least(r.raw_amount, a.raw)), 0) as raw
+      from reservations r left join unnest(
+        ${anyLength(
+          allowed.map(({ place }) => place),
+          sql`bigint`,
+        )}, ${anyLength(
+          allowed.map(({ seq }) => seq),
+          sql`bigint`,
+        )}, ${anyLength(
+          allowed.map(({ raw }) => raw),
+          sql`numeric`,
+        )}
+      ) as a (place, seq, raw) on a.place = q.place and a.seq = r.seq
+      where r.network = q.network and r.owner = q.owner and r.asset = q.asset and r.spender is not null and r.nonce < q.nonce
+        and r.subject_id is distinct from q.except_subject
+    ) as taken order by q.place`,
   )
 }
 
@@ -240,7 +309,7 @@ export async function markEnded(db: Queryable, network: string, block: bigint): 
 
 /**
  * Deletes reservations that ended this many seconds ago and whose block the watcher has passed: balances of earlier blocks are not read any
- * more, and none is used for longer than `snapshotMsMax`.
+ * more, and none is used for longer than `snapshotMsMax`. Those whose contract may have an allowance stay.
  */
 export async function deleteEnded(
   db: Queryable,
@@ -249,7 +318,7 @@ export async function deleteEnded(
   return db.run(sql`
     delete from reservations where seq in (
       select r.seq from reservations r join deposit_cursors d on d.network = r.network
-      where r.ended_block <= d.scanned and r.ended_at < now() - ${bounds.seconds} * interval '1 second'
+      where r.spender is null and r.ended_block <= d.scanned and r.ended_at < now() - ${bounds.seconds} * interval '1 second'
         and not exists (select from chain_transactions c where c.id = r.transaction_id and c.status <> 'final')
       order by r.ended_at limit ${bounds.most})`)
 }

@@ -1,6 +1,7 @@
 import { networks } from '@purser/protocol'
 import { z } from 'zod'
 import { type Sql, sql, type Tx } from '../../platform/db/db.ts'
+import { id } from '../../platform/ids.ts'
 import { settlingGas } from '../wallets/index.ts'
 import type { SeenTransfer, StepFee } from './outcome-store.ts'
 import { columns, isOpen, type TransferId, TransferRow, transferPurposes } from './store.ts'
@@ -37,8 +38,13 @@ export interface TransferEnd {
   readonly fee?: StepFee | undefined
 }
 
-const Ended = TransferRow.extend({ purpose: z.enum(transferPurposes), isRevokeDue: z.boolean(), hasSteps: z.boolean() })
-/** `isRevokeDue`: its approval must be revoked first. */
+const Ended = TransferRow.extend({
+  purpose: z.enum(transferPurposes),
+  isRevokeDue: z.boolean(),
+  hasSteps: z.boolean(),
+  approvedBy: id('ctx').nullable(),
+})
+/** `isRevokeDue`: its approval must be revoked first. `approvedBy`: the transaction that approves. */
 export type EndedTransfer = z.output<typeof Ended>
 
 /** Networks whose gas is paid in the token that moves. A coin has 18 decimals. */
@@ -64,9 +70,9 @@ export function markEnded(tx: Tx, ends: readonly TransferEnd[], now: Date): Prom
         coalesce(sum(fee) filter (where kind = 'top-up'), 0) + greatest(
           coalesce(sum(value) filter (where kind = 'top-up' and fee > 0), 0),
           coalesce(sum(fee) filter (where kind in ('send', 'approve', 'partner')), 0)) as gas,
-        bool_or(kind = 'approve' and transaction_id is not null) as is_approved
+        (array_agg(transaction_id order by position desc) filter (where kind = 'approve' and transaction_id is not null))[1] as approved_by
       from (
-        select s.transfer_id, s.kind, s.value, s.transaction_id, coalesce(f.raw_fee, s.raw_fee) as fee
+        select s.transfer_id, s.position, s.kind, s.value, s.transaction_id, coalesce(f.raw_fee, s.raw_fee) as fee
         from ends join transfer_steps s on s.transfer_id = given_id left join fees f on f.transfer_id = s.transfer_id and f.position = s.position
       ) as steps group by transfer_id
     ), ended as (
@@ -76,12 +82,12 @@ export function markEnded(tx: Tx, ends: readonly TransferEnd[], now: Date): Prom
         left_at = case when seen_hash is null then left_at else ${now}::timestamptz end,
         answered = case when is_reported then coalesce(answered, 'confirmed') else answered end,
         raw_fee = coalesce(costs.fee, raw_fee),
-        revoke_at = case when fault is not null and is_approved then ${now}::timestamptz end
+        revoke_at = case when fault is not null and approved_by is not null then ${now}::timestamptz end
       from ends left join costs on transfer_id = given_id
       where id = given_id and ${isOpen}
-      returning ${columns}, purpose, revoke_at is not null as is_revoke_due, transfer_id is not null as has_steps,
+      returning ${columns}, purpose, revoke_at is not null as is_revoke_due, transfer_id is not null as has_steps, approved_by,
         gas * 10::numeric ^ (case when from_network = any(${networksWithoutCoin}::text[]) then 18 - decimals else 0 end) as atto_gas
     ), settled as (${settlingGas(sql`select id, coalesce(atto_gas, 0) from ended`)})
-    select ${columns}, purpose, is_revoke_due, has_steps from ended`,
+    select ${columns}, purpose, is_revoke_due, has_steps, approved_by from ended`,
   )
 }

@@ -6,7 +6,7 @@ import type { Tx } from '../../platform/db/db.ts'
 import { publishEvents } from '../../platform/events.ts'
 import type { EventId } from '../../platform/ids.ts'
 import type { Recurring } from '../../platform/job.ts'
-import { endReservations } from '../funds/index.ts'
+import { endAllowances, endReservations, keepAllowances } from '../funds/index.ts'
 import { relays } from '../relayer/index.ts'
 import { releasePolicy } from '../wallets/index.ts'
 import { markEnded, type TransferEnd } from './end-store.ts'
@@ -45,14 +45,19 @@ export async function endAll(ctx: EndingCtx, tx: Tx, ends: readonly TransferEnd[
   const endedBefore = others.length === 0 ? [] : await lockTransfers(tx, others)
   // Every step of a confirmed transfer has a nonce, which ends its reservation; a gasless transfer has no steps.
   const open = ended.filter(({ hasSteps, status }) => status !== 'confirmed' || !hasSteps)
+  await keepAllowances(
+    tx,
+    ended.flatMap(({ id: subjectId, isRevokeDue, approvedBy: transactionId }) =>
+      isRevokeDue && transactionId !== null ? [{ subjectId, transactionId }] : [],
+    ),
+  )
   await endReservations(
     tx,
     open.map((row) => ({ subjectId: row.id, isBack: isBack(row) })),
   )
-  await endUnits(
-    tx,
-    ended.filter(({ partner, isRevokeDue }) => partner !== null && !isRevokeDue).map((row) => row.id),
-  )
+  const settled = ended.filter(({ partner, isRevokeDue }) => partner !== null && !isRevokeDue).map((row) => row.id)
+  await endUnits(tx, settled)
+  await endAllowances(tx, settled)
   const all = [...ended, ...endedBefore].toSorted(byId)
   for (const row of all) if (isBack(row)) await releasePolicy(tx, row, row.id, now)
   await publishOutcomes(ctx, tx, all.filter(isToBeReported))

@@ -1,7 +1,7 @@
 import { type Address, formatAmount, type Hex, sameAddress, selectorOf, zeroAddress } from '@purser/protocol'
 import type { Chain } from '../../chain/port.ts'
 import type { PartnerName, PlannedCall, RouteQuote, RouteRequest, RoutingPartner } from '../../partners/routing/port.ts'
-import { type Coin, gasLimitOf } from '../funds/index.ts'
+import { type Coin, encodeAllowance, gasLimitOf } from '../funds/index.ts'
 import { fail } from './errors.ts'
 import type { Ctx, PlannedStep } from './ports.ts'
 import { proveCall } from './proof.ts'
@@ -27,10 +27,7 @@ async function requestQuote(ctx: Ctx, name: PartnerName, request: RouteRequest):
   return quoted.quote
 }
 
-const selectors = {
-  approve: selectorOf('approve(address,uint256)'),
-  allowance: selectorOf('allowance(address,address)'),
-}
+const approve = selectorOf('approve(address,uint256)')
 
 /**
  * Why a quote is refused; the adapter's guard has already checked it against the partner's list of contracts. These rules apply to every
@@ -131,7 +128,7 @@ async function oneStep(chain: Chain, sender: Address, { partner, calls }: RouteQ
 
 /** Encodes the call that sets the allowance of a contract to exactly this amount. */
 export function encodeApproval(spender: Address, rawAmount: bigint): Hex {
-  return `${selectors.approve}${word(spender)}${word(rawAmount)}`
+  return `${approve}${word(spender)}${word(rawAmount)}`
 }
 
 /** The contract's allowance for a token of the account, as of the latest block. */
@@ -140,7 +137,7 @@ export async function allowanceOf(
   token: Address,
   { owner, spender }: { readonly owner: Address; readonly spender: Address },
 ): Promise<bigint> {
-  const answer = await chain.call(token, `${selectors.allowance}${word(owner)}${word(spender)}`)
+  const answer = await chain.call(token, encodeAllowance(owner, spender))
   return /^0x[0-9a-f]{64}$/i.test(answer) ? BigInt(answer) : 0n
 }
 

@@ -89,6 +89,17 @@ export async function lockToRevoke(tx: Tx, transferId: TransferId): Promise<bool
   return row.isDue
 }
 
+/** The last nonce of an account in the transactions that approve, call and revoke; -1 if there is none. */
+export async function findLastNonce(db: Queryable, transferId: TransferId, sender: string): Promise<bigint> {
+  const { nonce } = await db.one(
+    z.object({ nonce: z.bigint() }),
+    sql`
+    select coalesce(max(c.nonce), -1) as nonce from transfer_steps s join chain_transactions c on c.id = s.transaction_id
+    where s.transfer_id = ${transferId} and s.sender = ${sender} and s.kind in ('approve', 'partner', 'revoke')`,
+  )
+  return nonce
+}
+
 export async function countRevocations(db: Queryable, transferId: TransferId): Promise<number> {
   const { count } = await db.one(
     z.object({ count: z.bigint() }),

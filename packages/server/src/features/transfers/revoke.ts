@@ -1,13 +1,21 @@
 import { type Address, type Hex, type Network, networkByName } from '@purser/protocol'
+import { instantOf } from '../../platform/clock.ts'
 import type { Queryable } from '../../platform/db/db.ts'
 import type { Recurring } from '../../platform/job.ts'
 import { forTenant } from '../../platform/work/runner.ts'
-import { feeOfCall, gasLimitOf } from '../funds/index.ts'
+import { encodeAllowance, endAllowances, feeOfCall, gasLimitOf } from '../funds/index.ts'
 import { lockPayer, nextPollTime, type Payer, readPayer, storeAuxiliary } from './auxiliary.ts'
 import { endUnits, isUnitTaken, listSteps } from './outcome-store.ts'
-import { allowanceOf, encodeApproval } from './partner.ts'
+import { encodeApproval } from './partner.ts'
 import type { Ctx, Deps } from './ports.ts'
-import { countRevocations, isAnyToRevoke, listToRevoke, lockToRevoke, setRevokeAt } from './refill-store.ts'
+import {
+  countRevocations,
+  findLastNonce,
+  isAnyToRevoke,
+  listToRevoke,
+  lockToRevoke,
+  setRevokeAt,
+} from './refill-store.ts'
 import type { TransferRow } from './store.ts'
 
 type Work = Omit<Ctx, 'tenant'>
@@ -16,7 +24,7 @@ type Work = Omit<Ctx, 'tenant'>
  * Revokes the allowances that failed transfers gave a partner's contract: by one more step in the wallet's lane, paid by the wallet. The
  * end of the transfer does not change. Idempotent: the allowance is read once every earlier revocation has ended, and the step is stored under the
  * transfer's lock unless another process has stored one since.
- * Checked until the allowance is zero, or a few transactions did not achieve that.
+ * Checked until the quorum reads the allowance as zero. Until then what is left of it stays reserved: the contract may take it.
  */
 export const revokeApprovals: Recurring<Deps> = {
   name: 'transfers.revoke-approvals',
@@ -44,6 +52,8 @@ interface Approval {
 
 /** Most transactions for one approval; a reverted one costs gas too. */
 const triesMax = 3
+/** Time until the next look at an approval that cannot be revoked now. */
+const laterMs = 600_000
 
 async function check(ctx: Work, transfer: TransferRow): Promise<void> {
   const steps = await listSteps(ctx.db, transfer.id)
@@ -57,7 +67,8 @@ async function check(ctx: Work, transfer: TransferRow): Promise<void> {
   const isOpen = approve.doneAt === null || tried.some(({ doneAt }) => doneAt === null)
   if (isOpen || (await isBusy(ctx.db, transfer, approval)))
     return setRevokeAt(ctx.db, transfer.id, nextPollTime(ctx, transfer.endedAt))
-  const allowed = await allowanceOf(ctx.chains.on(network), token, approval)
+  const allowed = await allowanceAfter(ctx, transfer, approval)
+  if (allowed === undefined) return setRevokeAt(ctx.db, transfer.id, nextPollTime(ctx, transfer.endedAt))
   if (allowed === 0n) return finish(ctx, transfer)
   if (tried.length > 0) {
     const transactions = tried.map(({ transactionId }) => transactionId)
@@ -67,21 +78,43 @@ async function check(ctx: Work, transfer: TransferRow): Promise<void> {
   await revoke(ctx, transfer, { approval, tried: tried.length })
 }
 
+/** The allowance in a block with all transactions of the transfer, as the quorum reads it; undefined while it cannot. */
+async function allowanceAfter(
+  { db, chains }: Work,
+  { id }: TransferRow,
+  { network, owner, token, spender }: Approval,
+): Promise<bigint | undefined> {
+  const last = await findLastNonce(db, id, owner)
+  const { values } = await chains.on(network).stateAt([
+    { account: owner, count: 'transactions' },
+    { account: token, call: encodeAllowance(owner, spender) },
+  ])
+  const [count, allowed] = values
+  return count === undefined || count <= last ? undefined : allowed
+}
+
 /** Whether another transfer uses the allowance: only for transfers from before units were stored. */
 function isBusy(db: Queryable, transfer: TransferRow, { network, ...approval }: Approval): Promise<boolean> {
   return isUnitTaken(db, transfer.id, { network: network.name, ...approval })
 }
 
-/** Ends the unit, so that the next transfer at the same contract begins. */
-async function finish(ctx: Work, { id: transferId }: TransferRow): Promise<void> {
-  await setRevokeAt(ctx.db, transferId, null)
-  await endUnits(ctx.db, [transferId])
+/** Releases the amount and ends the unit, so that the next transfer at the same contract begins. */
+async function finish({ db }: Work, { id: transferId }: TransferRow): Promise<void> {
+  await db.tx(async (tx) => {
+    await setRevokeAt(tx, transferId, null)
+    await endAllowances(tx, [transferId])
+    await endUnits(tx, [transferId])
+  })
 }
 
-/** Leaves the allowance in place. It is limited to one amount, and the service knows its contract. */
-function leaveInPlace(ctx: Work, transfer: TransferRow, { network, ...approval }: Approval): Promise<void> {
+/**
+ * Leaves the allowance in place for some minutes. It is limited to one amount, which stays reserved. The next transfer at the same contract need
+ * not wait, since its approval replaces this one.
+ */
+async function leaveInPlace(ctx: Work, transfer: TransferRow, { network, ...approval }: Approval): Promise<void> {
   ctx.log.warn({ transferId: transfer.id, network: network.name, ...approval }, 'an approval stays in place')
-  return finish(ctx, transfer)
+  await setRevokeAt(ctx.db, transfer.id, instantOf(ctx.clock.now().getTime() + laterMs))
+  await endUnits(ctx.db, [transfer.id])
 }
 
 /** Revokes the allowance, or leaves it if the wallet cannot pay or the token refuses. */

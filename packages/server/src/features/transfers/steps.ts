@@ -106,7 +106,7 @@ async function planFirsts(
 }
 
 /** Undefined if nothing is approved; on Tempo approval and call are one transaction. */
-export function unitOf({ network, source, coin, steps }: TransferPlan): Unit | undefined {
+export function unitOf({ network, source, coin, steps }: Planned): Unit | undefined {
   const call = steps.find(({ kind }) => kind === 'partner')
   if (call === undefined || coin.address === undefined || !steps.some(({ kind }) => kind === 'approve'))
     return undefined
@@ -119,6 +119,8 @@ type Tenant = Place['tenant']
 /** Reservation of one step of a transfer; a gasless transfer has no steps and reserves its token as part 0. */
 interface PlannedWant extends Want {
   readonly part: number
+  /** The contract that gets an allowance of the amount. */
+  readonly spender?: string
   readonly reason: NewReservation['reason']
 }
 
@@ -144,7 +146,11 @@ function wantsOf(tenant: Tenant, plan: Planned, except?: string): readonly Plann
     const place = { ...placeOf(tenant, plan, payer, native), except }
     return { place, part, reason, rawAmount: step.value, ...gasOf(step) }
   })
-  return coin.address === undefined ? paid : [token, ...paid]
+  return coin.address === undefined ? paid : [{ ...token, ...approvedTo(unitOf(plan)) }, ...paid]
+}
+
+function approvedTo(unit: Unit | undefined): Pick<PlannedWant, 'spender'> {
+  return unit === undefined ? {} : { spender: unit.spender }
 }
 
 /** The transfer as a claim on its snapshot; `except` is a subject that has already reserved the same amounts. */
