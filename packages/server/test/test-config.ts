@@ -54,6 +54,7 @@ export function testConfig(
 export const oneNanoUsdPerGas: GasPrices = {
   costOf: (_, gas) => gas,
   knownCostOf: (_, gas) => gas,
+  firstReads: async () => undefined,
   worthOf: (_, wei) => wei / 1_000_000_000n,
   leastCostOf: (_, gas) => gas,
 }

@@ -3,7 +3,7 @@ import { type Network, networkByName } from '@purser/protocol'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
 import type { Chain } from '../../src/chain/port.ts'
-import { createGasPrices, shippedCoinPrices } from '../../src/features/plans/gas-prices.ts'
+import { createGasPrices, type GasPrices, shippedCoinPrices } from '../../src/features/plans/gas-prices.ts'
 import { createLog } from '../../src/platform/log.ts'
 import { aPaymentBody, facilitatorOf } from '../facilitated.ts'
 import { offerOf, offersOf, payByEvmCharge, requestOf } from '../mpp-agent.ts'
@@ -16,15 +16,31 @@ const costly = 1_000_000_000_000n
 const ethereum = served('eth-sepolia')
 const base = served('base-sepolia')
 const weiPerGas = new Map([ethereum, base].map(({ name }) => [name, cheap]))
+/** Nodes that do not answer. */
+const down = new Set<string>()
 let aheadMs = 0
 const clock = { now: () => new Date(Date.now() + aheadMs) }
 /** Nodes that report the price that the test sets. */
 const chains = {
   configured: [ethereum, base],
-  on: ({ name }: Network) =>
-    ({ offeredFees: async () => ({ baseFee: weiPerGas.get(name), priorityFee: 0n, l1Fee: 0n }) }) as unknown as Chain,
+  on: ({ name }: Network) => ({ offeredFees: () => priceAt(name) }) as unknown as Chain,
 }
-const gasPrices = createGasPrices({ chains, clock, log: createLog({ level: 'silent' }) }, shippedCoinPrices)
+const newGasPrices = () => createGasPrices({ chains, clock, log: createLog({ level: 'silent' }) }, shippedCoinPrices)
+/** Those of a process, which a restart replaces. */
+let gasPrices = newGasPrices()
+const ofProcess: GasPrices = {
+  costOf: (network, gas) => gasPrices.costOf(network, gas),
+  knownCostOf: (network, gas) => gasPrices.knownCostOf(network, gas),
+  firstReads: (networks) => gasPrices.firstReads(networks),
+  worthOf: (network, wei) => gasPrices.worthOf(network, wei),
+  leastCostOf: (network, gas) => gasPrices.leastCostOf(network, gas),
+}
+
+async function priceAt(name: Network['name']) {
+  await new Promise(setImmediate)
+  if (down.has(name)) throw new Error('the node is down')
+  return { baseFee: weiPerGas.get(name), priorityFee: 0n, l1Fee: 0n }
+}
 
 let nodes: DevChain[]
 let world: World
@@ -35,7 +51,7 @@ let onBase: { id: string }
 
 beforeAll(async () => {
   nodes = await Promise.all([startChain({ network: 'eth-sepolia' }), startChain({ network: 'base-sepolia' })])
-  world = await aWorld({ chains: nodes, boot: { clock, gasPrices } })
+  world = await aWorld({ chains: nodes, boot: { clock, gasPrices: ofProcess } })
   org = await world.organisation()
   onEthereum = await world.wallet(org, { chain: 'eth-sepolia' })
   onBase = await world.wallet(org)
@@ -106,6 +122,24 @@ test('a network whose gas costs more than the price is not offered, in either pr
   weiPerGas.set(ethereum.name, cheap)
   await pass(30)
   expect(networksOf(await challenge(wallets))).toEqual({ x402: both, mpp: both })
+})
+
+test('the first challenges of a process know the minimum, and a network whose gas price is not known is left out', async () => {
+  const wallets = { otherWalletIds: [onBase.id] }
+  weiPerGas.set(ethereum.name, costly)
+  gasPrices = newGasPrices()
+  const first = await Promise.all([challenge(wallets), challenge(wallets)])
+  expect(first.map(networksOf)).toEqual(Array(2).fill({ x402: [base.caip2], mpp: [base.caip2] }))
+  expect(await outcomeOf(challenge())).toBe(below)
+
+  weiPerGas.set(ethereum.name, cheap)
+  down.add(ethereum.name)
+  gasPrices = newGasPrices()
+  expect(networksOf(await challenge(wallets))).toEqual({ x402: [base.caip2], mpp: [base.caip2] })
+  expect(await outcomeOf(challenge())).toBe('503 chain-unavailable')
+  down.clear()
+  await pass(30)
+  expect(await outcomeOf(challenge())).toBe('200')
 })
 
 test('a challenge that was issued before gas became costly is honored until it expires, at every entry point, and then it is not', async () => {

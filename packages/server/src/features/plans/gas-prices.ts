@@ -3,15 +3,14 @@ import type { Chains } from '../../chain/port.ts'
 import { type Clock, instantOf } from '../../platform/clock.ts'
 import type { Log } from '../../platform/log.ts'
 
-/**
- * Gas costs in US dollars, from the latest price that each network's nodes reported and the operator's coin prices. Returns at
- * once and never waits.
- */
+/** Gas costs in US dollars, from the latest price that each network's nodes reported and the operator's coin prices. */
 export interface GasPrices {
   /** Cost of this much gas now, in billionths of a US dollar, rounded up. */
   costOf(network: Network, gas: bigint): bigint
-  /** `costOf`, but 0 before any node has reported: no price may be refused because of an assumption. */
-  knownCostOf(network: Network, gas: bigint): bigint
+  /** `costOf`, but undefined before any node has reported: no price is offered or refused because of an assumption. */
+  knownCostOf(network: Network, gas: bigint): bigint | undefined
+  /** Waits for the first answer of each network's nodes in this process, or its failure; afterwards returns at once. */
+  firstReads(networks: readonly Network[]): Promise<void>
   /** Value of that fee, in billionths of a US dollar, rounded up. On Tempo a wei is 10^-18 US dollars. */
   worthOf(network: Network, wei: bigint): bigint
   /**
@@ -47,14 +46,20 @@ interface GasPriceDeps {
 }
 
 export function createGasPrices(deps: GasPriceDeps, coinPrices: CoinPrices): GasPrices {
-  const readingsOf = createReadings(deps)
+  const { readingsOf, firstReadOf } = createReadings(deps)
   const worthOf = (network: Network, wei: bigint): bigint =>
     dividedUp(wei * priceOfCoin(coinPrices, network) * 1_000n, oneCoin)
   const lastOf = (network: Network): bigint | undefined => readingsOf(network).at(-1)?.weiPerGas
   return {
     worthOf,
     costOf: (network, gas) => worthOf(network, gas * (lastOf(network) ?? unknownPrice(network))),
-    knownCostOf: (network, gas) => worthOf(network, gas * (lastOf(network) ?? 0n)),
+    knownCostOf(network, gas) {
+      const last = lastOf(network)
+      return last === undefined ? undefined : worthOf(network, gas * last)
+    },
+    firstReads: async (networks) => {
+      await Promise.all(networks.map(firstReadOf))
+    },
     leastCostOf(network, gas) {
       const since = deps.clock.now().getTime() - honoredMs
       const readings = readingsOf(network)
@@ -65,24 +70,30 @@ export function createGasPrices(deps: GasPriceDeps, coinPrices: CoinPrices): Gas
   }
 }
 
-/**
- * Returns the readings of a network in the last minutes, oldest first. If the last one is old, the call starts another in the
- * background.
- */
-function createReadings({ chains, clock, log }: GasPriceDeps): (network: Network) => readonly Reading[] {
-  const known = new Map<string, { readings: readonly Reading[]; lastTry: number }>()
+interface Readings {
+  /**
+   * The readings of a network in the last minutes, oldest first. If the last one is old, the call starts another in the
+   * background.
+   */
+  readingsOf(network: Network): readonly Reading[]
+  /** The end of the first read of a network; undefined for one that is not served. */
+  firstReadOf(network: Network): Promise<void> | undefined
+}
+
+function createReadings({ chains, clock, log }: GasPriceDeps): Readings {
+  const known = new Map<string, { readings: readonly Reading[]; lastTry: number; first?: Promise<void> }>()
   const read = async (network: Network): Promise<bigint> => {
     const { baseFee, priorityFee, l1Fee } = await chains.on(network).offeredFees()
     return baseFee + priorityFee + (l1Fee * l1Shares) / l1SharedGas
   }
-  return (network) => {
+  const current = (network: Network) => {
     const now = clock.now().getTime()
     const entry = known.get(network.name) ?? { readings: [], lastTry: Number.NEGATIVE_INFINITY }
     known.set(network.name, entry)
     const isServed = chains.configured.some(({ name }) => name === network.name)
     if (isServed && now - entry.lastTry >= freshMs) {
       entry.lastTry = now
-      read(network).then(
+      const reading = read(network).then(
         (weiPerGas) => {
           const kept = entry.readings.filter(({ at }) => now - at <= honoredMs + gapMsMax)
           entry.readings = [...kept, { at: now, weiPerGas }]
@@ -90,9 +101,11 @@ function createReadings({ chains, clock, log }: GasPriceDeps): (network: Network
         (error: unknown) =>
           log.warn({ err: error, network: network.name }, 'the gas price could not be read; the last one is used'),
       )
+      entry.first ??= reading
     }
-    return entry.readings
+    return entry
   }
+  return { readingsOf: (network) => current(network).readings, firstReadOf: (network) => current(network).first }
 }
 
 /** Whether the readings cover all of the time from `since` until now. */
