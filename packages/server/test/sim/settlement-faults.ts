@@ -64,6 +64,7 @@ export const settlementFaults: readonly Fault[] = [
       "state: row.validBefore <= ctx.clock.now() && states[index] === 'open' ? 'expired' : (states[index] ?? 'undecided')",
     within: 60,
     isQuick: true,
+    foundBy: 6,
   },
   {
     name: 'expiry-at-the-newest-block',
