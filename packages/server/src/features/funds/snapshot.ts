@@ -25,7 +25,7 @@ interface OwnerState {
   readonly balances: ReadonlyMap<string, bigint | undefined>
   /** The reservations, by their `seq`, whose authorization is used in the block. */
   readonly used: readonly bigint[]
-  /** What is left of the allowances for reservations, as far as the quorum agreed. */
+  /** The rest of the allowances for reservations, as far as the quorum agreed. */
   readonly allowed: readonly Allowed[]
 }
 

@@ -208,7 +208,7 @@ export interface ReservedQuestion extends Account {
   readonly nonce: bigint
   /** The reservations whose authorization is used in the block. */
   readonly used: readonly bigint[]
-  /** What is left in the block of the allowances for reservations. */
+  /** The rest of the allowances for reservations in the block. */
   readonly allowed: readonly Allowed[]
   /** Wei per gas and per 256 bytes, for transactions that are not signed yet. */
   readonly maxFee: bigint
@@ -217,7 +217,7 @@ export interface ReservedQuestion extends Account {
   readonly except: string | undefined
 }
 
-/** What a contract may still take of a reservation, in the asset's smallest unit. */
+/** The amount that a contract may still take of a reservation, in the asset's smallest unit. */
 export interface Allowed {
   readonly seq: bigint
   readonly raw: bigint
