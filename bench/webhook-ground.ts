@@ -114,7 +114,7 @@ async function countRecorded(db: Db, hooks: readonly Hook[]) {
     z.object({ attempts: z.bigint(), waiting: z.bigint() }),
     sql`
     select (select count(*) from webhook_attempts where webhook_id = any(${ids})) as attempts,
-      (select count(*) from events_due) +
+      (select count(*) from events_due) + (select count(*) from events_postponed) +
       (select count(*) from webhook_deliveries where webhook_id = any(${ids}) and status = 'pending') as waiting`,
   )
   return { attempts: Number(attempts), waiting: Number(waiting) }

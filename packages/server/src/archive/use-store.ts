@@ -31,7 +31,8 @@ const usesOf: Readonly<Record<PartitionedTable['table'], (partition: Partition) 
       'a delivery is pending',
       sql`
       select exists (select from webhook_deliveries where status = 'pending' and event_id >= ${from} and event_id < ${until})
-        or exists (select from events_due where event_id >= ${from} and event_id < ${until}) as is`,
+        or exists (select from events_due where event_id >= ${from} and event_id < ${until})
+        or exists (select from events_postponed where event_id >= ${from} and event_id < ${until}) as is`,
     ],
   ],
   payments: usesOfPayments,

@@ -20,6 +20,11 @@ function depthOf(queue: string, rows: Sql, network: Sql = sql`''`): Sql {
     from (${rows} limit ${depthMax}) as waiting group by 2`
 }
 
+/** Events without all of their deliveries. */
+const waitingEvents = sql`
+  select created_at as since from (
+    select event_id from events_due union all select event_id from events_postponed) as due join events on events.id = event_id`
+
 /**
  * Returns what waits in each queue: payments that are not settled or void, relays that no transaction carries, events without deliveries,
  * deliveries that are due, files to delete, and transfers that the operator has to look at. An empty queue of a network has no row.
@@ -30,7 +35,7 @@ export function listDepths(db: Queryable): Promise<Depth[]> {
     sql`
     ${depthOf('payments', sql`select network, created_at as since from payments where status in ('verified', 'settling')`, sql`network`)} union all
     ${depthOf('relays', sql`select network, created_at as since from relays where state = 'waiting'`, sql`network`)} union all
-    ${depthOf('events', sql`select events.created_at as since from events_due join events on events.id = event_id`)} union all
+    ${depthOf('events', waitingEvents)} union all
     ${depthOf('webhooks', sql`select look_at as since from webhook_queues where look_at <= clock_timestamp()`)} union all
     ${depthOf('files', sql`select due_at as since from blob_deletions where due_at > '-infinity' and due_at <= clock_timestamp()`)} union all
     ${depthOf('unknown-transfers', sql`select from_network, unknown_at as since from transfers where unknown_at is not null and ended_at is null`, sql`from_network`)}`,

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Tenant } from '../../platform/ctx.ts'
-import { type Queryable, sql, type Tx } from '../../platform/db/db.ts'
+import { type Db, type Queryable, sql, type Tx } from '../../platform/db/db.ts'
 import { boundsOf, filtered, firstIdAt, type Period, within } from '../../platform/db/page.ts'
 import { type Id, id } from '../../platform/ids.ts'
 import { deliveryStatuses } from './schema.ts'
@@ -30,7 +30,7 @@ export async function insertDelivery(
 }
 
 /** Makes the endpoint's queue due now. A process that already serves it reads it again before it releases the lease. */
-async function makeQueueDue(tx: Tx, webhookId: WebhookId, now: Date): Promise<void> {
+export async function makeQueueDue(tx: Tx, webhookId: WebhookId, now: Date): Promise<void> {
   await tx.run(sql`
     update webhook_queues set look_at = ${now}
     where webhook_id = ${webhookId} and lease is null and (look_at is null or look_at > ${now})`)
@@ -95,18 +95,74 @@ export async function replaceDeliveries(
   await makeQueueDue(tx, webhookId, now)
 }
 
+/** Most deliveries that one transaction ends, so that what waits for their locks waits a moment, however many are pending. */
+const endedMax = 1_000
+
 /**
- * Ends what is pending. The caller has locked the webhook's queue, so that no delivery follows. Rows are locked in the order of
- * ids, as where outcomes are stored, so that the two cannot deadlock.
+ * Ends what is pending of a webhook that is turned off: up to 1,000 deliveries now, and the others in later transactions (`endNext`). The
+ * caller has locked the webhook's queue, so that no delivery follows.
  */
-export function endPending(tx: Tx, tenant: Tenant, webhookId: WebhookId, endedAt: Date): Promise<number> {
-  return tx.run(sql`
+export async function endPending(tx: Tx, tenant: Tenant, webhookId: WebhookId, endedAt: Date): Promise<void> {
+  if (!(await endSome(tx, tenant, webhookId, endedAt))) return
+  await tx.run(sql`insert into webhook_endings (webhook_id) values (${webhookId}) on conflict do nothing`)
+}
+
+/**
+ * Ends up to 1,000 deliveries of one webhook that is off and has more than a transaction ends. One that is on again keeps the others,
+ * which are delivered. Returns whether it found such a webhook.
+ */
+export function endNext(db: Db, now: Date): Promise<boolean> {
+  return db.tx(
+    async (tx) => {
+      const next = await lockEnding(tx)
+      if (next === undefined) return false
+      const { webhookId, isActive, ...tenant } = next
+      const isMore = !isActive && (await endSome(tx, tenant, webhookId, now))
+      if (!isMore) await tx.run(sql`delete from webhook_endings where webhook_id = ${webhookId}`)
+      return true
+    },
+    { readsInOrder: true },
+  )
+}
+
+/** A condition: whether deliveries of a webhook that is off wait for their end. */
+export const isAnyEndDue = sql`(select webhook_id from webhook_endings limit 1) is not null`
+
+const Ending = z.object({
+  webhookId: id('wh'),
+  organisationId: id('org'),
+  environment: z.enum(['test', 'live']),
+  isActive: z.boolean(),
+})
+
+/** Locks the queue of a webhook whose deliveries wait for their end, if one is free. */
+function lockEnding(tx: Tx): Promise<z.output<typeof Ending> | undefined> {
+  return tx.maybeOne(
+    Ending,
+    sql`
+    select e.webhook_id, w.organisation_id, w.environment, w.is_active
+    from webhook_endings e join webhook_queues q on q.webhook_id = e.webhook_id join webhooks w on w.id = e.webhook_id
+    order by e.webhook_id limit 1 for update of e, q skip locked`,
+  )
+}
+
+/**
+ * Ends up to 1,000 deliveries and returns whether more are pending. Rows are locked in the order of ids, as where outcomes are stored, so
+ * that the two cannot deadlock.
+ */
+async function endSome(tx: Tx, tenant: Tenant, webhookId: WebhookId, endedAt: Date): Promise<boolean> {
+  const pending = sql`
+    from webhook_deliveries
+    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and webhook_id = ${webhookId}
+      and status = 'pending'`
+  await tx.run(sql`
     update webhook_deliveries set status = 'dead', due_at = null, ended_at = ${endedAt}
     where id in (
-      select id from webhook_deliveries
-      where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and webhook_id = ${webhookId}
-        and status = 'pending'
+      select id from webhook_deliveries where status = 'pending' and id = any(array(
+        select id ${pending} order by due_at limit ${endedMax}))
       order by id for no key update)`)
+  const { isMore } = await tx.one(z.object({ isMore: z.boolean() }), sql`select exists (select ${pending}) as is_more`)
+  return isMore
 }
 
 export const AttemptRow = z.object({

@@ -61,6 +61,9 @@ export function deleteOldEvents(db: Db, oldest: Date, most: number): Promise<num
     delete from events where id = any(array(
       select e.id from events e
       where e.created_at < ${oldest} and not exists (select 1 from events_due d where d.event_id = e.id)
+        and not exists (
+          select from events_postponed p
+          where p.organisation_id = e.organisation_id and p.environment = e.environment and p.event_id = e.id)
         and e.id <> all(array(
           select event_id from webhook_deliveries where status = 'pending' and event_id < ${firstIdAt('evt', oldest.getTime() + idLagMsMax)}))
       order by e.created_at limit ${most} for update skip locked))`

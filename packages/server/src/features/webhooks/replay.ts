@@ -8,8 +8,9 @@ import type { Ctx } from './ports.ts'
 import type { Delivery, ReplayRequest } from './schema.ts'
 import { lockWebhook, type WebhookId } from './store.ts'
 
-/** Most deliveries that one request replays; the next request continues. */
+/** Most deliveries that one request replays, and that one transaction does; the next request continues. */
 const replaysMax = 10_000
+const pageMax = 1_000
 
 /**
  * Sends deliveries again, as new deliveries with the same `eventId`: the named one, or the oldest 10,000 that died since a time.
@@ -20,19 +21,31 @@ export function replayDeliveries(
   webhookId: WebhookId,
   { deliveryId, since }: ReplayRequest,
 ): Promise<Delivery | { readonly replayed: number }> {
+  if (since !== undefined) return replaySince(ctx, webhookId, since)
   return ctx.db.tx(async (tx) => {
     await lockActive(tx, ctx, webhookId)
-    if (deliveryId !== undefined) return replayOne(tx, ctx, webhookId, deliveryId)
-    const bounds = { oldest: oldestKept(ctx), limit: replaysMax }
-    const dead = since === undefined ? [] : await lockDead(tx, ctx.tenant, webhookId, { since, ...bounds })
-    await replace(
-      tx,
-      ctx,
-      webhookId,
-      dead.map(({ id }) => id),
-    )
-    return { replayed: dead.length }
+    if (deliveryId === undefined) throw new Error('a replay names neither a delivery nor a time')
+    return replayOne(tx, ctx, webhookId, deliveryId)
   })
+}
+
+/** In transactions of 1,000 deliveries, so that what waits for the webhook waits a moment. */
+async function replaySince(ctx: Ctx, webhookId: WebhookId, since: Date): Promise<{ readonly replayed: number }> {
+  let replayed = 0
+  while (replayed < replaysMax) {
+    const count = await ctx.db.tx((tx) => replayPage(tx, ctx, webhookId, since))
+    replayed += count
+    if (count < pageMax) break
+  }
+  return { replayed }
+}
+
+async function replayPage(tx: Tx, ctx: Ctx, webhookId: WebhookId, since: Date): Promise<number> {
+  await lockActive(tx, ctx, webhookId)
+  const dead = await lockDead(tx, ctx.tenant, webhookId, { since, oldest: oldestKept(ctx), limit: pageMax })
+  const deadIds = dead.map(({ id }) => id)
+  await replace(tx, ctx, webhookId, deadIds)
+  return dead.length
 }
 
 /** Sends `webhook.test` to this webhook, whatever it subscribes to. */

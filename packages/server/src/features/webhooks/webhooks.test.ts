@@ -6,7 +6,7 @@ import { aWorld, codeOf, countByStatus, type Org, type World } from '../../../te
 import { sql } from '../../platform/db/db.ts'
 import { insertEvents } from '../../platform/events.ts'
 import { systemCtx } from '../../platform/work/runner.ts'
-import { fanOut } from './delivery/worker.ts'
+import { createFanOut } from './delivery/fan-out.ts'
 import { sweepEvents } from './jobs.ts'
 
 let world: World
@@ -158,7 +158,8 @@ test('only events that a webhook subscribes to are fanned out, and their rows st
   await create({ url, events: ['vault.persisted'] }, {}, own.testKey)
   const wanted = await publish(own, 2)
   expect(await due([...wanted, ...(await publish(own, 1, 'vault.expired'))])).toBe(2)
-  while ((await fanOut(world.server.deps)).isMore);
+  const fanOut = createFanOut(world.server.deps)
+  while ((await fanOut()).isMore);
   expect(await due(wanted)).toBe(0)
   expect(
     await countOf(sql`

@@ -4,7 +4,7 @@ import { newId } from '../../platform/ids.ts'
 import type { Page } from '../../platform/operation.ts'
 import { openCursor, type PageQuery, pageOf } from '../../platform/wire.ts'
 import { addToCounter, countOrRefuse, lockCounter, periodOf } from '../plans/index.ts'
-import { endPending } from './delivery-store.ts'
+import { endPending, makeQueueDue } from './delivery-store.ts'
 import { fail } from './errors.ts'
 import type { Ctx } from './ports.ts'
 import type { NewWebhook, Webhook, WebhookChange, WebhookWithSecret } from './schema.ts'
@@ -49,7 +49,7 @@ export async function pageOfWebhooks(ctx: Ctx, query: z.output<typeof PageQuery>
 
 /**
  * Changes the address, the event types, or whether events are sent. Turning a webhook off ends its pending deliveries; they can
- * be replayed once it is on again.
+ * be replayed once it is on again. What has not ended by then is delivered.
  */
 export function changeWebhook(ctx: Ctx, webhookId: WebhookId, change: WebhookChange): Promise<Webhook> {
   if (change.url !== undefined) refuseUrl(ctx, change.url)
@@ -59,7 +59,9 @@ export function changeWebhook(ctx: Ctx, webhookId: WebhookId, change: WebhookCha
     const { url = webhook.url, events = webhook.events, isActive = webhook.isActive } = change
     const changed = { ...webhook, url, events, isActive }
     await updateWebhook(tx, ctx.tenant, changed)
-    if (webhook.isActive && !isActive) await endPending(tx, ctx.tenant, webhookId, ctx.clock.now())
+    const now = ctx.clock.now()
+    if (webhook.isActive && !isActive) await endPending(tx, ctx.tenant, webhookId, now)
+    if (!webhook.isActive && isActive) await makeQueueDue(tx, webhookId, now)
     const details = { host: hostIn(url), events, isActive }
     await ctx.audit(tx, { action: 'webhooks.update', target: webhookId, details })
     return changed

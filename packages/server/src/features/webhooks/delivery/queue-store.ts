@@ -9,44 +9,9 @@ import type { WebhookId } from '../store.ts'
  * process with the lease of a webhook’s queue is the only one that delivers to it.
  */
 
-const Subscribed = z.object({ eventId: id('evt'), type: z.string(), webhookId: id('wh').nullable() })
-
-/** A condition: whether there are events whose deliveries are not written yet. */
-export const isAnyEventDue = sql`(select event_id from events_due order by event_id limit 1) is not null`
-
 /** A condition: whether there are queues to lease. */
 export function isAnyQueueDue(now: Date): Sql {
   return sql`(select look_at from webhook_queues where look_at <= ${now} order by look_at limit 1) is not null`
-}
-
-/** Whether there are events whose deliveries are not written yet. */
-export async function hasEvents(db: Queryable): Promise<boolean> {
-  const { hasEvents } = await db.one(z.object({ hasEvents: z.boolean() }), sql`select ${isAnyEventDue} as has_events`)
-  return hasEvents
-}
-
-/**
- * Takes events whose deliveries are not written yet, each with every webhook that subscribes to it (null: none). Subscriptions are compared once for
- * each type of a tenant. No two processes take the same event, and a failed transaction leaves it unchanged.
- */
-export function takeEvents(tx: Tx, most: number): Promise<z.output<typeof Subscribed>[]> {
-  return tx.many(
-    Subscribed,
-    sql`
-    with taken as (
-      delete from events_due where event_id = any(array(
-        select event_id from events_due order by event_id limit ${most} for update skip locked))
-      returning event_id),
-    due as materialized (
-      select e.id as event_id, e.organisation_id, e.environment, e.type from taken join events e on e.id = taken.event_id),
-    subscribed as (
-      select kind.organisation_id, kind.environment, kind.type, w.id as webhook_id
-      from (select distinct organisation_id, environment, type from due) as kind
-      join webhooks w on w.organisation_id = kind.organisation_id and w.environment = kind.environment
-        and w.deleted_at is null and (w.events @> array[kind.type] or w.events @> array['*']))
-    select event_id, type, webhook_id from due left join subscribed using (organisation_id, environment, type)
-    order by event_id`,
-  )
 }
 
 /** Locks queues in one order everywhere, so that no webhook is turned off or deleted between the read and the write. */
@@ -113,44 +78,51 @@ export async function leaseQueues(db: Queryable, lease: Lease, most: number): Pr
   return rows.map(({ webhookId }) => webhookId)
 }
 
-/** Extends leases; returns the queues that this process still leases. */
+/** Extends leases; returns the queues that this process still leases. One that somebody has locked is extended with the next call. */
 export async function renewQueues(db: Queryable, lease: Lease, webhookIds: readonly WebhookId[]): Promise<WebhookId[]> {
   const rows = await db.many(
     QueueRow,
     sql`
-    update webhook_queues set look_at = ${lease.until}
-    where webhook_id in (
+    with own as (
+      select webhook_id from webhook_queues where webhook_id = any(${[...webhookIds]}::text[]) and lease = ${lease.name}),
+    free as (
       select webhook_id from webhook_queues where webhook_id = any(${[...webhookIds]}::text[]) and lease = ${lease.name}
-      order by webhook_id for update)
-    returning webhook_id`,
+      order by webhook_id for update skip locked),
+    renewed as (
+      update webhook_queues q set look_at = ${lease.until} from free where q.webhook_id = free.webhook_id)
+    select webhook_id from own`,
   )
   return rows.map(({ webhookId }) => webhookId)
 }
 
 /**
  * Releases queues; each becomes due again when its next delivery is, behind those that already wait. Writers of deliveries lock
- * the queue, so that this statement either sees what they write or they see that nobody leases it.
+ * the queue, so that this statement either sees what they write or they see that nobody leases it. Returns those that are still leased,
+ * because somebody has locked them.
  */
 export function releaseQueues(
   db: Db,
   lease: Pick<Lease, 'name' | 'now'>,
   webhookIds: readonly WebhookId[],
-): Promise<void> {
+): Promise<WebhookId[]> {
   return db.tx(
     async (tx) => {
-      const leased = await tx.many(
+      const own = sql`webhook_id = any(${[...webhookIds]}::text[]) and lease = ${lease.name}`
+      const free = await tx.many(
         QueueRow,
-        sql`
-      select webhook_id from webhook_queues
-      where webhook_id = any(${[...webhookIds]}::text[]) and lease = ${lease.name} order by webhook_id for update`,
+        sql`select webhook_id from webhook_queues where ${own} order by webhook_id for update skip locked`,
       )
-      const leasedIds = leased.map(({ webhookId }) => webhookId)
+      const freeIds = free.map(({ webhookId }) => webhookId)
       await tx.run(sql`
-      update webhook_queues q set lease = null, look_at = (
-        select greatest(min(d.due_at), ${lease.now}) from webhook_deliveries d
-        where d.webhook_id = q.webhook_id and d.status = 'pending'
-        having min(d.due_at) is not null)
-      where q.webhook_id = any(${leasedIds}::text[])`)
+      update webhook_queues q set lease = null, look_at = case
+        when exists (select from webhooks w where w.id = q.webhook_id and w.is_active) then (
+          select greatest(min(d.due_at), ${lease.now}) from webhook_deliveries d
+          where d.webhook_id = q.webhook_id and d.status = 'pending'
+          having min(d.due_at) is not null) end
+      where q.webhook_id = any(${freeIds}::text[])`)
+      if (freeIds.length === webhookIds.length) return []
+      const locked = await tx.many(QueueRow, sql`select webhook_id from webhook_queues where ${own}`)
+      return locked.map(({ webhookId }) => webhookId)
     },
     { readsInOrder: true },
   )
@@ -251,7 +223,7 @@ export interface OutcomeBatch {
 
 /**
  * Stores a batch of outcomes in one statement. It records since when endpoints fail, and clears that for those that accepted a
- * delivery; it stores the attempts, whatever happened to their deliveries meanwhile; and it updates deliveries that were still
+ * delivery, unless a request has the webhook locked: outcomes of others do not wait for that request, and the next outcome does it. It stores the attempts, whatever happened to their deliveries meanwhile; and it updates deliveries that were still
  * pending: one that was ended stays ended. A delivery's last attempt gives its state: succeeded, due again, or dead without a next attempt. Webhooks are
  * locked before deliveries, and both in the order of their ids, as everywhere. Pending deliveries are selected by `ended_at`: by status the planner would
  * use the index of all pending ones, which may be many.
@@ -267,7 +239,7 @@ export async function storeOutcomes(db: Queryable, { attempts, failing, healthy,
         select id from webhooks
         where (id = any(${[...healthy]}::text[]) and failing_since is not null)
           or (id = any(${[...failing]}::text[]) and failing_since is null)
-        order by id for no key update)
+        order by id for no key update skip locked)
       returning 1),
     given as materialized (
       select * from unnest(${made('id')}::text[], ${made('webhookId')}::text[], ${made('deliveryId')}::text[],

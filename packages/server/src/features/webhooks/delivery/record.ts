@@ -3,7 +3,7 @@ import { batch } from '../../../platform/db/batch.ts'
 import { forTenant, systemCtx } from '../../../platform/work/runner.ts'
 import { endPending } from '../delivery-store.ts'
 import type { Deps } from '../ports.ts'
-import { lockWebhook, markDisabled } from '../store.ts'
+import { lockWebhook, markDisabled, type WebhookId } from '../store.ts'
 import { type EndpointRow, listFailingSince, storeOutcomes } from './queue-store.ts'
 import type { Sent } from './send.ts'
 
@@ -14,17 +14,33 @@ const roundItemsMax = 500
 const roundsMax = 1
 
 /**
- * Stores the outcomes of deliveries, many in one transaction. Rejects if an outcome could not be stored: the delivery is then
- * still pending.
+ * Stores the outcomes of deliveries, many in one transaction, and then turns endpoints off that accept nothing any more. Rejects if an
+ * outcome could not be stored: the delivery is then still pending. Turning one endpoint off delays no outcome of another.
  */
 export function createRecord(deps: Deps): (sent: Sent) => Promise<void> {
-  return batch({ itemsMax: roundItemsMax, batchesMax: roundsMax }, async (round: readonly Sent[]) => {
+  const disabling = new Map<WebhookId, Promise<void>>()
+  const disableOnce = (endpoint: EndpointRow, reason: Reason): Promise<void> => {
+    const begun =
+      disabling.get(endpoint.id) ?? disable(deps, endpoint, reason).finally(() => disabling.delete(endpoint.id))
+    disabling.set(endpoint.id, begun)
+    return begun
+  }
+  const store = batch({ itemsMax: roundItemsMax, batchesMax: roundsMax }, async (round: readonly Sent[]) => {
     await keep(deps, round)
     for (const [status, all] of Map.groupBy(round, (sent) => sent.status))
       deps.metrics.jobs.inc({ job: 'webhooks.deliver', outcome: outcomeOf(status) }, all.length)
-    await disableFailing(deps, round)
-    return round.map(() => undefined)
+    return reasonsOf(deps, round)
   })
+  return async (sent) => {
+    const reason = await store(sent)
+    if (reason === undefined) return
+    await disableOnce(sent.endpoint, reason).catch((error: unknown) => {
+      deps.log.warn(
+        { err: error, webhookId: sent.endpoint.id },
+        'a webhook could not be disabled; its next dead delivery does it',
+      )
+    })
+  }
 }
 
 function outcomeOf(status: Sent['status']): string {
@@ -46,24 +62,22 @@ function healthOf(round: readonly Sent[]) {
   return { healthy: [...taking], failing: all.filter((id) => !taking.has(id)) }
 }
 
+type Reason = 'gone' | 'failing'
+
 /**
- * Turns endpoints off: at once after a 410, and when a delivery dies whose endpoint accepted nothing for five days. The outcomes
- * are already stored, so if a process dies before this, the next dead delivery turns the endpoint off.
+ * Returns, for each delivery, why its endpoint is to be turned off, if it is: at once after a 410, and when a delivery dies whose endpoint
+ * accepted nothing for five days. The outcomes are already stored, so if a process dies before it does so, the next dead delivery turns the
+ * endpoint off.
  */
-async function disableFailing(deps: Deps, round: readonly Sent[]): Promise<void> {
-  const gone = new Set(round.filter(({ isGone }) => isGone).map(({ endpoint }) => endpoint.id))
+async function reasonsOf(deps: Deps, round: readonly Sent[]): Promise<readonly (Reason | undefined)[]> {
   const dying = round.filter(({ status }) => status === 'dead').map(({ endpoint }) => endpoint.id)
-  if (dying.length === 0) return
+  if (dying.length === 0) return round.map(() => undefined)
   const before = instantOf(deps.clock.now().getTime() - failingMsMax)
   const failing = new Set(await listFailingSince(deps.db, dying, before))
-  const endpoints = new Map(round.map(({ endpoint }) => [endpoint.id, endpoint]))
-  for (const endpoint of endpoints.values()) {
-    if (gone.has(endpoint.id)) await disable(deps, endpoint, 'gone')
-    else if (failing.has(endpoint.id)) await disable(deps, endpoint, 'failing')
-  }
+  return round.map(({ isGone, endpoint }) => (isGone ? 'gone' : failing.has(endpoint.id) ? 'failing' : undefined))
 }
 
-function disable(deps: Deps, endpoint: EndpointRow, reason: 'gone' | 'failing'): Promise<void> {
+function disable(deps: Deps, endpoint: EndpointRow, reason: Reason): Promise<void> {
   const { id: webhookId, organisationId, environment } = endpoint
   const ctx = forTenant(systemCtx(deps), { organisationId, environment })
   return deps.db.tx(async (tx) => {

@@ -2,22 +2,20 @@ import { instantOf } from '../../../platform/clock.ts'
 import { newId } from '../../../platform/ids.ts'
 import { type Loop, pause } from '../../../platform/work/loop.ts'
 import { startDueLoop } from '../../../platform/work/probe.ts'
+import { endNext, isAnyEndDue } from '../delivery-store.ts'
 import type { Deps } from '../ports.ts'
 import type { WebhookId } from '../store.ts'
 import { EndpointQueue, shareFirst, shareMax } from './endpoint.ts'
+import { createFanOut } from './fan-out.ts'
+import { isAnyEventDue } from './fan-out-store.ts'
 import {
-  hasEvents,
-  insertDeliveries,
-  isAnyEventDue,
   isAnyQueueDue,
   type Lease,
   leaseQueues,
   listDue,
   listEndpoints,
-  lockQueues,
   releaseQueues,
   renewQueues,
-  takeEvents,
 } from './queue-store.ts'
 import { createRecord } from './record.ts'
 import { createSignDelivery, type SendDeps, send } from './send.ts'
@@ -41,6 +39,8 @@ const limitsDefault: WorkerLimits = { endpointsMax: 1_000, turnMs: 2_000 }
 const underWayMax = 1_024
 /** Pause after a failure to store an outcome, so that no receiver gets the same delivery in a tight loop. */
 const afterFailureMs = 5_000
+/** Most times that a process that stops tries to release queues that somebody has locked. */
+const releasesMax = 20
 /** Pause after a failed read. */
 const afterLookMs = 1_000
 
@@ -58,8 +58,10 @@ export class WebhookWorker {
   readonly #leased = new Map<WebhookId, EndpointQueue>()
   readonly #sending = new Set<Promise<void>>()
   readonly #stopping = new AbortController()
+  readonly #writeDeliveries: ReturnType<typeof createFanOut>
   readonly #fanningOut: Loop
   readonly #delivering: Loop
+  readonly #ending: Loop
   /** Whether the tables may have something new. */
   #hasNews = true
   /** When the leased queues are read without a notification, by `performance.now()`. */
@@ -71,6 +73,7 @@ export class WebhookWorker {
     this.#limits = limits
     this.#name = newId('job', deps)
     this.#record = createRecord(deps)
+    this.#writeDeliveries = createFanOut(deps)
     const { probe, log, clock, random, guardedFetch } = deps
     this.#sendDeps = { clock, random, guardedFetch, signDelivery: createSignDelivery(deps) }
     const options = { probe, everyMs: 0, failureMs: afterLookMs, log }
@@ -89,6 +92,12 @@ export class WebhookWorker {
       },
       run: () => this.#look(),
     })
+    this.#ending = startDueLoop({
+      ...options,
+      name: 'webhooks.end',
+      isDue: () => isAnyEndDue,
+      run: async () => ((await endNext(deps.db, clock.now())) ? 0 : undefined),
+    })
   }
 
   /** Makes the worker read the tables now. Never throws. */
@@ -105,9 +114,9 @@ export class WebhookWorker {
   /** Sends nothing new, and resolves when what is in flight has ended and the leases are released. */
   async stop(): Promise<void> {
     this.#stopping.abort()
-    await Promise.all([this.#fanningOut.stop(), this.#delivering.stop()])
+    await Promise.all([this.#fanningOut.stop(), this.#delivering.stop(), this.#ending.stop()])
     await Promise.all(this.#sending)
-    await this.#release([...this.#leased.keys()]).catch((error: unknown) => {
+    await this.#releaseAll().catch((error: unknown) => {
       this.#deps.log.warn({ err: error }, 'endpoints could not be released; their leases end soon')
     })
   }
@@ -119,7 +128,7 @@ export class WebhookWorker {
 
   /** Runs beside the deliveries, so that failures of new events, or many of them, do not delay existing deliveries. */
   async #fanOut(): Promise<number | undefined> {
-    const { written, isMore } = await fanOut(this.#deps)
+    const { written, isMore } = await this.#writeDeliveries()
     if (written > 0) this.#expectNews()
     return isMore ? 0 : undefined
   }
@@ -198,9 +207,19 @@ export class WebhookWorker {
     for (const endpoint of this.#leased.values()) if (endpoint.leasedSince < before) endpoint.leave()
   }
 
+  /** Releases queues. One that somebody has locked, such as a request that changes the webhook, is still leased and is read again. */
   async #release(webhookIds: readonly WebhookId[]): Promise<void> {
     for (const webhookId of webhookIds) this.#leased.delete(webhookId)
-    if (webhookIds.length > 0) await releaseQueues(this.#deps.db, this.#lease(), webhookIds)
+    if (webhookIds.length === 0) return
+    for (const webhookId of await releaseQueues(this.#deps.db, this.#lease(), webhookIds)) this.#hold(webhookId)
+  }
+
+  async #releaseAll(): Promise<void> {
+    const never = new AbortController().signal
+    for (let trial = 0; trial < releasesMax && this.#leased.size > 0; trial++) {
+      if (trial > 0) await pause(pollMs, never)
+      await this.#release([...this.#leased.keys()])
+    }
   }
 
   /** Extends the leases; a queue that another process took meanwhile is dropped. */
@@ -226,30 +245,4 @@ export class WebhookWorker {
 function pauseMsAfter(began: number): number {
   const now = performance.now()
   return Math.max(began + pollMs - now, pauseFactor * (now - began))
-}
-
-/** Most events of one transaction. */
-const eventsMax = 500
-
-/**
- * Writes the deliveries of a batch of events, oldest first, in the transaction that marks the events: whichever process dies,
- * each event has all of its deliveries once. Returns how many deliveries it wrote, and whether more events may wait.
- */
-export async function fanOut(
-  deps: Pick<Deps, 'db' | 'clock' | 'random'>,
-): Promise<{ readonly written: number; readonly isMore: boolean }> {
-  if (!(await hasEvents(deps.db))) return { written: 0, isMore: false }
-  return deps.db.tx(async (tx) => {
-    const taken = await takeEvents(tx, eventsMax)
-    const news = taken.flatMap(({ webhookId, ...event }) => (webhookId === null ? [] : [{ ...event, webhookId }]))
-    if (news.length > 0) {
-      const webhookIds = news.map(({ webhookId }) => webhookId)
-      await lockQueues(tx, [...new Set(webhookIds)])
-      const eventIds = news.map(({ eventId }) => eventId)
-      const types = news.map(({ type }) => type)
-      const ids = news.map(() => newId('del', deps))
-      await insertDeliveries(tx, { ids, eventIds, types, webhookIds, now: deps.clock.now() })
-    }
-    return { written: news.length, isMore: new Set(taken.map(({ eventId }) => eventId)).size === eventsMax }
-  })
 }
