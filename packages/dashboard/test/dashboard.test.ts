@@ -3,6 +3,7 @@ import { createPurser } from '@purser/sdk'
 import type { Browser, BrowserContext, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startTemporaryDev } from '../../devnet/src/temporary-dev.ts'
+import { actScenarios } from './act-scenarios.ts'
 import { launchBrowser, type Watched, watch } from './browser.ts'
 import { buildIfNeeded } from './build-if-needed.ts'
 import { makeDemoData } from './demo-data.ts'
@@ -178,6 +179,7 @@ peopleScenarios(stage)
 developerScenarios(stage)
 securityScenarios(stage)
 workScenarios(stage)
+actScenarios(stage)
 
 let made: ReturnType<typeof makeDemoData> | undefined
 

@@ -1,4 +1,4 @@
-import { type Account, createPurser, type Environment, type Purser } from '@purser/sdk'
+import { type Account, createPurser, type Environment, type Purser, type Role } from '@purser/sdk'
 import { createContext, use } from 'react'
 import type { LiveEvents } from '../live/live-events.ts'
 
@@ -26,11 +26,16 @@ export function usePurser(): Purser {
   return useWorkspace().purser
 }
 
-const ranks = ['viewer', 'member', 'admin', 'owner'] as const
+const ranks: readonly Role[] = ['viewer', 'member', 'admin', 'owner']
 
 /** Whether the person has at least this role here. The service decides; this only keeps a button from promising too much. */
-export function useMay(role: (typeof ranks)[number]): boolean {
-  return ranks.indexOf(useWorkspace().organisation.role) >= ranks.indexOf(role)
+export function useMay(role: Role): boolean {
+  return isAtLeast(useWorkspace().organisation.role, role)
+}
+
+/** Whether a role includes what another one may do. */
+export function isAtLeast(role: Role, needed: Role): boolean {
+  return ranks.indexOf(role) >= ranks.indexOf(needed)
 }
 
 /** A client for the person behind the browser's session, in one organisation and environment. */

@@ -1,12 +1,15 @@
 import { Dialog } from '@base-ui/react/dialog'
+import { useQueryClient } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
-import { ArrowRight, FlaskConical, Moon, Radio, Search, Sun } from 'lucide-react'
+import { ArrowRight, FlaskConical, Monitor, Moon, Radio, Search, Sun } from 'lucide-react'
 import { type KeyboardEvent, type ReactNode, useEffect, useId, useState } from 'react'
-import { useWorkspace } from '../api/context.ts'
+import { isAtLeast, useWorkspace } from '../api/context.ts'
 import { navigation } from '../pages/navigation.ts'
 import { classes } from '../ui/classes.ts'
 import { setTheme } from '../ui/theme.ts'
+import { toastFailed } from '../ui/toast.tsx'
 import { switchEnvironment } from './scope-switch.tsx'
+import type { ActSheet, NavAct } from './section.ts'
 
 interface Command {
   readonly id: string
@@ -18,24 +21,44 @@ interface Command {
 
 /** Every page, every act, and whatever a pasted id names, from the keyboard. */
 export function Palette({ open, onClose }: { open: boolean; onClose: () => void }) {
+  const [sheet, setSheet] = useState<{ readonly Sheet: ActSheet }>()
+  return (
+    <>
+      <PaletteDialog open={open} onClose={onClose} onAct={(Sheet) => setSheet({ Sheet })} />
+      {sheet !== undefined && <sheet.Sheet onClose={() => setSheet(undefined)} />}
+    </>
+  )
+}
+
+interface DialogProps extends BodyProps {
+  readonly open: boolean
+}
+
+function PaletteDialog({ open, onClose, onAct }: DialogProps) {
   return (
     <Dialog.Root open={open} onOpenChange={(next) => !next && onClose()}>
       <Dialog.Portal>
         <Dialog.Backdrop className="fade-in fixed inset-0 z-50 bg-scrim" />
         <Dialog.Popup className="pop-in fixed inset-x-3 top-1/8 z-50 mx-auto flex max-h-3/4 max-w-140 flex-col overflow-hidden rounded-card border border-line bg-surface shadow-float outline-none">
           <Dialog.Title className="sr-only">Search or paste an id</Dialog.Title>
-          <PaletteBody onClose={onClose} />
+          <PaletteBody onClose={onClose} onAct={onAct} />
         </Dialog.Popup>
       </Dialog.Portal>
     </Dialog.Root>
   )
 }
 
-function PaletteBody({ onClose }: { onClose: () => void }) {
+interface BodyProps {
+  readonly onClose: () => void
+  /** Shows the sheet of an act over the page. */
+  readonly onAct: (sheet: ActSheet) => void
+}
+
+function PaletteBody({ onClose, onAct }: BodyProps) {
   const [text, setText] = useState('')
   const [chosen, setChosen] = useState(0)
   const listId = useId()
-  const commands = useCommands(text.trim())
+  const commands = useCommands(text.trim(), onAct)
   // biome-ignore lint/correctness/useExhaustiveDependencies: other words, other first choice
   useEffect(() => setChosen(0), [text])
   const run = (command: Command | undefined) => {
@@ -67,7 +90,7 @@ function PaletteBody({ onClose }: { onClose: () => void }) {
           aria-controls={listId}
           aria-activedescendant={commands[chosen] === undefined ? undefined : `${listId}-${commands[chosen].id}`}
           aria-label="Search pages and acts, or paste an id"
-          placeholder="Go to a page, or paste an id"
+          placeholder="Go to a page, do something, or paste an id"
           className="h-12 w-full bg-transparent text-lg outline-none"
           spellCheck={false}
           autoComplete="off"
@@ -100,9 +123,14 @@ function PaletteBody({ onClose }: { onClose: () => void }) {
   )
 }
 
-function useCommands(text: string): readonly Command[] {
+function useCommands(text: string, onAct: BodyProps['onAct']): readonly Command[] {
   const navigate = useNavigate()
-  const { environment } = useWorkspace()
+  const queries = useQueryClient()
+  const { environment, organisation, purser } = useWorkspace()
+  const perform = async ({ act }: NavAct): Promise<void> => {
+    if ('run' in act) await act.run(purser, queries)
+    else onAct(await act.load())
+  }
   const go = (path: string) => () => void navigate({ to: path })
   const opened = navigation
     .flatMap(({ label, opens = [] }) => opens.map((one) => ({ ...one, label })))
@@ -122,7 +150,17 @@ function useCommands(text: string): readonly Command[] {
     run: go(path),
   }))
   const other = environment === 'test' ? 'live' : 'test'
-  const acts: readonly Command[] = [
+  const offered = navigation
+    .flatMap(({ acts = [] }) => acts)
+    .filter(({ needs, only = environment }) => isAtLeast(organisation.role, needs) && only === environment)
+    .map((one) => ({
+      id: `act-${one.label.toLowerCase().replaceAll(' ', '-')}`,
+      label: one.label,
+      hint: 'Action',
+      icon: <one.icon aria-hidden />,
+      run: () => void perform(one).catch(toastFailed),
+    }))
+  const switches: readonly Command[] = [
     {
       id: 'environment',
       label: `Switch to the ${other} environment`,
@@ -131,8 +169,16 @@ function useCommands(text: string): readonly Command[] {
     },
     { id: 'dark', label: 'Use the dark theme', icon: <Moon aria-hidden />, run: () => setTheme('dark') },
     { id: 'light', label: 'Use the light theme', icon: <Sun aria-hidden />, run: () => setTheme('light') },
+    {
+      id: 'system',
+      label: 'Use the theme of the system',
+      icon: <Monitor aria-hidden />,
+      run: () => setTheme('system'),
+    },
   ]
   const words = text.toLowerCase().split(/\s+/)
   const matches = ({ label }: Command) => words.every((word) => label.toLowerCase().includes(word))
-  return [...opened, ...[...pages, ...acts].filter(matches)]
+  // Without words the acts come first: pages are in the rail.
+  const all = text === '' ? [...offered, ...pages] : [...pages, ...offered]
+  return [...opened, ...[...all, ...switches].filter(matches)]
 }

@@ -1,5 +1,24 @@
+import type { Environment, Purser, Role } from '@purser/sdk'
+import type { QueryClient } from '@tanstack/react-query'
 import type { LucideIcon } from 'lucide-react'
 import type { ComponentType } from 'react'
+
+/** The sheet or dialog of an act, shown over the page until it calls `onClose`. */
+export type ActSheet = ComponentType<{ readonly onClose: () => void }>
+
+/** An act of a section that the command palette offers on every page. */
+export interface NavAct {
+  readonly label: string
+  readonly icon: LucideIcon
+  /** The least role that may do it. */
+  readonly needs: Role
+  /** The only environment in which it exists; both without one. */
+  readonly only?: Environment
+  /** Either loads the sheet in which it is done, or does it at once. */
+  readonly act:
+    | { readonly load: () => Promise<ActSheet> }
+    | { readonly run: (purser: Purser, queries: QueryClient) => Promise<void> }
+}
 
 /** An entry of the rail and of the command palette. */
 export interface NavEntry {
@@ -13,4 +32,5 @@ export interface NavEntry {
   readonly badge?: ComponentType
   /** Prefixes of ids that this section shows: a pasted one opens there. */
   readonly opens?: readonly { readonly prefix: string; readonly path: (id: string) => string }[]
+  readonly acts?: readonly NavAct[]
 }

@@ -26,7 +26,8 @@ export function NewKeyButton() {
   )
 }
 
-function NewKeySheet({ onClose }: { onClose: () => void }) {
+/** Makes a key of the present environment, and shows its value once. */
+export function NewKeySheet({ onClose }: { onClose: () => void }) {
   const { purser, environment } = useWorkspace()
   const queries = useQueryClient()
   const { key, onError } = useIdempotencyKey()

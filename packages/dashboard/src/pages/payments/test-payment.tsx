@@ -2,9 +2,8 @@ import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { FlaskConical } from 'lucide-react'
 import { useMay, useWorkspace } from '../../api/context.ts'
 import { Button, type ButtonTone } from '../../ui/button.tsx'
-import { toastDone, toastFailed } from '../../ui/toast.tsx'
-import { makeTestPayment } from './make-test-payment.ts'
-import { paymentsKey } from './queries.ts'
+import { toastFailed } from '../../ui/toast.tsx'
+import { payNow } from './pay-now.ts'
 
 /** Makes a payment in the test environment; its row arrives on the same page. In the live environment there is none to make. */
 export function TestPaymentButton({ tone }: { tone?: ButtonTone }) {
@@ -12,11 +11,7 @@ export function TestPaymentButton({ tone }: { tone?: ButtonTone }) {
   const mayPay = useMay('member')
   const queries = useQueryClient()
   const pay = useMutation({
-    mutationFn: () => makeTestPayment(purser),
-    onSuccess: ({ amount, coin }) => {
-      toastDone(`Test payment of ${amount} ${coin} made`)
-      void queries.invalidateQueries({ queryKey: paymentsKey })
-    },
+    mutationFn: () => payNow(purser, queries),
     onError: toastFailed,
   })
   if (environment !== 'test' || !mayPay) return null

@@ -1,7 +1,7 @@
 import type { Role } from '@purser/sdk'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
-import { useWorkspace } from '../../api/context.ts'
+import { useMay, useWorkspace } from '../../api/context.ts'
 import { Button } from '../../ui/button.tsx'
 import { ErrorBlock } from '../../ui/error-block.tsx'
 import { Field, TextInput } from '../../ui/form.tsx'
@@ -65,4 +65,9 @@ export function InviteSheet({ mayMakeOwners, onClose }: { mayMakeOwners: boolean
       </form>
     </Sheet>
   )
+}
+
+/** The sheet with what the person's own role may give. */
+export function InviteAct({ onClose }: { onClose: () => void }) {
+  return <InviteSheet mayMakeOwners={useMay('owner')} onClose={onClose} />
 }

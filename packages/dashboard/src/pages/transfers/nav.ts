@@ -1,4 +1,4 @@
-import { ArrowLeftRight } from 'lucide-react'
+import { ArrowLeftRight, Send } from 'lucide-react'
 import type { NavEntry } from '../../shell/section.ts'
 
 export const transfersNav: readonly NavEntry[] = [
@@ -8,5 +8,13 @@ export const transfersNav: readonly NavEntry[] = [
     path: '/transfers',
     group: 'wallets',
     opens: [{ prefix: 'wtx_', path: (id) => `/transfers/${id}` }],
+    acts: [
+      {
+        label: 'Send money',
+        icon: Send,
+        needs: 'member',
+        act: { load: async () => (await import('./send-money.tsx')).SendMoneySheet },
+      },
+    ],
   },
 ]

@@ -1,4 +1,4 @@
-import { Vault } from 'lucide-react'
+import { Plus, Vault } from 'lucide-react'
 import type { NavEntry } from '../../shell/section.ts'
 
 export const vaultsNav: readonly NavEntry[] = [
@@ -8,5 +8,13 @@ export const vaultsNav: readonly NavEntry[] = [
     path: '/vaults',
     group: 'money in',
     opens: [{ prefix: 'vlt_', path: (id) => `/vaults/${id}` }],
+    acts: [
+      {
+        label: 'Create a vault',
+        icon: Plus,
+        needs: 'member',
+        act: { load: async () => (await import('./new-vault.tsx')).NewVaultDialog },
+      },
+    ],
   },
 ]

@@ -25,7 +25,8 @@ export function NewVaultButton({ tone = 'primary' }: { tone?: ButtonTone }) {
   )
 }
 
-function NewVaultDialog({ onClose }: { onClose: () => void }) {
+/** Creates a vault, and opens its page. */
+export function NewVaultDialog({ onClose }: { onClose: () => void }) {
   const purser = usePurser()
   const queries = useQueryClient()
   const navigate = useNavigate()
@@ -41,6 +42,7 @@ function NewVaultDialog({ onClose }: { onClose: () => void }) {
     onError,
     onSuccess: ({ id }) => {
       void queries.invalidateQueries({ queryKey: vaultsKey })
+      onClose()
       void navigate({ to: '/vaults/$vaultId', params: { vaultId: id } })
     },
   })

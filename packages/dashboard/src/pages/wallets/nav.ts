@@ -1,4 +1,4 @@
-import { Wallet } from 'lucide-react'
+import { Plus, Wallet } from 'lucide-react'
 import type { NavEntry } from '../../shell/section.ts'
 
 const path = (id: string) => `/wallets/${id}`
@@ -13,6 +13,14 @@ export const walletsNav: readonly NavEntry[] = [
       { prefix: 'mwt_', path },
       { prefix: 'byw_', path },
       { prefix: 'cad_', path },
+    ],
+    acts: [
+      {
+        label: 'Create a wallet',
+        icon: Plus,
+        needs: 'member',
+        act: { load: async () => (await import('./new-wallet.tsx')).NewManagedWalletSheet },
+      },
     ],
   },
 ]

@@ -42,6 +42,11 @@ interface Draft {
   readonly tokens: readonly string[]
 }
 
+/** Makes a wallet whose key the service keeps. */
+export function NewManagedWalletSheet({ onClose }: { onClose: () => void }) {
+  return <NewWalletSheet kind="managed" onClose={onClose} />
+}
+
 function NewWalletSheet({ kind, onClose }: KindProps & { onClose: () => void }) {
   const purser = usePurser()
   const queries = useQueryClient()
@@ -62,6 +67,7 @@ function NewWalletSheet({ kind, onClose }: KindProps & { onClose: () => void }) 
     onSuccess: ({ id }) => {
       toastDone(kind === 'managed' ? 'The wallet is created' : 'The wallet is added')
       void queries.invalidateQueries({ queryKey: walletsKey })
+      onClose()
       void navigate({ to: '/wallets/$walletId', params: { walletId: id } })
     },
   })

@@ -1,3 +1,4 @@
+import type { MasterWallet } from '@purser/sdk'
 import { useQuery } from '@tanstack/react-query'
 import { Pencil } from 'lucide-react'
 import { useState } from 'react'
@@ -6,13 +7,15 @@ import { Button } from '../../ui/button.tsx'
 import { ErrorBlock } from '../../ui/error-block.tsx'
 import { Card, Skeleton } from '../../ui/page.tsx'
 import { Time } from '../../ui/values.tsx'
+import { PolicyCheck } from './policy-check.tsx'
 import { PolicyLines } from './policy-lines.tsx'
 import { PolicySheet } from './policy-sheet.tsx'
 import { policyLines } from './policy-words.ts'
 import { policyQuery } from './queries.ts'
 
 /** The spending policy of the wallet and its child addresses, in sentences. */
-export function PolicyCard({ walletId, tokens }: { walletId: string; tokens: readonly string[] }) {
+export function PolicyCard({ wallet }: { wallet: MasterWallet }) {
+  const { id: walletId, supportedTokens: tokens } = wallet
   const found = useQuery(policyQuery(usePurser(), walletId))
   const mayChange = useMay('admin')
   const [isEditing, setEditing] = useState(false)
@@ -43,6 +46,7 @@ export function PolicyCard({ walletId, tokens }: { walletId: string; tokens: rea
               Set <Time at={data.updatedAt} />. It applies to the wallet and its child addresses together.
             </p>
           )}
+          <PolicyCheck wallet={wallet} policy={data.policy} />
         </>
       )}
       {isEditing && data !== undefined && (

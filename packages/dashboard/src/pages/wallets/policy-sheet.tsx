@@ -17,6 +17,7 @@ import {
   type TokenDraft,
 } from './policy-draft.ts'
 import { PolicyLines } from './policy-lines.tsx'
+import { PolicyTester } from './policy-tester.tsx'
 import { policyLines } from './policy-words.ts'
 import { policyQuery } from './queries.ts'
 
@@ -95,6 +96,13 @@ export function PolicySheet({ walletId, tokens, policy, onClose }: SheetProps) {
             <p className="text-ink-2">Correct the marked fields to see it.</p>
           )}
         </section>
+        {isReadable && (
+          <section className="rounded-card border border-line p-4">
+            <h3 className="mb-3 font-medium">Would a movement pass?</h3>
+            <PolicyTester policy={next} tokens={tokens} />
+            <p className="mt-2 text-sm text-ink-3">It counts no money that has left before.</p>
+          </section>
+        )}
         <p className="text-sm text-ink-3">
           A stricter policy applies immediately. A looser one needs a sign-in within the last ten minutes.
         </p>

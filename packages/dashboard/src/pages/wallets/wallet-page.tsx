@@ -52,7 +52,7 @@ function WalletDetail({ wallet }: { wallet: AnyWallet }) {
       <div className="grid items-start gap-5 lg:grid-cols-main-side">
         <div className="flex min-w-0 flex-col gap-5">
           <BalancesCard holder={wallet} {...(managed && { gasOn: wallet })} />
-          {managed && <PolicyCard walletId={wallet.id} tokens={wallet.supportedTokens} />}
+          {managed && <PolicyCard wallet={wallet} />}
         </div>
         <WalletFacts wallet={wallet} />
       </div>

@@ -1,5 +1,5 @@
 import type { Webhook, WebhookAttempt } from '@purser/sdk'
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { RotateCw, Send } from 'lucide-react'
 import { useCallback } from 'react'
@@ -10,14 +10,14 @@ import { CodeBlock, readable } from '../../ui/code-block.tsx'
 import { ErrorBlock } from '../../ui/error-block.tsx'
 import { duration } from '../../ui/format.ts'
 import { ListCard } from '../../ui/list-card.tsx'
-import { Empty, Fact, Facts, Skeleton } from '../../ui/page.tsx'
+import { Empty, Fact, Facts } from '../../ui/page.tsx'
 import { RecordSheet } from '../../ui/record-sheet.tsx'
 import { StateBadge } from '../../ui/state.tsx'
 import type { Column } from '../../ui/table.tsx'
 import { toastDone } from '../../ui/toast.tsx'
 import { Id, Time } from '../../ui/values.tsx'
-import { eventQuery } from '../events/queries.ts'
 import { attemptWords, webhooksKey } from './queries.ts'
+import { SentSection } from './sent-section.tsx'
 
 interface AttemptsProps {
   readonly webhook: Webhook
@@ -156,7 +156,7 @@ export function AttemptSheet({ webhook, openId }: AttemptsProps) {
           {replay.error !== null && <ErrorBlock error={replay.error} />}
           <section className="flex min-w-0 flex-col gap-2">
             <h3 className="font-medium">Request</h3>
-            <SentEvent eventId={attempt.eventId} />
+            <SentSection attempt={attempt} webhookId={webhook.id} />
           </section>
           <section className="flex min-w-0 flex-col gap-2">
             <h3 className="font-medium">Response</h3>
@@ -197,10 +197,4 @@ function AttemptFacts({ attempt }: { attempt: WebhookAttempt }) {
       )}
     </Facts>
   )
-}
-
-function SentEvent({ eventId }: { eventId: string }) {
-  const { data, error } = useQuery(eventQuery(usePurser(), eventId))
-  if (data === undefined) return error === null ? <Skeleton lines={6} /> : <ErrorBlock error={error} />
-  return <CodeBlock text={JSON.stringify(data, null, 2)} label="Copy the event" />
 }

@@ -11,6 +11,7 @@ import { Sheet } from '../../ui/overlay.tsx'
 import { Skeleton } from '../../ui/page.tsx'
 import { eventTypesQuery } from '../events/queries.ts'
 import { webhooksKey } from './queries.ts'
+import { keepSecret } from './revealed-secret.ts'
 import { WebhookSecret } from './webhook-secret.tsx'
 
 /** Opens the sheet that registers an endpoint. Who is no admin has no such button. */
@@ -28,7 +29,8 @@ export function NewWebhookButton() {
   )
 }
 
-function NewWebhookSheet({ onClose }: { onClose: () => void }) {
+/** Registers an endpoint, and shows its secret once. */
+export function NewWebhookSheet({ onClose }: { onClose: () => void }) {
   const purser = usePurser()
   const queries = useQueryClient()
   const navigate = useNavigate()
@@ -42,7 +44,10 @@ function NewWebhookSheet({ onClose }: { onClose: () => void }) {
         { idempotencyKey: key },
       ),
     onError,
-    onSuccess: () => queries.invalidateQueries({ queryKey: webhooksKey }),
+    onSuccess: ({ id, secret }) => {
+      keepSecret(queries, id, secret)
+      return queries.invalidateQueries({ queryKey: webhooksKey })
+    },
   })
   const { data } = create
   const isReadable = /^https?:\/\/./.test(url)
@@ -67,7 +72,10 @@ function NewWebhookSheet({ onClose }: { onClose: () => void }) {
         ) : (
           <Button
             tone="primary"
-            onClick={() => void navigate({ to: '/webhooks/$webhookId', params: { webhookId: data.id } })}
+            onClick={() => {
+              onClose()
+              void navigate({ to: '/webhooks/$webhookId', params: { webhookId: data.id } })
+            }}
           >
             I saved the secret
           </Button>

@@ -13,6 +13,7 @@ import { Dialog } from '../../ui/overlay.tsx'
 import { type RangeName, rangeNames, ranges } from '../../ui/range.ts'
 import { toastDone, toastFailed } from '../../ui/toast.tsx'
 import { shortUrl, webhooksKey } from './queries.ts'
+import { keepSecret } from './revealed-secret.ts'
 import { WebhookSecret } from './webhook-secret.tsx'
 import { WebhookBadge } from './webhooks-page.tsx'
 
@@ -217,7 +218,11 @@ function DeleteDialog({ webhook, onClose }: DialogProps) {
 
 function RotateDialog({ webhook, onClose }: DialogProps) {
   const purser = usePurser()
-  const rotate = useMutation({ mutationFn: () => purser.webhooks.rotateSecret(webhook.id) })
+  const queries = useQueryClient()
+  const rotate = useMutation({
+    mutationFn: () => purser.webhooks.rotateSecret(webhook.id),
+    onSuccess: ({ secret }) => keepSecret(queries, webhook.id, secret),
+  })
   const { data } = rotate
   return (
     <Dialog
