@@ -20,6 +20,7 @@ import { createFairDb } from './platform/db/fair-db.ts'
 import { requireMigrated } from './platform/db/migrate.ts'
 import { createGuardedFetch } from './platform/guarded-fetch.ts'
 import { limitsDefault } from './platform/http/http-options.ts'
+import { createKeptBytes } from './platform/http/kept-bytes.ts'
 import { createLog, type Log } from './platform/log.ts'
 import { createMetrics, type Metrics } from './platform/metrics.ts'
 import { createOutbound } from './platform/outbound.ts'
@@ -104,6 +105,7 @@ export async function openPorts(config: Config, overrides: Overrides = {}) {
       db,
       fairDb: createFairDb(config.databaseConnectionsMax),
       withSemaphores: createSemaphores(config.databaseConnectionsMax),
+      keptBytes: createKeptBytes({ db, clock, log }, config.idempotencyBytesMax ?? 17_179_869_184),
       probe: createProbe({ db, log }),
       clock,
       random,

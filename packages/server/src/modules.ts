@@ -30,6 +30,7 @@ import { createWithdrawals, type WithdrawalDeps } from './features/withdrawals/i
 import type { Call, Deps as PlatformDeps } from './platform/ctx.ts'
 import { dropEmptyPartitions, keepPartitions, startOfMonth } from './platform/db/partitions.ts'
 import { sweepIdempotencyKeys } from './platform/http/idempotency.ts'
+import { sweepUse } from './platform/http/kept-bytes.ts'
 import type { Recurring } from './platform/job.ts'
 import { endedReaders } from './platform/reader.ts'
 import { createSignal } from './platform/signal.ts'
@@ -50,6 +51,7 @@ const sweepIdempotency: Recurring<PlatformDeps> = {
   everyMs: 600_000,
   run: async (ctx) => {
     await sweepIdempotencyKeys(ctx.db, ctx.clock.now())
+    await sweepUse(ctx.db, ctx.clock.now())
   },
 }
 

@@ -40,6 +40,7 @@ export function toyDeps(db: Db, baseUrl = 'http://purser.test'): Deps {
     probe: createProbe({ db, log }),
     fairDb: createFairDb(16),
     withSemaphores: createSemaphores(16),
+    keptBytes: { beyondShare: async () => undefined, add: () => undefined },
     clock: systemClock,
     random: systemRandom,
     log,

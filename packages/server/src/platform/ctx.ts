@@ -8,6 +8,7 @@ export type { Actor, Environment, Tenant } from './tenant.ts'
 import type { Clock } from './clock.ts'
 import type { Db, Tx } from './db/db.ts'
 import type { FairDb } from './db/fair-db.ts'
+import type { KeptBytes } from './http/kept-bytes.ts'
 import type { AccountId, ApiKeyId, Id, OrganisationId, RequestId } from './ids.ts'
 import type { Log } from './log.ts'
 import type { Metrics } from './metrics.ts'
@@ -79,6 +80,8 @@ export interface Deps {
   readonly fairDb: FairDb
   /** Queues of requests that would lock the same rows, before they take a connection. */
   readonly withSemaphores: WithSemaphores
+  /** Counts what requests store under their Idempotency-Keys. */
+  readonly keptBytes: KeptBytes
   /** Wakes loops when the database has work for them. */
   readonly probe: Probe
   readonly clock: Clock

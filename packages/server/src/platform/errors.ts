@@ -238,6 +238,15 @@ export const failPlatform = defineErrors({
     ],
     fix: 'Send the same request again after the seconds in `Retry-After`: it then gets the answer of the first one. Do not draw another key, which would do the work twice.',
   },
+  'idempotency-storage-exceeded': {
+    status: 429,
+    title: 'Idempotency Storage Exceeded',
+    detail: 'Too much is stored for Idempotency-Keys of a day. Nothing was done.',
+    causes: [
+      'The responses that are stored for the organisation’s `Idempotency-Key`s of the last 24 hours take its share of the storage: half of what other organisations leave. `current` is their bytes.',
+    ],
+    fix: 'Send requests that change nothing twice, such as `POST /payments/challenge`, without an `Idempotency-Key`, and the others later: stored responses are deleted after 24 hours. Repeats of requests that were answered still get their response. The operator’s setting is `IDEMPOTENCY_MEGABYTES_MAX`.',
+  },
   'rate-limit-exceeded': {
     status: 429,
     title: 'Rate Limit Exceeded',

@@ -1,10 +1,11 @@
 import { z } from 'zod'
-import { actorId, type BatchedKey, type Ctx } from '../ctx.ts'
+import { actorId, type BatchedKey, type Ctx, placeOwnerOf } from '../ctx.ts'
 import { breaksUnique, sql, type Tx } from '../db/db.ts'
 import { failPlatform, Problem } from '../errors.ts'
 import { type Claim, judge, lockNameOf, oldestKept, Stored, sealBody, storedColumns } from './idempotency.ts'
+import { bytesPerKey } from './kept-bytes.ts'
 
-type KeyCtx = Pick<Ctx, 'tenant' | 'actor' | 'clock' | 'sealer' | 'person'>
+type KeyCtx = Pick<Ctx, 'tenant' | 'placeOwner' | 'actor' | 'clock' | 'sealer' | 'person' | 'keptBytes'>
 
 /** A request of a batch, with its Idempotency-Key. */
 export interface KeyedRequest {
@@ -106,6 +107,7 @@ export async function storeTogether(
       ${each(({ status }) => status)}::int[], ${each(({ headers }) => JSON.stringify(headers))}::jsonb[], ${each(({ body }) => body)}::bytea[],
       ${each(({ resourceId }) => resourceId)}::text[]
     ) as given (key, fingerprint, api_key_id, status, headers, body, resource_id) order by key collate "C"`)
+  for (const { ctx, body } of rows) ctx.keptBytes.add(placeOwnerOf(ctx), bytesPerKey + (body?.byteLength ?? 0))
 }
 
 /** Whether a transaction failed, without effect, because another request claimed its key. */

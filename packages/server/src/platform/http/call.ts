@@ -2,7 +2,7 @@ import { Readable } from 'node:stream'
 import { z } from 'zod'
 import { apiVersion } from '../api-version.ts'
 import { appendAudit } from '../audit.ts'
-import type { Call, Caller, Ctx, Deps } from '../ctx.ts'
+import { type Call, type Caller, type Ctx, type Deps, placeOwnerOf } from '../ctx.ts'
 import { dbInside, isDatabaseGone } from '../db/db.ts'
 import { failPlatform, Problem } from '../errors.ts'
 import { EventStreamResponse } from '../event-stream-response.ts'
@@ -85,6 +85,7 @@ async function answerOnce(ctx: Ctx, operation: Operation<Deps>, request: RawRequ
     const errors = [{ path: '/Idempotency-Key', message: 'must be 1 to 255 printable ASCII characters' }]
     throw failPlatform('validation-error', { errors })
   }
+  await refuseBeyondShare(ctx, key)
   if (operation.readContent !== undefined) return answerOnceForStream(ctx, operation, request, key)
   const fingerprint = idempotency.fingerprintOf(request.method, request.url, request.body)
   const requested = { key, fingerprint, isSecret: operation.secretAnswer === true }
@@ -95,9 +96,27 @@ async function answerOnce(ctx: Ctx, operation: Operation<Deps>, request: RawRequ
     : answerOnceWithLease(ctx, operation, request, requested)
 }
 
+/** Items of a page for which a list costs as much as another request. */
+const itemsPerCost = 50
+
+/** A large page costs as much as the small ones that it replaces. As CSV it is the same page. */
+function pageCost({ list }: Operation<Deps>, query: unknown): number {
+  const { data } = PageSize.safeParse(list === true ? query : undefined)
+  return data === undefined ? 1 : Math.ceil(data.limit / itemsPerCost)
+}
+
+const PageSize = z.object({ limit: z.number() })
+
+/** A tenant that has its share of the stored responses stores no more. What was answered before is repeated. */
+async function refuseBeyondShare(ctx: Ctx, key: string): Promise<void> {
+  const current = await ctx.keptBytes.beyondShare(placeOwnerOf(ctx))
+  if (current === undefined || (await idempotency.isStored(ctx, key))) return
+  throw failPlatform('idempotency-storage-exceeded', { current })
+}
+
 async function answer(ctx: Ctx, operation: Operation<Deps>, request: RawRequest): Promise<RawAnswer> {
   const input = readInput(operation, request)
-  const cost = operation.cost?.(input.body as never) ?? 1
+  const cost = operation.cost?.(input.body as never) ?? pageCost(operation, input.query)
   if (cost > 1) request.charge?.(cost - 1)
   const result = await operation.run(ctx, input as never)
   return successAnswer(operation, request, result)

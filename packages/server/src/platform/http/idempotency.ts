@@ -2,10 +2,11 @@ import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import { requireFresh } from '../access.ts'
 import { instantOf } from '../clock.ts'
-import { actorId, type Ctx, type IdempotencyHandle } from '../ctx.ts'
+import { actorId, type Ctx, type IdempotencyHandle, placeOwnerOf } from '../ctx.ts'
 import { type Queryable, sql, type Tx } from '../db/db.ts'
 import { sweep } from '../db/sweep.ts'
 import { failPlatform, isProblem } from '../errors.ts'
+import { bytesPerKey, keptBytesMax } from './kept-bytes.ts'
 
 /** How long the first request may run before another may take over its key (only for handlers that wait for something outside). */
 const runningMsMax = 60_000
@@ -63,9 +64,6 @@ export type Claim =
   | { readonly kind: 'answered'; readonly answer: StoredAnswer }
   | { readonly kind: 'unanswered'; readonly resourceId: string }
 
-/** Largest stored body. The repeat of a larger response is made from its resource, or anew if nothing was committed. */
-const keptBytesMax = 65_536
-
 /** Whether a response with this status is stored once an intent was committed: not if the client should retry. */
 export function isKept(status: number): boolean {
   return status !== 401 && status !== 429 && status < 500
@@ -79,6 +77,7 @@ export function isKeptUncommitted({ status, headers, body }: StoredAnswer): bool
   return (status < 400 || (status === 409 && headers['retry-after'] === undefined)) && !isLarge(body)
 }
 
+/** Whether a body is not stored. The repeat of a large response is made from its resource, or anew if nothing was committed. */
 export function isLarge(body: Uint8Array): boolean {
   return body.byteLength > keptBytesMax
 }
@@ -124,6 +123,7 @@ export async function storeInTransaction(
       ${answer.status}, ${JSON.stringify(answer.headers)}, ${body}, ${secret}, ${resourceId}, ${ctx.clock.now()})
     on conflict (organisation_id, environment, key) do nothing`)
   if (stored !== 1) throw failPlatform('idempotency-in-progress')
+  ctx.keptBytes.add(placeOwnerOf(ctx), bytesPerKey + (body?.byteLength ?? 0))
 }
 
 /**
@@ -140,7 +140,10 @@ export async function claimWithLease(ctx: Ctx, request: IdempotentRequest, claim
       set running_until = excluded.running_until, claim = excluded.claim, api_key_id = excluded.api_key_id
       where idempotency_keys.state = 'running' and idempotency_keys.running_until < ${now}
         and idempotency_keys.fingerprint = excluded.fingerprint and idempotency_keys.resource_id is null`)
-  if (taken === 1) return { kind: 'first' }
+  if (taken === 1) {
+    ctx.keptBytes.add(placeOwnerOf(ctx), bytesPerKey)
+    return { kind: 'first' }
+  }
   const stored = await find(ctx, ctx.db, request.key)
   if (stored === undefined) return claimWithLease(ctx, request, claim)
   return judge(ctx, stored, request)
@@ -193,9 +196,10 @@ export function unreadHandle(
 /** Releases a key that was tied to nothing: a request that was refused before its body was read is evaluated again on a repeat. */
 export async function releaseUnread(ctx: Ctx, key: string, claim: string): Promise<void> {
   const { organisationId, environment } = ctx.tenant
-  await ctx.db.run(sql`
+  const released = await ctx.db.run(sql`
     delete from idempotency_keys where organisation_id = ${organisationId} and environment = ${environment} and key = ${key}
       and claim = ${claim} and resource_id is null`)
+  ctx.keptBytes.add(placeOwnerOf(ctx), -bytesPerKey * released)
 }
 
 /**
@@ -230,13 +234,16 @@ export async function finishLease(
     const released = await ctx.db.run(sql`
       delete from idempotency_keys where organisation_id = ${organisationId} and environment = ${environment} and key = ${request.key}
         and claim = ${claim} and resource_id is null`)
+    if (released === 1) ctx.keptBytes.add(placeOwnerOf(ctx), -bytesPerKey)
     if (released === 1 || !isKept(answer.status) || isLarge(answer.body)) return
   }
   const isSecret = request.isSecret === true
   const fingerprint = isSecret ? sealFingerprint(ctx, request) : null
+  const body = sealBody(ctx, request, answer.body)
+  ctx.keptBytes.add(placeOwnerOf(ctx), body.byteLength)
   await ctx.db.run(sql`
     update idempotency_keys set state = 'done', status = ${answer.status}, headers = ${JSON.stringify(answer.headers)},
-      sealed_body = ${sealBody(ctx, request, answer.body)}, sealed = ${isSecret}, fingerprint = coalesce(${fingerprint}::bytea, fingerprint)
+      sealed_body = ${body}, sealed = ${isSecret}, fingerprint = coalesce(${fingerprint}::bytea, fingerprint)
     where organisation_id = ${organisationId} and environment = ${environment} and key = ${request.key} and claim = ${claim}`)
 }
 
@@ -290,6 +297,11 @@ export function judge(
 /** Returns the time before which a stored response has ended. */
 export function oldestKept(ctx: Pick<Ctx, 'clock'>): Date {
   return instantOf(ctx.clock.now().getTime() - keptMs)
+}
+
+/** Whether a key of the tenant is in use, by a request that runs or was answered. */
+export async function isStored(ctx: Ctx, key: string): Promise<boolean> {
+  return (await find(ctx, ctx.db, key)) !== undefined
 }
 
 async function find(ctx: Ctx, db: Queryable, key: string): Promise<Stored | undefined> {

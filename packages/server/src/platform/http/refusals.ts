@@ -20,6 +20,7 @@ const anywhere: readonly PlatformCode[] = [
   'request-timeout',
   'validation-error',
   'rate-limit-exceeded',
+  'idempotency-storage-exceeded',
   'request-header-fields-too-large',
   'internal-error',
   'service-unavailable',

@@ -1,0 +1,138 @@
+import { z } from 'zod'
+import { type Clock, instantOf } from '../clock.ts'
+import { type Queryable, sql } from '../db/db.ts'
+import { sweep } from '../db/sweep.ts'
+import type { Log } from '../log.ts'
+import { mayTake } from '../share.ts'
+
+/** Largest stored body of a response. */
+export const keptBytesMax = 65_536
+/** Bytes that a stored key takes beside the body of its response, with its place in the indexes. */
+export const bytesPerKey = 400
+
+/** How often a process with requests adds what it stored to the table, and reads what all processes stored. */
+const exchangeMs = 5_000
+/** An owner without a request for so long is read again at its next one. */
+const forgottenMs = 60_000
+const hourMs = 3_600_000
+/** Responses are stored for a day, and each row of the table is of an hour. */
+const countedMs = 25 * hourMs
+
+/** The bytes that requests with an Idempotency-Key stored within a day, by the owner of the places that they took. */
+export interface KeptBytes {
+  /** The bytes of an owner that may store nothing more, because it has its share of the storage; undefined for all others. */
+  beyondShare(owner: string): Promise<number | undefined>
+  /** Counts bytes that were stored for an owner, or released if negative. */
+  add(owner: string, bytes: number): void
+}
+
+interface Use {
+  /** Of all processes, at the last exchange. */
+  stored: number
+  /** Of this process since then. */
+  unsaved: number
+  usedAtMs: number
+  /** Resolves once `stored` was read for the first time. */
+  readonly known: Promise<void>
+}
+
+/** The row of all owners together. */
+const everybody = ''
+
+/**
+ * Keeps the count in memory. Every five seconds in which there are requests it exchanges it with the other processes by a table, so that a
+ * request waits for no counter: what an owner stores beyond its share is at most what all processes store for it in that time.
+ */
+export function createKeptBytes(
+  { db, clock, log }: { readonly db: Queryable; readonly clock: Clock; readonly log: Log },
+  bytesMax: number,
+): KeptBytes {
+  const owners = new Map<string, Use>()
+  const total = { stored: 0, unsaved: 0 }
+  let exchangedAtMs = Number.NEGATIVE_INFINITY
+  const read = async (names: readonly string[], nowMs: number): Promise<void> => {
+    const stored = await listUse(db, [everybody, ...names], instantOf(nowMs - countedMs))
+    total.stored = stored.get(everybody) ?? 0
+    for (const name of names) {
+      const use = owners.get(name)
+      if (use !== undefined) use.stored = stored.get(name) ?? 0
+    }
+  }
+  const exchange = async (nowMs: number): Promise<void> => {
+    for (const [name, { usedAtMs, unsaved }] of owners)
+      if (unsaved === 0 && nowMs - usedAtMs > forgottenMs) owners.delete(name)
+    const sent = [...owners].flatMap(([owner, { unsaved }]) => (unsaved === 0 ? [] : [{ owner, bytes: unsaved }]))
+    if (sent.length > 0) await addUse(db, sent, instantOf(nowMs - (nowMs % hourMs)))
+    for (const { owner, bytes } of sent) {
+      total.unsaved -= bytes
+      const use = owners.get(owner)
+      if (use !== undefined) use.unsaved -= bytes
+    }
+    await read([...owners.keys()], nowMs)
+  }
+  const useOf = (owner: string, nowMs: number): Use => {
+    const had = owners.get(owner)
+    if (had !== undefined) return had
+    const use: Use = {
+      stored: 0,
+      unsaved: 0,
+      usedAtMs: nowMs,
+      known: Promise.resolve().then(() => read([owner], nowMs)),
+    }
+    owners.set(owner, use)
+    use.known.catch(() => owners.delete(owner))
+    return use
+  }
+  return {
+    async beyondShare(owner) {
+      const nowMs = clock.now().getTime()
+      const use = useOf(owner, nowMs)
+      use.usedAtMs = nowMs
+      await use.known
+      if (nowMs - exchangedAtMs > exchangeMs) {
+        exchangedAtMs = nowMs
+        exchange(nowMs).catch((error: unknown) =>
+          log.warn({ err: error }, 'the bytes of stored responses could not be counted; they will be counted later'),
+        )
+      }
+      const own = use.stored + use.unsaved
+      const taken = Math.max(total.stored + total.unsaved, own)
+      return mayTake({ own, taken, max: bytesMax, more: keptBytesMax }) ? undefined : own
+    },
+    add(owner, bytes) {
+      useOf(owner, clock.now().getTime()).unsaved += bytes
+      total.unsaved += bytes
+    },
+  }
+}
+
+const UseRow = z.object({ owner: z.string(), bytes: z.bigint() })
+
+async function listUse(db: Queryable, owners: readonly string[], since: Date): Promise<ReadonlyMap<string, number>> {
+  const rows = await db.many(
+    UseRow,
+    sql`
+    select owner, sum(bytes)::bigint as bytes from idempotency_use where owner = any(${owners}::text[]) and hour >= ${since} group by owner`,
+  )
+  return new Map(rows.map(({ owner, bytes }) => [owner, Number(bytes)]))
+}
+
+async function addUse(
+  db: Queryable,
+  uses: readonly { readonly owner: string; readonly bytes: number }[],
+  hour: Date,
+): Promise<void> {
+  await db.run(sql`
+    with given as (
+      select * from unnest(${uses.map(({ owner }) => owner)}::text[], ${uses.map(({ bytes }) => bytes)}::bigint[]) as given (owner, bytes)
+    )
+    insert into idempotency_use (owner, hour, bytes)
+    select owner, ${hour}, bytes from (select * from given union all select ${everybody}, sum(bytes)::bigint from given) as added order by owner collate "C"
+    on conflict (owner, hour) do update set bytes = idempotency_use.bytes + excluded.bytes`)
+}
+
+/** Deletes the hours that no longer count. */
+export function sweepUse(db: Queryable, now: Date): Promise<number> {
+  const where = sql`hour < ${instantOf(now.getTime() - countedMs - hourMs)}`
+  return sweep(db, { from: sql`idempotency_use`, where, orderBy: sql`hour` })
+}
