@@ -19,6 +19,12 @@ export const transferPlanErrors = {
   'address-format-invalid': failPlatform.table['address-format-invalid'],
 }
 
+/** Partners are queried for offers on another chain or in another token. */
+function costOf({ fromChain, toChain, fromToken, toToken }: NewTransferQuote): number {
+  const isDirect = fromToken === toToken && (fromChain === undefined || fromChain === toChain)
+  return isDirect ? 2 : 20
+}
+
 export const transferOperations: readonly Operation<Deps>[] = [
   operation({
     id: 'transfers.create',
@@ -39,6 +45,7 @@ export const transferOperations: readonly Operation<Deps>[] = [
     // It waits for a chain, which no database transaction waits for.
     idempotency: 'intent',
     resume: transferState,
+    cost: costOf,
     run: (ctx, { body }) => createTransfer(ctx, body),
   }),
   operation({
@@ -54,6 +61,7 @@ export const transferOperations: readonly Operation<Deps>[] = [
     errors: transferPlanErrors,
     // It queries a chain, which no database transaction waits for; a repeat makes another quote, so none is stored for a key.
     idempotency: 'intent',
+    cost: costOf,
     run: (ctx, { body }) => quoteTransfer(ctx, body),
   }),
   operation({

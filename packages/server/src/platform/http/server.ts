@@ -252,7 +252,7 @@ function addOperation(app: FastifyInstance, operation: BoundOperation, context: 
       const ctx = makeCtx(operation.deps, caller, request.id as RequestId)
       const { actor, placeOwner } = caller
       const charge = (cost: number): void => admit.cost({ id: actorId(actor), placeOwner }, cost, reply)
-      const requested = { ...rawRequest(request), charge }
+      const requested = { ...rawRequest(request), ...(actor.kind !== 'guest' && { charge }) }
       const answer = withRefusalMembers(operation, requested, await callOperation(ctx, operation, requested))
       stopTimer()
       deps.metrics.requests.inc({ operation: operation.id, status: String(answer.status) })

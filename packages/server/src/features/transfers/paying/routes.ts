@@ -48,6 +48,7 @@ export const payingOperations: readonly Operation<Deps>[] = [
     },
     // It waits for a chain and for custody, which no database transaction waits for.
     idempotency: 'intent',
+    cost: ({ url }) => (url === undefined ? 3 : 10),
     resume: paymentState,
     run: (ctx, { body: { challenge, url, ...payment } }) => {
       if (challenge !== undefined) return payChallenge(ctx, { ...payment, challenge })

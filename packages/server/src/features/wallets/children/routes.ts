@@ -39,6 +39,7 @@ export const childAddressOperations: readonly Operation<Deps>[] = [
       'child-address-limit-reached': planErrors['child-address-limit-reached'],
     },
     semaphores: childAddressSemaphores,
+    cost: ({ count = 1 }) => Math.ceil(count / 8),
     resourceOf: childrenPlace,
     resume: childrenAt,
     run: (ctx, { params, body }) => createChildAddresses(ctx, params.id, body),

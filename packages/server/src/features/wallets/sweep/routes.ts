@@ -53,6 +53,8 @@ export const sweepOperations: readonly Operation<Deps>[] = [
       ...chainErrors,
     },
     idempotency: 'intent',
+    // It reads the balance of each child, and signs for those that have any.
+    cost: ({ childAddressIds }) => 10 + Math.ceil((childAddressIds?.length ?? 500) / 50),
     resume: resumeSweep,
     run: (ctx, { params, body }) => requestSweep(ctx, params.id, body),
   }),

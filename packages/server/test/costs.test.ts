@@ -1,0 +1,76 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { operations } from '../src/operations.ts'
+import { aWorld, codeOf, type Org, unreachableMain, type World } from './world.ts'
+
+// What operations take from the rate limits of their caller, about one for each millisecond of CPU.
+
+const costOf = (id: string, body: unknown): number | undefined =>
+  operations.find((one) => one.id === id)?.cost?.(body as never)
+
+const direct = { fromToken: 'USDC', toToken: 'USDC', toChain: 'base' }
+
+test.each<readonly [id: string, body: unknown, cost: number]>([
+  ['payments.challenge', {}, 1],
+  ['payments.challenge', { count: 100 }, 13],
+  ['wallets.children.create', {}, 1],
+  ['wallets.children.create', { count: 1_000 }, 125],
+  ['wallets.pay', { challenge: {} }, 3],
+  ['wallets.pay', { url: 'https://api.example.com' }, 10],
+  ['wallets.master.sweep', { token: 'USDC' }, 20],
+  ['wallets.master.sweep', { token: 'USDC', childAddressIds: Array(1_000).fill('cad_1') }, 30],
+  ['transfers.create', direct, 2],
+  ['transfers.quote', direct, 2],
+  ['transfers.quote', { ...direct, fromChain: 'ethereum' }, 20],
+  ['transfers.quote', { ...direct, toToken: 'EURC' }, 20],
+  ['transfers.create', { ...direct, toToken: 'EURC' }, 20],
+  ['billing.rebuildCache', {}, 50],
+])('S6: %s with %j costs %i requests', (id, body, cost) => {
+  expect(costOf(id, body)).toBe(cost)
+})
+
+let world: World
+let org: Org
+beforeAll(async () => {
+  const organisationLimit = { perSecond: 1, burst: 160 }
+  // It refills too slowly to be seen.
+  const keyLimit = { perSecond: 1e-6, burst: 1_000 }
+  world = await aWorld({ rpcUrls: unreachableMain, config: { role: 'api', organisationLimit, keyLimit } })
+  org = await world.organisation()
+})
+afterAll(() => world?.stop())
+
+const left = (headers: Headers): number => Number(/r=(\d+)/.exec(headers.get('ratelimit') ?? '')?.[1])
+
+/** How many requests fewer the caller may make after a request than before it, by the limit of its key. */
+async function spentBy(path: string, accept = 'application/json'): Promise<number> {
+  const before = left((await world.call(org.testKey, 'GET', '/organisations/current')).headers)
+  const answer = await fetch(`${world.base}${path}`, { headers: { authorization: `Bearer ${org.testKey}`, accept } })
+  await answer.arrayBuffer()
+  expect([answer.status, answer.headers.get('content-type')?.split(';')[0]]).toEqual([200, accept])
+  return before - left(answer.headers)
+}
+
+test('S6: a page of any list costs as many requests as pages of 50 items, in JSON and in CSV', async () => {
+  expect(await spentBy('/payments/logs')).toBe(1)
+  expect(await spentBy('/payments/logs?limit=50')).toBe(1)
+  expect(await spentBy('/payments/logs?limit=51')).toBe(2)
+  expect(await spentBy('/payments/logs?limit=500')).toBe(10)
+  expect(await spentBy('/payments/logs?limit=500', 'text/csv')).toBe(10)
+  expect(await spentBy('/wallet-infra/transfers?limit=500', 'text/csv')).toBe(10)
+  expect(await spentBy('/events?limit=500')).toBe(10)
+})
+
+test('S6: a thousand child addresses leave an organization the rest of its limit, and a second thousand waits', async () => {
+  const other = await world.organisation()
+  const made = await world.call(other.testKey, 'POST', '/wallet-infra/master-wallets', {
+    chain: 'base',
+    supportedTokens: ['USDC'],
+  })
+  expect([made.status, codeOf(made)]).toEqual([201, ''])
+  const path = `/wallet-infra/master-wallets/${String(made.body.id)}/child-addresses`
+  expect((await world.call(other.testKey, 'POST', path, { count: 1_000 })).status).toBe(201)
+  const refused = await world.call(other.testKey, 'POST', path, { count: 1_000 })
+  expect([refused.status, codeOf(refused)]).toEqual([429, 'rate-limit-exceeded'])
+  expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(60)
+  expect((await world.call(other.testKey, 'GET', path)).status).toBe(200)
+})
