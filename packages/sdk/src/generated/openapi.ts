@@ -7021,7 +7021,7 @@ export interface components {
                 readonly "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description Refused, as any operation may be: one of the `x-problems` of this response. */
+        /** @description Refused, as any operation may be: `bad-request`, `unauthorized`, `role-not-allowed`, `scope-not-allowed`, `fresh-authentication-required`, `organisation-suspended`, `origin-not-allowed`, `environment-not-served`, `organisation-not-found`, `request-timeout`, `validation-error`, `rate-limit-exceeded`, `idempotency-storage-exceeded`, `request-header-fields-too-large`. */
         readonly "4XX": {
             headers: {
                 readonly "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
@@ -7033,7 +7033,7 @@ export interface components {
                 readonly "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description Failed, as any operation may be: one of the `x-problems` of this response. */
+        /** @description Failed, as any operation may be: `internal-error`, `service-unavailable`. */
         readonly "5XX": {
             headers: {
                 readonly "Retry-After": components["headers"]["Retry-After"];
