@@ -1,3 +1,4 @@
+import { discovery, payMiddleware, walletMiddleware } from '@purser/sdk/express'
 import type { Express } from 'express'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -31,7 +32,7 @@ afterAll(async () => {
 test('mppx validate reports no failure of a Tempo shop behind our Express middleware, and pays it', async () => {
   const wallet = await aTempoWallet(world, org)
   const node = await openFaucetNode(tempo)
-  const shop = await openShop(wallet.id, { method: 'tempo', currency: tempo.tokens.pathUSD })
+  const shop = await openShop(wallet.id)
   try {
     const validation = await validate(shop.url, { nodes: { 'rpc.moderato.tempo.xyz': node.url } })
 
@@ -51,7 +52,7 @@ test('mppx validate reports no failure of an evm/charge shop with x402 beside it
   const privateKey = generatePrivateKey()
   const { address } = privateKeyToAccount(privateKey)
   await fundToken(base, 'USDC', address, 1_000_000n)
-  const shop = await openShop(wallet.id, { method: 'evm', currency: base.tokens.USDC })
+  const shop = await openShop(wallet.id)
   try {
     const validation = await validate(shop.url, { nodes: { 'sepolia.base.org': base.rpcUrl }, privateKey })
 
@@ -65,23 +66,16 @@ test('mppx validate reports no failure of an evm/charge shop with x402 beside it
   }
 })
 
-function openShop(walletId: string, offer: Readonly<Record<string, string | undefined>>) {
+function openShop(walletId: string) {
   const free = (app: Express) => {
-    app.get('/openapi.json', (_req, res) => void res.json(discoveryOf(offer)))
+    const pay = payMiddleware({ price: '0.01', description: 'A report' })
+    const routes = [{ method: 'GET', path: '/report', handler: pay }]
+    const serviceInfo = { categories: ['data'], docs: { llms: '/llms.txt' } }
+    const wallet = { apiKey: org.testKey, baseUrl: world.base, walletId }
+    app.get('/openapi.json', walletMiddleware(wallet), discovery({ routes, serviceInfo }))
     app.get('/llms.txt', (_req, res) => void res.type('text/plain').send('# A shop\n\nGET /report sells a report.\n'))
   }
   return expressShop({ apiKey: org.testKey, baseUrl: world.base, walletId, free })
-}
-
-function discoveryOf(offer: Readonly<Record<string, string | undefined>>) {
-  const responses = { '200': { description: 'The report' }, '402': { description: 'Payment Required' } }
-  const payment = { ...offer, intent: 'charge', amount: `${rawPrice}`, description: 'A report' }
-  return {
-    openapi: '3.1.0',
-    info: { title: 'A shop', version: '1.0.0' },
-    'x-service-info': { categories: ['data'], docs: { llms: '/llms.txt' } },
-    paths: { '/report': { get: { summary: 'A report', 'x-payment-info': payment, responses } } },
-  }
 }
 
 function expectPerfect({ exitCode, report }: Validation): void {

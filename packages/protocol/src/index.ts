@@ -124,6 +124,8 @@ export {
   parseTempoPayload,
 } from './mpp/credential.ts'
 export { contentDigest, sameDigest } from './mpp/digest.ts'
+export type { DiscoveryDocument, DiscoveryHead, PaymentOffer, SoldRoute } from './mpp/discovery.ts'
+export { discoveryDocument } from './mpp/discovery.ts'
 export { decodeMppJson, encodeMppJson } from './mpp/encoding.ts'
 export { chargeNonce } from './mpp/evm-nonce.ts'
 export type { MppFault, MppParsed, MppProblem } from './mpp/problems.ts'

@@ -14,6 +14,7 @@ import {
   type PaymentDeps,
   paymentLogExists,
   paymentRecount,
+  paymentsOfLogs,
   sealReceipt,
 } from './features/payments/index.ts'
 import { createPeopleOperations, listEndedSessions } from './features/people/index.ts'
@@ -126,7 +127,7 @@ export async function createModules(config: Config, overrides: Overrides = {}) {
   })
   const sessions = createSessions({ ...payments.deps, ...vaults.deps })
   const webhooks = createWebhooks({ ...base, endedReaders: ended, eventsKeptDays: config.eventsKeptDays }, committed)
-  const registry = createRegistry({ ...base, paymentLogExists })
+  const registry = createRegistry({ ...base, paymentLogExists, paymentsOfLogs })
   const relayer = createRelayer(wallets.deps, {
     purposes: [...payments.relays, ...wallets.relays, ...transfers.relays],
     leaseMs,
@@ -182,7 +183,7 @@ export async function createModules(config: Config, overrides: Overrides = {}) {
       ...withLoops.flatMap(({ loops }) => loops),
     ],
     laneHandlers: [fillHandler, ...[relayer, transfers, wallets, testing].flatMap(({ laneHandlers }) => laneHandlers)],
-    pages: withdrawals.pages,
+    pages: [...withdrawals.pages, ...registry.pages],
     findKey: keys.findKey,
     relayer,
     webhooks,

@@ -4,6 +4,7 @@ import { attachPaid, attachSeller, findVault, sellerOf } from './attach.ts'
 import { setAnswerHead, setReadable } from './buffer-response.ts'
 import { checkPayOptions, payOptions, walletOptions } from './check-options.ts'
 import { admit } from './core.ts'
+import { type DiscoveryConfig, markSold, openDiscovery } from './discovery.ts'
 import type { PayOptions, WalletOptions } from './options.ts'
 import { headerOfRequest, sellResponse } from './sell-response.ts'
 import { createSeller } from './seller.ts'
@@ -12,6 +13,7 @@ import type { PaidVault } from './vault.ts'
 export type { VerifiedPayment } from '../payments.ts'
 export type { Session } from '../sessions.ts'
 export { paymentOf, sessionOf, vaultOf } from './attach.ts'
+export type { DiscoveredRoute, DiscoveryConfig } from './discovery.ts'
 export type { Fault, Undelivered } from './faults.ts'
 export type { PaymentProtocol, PayOptions, WalletOptions } from './options.ts'
 export type { CorsOptions } from './preflight.ts'
@@ -63,7 +65,7 @@ export function payMiddleware(options: PayOptions<Request>): RequestHandler {
   // Throws for an invalid option at start-up, not at the first payment.
   mustKnow(options, payOptions)
   checkPayOptions(options)
-  return async (req, res, next) => {
+  const handler: RequestHandler = async (req, res, next) => {
     try {
       const admission = await admit(sellerOf(req), options, {
         method: req.method,
@@ -83,6 +85,34 @@ export function payMiddleware(options: PayOptions<Request>): RequestHandler {
       attachPaid(req, admission)
       sellResponse(admission, res)
       next()
+    } catch (error) {
+      next(error)
+    }
+  }
+  return markSold(handler, { options })
+}
+
+/**
+ * Answers `GET /openapi.json` with an OpenAPI document of paid routes, for clients that look at prices before they
+ * request. `x-payment-info` of each route has its offers, as the MPP discovery draft defines them. It is fetched from
+ * Purser at the first request and kept for five minutes. `handler` of a route is the value of `payMiddleware`.
+ *
+ * @example
+ * import { discovery, payMiddleware } from '@purser/sdk/express'
+ * import { Router } from 'express'
+ *
+ * const router = Router()
+ * const pay = payMiddleware({ price: '0.01', description: 'The weather of a city' })
+ * router.get('/forecast', pay, (_req, res) => void res.json({ sky: 'clear' }))
+ * router.get('/openapi.json', discovery({ routes: [{ method: 'GET', path: '/forecast', handler: pay }] }))
+ */
+export function discovery(config: DiscoveryConfig): RequestHandler {
+  const discover = openDiscovery(config)
+  return async (req, res, next) => {
+    try {
+      const answer = await discover(sellerOf(req), `${req.protocol}://${req.headers.host ?? ''}`)
+      setAnswerHead(res, answer)
+      res.end(answer.body ?? '')
     } catch (error) {
       next(error)
     }

@@ -3,6 +3,7 @@ import { mustKnow } from '../check.ts'
 import { attachPaid, attachSeller, findVault, sellerOf } from './attach.ts'
 import { checkPayOptions, payOptions, walletOptions } from './check-options.ts'
 import { admit } from './core.ts'
+import { type DiscoveryConfig, markSold, openDiscovery } from './discovery.ts'
 import { exposeHeaders, readingHeaders } from './headers.ts'
 import type { PayOptions, WalletOptions } from './options.ts'
 import { headerOfRequest, sellResponse } from './sell-response.ts'
@@ -12,6 +13,7 @@ import type { PaidVault } from './vault.ts'
 export type { VerifiedPayment } from '../payments.ts'
 export type { Session } from '../sessions.ts'
 export { paymentOf, sessionOf, vaultOf } from './attach.ts'
+export type { DiscoveredRoute, DiscoveryConfig } from './discovery.ts'
 export type { Fault, Undelivered } from './faults.ts'
 export type { PaymentProtocol, PayOptions, WalletOptions } from './options.ts'
 export type { CorsOptions } from './preflight.ts'
@@ -62,7 +64,7 @@ export function payHook(
   // Throws for an invalid option at start-up, not at the first payment.
   mustKnow(options, payOptions)
   checkPayOptions(options)
-  return async (request, reply) => {
+  const hook = async (request: FastifyRequest, reply: FastifyReply) => {
     const admission = await admit(sellerOf(request), options, {
       method: request.method,
       origin: `${request.protocol}://${request.host}`,
@@ -89,6 +91,31 @@ export function payHook(
     // Headers set by other hooks are in the reply, not yet in the response.
     sellResponse(admission, reply.raw, reply.getHeaders())
     return undefined
+  }
+  return markSold(hook, { options })
+}
+
+/**
+ * Answers `GET /openapi.json` with an OpenAPI document of paid routes, for clients that look at prices before they
+ * request. `x-payment-info` of each route has its offers, as the MPP discovery draft defines them. It is fetched from
+ * Purser at the first request and kept for five minutes. `handler` of a route is the value of `payHook`.
+ *
+ * @example
+ * import { discovery, payHook } from '@purser/sdk/fastify'
+ * import Fastify from 'fastify'
+ *
+ * const app = Fastify()
+ * const pay = payHook({ price: '0.01', description: 'The weather of a city' })
+ * app.get('/forecast', { onRequest: pay }, async () => ({ sky: 'clear' }))
+ * app.get('/openapi.json', discovery({ routes: [{ method: 'GET', path: '/forecast', handler: pay }] }))
+ */
+export function discovery(
+  config: DiscoveryConfig,
+): (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply> {
+  const discover = openDiscovery(config)
+  return async (request, reply) => {
+    const { status, headers, body } = await discover(sellerOf(request), `${request.protocol}://${request.host}`)
+    return reply.code(status).headers(headers).send(body)
   }
 }
 

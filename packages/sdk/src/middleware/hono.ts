@@ -1,8 +1,9 @@
-import type { Context, MiddlewareHandler } from 'hono'
+import type { Context, Handler, MiddlewareHandler } from 'hono'
 import { mustKnow } from '../check.ts'
 import { attachPaid, attachSeller, findVault, sellerOf } from './attach.ts'
 import { checkPayOptions, payOptions, walletOptions } from './check-options.ts'
 import { admit } from './core.ts'
+import { type DiscoveryConfig, markSold, openDiscovery } from './discovery.ts'
 import type { PayOptions, WalletOptions } from './options.ts'
 import { createSeller } from './seller.ts'
 import type { PaidVault } from './vault.ts'
@@ -11,6 +12,7 @@ import { ownResponse, readableResponse, soldResponse } from './web-response.ts'
 export type { VerifiedPayment } from '../payments.ts'
 export type { Session } from '../sessions.ts'
 export { paymentOf, sessionOf, vaultOf } from './attach.ts'
+export type { DiscoveredRoute, DiscoveryConfig } from './discovery.ts'
 export type { Fault, Undelivered } from './faults.ts'
 export type { PaymentProtocol, PayOptions, WalletOptions } from './options.ts'
 export type { CorsOptions } from './preflight.ts'
@@ -58,7 +60,7 @@ export function payMiddleware(options: PayOptions<Context>): MiddlewareHandler {
   // Throws for an invalid option at start-up, not at the first payment.
   mustKnow(options, payOptions)
   checkPayOptions(options)
-  return async (c, next) => {
+  const handler: MiddlewareHandler = async (c, next) => {
     const { origin, pathname, search } = new URL(c.req.url)
     const target = pathname + search
     const header = (name: string) => c.req.header(name)
@@ -77,6 +79,26 @@ export function payMiddleware(options: PayOptions<Context>): MiddlewareHandler {
     admission.failed()
     answer(c.res)
   }
+  return markSold(handler, { options })
+}
+
+/**
+ * Answers `GET /openapi.json` with an OpenAPI document of paid routes, for clients that look at prices before they
+ * request. `x-payment-info` of each route has its offers, as the MPP discovery draft defines them. It is fetched from
+ * Purser at the first request and kept for five minutes. `handler` of a route is the value of `payMiddleware`.
+ *
+ * @example
+ * import { discovery, payMiddleware } from '@purser/sdk/hono'
+ * import { Hono } from 'hono'
+ *
+ * const app = new Hono()
+ * const pay = payMiddleware({ price: '0.01', description: 'The weather of a city' })
+ * app.get('/forecast', pay, (c) => c.json({ sky: 'clear' }))
+ * app.get('/openapi.json', discovery({ routes: [{ method: 'GET', path: '/forecast', handler: pay }] }))
+ */
+export function discovery(config: DiscoveryConfig): Handler {
+  const discover = openDiscovery(config)
+  return async (c) => ownResponse(await discover(sellerOf(c), new URL(c.req.url).origin))
 }
 
 /** Clears the response first: otherwise Hono merges the headers of both. */

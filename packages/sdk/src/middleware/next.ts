@@ -2,6 +2,7 @@ import { mustKnow } from '../check.ts'
 import { attachPaid } from './attach.ts'
 import { checkPayOptions, payOptions, walletOptions } from './check-options.ts'
 import { admit } from './core.ts'
+import { type DiscoveryConfig, markSold, openDiscovery } from './discovery.ts'
 import type { PayOptions, WalletOptions } from './options.ts'
 import { createSeller, type Seller } from './seller.ts'
 import { ownResponse, readableResponse, soldResponse } from './web-response.ts'
@@ -9,6 +10,7 @@ import { ownResponse, readableResponse, soldResponse } from './web-response.ts'
 export type { VerifiedPayment } from '../payments.ts'
 export type { Session } from '../sessions.ts'
 export { paymentOf, sessionOf, vaultOf } from './attach.ts'
+export type { DiscoveredRoute, DiscoveryConfig } from './discovery.ts'
 export type { Fault, Undelivered } from './faults.ts'
 export type { PaymentProtocol, PayOptions, WalletOptions } from './options.ts'
 export type { CorsOptions } from './preflight.ts'
@@ -39,15 +41,17 @@ export function withPayment<R extends Request, C>(
   options: WalletOptions & PayOptions<R>,
   handler: RouteHandler<R, C>,
 ): (request: R, context: C) => Promise<Response> {
-  let seller: Seller | undefined
-  return async (request, context) => {
-    if (seller === undefined) {
-      mustKnow(options, { ...walletOptions, ...payOptions })
-      checkPayOptions(options)
-    }
-    seller ??= createSeller(options)
+  let made: Seller | undefined
+  const seller = (): Seller => {
+    if (made !== undefined) return made
+    mustKnow(options, { ...walletOptions, ...payOptions })
+    checkPayOptions(options)
+    made = createSeller(options)
+    return made
+  }
+  const sold = async (request: R, context: C): Promise<Response> => {
     const { protocol, host, pathname, search } = new URL(request.url)
-    const admission = await admit(seller, options, {
+    const admission = await admit(seller(), options, {
       method: request.method,
       // Next puts its own listening address into the URL, not the requested one.
       origin: `${protocol}//${request.headers.get('host') ?? host}`,
@@ -65,4 +69,28 @@ export function withPayment<R extends Request, C>(
     attachPaid(request, admission)
     return readable(await soldResponse(admission, () => handler(request, context), request.signal))
   }
+  return markSold(sold, { options, seller })
+}
+
+/**
+ * Answers `GET /openapi.json` with an OpenAPI document of paid routes, for clients that look at prices before they
+ * request: `export const GET = discovery(config)` in `app/openapi.json/route.ts`. `x-payment-info` of each route has its
+ * offers, as the MPP discovery draft defines them. It is fetched from Purser at the first request and kept for five
+ * minutes. `handler` of a route is the value of `withPayment`.
+ *
+ * @example
+ * import { discovery, withPayment } from '@purser/sdk/next'
+ *
+ * const wallet = {
+ *   apiKey: process.env.PURSER_API_KEY ?? '',
+ *   baseUrl: 'https://pay.example.com',
+ *   walletId: 'byw_01h455vb4pex5vsknk084sn02q',
+ *   publicUrl: 'https://api.example.com',
+ * }
+ * const forecast = withPayment({ ...wallet, price: '0.01' }, () => Response.json({ sky: 'clear' }))
+ * export const GET = discovery({ routes: [{ method: 'GET', path: '/forecast', handler: forecast }] })
+ */
+export function discovery(config: DiscoveryConfig): (request: Request) => Promise<Response> {
+  const discover = openDiscovery(config)
+  return async (request) => ownResponse(await discover(undefined, new URL(request.url).origin))
 }

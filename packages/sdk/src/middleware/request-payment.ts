@@ -33,7 +33,7 @@ export interface PaymentContext {
 export async function requestPayment(context: PaymentContext, refusal?: Refusal): Promise<OwnAnswer> {
   const { seller, route, ip, acceptPayment } = context
   try {
-    const challenge = await seller.takeChallenge(requestOf(context))
+    const challenge = await seller.takeChallenge(challengeRequestOf(context))
     const x402 = route.protocols.includes('x402') ? challenge.x402 : null
     const x402V1 = x402 === null ? null : challenge.x402V1
     const mpp = route.protocols.includes('mpp') ? offersFor(challenge.mpp, acceptPayment) : []
@@ -42,9 +42,14 @@ export async function requestPayment(context: PaymentContext, refusal?: Refusal)
   } catch (error) {
     if (ip !== undefined && error instanceof RateLimitError)
       return problemAnswer('rate-limit-exceeded', error.retryAfterSeconds ?? 60)
-    seller.onFault({ stage: 'challenge', error })
-    return isMisconfigured(error) ? problemAnswer('payments-misconfigured') : problemAnswer('payments-unavailable', 5)
+    return challengeFailed(seller, error)
   }
+}
+
+/** Reports that no challenge could be fetched, and returns the response to the caller. */
+export function challengeFailed(seller: Seller, error: unknown): OwnAnswer {
+  seller.onFault({ stage: 'challenge', error })
+  return isMisconfigured(error) ? problemAnswer('payments-misconfigured') : problemAnswer('payments-unavailable', 5)
 }
 
 const faultsOfConfiguration = [AuthenticationError, PermissionDeniedError, ValidationError, NotFoundError]
@@ -56,7 +61,8 @@ export function isMisconfigured(error: unknown): boolean {
   return faultsOfConfiguration.some((Kind) => error instanceof Kind)
 }
 
-function requestOf({
+/** The challenge request of these payment terms. */
+export function challengeRequestOf({
   seller,
   route,
   resource,

@@ -14,6 +14,7 @@ import {
   countingPayments,
   findPayment,
   findPaymentByLog,
+  listNamedPayments,
   listPayments,
   listRouteTotals,
   type PaymentRow,
@@ -58,6 +59,20 @@ export async function getPaymentLog(ctx: Ctx, logId: PaymentLogId): Promise<z.in
 /** Whether the tenant has a payment log with this id. Other features use it to validate a reference. */
 export async function paymentLogExists(db: Queryable, tenant: Tenant, logId: PaymentLogId): Promise<boolean> {
   return (await findPaymentByLog(db, tenant, logId)) !== undefined
+}
+
+/** Returns those payments of these logs that the tenant has, by the id of their log. */
+export async function paymentsOfLogs(
+  db: Queryable,
+  tenant: Tenant,
+  logIds: readonly PaymentLogId[],
+): Promise<ReadonlyMap<PaymentLogId, PaymentRow>> {
+  if (logIds.length === 0) return new Map()
+  const rows = await listNamedPayments(
+    db,
+    logIds.map((logId) => ({ tenant, paymentId: paymentIdOf(logId) })),
+  )
+  return new Map(rows.map((row) => [row.logId, row]))
 }
 
 /** Returns totals per route and token of payments that are not known to have failed. */

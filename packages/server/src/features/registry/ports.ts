@@ -8,6 +8,21 @@ import type { PlanDeps } from '../plans/index.ts'
 export interface Deps extends PlatformDeps, PlanDeps {
   /** Whether the tenant has a payment log with that id. */
   readonly paymentLogExists: (db: Queryable, tenant: Tenant, logId: PaymentLogId) => Promise<boolean>
+  /** The currencies of those payments of the tenant that exist, by the id of their log. */
+  readonly paymentsOfLogs: (
+    db: Queryable,
+    tenant: Tenant,
+    logIds: readonly PaymentLogId[],
+  ) => Promise<ReadonlyMap<PaymentLogId, PaidWith>>
+}
+
+/** The currency of a payment. */
+export interface PaidWith {
+  /** CAIP-2. */
+  readonly network: string
+  /** Address of the token. */
+  readonly asset: string
+  readonly decimals: number
 }
 
 /** Context of one call. */

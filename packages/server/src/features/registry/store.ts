@@ -124,6 +124,20 @@ export function listRoutes(
   )
 }
 
+/** Most routes of one document. */
+const soldRoutesMax = 1_000
+
+/** Returns the routes that an organisation sells in public at a host, by path; none if it is suspended. */
+export function listSoldRoutes(db: Queryable, tenant: Tenant, host: string): Promise<RouteRow[]> {
+  return db.many(
+    RouteRow,
+    sql`
+    select ${columns} from registry_routes
+    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and host = ${host} and is_public and ${onSale}
+    order by route_pattern, method limit ${soldRoutesMax}`,
+  )
+}
+
 function matching(filters: RouteFilters): Sql {
   const { host = null, protocol = null, maxAmount = null, q = null } = filters
   return sql`(${host}::text is null or host = ${host}) and (${protocol}::text is null or ${protocol} = any(protocols))

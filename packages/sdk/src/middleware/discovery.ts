@@ -1,0 +1,213 @@
+import { decodeMppJson, discoveryDocument, type PaymentOffer, parseChallenges, type SoldRoute } from '@purser/protocol'
+import { must, mustKnow, mustOptions, type Named } from '../check.ts'
+import type { OwnAnswer } from './answers.ts'
+import type { PayOptions } from './options.ts'
+import { challengeFailed, challengeRequestOf } from './request-payment.ts'
+import { routeOf, type Seller } from './seller.ts'
+
+/** What a discovery document says about a paid route beside its payment. */
+export interface DiscoveredRoute {
+  /** HTTP method, such as `GET`. */
+  readonly method: string
+  /** Path of the route, with its parameters as the framework writes them or as `{name}`. */
+  readonly path: string
+  /** What sells the route: the value of `payMiddleware` or `payHook`, or the handler of `withPayment`. */
+  readonly handler: object
+  readonly summary?: string | undefined
+  /** Parameters of the route as OpenAPI has them. Those of the path may be left out. */
+  readonly parameters?: readonly Readonly<Record<string, unknown>>[] | undefined
+  /** The request body, as OpenAPI has it. */
+  readonly requestBody?: Readonly<Record<string, unknown>> | undefined
+}
+
+export interface DiscoveryConfig {
+  readonly routes: readonly DiscoveredRoute[]
+  /** Default: the host of the service as the title, version 1.0.0. */
+  readonly info?:
+    | {
+        readonly title?: string | undefined
+        readonly version?: string | undefined
+        readonly description?: string | undefined
+      }
+    | undefined
+  /** Categories and addresses of documentation, for `x-service-info`. */
+  readonly serviceInfo?:
+    | {
+        readonly categories?: readonly string[] | undefined
+        readonly docs?:
+          | {
+              readonly apiReference?: string | undefined
+              readonly homepage?: string | undefined
+              readonly llms?: string | undefined
+            }
+          | undefined
+      }
+    | undefined
+}
+
+/** How a handler sells its route. */
+interface Sale {
+  readonly options: PayOptions<never>
+  /** The seller of a handler that has its own, as with Next. */
+  readonly seller?: () => Seller
+}
+
+const sales = new WeakMap<object, Sale>()
+
+/** Notes how a handler sells its route, so that a discovery document can say it. Returns the handler. */
+export function markSold<H extends object>(handler: H, sale: Sale): H {
+  sales.set(handler, sale)
+  return handler
+}
+
+const discoveryNames: Named<DiscoveryConfig> = { routes: true, info: true, serviceInfo: true }
+const routeNames: Named<DiscoveredRoute> = {
+  method: true,
+  path: true,
+  handler: true,
+  summary: true,
+  parameters: true,
+  requestBody: true,
+}
+
+/** A document is made again after this, since a wallet may have been added; a failure is repeated for some seconds only. */
+const keptMs = 300_000
+const failureKeptMs = 5_000
+
+interface Made {
+  readonly answer: Promise<OwnAnswer>
+  expiresAt: number
+}
+
+/** Returns the response to `GET /openapi.json` of a seller's routes. */
+export type Discovery = (seller: Seller | undefined, origin: string) => Promise<OwnAnswer>
+
+/** Checks what a discovery document is made of, and returns its maker. Throws a `TypeError` for a route that nothing sells. */
+export function openDiscovery(config: DiscoveryConfig, now: () => number = Date.now): Discovery {
+  mustKnow(config, discoveryNames)
+  must(Array.isArray(config.routes) && config.routes.length > 0, 'routes', config.routes, 'List the paid routes.')
+  for (const route of config.routes) checkRoute(route)
+  const made = new WeakMap<Seller, Made>()
+  return (attached, origin) => {
+    const seller = attached ?? config.routes.map(({ handler }) => sales.get(handler)?.seller?.()).find(Boolean)
+    if (seller === undefined) throw new Error('discovery needs walletMiddleware to run before it.')
+    const known = made.get(seller)
+    if (known !== undefined && known.expiresAt > now()) return known.answer
+    const answer = answerOf(config, seller, seller.publicUrl ?? origin)
+    const entry: Made = { answer, expiresAt: now() + keptMs }
+    made.set(seller, entry)
+    answer.then(({ status }) => {
+      if (status !== 200) entry.expiresAt = now() + failureKeptMs
+    })
+    return answer
+  }
+}
+
+function checkRoute(route: DiscoveredRoute): void {
+  mustOptions(route, 'routes')
+  mustKnow(route, routeNames, 'routes')
+  const { method, path, handler } = route
+  must(
+    typeof method === 'string' && /^[A-Za-z]+$/.test(method),
+    'method',
+    method,
+    'Give an HTTP method, such as "GET".',
+  )
+  must(
+    typeof path === 'string' && path.startsWith('/'),
+    'path',
+    path,
+    'Give the path of the route, such as "/forecast".',
+  )
+  const isSold =
+    (typeof handler === 'function' || typeof handler === 'object') && handler !== null && sales.has(handler)
+  const remedy = 'Give the value of payMiddleware, payHook or withPayment that sells this route.'
+  must(isSold, 'handler', handler, remedy)
+}
+
+async function answerOf(
+  { routes, info, serviceInfo }: DiscoveryConfig,
+  seller: Seller,
+  base: string,
+): Promise<OwnAnswer> {
+  try {
+    const offers = offersOf(base)
+    const sold: SoldRoute[] = []
+    for (const route of routes)
+      sold.push(await soldRoute(route, sales.get(route.handler)?.seller?.() ?? seller, offers))
+    const title = info?.title ?? new URL(base).host
+    const document = discoveryDocument(
+      { info: { ...info, title, version: info?.version ?? '1.0.0' }, server: seller.publicUrl, serviceInfo },
+      sold,
+    )
+    return { status: 200, headers: documentHeaders, body: JSON.stringify(document) }
+  } catch (error) {
+    return challengeFailed(seller, error)
+  }
+}
+
+const documentHeaders = {
+  'Content-Type': 'application/json',
+  'Cache-Control': 'public, max-age=300',
+  'Access-Control-Allow-Origin': '*',
+}
+
+type OffersOf = (route: DiscoveredRoute, seller: Seller) => Promise<readonly PaymentOffer[]>
+
+async function soldRoute(route: DiscoveredRoute, seller: Seller, offers: OffersOf): Promise<SoldRoute> {
+  const { handler, ...described } = route
+  const { price, description } = optionsOf(handler)
+  const summary = route.summary ?? description
+  return { ...described, summary, price: typeof price === 'string' ? price : null, offers: await offers(route, seller) }
+}
+
+function optionsOf(handler: object): PayOptions<never> {
+  const sale = sales.get(handler)
+  if (sale === undefined) throw new Error('nothing sells this route')
+  return sale.options
+}
+
+/** The price for which a challenge is fetched where the route's own depends on the request. Only its currency is shown. */
+const nominalPrice = '1'
+
+/** Asks Purser for one challenge for each different price and kind of offer, since its offers are the same for all routes. */
+function offersOf(base: string): OffersOf {
+  const known = new Map<Seller, Map<string, Promise<readonly PaymentOffer[]>>>()
+  return ({ handler, method, path }, seller) => {
+    const options = optionsOf(handler)
+    const route = routeOf(seller.defaults, options)
+    if (!route.protocols.includes('mpp')) return Promise.resolve([])
+    const isFixed = typeof options.price === 'string'
+    const price = typeof options.price === 'string' ? options.price : nominalPrice
+    const resource = new URL(base + path).href
+    const terms = { seller, route, price, resource, method: method.toUpperCase(), hasFixedPrice: isFixed }
+    const request = challengeRequestOf({ ...terms, ip: undefined, digest: undefined, acceptPayment: undefined })
+    // With Next, routes may have sellers of their own.
+    const ofSeller = known.get(seller) ?? new Map<string, Promise<readonly PaymentOffer[]>>()
+    known.set(seller, ofSeller)
+    const key = JSON.stringify([isFixed, { ...request, resource: undefined, method: undefined }])
+    const found = ofSeller.get(key) ?? fetchOffers(seller, request, isFixed)
+    ofSeller.set(key, found)
+    return found
+  }
+}
+
+async function fetchOffers(
+  { purser }: Seller,
+  request: ReturnType<typeof challengeRequestOf>,
+  isFixed: boolean,
+): Promise<readonly PaymentOffer[]> {
+  const { mpp } = await purser.payments.challenge(request)
+  return parseChallenges(mpp ?? '').map(({ intent, method, request: encoded, description }) => {
+    const { amount, currency }: { readonly amount?: unknown; readonly currency?: unknown } = Object(
+      decodeMppJson(encoded),
+    )
+    return {
+      intent,
+      method,
+      amount: isFixed && typeof amount === 'string' ? amount : null,
+      currency: typeof currency === 'string' ? currency : undefined,
+      description,
+    }
+  })
+}
