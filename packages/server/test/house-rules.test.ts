@@ -123,6 +123,7 @@ const sharedState: ReadonlyMap<string, string> = new Map([
 
 /** Modules of the other packages that keep state, which all callers in a process share, and why that is harmless. */
 const sharedByCallers: ReadonlyMap<string, string> = new Map([
+  ['sdk/src/middleware/discovery.ts', 'how a handler sells its route, for as long as the handler lives'],
   ['sdk/src/middleware/attach.ts', 'what a request of the framework belongs to, for as long as the request lives'],
   ['sdk/src/middleware/answers.ts', 'texts computed from a challenge, for as long as the challenge lives'],
   ['sdk/src/pay/payment.ts', 'what a response belongs to, for as long as the response lives'],

@@ -5,13 +5,13 @@ import type { PayOptions } from './options.ts'
 import { challengeFailed, challengeRequestOf } from './request-payment.ts'
 import { routeOf, type Seller } from './seller.ts'
 
-/** What a discovery document says about a paid route beside its payment. */
+/** A paid route as a discovery document describes it, apart from its payment. */
 export interface DiscoveredRoute {
   /** HTTP method, such as `GET`. */
   readonly method: string
   /** Path of the route, with its parameters as the framework writes them or as `{name}`. */
   readonly path: string
-  /** What sells the route: the value of `payMiddleware` or `payHook`, or the handler of `withPayment`. */
+  /** The value that sells the route, of `payMiddleware`, `payHook` or `withPayment`. */
   readonly handler: object
   readonly summary?: string | undefined
   /** Parameters of the route as OpenAPI has them. Those of the path may be left out. */
@@ -82,7 +82,7 @@ interface Made {
 /** Returns the response to `GET /openapi.json` of a seller's routes. */
 export type Discovery = (seller: Seller | undefined, origin: string) => Promise<OwnAnswer>
 
-/** Checks what a discovery document is made of, and returns its maker. Throws a `TypeError` for a route that nothing sells. */
+/** Checks the configuration of a discovery document, and returns its maker. Throws a `TypeError` for a route that nothing sells. */
 export function openDiscovery(config: DiscoveryConfig, now: () => number = Date.now): Discovery {
   mustKnow(config, discoveryNames)
   must(Array.isArray(config.routes) && config.routes.length > 0, 'routes', config.routes, 'List the paid routes.')

@@ -18,7 +18,7 @@ export interface Deps extends PlatformDeps, PlanDeps {
 
 /** The currency of a payment. */
 export interface PaidWith {
-  /** CAIP-2. */
+  /** Its name. */
   readonly network: string
   /** Address of the token. */
   readonly asset: string

@@ -27,7 +27,9 @@ async function read(place = `test/${org.id}/api.example.com`) {
 
 test('the routes that are public are described without a key, with the MPP offer of the currency that was paid', async () => {
   const { id: walletId } = await world.wallet(org)
-  await world.call(org.testKey, 'POST', '/test/payments', { walletId, price: '0.01' })
+  const stub = { protocol: 'x402', credential: 'stub_payment_accepted', walletId, price: '0.01' }
+  const resource = 'https://api.example.com/users/1'
+  expect((await world.call(org.testKey, 'POST', '/payments/verify', { ...stub, resource })).status).toBe(200)
   const [log] = (await world.call(org.testKey, 'GET', '/payments/logs?limit=1')).list
   const params = {
     headers: [{ name: 'x-units', type: 'string', required: false }, { name: 'content-type' }],
@@ -96,7 +98,9 @@ test('a host, an organisation or an environment without public routes is unknown
   ])
     expect((await read(place)).status, place).toBe(404)
   const suspend = (at: string | null) =>
-    world.database.db.run(sql`update organisations set suspended_at = ${at}::timestamptz where id = ${org.id}`)
+    world.database.db.run(sql`
+      update organisations set suspended_at = ${at}::timestamptz, suspension_reason = case when ${at}::text is null then null else 'abuse' end
+      where id = ${org.id}`)
   await suspend('2026-11-01T00:00:00Z')
   expect((await read()).status).toBe(404)
   await suspend(null)

@@ -1,7 +1,7 @@
 import {
   discoveryDocument,
   isTempo,
-  networkByCaip2,
+  networkByName,
   type PaymentOffer,
   parseAmount,
   type SoldRoute,
@@ -16,7 +16,11 @@ import { listSoldRoutes, type RouteRow } from './store.ts'
 const Place = z.object({
   environment: z.enum(['test', 'live']),
   organisationId: id('org'),
-  host: z.string().min(1).max(260),
+  // As the registry writes it: lower case, punycode, with a port or without.
+  host: z
+    .string()
+    .max(260)
+    .regex(/^[\w.:[\]-]+$/),
 })
 
 const headers = { 'content-type': 'application/json; charset=utf-8', 'cache-control': 'public, max-age=300' }
@@ -55,7 +59,7 @@ function soldRoute(route: RouteRow, paid: ReadonlyMap<PaymentLogId, PaidWith>): 
 
 /** The offer of MPP in the currency of the last payment that was reported; none if no MPP payment of the route is known. */
 function offersOf({ amount, protocols }: RouteRow, payment: PaidWith | undefined): readonly PaymentOffer[] {
-  const network = payment && networkByCaip2(payment.network)
+  const network = payment && networkByName(payment.network)
   if (payment === undefined || network === undefined || !protocols.includes('mpp')) return []
   const raw = parseAmount(amount, payment.decimals)
   const method = isTempo(network) ? 'tempo' : 'evm'
