@@ -59,6 +59,12 @@ interface Shop {
   readonly close: () => Promise<unknown>
 }
 
+async function served(fetch: (request: Request) => Response | Promise<Response>): Promise<Shop> {
+  const server = createAdaptorServer({ fetch })
+  if (!('closeAllConnections' in server)) throw new Error('not an HTTP/1 server')
+  return { url: await listen(server), close: () => close(server) }
+}
+
 const shops: Record<string, () => Promise<Shop>> = {
   express: async () => {
     const byRequest = { price: (req: ExpressRequest) => (req.query.long === undefined ? '0.1' : '0.3') }
@@ -96,8 +102,7 @@ const shops: Record<string, () => Promise<Shop>> = {
     const app = new Hono()
     app.use(onHono.walletMiddleware(wallet))
     app.get('/openapi.json', onHono.discovery(routesOf(pay)))
-    const server = createAdaptorServer(app)
-    return { url: await listen(server), close: () => close(server) }
+    return served((request) => app.fetch(request))
   },
   next: async () => {
     const sold = () => Response.json({})
@@ -107,8 +112,7 @@ const shops: Record<string, () => Promise<Shop>> = {
       x402Only: onNext.withPayment({ ...wallet, ...x402Only }, sold),
     }
     const GET = onNext.discovery(routesOf(pay))
-    const server = createAdaptorServer({ fetch: (request) => GET(request) })
-    return { url: await listen(server), close: () => close(server) }
+    return served(GET)
   },
 }
 

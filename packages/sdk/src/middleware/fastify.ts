@@ -115,7 +115,8 @@ export function discovery(
   const discover = openDiscovery(config)
   return async (request, reply) => {
     const { status, headers, body } = await discover(sellerOf(request), `${request.protocol}://${request.host}`)
-    return reply.code(status).headers(headers).send(body)
+    for (const [name, value] of Object.entries(headers)) reply.header(name, value)
+    return reply.code(status).send(body)
   }
 }
 
