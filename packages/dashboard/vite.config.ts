@@ -26,6 +26,9 @@ const firstModules = ['src/main.tsx', 'src/pages/home/home-page.tsx'].map((file)
   path.join(import.meta.dirname, file),
 )
 
+/** Makes the elements of JSX, with the text in them visible (decision 0212). */
+const visibleText = path.join(import.meta.dirname, 'src/ui/visible-text.ts')
+
 interface ModuleGraph {
   getModuleInfo(id: string): { importedIds: readonly string[] } | null
 }
@@ -45,9 +48,12 @@ const first = new Set<string>()
 export default defineConfig({
   root: import.meta.dirname,
   base: '/dashboard/',
-  plugins: [react(), tailwindcss()],
+  plugins: [react({ jsxImportSource: 'visible-text' }), tailwindcss()],
   // The workspace has an older React for the tests of another package; the page has one, its own.
-  resolve: { dedupe: ['react', 'react-dom'] },
+  resolve: {
+    dedupe: ['react', 'react-dom'],
+    alias: [{ find: /^visible-text\/jsx-(?:dev-)?runtime$/, replacement: visibleText }],
+  },
   server: { proxy: Object.fromEntries(apiPaths.map((path) => [`/${path}`, { target: api }])) },
   build: {
     target: 'es2023',

@@ -4,15 +4,20 @@ import type { Browser, BrowserContext, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startTemporaryDev } from '../../devnet/src/temporary-dev.ts'
 import { actScenarios } from './act-scenarios.ts'
+import { approvalScenarios } from './approval-scenarios.ts'
 import { launchBrowser, type Watched, watch } from './browser.ts'
 import { buildIfNeeded } from './build-if-needed.ts'
 import { makeDemoData } from './demo-data.ts'
 import { developerScenarios } from './developer-scenarios.ts'
+import { environmentScenarios } from './environment-scenarios.ts'
 import { everyPageScenarios } from './every-page.ts'
+import { liveScenarios } from './live-scenarios.ts'
+import { makingScenarios } from './making-scenarios.ts'
 import { peopleScenarios } from './people-scenarios.ts'
 import { securityScenarios } from './security-scenarios.ts'
 import { patienceMs, signedInBy, signIn } from './stage.ts'
 import { partlySpendable } from './states.ts'
+import { strangerScenarios } from './stranger-scenarios.ts'
 import { workScenarios } from './work-scenarios.ts'
 
 let dev: Awaited<ReturnType<typeof startTemporaryDev>>
@@ -297,3 +302,9 @@ test('a person approves money that waits, and the wallet, the count and the tran
     expect(faults).toEqual([])
   })
 })
+
+environmentScenarios(stage, demoData)
+approvalScenarios(stage, demoData)
+makingScenarios(stage, demoData)
+strangerScenarios(stage, demoData)
+liveScenarios(stage)

@@ -1,30 +1,10 @@
-import { readFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
-import type { Page } from 'playwright-core'
 import { expect, test } from 'vitest'
-import { z } from 'zod'
+import { expectAccessible, inspected } from './accessible.ts'
 import type { DemoData } from './demo-data.ts'
 import { type Section, sectionNames, sections } from './pages.ts'
 import type { Stage } from './people-scenarios.ts'
 import { joinedAs, pathOf, show, type signIn } from './stage.ts'
-
-const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
-const AxeResult = z.array(z.object({ id: z.string(), impact: z.string().nullable(), nodes: z.array(z.string()) }))
-
-/** Serious and critical findings, as `rule: what it found`. The theme changes colors alone, so its second run needs no other rule. */
-async function findingsOn(page: Page, rules: 'all' | 'color-contrast'): Promise<string[]> {
-  const options = { resultTypes: ['violations'], ...(rules !== 'all' && { runOnly: [rules] }) }
-  const found: unknown = await page.evaluate(
-    `axe.run(document, ${JSON.stringify(options)})
-      .then(({ violations }) => violations.map(({ id, impact, nodes }) => ({ id, impact, nodes: nodes.map(({ html }) => html) })))`,
-  )
-  return AxeResult.parse(found)
-    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
-    .map(({ id, nodes }) => `${id}: ${nodes.slice(0, 3).join(' | ')}`)
-}
-
-const desktop = { width: 1440, height: 900 }
-const phone = { width: 360, height: 740 }
+import { groupOf, pathOfState, stateGroups, states } from './states.ts'
 
 /** What holds for each page, in a test for each section of them. */
 export function everyPageScenarios({ dev, browser, open }: Stage, demoData: () => Promise<DemoData>): void {
@@ -40,43 +20,44 @@ export function everyPageScenarios({ dev, browser, open }: Stage, demoData: () =
     'every page of %s is accessible in both themes, fits a phone, and fails nowhere',
     async (section) => {
       const visited = await urlsOf(section)
-      const options = { colorScheme: 'light', reducedMotion: 'reduce', viewport: desktop, bypassCSP: true } as const
-      await open(options, async (page, { faults }) => {
+      await open(inspected, async (page, { faults }) => {
         for (const { name, url } of visited) {
           await show(page, url)
-          if (!(await page.evaluate(() => 'axe' in globalThis))) await page.evaluate(axe)
-          expect([name, 'light', await findingsOn(page, 'all')]).toEqual([name, 'light', []])
-          await page.emulateMedia({ colorScheme: 'dark' })
-          await page.waitForFunction(
-            () => document.documentElement.classList.contains('dark') && document.getAnimations().length === 0,
-          )
-          expect([name, 'dark', await findingsOn(page, 'color-contrast')]).toEqual([name, 'dark', []])
-          await page.emulateMedia({ colorScheme: 'light' })
-          await page.setViewportSize(phone)
-          // A chart follows the width of its card a frame later.
-          const widthOf = async () => [name, await page.evaluate(() => document.documentElement.scrollWidth)]
-          await expect.poll(widthOf).toEqual([name, phone.width])
-          await page.setViewportSize(desktop)
+          await expectAccessible(page, name)
         }
         expect(faults).toEqual([])
       })
     },
   )
 
+  test.each(stateGroups)(
+    'what is shown of the group %s is accessible in both themes and fits a phone',
+    async (group) => {
+      const demo = await demoData()
+      const found = states.filter((state) => groupOf(state) === group)
+      const who = found[0]?.who
+      const storageState = who === undefined ? {} : { storageState: await stateOf(who) }
+      await open({ ...inspected, ...storageState }, async (_, __, context) => {
+        for (const state of found) {
+          const page = await context.newPage()
+          await state.before?.(page)
+          await page.goto(`${dev().dashboardUrl}${pathOfState(state, demo)}`)
+          await page.getByRole('heading').or(page.getByRole('alert')).first().waitFor()
+          await page.waitForFunction(() => document.querySelector('.skeleton') === null)
+          await state.act?.(page)
+          await expectAccessible(page, state.name)
+          await page.close()
+        }
+      })
+    },
+  )
+
   test('the documentation is accessible in both themes, fits a phone, and fails nowhere', async () => {
     const paths = ['', '/quick-start', '/events', '/operations', '/errors/duplicate-payment', '/search?q=webhook']
-    const options = { colorScheme: 'light', viewport: desktop, bypassCSP: true } as const
-    await open(options, async (page, { faults }) => {
+    await open(inspected, async (page, { faults }) => {
       for (const path of paths) {
         await page.goto(`${dev().baseUrl}/docs${path}`)
-        await page.evaluate(axe)
-        expect([path, 'light', await findingsOn(page, 'all')]).toEqual([path, 'light', []])
-        await page.emulateMedia({ colorScheme: 'dark' })
-        expect([path, 'dark', await findingsOn(page, 'color-contrast')]).toEqual([path, 'dark', []])
-        await page.emulateMedia({ colorScheme: 'light' })
-        await page.setViewportSize(phone)
-        expect([path, await page.evaluate(() => document.documentElement.scrollWidth)]).toEqual([path, phone.width])
-        await page.setViewportSize(desktop)
+        await expectAccessible(page, `/docs${path}`)
       }
       expect(faults).toEqual([])
     })
@@ -109,6 +90,13 @@ export function everyPageScenarios({ dev, browser, open }: Stage, demoData: () =
   function viewerState(): ReturnType<typeof signIn> {
     viewer ??= joinedAs({ dev, browser }, { email: 'viewer@example.com', role: 'viewer' })
     return viewer
+  }
+
+  /** The cookies of somebody other than the owner. */
+  function stateOf(who: 'viewer' | 'test-only' | 'nobody'): ReturnType<typeof signIn> {
+    if (who === 'viewer') return viewerState()
+    if (who === 'nobody') return Promise.resolve({ cookies: [], origins: [] })
+    return joinedAs({ dev, browser }, { email: 'invited.by.a.test.key@example.com', role: 'member' })
   }
 
   test.each(sectionNames)(

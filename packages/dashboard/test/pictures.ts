@@ -5,7 +5,7 @@ import { launchBrowser, watch } from './browser.ts'
 import { makeDemoData } from './demo-data.ts'
 import { pages } from './pages.ts'
 import { joinedAs, pathOf, signIn } from './stage.ts'
-import { states } from './states.ts'
+import { pathOfState, states } from './states.ts'
 
 /** Names of pages narrow the pictures to those. */
 const [folder, ...only] = process.argv.slice(2)
@@ -25,6 +25,7 @@ try {
   const people = {
     owner: storageState,
     viewer: await joinedAs(running, { email: 'viewer@example.com', role: 'viewer' }),
+    nobody: { cookies: [], origins: [] },
     'test-only': await joinedAs(running, { email: 'invited.by.a.test.key@example.com', role: 'member' }),
   }
   for (const theme of ['light', 'dark'] as const)
@@ -33,9 +34,6 @@ try {
       const context = await browser.newContext({ viewport, colorScheme: theme, storageState })
       const { faults } = watch(context, dev.baseUrl)
       const page = await context.newPage()
-      await page.goto(`${dev.dashboardUrl}/sign-in`)
-      await page.getByRole('heading', { level: 1 }).waitFor()
-      await page.screenshot({ path: path.join(folder, `sign-in-${theme}-${width}.png`) })
       for (const { name, path: place } of pages.filter(({ name }) => isWanted(name))) {
         await page.goto(`${dev.dashboardUrl}/test${pathOf(place, demo)}`)
         await page.getByRole('heading', { level: 1 }).waitFor()
@@ -45,11 +43,12 @@ try {
         await page.screenshot({ path: file, fullPage: only.length > 0 })
         console.log(file)
       }
-      for (const { name, path: place, who = 'owner', before, act } of states.filter(({ name }) => isWanted(name))) {
+      for (const state of states.filter(({ name }) => isWanted(name))) {
+        const { name, who = 'owner', before, act } = state
         const other = await browser.newContext({ viewport, colorScheme: theme, storageState: people[who] })
         const shown = await other.newPage()
         await before?.(shown)
-        await shown.goto(`${dev.dashboardUrl}${place.startsWith('/live') ? '' : '/test'}${pathOf(place, demo)}`)
+        await shown.goto(`${dev.dashboardUrl}${pathOfState(state, demo)}`)
         await shown.getByRole('heading').or(shown.getByRole('alert')).first().waitFor()
         await shown.waitForFunction(() => document.querySelector('.skeleton') === null)
         await act?.(shown)

@@ -79,7 +79,8 @@ export async function show(page: Page, url: string): Promise<void> {
     await page.getByText('There is no page at this address').waitFor()
     await navigate(page, url)
   }
-  await page.getByRole('heading', { level: 1 }).waitFor()
+  // A sheet that is open beside the page hides its heading from what reads it.
+  await page.getByRole('heading', { level: 1 }).or(page.getByRole('dialog')).first().waitFor()
   await page.waitForFunction(() => document.querySelector('.skeleton') === null)
 }
 

@@ -1,15 +1,22 @@
 import type { Page, Route } from 'playwright-core'
+import type { DemoData } from './demo-data.ts'
+import { pathOf } from './stage.ts'
 
 /** What a page shows when something is refused, fails or is not allowed. */
 export interface State {
   readonly name: string
-  /** In the test environment, unless it begins with `/live`. `{…}` is filled in from the demo data. */
+  /** In the test environment, unless it begins with `/live` or is of nobody. `{…}` is filled in from the demo data. */
   readonly path: string
-  readonly who?: 'viewer' | 'test-only'
+  readonly who?: 'viewer' | 'test-only' | 'nobody'
   /** Makes the state on the page, before the page is loaded. */
   readonly before?: (page: Page) => Promise<void>
   /** What a reader does on the loaded page. */
   readonly act?: (page: Page) => Promise<void>
+}
+
+/** The address of a state, after the one of the dashboard. */
+export function pathOfState({ path, who }: State, demo: DemoData): string {
+  return `${who === 'nobody' || path.startsWith('/live') ? '' : '/test'}${pathOf(path, demo)}`
 }
 
 const problemType = 'application/problem+json'
@@ -56,6 +63,36 @@ export async function partlySpendable(page: Page): Promise<void> {
   })
 }
 
+/** Sheets and dialogs, by the page and the button that opens them. */
+const opened: readonly State[] = (
+  [
+    ['send', '/wallets/{walletId}', 'Send'],
+    ['receive', '/wallets/{walletId}', 'Receive'],
+    ['auto-sweep', '/wallets/{walletId}?view=sweeps', /automatic sweep/i],
+    ['sweep', '/wallets/{childId}', 'Sweep'],
+    ['new-wallet', '/wallets', /^Create a wallet/],
+    ['seal', '/vaults/{vaultId}', 'Seal'],
+    ['share', '/vaults/{vaultId}', 'Share'],
+    ['decline', '/approvals/{approvalId}', 'Decline'],
+    ['new-key', '/keys', /^Create a test key/],
+    ['revoke-key', '/keys', /^Revoke /],
+    ['replay', '/webhooks/{webhookId}', 'Replay failed'],
+    ['invite', '/team', 'Invite'],
+    ['role', '/team', /^Change the role/],
+    ['remove-member', '/team', /^Remove /],
+    ['verify-chain', '/audit-log', 'Verify the chain'],
+    ['passkey', '/account', 'Add a passkey'],
+    ['delete-account', '/bank-accounts', /^Delete /],
+  ] as const
+).map(([name, path, button]) => ({
+  name: `opened-${name}`,
+  path,
+  act: async (page) => {
+    await page.getByRole('main').getByRole('button', { name: button }).first().click()
+    await page.getByRole('dialog').waitFor()
+  },
+}))
+
 export const states: readonly State[] = [
   { name: 'state-wallet-parts', path: '/wallets/{walletId}', before: partlySpendable },
   {
@@ -100,12 +137,30 @@ export const states: readonly State[] = [
   { name: 'state-test-only-in-live', path: '/live', who: 'test-only' },
   { name: 'state-suspended', path: '/', before: suspended },
   { name: 'state-suspended-wallet', path: '/wallets/{walletId}', before: suspended },
+  { name: 'sign-in', path: '/sign-in', who: 'nobody' },
+  { name: 'sign-in-refused', path: '/sign-in?error=link-not-valid', who: 'nobody' },
+  { name: 'choose-password', path: '/choose-password?token=a-token', who: 'nobody' },
+  { name: 'choose-password-none', path: '/choose-password', who: 'nobody' },
+  ...['', '/payments', '/vaults', '/wallets', '/transfers', '/keys', '/webhooks', '/events', '/settings'].map(
+    (path) => ({
+      name: `live${path.replace('/', '-')}`,
+      path: `/live${path}`,
+    }),
+  ),
+  ...opened,
   {
-    name: 'state-send',
-    path: '/wallets/{walletId}',
+    name: 'opened-palette',
+    path: '/',
     act: async (page) => {
-      await page.getByRole('button', { name: 'Send', exact: true }).click()
-      await page.getByRole('dialog').waitFor()
+      await page.keyboard.press('Control+k')
+      await page.locator('[role="combobox"]:focus').waitFor()
     },
   },
 ]
+
+/** Those of one person in one kind of state: `state`, `live` or `opened` of the owner, otherwise the person. */
+export function groupOf({ name, who }: State): string {
+  return who ?? name.split('-')[0] ?? name
+}
+
+export const stateGroups = [...new Set(states.map(groupOf))]

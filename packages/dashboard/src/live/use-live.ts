@@ -2,6 +2,7 @@ import { useQueryClient } from '@tanstack/react-query'
 import { useEffect, useRef, useSyncExternalStore } from 'react'
 import { useWorkspace } from '../api/context.ts'
 import type { LiveEvent, LiveStatus } from './live-events.ts'
+import { usePaced } from './use-paced.ts'
 
 /** Hands over the events of these types (or of all that begin with `payment.`), in batches, while the component is on the page. */
 export function useLiveEvents(types: readonly string[], take: (events: readonly LiveEvent[]) => void): void {
@@ -34,18 +35,13 @@ export function useLiveStatus(): LiveStatus {
 const refreshMsMin = 1_000
 
 /**
- * Reads the queries under a key again after events of these types, at most once a second, and once more when the stream is live again
- * after a break.
+ * Reads the queries under a key again after events of these types: at most once a second, and never before the reading under way has
+ * ended.
  */
 export function useRefreshOn(types: readonly string[], queryKey: readonly unknown[]): void {
   const queries = useQueryClient()
-  const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined)
-  const refresh = () => {
-    timer.current ??= setTimeout(() => {
-      timer.current = undefined
-      void queries.invalidateQueries({ queryKey })
-    }, refreshMsMin)
-  }
-  useLiveEvents(types, refresh)
-  useEffect(() => () => clearTimeout(timer.current), [])
+  useLiveEvents(
+    types,
+    usePaced(refreshMsMin, () => queries.invalidateQueries({ queryKey })),
+  )
 }

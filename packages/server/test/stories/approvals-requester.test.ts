@@ -4,7 +4,7 @@ import { z } from 'zod'
 import { bootServer } from '../../src/boot.ts'
 import { sql } from '../../src/platform/db/db.ts'
 import { createLog } from '../../src/platform/log.ts'
-import { aBrowser, type Browser, invite, ownerOf } from '../people.ts'
+import { aBrowser, type Browser, browserOf, invite, ownerOf } from '../people.ts'
 import {
   aMaster,
   aTransferStage,
@@ -138,6 +138,32 @@ test('of a revocation and an approval at once the approval holds or is refused, 
     expect([200, 409]).toContain(status)
     if (status === 200) await expect.poll(() => tokenBalance(stage.dev, 'USDC', toAddress), patient).toBe(2_000_000n)
     else expect((await admin.call('POST', `/approvals/${approvalId}/refuse`, {})).status).toBe(200)
+  }
+})
+
+test('of two people who approve at once at two processes one succeeds, and the money moves once', async () => {
+  const { world, org } = stage
+  const { base, server } = await world.another()
+  try {
+    const { cookie } = await invited('admin')
+    const elsewhere = browserOf(world, { cookie, organisationId: org.id, base })
+    const requests = await Promise.all(Array.from({ length: 6 }, () => requestedBy(stage.key)))
+    const answers = await Promise.all(
+      requests.map(({ approvalId }) => Promise.all([approve(admin, approvalId), approve(elsewhere, approvalId)])),
+    )
+    for (const both of answers) expect(both.map(({ status }) => status).toSorted()).toEqual([200, 409])
+    for (const { transferId, toAddress } of requests) {
+      await expect.poll(async () => (await transferOf(stage, transferId)).status, patient).toBe('confirmed')
+      expect(await tokenBalance(stage.dev, 'USDC', toAddress)).toBe(2_000_000n)
+    }
+    const { sent } = await world.database.db.one(
+      z.object({ sent: z.bigint() }),
+      sql`select count(*) as sent from transfer_steps
+          where transfer_id = any(${requests.map(({ transferId }) => transferId)}) and transaction_id is not null`,
+    )
+    expect(Number(sent)).toBe(requests.length)
+  } finally {
+    await server.stop()
   }
 })
 

@@ -11,22 +11,17 @@ import { SecretOnce } from '../../ui/secret-once.tsx'
 import { endOf, type KeyScope, keysKey, lifetimes, scopeWords } from './key-words.ts'
 
 /** Opens the sheet that makes a key. Who is no admin has no such button. */
-export function NewKeyButton() {
+export function NewKeyButton({ onOpen }: { onOpen: () => void }) {
   const { environment } = useWorkspace()
-  const mayMake = useMay('admin')
-  const [isOpen, setOpen] = useState(false)
-  if (!mayMake) return null
+  if (!useMay('admin')) return null
   return (
-    <>
-      <Button tone="primary" onClick={() => setOpen(true)}>
-        <Plus aria-hidden /> Create a {environment} key
-      </Button>
-      {isOpen && <NewKeySheet onClose={() => setOpen(false)} />}
-    </>
+    <Button tone="primary" onClick={onOpen}>
+      <Plus aria-hidden /> Create a {environment} key
+    </Button>
   )
 }
 
-/** Makes a key of the present environment, and shows its value once. */
+/** Makes a key and shows it once. It belongs to the page: the button of an empty list is gone when the first key is there. */
 export function NewKeySheet({ onClose }: { onClose: () => void }) {
   const { purser, environment } = useWorkspace()
   const queries = useQueryClient()

@@ -1,9 +1,10 @@
 import type { Payment } from '@purser/sdk'
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
-import { usePurser } from '../../api/context.ts'
+import { useWorkspace } from '../../api/context.ts'
 import { Button } from '../../ui/button.tsx'
 import { ErrorBlock } from '../../ui/error-block.tsx'
+import { actualNetwork } from '../../ui/explorer.ts'
 import { Field, Select, TextInput } from '../../ui/form.tsx'
 import { groupDecimal, middleTruncate, networkName } from '../../ui/format.ts'
 import { useIdempotencyKey } from '../../ui/idempotency.ts'
@@ -15,7 +16,7 @@ import { paymentsKey } from './queries.ts'
 
 /** Pays a payment back: from, to and how much, in words, then one button that names the act. */
 export function RefundDialog({ payment, onClose }: { payment: Payment; onClose: () => void }) {
-  const purser = usePurser()
+  const { purser, environment } = useWorkspace()
   const queries = useQueryClient()
   const [amount, setAmount] = useState(payment.amount)
   const [reason, setReason] = useState('')
@@ -24,7 +25,11 @@ export function RefundDialog({ payment, onClose }: { payment: Payment; onClose: 
     queryKey: ['wallets', 'refunding', payment.chain],
     queryFn: async ({ signal }) => {
       const { items } = await purser.wallets.master.list({ limit: 100 }, { signal }).page()
-      return items.filter(({ chain, provisionStatus }) => chain === payment.chain && provisionStatus === 'active')
+      return items.filter(
+        ({ chain, provisionStatus }) =>
+          actualNetwork(chain, environment) === actualNetwork(payment.chain, environment) &&
+          provisionStatus === 'active',
+      )
     },
   })
   const own = payment.walletId !== null && /^(?:mwt|cad)_/.test(payment.walletId) ? payment.walletId : undefined

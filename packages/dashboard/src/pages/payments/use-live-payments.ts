@@ -1,9 +1,10 @@
 import type { PaymentLog } from '@purser/sdk'
 import { type QueryKey, useQueryClient } from '@tanstack/react-query'
-import { useCallback, useEffect, useRef, useState } from 'react'
+import { useCallback, useState } from 'react'
 import { usePurser } from '../../api/context.ts'
 import type { LiveEvent } from '../../live/live-events.ts'
 import { useLiveEvents } from '../../live/use-live.ts'
+import { usePaced } from '../../live/use-paced.ts'
 import { type filtersOf, firstPage, mergeFirstPage, type PaymentPages, withStatuses } from './queries.ts'
 
 /** The least time between two readings of the newest page. */
@@ -32,7 +33,6 @@ export function useLivePayments(
   const queries = useQueryClient()
   const [waiting, setWaiting] = useState(0)
   const [arrived, setArrived] = useState<ReadonlySet<string>>(new Set())
-  const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined)
   const read = useCallback(async () => {
     const first = await firstPage(purser, filters)
     const old = queries.getQueryData<PaymentPages>(queryKey)
@@ -42,13 +42,7 @@ export function useLivePayments(
     queries.setQueryData<PaymentPages>(queryKey, mergeFirstPage(old, first))
     setWaiting(0)
   }, [purser, queries, queryKey, filters])
-  const schedule = useCallback(() => {
-    timer.current ??= setTimeout(() => {
-      timer.current = undefined
-      void read().catch(() => undefined)
-    }, readMsMin)
-  }, [read])
-  useEffect(() => () => clearTimeout(timer.current), [])
+  const schedule = usePaced(readMsMin, read)
   useLiveEvents(['payment.'], (events) => {
     const statuses = new Map(events.flatMap(statusOf))
     if (statuses.size > 0)

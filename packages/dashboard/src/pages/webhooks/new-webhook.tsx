@@ -15,21 +15,16 @@ import { keepSecret } from './revealed-secret.ts'
 import { WebhookSecret } from './webhook-secret.tsx'
 
 /** Opens the sheet that registers an endpoint. Who is no admin has no such button. */
-export function NewWebhookButton() {
-  const mayCreate = useMay('admin')
-  const [isOpen, setOpen] = useState(false)
-  if (!mayCreate) return null
+export function NewWebhookButton({ onOpen }: { onOpen: () => void }) {
+  if (!useMay('admin')) return null
   return (
-    <>
-      <Button tone="primary" onClick={() => setOpen(true)}>
-        <Plus aria-hidden /> Add an endpoint
-      </Button>
-      {isOpen && <NewWebhookSheet onClose={() => setOpen(false)} />}
-    </>
+    <Button tone="primary" onClick={onOpen}>
+      <Plus aria-hidden /> Add an endpoint
+    </Button>
   )
 }
 
-/** Registers an endpoint, and shows its secret once. */
+/** Registers an endpoint and shows its secret once. It belongs to the page: the button of an empty list is gone when the first endpoint is there. */
 export function NewWebhookSheet({ onClose }: { onClose: () => void }) {
   const purser = usePurser()
   const queries = useQueryClient()

@@ -2,7 +2,7 @@ import type { Webhook } from '@purser/sdk'
 import { useQueries, useQuery } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { Webhook as WebhookIcon } from 'lucide-react'
-import { useCallback } from 'react'
+import { useCallback, useState } from 'react'
 import { usePurser } from '../../api/context.ts'
 import { useListing } from '../../api/listing.ts'
 import { createdColumn } from '../../ui/created-column.tsx'
@@ -13,7 +13,7 @@ import { RowLink } from '../../ui/row-link.tsx'
 import { StateBadge } from '../../ui/state.tsx'
 import type { Column } from '../../ui/table.tsx'
 import { Time } from '../../ui/values.tsx'
-import { NewWebhookButton } from './new-webhook.tsx'
+import { NewWebhookButton, NewWebhookSheet } from './new-webhook.tsx'
 import { eventWords, healthOf, healthQuery, shortUrl, webhooksKey } from './queries.ts'
 
 /** All endpoints, with how their newest deliveries went. */
@@ -26,13 +26,10 @@ export function WebhooksPage() {
     [navigate],
   )
   const failing = useFailing(listing.rows)
+  const [isMaking, setMaking] = useState(false)
+  const make = <NewWebhookButton onOpen={() => setMaking(true)} />
   return (
-    <Page
-      title="Webhooks"
-      state={stateWords(listing.rows, { failing, hasMore: listing.hasMore })}
-      action={<NewWebhookButton />}
-      wide
-    >
+    <Page title="Webhooks" state={stateWords(listing.rows, { failing, hasMore: listing.hasMore })} action={make} wide>
       <ListCard
         label="Webhooks"
         listing={listing}
@@ -41,11 +38,12 @@ export function WebhooksPage() {
         compact={compact}
         onOpen={open}
         empty={
-          <Empty icon={<WebhookIcon />} title="No endpoints yet" action={<NewWebhookButton />}>
+          <Empty icon={<WebhookIcon />} title="No endpoints yet" action={make}>
             An endpoint is a URL that receives each event as a signed POST, retried until it returns 2xx.
           </Empty>
         }
       />
+      {isMaking && <NewWebhookSheet onClose={() => setMaking(false)} />}
     </Page>
   )
 }

@@ -1,0 +1,46 @@
+import { useEffect, useRef } from 'react'
+
+interface Pace {
+  readonly want: () => void
+  readonly stop: () => void
+}
+
+function paceOf(msMin: number, work: () => Promise<unknown>): Pace {
+  let state: 'idle' | 'waiting' | 'working' = 'idle'
+  let isWanted = false
+  let timer: ReturnType<typeof setTimeout> | undefined
+  const run = async () => {
+    state = 'working'
+    isWanted = false
+    await work().catch(() => undefined)
+    state = 'idle'
+    if (isWanted) want()
+  }
+  const want = () => {
+    isWanted = true
+    if (state !== 'idle') return
+    state = 'waiting'
+    timer = setTimeout(() => void run(), msMin)
+  }
+  const stop = () => {
+    clearTimeout(timer)
+    isWanted = false
+    if (state === 'waiting') state = 'idle'
+  }
+  return { want, stop }
+}
+
+/**
+ * Returns a function that has the work done `msMin` later: never while it is being done, and once more for what was wanted meanwhile. So a
+ * reading that takes longer than that ends, however often something new happens.
+ */
+export function usePaced(msMin: number, work: () => Promise<unknown>): () => void {
+  const latest = useRef(work)
+  useEffect(() => {
+    latest.current = work
+  })
+  const pace = useRef<Pace>(undefined)
+  pace.current ??= paceOf(msMin, () => latest.current())
+  useEffect(() => () => pace.current?.stop(), [])
+  return pace.current.want
+}

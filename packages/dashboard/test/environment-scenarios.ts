@@ -1,0 +1,151 @@
+import { createPurser } from '@purser/sdk'
+import type { Page } from 'playwright-core'
+import { expect, test } from 'vitest'
+import type { DemoData } from './demo-data.ts'
+import { pages } from './pages.ts'
+import type { Stage } from './people-scenarios.ts'
+import { joinedAs, pathOf } from './stage.ts'
+
+/** Test and live, and who may work where. */
+export function environmentScenarios({ dev, browser, open }: Stage, demoData: () => Promise<DemoData>): void {
+  const bar = (page: Page) => page.getByText('Everything here is test money on test networks.')
+  const accent = (page: Page) =>
+    page.evaluate(() => getComputedStyle(document.documentElement).getPropertyValue('--accent'))
+  const switchTo = async (page: Page, environment: 'Test' | 'Live') => {
+    await page.getByRole('button', { name: /(?:Test|Live) environment/ }).click()
+    await page.getByRole('menuitem', { name: environment, exact: true }).click()
+    await page.waitForURL(new RegExp(`/dashboard/${environment.toLowerCase()}(?:/|$)`))
+  }
+
+  test('test and live differ by a bar, a color and words, and the switch keeps the page', async () => {
+    await open({}, async (page, { faults }) => {
+      await page.goto(`${dev().dashboardUrl}/test/payments`)
+      await bar(page).waitFor()
+      const accentOfTest = await accent(page)
+      await switchTo(page, 'Live')
+      await page.getByRole('heading', { level: 1, name: 'Payments' }).waitFor()
+      await page.getByRole('button', { name: /Live environment/ }).waitFor()
+      expect(new URL(page.url()).pathname).toBe('/dashboard/live/payments')
+      expect(await bar(page).count()).toBe(0)
+      expect(await accent(page)).not.toBe(accentOfTest)
+      await switchTo(page, 'Test')
+      await bar(page).waitFor()
+      expect(new URL(page.url()).pathname).toBe('/dashboard/test/payments')
+      expect(await accent(page)).toBe(accentOfTest)
+      expect(faults).toEqual([])
+    })
+  })
+
+  test('no page of live shows anything of test, not even by its address', async () => {
+    const demo = await demoData()
+    const { walletId, dashboardUrl, baseUrl } = dev()
+    const texts = [
+      ...Object.values(demo),
+      walletId,
+      'Treasury',
+      'Customer 7',
+      'Supplier 11',
+      'Forecast of 23 November',
+      'First test key',
+    ]
+    await open({}, async (page) => {
+      const wrongly: string[] = []
+      page.on('request', (request) => {
+        const { 'x-service-environment': environment } = request.headers()
+        if (environment !== undefined && environment !== 'live') wrongly.push(request.url())
+      })
+      page.on('response', async (response) => {
+        if (!response.url().startsWith(baseUrl) || response.request().resourceType() !== 'fetch') return
+        // The chain of the audit log is one, and live reads the keys of both: the pages say or choose the environment.
+        if (/\/(?:audit-log|api-keys)\b/.test(response.url())) return
+        const text = await response.text().catch(() => '')
+        // What was not found is named by the refusal.
+        if (response.ok())
+          wrongly.push(...texts.filter((one) => text.includes(one)).map((one) => `${one} in ${response.url()}`))
+      })
+      for (const { path } of pages) {
+        await page.goto(`${dashboardUrl}/live${pathOf(path, demo)}`)
+        await page.getByRole('heading').or(page.getByRole('alert')).first().waitFor()
+        await page.waitForFunction(() => document.querySelector('.skeleton') === null)
+        const shown = await page.locator('main').innerText()
+        if (!path.startsWith('/audit-log'))
+          expect([path, texts.slice(-5).filter((one) => shown.includes(one))]).toEqual([path, []])
+      }
+      expect(wrongly).toEqual([])
+    })
+  })
+
+  test('an owner makes the first live key in the dashboard, which works in live alone', async () => {
+    const { dashboardUrl, baseUrl, walletId } = dev()
+    await open({}, async (page, { faults }) => {
+      await page.goto(`${dashboardUrl}/test/keys`)
+      await switchTo(page, 'Live')
+      await page.getByText('No live keys yet').waitFor()
+      await page.getByRole('button', { name: 'Create a live key' }).click()
+      const sheet = page.getByRole('dialog')
+      await sheet.getByText('A live key moves real money.').waitFor()
+      await sheet.getByLabel('Name').fill('Server in production')
+      await sheet.getByRole('button', { name: 'Create the key' }).click()
+      await sheet.getByText('This key is shown once').waitFor()
+      const apiKey = await sheet.locator('pre').innerText()
+      expect(apiKey).toMatch(/^svc_live_sk_/)
+      await sheet.getByRole('button', { name: 'I saved the key' }).click()
+      await page
+        .getByRole('row')
+        .filter({ hasText: 'Server in production' })
+        .getByText('Valid', { exact: true })
+        .waitFor()
+      const purser = createPurser({ apiKey, baseUrl })
+      expect((await purser.organisations.current()).id).toBe(dev().organisationId)
+      await expect(purser.wallets.byo.get(walletId)).rejects.toMatchObject({ status: 404 })
+      await switchTo(page, 'Test')
+      await page.getByRole('row').filter({ hasText: 'First test key' }).first().waitFor()
+      expect(await page.getByRole('row').filter({ hasText: 'Server in production' }).count()).toBe(0)
+      expect(faults).toEqual([])
+    })
+  })
+
+  test('the first endpoint of live shows its secret, although the list is no longer empty then', async () => {
+    await open({}, async (page, { faults }) => {
+      await page.goto(`${dev().dashboardUrl}/live/webhooks`)
+      await page.getByText('No endpoints yet').waitFor()
+      await page.getByRole('button', { name: 'Add an endpoint' }).last().click()
+      const sheet = page.getByRole('dialog')
+      await sheet.getByLabel('Address').fill('https://hooks.example.com/live')
+      await sheet.getByRole('button', { name: 'Add the endpoint' }).click()
+      await sheet.getByText('whsec_').waitFor()
+      expect(faults).toEqual([])
+    })
+  })
+
+  test('a person whom a test key invited sees nothing of live and makes no key there', async () => {
+    const { dashboardUrl, organisationId } = dev()
+    const storageState = await joinedAs({ dev, browser }, { email: 'test.only@example.com', role: 'member' })
+    await open({ storageState }, async (page) => {
+      await page.goto(`${dashboardUrl}/test/keys`)
+      await page.getByRole('heading', { level: 1, name: 'Keys' }).waitFor()
+      await switchTo(page, 'Live')
+      await page.getByRole('heading', { level: 1, name: 'You work in the test environment' }).waitFor()
+      expect(await page.getByRole('navigation').count()).toBe(0)
+      const statuses = await page.evaluate(async (organisation) => {
+        const path = '/organisations/current/api-keys'
+        const headers = {
+          'content-type': 'application/json',
+          'x-service-organisation': organisation,
+          'x-service-environment': 'live',
+        }
+        const body = JSON.stringify({ name: 'Mine', environment: 'live' })
+        const made = await fetch(path, { method: 'POST', headers, body })
+        const fromTest = await fetch(path, {
+          method: 'POST',
+          headers: { ...headers, 'x-service-environment': 'test' },
+          body,
+        })
+        return [(await fetch(path, { headers })).status, made.status, fromTest.status]
+      }, organisationId)
+      expect(statuses).toEqual([403, 403, 403])
+      await page.getByRole('button', { name: 'Go to the test environment' }).click()
+      await bar(page).waitFor()
+    })
+  })
+}

@@ -1,0 +1,58 @@
+import type { Page } from 'playwright-core'
+
+/** A stream of events that a page reads in place of the service's. */
+export interface Flood {
+  readonly perSecond: number
+  /** Payments that the events are about, one after the other. */
+  readonly paymentIds: readonly string[]
+}
+
+/**
+ * Gives the page, before it is loaded, a stream that sends so many events a second from its opening on: each payment is received, then
+ * settled. The page counts in `flooded` what it was sent.
+ */
+export async function flood(page: Page, plan: Flood): Promise<void> {
+  await page.addInitScript(({ perSecond, paymentIds }: Flood) => {
+    const everyMs = 10
+    const real = globalThis.fetch
+    let sent = 0
+    const event = (): string => {
+      sent += 1
+      Object.assign(globalThis, { flooded: sent })
+      const type = sent % 2 === 0 ? 'payment.settled' : 'payment.received'
+      const paymentId = paymentIds[Math.floor(sent / 2) % paymentIds.length]
+      const body = JSON.stringify({ type, payload: { paymentId, txHash: `0x${'ab'.repeat(32)}` } })
+      const headers = { 'webhook-timestamp': String(Math.floor(Date.now() / 1_000)) }
+      return `id: ${sent}\ndata: ${JSON.stringify({ eventId: `evt_${sent}`, type, headers, body })}\n\n`
+    }
+    const stream = () =>
+      new ReadableStream<Uint8Array>({
+        start(controller) {
+          const encoder = new TextEncoder()
+          const began = performance.now()
+          const first = sent
+          controller.enqueue(encoder.encode('retry: 1000\nid: 0\n\n'))
+          setInterval(() => {
+            const due = first + (perSecond * (performance.now() - began)) / 1_000
+            let text = ''
+            while (sent < due) text += event()
+            controller.enqueue(encoder.encode(text))
+          }, everyMs)
+        },
+      })
+    globalThis.fetch = async (input, init) => {
+      const { pathname } = new URL(input instanceof Request ? input.url : input, location.href)
+      if (pathname !== '/events/stream') return real(input, init)
+      return new Response(stream(), {
+        headers: { 'content-type': 'text/event-stream', date: new Date().toUTCString() },
+      })
+    }
+  }, plan)
+}
+
+/** Waits until so many more events have reached the page. */
+export async function afterEvents(page: Page, events: number): Promise<void> {
+  const read = () => (globalThis as { flooded?: number }).flooded ?? 0
+  const before = await page.evaluate(read)
+  await page.waitForFunction((wanted) => ((globalThis as { flooded?: number }).flooded ?? 0) >= wanted, before + events)
+}

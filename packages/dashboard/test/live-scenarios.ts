@@ -1,0 +1,115 @@
+import type { Page } from 'playwright-core'
+import { expect, test } from 'vitest'
+import { afterEvents, flood } from './flood.ts'
+import type { Stage } from './people-scenarios.ts'
+
+const perSecond = 1_000
+const rowsInList = 2_000
+const idOf = (index: number) => `pay_${String(index).padStart(26, '0')}`
+const paymentIds = Array.from({ length: rowsInList }, (_, index) => idOf(index))
+
+/** What a page does while a thousand things happen in a second. */
+export function liveScenarios({ dev, open }: Stage): void {
+  /** Counts the changes of the page and its requests, from now until so many events have come. */
+  async function during(page: Page, events: number) {
+    const requests = new Map<string, number>()
+    page.on('request', (request) => {
+      const { pathname } = new URL(request.url())
+      requests.set(pathname, (requests.get(pathname) ?? 0) + 1)
+    })
+    await page.evaluate(() => {
+      const seen = { changes: 0, since: performance.now() }
+      new MutationObserver(() => {
+        seen.changes += 1
+      }).observe(document.body, { subtree: true, childList: true, characterData: true, attributes: true })
+      Object.assign(globalThis, { seen })
+    })
+    await afterEvents(page, events)
+    const { changes, seconds } = await page.evaluate(() => {
+      const { seen } = globalThis as unknown as { seen: { changes: number; since: number } }
+      return { changes: seen.changes, seconds: (performance.now() - seen.since) / 1_000 }
+    })
+    return { changesPerSecond: changes / seconds, seconds, requests }
+  }
+
+  /** Answers the list of payments with 2,000 rows in the shape of the one that there is, and then with pages of 100 newer ones. */
+  async function withLongList(page: Page): Promise<void> {
+    let newest = rowsInList
+    await page.route('**/payments/logs?*', async (route) => {
+      const answer = await route.fetch()
+      const [one]: readonly Readonly<Record<string, unknown>>[] = await answer.json()
+      const first = newest === rowsInList ? 0 : newest
+      const count = newest === rowsInList ? rowsInList : 100
+      newest = first + count
+      const json = Array.from({ length: count }, (_, index) => {
+        const paymentId = idOf(newest - 1 - index)
+        return { ...one, paymentId, id: paymentId.replace('pay_', 'plog_'), status: 'verified' }
+      })
+      await route.fulfill({ response: answer, json })
+    })
+  }
+
+  test('a thousand events a second change the list of payments a few times a second, and only the rows in view are on the page', async () => {
+    await open({}, async (page) => {
+      await withLongList(page)
+      await flood(page, { perSecond, paymentIds })
+      await page.goto(`${dev().dashboardUrl}/test/payments`)
+      const rows = page.getByRole('table', { name: 'Payments', exact: true }).getByRole('row')
+      await rows.nth(5).waitFor()
+      const { changesPerSecond, seconds, requests } = await during(page, 3 * perSecond)
+      expect(changesPerSecond).toBeGreaterThan(0)
+      expect(changesPerSecond).toBeLessThan(25)
+      expect(await rows.count()).toBeLessThan(60)
+      expect(requests.get('/payments/logs') ?? 0).toBeGreaterThan(0)
+      expect(requests.get('/payments/logs') ?? 0).toBeLessThan(2 + seconds / 0.4)
+    })
+  })
+
+  test('a reader who has scrolled keeps the place while a thousand events a second come, and sees how many rows wait', async () => {
+    await open({}, async (page) => {
+      await withLongList(page)
+      await flood(page, { perSecond, paymentIds })
+      await page.goto(`${dev().dashboardUrl}/test/payments`)
+      const rows = page.getByRole('table', { name: 'Payments', exact: true }).getByRole('row')
+      await rows.nth(5).waitFor()
+      await page.evaluate(() => window.scrollTo(0, 2_000))
+      await page.getByRole('button', { name: /new payments$/ }).waitFor()
+      const place = () => page.evaluate(() => [window.scrollY, document.querySelector('tbody')?.clientHeight])
+      const before = await place()
+      await afterEvents(page, perSecond)
+      expect(await place()).toEqual(before)
+    })
+  })
+
+  test('a thousand events a second make Home read each of its figures once a second', async () => {
+    await open({}, async (page) => {
+      await flood(page, { perSecond, paymentIds })
+      await page.goto(`${dev().dashboardUrl}/test`)
+      await page.getByRole('table', { name: 'Newest payments' }).getByRole('row').nth(1).waitFor()
+      const { changesPerSecond, seconds, requests } = await during(page, 3 * perSecond)
+      expect(changesPerSecond).toBeLessThan(25)
+      expect(requests.get('/payments/statistics') ?? 0).toBeGreaterThan(0)
+      for (const [path, count] of requests)
+        expect([path, count <= 2 + seconds / (path === '/payments/logs' ? 0.4 : 1)]).toEqual([path, true])
+    })
+  })
+
+  test('a list whose reading takes longer than a second is read to its end while events go on coming', async () => {
+    await open({}, async (page, { faults }) => {
+      await flood(page, { perSecond, paymentIds })
+      let readings = 0
+      const ended: string[] = []
+      page.on('requestfailed', (request) => ended.push(request.url()))
+      await page.route('**/registry/**', async (route) => {
+        readings += 1
+        if (readings > 1) await afterEvents(page, 2 * perSecond)
+        await route.fulfill({ response: await route.fetch() }).catch(() => undefined)
+      })
+      await page.goto(`${dev().dashboardUrl}/test/routes`)
+      await page.getByRole('heading', { level: 1, name: 'Routes' }).waitFor()
+      await expect.poll(() => readings).toBeGreaterThan(2)
+      expect(ended).toEqual([])
+      expect(faults).toEqual([])
+    })
+  })
+}
