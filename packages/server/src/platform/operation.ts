@@ -17,6 +17,8 @@ export interface Page<T> {
   readonly items: readonly T[]
   /** Opaque cursor of the next page; undefined on the last. */
   readonly next: string | undefined
+  /** The cursor of what follows this many items. With it a page of large items ends early; without it all its items are sent. */
+  readonly cursorAfter?: (count: number) => string
 }
 
 /** The request of a guest, before validation. */

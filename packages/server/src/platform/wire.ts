@@ -76,24 +76,27 @@ const Json: z.ZodType<unknown> = z
 export const AnyJsonObject = z.record(z.string(), z.unknown())
 
 /** A free-form object stored as it was sent, at most 16 KiB as text with its numbers expanded. */
-export const Metadata = z
+export const FreeForm = z
   .record(text(128), Json)
   .refine((value) => JSON.stringify(value).length + zerosOf(value) <= 16_384, 'must be at most 16 KiB of JSON')
-  .describe('Your own data, at most 16 KiB of JSON. Responses contain it.')
+
+/** Most members of metadata: each is checked for each response, and each text, number and boolean of some is in an index. */
+const metadataMembersMax = 50
+
+/** Your own data of a resource. */
+export const Metadata = FreeForm.refine(
+  (value) => Object.keys(value).length <= metadataMembersMax,
+  `must have at most ${metadataMembersMax} members`,
+).describe(`Your own data, at most 16 KiB of JSON and ${metadataMembersMax} members. Responses contain it.`)
 
 /** Metadata in a response. */
 export const StoredMetadata = z.record(z.string(), z.unknown()).describe('Your own data, as you sent it.')
 
 named({ CreatedAt, NewMetadata: Metadata, Metadata: StoredMetadata })
 
-/** Most members of metadata that a list can be filtered by: each text, number and boolean among them is in an index. */
-const filteredKeysMax = 50
-
-export const FilteredMetadata = Metadata.refine(
-  (value) => Object.keys(value).length <= filteredKeysMax,
-  `must have at most ${filteredKeysMax} members`,
-).describe(
-  `Your own data, at most 16 KiB of JSON and ${filteredKeysMax} members. Responses contain it, and lists find it.`,
+/** Metadata that a list can be filtered by. */
+export const FilteredMetadata = Metadata.describe(
+  `Your own data, at most 16 KiB of JSON and ${metadataMembersMax} members. Responses contain it, and lists find it.`,
 )
 
 /** Characters that jsonb adds by expanding numbers: `1e308` takes three hundred digits in the database and in every response. */
@@ -180,5 +183,14 @@ export function pageOf<T>(rows: readonly T[], limit: number, key: (row: T) => st
   const items = rows.slice(0, limit)
   const last = items.at(-1)
   const more = rows.length > limit && last !== undefined
-  return { items, next: more ? Buffer.from(key(last)).toString('base64url') : undefined }
+  const cursorOf = (row: T): string => Buffer.from(key(row)).toString('base64url')
+  return {
+    items,
+    next: more ? cursorOf(last) : undefined,
+    cursorAfter(count) {
+      const row = items[count - 1]
+      if (row === undefined) throw new Error('a page has no such item')
+      return cursorOf(row)
+    },
+  }
 }

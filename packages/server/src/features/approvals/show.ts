@@ -19,7 +19,7 @@ export async function pageOfApprovals(ctx: Ctx, query: ApprovalListQuery): Promi
   const { limit, cursor, status, walletId } = query
   const rows = await listApprovals(ctx.db, ctx.tenant, { limit, after: openCursor(cursor), status, walletId })
   const page = pageOf(rows, limit, (row) => row.id)
-  return { items: await shown(ctx, page.items), next: page.next }
+  return { ...page, items: await shown(ctx, page.items) }
 }
 
 /** The approvals of transfers or withdrawals, by their ids. Queries nothing if none of them has one. */

@@ -14,7 +14,7 @@ export async function pageOfAuditLog(
 ): Promise<Page<z.input<typeof AuditLogRecord>>> {
   const rows = await listAuditRecords(ctx.db, ctx.tenant, filters, { limit, after: openSequenceCursor(cursor) })
   const page = pageOf(rows, limit, (row) => row.sequence.toString())
-  return { items: page.items.map(shown), next: page.next }
+  return { ...page, items: page.items.map(shown) }
 }
 
 function shown(row: AuditRow): z.input<typeof AuditLogRecord> {

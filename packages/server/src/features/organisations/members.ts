@@ -102,7 +102,7 @@ export async function pageOfMembers(ctx: Ctx, query: z.output<typeof PageQuery>)
   const after = openSequenceCursor(query.cursor)
   const rows = await listMembers(ctx.db, ctx.tenant.organisationId, { limit: query.limit, after })
   const page = pageOf(rows, query.limit, (row) => row.sequence.toString())
-  return { items: page.items.map(shown), next: page.next }
+  return { ...page, items: page.items.map(shown) }
 }
 
 /** Changes a member's role. The organization is locked meanwhile, so that two owners cannot demote each other at once. */

@@ -47,7 +47,7 @@ export async function listPaymentLogs(
   const { limit, cursor, ...filters } = query
   const rows = await listPayments(ctx.db, ctx.tenant, filters, { limit, after: openCursor(cursor) })
   const page = pageOf(rows, limit, (row) => row.logId)
-  return { items: page.items.map(asLog), next: page.next }
+  return { ...page, items: page.items.map(asLog) }
 }
 
 export async function getPaymentLog(ctx: Ctx, logId: PaymentLogId): Promise<z.input<typeof PaymentLog>> {

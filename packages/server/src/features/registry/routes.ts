@@ -124,7 +124,7 @@ async function pageOfRoutes(ctx: Ctx, query: RouteQuery): Promise<Page<RegistryR
   const { limit, cursor, ...filters } = query
   const rows = await listRoutes(ctx.db, ctx.tenant, filters, { limit, after: openCursor(cursor) })
   const page = pageOf(rows, limit, (row) => row.id)
-  return { items: page.items.map(asRoute), next: page.next }
+  return { ...page, items: page.items.map(asRoute) }
 }
 
 async function getRoute(ctx: Ctx, routeId: Id<'reg'>): Promise<RegistryRoute> {

@@ -66,7 +66,7 @@ export async function pageOfSessions(ctx: Ctx, query: z.output<typeof PageQuery>
   const rows = await listSessions(ctx.db, ctx.tenant, { limit: query.limit, after: openCursor(query.cursor) })
   const page = pageOf(rows, query.limit, (row) => row.id)
   const now = ctx.clock.now()
-  return { items: page.items.map((row) => shownSession(row, now)), next: page.next }
+  return { ...page, items: page.items.map((row) => shownSession(row, now)) }
 }
 
 /** Whether the session grants no access any more: it expired, or its payment ended without money or is refunded. */

@@ -154,7 +154,7 @@ export async function pageOfTransfers(ctx: Ctx, query: z.output<typeof TransferL
   const rows = await listTransfers(ctx.db, ctx.tenant, wanted, { limit, after: openCursor(cursor) })
   const page = pageOf(rows, limit, (row) => row.id)
   const approvals = await approvalStates(ctx, page.items)
-  return { items: page.items.map((row) => shown(row, approvals.get(row.approvalId) ?? null)), next: page.next }
+  return { ...page, items: page.items.map((row) => shown(row, approvals.get(row.approvalId) ?? null)) }
 }
 
 async function shownOne(ctx: Ctx, row: TransferRow): Promise<Transfer> {

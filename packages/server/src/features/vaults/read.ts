@@ -42,8 +42,8 @@ export async function getVault(ctx: Ctx, vaultId: VaultId): Promise<VaultState> 
 export async function pageOfVaults(ctx: Ctx, query: z.output<typeof VaultQuery>): Promise<Page<Vault>> {
   const page = { limit: query.limit, after: openCursor(query.cursor) }
   const rows = await listVaults(ctx.db, ctx.tenant, { status: query.status, now: ctx.clock.now() }, page)
-  const { items, next } = pageOf(rows, query.limit, (row) => row.id)
-  return { items: items.map((row) => shownVault(ctx.tenant, row)), next }
+  const shownOf = pageOf(rows, query.limit, (row) => row.id)
+  return { ...shownOf, items: shownOf.items.map((row) => shownVault(ctx.tenant, row)) }
 }
 
 interface ShownTo {

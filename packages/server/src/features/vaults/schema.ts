@@ -3,7 +3,16 @@ import { z } from 'zod'
 import type { Id } from '../../platform/ids.ts'
 import { id } from '../../platform/ids.ts'
 import { named } from '../../platform/named.ts'
-import { AnyJsonObject, CreatedAt, Instant, Metadata, PageQuery, StoredMetadata, text } from '../../platform/wire.ts'
+import {
+  AnyJsonObject,
+  CreatedAt,
+  FreeForm,
+  Instant,
+  Metadata,
+  PageQuery,
+  StoredMetadata,
+  text,
+} from '../../platform/wire.ts'
 import { UsageFigure } from '../plans/index.ts'
 
 export type VaultId = Id<'vlt'>
@@ -167,7 +176,7 @@ const EventName = text(128, 1).refine(
 )
 
 /** The payload of an event, bounded as metadata is, since every open stream sends it. */
-const EventPayload = Metadata.refine(hasFiniteNumbers, 'must have no number beyond what a double-precision float holds')
+const EventPayload = FreeForm.refine(hasFiniteNumbers, 'must have no number beyond what a double-precision float holds')
 
 export const NewVaultEvent = z.strictObject({
   event: EventName.describe('Name of the event. Names of the service, such as `vault.sealed`, are reserved.'),

@@ -85,7 +85,7 @@ export async function getByoWallet(ctx: Ctx, walletId: ByoWalletId): Promise<Byo
 export async function pageOfByoWallets(ctx: Ctx, query: z.output<typeof PageQuery>): Promise<Page<ByoWallet>> {
   const rows = await listByoWallets(ctx.db, ctx.tenant, { limit: query.limit, after: openCursor(query.cursor) })
   const page = pageOf(rows, query.limit, (row) => row.id)
-  return { items: page.items.map(shown), next: page.next }
+  return { ...page, items: page.items.map(shown) }
 }
 
 /** Changes the name and the metadata of a wallet. */

@@ -1,3 +1,4 @@
+import { createLimiter } from '../../platform/http/limits.ts'
 import { bindOperations } from '../../platform/operation.ts'
 import { createSignal, type Signal } from '../../platform/signal.ts'
 import { bindLoops } from '../../platform/work/runner.ts'
@@ -5,6 +6,7 @@ import { WebhookWorker } from './delivery/worker.ts'
 import { sweepEvents } from './jobs.ts'
 import { Listeners, listenOperations } from './listen/index.ts'
 import type { Deps } from './ports.ts'
+import { redeliveryLimit } from './redeliveries.ts'
 import { eventOperations, webhookOperations } from './routes.ts'
 
 export { WebhookWorker } from './delivery/worker.ts'
@@ -14,10 +16,14 @@ export { eventOperations, webhookOperations } from './routes.ts'
 export { eventPayloads } from './schema.ts'
 
 /** Builds the feature; what it sends is read at once when `committed` reports new events. `stop` ends the streams that are open. */
-export function createWebhooks(needs: Omit<Deps, 'listeners' | 'deliveriesWaiting'>, committed: Signal) {
+export function createWebhooks(
+  needs: Omit<Deps, 'listeners' | 'redeliveries' | 'deliveriesWaiting'>,
+  committed: Signal,
+) {
   const listeners = new Listeners(needs)
   const waiting = createSignal()
-  const deps: Deps = { ...needs, listeners, deliveriesWaiting: waiting.raise }
+  const redeliveries = createLimiter(redeliveryLimit, needs.clock)
+  const deps: Deps = { ...needs, listeners, redeliveries, deliveriesWaiting: waiting.raise }
   committed.listen(() => listeners.wake())
   return {
     deps,

@@ -2,6 +2,7 @@ import type { ServiceSealPort } from '../../custody/service-seal.ts'
 import type { Call, Deps as PlatformDeps } from '../../platform/ctx.ts'
 import type { Reach } from '../../platform/customer-url.ts'
 import type { GuardedFetch } from '../../platform/guarded-fetch.ts'
+import type { Limiter } from '../../platform/http/limits.ts'
 import { type DeclareOperation, operationFor } from '../../platform/operation.ts'
 import type { EndedReaders } from '../../platform/reader.ts'
 import type { PlanDeps } from '../plans/index.ts'
@@ -18,6 +19,8 @@ export interface Deps extends PlatformDeps, PlanDeps, ServiceSealPort {
   readonly customerReach: Reach
   /** Days that rows of events, deliveries and attempts stay before they are deleted; default and least: 30. */
   readonly eventsKeptDays?: number | undefined
+  /** Limits the deliveries that an owner's requests write again, apart from the owner's limits of requests. */
+  readonly redeliveries: Limiter
   /** Notified after a commit that deliveries are pending, where this process delivers. Must not throw. */
   readonly deliveriesWaiting?: () => void
 }

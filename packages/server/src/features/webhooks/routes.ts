@@ -5,6 +5,7 @@ import { planErrors } from '../plans/index.ts'
 import { fail } from './errors.ts'
 import { getEvent, pageOfAttempts, pageOfEvents } from './history.ts'
 import { type Deps, operation } from './ports.ts'
+import { limitRedeliveries, madeUpCost } from './redeliveries.ts'
 import { replayDeliveries, testWebhook } from './replay.ts'
 import {
   Attempt,
@@ -121,7 +122,12 @@ export const webhookOperations: readonly Operation<Deps>[] = [
     output: z.union([Delivery, Replay]),
     status: 202,
     errors: { ...notFound, ...disabled, 'delivery-not-found': fail.table['delivery-not-found'] },
-    run: (ctx, { params, body }) => replayDeliveries(ctx, params.webhookId, body),
+    run: (ctx, { params, body }) =>
+      limitRedeliveries(
+        ctx,
+        (done) => ('replayed' in done ? done.replayed : 1),
+        () => replayDeliveries(ctx, params.webhookId, body),
+      ),
   }),
   operation({
     id: 'webhooks.test',
@@ -133,6 +139,7 @@ export const webhookOperations: readonly Operation<Deps>[] = [
     params: WebhookParams,
     output: Delivery,
     errors: { ...notFound, ...disabled },
+    cost: () => madeUpCost,
     run: (ctx, { params }) => testWebhook(ctx, params.webhookId),
   }),
   operation({

@@ -6,6 +6,7 @@ import { toyDeps } from '../../../test/toy-deps.ts'
 import type { Deps } from '../ctx.ts'
 import type { Db } from '../db/db.ts'
 import { bindOperations, operationFor } from '../operation.ts'
+import { Metadata, openCursor, PageQuery, pageOf } from '../wire.ts'
 import { addressBlock } from './admission.ts'
 import { unauthorized } from './authenticate.ts'
 import { createHttpServer, type HttpOptions, type HttpServer } from './server.ts'
@@ -43,7 +44,28 @@ const operations = [
     output: z.string(),
     run: () => 'y'.repeat(64_000_000),
   }),
+  operation({
+    id: 'toys.list',
+    needs: { role: 'viewer', scope: 'read' },
+    method: 'GET',
+    path: '/toys/each',
+    summary: 'List large toys.',
+    query: PageQuery,
+    output: z.string(),
+    list: true,
+    run(_ctx, { query: { limit, cursor } }) {
+      const from = Number(openCursor(cursor) ?? 0)
+      const places = Array.from({ length: 20 - from }, (_, place) => from + place).slice(0, limit + 1)
+      return pageOfLarge(places, limit)
+    },
+  }),
 ]
+
+/** A page of toys of 200,000 bytes, each of which begins with its place. */
+function pageOfLarge(places: readonly number[], limit: number) {
+  const page = pageOf(places, limit, (place) => String(place + 1))
+  return { ...page, items: page.items.map((place) => `${place} ${'z'.repeat(199_990)}`) }
+}
 
 /** No operation of this test uses the database. */
 const noDb = {} as unknown as Db
@@ -287,4 +309,63 @@ test('a caller that never reads its response is disconnected', async () => {
   await server?.close()
   servers = []
   socket.destroy()
+})
+
+/** Reads a list of large toys page by page, and returns the toys of each page. */
+async function pagesOf(base: string, path: string): Promise<string[][]> {
+  const answer = await fetch(`${base}${path}`, { headers: { authorization: 'Bearer org1 key1' } })
+  expect(answer.status).toBe(200)
+  const page = (await answer.json()) as string[]
+  const next = /<([^>]+)>; rel="next"/.exec(answer.headers.get('link') ?? '')?.[1]
+  return next === undefined ? [page] : [page, ...(await pagesOf(base, next))]
+}
+
+test('S6: metadata has at most fifty members', () => {
+  const metadata = (count: number) =>
+    Object.fromEntries(Array.from({ length: count }, (_, place) => [`key${place}`, 1]))
+  expect([Metadata.safeParse(metadata(50)).success, Metadata.safeParse(metadata(51)).success]).toEqual([true, false])
+})
+
+test('S6: a page of large items ends at a mebibyte, and the pages together have each item once', async () => {
+  const { base } = await aServer()
+  const pages = await pagesOf(base, '/toys/each?limit=500')
+  expect(pages.map(({ length }) => length)).toEqual([5, 5, 5, 5])
+  expect(pages.flat().map((toy) => Number.parseInt(toy, 10))).toEqual(Array.from({ length: 20 }, (_, place) => place))
+})
+
+test('S6: a response costs a token for each 64 KiB that were read for it, and the next requests wait for them', async () => {
+  const { base } = await aServer({ organisationLimit: { perSecond: 1, burst: 30 } })
+  const authorization = 'Bearer org1 key1'
+  const first = await fetch(`${base}/toys/each?limit=5`, { headers: { authorization } })
+  expect([first.status, (await first.text()).length > 16 * 60_000]).toEqual([200, true])
+  const second = await fetch(`${base}/toys/each?limit=20`, { headers: { authorization } })
+  expect(second.status, 'it has tokens left').toBe(200)
+  await second.text()
+  const third = await make(base, authorization, { name: 'a' })
+  // The first cost 16, and the second 62, of which the burst can be owed.
+  expect([third.status, third.headers.get('retry-after')]).toEqual([429, '31'])
+  expect((await make(base, 'Bearer org2 key1', { name: 'a' })).status).toBe(200)
+})
+
+test('S1: responses that an organization does not read leave memory for those of another', async () => {
+  const { port, base } = await aServer({ limits: { bodiesBytesMax: 8_388_608 } })
+  const sockets: net.Socket[] = []
+  const statuses: string[] = []
+  for (let count = 0; count < 3; count++) {
+    const socket = net.connect(port, '127.0.0.1').on('error', () => undefined)
+    sockets.push(socket)
+    const answered = Promise.withResolvers<string>()
+    socket.once('data', (bytes) => {
+      socket.pause()
+      answered.resolve(String(bytes))
+    })
+    socket.write('GET /toys/large HTTP/1.1\r\nhost: x\r\nauthorization: Bearer org1 key1\r\n\r\n')
+    statuses.push(/^HTTP\/1\.1 (\d+)/.exec(await answered.promise)?.[1] ?? '')
+  }
+  expect(statuses, 'one counts as half of the memory').toEqual(['200', '503', '429'])
+  const get = (authorization: string) => fetch(`${base}/toys/each?limit=5`, { headers: { authorization } })
+  const other = await get('Bearer org2 key1')
+  expect([other.status, (await other.text()).length > 900_000]).toEqual([200, true])
+  for (const socket of sockets) socket.destroy()
+  await expect.poll(async () => (await get('Bearer org1 key2')).status).toBe(200)
 })

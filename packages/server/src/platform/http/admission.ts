@@ -22,6 +22,10 @@ export interface Admit {
   caller(caller: { readonly id: string; readonly placeOwner: string }, reply: Headed): void
   /** Counts what a request costs beyond the one that admitted it. */
   cost(caller: { readonly id: string; readonly placeOwner: string }, cost: number, reply: Headed): void
+  /** Counts what an answered request turned out to cost: it is not refused, and the caller's next requests wait. */
+  owe(caller: { readonly id: string; readonly placeOwner: string }, cost: number): void
+  /** As `owe`, for a request without a key of its own. */
+  oweAddress(ip: string, cost: number): void
   /** Counts a request without a valid credential. */
   address(ip: string, reply: Headed): void
   /**
@@ -57,6 +61,11 @@ export function createAdmission(limits: AdmissionLimits, clock: Clock): Admit {
   return {
     caller: (caller, reply) => count(caller, 1, reply),
     cost: count,
+    owe({ id, placeOwner }, cost) {
+      byKey.owe(id, cost)
+      byOrganisation?.owe(placeOwner, cost)
+    },
+    oweAddress: (ip, cost) => byAddress.owe(addressBlock(ip), cost),
     address: (ip, reply) => check(addressLimit, byAddress(addressBlock(ip)), reply),
     lookup(ip, credential, reply) {
       if (known.has(nameOf(credential))) return

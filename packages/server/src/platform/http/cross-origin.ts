@@ -10,6 +10,16 @@ export const crossOriginHeaders = {
   'access-control-expose-headers': '*',
 } as const
 
+interface Headed {
+  hasHeader(name: string): boolean
+  headers(values: Record<string, string>): unknown
+}
+
+/** Lets pages of any origin read the response. Set first, so that they can read errors too. */
+export async function allowCrossOrigin(_request: unknown, reply: Headed): Promise<void> {
+  if (!reply.hasHeader('access-control-allow-origin')) reply.headers(crossOriginHeaders)
+}
+
 const readable = [
   'Content-Range',
   'ETag',

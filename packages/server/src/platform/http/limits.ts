@@ -12,36 +12,52 @@ export interface Admission {
   readonly resetSeconds: number
 }
 
+/** Admits requests, each of which takes as many tokens as it costs, by default 1. */
+export interface Limiter {
+  (who: string, cost?: number): Admission
+  /** Takes the tokens of what was done already, also those that are missing, up to the burst: the next requests wait for them. */
+  readonly owe: (who: string, cost: number) => void
+}
+
 const bucketsMax = 100_000
 
 /**
  * Token buckets in this process's memory, one per key, organization or address. A request takes as many tokens as it costs, by default 1. Each process has its own, so a deployment's limit is the figure times its
  * api processes. Beyond a bound the oldest buckets are dropped, and never refused.
  */
-export function createLimiter(limit: RateLimit, clock: Clock): (who: string, cost?: number) => Admission {
+export function createLimiter(limit: RateLimit, clock: Clock): Limiter {
   const buckets = new Map<string, { tokens: number; at: number }>()
-  return (who, cost = 1) => {
+  const refilled = (who: string) => {
     const now = clock.now().getTime()
     const bucket = buckets.get(who) ?? { tokens: limit.burst, at: now }
     const elapsedMs = Math.max(0, now - bucket.at)
     bucket.tokens = Math.min(limit.burst, bucket.tokens + (elapsedMs / 1000) * limit.perSecond)
     bucket.at = now
-    // What costs more than the whole bucket is admitted when the bucket is full.
-    const price = Math.min(cost, limit.burst)
-    const admitted = bucket.tokens >= price
-    if (admitted) bucket.tokens -= price
     if (!buckets.has(who)) {
       if (buckets.size >= bucketsMax) buckets.delete(buckets.keys().next().value ?? '')
       buckets.set(who, bucket)
     }
+    return bucket
+  }
+  const take = (who: string, cost = 1): Admission => {
+    const bucket = refilled(who)
+    // What costs more than the whole bucket is admitted when the bucket is full.
+    const price = Math.min(cost, limit.burst)
+    const admitted = bucket.tokens >= price
+    if (admitted) bucket.tokens -= price
     const wanted = admitted ? 1 : price
     const wait = bucket.tokens >= wanted ? 0 : (wanted - bucket.tokens) / limit.perSecond
     return {
       admitted,
-      remaining: Math.floor(bucket.tokens),
+      remaining: Math.max(0, Math.floor(bucket.tokens)),
       resetSeconds: admitted ? Math.ceil(wait) : Math.max(1, Math.ceil(wait)),
     }
   }
+  const owe = (who: string, cost: number): void => {
+    const bucket = refilled(who)
+    bucket.tokens = Math.max(-limit.burst, bucket.tokens - cost)
+  }
+  return Object.assign(take, { owe })
 }
 
 /** The two header fields of draft-ietf-httpapi-ratelimit-headers for an admission. */

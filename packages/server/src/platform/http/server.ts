@@ -9,6 +9,7 @@ import type { BoundOperation } from '../operation.ts'
 import { ReusedBufferStream } from '../reused-buffer-stream.ts'
 import { type BodyBudgets, createBodyBudgets } from '../share.ts'
 import { type Admit, addressBlock, createAdmission } from './admission.ts'
+import { createAnswerLimits, type LimitAnswer } from './answer-size.ts'
 import { accessHook, answered, type Reportable, reportAnswer, tracedRequests } from './answered.ts'
 import {
   asProblem,
@@ -33,7 +34,7 @@ import {
   type Trust,
 } from './connections.ts'
 import {
-  crossOriginHeaders,
+  allowCrossOrigin,
   crossOriginMethods,
   dashboardHeaders,
   dashboardPreflight,
@@ -115,7 +116,8 @@ export function createHttpServer(options: HttpOptions): HttpServer {
   const connections = new OpenSseConnections()
   const unknownPerAddressMax = options.trustProxy === false ? limits.connectionsPerAddressMax : undefined
   const trust = limitConnections(app.server, { connectionsMax: limits.connectionsMax, unknownPerAddressMax })
-  const context: RouteContext = { options, admit, bodies, trust, connections }
+  const limitAnswer = createAnswerLimits(limits.bodiesBytesMax)
+  const context: RouteContext = { options, admit, bodies, limitAnswer, trust, connections }
   for (const page of options.pages) addPage(app, page, context)
   for (const [path, methods] of crossOriginMethods(options)) addPreflight(app, urlOf(path), methods, admit)
   const isStreamed = (operation: BoundOperation): boolean => operation.streamsInput !== undefined
@@ -173,11 +175,6 @@ function counted(admit: Admit, request: FastifyRequest, reply: FastifyReply, err
   } catch (limited) {
     return limited
   }
-}
-
-/** Set first, so that pages can read errors too. */
-async function allowCrossOrigin(_request: FastifyRequest, reply: FastifyReply): Promise<void> {
-  if (!reply.hasHeader('access-control-allow-origin')) reply.headers(crossOriginHeaders)
 }
 
 /** Before the routes, so that the dashboard may read every answer, refusals included, and send its cookie. */
@@ -251,13 +248,19 @@ function addOperation(app: FastifyInstance, operation: BoundOperation, context: 
       if (caller === undefined) throw new Error('a request without a caller was admitted')
       const ctx = makeCtx(operation.deps, caller, request.id as RequestId)
       const { actor, placeOwner } = caller
-      const charge = (cost: number): void => admit.cost({ id: actorId(actor), placeOwner }, cost, reply)
-      const requested = { ...rawRequest(request), ...(actor.kind !== 'guest' && { charge }) }
-      const answer = withRefusalMembers(operation, requested, await callOperation(ctx, operation, requested))
+      const who = { id: actorId(actor), placeOwner }
+      const isGuest = actor.kind === 'guest'
+      const owe = (cost: number): void => (isGuest ? admit.oweAddress(request.ip, cost) : admit.owe(who, cost))
+      const requested = {
+        ...rawRequest(request),
+        ...(!isGuest && { charge: (cost: number) => admit.cost(who, cost, reply) }),
+      }
+      const called = await callOperation(ctx, operation, requested)
+      const sent = context.limitAnswer({ ctx, caller, operation, owe, answer: called, sending: reply.raw })
+      const answer = withRefusalMembers(operation, requested, sent)
       stopTimer()
       deps.metrics.requests.inc({ operation: operation.id, status: String(answer.status) })
-      if (deps.log.isLevelEnabled('debug'))
-        deps.log.debug({ requestId: request.id, operation: operation.id, status: answer.status }, 'answered')
+      deps.log.debug({ requestId: request.id, operation: operation.id, status: answer.status }, 'answered')
       if (answer.body instanceof EventStreamResponse)
         return sendEventStream(request, reply, { ...answer, body: answer.body }, context.connections)
       if (answer.body instanceof ReusedBufferStream)
@@ -271,6 +274,7 @@ interface RouteContext {
   readonly options: HttpOptions
   readonly admit: Admit
   readonly bodies: BodyBudgets
+  readonly limitAnswer: LimitAnswer
   readonly trust: Trust
   readonly connections: OpenSseConnections
 }
@@ -288,7 +292,6 @@ function identifyCaller(
     query: request.query as Record<string, unknown>,
     headers: request.headers as Record<string, string | undefined>,
   }
-  const { ip } = request
   const arrivedAt = performance.now()
   const count: Count = {
     caller: (caller) => {
@@ -296,8 +299,8 @@ function identifyCaller(
       reportAnswer(request, { caller, route: operation.path, arrivedAt }, options)
       admit.caller({ id: actorId(actor), placeOwner }, reply)
     },
-    address: () => admit.address(ip, reply),
-    lookup: (credential) => admit.lookup(ip, credential, reply),
+    address: () => admit.address(request.ip, reply),
+    lookup: (credential) => admit.lookup(request.ip, credential, reply),
     found: admit.found,
   }
   return identify(options, operation, shown, count)

@@ -1,4 +1,5 @@
 import { Readable } from 'node:stream'
+import type { z } from 'zod'
 import type { Deps } from '../ctx.ts'
 import { EventStreamResponse } from '../event-stream-response.ts'
 import { type Operation, type Page, Reply } from '../operation.ts'
@@ -27,6 +28,8 @@ export interface RawAnswer {
   readonly cookies?: readonly string[]
   /** The outcome is still open: the response is not stored for its Idempotency-Key. */
   readonly isOpen?: boolean
+  /** The bytes of what was read for the body, if they are not those of the body. */
+  readonly bytesRead?: number
 }
 
 const noBody = new Uint8Array()
@@ -40,25 +43,45 @@ export function successAnswer(operation: Operation<Deps>, request: RawRequest, r
   if (value instanceof Readable || value instanceof EventStreamResponse) return { status, headers, body: value }
   if (operation.list === true && operation.output !== undefined) {
     const page = value as Page<unknown>
-    if (page.next !== undefined) headers.link = `<${nextUrl(request.url, page.next)}>; rel="next"`
     const { output, csvName } = operation
-    const items = page.items.map((item) => output.parse(item))
-    if (csvName === undefined) return json(status, headers, items)
-    headers.vary = 'Accept'
-    if (!prefersCsv(request.headers.accept)) return json(status, headers, items)
-    return { status, headers: { ...headers, ...csvHeaders(csvName) }, body: csvOf(output, items) }
+    const { items, texts, next, bytesRead } = withinPage(page, output)
+    if (next !== undefined) headers.link = `<${nextUrl(request.url, next)}>; rel="next"`
+    if (csvName !== undefined) headers.vary = 'Accept'
+    if (csvName !== undefined && prefersCsv(request.headers.accept))
+      return { status, headers: { ...headers, ...csvHeaders(csvName) }, body: csvOf(output, items), bytesRead }
+    return { status, headers: { ...headers, ...jsonType }, body: `[${texts.join(',')}]`, bytesRead }
   }
   const schema = operation.otherOutputs?.[status] ?? operation.output
   if (status === 204 || status === 304 || schema === undefined) return { status, headers, body: noBody }
   return { ...json(status, headers, schema.parse(value)), isOpen: reply?.isOpen === true }
 }
 
-function json(status: number, headers: Readonly<Record<string, string>>, value: unknown): RawAnswer {
-  return {
-    status,
-    headers: { ...headers, 'content-type': 'application/json; charset=utf-8' },
-    body: JSON.stringify(value),
+/** Most bytes of a page as JSON: a page of larger items has fewer of them, and at least one. */
+const pageBytesMax = 1_048_576
+
+/** Returns the items of a page up to its most bytes, also as JSON, and the estimated bytes of all that were read for it. */
+function withinPage(page: Page<unknown>, output: z.ZodType) {
+  const items: unknown[] = []
+  const texts: string[] = []
+  let bytes = 0
+  for (const item of page.items) {
+    const parsed = output.parse(item)
+    const text = JSON.stringify(parsed)
+    const more = Buffer.byteLength(text) + 1
+    if (page.cursorAfter !== undefined && items.length > 0 && bytes + more > pageBytesMax) break
+    bytes += more
+    items.push(parsed)
+    texts.push(text)
   }
+  const isCut = items.length < page.items.length
+  const next = isCut ? page.cursorAfter?.(items.length) : page.next
+  return { items, texts, next, bytesRead: isCut ? (bytes * page.items.length) / items.length : bytes }
+}
+
+const jsonType = { 'content-type': 'application/json; charset=utf-8' } as const
+
+function json(status: number, headers: Readonly<Record<string, string>>, value: unknown): RawAnswer {
+  return { status, headers: { ...headers, ...jsonType }, body: JSON.stringify(value) }
 }
 
 function nextUrl(url: string, cursor: string): string {

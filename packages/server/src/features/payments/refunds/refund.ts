@@ -180,8 +180,8 @@ export async function pageOfRefunds(
   if ((await findPayment(ctx.db, ctx.tenant, paymentId)) === undefined)
     return refusePayment(ctx.db, ctx.tenant, paymentId, fail('payment-not-found'))
   const rows = await listRefunds(ctx.db, ctx.tenant, paymentId, { limit, after: openCursor(cursor) })
-  const { items, next } = pageOf(rows, limit, (row) => row.id)
-  return { items: await shownRefunds(ctx, items), next }
+  const shownOf = pageOf(rows, limit, (row) => row.id)
+  return { ...shownOf, items: await shownRefunds(ctx, shownOf.items) }
 }
 
 /** The refunds with the wallet, the hash and the approval of their transfers, in the order of the rows. */

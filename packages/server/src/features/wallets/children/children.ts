@@ -143,8 +143,8 @@ export async function pageOfChildAddresses(
   await requireMasterWallet(ctx, walletId)
   const page = { limit: query.limit, below: openIndexCursor(query.cursor) }
   const rows = await listChildAddresses(ctx.db, ctx.tenant, walletId, page)
-  const { items, next } = pageOf(rows, query.limit, (row) => String(row.childIndex))
-  return { items: items.map(shownChildAddress), next }
+  const shownOf = pageOf(rows, query.limit, (row) => String(row.childIndex))
+  return { ...shownOf, items: shownOf.items.map(shownChildAddress) }
 }
 
 function openIndexCursor(cursor: string | undefined): string | undefined {

@@ -17,7 +17,7 @@ export async function pageOfTransactions(
   const requested = { walletId, filter: { ...filters, network } }
   const rows = await listTransactions(ctx.db, ctx.tenant, requested, { limit, after: openCursor(cursor) })
   const page = pageOf(rows, limit, (row) => row.id)
-  return { items: page.items.map(shownTransaction), next: page.next }
+  return { ...page, items: page.items.map(shownTransaction) }
 }
 
 export function shownTransaction(row: TransactionRow): WalletTransaction {

@@ -25,7 +25,7 @@ export async function pageOfMasterWallets(ctx: Ctx, query: MasterWalletListQuery
   const { limit, cursor } = query
   const rows = await listMasterWallets(ctx.db, ctx.tenant, query, { limit, after: openCursor(cursor) })
   const page = pageOf(rows, limit, (row) => row.id)
-  return { items: page.items.map(shownMasterWallet), next: page.next }
+  return { ...page, items: page.items.map(shownMasterWallet) }
 }
 
 export function shownMasterWallet(row: MasterWalletRow): MasterWallet {

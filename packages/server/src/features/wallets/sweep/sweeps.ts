@@ -45,8 +45,8 @@ export async function pageOfSweeps(
   await requireMasterWallet(ctx, walletId)
   const page = { limit: query.limit, after: openCursor(query.cursor) }
   const rows = await listSweeps(ctx.db, ctx.tenant, walletId, page)
-  const { items, next } = pageOf(rows, query.limit, (row) => row.id)
-  return { items: items.map(shownSummary), next }
+  const shownOf = pageOf(rows, query.limit, (row) => row.id)
+  return { ...shownOf, items: shownOf.items.map(shownSummary) }
 }
 
 function shownSummary(row: SweepSummaryRow): SweepSummary {

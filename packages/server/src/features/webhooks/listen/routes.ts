@@ -4,6 +4,7 @@ import type { Operation } from '../../../platform/operation.ts'
 import { deliveryHeaders } from '../delivery/send.ts'
 import { fail as failWebhook } from '../errors.ts'
 import { type Deps, operation } from '../ports.ts'
+import { limitRedeliveries, madeUpCost } from '../redeliveries.ts'
 import { Event, EventParams } from '../schema.ts'
 import { fail } from './errors.ts'
 import { listen } from './open.ts'
@@ -55,6 +56,7 @@ export const listenOperations: readonly Operation<Deps>[] = [
     output: Event,
     status: 201,
     errors: { 'test-environment-only': fail.table['test-environment-only'] },
+    cost: () => madeUpCost,
     run: (ctx, { body }) => triggerEvent(ctx, body),
   }),
   operation({
@@ -74,7 +76,12 @@ export const listenOperations: readonly Operation<Deps>[] = [
       'webhook-not-found': fail.table['webhook-not-found'],
       'webhook-disabled': failWebhook.table['webhook-disabled'],
     },
-    run: (ctx, { params, body }) => resendEvent(ctx, params.eventId, body),
+    run: (ctx, { params, body }) =>
+      limitRedeliveries(
+        ctx,
+        ({ deliveries }) => deliveries,
+        () => resendEvent(ctx, params.eventId, body),
+      ),
   }),
   operation({
     id: 'events.listener',

@@ -218,7 +218,7 @@ export async function pageOfWithdrawals(ctx: Ctx, query: WithdrawalListQuery): P
   const { limit, cursor, ...filters } = query
   const rows = await listWithdrawals(ctx.db, ctx.tenant, filters, { limit, after: openCursor(cursor) })
   const page = pageOf(rows, query.limit, (row) => row.id)
-  return { items: await shown(ctx, page.items), next: page.next }
+  return { ...page, items: await shown(ctx, page.items) }
 }
 
 /** Withdrawals as callers see them, in the same order. */
