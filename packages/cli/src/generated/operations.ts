@@ -2390,7 +2390,7 @@ export const apiOperations: readonly ApiOperation[] = [
     "in": "body",
     "type": "json",
     "required": false,
-    "about": "Your own data, at most 16 KiB of JSON. Responses contain it"
+    "about": "Your own data, at most 16 KiB of JSON and 50 members. Responses contain it"
    }
   ]
  },
@@ -2859,7 +2859,7 @@ export const apiOperations: readonly ApiOperation[] = [
     "in": "body",
     "type": "json",
     "required": false,
-    "about": "Your own data, at most 16 KiB of JSON. Responses contain it"
+    "about": "Your own data, at most 16 KiB of JSON and 50 members. Responses contain it"
    }
   ]
  },
@@ -3083,7 +3083,7 @@ export const apiOperations: readonly ApiOperation[] = [
     "in": "body",
     "type": "json",
     "required": false,
-    "about": "Your own data, at most 16 KiB of JSON. Responses contain it"
+    "about": "Your own data, at most 16 KiB of JSON and 50 members. Responses contain it"
    },
    {
     "name": "count",
@@ -3489,7 +3489,7 @@ export const apiOperations: readonly ApiOperation[] = [
     "in": "body",
     "type": "json",
     "required": false,
-    "about": "Your own data, at most 16 KiB of JSON. Responses contain it"
+    "about": "Your own data, at most 16 KiB of JSON and 50 members. Responses contain it"
    }
   ]
  },

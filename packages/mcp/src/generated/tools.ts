@@ -533,7 +533,7 @@ export const tools: readonly Tool[] = [
         "metadata": {
           "type": "object",
           "additionalProperties": {},
-          "description": "Your own data, at most 16 KiB of JSON. Responses contain it."
+          "description": "Your own data, at most 16 KiB of JSON and 50 members. Responses contain it."
         },
         "count": {
           "description": "Derive this many at once, at most 1000; the response is then an array, by index. Each has the same name and metadata.",
@@ -2154,7 +2154,7 @@ export const tools: readonly Tool[] = [
         "metadata": {
           "type": "object",
           "additionalProperties": {},
-          "description": "Your own data, at most 16 KiB of JSON. Responses contain it."
+          "description": "Your own data, at most 16 KiB of JSON and 50 members. Responses contain it."
         },
         "idempotencyKey": {
           "type": "string",

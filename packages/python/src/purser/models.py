@@ -51,7 +51,7 @@ Metadata = Dict[str, Any]
 """Your own data, as you sent it."""
 
 NewMetadata = Dict[str, Any]
-"""Your own data, at most 16 KiB of JSON. Responses contain it."""
+"""Your own data, at most 16 KiB of JSON and 50 members. Responses contain it."""
 
 OrganisationId = str
 """Identifies the organisation."""
@@ -989,7 +989,7 @@ class _NewVaultEventRequired(TypedDict):
 
 
 class NewVaultEvent(_NewVaultEventRequired, total=False):
-    payload: "NewMetadata"
+    payload: Dict[str, Any]
     """Content of the event, at most 16 KiB of JSON."""
 
 

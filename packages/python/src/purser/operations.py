@@ -2879,7 +2879,7 @@ class VaultsOperations:
         id: str,
         *,
         event: str,
-        payload: Union["NewMetadata", Omitted] = OMITTED,
+        payload: Union[Dict[str, Any], Omitted] = OMITTED,
         idempotency_key: Optional[str] = None,
         timeout: Optional[float] = None,
     ) -> "VaultEvent":

@@ -5071,7 +5071,7 @@ export interface components {
              */
             readonly role?: "owner" | "admin" | "member" | "viewer";
         };
-        /** @description Your own data, at most 16 KiB of JSON. Responses contain it. */
+        /** @description Your own data, at most 16 KiB of JSON and 50 members. Responses contain it. */
         readonly NewMetadata: {
             readonly [key: string]: unknown;
         };
@@ -5219,7 +5219,9 @@ export interface components {
             /** @description Name of the event. Names of the service, such as `vault.sealed`, are reserved. */
             readonly event: string;
             /** @description Content of the event, at most 16 KiB of JSON. */
-            readonly payload?: components["schemas"]["NewMetadata"];
+            readonly payload?: {
+                readonly [key: string]: unknown;
+            };
         };
         readonly NewVaultToken: {
             /**

@@ -5,7 +5,7 @@ import type { RawAnswer } from './call.ts'
  * Headers of responses that pages of any origin may read: those that need a token, a link or a public address. None depends on a cookie, so
  * no credentials are allowed, and a browser sends none.
  */
-export const crossOriginHeaders = {
+const crossOriginHeaders = {
   'access-control-allow-origin': '*',
   'access-control-expose-headers': '*',
 } as const

@@ -47,7 +47,7 @@ import { type Count, identify } from './identify.ts'
 import type { PublicPage } from './public-page.ts'
 import { urlOf } from './route-url.ts'
 import { OpenSseConnections } from './sse-connection.ts'
-import { writeStream } from './write-stream.ts'
+import { takeOver, writeStream } from './write-stream.ts'
 
 /** Most bytes of a JSON request body. */
 export const bodyBytesMax = 1_048_576
@@ -372,14 +372,6 @@ function sendReusedBuffer(
     deps.log.error({ err, requestId: request.id }, 'a response broke off'),
   )
   return reply
-}
-
-function takeOver(reply: FastifyReply, { status }: RawAnswer): void {
-  reply.hijack()
-  reply.raw.writeHead(
-    status,
-    Object.entries(reply.getHeaders()).flatMap(([name, value]) => (value === undefined ? [] : [name, value])),
-  )
 }
 
 function refuse(

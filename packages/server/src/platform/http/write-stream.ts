@@ -1,6 +1,21 @@
 import type { ServerResponse } from 'node:http'
 import type { ReusedBufferStream } from '../reused-buffer-stream.ts'
 
+interface Taken {
+  readonly raw: ServerResponse
+  hijack(): unknown
+  getHeaders(): Readonly<Record<string, number | string | string[] | undefined>>
+}
+
+/** Writes the head of a response and takes it from the library, which writes nothing of it afterwards. */
+export function takeOver(reply: Taken, { status }: { readonly status: number }): void {
+  reply.hijack()
+  reply.raw.writeHead(
+    status,
+    Object.entries(reply.getHeaders()).flatMap(([name, value]) => (value === undefined ? [] : [name, value])),
+  )
+}
+
 /**
  * Writes a content to a response whose head is written, as fast as the caller reads, and ends it. Never rejects: if the caller disconnects
  * the rest is not read, and if the content fails the connection is cut, so that nobody takes a part for the whole, and `report` gets the
