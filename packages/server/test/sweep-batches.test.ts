@@ -2,15 +2,21 @@ import { newTypeId } from '@purser/protocol'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
 import { deleteQuietCallers } from '../src/features/payments/caller-store.ts'
+import { sweepMails } from '../src/features/people/mail-store.ts'
+import { sweepEnded } from '../src/features/people/store.ts'
+import { sweepRequests } from '../src/features/requests/recorder.ts'
 import { queueStaleUploads } from '../src/features/vaults/files/store.ts'
 import { deleteExpiredTokens } from '../src/features/vaults/tokens/store.ts'
 import { deleteOldAttempts, deleteOldEvents, deleteOldWebhooks } from '../src/features/webhooks/event-store.ts'
 import { deleteHintsBefore } from '../src/features/withdrawals/payout-hints/store.ts'
-import type { Queryable } from '../src/platform/db/db.ts'
+import type { Db, Queryable } from '../src/platform/db/db.ts'
 import { sweepIdempotencyKeys } from '../src/platform/http/idempotency.ts'
+import { sweepUse } from '../src/platform/http/kept-bytes.ts'
+import { systemCtx } from '../src/platform/work/runner.ts'
 import { freshDatabase, type TestDatabase } from './database.ts'
 import { type Expressions, fillTable, statement } from './fill-table.ts'
 import { readsCounted } from './rows-read.ts'
+import { toyDeps } from './toy-deps.ts'
 
 let database: TestDatabase
 
@@ -56,6 +62,7 @@ const sweeps: readonly (readonly [table: string, old: Expressions, sweep: (db: Q
   ['payout_hints', { heard_at: past }, (db) => deleteHintsBefore(db, old)],
   ['webhook_attempts', { id: `'${attemptId}' || lpad(n::text, 6, '0')` }, (db) => deleteOldAttempts(db, old)],
   ['webhooks', { deleted_at: past }, (db) => deleteOldWebhooks(db, old)],
+  ['idempotency_use', { hour: past }, (db) => sweepUse(db, old)],
 ]
 
 test.each(sweeps)(
@@ -110,4 +117,59 @@ test('old events are deleted without a read of deliveries that ended, except an 
   expect(await deleteOldEvents(db, old, perStatementMax)).toBe(39)
   expect(rows()).toBeLessThan(5n)
   expect(await countOf('events')).toBe(1n)
+})
+
+test('a backlog of events is deleted in statements of a bounded size', async () => {
+  const first = newTypeId('evt', Date.parse('2026-10-02T00:00:00Z'), new Uint8Array(10)).slice(0, -6)
+  await fillTable(
+    database.db,
+    'events',
+    { id: `'${first}' || lpad(n::text, 6, '0')`, created_at: past },
+    { last: backlog },
+  )
+  const { db, changed } = notingTx(database.db)
+  while ((await deleteOldEvents(db, old, perStatementMax)) === perStatementMax);
+  expect(await countOf(`events where created_at = ${past} and id > '${first}'`)).toBe(0n)
+  expect(changed.toSorted((one, other) => other - one).slice(0, 3)).toEqual([1_000, 1_000, 500])
+})
+
+/** As `noting`, for what statements of transactions change. */
+function notingTx(own: Db): { readonly db: Db; readonly changed: number[] } {
+  const changed: number[] = []
+  const tx: Db['tx'] = (work, options) =>
+    own.tx((inner) => {
+      const run: Queryable['run'] = async (one) => {
+        const count = await inner.run(one)
+        changed.push(count)
+        return count
+      }
+      return work({ ...inner, run })
+    }, options)
+  return { db: { ...own, tx }, changed }
+}
+
+test('a backlog of logged requests is deleted in statements of a bounded size', async () => {
+  await fillTable(database.db, 'request_log', { created_at: past }, { last: 12_000 })
+  const { db, changed } = noting(database.db)
+  await sweepRequests.run(systemCtx(toyDeps({ ...database.db, ...db })))
+  expect(await countOf('request_log')).toBe(0n)
+  expect(changed).toEqual([5_000, 5_000, 2_000])
+})
+
+test('a backlog of ended sessions, proofs, links and mails is deleted in statements of a bounded size', async () => {
+  const rows = `from generate_series(1, ${backlog}) as n`
+  await database.db.tx(async (tx) => {
+    await tx.run(statement(`set local session_replication_role = replica`))
+    for (const insert of [
+      `auth."session" ("id", "expiresAt", "token", "updatedAt", "userId") select n, ${past}, n, ${past}, 'x' ${rows}`,
+      `auth."verification" ("id", "identifier", "value", "expiresAt") select n, n, n, ${past} ${rows}`,
+      `auth.sign_in_links (token_hash, email, expires_at, created_at) select decode(lpad(to_hex(n), 64, '0'), 'hex'), n, ${past}, ${past} ${rows}`,
+      `auth.sign_in_mails (kind, email, proof, sent_at) select 'link', n, n, ${past} ${rows}`,
+    ])
+      await tx.run(statement(`insert into ${insert}`))
+  })
+  const { db, changed } = noting(database.db)
+  await sweepEnded(db, old)
+  await sweepMails(db, old)
+  expect(changed).toEqual(Array(4).fill([1_000, 1_000, 500]).flat())
 })

@@ -25,6 +25,12 @@ test('the plans grant what the document and decisions.md say', () => {
   expect(enterprise).toMatchObject({ activeVaults: -1, persistedVaults: -1, storageBytes: -1 })
   expect(enterprise).toMatchObject({ documentsPerVault: -1, filesPerVault: -1, fileBytes: 1_073_741_824 })
   expect(enterprise).toMatchObject({ vaultTtlSecondsDefault: 2_592_000, vaultTtlSecondsMax: -1 })
+  const shared = [hobby, pro, enterprise].map(({ registryRoutes, childAddresses }) => [registryRoutes, childAddresses])
+  expect(shared).toEqual([
+    [100, 1_000],
+    [10_000, 100_000],
+    [-1, -1],
+  ])
 })
 
 test('months are calendar months in UTC, whatever the zone of the machine', () => {

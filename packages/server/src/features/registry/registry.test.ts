@@ -264,3 +264,20 @@ test('above ten thousand routes, the private one that was seen longest ago is de
   const kept = sql`select count(*) as count from registry_routes where organisation_id = ${org.id}`
   expect((await world.database.db.one(z.object({ count: z.bigint() }), kept)).count).toBe(10_000n)
 })
+
+test.each([
+  ['hobby', 100, 100],
+  ['enterprise', 10_001, 10_002],
+] as const)('the plan %s: of %i routes and another one %i stay', async (plan, before, after) => {
+  const org = await world.organisation(plan)
+  await see(org, { routePattern: '/oldest' })
+  await world.database.db.run(sql`
+    insert into registry_routes select 'reg_' || lpad((n + ${before * 100}::integer)::text, 26, '0'), organisation_id, environment, host, method,
+      '/filler' || n, headers, query_params, body_params, body_content_type, amount, protocol, protocols, payment_log_id, false, 1,
+      created_at, last_seen_at + interval '1 ms'
+    from registry_routes, generate_series(1, ${before - 1}::integer) n where organisation_id = ${org.id}`)
+  await see(org, { routePattern: '/newest' })
+  const kept = sql`select count(*) as count, count(*) filter (where route_pattern = '/newest') as newest from registry_routes where organisation_id = ${org.id}`
+  const Kept = z.object({ count: z.bigint(), newest: z.bigint() })
+  expect(await world.database.db.one(Kept, kept)).toEqual({ count: BigInt(after), newest: 1n })
+})
