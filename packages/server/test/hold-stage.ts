@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { type Address, networkByName, tokenBySymbol } from '@purser/protocol'
 import { z } from 'zod'
+import type { HoldQuestion } from '../src/features/funds/index.ts'
 import { book as bookTransfers, withdraw } from '../src/features/wallets/deposits/store-scan.ts'
 import { lockRowsAbove } from '../src/features/wallets/deposits/transaction-store.ts'
 import { amountsOnHold } from '../src/features/wallets/screening/deposit-store.ts'
@@ -79,6 +80,12 @@ export async function aHoldStage(environment: 'test' | 'live' = 'test') {
     return { frozen: amount?.frozen ?? -1n, unscreened: amount?.unscreened ?? -1n }
   }
 
+  /** The unscreened amount at a place of any tenant. */
+  const unscreenedOf = async (place: Pick<HoldQuestion, 'tenant' | 'walletId'>): Promise<bigint> => {
+    const [amount] = await amountsOnHold(db, [{ ...place, network: network.name, token: usdc, upTo: 1_000_000_000n }])
+    return amount?.unscreened ?? -1n
+  }
+
   const screenWhatIsDue = async (): Promise<void> => {
     for (const work of screeningRecurring) await work.run(systemCtx(deps))
   }
@@ -104,6 +111,7 @@ export async function aHoldStage(environment: 'test' | 'live' = 'test') {
     reorganise: (above: bigint) =>
       deps.db.tx(async (tx) => withdraw(deps, tx, await lockRowsAbove(tx, network.name, above))),
     onHold,
+    unscreenedOf,
     frozen: async (...wallets: readonly Wallet[]): Promise<bigint[]> =>
       (await Promise.all(wallets.map(onHold))).map((amount) => amount.frozen),
     screenWhatIsDue,

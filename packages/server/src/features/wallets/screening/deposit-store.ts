@@ -6,6 +6,7 @@ import type { AmountOnHold, HoldQuestion } from '../../funds/index.ts'
 import { Cursor } from '../deposits/cursor-store.ts'
 import { bookedUpTo } from '../deposits/rollup-store.ts'
 import { AmlStatus } from '../schema.ts'
+import { onHoldWhileTraced } from './taint-trace-store.ts'
 
 const Raw = z.string().transform((text) => BigInt(text))
 
@@ -180,7 +181,7 @@ export function amountsOnHold(db: Queryable, questions: readonly HoldQuestion[])
     select
       (select coalesce(sum(${frozenUpTo}), 0)::text from tainted_places p where ${isPlaceOfQuery}) as frozen,
       (coalesce((select sum(raw_amount - frozen_raw_amount) from wallet_transactions w where ${place} and aml_status = 'pending' and on_hold), 0)
-        + ${openingOnHold}
+        + ${openingOnHold} + ${onHoldWhileTraced}
         + coalesce((select sum(${unbookedInPlaceOfTaint}) from tainted_places p
           where ${isPlaceOfQuery} and p.raw_left is distinct from 0 and q.raw_balance is not null), 0))::text as unscreened,
       (select coalesce(sum(raw_amount - frozen_raw_amount), 0)::text from wallet_transactions w where ${place} and status = 'pending'

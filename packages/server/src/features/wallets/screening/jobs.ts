@@ -1,4 +1,6 @@
+import type { NetworkName } from '@purser/protocol'
 import type { Recurring } from '../../../platform/job.ts'
+import { lockNetwork } from '../deposits/cursor-store.ts'
 import type { Deps } from '../ports.ts'
 import { isAnyDepositDue, listDueDeposits } from './deposit-store.ts'
 import { screenDeposits } from './deposits.ts'
@@ -6,6 +8,8 @@ import { followList } from './follow.ts'
 import { reportHolds } from './holds.ts'
 import { screenWallets } from './screen.ts'
 import { isAnyWalletDue, listDueWallets } from './store.ts'
+import { continueTraces } from './taint.ts'
+import { isAnyTrace, listTracedNetworks } from './taint-trace-store.ts'
 
 /** Most batches of one run; the next run continues. */
 const batchesMax = 50
@@ -61,9 +65,30 @@ const screenDueDeposits: Recurring<Deps> = {
   },
 }
 
+/**
+ * Continues traces of flagged money that were too long for one transaction. A step takes what is left in the transaction that traces it, so a process that
+ * dies loses no step, and two at once take turns under the lock of the network.
+ */
+const continueTracing: Recurring<Deps> = {
+  name: 'wallets.continue-traces',
+  everyMs: 500,
+  isDue: isAnyTrace,
+  async run(ctx) {
+    for (const network of await listTracedNetworks(ctx.db)) while (await traceOn(ctx, network));
+  },
+}
+
+function traceOn({ db }: Pick<Deps, 'db'>, network: NetworkName): Promise<boolean> {
+  return db.tx(async (tx) => {
+    await lockNetwork(tx, network)
+    return continueTraces(tx, network)
+  })
+}
+
 export const screeningRecurring: readonly Recurring<Deps>[] = [
   refreshSanctions,
   followSanctions,
   screenDueWallets,
   screenDueDeposits,
+  continueTracing,
 ]

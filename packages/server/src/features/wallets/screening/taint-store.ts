@@ -20,7 +20,7 @@ export interface Change {
   readonly block: bigint
 }
 
-const ChangeRow = z.object({
+export const ChangeRow = z.object({
   organisationId: id('org'),
   environment: z.enum(['test', 'live']),
   walletId: z.string(),
@@ -29,7 +29,7 @@ const ChangeRow = z.object({
   block: z.bigint(),
 })
 
-function changeOf({ walletId, network, token, block, ...tenant }: z.output<typeof ChangeRow>): Change {
+export function changeOf({ walletId, network, token, block, ...tenant }: z.output<typeof ChangeRow>): Change {
   return { place: { tenant, walletId, network, token }, block }
 }
 

@@ -18,9 +18,12 @@ import {
   updateTaintedReceivers,
   upsertPlace,
 } from './taint-store.ts'
+import { insertTraces, listTraced, type Trace, takeTraces } from './taint-trace-store.ts'
 
 /** Movements of a place per page; each full page ends with a checkpoint. */
 const pageMax = 100
+/** Most pages that one transaction traces, so that bookings of the network never wait long for it. */
+const pagesMax = 500
 
 /**
  * Traces flagged money after changes at these places: freezes the rest of it there, and follows what was sent to other wallets of the
@@ -35,20 +38,49 @@ export async function followTaint(
   which: 'all' | 'tainted' = 'tainted',
 ): Promise<void> {
   const own = changes.filter(({ place }) => !place.walletId.startsWith('byw_'))
-  const waiting = new Map<string, Change>()
+  const waiting = new Map<string, Trace>()
+  for (const change of which === 'all' ? own : await listTaintedChanges(tx, own)) wait(waiting, change)
+  await traceSome(tx, waiting)
+}
+
+/**
+ * Continues traces of the network that earlier transactions left, in the order of their blocks. Returns whether there were any. The caller has
+ * locked the network's cursor row.
+ */
+export async function continueTraces(tx: Tx, network: string): Promise<boolean> {
+  const waiting = new Map<string, Trace>()
+  for (const trace of await takeTraces(tx, network, pagesMax)) wait(waiting, trace, trace.first)
+  if (waiting.size === 0) return false
+  await traceSome(tx, waiting)
+  return true
+}
+
+/** Traces up to `pagesMax` pages, and leaves the others to `continueTraces`; until then `amountsOnHold` has the whole balance of each wallet that they may reach. */
+async function traceSome(tx: Tx, waiting: Map<string, Trace>): Promise<void> {
   const followed = new Map<string, Traced>()
-  const wait = (change: Change): void => takeLower(waiting, change)
-  for (const change of which === 'all' ? own : await listTaintedChanges(tx, own)) wait(change)
-  for (let next = takeLowest(waiting); next !== undefined; next = takeLowest(waiting)) {
-    const { place, block } = next
+  for (let pages = 0; pages < pagesMax; pages++) {
+    const next = takeLowest(waiting)
+    if (next === undefined) break
+    const { place, first } = next
     const key = keyOf(place)
     const { end, moved, isPart } = await followPage(tx, next)
-    const first = followed.get(key)?.block ?? block
-    followed.set(key, { place, block: first < block ? first : block, end })
-    for (const change of await updateTaintedReceivers(tx, place, moved)) wait(change)
-    if (isPart) wait({ place, block: end.block + 1n })
+    const block = lower(followed.get(key)?.block ?? first, first)
+    followed.set(key, { place, block, end })
+    for (const change of await updateTaintedReceivers(tx, place, moved)) wait(waiting, change)
+    if (isPart) wait(waiting, { place, block: end.block + 1n }, block)
   }
-  for (const place of followed.values()) await freeze(tx, place)
+  // Frozen amounts are known once all movements of a place were traced, and change from its first changed block on, whichever step came to it.
+  const left = new Map(waiting)
+  for (const place of await listTraced(tx, [...followed.values()])) {
+    const traced = followed.get(keyOf(place))
+    if (traced !== undefined) wait(left, { place, block: traced.end.block + 1n }, traced.block)
+  }
+  for (const [key, traced] of followed) {
+    const trace = left.get(key)
+    if (trace === undefined) await freeze(tx, traced)
+    else wait(left, trace, lower(trace.first, traced.block))
+  }
+  await insertTraces(tx, [...left.values()])
 }
 
 /** A place, the lowest block with a change there, and the state after all its movements. */
@@ -197,16 +229,20 @@ function keyOf({ tenant, walletId, network, token }: Place): string {
   return `${tenant.organisationId}/${tenant.environment}/${walletId}/${network}/${token}`
 }
 
-/** Adds a change; of two at one place the lower block is kept. */
-function takeLower(waiting: Map<string, Change>, change: Change): void {
-  const key = keyOf(change.place)
+/** Adds a change; of two at one place the lower blocks are kept. */
+function wait(waiting: Map<string, Trace>, { place, block }: Change, first = block): void {
+  const key = keyOf(place)
   const known = waiting.get(key)
-  if (known === undefined || change.block < known.block) waiting.set(key, change)
+  waiting.set(key, { place, block: lower(known?.block ?? block, block), first: lower(known?.first ?? first, first) })
+}
+
+function lower(one: bigint, other: bigint): bigint {
+  return one < other ? one : other
 }
 
 /** Takes the change in the lowest block: tainted money moves forward in time, so in this order each place is traced once. */
-function takeLowest(waiting: Map<string, Change>): Change | undefined {
-  let lowest: Change | undefined
+function takeLowest(waiting: Map<string, Trace>): Trace | undefined {
+  let lowest: Trace | undefined
   for (const change of waiting.values()) if (lowest === undefined || change.block < lowest.block) lowest = change
   if (lowest !== undefined) waiting.delete(keyOf(lowest.place))
   return lowest

@@ -166,7 +166,8 @@ test('the migration stores what tracing had stored', async () => {
 test('while the migration fills in what left, amounts on hold are read, and unbooked money stays on hold', async () => {
   const { db, url, drop } = await anEmptyDatabase()
   const all = await listMigrations()
-  const before = all.filter(({ name }) => name < '0201')
+  // Amounts on hold are read with the table of 0207 too.
+  const before = all.filter(({ name }) => name < '0201' || name.startsWith('0207_'))
   await migrate({ url, migrations: before })
   const place = { walletId: 'mwt_1', network: 'base-sepolia', token: '0xa' } as const
   await db.run(sql`

@@ -1,0 +1,72 @@
+import { type NetworkName, networkByName } from '@purser/protocol'
+import { z } from 'zod'
+import { type Queryable, type Sql, sql, type Tx } from '../../../platform/db/db.ts'
+import { type Change, ChangeRow, changeOf, type Place } from './taint-store.ts'
+
+/** A change whose trace goes on: `block` is the next block to trace, `first` the first one whose frozen amounts change. */
+export interface Trace extends Change {
+  readonly first: bigint
+}
+
+const TraceRow = ChangeRow.extend({ first: z.bigint() })
+
+/** Takes traces of the network that earlier transactions left, those in the lowest blocks first. */
+export async function takeTraces(tx: Tx, network: string, most: number): Promise<Trace[]> {
+  const rows = await tx.many(
+    TraceRow,
+    sql`
+    delete from taint_traces t using (
+      select wallet_id, network, token from taint_traces where network = ${network} order by block_number limit ${most}
+    ) as lowest
+    where t.wallet_id = lowest.wallet_id and t.network = lowest.network and t.token = lowest.token
+    returning t.organisation_id, t.environment, t.wallet_id, t.network, t.token, t.block_number as block, t.first_block as first`,
+  )
+  return rows.map(({ first, ...change }) => ({ ...changeOf(change), first }))
+}
+
+/** Leaves traces to a later transaction; of two at one place the lower blocks are kept. */
+export async function insertTraces(tx: Tx, traces: readonly Trace[]): Promise<void> {
+  if (traces.length === 0) return
+  const each = <T>(read: (trace: Trace) => T): T[] => traces.map(read)
+  await tx.run(sql`
+    insert into taint_traces (organisation_id, environment, wallet_id, network, token, block_number, first_block)
+    select * from unnest(${each(({ place }) => place.tenant.organisationId)}::text[], ${each(({ place }) => place.tenant.environment)}::text[],
+      ${each(({ place }) => place.walletId)}::text[], ${each(({ place }) => place.network)}::text[], ${each(({ place }) => place.token)}::text[],
+      ${each(({ block }) => block)}::bigint[], ${each(({ first }) => first)}::bigint[])
+    on conflict (wallet_id, network, token) do update set block_number = least(taint_traces.block_number, excluded.block_number),
+      first_block = least(taint_traces.first_block, excluded.first_block)`)
+}
+
+/** Those of these places at which a trace goes on that was left before. */
+export async function listTraced(tx: Tx, changes: readonly Change[]): Promise<Place[]> {
+  if (changes.length === 0) return []
+  const each = <T>(read: (change: Change) => T): T[] => changes.map(read)
+  const rows = await tx.many(
+    ChangeRow,
+    sql`
+    select organisation_id, environment, wallet_id, network, token, block_number as block from taint_traces
+    where (wallet_id, network, token) in (
+      select * from unnest(${each(({ place }) => place.walletId)}::text[], ${each(({ place }) => place.network)}::text[],
+        ${each(({ place }) => place.token)}::text[]))`,
+  )
+  return rows.map((row) => changeOf(row).place)
+}
+
+/** A condition: whether any trace goes on. */
+export function isAnyTrace(): Sql {
+  return sql`(select block_number from taint_traces limit 1) is not null`
+}
+
+/** The networks on which traces go on. */
+export async function listTracedNetworks(db: Queryable): Promise<NetworkName[]> {
+  const rows = await db.many(
+    z.object({ network: z.string() }),
+    sql`select distinct network from taint_traces order by network`,
+  )
+  return rows.flatMap(({ network }) => networkByName(network)?.name ?? [])
+}
+
+/** Expression on a query `q`: more than any balance while the trace of flagged money of the token goes on, because it may reach each wallet of the tenant. */
+export const onHoldWhileTraced: Sql = sql`case when exists (
+    select from taint_traces t where t.organisation_id = q.organisation_id and t.environment = q.environment and t.network = q.network
+      and lower(t.token) = q.token) then 1e60 else 0 end`
