@@ -20,7 +20,7 @@ import {
 import { batch } from '../platform/db/batch.ts'
 import { fail } from './errors.ts'
 import type { Head } from './facts.ts'
-import { inspectPermit2 } from './permit2.ts'
+import { inspectPermit2, wouldSettle } from './permit2.ts'
 import type { AuthorizationFacts, AuthorizationProbe, Chain, PayerFunds, PayerQuestion } from './port.ts'
 import { electorateOf, requestAcceptance } from './rpc/acceptance.ts'
 import { readHex } from './rpc/read.ts'
@@ -53,12 +53,9 @@ export function createPaymentReads(rpc: Rpc & NodeRpc, headOf: (rpc: Rpc) => Pro
       return found.isAccepted ? poorest(found.answers) : found.answer
     },
     async inspectPermit2(probe) {
-      const { amount } = probe.settlement
-      const found = await requestAcceptance(
-        electorateOf(rpc.voters),
-        ({ rpc: one }) => inspectPermit2(one, probe),
-        ({ trial, nonceUsed, proxyDeployed, balance, allowance }) =>
-          trial.ok && !nonceUsed && proxyDeployed && balance >= amount && allowance >= amount,
+      const query = ({ rpc: one }: Voter) => inspectPermit2(one, probe)
+      const found = await requestAcceptance(electorateOf(rpc.voters), query, (facts) =>
+        wouldSettle(facts, probe.settlement.amount),
       )
       return found.isAccepted ? poorest(found.answers) : found.answer
     },

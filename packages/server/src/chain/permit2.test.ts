@@ -10,6 +10,7 @@ import {
 import { expect, test } from 'vitest'
 import { nodesOf } from '../../test/deposits/fake-chain.ts'
 import { isProblem } from '../platform/errors.ts'
+import { createPaymentReads } from './judge-payments.ts'
 import { inspectPermit2, isSpent } from './permit2.ts'
 import { createPermit2Use } from './rpc/permit2-use.ts'
 import { createQuorum } from './rpc/quorum.ts'
@@ -267,6 +268,39 @@ test('the trial uses the relayer as sender and the gas limit of settlement', asy
   await inspectPermit2(rpc, { settlement, settler })
   expect(tried[0]).toEqual({ from: settler, to: transfer.spender, data: ours, gas: `0x${(460_000).toString(16)}` })
 })
+
+const permit2612 = { value: 100n, deadline: 2n, v: 27, r: word(1n), s: word(2n) } as const
+
+const opinions = [
+  ['an empty payer', { balance: 10n ** 9n, isTaken: true }, { balance: 0n, isTaken: false }],
+  ['a payer', { balance: 0n, isTaken: false }, { balance: 100n, isTaken: true }],
+  ['a payer whose balance it denies', { balance: 0n, isTaken: true }, { balance: 100n, isTaken: true }],
+] as const
+
+test.each(opinions)(
+  'one node of three that answers first does not decide a payment with its own approval of %s',
+  async (_, lying, honest) => {
+    const nodes = [lying, honest, honest].map((opinion) => rpcOf(probed(opinion)))
+    const [first] = nodes
+    if (first === undefined) throw new Error('there is a node')
+    const { inspectPermit2: inspect } = createPaymentReads({ ...first, ...nodesOf(nodes) }, () => Promise.reject())
+    const { trial, balance } = await inspect({ settlement: { ...settlement, permit2612 }, settler })
+    expect([trial.ok, balance]).toEqual([honest.isTaken, honest.balance])
+  },
+)
+
+/** A node that reports this balance and no allowance, and on which the payment succeeds or not. */
+function probed({ balance, isTaken }: { readonly balance: bigint; readonly isTaken: boolean }): Node {
+  return ({ method, params }) => {
+    if (method === 'eth_getCode') return '0x60'
+    const { data, from } = Object(params[0])
+    if (from !== undefined) {
+      if (isTaken) return '0x'
+      throw new Error('execution reverted')
+    }
+    return word(String(data).startsWith('0x70a08231') ? balance : 0n)
+  }
+}
 
 test('a bitmap answer that is not a number is rejected', async () => {
   for (const wrong of [null, 7, '0x12'])

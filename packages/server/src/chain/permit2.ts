@@ -28,9 +28,18 @@ export async function inspectPermit2(rpc: Rpc, probe: Permit2Probe): Promise<Per
   return inspectAsOf(rpc, probe, 'pending')
 }
 
+/**
+ * Whether a node would settle the payment: the condition under which `whyNotPermit2` accepts one that is proven. The allowance does not matter, since a
+ * payment that carries its own approval (EIP-2612) has none before, and every other one fails its trial without it.
+ */
+export function wouldSettle({ trial, proxyDeployed, nonceUsed, balance }: Permit2Facts, amount: bigint): boolean {
+  return trial.ok && proxyDeployed && !nonceUsed && balance >= amount
+}
+
 function isConclusive({ settlement }: Permit2Probe, facts: Permit2Facts): boolean {
-  const { amount } = settlement
-  return facts.trial.ok || facts.nonceUsed || !facts.proxyDeployed || facts.balance < amount || facts.allowance < amount
+  const { amount, permit2612 } = settlement
+  const isUnapproved = permit2612 === undefined && facts.allowance < amount
+  return facts.trial.ok || facts.nonceUsed || !facts.proxyDeployed || facts.balance < amount || isUnapproved
 }
 
 async function inspectAsOf(rpc: Rpc, probe: Permit2Probe, block: 'latest' | 'pending'): Promise<Permit2Facts> {

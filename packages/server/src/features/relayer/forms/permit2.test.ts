@@ -1,6 +1,7 @@
 import type { Permit2Settlement } from '@purser/protocol'
 import { encodeErrorResult, parseAbi } from 'viem'
 import { expect, test } from 'vitest'
+import { wouldSettle } from '../../../chain/permit2.ts'
 import type { Permit2Facts } from '../../../chain/port.ts'
 import { whyNotPermit2 } from './permit2.ts'
 
@@ -39,6 +40,18 @@ test('a transfer that the chain would settle is accepted; one with a permit need
   expect(whyNotPermit2(good, settlement, true)).toBeUndefined()
   expect(whyNotPermit2({ ...good, allowance: 0n }, settlement, true)).toBeUndefined()
   expect(whyNotPermit2({ ...good, payerHasCode: true }, settlement, false)).toBeUndefined()
+})
+
+test('a proven payment is accepted exactly where a node counts as one that would settle it', () => {
+  const both = <T>(one: T, other: T) => [one, other]
+  for (const proxyDeployed of both(true, false))
+    for (const nonceUsed of both(true, false))
+      for (const balance of both(99n, 100n))
+        for (const allowance of both(0n, 100n))
+          for (const trial of both<Permit2Facts['trial']>({ ok: true }, unexplained)) {
+            const facts = { ...good, proxyDeployed, nonceUsed, balance, allowance, trial }
+            expect(whyNotPermit2(facts, settlement, true) === undefined).toBe(wouldSettle(facts, settlement.amount))
+          }
 })
 
 test('a successful call to an address without a proxy proves nothing', () => {

@@ -86,7 +86,7 @@ export function whyNotPermit2(
 ): Reason | undefined {
   if (!isProven && !facts.payerHasCode) return 'invalid_permit2_signature'
   if (facts.nonceUsed) return 'permit2_invalid_nonce'
-  if (facts.trial.ok && facts.proxyDeployed) return undefined
+  if (facts.trial.ok && facts.proxyDeployed && facts.balance >= settlement.amount) return undefined
   const revertReason = facts.trial.ok ? undefined : reasonOfPermit2Revert(facts.trial.data ?? '0x')
   if (revertReason === 'invalid_permit2_signature') return revertReason
   if (!facts.proxyDeployed) return 'permit2_proxy_not_deployed'
