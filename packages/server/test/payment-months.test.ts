@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { lockRedeemable, markDelivered } from '../src/features/payments/delivery/store.ts'
 import { findClaimed } from '../src/features/payments/facilitator/discovery-store.ts'
 import { createRecorder } from '../src/features/payments/index.ts'
-import { isAnySent, isUsed, listOpenHashes, listSent } from '../src/features/payments/methods/mpp-tempo/store.ts'
+import { isAnyDue, isUsed, listOpenHashes, takeDue } from '../src/features/payments/methods/mpp-tempo/store.ts'
 import { findFingerprint } from '../src/features/payments/record-store.ts'
 import { listPendingRefunds, listRefunds } from '../src/features/payments/refunds/store.ts'
 import {
@@ -30,7 +30,7 @@ import {
 } from '../src/features/payments/store.ts'
 import { findSessionOf, listSessions, markRevoked } from '../src/features/sessions/store.ts'
 import type { Sql, Tx } from '../src/platform/db/db.ts'
-import { sql } from '../src/platform/db/db.ts'
+import { dbInside, sql } from '../src/platform/db/db.ts'
 import { firstIdAt } from '../src/platform/db/page.ts'
 import { listPartitions, partitionedTables, plain } from '../src/platform/db/partitions.ts'
 import { newId } from '../src/platform/ids.ts'
@@ -117,8 +117,8 @@ const everywhere: readonly (readonly [name: string, work: (tx: Tx) => Promise<un
   ['those to check', (tx) => listToCheck(tx, network, { now, most: 5, starts: new Map() })],
   ['the open ones of a payer', (tx) => listOpenOf(tx, payer, 5)],
   ['the open hashes of a payer', (tx) => listOpenHashes(tx, payer, 5)],
-  ['whether any is sent', reading(isAnySent([network]))],
-  ['those sent', (tx) => listSent(tx, network, { limit, after: '' })],
+  ['whether any is sent', reading(isAnyDue([network]))],
+  ['those sent', (tx) => takeDue(dbInside(tx), network, { most: limit, starts: new Map() })],
   ['sessions to revoke', (tx) => markRevoked(tx, now, 5)],
   ['the depths of queues', (tx) => listDepths(tx)],
   ['a redemption by claims', (tx) => lockRedeemable(tx, own(), { claimKeys: [`claim ${oldest()}`] })],

@@ -78,7 +78,7 @@ export function createChain(network: Network, rpc: Rpc & NodeRpc): Omit<Chain, '
     receipt: async (hash) => readReceipt(await rpc.result('eth_getTransactionReceipt', [hash]), hash),
     watch: (senders, hashes) => watch(rpc, senders, hashes),
     tryTempo: (transaction) => agreedTrial(rpc, transaction),
-    sendTempo: (raw) => sendTempo(rpc, raw),
+    sendTempo: (raws) => sendTempo(rpc, raws),
     lookUp: (hashes) => lookUp(rpc, hashes),
   }
 }

@@ -144,8 +144,8 @@ export interface Chain extends QuorumReads {
   findEvent(address: Address, topics: readonly Hex[]): Promise<Hex | undefined>
   /** Tempo networks: whether the transaction would succeed on the latest block, with its sender and gas limit. */
   tryTempo(transaction: TempoTransaction): Promise<TempoTrial>
-  /** Tempo networks: sends a final transaction to all nodes that answer. Sending the same bytes again is harmless. */
-  sendTempo(raw: Hex): Promise<TempoSendAnswer>
+  /** Tempo networks: sends final transactions, in order, to all nodes that answer. Sending the same bytes again is harmless. */
+  sendTempo(raws: readonly Hex[]): Promise<readonly TempoSendAnswer[]>
   /** The latest block, the finalized block, and the receipts of these hashes, in order. */
   lookUp(hashes: readonly Hex[]): Promise<LookUp>
 }

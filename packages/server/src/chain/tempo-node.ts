@@ -1,9 +1,9 @@
 import { decodeUint256, encodeGetNonce, type Hex, tempoNonceManager, uint256Max } from '@purser/protocol'
 import { fail } from './errors.ts'
 import type { TempoRefusal, TempoSendAnswer, TempoTransaction, TempoTrial } from './port.ts'
-import { readHex, readQuantity } from './rpc/read.ts'
+import { readHex, readQuantity, readReceipt } from './rpc/read.ts'
 import type { NodeRpc, Rpc, RpcAnswer, RpcCall } from './rpc/rpc.ts'
-import { sendToEach } from './rpc/send.ts'
+import { sendAll } from './rpc/send.ts'
 
 /** Error messages of nodes that refuse to run a transaction. A message that is not listed is not about the transaction. */
 const refusalMessages: readonly (readonly [RegExp, TempoRefusal])[] = [
@@ -30,7 +30,8 @@ const sponsorSignatureGas = 15_000n
 export async function tryTempo(rpc: Rpc, transaction: TempoTransaction): Promise<TempoTrial> {
   if (transaction.feePaidBy === 'sponsor' && transaction.gasLimit <= sponsorSignatureGas)
     return { ok: false, reason: 'out-of-gas' }
-  if (await leavesGap(rpc, transaction)) return { ok: false, reason: 'nonce-too-high' }
+  const fault = await nonceFault(rpc, transaction)
+  if (fault !== undefined) return { ok: false, reason: fault }
   const answer = await rpc.call('eth_call', [requestOf(transaction), 'latest'])
   if (answer.ok) {
     readHex(answer.result, 'call result')
@@ -77,13 +78,14 @@ function requestOf(transaction: TempoTransaction): Readonly<Record<string, unkno
 }
 
 /**
- * Sends a final transaction to all nodes that answer. A missing answer counts as sent, because only the answer may be lost. The transaction is
- * refused only when every node that answers refuses it.
+ * Sends final transactions to all nodes that answer. A missing answer counts as sent, because only the answer may be lost. A transaction is refused
+ * only when every node that answers refuses it.
  */
-export async function sendTempo(rpc: NodeRpc, raw: Hex): Promise<TempoSendAnswer> {
-  const answers = await sendToEach(rpc, [{ method: 'eth_sendRawTransaction', params: [raw] }])
-  const outcomes = answers.map(([answer]) => sendAnswer(answer))
-  return outcomes.find(({ outcome }) => outcome === 'sent') ?? outcomes[0] ?? { outcome: 'sent' }
+export async function sendTempo(rpc: NodeRpc, raws: readonly Hex[]): Promise<TempoSendAnswer[]> {
+  return (await sendAll(rpc, raws)).map((answers) => {
+    const outcomes = answers.map(sendAnswer)
+    return outcomes.find(({ outcome }) => outcome === 'sent') ?? outcomes[0] ?? { outcome: 'sent' }
+  })
 }
 
 function sendAnswer(answer: RpcAnswer | undefined): TempoSendAnswer {
@@ -106,21 +108,28 @@ function quantity(value: bigint): Hex {
 }
 
 /**
- * Whether there is a nonce gap before this transaction, so that no block can include it until its sender signs another one. A node accepts and
- * keeps such a transaction, but it may never be mined. An expiring nonce (TIP-1009) is zero and leaves no gap. Throws `chain-unavailable`. Source:
- * Tempo Transaction specification, "Nonces". The pending nonce is read too, since payments of one sender may follow each other.
+ * Why no block can include a transaction with this nonce now. `nonce-too-high`: there is a gap before it, so that its sender must sign another
+ * one first; a node accepts and keeps such a transaction, but it may never be mined. `nonce-too-low`: a mined transaction has the nonce, and it is
+ * another one. An expiring nonce (TIP-1009) is zero and has neither. Throws `chain-unavailable`. Source: Tempo Transaction specification, "Nonces".
+ * The pending nonce is read too, since payments of one sender may follow each other.
  */
-async function leavesGap(rpc: Rpc, { sender, nonceKey, nonce }: TempoTransaction): Promise<boolean> {
-  if (nonce === 0n) return false
-  if (nonceKey === uint256Max) return true
+async function nonceFault(
+  rpc: Rpc,
+  { sender, nonceKey, nonce, hash }: TempoTransaction,
+): Promise<'nonce-too-high' | 'nonce-too-low' | undefined> {
+  if (nonceKey === uint256Max) return nonce === 0n ? undefined : 'nonce-too-high'
   const calls = nonceKey === 0n ? accountNonceCalls(sender) : [keyedNonceCall(sender, nonceKey)]
-  const answers = await rpc.batch(calls)
-  return answers.every((answer) => {
+  const [mined = 0n, ...others] = (await rpc.batch(calls)).map((answer) => {
     const result = answer.ok ? answer.result : undefined
-    return nonce > (nonceKey === 0n ? readQuantity(result, 'nonce') : wordOf(readHex(result, 'nonce')))
+    return nonceKey === 0n ? readQuantity(result, 'nonce') : wordOf(readHex(result, 'nonce'))
   })
+  if ([mined, ...others].every((next) => nonce > next)) return 'nonce-too-high'
+  if (nonce >= mined) return undefined
+  const own = hash && readReceipt((await rpc.result('eth_getTransactionReceipt', [hash])) ?? null, hash)
+  return own === undefined ? 'nonce-too-low' : undefined
 }
 
+/** The first is of the latest block. */
 function accountNonceCalls(sender: string): RpcCall[] {
   return ['latest', 'pending'].map((block) => ({ method: 'eth_getTransactionCount', params: [sender, block] }))
 }

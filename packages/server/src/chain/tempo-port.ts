@@ -53,6 +53,7 @@ export type TempoRefusal =
   | 'out-of-gas'
   | 'expired'
   | 'nonce-too-high'
+  | 'nonce-too-low'
   | 'reverted'
 export type TempoTrial = { readonly ok: true } | { readonly ok: false; readonly reason: TempoRefusal }
 

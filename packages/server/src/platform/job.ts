@@ -1,3 +1,4 @@
+import type { Network } from '@purser/protocol'
 import type { Background, Deps } from './ctx.ts'
 import type { Sql } from './db/db.ts'
 
@@ -21,6 +22,17 @@ export interface Recurring<D extends Deps = Deps> {
   readonly isDue?: (deps: D) => Sql
   /** Must be safe to run twice concurrently; the docstring of each says why. Without `beside` it waits for all of its work. */
   readonly run: (ctx: D & Background, beside?: Beside) => Promise<void>
+}
+
+/** Recurring work that each network has for itself. No network waits for another one's work, such as for a node that does not answer. */
+export interface RecurringByNetwork<D extends Deps = Deps> {
+  readonly name: string
+  readonly everyMs: number
+  readonly networks: (deps: D) => readonly Network[]
+  /** A condition under which any of these networks has work; see `Recurring`. */
+  readonly isDue: (networks: readonly string[], deps: D) => Sql
+  /** Must be safe to run twice concurrently, as `Recurring`. It does not run for a network in which the run before continues. */
+  readonly runOn: (ctx: D & Background, network: Network) => Promise<void>
 }
 
 /** Recurring work with the dependencies of its feature. */

@@ -10,6 +10,7 @@ import {
   aTempoWallet,
   type Changes,
   memoFor,
+  nodeCall,
   offerOf,
   pathUsd,
   push,
@@ -254,6 +255,28 @@ test.each([0n, 7n])('a payer’s nonces under key %s pay one after another', asy
     const answer = await verify(await other.pull(await challenge(), { nonceKey, nonce }))
     expect([answer.status, answer.body.settlementPending]).toEqual([200, false])
   }
+})
+
+test.each([0n, 8n])('a nonce under key %s that is used is refused, and nothing is recorded', async (nonceKey) => {
+  const other = await aTempoPayer(chain)
+  expect((await verify(await other.pull(await challenge(), { nonceKey }))).status).toBe(200)
+  const before = await countPayments()
+  const answer = await verify(await other.pull(await challenge(), { nonceKey }))
+  expect([answer.status, answer.body.message]).toEqual([
+    402,
+    'the nonce is used, so that no block can take the transaction',
+  ])
+  expect(await countPayments()).toBe(before)
+})
+
+test('a signed transaction of an ordinary nonce that its payer has broadcast already is credited', async () => {
+  const [other, offer] = [await aTempoPayer(chain), await challenge()]
+  const signature = await other.sign(offer, { nonceKey: 0n })
+  const hash = z.templateLiteral(['0x', z.string()]).parse(await nodeCall(chain, 'eth_sendRawTransaction', [signature]))
+  await createPublicClient({ transport: http(chain.rpcUrl) }).waitForTransactionReceipt({ hash, pollingInterval: 100 })
+  const payload = { type: 'transaction', signature }
+  const answer = await verify(formatMppCredential({ challenge: offer, payload }))
+  expect([answer.status, answer.body.txHash, answer.body.settlementPending]).toEqual([200, hash, false])
 })
 
 function plainTransfer(to: Address, amount: bigint): Hex {

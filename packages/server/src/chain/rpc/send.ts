@@ -12,14 +12,19 @@ const digitsPerRequest = 400_000
  * answer for each.
  */
 export async function send(rpc: NodeRpc, raws: readonly Hex[]): Promise<SendAnswer[]> {
-  const outcomes: SendAnswer[] = []
+  return (await sendAll(rpc, raws)).map((answers) => mostFrequent(answers.map(sendAnswer)))
+}
+
+/** As `send`, but returns the answers of the nodes for each transaction, in no particular order. A node that did not answer has none. */
+export async function sendAll(rpc: NodeRpc, raws: readonly Hex[]): Promise<readonly (RpcAnswer | undefined)[][]> {
+  const outcomes: (RpcAnswer | undefined)[][] = []
   while (outcomes.length < raws.length) {
     const part = nextPart(raws.slice(outcomes.length))
     const answers = await sendToEach(
       rpc,
       part.map((raw) => ({ method: 'eth_sendRawTransaction', params: [raw] })),
     )
-    outcomes.push(...part.map((_, index) => mostFrequent(answers.map((own) => sendAnswer(own[index])))))
+    outcomes.push(...part.map((_, index) => answers.map((own) => own[index])))
   }
   return outcomes
 }
@@ -38,7 +43,7 @@ function nextPart(raws: readonly Hex[]): readonly Hex[] {
 const lateMsMax = 500
 
 /** The answers of all nodes that answer, in no particular order. */
-export async function sendToEach({ voters }: NodeRpc, calls: readonly RpcCall[]): Promise<readonly RpcAnswer[][]> {
+async function sendToEach({ voters }: NodeRpc, calls: readonly RpcCall[]): Promise<readonly RpcAnswer[][]> {
   const answers: RpcAnswer[][] = []
   const first = Promise.withResolvers<void>()
   const all = Promise.all(

@@ -70,7 +70,7 @@ const VerdictRow = z.object({ id: z.string(), verdict: Verdict })
 /**
  * Records a batch in one statement, for every plan; nothing else inserts payments. In the order of arrival it accepts a
  * payment if its claim is unused, its nonce is not that of a relay that the service sends (a transfer of its own
- * wallets), the payer's balance covers it in addition to all open payments, and the day's gas budget and the month's
+ * wallets) or of the payer's transaction that is already on its way, the payer's balance covers it in addition to all open payments, and the day's gas budget and the month's
  * quota suffice. A trigger of `payments` claims for each row what it uses up, and leaves out a row of which another transaction has claimed
  * something since. A payment that is already on chain is accepted whatever the month's count. For each accepted payment
  * it writes the event, the count and the reservation of gas. It names tables of other features, because ten statements
@@ -114,6 +114,9 @@ export async function insertReceipts(
         and not exists (select from relays as known where not known.is_watched and known.network = given.network and known.signer = lower(given.payer)
           and known.nonce_space = case when given.settlement ->> 'kind' = 'permit2' then 'permit2' else lower(given.asset) end
           and known.nonce = lower(given.settlement ->> 'nonce') offset 0)
+        and not exists (select from payments as known where given.settlement ->> 'nonceName' is not null and known.payer = given.payer
+          and known.network = given.network and known.status in ('verified', 'settling') and known.failure_reason is null
+          and known.settlement ->> 'nonceName' = given.settlement ->> 'nonceName' offset 0)
       window payers as (partition by payer, network, asset order by position)
     ), funded as (
       select judged.*, gas_reserved_nano_usd > 0 and coalesce(budget.nano_usd, 0) + sum(gas_reserved_nano_usd) over (partition by judged.network, judged.day order by position)

@@ -153,8 +153,8 @@ async function reportPaymentsUsed(tx: Tx, ctx: Ctx, limit: number): Promise<void
 /** Removes copies that arrived together: only the first can be recorded, and the others must not use up the quota. */
 function withoutCopies(group: readonly Candidate[]): readonly Candidate[] {
   const seen = new Set<string>()
-  return group.filter(({ payment: { claimKey, challengeId } }) => {
-    const names = [claimKey, challengeId].filter((name) => name !== null)
+  return group.filter(({ payment }) => {
+    const names = [payment.claimKey, payment.challengeId, tempoNonceOf(payment)].filter((name) => name !== null)
     if (names.some((name) => seen.has(name))) return false
     for (const name of names) seen.add(name)
     return true
@@ -169,7 +169,15 @@ function lockNamesOf({ ctx: { tenant }, payment, funds }: Candidate): string[] {
   const names = [`payments:${tenant.organisationId}/${tenant.environment}`]
   if (settlement !== null) names.push(gasLockName({ tenant, network }))
   if (funds !== undefined) names.push(`payer-funds:${network}/${asset}/${payer}`)
+  const nonce = tempoNonceOf(payment)
+  if (nonce !== null) names.push(nonce)
   return names
+}
+
+/** The name of a payer's nonce on Tempo, of which one open payment at a time is recorded. */
+function tempoNonceOf({ network, payer, settlement }: NewPayment): string | null {
+  if (settlement?.kind !== 'tempo' || settlement.nonceName === undefined) return null
+  return `nonce:${network}/${payer}/${settlement.nonceName}`
 }
 
 function receiptOf({ ctx, payment, funds }: Candidate, { verifiedMsMax }: RecordLimits): NewReceipt {

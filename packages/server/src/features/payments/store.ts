@@ -29,6 +29,8 @@ export const StoredTempoTransaction = z.object({
   validBefore: z.string(),
   /** Most gas that the sponsor may pay for; 0 when the payer pays. */
   sponsoredGas: z.string(),
+  /** The payer's nonce as `<key>/<nonce>`, of which one transaction can be mined; none for an expiring nonce. */
+  nonceName: z.string().optional(),
 })
 export type StoredTempoTransaction = z.output<typeof StoredTempoTransaction>
 

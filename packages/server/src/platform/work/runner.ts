@@ -1,8 +1,9 @@
+import type { Network } from '@purser/protocol'
 import { appendAudit } from '../audit.ts'
 import type { Background, Call, Deps } from '../ctx.ts'
 import { publishEvent } from '../events.ts'
 import { newId } from '../ids.ts'
-import type { Beside, Loop, Recurring } from '../job.ts'
+import type { Beside, Loop, Recurring, RecurringByNetwork } from '../job.ts'
 import { keepLeases } from '../leases/leases.ts'
 import type { Tenant } from '../tenant.ts'
 import { startLoop, type Loop as Timer } from './loop.ts'
@@ -66,13 +67,54 @@ async function runOnce(deps: Deps, { name, run }: Loop, beside: Beside): Promise
 }
 
 /** Ties recurring work to the dependencies of its feature. */
-export function bindLoops<D extends Deps>(deps: D, work: readonly Recurring<D>[]): readonly Loop[] {
-  return work.map(({ name, everyMs, isDue, run }) => ({
+export function bindLoops<D extends Deps>(
+  deps: D,
+  work: readonly (Recurring<D> | RecurringByNetwork<D>)[],
+): readonly Loop[] {
+  return work.map((one) => {
+    if ('runOn' in one) return loopByNetwork(deps, one)
+    const { name, everyMs, isDue, run } = one
+    return {
+      name,
+      everyMs,
+      ...(isDue !== undefined && { isDue: () => isDue(deps) }),
+      run: (beside) => run(systemCtx(deps), beside),
+    }
+  })
+}
+
+/** Runs the work of all networks at the same time. A network whose work still continues is left out, so that no run waits for it. */
+function loopByNetwork<D extends Deps>(
+  deps: D,
+  { name, everyMs, networks, isDue, runOn }: RecurringByNetwork<D>,
+): Loop {
+  const busy = new Set<string>()
+  const runSafely = async (network: Network): Promise<void> => {
+    busy.add(network.name)
+    try {
+      await runOn(systemCtx(deps), network)
+    } catch (error) {
+      deps.log.warn({ err: error, task: name, network: network.name }, 'the work of a network failed; retrying')
+    } finally {
+      busy.delete(network.name)
+    }
+  }
+  return {
     name,
     everyMs,
-    ...(isDue !== undefined && { isDue: () => isDue(deps) }),
-    run: (beside) => run(systemCtx(deps), beside),
-  }))
+    isDue: () =>
+      isDue(
+        networks(deps).map((network) => network.name),
+        deps,
+      ),
+    async run(beside) {
+      const begun = networks(deps)
+        .filter((network) => !busy.has(network.name))
+        .map(runSafely)
+      if (beside === undefined) await Promise.all(begun)
+      else for (const one of begun) beside(one)
+    },
+  }
 }
 
 /** Context of background work: no tenant until the work names one (`forTenant`). */

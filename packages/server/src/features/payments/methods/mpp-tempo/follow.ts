@@ -1,17 +1,17 @@
 import { type Address, decodeTransferWithMemoLog, type Hex, isTempo, type Network, sameAddress } from '@purser/protocol'
 import type { Log, LookUp, Receipt } from '../../../../chain/port.ts'
-import type { Recurring } from '../../../../platform/job.ts'
+import type { RecurringByNetwork } from '../../../../platform/job.ts'
 import { changeGasLast } from '../../../plans/index.ts'
 import { networkOf } from '../../new-payment.ts'
 import type { Ctx, Deps } from '../../ports.ts'
 import { chargeGas, costOfReceipt, recordFailed, recordSettled } from '../../settlement-outcome.ts'
-import { isAnySent, listSent, type SentRow } from './store.ts'
+import { isAnyDue, type SentRow, takeDue } from './store.ts'
 
 type System = Omit<Ctx, 'tenant'>
 
 const pageRows = 100
-/** Grace period after a payment was recorded in which only its own process sends it. */
-const ownMs = 2_000
+/** Most pages of one run. */
+const pagesMax = 50
 
 /** Reads the chain for one payment and records its outcome if there is one; returns whether there was. */
 export async function followPayment(ctx: System, network: Network, row: SentRow): Promise<boolean> {
@@ -22,18 +22,19 @@ export async function followPayment(ctx: System, network: Network, row: SentRow)
 }
 
 /**
- * Finds the outcome of every recorded transaction that is still open: it settles or fails by what the chain reports, otherwise
- * the same bytes are sent once more. This completes the work of processes that died.
+ * Finds the outcomes of the open payments that are due: each settles or fails by what the chain reports, otherwise the same bytes
+ * are sent once more. This completes the work of processes that died.
  */
 async function followTempo(ctx: System, network: Network): Promise<void> {
-  for (let after = ''; ; ) {
-    const rows = await listSent(ctx.db, network.name, { limit: pageRows, after })
+  const { starts } = ctx.unsettledChecks
+  for (let page = 0; page < pagesMax; page += 1) {
+    const rows = await takeDue(ctx.db, network.name, { most: pageRows, starts })
     if (rows.length > 0) await followRows(ctx, network, rows)
-    after = rows.at(-1)?.id ?? ''
     if (rows.length < pageRows) return
   }
 }
 
+/** Records the outcomes first: no payment waits for the transactions of others to be sent. */
 async function followRows(ctx: System, network: Network, rows: readonly SentRow[]): Promise<void> {
   const chain = ctx.chains.on(network)
   const found = await chain.lookUp(rows.map(({ txHash }) => txHash))
@@ -41,10 +42,9 @@ async function followRows(ctx: System, network: Network, rows: readonly SentRow[
     const receipt = found.receipts[index]
     return { row, receipt, outcome: outcomeFor(network, row, receipt, found) }
   })
-  for (const { row, outcome } of seen)
-    if (outcome.kind === 'absent' && isLeft(ctx, row) && ctx.witness.isCurrent())
-      await chain.sendTempo(row.settlement.raw)
   await concludeAll(ctx, network, seen)
+  const left = seen.filter(({ row, outcome }) => outcome.kind === 'absent' && row.failureReason === null)
+  if (left.length > 0 && ctx.witness.isCurrent()) await chain.sendTempo(left.map(({ row }) => row.settlement.raw))
 }
 
 /** One node's report about a payment. */
@@ -72,13 +72,16 @@ async function concludeAll(ctx: System, network: Network, seen: readonly Seen[])
     ...mined.filter((_, index) => confirmed[index] === 'yes'),
     ...unmined.filter((_, index) => lost[index] === 'yes'),
   ]
-  for (const one of sure) await conclude(ctx, one)
-  return sure.length
-}
-
-/** Whether a transaction must not be sent again: a node refused it, and its payer received that refusal. */
-function isLeft(ctx: System, row: SentRow): boolean {
-  return row.failureReason === null && ctx.clock.now().getTime() - row.settlingAt.getTime() >= ownMs
+  let concluded = 0
+  for (const one of sure) {
+    try {
+      await conclude(ctx, one)
+      concluded += 1
+    } catch (error) {
+      ctx.log.error({ err: error, paymentId: one.row.id }, 'the outcome of a payment could not be recorded; retrying')
+    }
+  }
+  return concluded
 }
 
 function outcomeFor(
@@ -113,17 +116,12 @@ function failedFor({ id, failureReason }: SentRow, reason: string) {
  * Follows the transactions of payers on Tempo. Running it twice is harmless: a chain accepts the same bytes once, and a row
  * leaves `settling` once.
  */
-export const followTransactions: Recurring<Deps> = {
+export const followTransactions: RecurringByNetwork<Deps> = {
   name: 'payments.follow-tempo',
   everyMs: 500,
-  isDue: ({ chains }) => isAnySent(chains.configured.filter(isTempo).map(({ name }) => name)),
-  async run(ctx) {
-    for (const network of ctx.chains.configured.filter(isTempo)) {
-      await followTempo(ctx, network).catch((error: unknown) =>
-        ctx.log.warn({ err: error, network: network.name }, 'the chain could not be read; outcomes stay open'),
-      )
-    }
-  },
+  networks: ({ chains }) => chains.configured.filter(isTempo),
+  isDue: isAnyDue,
+  runOn: followTempo,
 }
 
 /** The transfer that a transaction was signed for. */
@@ -145,6 +143,7 @@ type TempoFailure =
   | 'transaction_refused_out-of-gas'
   | 'transaction_refused_expired'
   | 'transaction_refused_nonce-too-high'
+  | 'transaction_refused_nonce-too-low'
   | 'transaction_refused_reverted'
   | 'transaction_refused_malformed'
 
@@ -213,6 +212,7 @@ const sentences: Readonly<Record<TempoFailure, string>> = {
   transaction_refused_expired: 'the chain does not take the transaction at this time; check validBefore',
   'transaction_refused_nonce-too-high':
     'the nonce is ahead of the account’s next one, so that no block can take the transaction',
+  'transaction_refused_nonce-too-low': 'the nonce is used, so that no block can take the transaction',
   transaction_refused_reverted: 'the token would not make the transfer',
   transaction_refused_malformed: 'the chain cannot read the transaction',
 }

@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import type { Tenant } from '../../../../platform/ctx.ts'
-import { type Queryable, type Sql, sql } from '../../../../platform/db/db.ts'
-import { onAnyOf } from '../../../../platform/db/due-checks.ts'
-import { idIs } from '../../../../platform/db/page.ts'
+import { type Db, type Queryable, type Sql, sql } from '../../../../platform/db/db.ts'
+import { type DueStarts, listDueChecks, onAnyOf } from '../../../../platform/db/due-checks.ts'
+import { idIs, oneOf } from '../../../../platform/db/page.ts'
 import { id, type PaymentId } from '../../../../platform/ids.ts'
 import { StoredTempoTransaction } from '../../store.ts'
 
@@ -34,18 +34,45 @@ const columns = sql`id, organisation_id, environment, wallet_id, network, chain,
 
 const isOpen = sql`status = 'settling' and settlement ->> 'kind' = 'tempo'`
 
-/** A condition: whether any payment of the networks is open. */
-export function isAnySent(networks: readonly string[]): Sql {
-  return onAnyOf(networks, sql`select id from payments where network = n.network and ${isOpen} order by id limit 1`)
+/** A condition: whether the chain is to be read for any open payment of the networks. */
+export function isAnyDue(networks: readonly string[]): Sql {
+  return onAnyOf(
+    networks,
+    sql`select check_at from payments where network = n.network and check_at is not null and check_at <= now() order by check_at limit 1`,
+  )
 }
 
-/** Returns a page of open payments of one network, ordered by id. */
-export function listSent(db: Queryable, network: string, page: { limit: number; after: string }): Promise<SentRow[]> {
-  return db.many(
-    SentRow,
-    sql`
-    select ${columns} from payments
-    where network = ${network} and ${isOpen} and id > ${page.after} order by id limit ${page.limit}`,
+/** How long the follower waits before it looks at an open payment again, at least and at most, and after which end it looks at once. */
+const nextLook = sql`
+  case when valid_before + interval '7 seconds' > now()
+    then least(valid_before + interval '7 seconds', now() + least(greatest((now() - settling_at) / 4, interval '0.5 seconds'), interval '30 seconds'))
+    else now() + least(greatest((now() - valid_before) / 4, interval '0.5 seconds'), interval '30 seconds') end`
+
+/**
+ * Takes open payments of one network for which the chain is to be read, fairly by organization, and postpones each before the read: one whose
+ * read always fails, or even ends the process, delays no others. The time to the next look grows with the time that the payment is open, so
+ * that one that no block takes costs little. A payment that is ending meanwhile is left out.
+ */
+export function takeDue(
+  db: Db,
+  network: string,
+  due: { readonly most: number; readonly starts: DueStarts },
+): Promise<SentRow[]> {
+  return db.tx(
+    async (tx) => {
+      const ids = await listDueChecks(tx, { table: sql`payments`, network, now: sql`now()`, ...due })
+      if (ids.length === 0) return []
+      return tx.many(
+        SentRow,
+        sql`
+        with due as (
+          select id from payments where ${oneOf(sql`id`, ids)} and check_at <= now() and ${isOpen} order by id for no key update skip locked
+        )
+        update payments set check_at = ${nextLook} where ${oneOf(sql`id`, ids)} and id in (select id from due)
+        returning ${columns}`,
+      )
+    },
+    { readsInOrder: true },
   )
 }
 

@@ -10,6 +10,7 @@ import {
   parseTempoPayload,
   sameAddress,
   tempoChargeRequest,
+  uint256Max,
 } from '@purser/protocol'
 import type { z } from 'zod'
 import { fail as failChain } from '../../../../chain/errors.ts'
@@ -139,7 +140,7 @@ function pulledPayment(
   final: SignedTransaction,
 ): NewPayment {
   const [call] = transaction.calls
-  const { validBefore } = transaction
+  const { validBefore, nonceKey, nonce } = transaction
   if (call === undefined || validBefore === undefined) throw new Error('the transaction was checked')
   return {
     ...tempoFields(ctx, purchase, { hash: final.hash, payer: transaction.sender }),
@@ -150,6 +151,7 @@ function pulledPayment(
       memo: `0x${call.data.slice(-64)}`,
       validBefore: validBefore.toString(),
       sponsoredGas: transaction.feePaidBy === 'sponsor' ? transaction.gasLimit.toString() : '0',
+      ...(nonceKey !== uint256Max && { nonceName: `${nonceKey}/${nonce}` }),
     },
     validBefore: expiryOf(validBefore),
     status: 'settling',
@@ -248,8 +250,8 @@ async function sendAndWait(
   payment: { readonly id: PaymentId; readonly raw: Hex },
 ): Promise<z.input<typeof VerifiedPayment>> {
   await ctx.witness.cover()
-  const sent = await ctx.chains.on(network).sendTempo(payment.raw)
-  if (sent.outcome === 'refused') await markRefused(ctx.db, payment.id, `transaction_refused_${sent.reason}`)
+  const [sent] = await ctx.chains.on(network).sendTempo([payment.raw])
+  if (sent?.outcome === 'refused') await markRefused(ctx.db, payment.id, `transaction_refused_${sent.reason}`)
   else await waitForChain(ctx, network, payment.id)
   const row = await findPayment(ctx.db, ctx.tenant, payment.id)
   if (row === undefined) throw new Error('a payment disappeared')
