@@ -70,7 +70,24 @@ export async function requestSettlement(ctx: Ctx, paymentId: PaymentId): Promise
 /** Requests settlement. A payment whose payer or receiver was sanctioned after it was verified fails and moves no money. */
 function requestUnlessSanctioned(ctx: Ctx, payment: PaymentRow): Promise<void> {
   const reason = sanctionedReason(ctx, payment)
-  return reason === undefined ? requestSettlement(ctx, payment.id) : failVerified(ctx, payment.id, reason)
+  return reason === undefined ? requestSettlement(ctx, payment.id) : failSanctioned(ctx, payment.id, reason)
+}
+
+/**
+ * Ends a payment of a sanctioned party whose settlement nobody has requested yet. Its relay is withdrawn before it is ever sent: the relayer then
+ * keeps reading the chain, because anybody who has the signature can still move the money.
+ */
+async function failSanctioned(ctx: Ctx, paymentId: PaymentId, reason: string): Promise<void> {
+  try {
+    await ctx.db.tx(async (tx) => {
+      await relays.enqueue(tx, paymentPurpose, markingSettling([paymentId], ctx.clock.now()))
+      if (!(await relays.withdraw(tx, paymentPurpose, paymentId))) return
+      await recordFailed(ctx, tx, [{ id: paymentId, status: 'settlement_failed', reason }])
+    })
+  } catch (error) {
+    if (!isNonceTaken(error)) throw error
+  }
+  await failVerified(ctx, paymentId, reason)
 }
 
 /** Ends a payment whose settlement nobody has requested yet. */

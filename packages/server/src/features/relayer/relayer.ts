@@ -9,7 +9,16 @@ import { faultOf, findUse, nonceStates, tryAlone } from './forms/index.ts'
 import { type Conclusion, conclude, purposeOf, type RelayerParts } from './parts.ts'
 import type { FailedRelay, Relay } from './port.ts'
 import { type DueRow, isAnyDue, listDue, listForgotten, makeDue, releaseRelays } from './queue-store.ts'
-import { type CheckRow, listWaiting, lockWaiting, postpone, setToCheck, stopChecks, takeChecks } from './store.ts'
+import {
+  type CheckRow,
+  listWaiting,
+  lockWaiting,
+  postpone,
+  setToCheck,
+  stopChecks,
+  takeChecks,
+  watchOn,
+} from './store.ts'
 
 const pollMs = 200
 const batchingMs = 20
@@ -289,9 +298,13 @@ async function checkRelays(parts: RelayerParts, network: Network, beside: Beside
   await release(parts, open)
   const over = await expiredForGood(parts, network, expired.filter(isUnended))
   await conclude(parts, [...exhausted(parts, open), ...over.map(asExpired)])
+  await watchOn(
+    ctx.db,
+    open.filter(isStillWatched).map(({ id }) => id),
+  )
   await stopChecks(
     ctx.db,
-    [...open.filter(isWatchedEnough), ...expired.filter((row) => !isUnended(row))].map(({ id }) => id),
+    expired.filter((row) => !isUnended(row)).map(({ id }) => id),
   )
   beside(parts.search(network.name, used, (relay) => searchUse(parts, network, relay)))
   return rows.length === checkedMax
@@ -335,8 +348,8 @@ function isUnended({ state }: CheckRow): boolean {
   return state === 'waiting' || state === 'withdrawn' || state === 'watched'
 }
 
-/** Whether checks of the relay can end: a signature that is valid for years is not checked forever. */
-function isWatchedEnough({ state, isPast }: CheckRow): boolean {
+/** Whether the relay ended without money, and anybody who has its signature can still move the money. */
+function isStillWatched({ state, isPast }: CheckRow): boolean {
   return (state === 'failed' || state === 'withdrawn') && !isPast
 }
 

@@ -186,7 +186,19 @@ export async function stopChecks(db: Queryable, relayIds: readonly bigint[]): Pr
       select id from relays where id = any(${relayIds}::bigint[]) and state in ('failed', 'expired', 'withdrawn') order by id for no key update)`)
 }
 
-/** How long after its expiry a relay whose nonce is unused is read once more: somebody else may have sent it. */
+/**
+ * Postpones the next read of relays that ended and whose nonce is unused: somebody else may still send them. The intervals double, and one read comes
+ * after the expiry, so that a signature that is valid for years costs little.
+ */
+export async function watchOn(db: Queryable, relayIds: readonly bigint[]): Promise<void> {
+  if (relayIds.length === 0) return
+  await db.run(sql`
+    update relays set checks = 0, check_at = least(now() + greatest(now() - created_at, ${watchedFor}), valid_before + interval '1 minute')
+    where id in (
+      select id from relays where id = any(${relayIds}::bigint[]) and state in ('failed', 'withdrawn') and check_at is not null order by id for no key update)`)
+}
+
+/** How long after it ended a relay is read again at the latest, for the first time: somebody else may have sent it. */
 const watchedFor = sql`interval '1 day'`
 
 /** Ends relays that wait, are withdrawn or are watched; returns the ids of those that it ended. A failed one is read again at its expiry. */

@@ -1,0 +1,127 @@
+import { type DevChain, sendFromDevAccount, startChain } from '@purser/devnet'
+import { encodeTransferWithAuthorization } from '@purser/protocol'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { z } from 'zod'
+import { withdrawSettlement } from '../../src/features/payments/facilitator/settle.ts'
+import { passRelays } from '../../src/features/relayer/index.ts'
+import { createFakeScreening, type FakeScreening } from '../../src/partners/screening/index.ts'
+import { sql } from '../../src/platform/db/db.ts'
+import { id } from '../../src/platform/ids.ts'
+import { forTenant, systemCtx } from '../../src/platform/work/runner.ts'
+import { relayPartsOf } from '../relay-stage.ts'
+import { network } from '../wallet-payment-stage.ts'
+import { aPayer, aWorld, codeOf, type Org, type V2Payload, type World } from '../world.ts'
+
+/** A process that only answers: the chain is read when a test does it. */
+let chain: DevChain
+let world: World
+let org: Org
+let screening: FakeScreening
+
+beforeAll(async () => {
+  chain = await startChain({ network: 'base-sepolia' })
+  screening = createFakeScreening(() => new Date())
+  world = await aWorld({ chains: [chain], config: { role: 'api', settleWaitMs: 50 }, boot: { screening } })
+  org = await world.organisation()
+})
+afterAll(async () => {
+  await world?.stop()
+  await chain?.stop()
+})
+
+const Hexadecimal = z.templateLiteral(['0x', z.string()])
+const Signed = z.object({
+  from: Hexadecimal,
+  to: Hexadecimal,
+  value: z.string(),
+  validAfter: z.string(),
+  validBefore: z.string(),
+  nonce: Hexadecimal,
+})
+
+interface Verified {
+  readonly paymentId: string
+  readonly payer: `0x${string}`
+  readonly settle: () => ReturnType<World['call']>
+  /** What anybody can send to the token, for 30 days. */
+  readonly call: `0x${string}`
+}
+
+async function verified(): Promise<Verified> {
+  const { id: walletId } = await world.wallet(org)
+  const priced = { walletId, resource: 'https://api.example.com/weather', price: '1' }
+  const challenge = await world.call(org.testKey, 'POST', '/payments/challenge', priced)
+  let call: Verified['call'] = '0x'
+  const after = ({ payload: { authorization, signature } }: V2Payload): void => {
+    const { value, validAfter, validBefore, ...parties } = Signed.parse(authorization)
+    const numbers = { value: BigInt(value), validAfter: BigInt(validAfter), validBefore: BigInt(validBefore) }
+    call = encodeTransferWithAuthorization(
+      { ...parties, ...numbers },
+      { kind: 'bytes', signature: Hexadecimal.parse(signature) },
+    )
+  }
+  const payer = await aPayer(chain)
+  const validBefore = String(Math.floor(Date.now() / 1_000) + 30 * 86_400)
+  const credential = await payer.credential(challenge, { sign: { validBefore }, after })
+  const { body } = await world.call(org.testKey, 'POST', '/payments/verify', {
+    protocol: 'x402',
+    credential,
+    ...priced,
+  })
+  const settling = { paymentId: body.paymentId, settlementToken: body.settlementToken }
+  const settle = () => world.call(org.testKey, 'POST', '/payments/settle', settling)
+  return { paymentId: String(body.paymentId), payer: payer.account.address, settle, call }
+}
+
+async function statusOf({ paymentId }: Verified): Promise<unknown> {
+  return (await world.call(org.testKey, 'GET', `/payments/${paymentId}`)).body.status
+}
+
+/** Lets two days pass for a payment that ended, and reads the chain for it. */
+async function lookAfterTwoDays({ paymentId }: Verified): Promise<void> {
+  await world.database.db.run(sql`
+    update relays set created_at = created_at - interval '2 days', check_at = now() - interval '1 second'
+    where subject_id = ${paymentId} and check_at is not null`)
+  await passRelays(relayPartsOf(world.server.deps), network)
+}
+
+const ends: readonly (readonly [string, string, (payment: Verified) => Promise<void>])[] = [
+  [
+    'was withdrawn',
+    'voided',
+    async ({ paymentId, settle }) => {
+      expect((await settle()).status).toBe(202)
+      const ctx = forTenant(systemCtx(world.server.deps), { organisationId: org.id, environment: 'test' })
+      expect(await withdrawSettlement({ ...ctx, actor: { kind: 'operator' } }, id('pay').parse(paymentId))).toBe(true)
+    },
+  ],
+  [
+    'failed because its payer was listed',
+    'settlement_failed',
+    async ({ payer, settle }) => {
+      screening.say(payer, { result: 'flagged', reason: 'listed', oracle: 'clean' })
+      const refused = [await settle(), await settle()]
+      for (const answer of refused)
+        expect([answer.status, codeOf(answer), answer.body.reason]).toEqual([
+          409,
+          'settlement-failed',
+          'payer_sanctioned',
+        ])
+    },
+  ],
+]
+
+test.each(ends)(
+  'money of a payment that %s is credited whenever it arrives, as long as its signature is valid',
+  async (_, status, end) => {
+    const payment = await verified()
+    await end(payment)
+    for (const _day of [2, 4]) {
+      await lookAfterTwoDays(payment)
+      expect(await statusOf(payment)).toBe(status)
+    }
+    await sendFromDevAccount(chain, chain.tokens.USDC ?? '0x', payment.call)
+    await lookAfterTwoDays(payment)
+    expect(await statusOf(payment)).toBe('settled')
+  },
+)
