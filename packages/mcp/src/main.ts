@@ -30,12 +30,12 @@ async function serveOneClient(tools: readonly Tool[]): Promise<void> {
   process.stderr.write(`purser-mcp ${version()}: ${tools.length} tools, ${environment} environment of ${baseUrl}\n`)
 }
 
-async function listen(tools: readonly Tool[], { host, port, hosts }: Listening): Promise<void> {
+async function listen(tools: readonly Tool[], { host, port, hosts, proxies }: Listening): Promise<void> {
   const io = systemIo()
   const baseUrl = await serviceAddress(io)
   const serverOf: HandlerOptions['serverOf'] = (deps, waitingOf) =>
     mcpServer({ ...deps, tools, version: version() }, waitingOf)
-  const server = mcpHttpServer({ baseUrl, serverOf, onError: report }, hosts)
+  const server = mcpHttpServer({ baseUrl, serverOf, onError: report }, { hosts, proxies })
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
     server.listen(port, host, resolve)

@@ -2,11 +2,13 @@ import { parseArgs } from 'node:util'
 import { tools } from './generated/tools.ts'
 import { groupOf, isReading, type Tool } from './tool.ts'
 
-/** Where the HTTP server listens, and the host names that requests may name besides loopback. */
+/** Where the HTTP server listens, and how clients reach it. */
 export interface Listening {
   readonly host: string
   readonly port: number
   readonly hosts: readonly string[]
+  /** How many proxies before the server add an address to `X-Forwarded-For`. */
+  readonly proxies: number
 }
 
 /** The parsed command line: help or version, the tools to serve, or a usage error. Without `http` it serves stdio. */
@@ -30,13 +32,14 @@ export function readOptions(args: readonly string[]): ParsedOptions {
         only: { type: 'string' },
         http: { type: 'string' },
         hosts: { type: 'string' },
+        proxies: { type: 'string' },
       },
     })
     if (values.help === true) return { kind: 'help' }
     if (values.version === true) return { kind: 'version' }
     const isAllowed = (tool: Tool): boolean =>
       isReading(tool) || values[tool.effect === 'moves-money' ? 'allow-money' : 'allow-changes'] === true
-    const http = listeningOf(values.http, values.hosts)
+    const http = listeningOf(values)
     return { kind: 'serve', tools: offered(values.only?.split(','), isAllowed), http }
   } catch (error) {
     return { kind: 'not-understood', why: error instanceof Error ? error.message : String(error) }
@@ -52,11 +55,20 @@ function offered(only: readonly string[] = groups, isWanted: (tool: Tool) => boo
 /** `8788`, `127.0.0.1:8788` or `[::1]:8788`. */
 const addressPattern = /^(?:(?:\[([0-9a-f:]+)\]|([a-z0-9.-]+)):)?(\d{1,5})$/i
 
-function listeningOf(address: string | undefined, hosts: string | undefined): Listening | undefined {
+function listeningOf({
+  http: address,
+  hosts,
+  proxies = '0',
+}: {
+  readonly http?: string
+  readonly hosts?: string
+  readonly proxies?: string
+}): Listening | undefined {
   if (address === undefined) {
     if (hosts !== undefined) throw new Error('--hosts is for --http.')
     return undefined
   }
+  if (!/^\d$/.test(proxies)) throw new Error(`--proxies takes a number from 0 to 9; not ${proxies}.`)
   const [, v6, name, digits] = addressPattern.exec(address) ?? []
   const port = Number(digits)
   if (digits === undefined || port > 65_535) throw new Error(`--http ${address} is not a port or a host:port.`)
@@ -64,10 +76,15 @@ function listeningOf(address: string | undefined, hosts: string | undefined): Li
   const bad = names.find((one) => !/^(?:[a-z0-9.-]+|\[[0-9a-f:]+\])$/i.test(one))
   if (bad !== undefined)
     throw new Error(`--hosts takes host names without a port, such as mcp.example.com; not ${bad}.`)
-  return { host: v6 ?? name ?? '127.0.0.1', port, hosts: names.map((one) => one.toLowerCase()) }
+  return {
+    host: v6 ?? name ?? '127.0.0.1',
+    port,
+    hosts: names.map((one) => one.toLowerCase()),
+    proxies: Number(proxies),
+  }
 }
 
-export const usage: string = `usage: purser-mcp [--allow-changes] [--allow-money] [--only <groups>] [--http [<host>:]<port>] [--hosts <names>]
+export const usage: string = `usage: purser-mcp [--allow-changes] [--allow-money] [--only <groups>] [--http [<host>:]<port>] [--hosts <names>] [--proxies <n>]
 
 Serves Purser's tools to agents over the Model Context Protocol: to one on stdin and stdout, or to many over HTTP.
 Without options it offers only tools that change nothing.
@@ -77,6 +94,7 @@ Without options it offers only tools that change nothing.
   --only <groups>  only tools of these groups, separated by commas: ${groups.join(',')}
   --http <address> serve Streamable HTTP at this port or host:port, path /mcp; without a host at 127.0.0.1
   --hosts <names>  with --http: the host names by which clients reach it besides localhost, separated by commas
+  --proxies <n>    with --http: how many proxies before it add the address of their caller to X-Forwarded-For; default 0
   --version, -v
   --help, -h
 

@@ -25,7 +25,7 @@ afterAll(() => fake.stop())
 /** The server under test, behind a proxy that adds the key: the package can send none. */
 async function served(serverOf: HandlerOptions['serverOf']): Promise<string> {
   const options = { baseUrl: fake.baseUrl, serverOf, onError: () => {} }
-  const { port } = await listening(mcpHttpServer(options, []))
+  const { port } = await listening(mcpHttpServer(options, { hosts: [] }))
   const authorization = `Bearer ${composeApiKey('test', new Uint8Array(32))}`
   const proxy = createServer((req, res) => {
     const { url: target, method, headers } = req

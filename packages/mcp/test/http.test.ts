@@ -23,14 +23,14 @@ const revisions: readonly Revision[] = ['2025-11-25', '2026-07-28']
 const unknownKey = composeApiKey('test', new Uint8Array(32).fill(7))
 
 /** The server with every tool, and what it reported. */
-async function aServer({ baseUrl = stage.world.base, hosts = [] as readonly string[] } = {}) {
+async function aServer({ baseUrl = stage.world.base, hosts = [] as readonly string[], proxies = 0 } = {}) {
   const faults: Error[] = []
   const options = {
     baseUrl,
     serverOf: (deps, waitingOf) => mcpServer({ ...deps, tools, version: '0.1.0' }, waitingOf),
     onError: (error) => void faults.push(error),
   } satisfies Parameters<typeof mcpHttpServer>[0]
-  const { port } = await listening(mcpHttpServer(options, hosts))
+  const { port } = await listening(mcpHttpServer(options, { hosts, proxies }))
   return { url: new URL(`http://127.0.0.1:${port}/mcp`), port, faults }
 }
 
@@ -114,15 +114,22 @@ test('a key that is missing, malformed or unknown is a 401 before any message, a
   expect(faults).toEqual([])
 })
 
-test('after many unknown keys others are not checked for a while, and known keys are served', async () => {
-  const { url } = await aServer()
-  expect((await post(url, bearer(stage.key))).status).toBe(200)
+test('after many unknown keys of an address no other key of it is checked for a while; known keys and other addresses are served', async () => {
+  const { url } = await aServer({ proxies: 1 })
+  const from = (address: string, key: string) =>
+    post(url, { ...bearer(key), 'x-forwarded-for': `198.51.100.7, ${address}` })
+  expect((await from('2001:db8:1:2::1', stage.key)).status).toBe(200)
   const statuses: number[] = []
-  for (let index = 0; index < 62; index += 1)
-    statuses.push((await post(url, bearer(composeApiKey('test', new Uint8Array(32).fill(index + 10))))).status)
+  for (let index = 0; index < 62; index += 1) {
+    const invented = composeApiKey('test', new Uint8Array(32).fill(index + 10))
+    statuses.push((await from(`2001:db8:1:2::${index}`, invented)).status)
+  }
   expect(statuses.slice(0, 60).every((status) => status === 401)).toBe(true)
   expect(statuses.slice(60)).toEqual([429, 429])
-  expect((await post(url, bearer(stage.key))).status).toBe(200)
+  expect((await from('2001:db8:1:2::1', stage.key)).status).toBe(200)
+  const { testKey: neverSeen } = await stage.world.organisation()
+  expect((await from('2001:db8:1:2::1', neverSeen)).status).toBe(429)
+  expect((await from('203.0.113.9', neverSeen)).status).toBe(200)
 })
 
 test('a key that cannot be checked is a 503 with when to try again', async () => {

@@ -3,7 +3,7 @@ import { createHash, randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { toNodeHandler } from '@modelcontextprotocol/node'
 import { createMcpHandler, type McpServer, type Server } from '@modelcontextprotocol/server'
-import { parseApiKey } from '@purser/protocol'
+import { addressBlock, parseApiKey } from '@purser/protocol'
 import { createPurser, PurserError } from '@purser/sdk'
 import type { Waiting } from '../call.ts'
 import { type OpenKeys, openKeys } from '../keys.ts'
@@ -36,8 +36,9 @@ export interface Caller {
 export type Refused = 'unknown' | 'too-many' | 'unavailable'
 
 const callersMax = 1_000
-const unknownMax = 1_000
-const unknownPerMinuteMax = 60
+/** Keys in a minute that the service does not know, from one address and from all. The service itself has a limit for this server's address. */
+const unknownPerAddressMax = 60
+const unknownPerMinuteMax = 900
 const minuteMs = 60_000
 
 /** The largest message, in bytes. A tool's arguments are read by a model, so they are short. */
@@ -45,24 +46,37 @@ const messageBytesMax = 1_048_576
 
 /**
  * Finds the caller of each API key. A key is checked with the service when it is first used. The service checks it
- * again at each call, so a revoked key is refused there. Keys are in memory alone, by their digest.
+ * again at each call, so a revoked key is refused there. Keys are in memory alone, by their digest. `address` is the caller's network address.
  */
 export function openCallers(
   options: HandlerOptions,
   now: () => number = Date.now,
-): (apiKey: string) => Promise<Caller | Refused> {
+): (apiKey: string, address: string) => Promise<Caller | Refused> {
   const known = new Map<string, Caller>()
-  const unknown = new Map<string, number>()
-  const checking = new Map<string, Promise<Caller | Refused>>()
+  const unknown = new Map<string, { readonly at: number; readonly block: string }>()
+  const checking = new Map<string, { readonly checked: Promise<Caller | Refused>; readonly block: string }>()
 
-  async function check(apiKey: string, name: string, environment: 'test' | 'live'): Promise<Caller | Refused> {
+  /** Whether a key that is not known may be checked: invented keys of one address keep no other address from its first call. */
+  function mayCheck(block: string): boolean {
+    const tried = [...unknown.values(), ...checking.values()]
+    return (
+      tried.length < unknownPerMinuteMax && tried.filter((one) => one.block === block).length < unknownPerAddressMax
+    )
+  }
+
+  async function check(
+    apiKey: string,
+    name: string,
+    block: string,
+    environment: 'test' | 'live',
+  ): Promise<Caller | Refused> {
     const purser = createPurser({ apiKey, baseUrl: options.baseUrl })
     try {
       await purser.request('GET', '/wallet-infra/chains')
     } catch (error) {
       if (!(error instanceof PurserError)) throw error
       if (error.status === 401) {
-        unknown.set(name, now())
+        unknown.set(name, { at: now(), block })
         return 'unknown'
       }
       // Any other refusal was decided for this key, so the service knows it.
@@ -74,7 +88,7 @@ export function openCallers(
     return caller
   }
 
-  return async (apiKey) => {
+  return async (apiKey, address) => {
     const environment = parseApiKey(apiKey)?.environment
     if (environment === undefined) return 'unknown'
     const name = createHash('sha256').update(apiKey).digest('base64')
@@ -84,13 +98,14 @@ export function openCallers(
       known.set(name, caller)
       return caller
     }
-    for (const [one, at] of unknown) if (now() - at >= minuteMs || unknown.size > unknownMax) unknown.delete(one)
+    for (const [one, { at }] of unknown) if (now() - at >= minuteMs) unknown.delete(one)
     if (unknown.has(name)) return 'unknown'
     const pending = checking.get(name)
-    if (pending !== undefined) return pending
-    if (unknown.size + checking.size >= unknownPerMinuteMax) return 'too-many'
-    const checked = check(apiKey, name, environment).finally(() => checking.delete(name))
-    checking.set(name, checked)
+    if (pending !== undefined) return pending.checked
+    const block = addressBlock(address)
+    if (!mayCheck(block)) return 'too-many'
+    const checked = check(apiKey, name, block, environment).finally(() => checking.delete(name))
+    checking.set(name, { checked, block })
     return checked
   }
 }

@@ -9,12 +9,20 @@ const loopback = ['localhost', '127.0.0.1', '[::1]']
 const connectionsMax = 256
 const runningPerKeyMax = 32
 
+/** How clients reach the server. */
+export interface Reachable {
+  /** The host names that requests may name besides loopback. */
+  readonly hosts: readonly string[]
+  /** How many proxies before it add the address of their caller to `X-Forwarded-For`; default none. */
+  readonly proxies?: number
+}
+
 /**
  * An HTTP server that serves the tools over Streamable HTTP. Each request carries an API key as a bearer token. Only
  * requests for loopback names and for `hosts` are answered, and of pages only those on these hosts: a page elsewhere
  * must not reach a server on the reader's machine (DNS rebinding).
  */
-export function mcpHttpServer(options: HandlerOptions, hosts: readonly string[]): Server {
+export function mcpHttpServer(options: HandlerOptions, { hosts, proxies = 0 }: Reachable): Server {
   const find = openCallers(options)
   const names = [...loopback, ...hosts]
   const isHost = hostHeaderValidation(names)
@@ -24,7 +32,7 @@ export function mcpHttpServer(options: HandlerOptions, hosts: readonly string[])
     if (!isRequest(req) || req.url.split('?', 1)[0] !== endpoint)
       return refuse(res, { status: 404, code: -32_601, message: `Use ${endpoint}.` })
     const token = /^Bearer +(\S{1,256})$/i.exec(req.headers.authorization ?? '')?.[1]
-    const caller = token === undefined ? 'unknown' : await find(token)
+    const caller = token === undefined ? 'unknown' : await find(token, addressOf(req, proxies))
     if (typeof caller === 'string') return refuse(res, refusals[caller])
     if (caller.running >= runningPerKeyMax) return refuse(res, refusals['too-many'])
     caller.running += 1
@@ -41,6 +49,13 @@ export function mcpHttpServer(options: HandlerOptions, hosts: readonly string[])
   })
   server.maxConnections = connectionsMax
   return server
+}
+
+/** Returns the network address of the caller. The proxies' own entries are the last; earlier ones are what the caller wrote. */
+function addressOf({ headers, socket }: IncomingMessage, proxies: number): string {
+  const forwarded = [headers['x-forwarded-for'] ?? []].flat().join(',').split(',')
+  const own = proxies === 0 ? undefined : forwarded.at(-proxies)?.trim()
+  return own || (socket.remoteAddress ?? '')
 }
 
 interface Refusal {

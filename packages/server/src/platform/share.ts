@@ -1,3 +1,4 @@
+import { addressBlock } from '@purser/protocol'
 import { failPlatform, type Problem } from './errors.ts'
 
 /** Places of a limited kind: how many the caller has, how many all have together, and how many there are. */
@@ -77,7 +78,7 @@ export function createMemoryBudget(bytesMax: number, ownMax = Number.POSITIVE_IN
 export interface BodyBudgets {
   /** For callers with a credential; the owner is an organization. */
   readonly ofOperations: ReserveMemory
-  /** For pages that need no credential, such as sign-in; the owner is an address. */
+  /** For pages that need no credential, such as sign-in; the owner is the caller's network address. */
   readonly ofPages: ReserveMemory
 }
 
@@ -88,9 +89,10 @@ export interface BodyBudgets {
  * @example createBodyBudgets(67_108_864) // 60 MiB for operations; 4 MiB for pages, at most 256 KiB of them for one address
  */
 export function createBodyBudgets(bytesMax: number): BodyBudgets {
-  const pages = Math.floor(bytesMax / 16)
+  const pagesMax = Math.floor(bytesMax / 16)
+  const pages = createMemoryBudget(pagesMax, Math.floor(pagesMax / 16))
   return {
-    ofOperations: createMemoryBudget(bytesMax - pages),
-    ofPages: createMemoryBudget(pages, Math.floor(pages / 16)),
+    ofOperations: createMemoryBudget(bytesMax - pagesMax),
+    ofPages: (address, bytes) => pages(addressBlock(address), bytes),
   }
 }

@@ -113,6 +113,20 @@ test.each<[string, Claims]>([
   expect([answer.status < 500, sessionCookie(world, answer)]).toEqual([true, undefined])
 })
 
+test('who was invited signs in, and no longer once the invitation is withdrawn', async () => {
+  const inviting = await world.organisation()
+  const members = '/organisations/current/members'
+  for (const isWithdrawn of [false, true]) {
+    const address = `guest-${isWithdrawn}@example.com`
+    const invited = await world.call(inviting.testKey, 'POST', members, { email: address, role: 'viewer' })
+    expect(invited.status).toBe(201)
+    if (isWithdrawn)
+      expect((await world.call(inviting.testKey, 'DELETE', `${members}/${invited.body.accountId}`)).status).toBe(204)
+    const answer = await signInAs({ ...verified(), sub: address, email: address })
+    expect([isWithdrawn, sessionCookie(world, answer) === undefined]).toEqual([isWithdrawn, isWithdrawn])
+  }
+})
+
 test.each<[string, (address: string) => unknown]>([
   ['another letter that becomes the same in lower case', (address) => address.replace('k', '\u212a')],
   ['a NUL', (address) => `${address}\u0000`],

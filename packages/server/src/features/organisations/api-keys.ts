@@ -38,8 +38,8 @@ const makersMax = 200
 const makersKeptMs = 7 * 24 * 3_600_000
 
 /** The scopes of a key, null for all, and its expiry. */
-export type KeyLimits = Pick<StoredApiKey, 'scopes' | 'expiresAt'>
-interface Limits extends KeyLimits {
+type KeyLimits = Pick<StoredApiKey, 'scopes' | 'expiresAt'>
+export interface Limits extends KeyLimits {
   /** The keys by which it is made, its own maker last; none for a person and the operator. */
   readonly makers: readonly ApiKeyId[]
 }
@@ -198,10 +198,21 @@ async function revokeIn(
 ): Promise<RevokedKey> {
   const key = await findApiKey(tx, tenant, apiKeyId)
   if (key === undefined) throw fail('api-key-not-found')
-  const made = await listKeysMadeBy(tx, tenant, { apiKeyId, now: ctx.clock.now() })
-  const keys = [...(key.revokedAt === null ? [key] : []), ...(cascade ? made : [])]
-  const ended = await endKeys(ctx, tx, tenant.organisationId, { keys, cause: apiKeyId })
-  return { ended: ended.filter(({ id }) => id !== apiKeyId), stillValid: cascade ? [] : made }
+  // First, so that an organization that the key is creating meanwhile is found.
+  if (key.revokedAt === null) await endKeys(ctx, tx, tenant.organisationId, { keys: [key], cause: apiKeyId })
+  const rows = await listKeysMadeBy(tx, { apiKeyId, now: ctx.clock.now() })
+  const made = rows.map(({ organisationId: _, ...row }) => row)
+  if (!cascade) return { ended: [], stillValid: made }
+  // A key creates organizations after its own, so all cascades lock them in the same order.
+  const others = [...Map.groupBy(rows, ({ organisationId }) => organisationId)].sort(([one], [other]) =>
+    one < other ? -1 : 1,
+  )
+  for (const [organisationId, keys] of others) {
+    if (organisationId !== tenant.organisationId) await lockOrganisation(tx, organisationId)
+    await endKeys(ctx, tx, organisationId, { keys, cause: apiKeyId })
+  }
+  const revokedAt = ctx.clock.now()
+  return { ended: made.map((row) => ({ ...row, revokedAt })), stillValid: [] }
 }
 
 /** Revokes these keys and ends their invitations. Returns the keys as they are now. */

@@ -40,6 +40,13 @@ export const fail = defineErrors({
     causes: ['The account has accepted an earlier invitation to this organisation.'],
     fix: 'Nothing needs to be done. To change the role, send `PATCH /organisations/current/members/{accountId}`.',
   },
+  'invitation-limit-reached': {
+    status: 409,
+    title: 'Invitation Limit Reached',
+    detail: 'An organisation has at most 100 open invitations. Withdraw one, or wait until one is answered.',
+    causes: ['A hundred people whom the organisation invited have neither accepted nor declined.'],
+    fix: 'List the members with `GET /organisations/current/members` and withdraw invitations (`"status": "invited"`) with `DELETE /organisations/current/members/{accountId}`.',
+  },
   'last-owner': {
     status: 409,
     title: 'Last Owner',

@@ -118,6 +118,31 @@ test('a key that is revoked while it makes keys leaves none behind', async () =>
     else expect(status).toBe(401)
 })
 
+test('the keys of organisations that a key created end with it, also one that it creates meanwhile', async () => {
+  const founder = await world.organisation()
+  const leaked = await aKey(founder.testKey)
+  const found = (key: string) => world.call(key, 'POST', '/organisations', { name: 'Elsewhere' })
+  const firstKeyOf = (answer: Answer) =>
+    (answer.body.apiKeys as { id: string; key: string }[])[0] as { id: string; key: string }
+  const second = firstKeyOf(await found(leaked.key))
+  const third = firstKeyOf(await found(second.key))
+  const remove = `${path}/${leaked.id}`
+  const listed = await world.call(founder.testKey, 'DELETE', remove)
+  expect(new Set((listed.body.stillValid as { id: string }[]).map(({ id }) => id))).toEqual(
+    new Set([second.id, third.id]),
+  )
+  const late = await aKey(founder.testKey)
+  const [founded, revoked] = await Promise.all([
+    found(late.key),
+    world.call(founder.testKey, 'DELETE', `${path}/${late.id}?cascade=true`),
+  ])
+  expect([200, 204]).toContain(revoked.status)
+  if (founded.status === 201) expect(await works(firstKeyOf(founded))).toBe(false)
+  const cascaded = await world.call(founder.testKey, 'DELETE', `${remove}?cascade=true`)
+  expect(cascaded.status).toBe(200)
+  expect([await works(second), await works(third), await works({ key: founder.testKey })]).toEqual([false, false, true])
+})
+
 test('an organisation has at most 50 valid keys in each environment, made by keys or by people', async () => {
   const full = await world.organisation()
   const answers = await Promise.all(Array.from({ length: 60 }, () => make(full.testKey)))

@@ -95,17 +95,22 @@ export function lockMaker(
   )
 }
 
-/** Returns the valid keys of the organization that this key made, and those that they made. There are few: valid keys are limited. */
+const MadeKeyRow = ApiKeyRow.extend({ organisationId: id('org') })
+export type MadeKeyRow = z.output<typeof MadeKeyRow>
+
+/**
+ * Returns the valid keys that this key made, and those that they made. It searches across organizations, because a key also makes the first
+ * key of an organization that it creates. There are few: valid keys are limited, and so are organizations of an account.
+ */
 export function listKeysMadeBy(
   db: Queryable,
-  { organisationId }: Tenant,
   { apiKeyId, now }: { readonly apiKeyId: ApiKeyId; readonly now: Date },
-): Promise<ApiKeyRow[]> {
+): Promise<MadeKeyRow[]> {
   return db.many(
-    ApiKeyRow,
+    MadeKeyRow,
     sql`
-    select ${columns} from api_keys
-    where organisation_id = ${organisationId} and environment in ('test', 'live') and ${isValid(now)} and ${apiKeyId} = any(made_by_keys)
+    select ${columns}, organisation_id from api_keys
+    where made_by_keys @> array[${apiKeyId}::text] and ${isValid(now)}
     order by id desc`,
   )
 }

@@ -46,6 +46,15 @@ export async function insertMember(tx: Tx, organisationId: OrganisationId, membe
   return inserted === 1
 }
 
+/** Counts the invitations of an organization that nobody has answered; the caller has locked it, so that the count stays true. */
+export async function countInvitations(tx: Tx, organisationId: OrganisationId): Promise<number> {
+  const { count } = await tx.one(
+    z.object({ count: z.bigint() }),
+    sql`select count(*) as count from members where organisation_id = ${organisationId} and accepted_at is null`,
+  )
+  return Number(count)
+}
+
 export function findMember(
   db: Queryable,
   organisationId: OrganisationId,

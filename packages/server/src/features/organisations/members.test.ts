@@ -57,6 +57,16 @@ test('a member is not added twice, also in parallel', async () => {
   expect(codeOf(await add(org, body))).toBe('already-a-member')
 })
 
+test('an organisation has at most 100 open invitations, also of parallel requests', async () => {
+  const org = await world.organisation()
+  const answers = await Promise.all(Array.from({ length: 105 }, () => add(org, { email: anEmail(), role: 'viewer' })))
+  expect(countByStatus(answers)).toEqual({ 201: 100, 409: 5 })
+  expect(codeOf(await add(org, { email: anEmail(), role: 'viewer' }))).toBe('invitation-limit-reached')
+  const invited = answers.find(({ status }) => status === 201)?.body.accountId
+  expect((await world.call(org.testKey, 'DELETE', `${path}/${invited}`)).status).toBe(204)
+  expect((await add(org, { email: anEmail(), role: 'viewer' })).status).toBe(201)
+})
+
 test('a body that names nobody or two is 422', async () => {
   const org = await world.organisation()
   const unknown = 'acc_01h455vb4pex5vsknk084sn02q'

@@ -9,6 +9,7 @@ import { type PageQuery, pageOf } from '../../platform/wire.ts'
 import { type Acting, auditIn, callersAccount, limitsOf } from './api-keys.ts'
 import { fail } from './errors.ts'
 import {
+  countInvitations,
   countOwners,
   deleteInvitation,
   deleteMember,
@@ -24,6 +25,9 @@ import type { Member, NewMember, Role } from './schema.ts'
 import { openSequenceCursor } from './sequence-cursor.ts'
 import { lockOrganisation, moveQuotaAccount, upsertAccount } from './store.ts'
 
+/** Most open invitations of an organization: each lets its address sign in, also where nobody else may sign up. */
+const invitationsMax = 100
+
 /**
  * Invites a person by account or by e-mail address. The answer does not depend on whether the account exists; an unknown address gets
  * an account that waits for its first sign-in. The person is a member from the moment that they accept.
@@ -33,7 +37,9 @@ export function addMember(ctx: Ctx, request: NewMember): Promise<Member> {
   return ctx.db.tx(async (tx) => {
     const { organisationId } = ctx.tenant
     const { role, email = null } = request
+    await lockOrganisation(tx, organisationId)
     await refuseWider(ctx, tx, { role })
+    if ((await countInvitations(tx, organisationId)) >= invitationsMax) throw fail('invitation-limit-reached')
     const accountId = await accountToInvite(ctx, tx, request)
     const isLive = !isTestKey(ctx)
     const invitedByKey = ctx.actor.kind === 'api-key' ? ctx.actor.apiKeyId : null

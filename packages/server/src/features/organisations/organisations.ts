@@ -4,7 +4,7 @@ import type { Tx } from '../../platform/db/db.ts'
 import { failPlatform } from '../../platform/errors.ts'
 import { type AccountId, newId, type OrganisationId } from '../../platform/ids.ts'
 import type { PlanName } from '../plans/index.ts'
-import { type Acting, auditIn, callersAccount, type KeyLimits, limitsOf, makeApiKey } from './api-keys.ts'
+import { type Acting, auditIn, callersAccount, type Limits, limitsOf, makeApiKey } from './api-keys.ts'
 import { fail } from './errors.ts'
 import { insertMember } from './member-store.ts'
 import type { Ctx } from './ports.ts'
@@ -29,8 +29,8 @@ export interface Founding {
   readonly ownerId: AccountId
   /** One key is created for each. */
   readonly environments: readonly Environment[]
-  /** Limits of its keys, if they have some. */
-  readonly limits?: KeyLimits
+  /** Limits and makers of its keys, if they have some. */
+  readonly limits?: Limits
 }
 
 /** Creates an organization with its owner, its first keys and the first records of its audit log, all or nothing. */
@@ -70,8 +70,7 @@ export function createOrganisation(ctx: Ctx, request: NewOrganisation): Promise<
     const { organisations, isAnySuspended } = await lockOwnership(tx, owner.id)
     if (isAnySuspended) throw failPlatform('organisation-suspended', { detail: ownsSuspended })
     if (organisations >= organisationsMax) throw fail('organisation-limit-reached')
-    const { scopes, expiresAt } = await limitsOf(ctx, tx, {})
-    const limits = { scopes, expiresAt }
+    const limits = await limitsOf(ctx, tx, {})
     const founding: Founding = { ...request, plan: 'hobby', ownerId: owner.id, environments: ['test'], limits }
     const { organisation, apiKeys } = await foundOrganisation(ctx, tx, founding)
     await ctx.audit(tx, { action: 'organisations.create', target: organisation.id, details: { name: request.name } })

@@ -86,7 +86,10 @@ const members: readonly Operation<Deps>[] = [
     input: schema.NewMember,
     output: schema.Member,
     status: 201,
-    errors: { 'already-a-member': refusals['already-a-member'] },
+    errors: {
+      'already-a-member': refusals['already-a-member'],
+      'invitation-limit-reached': refusals['invitation-limit-reached'],
+    },
     run: (ctx, { body }) => addMember(ctx, body),
   }),
   operation({

@@ -1,6 +1,6 @@
+import { addressBlock } from '@purser/protocol'
 import type { Clock } from '../../platform/clock.ts'
 import { failPlatform } from '../../platform/errors.ts'
-import { addressBlock } from '../../platform/http/admission.ts'
 import { createLimiter, type RateLimit } from '../../platform/http/limits.ts'
 import { knownBrowserOf } from './known-browser.ts'
 

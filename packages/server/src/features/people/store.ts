@@ -58,11 +58,16 @@ export function findUser(db: Queryable, userId: string): Promise<UserRow | undef
   )
 }
 
-/** Whether there is an account with this address, invited or signed in before. Case does not matter. */
+/**
+ * Whether the account with this address is a member, is invited, or has signed in before. An account whose invitation was withdrawn is none of
+ * these: it may sign in only where anybody may sign up. Case does not matter.
+ */
 export async function hasAccount(db: Queryable, email: string): Promise<boolean> {
   const row = await db.maybeOne(
     z.object({ id: id('acc') }),
-    sql`select id from accounts where lower(email) = ${email.toLowerCase()}`,
+    sql`
+    select id from accounts where lower(email) = ${email.toLowerCase()}
+      and (user_id is not null or exists (select from members where members.account_id = accounts.id))`,
   )
   return row !== undefined
 }

@@ -1,7 +1,7 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
+import { addressBlock } from '@purser/protocol'
 import { mayTake, type ReserveMemory } from '../share.ts'
-import { addressBlock } from './admission.ts'
 import type { HttpOptions } from './http-options.ts'
 
 export interface ConnectionLimits {

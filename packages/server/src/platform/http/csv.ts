@@ -70,12 +70,12 @@ const beginsAfterSemicolon = /(?<=;)[=+\-@＝＋－＠]/g
 
 /**
  * Others wrote some texts, and a spreadsheet runs a cell that begins like a formula (CWE-1236). Such a cell gets an apostrophe, which
- * makes it a text, unless it is a number; so does a part of it that another separator than a comma makes a cell. Some spreadsheets read the
+ * makes it a text, unless it is a number; so does a part of it that another separator than a comma makes a cell, also behind quotes. Some spreadsheets read the
  * full-width forms as well.
  */
 function withoutFormula(text: string): string {
   if (/^[+-]?\d+(\.\d+)?$/.test(text)) return text
-  const parts = text.replaceAll(/(?<=[;\t\r\n])(?=[=+\-@＝＋－＠])/g, "'")
+  const parts = text.replaceAll(/(?<=[;\t\r\n]"*)(?=[=+\-@＝＋－＠])/g, "'")
   return /^[=+\-@\t\r\n＝＋－＠]/.test(parts) ? `'${parts}` : parts
 }
 

@@ -8,7 +8,7 @@ import type { RequestId } from '../ids.ts'
 import type { BoundOperation } from '../operation.ts'
 import { ReusedBufferStream } from '../reused-buffer-stream.ts'
 import { type BodyBudgets, createBodyBudgets } from '../share.ts'
-import { type Admit, addressBlock, createAdmission } from './admission.ts'
+import { type Admit, createAdmission } from './admission.ts'
 import { createAnswerLimits, type LimitAnswer } from './answer-size.ts'
 import { accessHook, answered, type Reportable, reportAnswer, tracedRequests } from './answered.ts'
 import {
@@ -206,7 +206,7 @@ function addPage(app: FastifyInstance, page: PublicPage, { admit, bodies }: Rout
   const { bodyBytesMax: bytesMax = 0 } = page
   const onRequest = async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
     if (isLimited) admit.address(request.ip, reply)
-    reserveBody(bodies.ofPages, { request, reply, bytesMax, owner: addressBlock(request.ip) })
+    reserveBody(bodies.ofPages, { request, reply, bytesMax, owner: request.ip })
   }
   app.route({
     method: page.method ?? 'GET',

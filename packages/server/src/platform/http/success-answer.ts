@@ -84,9 +84,11 @@ function json(status: number, headers: Readonly<Record<string, string>>, value: 
   return { status, headers: { ...headers, ...jsonType }, body: JSON.stringify(value) }
 }
 
-function nextUrl(url: string, cursor: string): string {
-  const [path, query] = url.split('?')
-  const parameters = new URLSearchParams(query)
+/** Returns the address of a list's next page: that of the request, with another cursor. */
+export function nextUrl(url: string, cursor: string): string {
+  // Only the first question mark begins the query (RFC 3986, section 3.4): the values of filters can have others.
+  const [path = '', ...query] = url.split('?')
+  const parameters = new URLSearchParams(query.join('?'))
   parameters.set('cursor', cursor)
   return `${path}?${parameters.toString()}`
 }
