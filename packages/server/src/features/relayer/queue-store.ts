@@ -124,24 +124,27 @@ function turnKeysOf(turns: readonly TurnKey[], name: Sql = sql`given`): Sql {
 const DueRow = z.object({ network: z.string(), batch: z.boolean(), alone: z.boolean(), check: z.boolean() })
 export type DueRow = z.output<typeof DueRow>
 
+/** For `n.network`: the instant since which a turn has been due; null if none is. */
+const dueTurn = (alone: boolean): Sql =>
+  sql`(select t.due_at from relay_turns t where t.network = n.network and t.alone = ${alone} and t.due_at <= now() order by t.due_at limit 1)`
+/** For `n.network`: the instant since which a read of the chain has been due; null if none is. */
+const dueCheck = sql`(select r.check_at from relays r where r.network = n.network and r.check_at is not null and r.check_at <= now()
+    order by r.check_at limit 1)`
+
 /** A condition: whether `listDue` would find anything due on the networks. */
 export function isAnyDue(networks: readonly string[]): Sql {
-  const turn = (alone: boolean) =>
-    sql`(select t.due_at from relay_turns t where t.network = n.network and t.alone = ${alone} and t.due_at <= now() order by t.due_at limit 1)`
-  const check = sql`(select r.check_at from relays r where r.network = n.network and r.check_at is not null and r.check_at <= now()
-    order by r.check_at limit 1)`
-  return onAnyOf(networks, sql`select coalesce(${turn(false)}, ${turn(true)}, ${check})`)
+  return onAnyOf(networks, sql`select coalesce(${dueTurn(false)}, ${dueTurn(true)}, ${dueCheck})`)
 }
 
-/** Returns for each network whether a batch, a relay that is sent alone, or a read of the chain is due: one index lookup each. */
+/**
+ * Returns for each network whether a batch, a relay that is sent alone, or a read of the chain is due: one index lookup each, since each is ordered and
+ * limited to one row.
+ */
 export function listDue(db: Queryable, networks: readonly string[]): Promise<DueRow[]> {
   return db.many(
     DueRow,
     sql`
-    select network,
-      exists (select from relay_turns t where t.network = n.network and not t.alone and t.due_at <= now()) as batch,
-      exists (select from relay_turns t where t.network = n.network and t.alone and t.due_at <= now()) as alone,
-      exists (select from relays r where r.network = n.network and r.check_at is not null and r.check_at <= now()) as check
+    select network, ${dueTurn(false)} is not null as batch, ${dueTurn(true)} is not null as alone, ${dueCheck} is not null as check
     from unnest(${networks}::text[]) as n (network)`,
   )
 }
@@ -193,11 +196,30 @@ export interface PickBounds {
 
 /**
  * Selects whose turn it is, without locking: organizations by the time of their turn, the signers of each by theirs, and of each
- * signer its first relays that are due and have enough time left. What it reads is bounded by these numbers and not by the
- * backlog.
+ * signer its first relays that are due and have enough time left. It reads an equal share of the places for each organization, and
+ * as many as there are places only where the shares leave some. So what it reads is bounded by these numbers and not by the backlog.
  */
-export function pickDue(db: Queryable, bounds: PickBounds): Promise<PickedRow[]> {
-  const { network, alone, purposes, turnsMax, rowsOfSignerMax, most, timeLeftMs } = bounds
+export async function pickDue(db: Queryable, bounds: PickBounds): Promise<PickedRow[]> {
+  const { most } = bounds
+  const shares = await pickUpTo(
+    db,
+    bounds,
+    sql`(select ceil(${most}::float8 / greatest(count(*), 1))::bigint from turns)`,
+  )
+  return leavesPlaces(shares, most) ? pickUpTo(db, bounds, sql`${most}::bigint`) : shares
+}
+
+/** Whether places stay free although an organization has used up its share of relays or signers. */
+function leavesPlaces(picked: readonly PickedRow[], most: number): boolean {
+  const turns = [...Map.groupBy(picked, ({ turn }) => turn).values()]
+  const share = Math.ceil(most / Math.max(1, turns.length))
+  const isUsedUp = turns.some((own) => own.length >= share || new Set(own.map(({ signer }) => signer)).size >= share)
+  return share < most && isUsedUp && picked.filter(({ relayId }) => relayId !== null).length < most
+}
+
+/** `share`: most relays and signers of each organization. */
+function pickUpTo(db: Queryable, bounds: PickBounds, share: Sql): Promise<PickedRow[]> {
+  const { network, alone, purposes, turnsMax, rowsOfSignerMax, timeLeftMs } = bounds
   return db.many(
     PickedRow,
     sql`
@@ -215,7 +237,7 @@ export function pickDue(db: Queryable, bounds: PickBounds): Promise<PickedRow[]>
       select signer, row_number() over (order by due_at, signer) as turn from relay_queues own
       where own.network = ${network} and own.alone = ${alone} and own.organisation_id = t.organisation_id and own.purpose = t.purpose
         and due_at <= now()
-      order by due_at, signer limit ${most}
+      order by due_at, signer limit ${share}
     ) q on true
     left join lateral (
       select id, row_number() over (order by next_attempt_at, id) as place from relays own
@@ -225,7 +247,7 @@ export function pickDue(db: Queryable, bounds: PickBounds): Promise<PickedRow[]>
       order by next_attempt_at, id limit ${rowsOfSignerMax}
     ) r on true
     )
-    select organisation_id, purpose, turn, signer, signer_turn, relay_id, place from picked where round <= ${most} or relay_id is null`,
+    select organisation_id, purpose, turn, signer, signer_turn, relay_id, place from picked where round <= ${share} or relay_id is null`,
   )
 }
 

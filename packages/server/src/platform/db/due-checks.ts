@@ -28,19 +28,27 @@ const IdRow = z.object({ id: z.string() })
 const FairRow = z.object({ id: z.string().nullable(), last: z.string().nullable(), count: z.bigint() })
 
 /**
- * Returns the ids of at most `most` due rows. If more are due, each organization gets a first place before any gets a second, so that nobody
- * waits longer because of another's backlog, and `starts` is moved on. Costs one index look-up while nothing is due.
+ * Returns the ids of at most `most` due rows. If more are due, each organization first gets an equal share, so that nobody waits longer because of
+ * another's backlog, and `starts` is moved on. The oldest due rows get the places that shares leave. Costs one index look-up while nothing is due;
+ * what it reads is bounded by `most`, whatever the number of organizations and rows.
  */
 export async function listDueChecks(db: Queryable, due: DueChecks): Promise<readonly string[]> {
   const { table, network, now, most } = due
+  // Many rows may be due at the same instant, so the index alone decides which of them are read.
   const first = await db.many(
     IdRow,
-    sql`select t.id::text as id from ${table} t where t.network = ${network} and t.check_at is not null and t.check_at <= ${now}
-    order by t.check_at, t.id limit ${most + 1}`,
+    sql`
+    select id::text as id from (
+      select t.id, t.check_at from ${table} t where t.network = ${network} and t.check_at is not null and t.check_at <= ${now}
+      order by t.check_at limit ${most + 1}) as oldest
+    order by check_at, id`,
   )
-  return first.length > most ? listFairly(db, due) : first.map(({ id }) => id)
+  const oldest = first.map(({ id }) => id)
+  if (oldest.length <= most) return oldest
+  return [...new Set([...(await listFairly(db, due)), ...oldest])].slice(0, most)
 }
 
+/** The shares of organizations: the first of each, then the second of each, and so on. */
 async function listFairly(db: Queryable, { table, network, now, most, starts }: DueChecks): Promise<readonly string[]> {
   const rows = await db.many(
     FairRow,
@@ -53,12 +61,17 @@ async function listFairly(db: Queryable, { table, network, now, most, starts }: 
         select t.organisation_id from ${table} t where t.network = ${network} and t.check_at is not null and t.organisation_id > o.organisation_id
         order by t.organisation_id limit 1) next
       where o.place < ${organisationsMax}
-    ), due as (
-      select own.id, own.check_at, row_number() over (partition by o.organisation_id order by own.check_at, own.id) as turn
-      from organisations o cross join lateral (
-        select t.id, t.check_at from ${table} t
+    ), waiting as materialized (
+      select o.organisation_id from organisations o where (
+        select t.check_at from ${table} t
         where t.network = ${network} and t.organisation_id = o.organisation_id and t.check_at is not null and t.check_at <= ${now}
-        order by t.check_at, t.id limit ${most}) own
+        order by t.check_at limit 1) is not null
+    ), due as (
+      select own.id, own.check_at, row_number() over (partition by w.organisation_id order by own.check_at, own.id) as turn
+      from waiting w cross join lateral (
+        select t.id, t.check_at from ${table} t
+        where t.network = ${network} and t.organisation_id = w.organisation_id and t.check_at is not null and t.check_at <= ${now}
+        order by t.check_at limit (select ceil(${most}::float8 / greatest(count(*), 1))::bigint from waiting)) own
     )
     select chosen.id::text as id, reached.last, reached.count
     from (select max(organisation_id) as last, count(*) as count from organisations) reached
