@@ -77,9 +77,9 @@ export interface Started {
   up(): Promise<Service>
 }
 
-/** Starts main.ts with exactly this environment. */
-export function spawnService(env: Env, args: readonly string[] = []): Started {
-  return follow(run(env, [...youngSpace, script, ...args], ['ignore', 'pipe', 'pipe']))
+/** Starts main.ts, or the program of another version, with exactly this environment. */
+export function spawnService(env: Env, args: readonly string[] = [], program: string = script): Started {
+  return follow(run(env, [...youngSpace, program, ...args], ['ignore', 'pipe', 'pipe']))
 }
 
 /** Starts main.ts with the memory settings that an operator has, for tests that measure memory. */

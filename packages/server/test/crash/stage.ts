@@ -22,17 +22,31 @@ export interface Deployment {
 const resource = 'https://api.example.com/report'
 const Founded = z.object({ organisation: z.object({ id: id('org') }), apiKeys: z.array(z.object({ key: z.string() })) })
 
+/** A version of the service: the operator's commands, and a process that serves. */
+export interface Version {
+  admin(
+    args: readonly string[],
+    env: Env,
+  ): Promise<{ readonly exitCode: number; readonly stdout: string; readonly stderr: string }>
+  start(env: Env): Promise<Service>
+}
+
+/** The version of these sources. */
+const present: Version = { admin: (args, env) => runAdmin([...args], env), start: startService }
+
 /** Sets up a deployment. Its service was started once and stopped in order. */
 export async function aDeployment(options: {
   readonly databaseUrl: string
   readonly chain: DevChain
   readonly env?: Env
+  /** The version that sets it up; default: the present one. */
+  readonly version?: Version
 }): Promise<Deployment> {
-  const { databaseUrl, chain } = options
+  const { databaseUrl, chain, version = present } = options
   const env = serveEnv(databaseUrl, { RPC_URL_BASE_SEPOLIA: chain.rpcUrl, ...options.env })
   const start = (args: readonly string[] = []) => spawnService(env, args).up()
-  const founded = await foundOrganisation(databaseUrl, options.env)
-  const service = await startService(env)
+  const founded = await foundOrganisation(databaseUrl, options.env, version)
+  const service = await version.start(env)
   await fundNative(chain, service.settler, 10n ** 20n)
   const payers = await Promise.all(Array.from({ length: 4 }, () => aPayer(chain)))
   const wallet = await aWallet(service.base, founded.testKey)
@@ -49,6 +63,7 @@ export async function aDeployment(options: {
 export async function foundOrganisation(
   databaseUrl: string,
   env: Env = {},
+  version: Version = present,
 ): Promise<Pick<Deployment, 'organisationId' | 'testKey' | 'liveKey'>> {
   const args = [
     'admin',
@@ -62,7 +77,7 @@ export async function foundOrganisation(
     '--format',
     'json',
   ]
-  const { exitCode, stdout, stderr } = await runAdmin(args, { ...env, DATABASE_URL: databaseUrl })
+  const { exitCode, stdout, stderr } = await version.admin(args, { ...env, DATABASE_URL: databaseUrl })
   if (exitCode !== 0) throw new Error(`no organisation: ${stdout}${stderr}`)
   const { organisation, apiKeys } = Founded.parse(JSON.parse(stdout))
   return { organisationId: organisation.id, testKey: apiKeys[0]?.key ?? '', liveKey: apiKeys[1]?.key ?? '' }
