@@ -42,6 +42,7 @@ const longest = [
   'packages/server/test/backup.test.ts',
   'packages/server/test/crash/fail-over.test.ts',
   'packages/server/test/upgrade/rolling-upgrade.test.ts',
+  'packages/server/test/crash/lagging-standby.test.ts',
   'packages/server/test/stories/hostile-nodes.test.ts',
   'packages/server/test/files/memory.test.ts',
   'packages/server/test/stories/transfers-final.test.ts',

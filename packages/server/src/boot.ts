@@ -6,6 +6,9 @@ import { startRequestLog } from './features/requests/index.ts'
 import { startDepositWatcher } from './features/wallets/index.ts'
 import { openMail } from './mail.ts'
 import { createModules, type Deps } from './modules.ts'
+import { showPool } from './monitoring/pool.ts'
+import { showQueues } from './monitoring/queues.ts'
+import { showSettler } from './monitoring/settler.ts'
 import { makeOpenApi, operations } from './operations.ts'
 import { createAuthenticate } from './platform/http/authenticate.ts'
 import { dashboardPages } from './platform/http/dashboard.ts'
@@ -16,7 +19,6 @@ import type { Loop } from './platform/job.ts'
 import type { Log } from './platform/log.ts'
 import type { BoundOperation } from './platform/operation.ts'
 import { startRunner } from './platform/work/runner.ts'
-import { showQueues } from './queues/show.ts'
 
 export interface BootOptions extends Overrides {
   /** Serve `/metrics` on the main port, as `npm start` does; otherwise on `config.metricsPort`. */
@@ -102,6 +104,8 @@ async function startHttp(
 ): Promise<Listening> {
   const { deps } = built
   const metrics = metricsPage(deps, () => showQueues(deps))
+  showPool(deps, config.databaseConnectionsMax)
+  showSettler(deps)
   const common = {
     deps,
     authenticate: createAuthenticate(built.findKey, config.environments),

@@ -1,18 +1,37 @@
 import { globSync, readFileSync } from 'node:fs'
 import path from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { aWorld, type World } from './world.ts'
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { showQueues } from '../src/monitoring/queues.ts'
+import { sql } from '../src/platform/db/db.ts'
+import { createLog } from '../src/platform/log.ts'
+import { createMetrics } from '../src/platform/metrics.ts'
+import { freshDatabase } from './database.ts'
+import { fillTable, statement } from './fill-table.ts'
+import { openStream } from './stories/vault-stream-reader.ts'
+import { listening } from './webhooks/listening.ts'
+import { aWorld, type DevChain, startChain, type World } from './world.ts'
 
 const root = path.resolve(import.meta.dirname, '../../..')
 const read = (file: string): string => readFileSync(path.join(root, file), 'utf8')
 const files = ['deploy/grafana/purser.json', 'deploy/prometheus/purser.rules.yaml']
 
+let chain: DevChain
 let world: World
 
 beforeAll(async () => {
-  world = await aWorld()
+  chain = await startChain({ network: 'base-sepolia' })
+  world = await aWorld({ chains: [chain], config: { databaseConnectionsMax: connectionsMax } })
 })
-afterAll(() => world?.stop())
+afterAll(async () => {
+  await world?.stop()
+  await chain?.stop()
+})
+
+const connectionsMax = 8
+
+async function readMetrics(): Promise<string> {
+  return (await fetch(`${world.base}/metrics`)).text()
+}
 
 /** The names of metrics in a text; the parts of a histogram count as the histogram. */
 function metricsIn(text: string): readonly string[] {
@@ -30,21 +49,97 @@ test.each(files)('each metric that %s names is written by the service and is in 
   expect(named.filter((name) => !metricsIn(read('docs/operations.md')).includes(name))).toEqual([])
 })
 
-test('the metrics show what waits in the queues', async () => {
-  const org = await world.organisation()
-  const { id: walletId } = await world.wallet(org)
-  const bought = await world.call(org.testKey, 'POST', '/payments/verify', {
-    protocol: 'x402',
-    credential: 'stub_payment_waiting',
-    price: '0.01',
-    walletId,
-  })
-  await world.database.db.run({
-    text: `update payments set status = 'verified', created_at = now() - interval '1 hour' where id = $1`,
-    values: [bought.body.paymentId],
-  })
-  const text = await (await fetch(`${world.base}/metrics`)).text()
-  expect(text).toContain('purser_queue_depth{queue="payments",network="base-sepolia"} 1')
-  const age = /purser_queue_age_seconds\{queue="payments",network="base-sepolia"\} (\d+)/.exec(text)?.[1]
-  expect(Number(age)).toBeGreaterThanOrEqual(3_600)
+/** Three rows of each queue, ten minutes old, in tables that nobody works on. */
+const waiting = `now() - interval '10 minutes'`
+const queues: Readonly<Record<string, Readonly<Record<string, Readonly<Record<string, string>>>>>> = {
+  'queue="payments",network="base-sepolia"': {
+    payments: { network: `'base-sepolia'`, status: `'settling'`, created_at: waiting },
+  },
+  'queue="relays",network="base-sepolia"': {
+    relays: { network: `'base-sepolia'`, state: `'waiting'`, created_at: waiting },
+  },
+  'queue="events",network=""': { events: { created_at: waiting }, events_due: {} },
+  'queue="webhooks",network=""': { webhook_queues: { look_at: waiting } },
+  'queue="files",network=""': { blob_deletions: { due_at: waiting } },
+  'queue="unknown-transfers",network="base-sepolia"': {
+    transfers: { from_network: `'base-sepolia'`, unknown_at: waiting },
+  },
+}
+
+test.each(Object.entries(queues))(
+  '{%s} shows how many items wait and since when, and nothing once they are gone',
+  async (labels, tables) => {
+    const { db, drop } = await freshDatabase()
+    onTestFinished(drop)
+    const metrics = createMetrics()
+    const lines = async (): Promise<readonly string[]> => {
+      await showQueues({ db, metrics, log: createLog({ level: 'silent' }) })
+      return (await metrics.registry.metrics()).split('\n').filter((line) => line.startsWith('purser_queue_'))
+    }
+    expect(await lines()).toEqual([])
+    for (const [table, own] of Object.entries(tables)) await fillTable(db, table, own, { last: 3 })
+    const [depth, age = '', ...others] = await lines()
+    expect([depth, others]).toEqual([`purser_queue_depth{${labels}} 3`, []])
+    expect(age.startsWith(`purser_queue_age_seconds{${labels}} 6`), age).toBe(true)
+    for (const table of Object.keys(tables)) await db.run(statement(`delete from ${table}`))
+    expect(await lines()).toEqual([])
+  },
+)
+
+test('the metrics show the balance of the settler on each network', async () => {
+  await expect.poll(readMetrics).toContain('purser_settler_balance{network="base-sepolia",asset="ETH"} 100')
+})
+
+test('the metrics answer while every connection is in use, and show it with what waits', async () => {
+  const { db } = world.server.deps
+  const end = Promise.withResolvers<void>()
+  const inUse = Array.from({ length: connectionsMax + 2 }, () =>
+    db.tx(async (tx) => {
+      await tx.run(sql`select 1`)
+      await end.promise
+    }),
+  )
+  await expect.poll(() => db.pool?.().waiting).toBeGreaterThanOrEqual(2)
+  const text = await readMetrics()
+  expect(text).toContain(`purser_db_pool_connections{state="in_use"} ${connectionsMax}`)
+  expect(text).toContain('purser_db_pool_connections{state="idle"} 0')
+  expect(text).toContain(`purser_db_pool_connections_max ${connectionsMax}`)
+  expect(Number(/purser_db_pool_waiting\{reason="connection"\} (\d+)/.exec(text)?.[1])).toBeGreaterThanOrEqual(2)
+  end.resolve()
+  await Promise.all(inUse)
+})
+
+test('the metrics show what waits for a place in the share of its account', async () => {
+  const { db, fairDb } = world.server.deps
+  const own = fairDb(db, 'org_that_waits')
+  const end = Promise.withResolvers<void>()
+  const inUse = Array.from({ length: connectionsMax }, () => own.tx(() => end.promise))
+  const waits = fairDb.waiting()
+  expect(waits).toBeGreaterThan(0)
+  expect(await readMetrics()).toContain(`purser_db_pool_waiting{reason="share"} ${waits}`)
+  end.resolve()
+  await Promise.all(inUse)
+  expect(await readMetrics()).toContain('purser_db_pool_waiting{reason="share"} 0')
+})
+
+test('the metrics show the open streams, and those of the account that has the most', async () => {
+  const [many, one] = [await world.organisation(), await world.organisation()]
+  const streams = await Promise.all(
+    [many, many, one].map(async ({ testKey }) => {
+      const { id } = (await world.call(testKey, 'POST', '/vaults', {})).body
+      return openStream(world.base, String(id), { key: testKey })
+    }),
+  )
+  const listeners = [many, many, one].map(({ testKey }) => listening(world.base, testKey))
+  await Promise.all(listeners.map(({ opened }) => opened))
+  const text = await readMetrics()
+  for (const name of ['purser_vault_streams', 'purser_listeners']) {
+    expect(text).toMatch(new RegExp(`^${name} 3$`, 'm'))
+    expect(text).toMatch(new RegExp(`^${name}_largest_share 2$`, 'm'))
+    expect(text).toMatch(new RegExp(`^${name}_max \\d{4,}$`, 'm'))
+  }
+  for (const listener of listeners) await listener.stop()
+  for (const stream of streams) stream.leave()
+  await expect.poll(readMetrics).toMatch(/^purser_vault_streams_largest_share 0$/m)
+  await expect.poll(readMetrics).toMatch(/^purser_listeners_largest_share 0$/m)
 })

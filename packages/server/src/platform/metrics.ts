@@ -11,7 +11,13 @@ export interface Metrics {
   readonly payments: Counter<'network' | 'outcome'>
   readonly settleSeconds: Histogram<'network'>
   readonly counter: (name: string, help: string, labelNames?: readonly string[]) => Counter
-  readonly gauge: (name: string, help: string, labelNames?: readonly string[]) => Gauge
+  /** `collect` sets the values each time that Prometheus reads them. The first call for a name counts. */
+  readonly gauge: (
+    name: string,
+    help: string,
+    labelNames?: readonly string[],
+    collect?: (gauge: Gauge) => void,
+  ) => Gauge
 }
 
 /** Prometheus metrics of one process, in a registry of their own so that tests can start several servers. */
@@ -63,9 +69,14 @@ export function createMetrics(): Metrics {
       const known = registry.getSingleMetric(name)
       return known instanceof Counter ? known : new Counter({ name, help, labelNames: [...labelNames], registers })
     },
-    gauge: (name, help, labelNames = []) => {
+    gauge: (name, help, labelNames = [], collect = () => undefined) => {
       const known = registry.getSingleMetric(name)
-      return known instanceof Gauge ? known : new Gauge({ name, help, labelNames: [...labelNames], registers })
+      if (known instanceof Gauge) return known
+      const gauge: Gauge = new Gauge({
+        ...{ name, help, labelNames: [...labelNames], registers },
+        collect: () => collect(gauge),
+      })
+      return gauge
     },
   }
 }

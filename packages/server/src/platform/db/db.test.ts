@@ -39,6 +39,17 @@ test('a transaction that throws leaves no changes and does not run its work for 
   expect(followed).toBe(false)
 })
 
+test('of statements that are sent together, the error of the first that failed is that of their transaction', async () => {
+  const failed = database.db.tx(async (tx) => {
+    const first = tx.run(sql`select 1 / 0`)
+    const behind = tx.run(sql`select 1`)
+    // What waits for the first one learns of its error later than what waits for the one behind.
+    const late = first.then().then().then().then()
+    await Promise.all([late, behind])
+  })
+  await expect(failed).rejects.toThrow('division by zero')
+})
+
 const insertHead = (organisationId: string) =>
   sql`insert into audit_heads (organisation_id, sequence, hash) values (${organisationId}, 0, '')`
 

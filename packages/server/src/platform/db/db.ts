@@ -12,6 +12,7 @@ import {
   openServerPool,
   type Pooler,
   type PoolOptions,
+  type PoolUse,
 } from './pool.ts'
 import type { Queryable, Sql } from './statement.ts'
 
@@ -59,6 +60,8 @@ export interface Db extends Queryable {
   readonly kind: 'db'
   /** Set on a tenant's database: the pool that it shares with the other tenants. */
   readonly root?: Db
+  /** Set on a pool: its connections. */
+  readonly pool?: () => PoolUse
   /**
    * Runs the work in one transaction (READ COMMITTED), which begins with its first statement; an error rolls back. Joins the transaction of
    * the handler if it has one.
@@ -176,6 +179,7 @@ export function openDb(options: DbOptions): Db {
     kind: 'db',
     ...queryableOn((statement) => runAlone(connections, queryOf(statement, isNamed))),
     tx: (work, txOptions) => inTransaction({ connections, begin }, work, txOptions),
+    pool: connections.use,
     close: () => connections.close(),
   }
 }
@@ -217,22 +221,24 @@ async function inTransaction<T>(
   const last = createLastWrites()
   let state: 'usable' | 'broken' = 'usable'
   let isBegun = false
+  let failure: unknown
   let result: T
   try {
-    const unlessSpoiled = async <R>(sent: Promise<R>): Promise<R> => {
+    const noted = async <R>(sent: Promise<R>): Promise<R> => {
       try {
         return await sent
       } catch (error) {
         if (isConnectionSpoiled(error)) state = 'broken'
+        if (!isAborted(error)) failure ??= error
         throw error
       }
     }
     const tx: Tx = {
       kind: 'tx',
       ...queryableOn((statement) => {
-        const begun = isBegun ? undefined : connection.query(beginWith(begin, options))
+        const begun = isBegun ? undefined : noted(connection.query(beginWith(begin, options)))
         isBegun = true
-        return unlessSpoiled(resultAfter(begun, connection.query(queryOf(statement, begin.isNamed))))
+        return resultAfter(begun, noted(connection.query(queryOf(statement, begin.isNamed))))
       }),
       writeLast: last.add,
       afterCommit: (work) => after.push(work),
@@ -249,7 +255,8 @@ async function inTransaction<T>(
       await connection.query('rollback').catch(() => {
         state = 'broken'
       })
-    throw error
+    // Statements that are sent together fail together. What the caller learns is why the first of them failed.
+    throw isAborted(error) ? (failure ?? error) : error
   } finally {
     connection.release(state)
     options.onReleased?.()
@@ -330,6 +337,11 @@ export function isDeadlock(error: unknown): boolean {
 /** Whether a statement failed, without effect, because it did not get a lock within `lock_timeout`. */
 export function isLockTimeout(error: unknown): boolean {
   return error instanceof pg.DatabaseError && error.code === '55P03'
+}
+
+/** Whether a statement was refused only because another one of its transaction had failed. */
+function isAborted(error: unknown): boolean {
+  return error instanceof pg.DatabaseError && error.code === '25P02'
 }
 
 /** Whether a server refused a write because it is a standby, which a server that was primary may have become. */

@@ -34,6 +34,15 @@ async function readStandbyState(db: Db): Promise<StandbyState> {
   return hidden > 0n ? 'hidden' : 'standby-missing'
 }
 
+/** Whether the server of the database takes writes. A standby does not, nor one whose sessions are set to read only. */
+export async function takesWrites(db: Db): Promise<boolean> {
+  const { isReadOnly } = await db.one(
+    z.object({ isReadOnly: z.boolean() }),
+    sql`select current_setting('transaction_read_only') = 'on' as is_read_only`,
+  )
+  return !isReadOnly
+}
+
 /** The line of readiness about durability. */
 export interface DurabilityReport {
   readonly configured: Durability | 'not-stated'

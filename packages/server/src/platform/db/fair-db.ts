@@ -2,8 +2,12 @@ import { failPlatform } from '../errors.ts'
 import { mayTake } from '../share.ts'
 import type { Db, Queryable } from './db.ts'
 
-/** Returns a database whose statements and transactions wait for a connection of the tenant's share. */
-export type FairDb = (db: Db, tenant: string) => Db
+export interface FairDb {
+  /** Returns a database whose statements and transactions wait for a connection of the tenant's share. */
+  (db: Db, tenant: string): Db
+  /** How many of them wait now, of all tenants. */
+  waiting(): number
+}
 
 /** As long as the wait for a database connection. */
 const waitMsMax = 10_000
@@ -25,7 +29,7 @@ export function rootOf(db: Db): Db {
  */
 export function createFairDb(connectionsMax: number): FairDb {
   const max = Math.max(1, connectionsMax - Math.ceil(connectionsMax / 8))
-  const acquire = createPlaces(max)
+  const { acquire, waiting } = createPlaces(max)
   const made = new Map<string, Db>()
   const fairDbOf = (db: Db, tenant: string): Db => {
     const limited = async <T>(work: () => Promise<T>): Promise<T> => {
@@ -52,7 +56,7 @@ export function createFairDb(connectionsMax: number): FairDb {
       close: () => db.close(),
     }
   }
-  return (db, tenant) => {
+  const ofTenant = (db: Db, tenant: string): Db => {
     const known = made.get(tenant)
     if (known !== undefined && rootOf(known) === rootOf(db)) return known
     const fair = fairDbOf(db, tenant)
@@ -60,6 +64,7 @@ export function createFairDb(connectionsMax: number): FairDb {
     made.set(tenant, fair)
     return fair
   }
+  return Object.assign(ofTenant, { waiting })
 }
 
 function limitedBy(db: Db, limited: <T>(work: () => Promise<T>) => Promise<T>): Queryable {
@@ -76,8 +81,14 @@ interface TenantPlaces {
   readonly waiting: Set<() => void>
 }
 
-/** Places for tenants, given to waiting tenants in turn. The returned function waits for a place and returns what gives it back, once. */
-function createPlaces(max: number): (tenant: string) => Promise<() => void> {
+/** Places for tenants, given to waiting tenants in turn. */
+interface AllPlaces {
+  /** Waits for a place and returns what gives it back, once. */
+  acquire(tenant: string): Promise<() => void>
+  waiting(): number
+}
+
+function createPlaces(max: number): AllPlaces {
   const tenants = new Map<string, TenantPlaces>()
   let taken = 0
 
@@ -110,12 +121,15 @@ function createPlaces(max: number): (tenant: string) => Promise<() => void> {
       serve()
     }
   }
-  return async (tenant) => {
-    const places = tenants.get(tenant) ?? { own: 0, waiting: new Set() }
-    tenants.set(tenant, places)
-    if (places.waiting.size === 0 && mayTake({ own: places.own, taken, max })) take(places)
-    else await wait(places.waiting).finally(() => forgetIdle(tenant, places))
-    return releaseOnce(tenant, places)
+  return {
+    async acquire(tenant) {
+      const places = tenants.get(tenant) ?? { own: 0, waiting: new Set() }
+      tenants.set(tenant, places)
+      if (places.waiting.size === 0 && mayTake({ own: places.own, taken, max })) take(places)
+      else await wait(places.waiting).finally(() => forgetIdle(tenant, places))
+      return releaseOnce(tenant, places)
+    },
+    waiting: () => [...tenants.values()].reduce((sum, { waiting }) => sum + waiting.size, 0),
   }
 }
 

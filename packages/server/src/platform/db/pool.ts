@@ -32,8 +32,17 @@ export interface Connection {
 export interface Connections {
   /** Waits at most ten seconds for a connection. With several servers it is one that takes writes, if any of them does. */
   acquire(): Promise<Connection>
+  use(): PoolUse
   /** Ends all connections; those that do not end within three seconds are cut. */
   close(): Promise<void>
+}
+
+/** The connections of a pool at this moment, and the callers that wait for one. */
+export interface PoolUse {
+  readonly open: number
+  /** Open and free. */
+  readonly idle: number
+  readonly waiting: number
 }
 
 /** Longest wait for a connection of the pool, and longest that one server may take to open one. */
@@ -233,6 +242,7 @@ export function openConnections(options: PoolOptions): Connections {
         }
       }
     },
+    use: () => ({ open: pool.totalCount, idle: pool.idleCount, waiting: pool.waitingCount }),
     async close() {
       const cutAll = setTimeout(() => {
         for (const client of sessions.keys()) cut(client, 'closed')

@@ -1,4 +1,5 @@
 import type { Deps } from '../ctx.ts'
+import { takesWrites } from '../db/durability.ts'
 import { isMigrated } from '../db/migrate.ts'
 import { failPlatform } from '../errors.ts'
 import type { Operation } from '../operation.ts'
@@ -101,6 +102,8 @@ async function readiness(deps: Deps): Promise<RawAnswer> {
   try {
     if (await isMigrated(deps.db)) {
       await deps.lookUpKey?.()
+      if (!(await takesWrites(deps.db)))
+        return json({ status: 'not-ready', database: 'read-only', migrations: 'ok' }, 503)
       const witness = await deps.witness.status()
       if (witness !== 'current')
         return json({ status: 'not-ready', database: witness, migrations: 'ok', todo: todoOf[witness] }, 503)

@@ -45,6 +45,10 @@ export class VaultStreams {
     this.#deps = deps
     this.#hub = new Hub(deps)
     this.#gauge = deps.metrics.gauge('purser_vault_streams', 'Open event streams.')
+    const { gauge } = deps.metrics
+    gauge('purser_vault_streams_max', 'Most event streams that the process opens.').set(streamsMax)
+    const help = 'Open event streams of the account that has the most.'
+    gauge('purser_vault_streams_largest_share', help, [], (shown) => shown.set(Math.max(0, ...this.#ofOwner.values())))
   }
 
   /** The number of open streams. */

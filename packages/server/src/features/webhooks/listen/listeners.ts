@@ -61,10 +61,19 @@ export class Listeners {
   constructor(deps: ListenersDeps) {
     this.#deps = deps
     this.#gauge = deps.metrics.gauge('purser_listeners', 'Open streams of events to listeners.')
+    const { gauge } = deps.metrics
+    gauge('purser_listeners_max', 'Most streams of events to listeners that the process opens.').set(streamsMax)
+    const help = 'Open streams of events to the listeners of the account that has the most.'
+    gauge('purser_listeners_largest_share', help, [], (shown) => shown.set(this.#largestShare()))
   }
 
   get count(): number {
     return this.#open.size
+  }
+
+  #largestShare(): number {
+    const byOwner = Map.groupBy(this.#open.keys(), ({ owner }) => owner)
+    return Math.max(0, ...[...byOwner.values()].map((own) => own.length))
   }
 
   /** Refuses if this process, one owner of places in it, or one key, has the most streams that it may. */

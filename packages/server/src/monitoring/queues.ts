@@ -1,0 +1,32 @@
+import type { Deps } from '../platform/ctx.ts'
+import { listDepths } from './store.ts'
+
+/** Well below the time that Prometheus waits for the metrics (10 s by default), which must arrive when the database does not respond. */
+const answerMsMax = 2_000
+
+/** Sets the gauges of queues to what waits now; without an answer of the database within two seconds they have no values. */
+export async function showQueues({ db, metrics, log }: Pick<Deps, 'db' | 'metrics' | 'log'>): Promise<void> {
+  const labels = ['queue', 'network'] as const
+  const depths = metrics.gauge('purser_queue_depth', 'What waits in a queue, counted up to 10,000.', labels)
+  const ages = metrics.gauge('purser_queue_age_seconds', 'How long the oldest item of a queue has waited.', labels)
+  depths.reset()
+  ages.reset()
+  try {
+    for (const { queue, network, depth, ageSeconds } of await within(answerMsMax, listDepths(db))) {
+      depths.set({ queue, network }, depth)
+      ages.set({ queue, network }, ageSeconds)
+    }
+  } catch (error) {
+    log.warn({ err: error }, 'the queues cannot be counted')
+  }
+}
+
+async function within<T>(ms: number, answer: Promise<T>): Promise<T> {
+  const late = Promise.withResolvers<never>()
+  const timer = setTimeout(() => late.reject(new Error('the database does not respond in time')), ms)
+  try {
+    return await Promise.race([answer, late.promise])
+  } finally {
+    clearTimeout(timer)
+  }
+}
