@@ -163,6 +163,7 @@ export type {
   TriggerRequest,
   Webhook,
   WebhookAttempt,
+  WebhookAttemptQuery,
   WebhookChange,
 } from './webhook-endpoints.ts'
 export type { BankAccount, NewBankAccount, NewWithdrawal, Withdrawal, WithdrawalQuery } from './withdrawals.ts'

@@ -11,6 +11,7 @@ export type CreatedWebhook = Answer<operations['webhooks.create']>
 export type Webhook = Answer<operations['webhooks.get']>
 export type WebhookChange = Body<operations['webhooks.update']>
 export type WebhookAttempt = Item<operations['webhooks.attempts.list']>
+export type WebhookAttemptQuery = Query<operations['webhooks.attempts.list']>
 /** One delivery by its id, or all deliveries that failed for good since a time. */
 export type ReplayRequest = Body<operations['webhooks.replay']>
 export type Replayed = Json<operations['webhooks.replay']['responses'][202]>
@@ -32,7 +33,7 @@ export function webhooksOf(send: Send) {
     delete: (webhookId: string, options?: CallOptions): Promise<void> =>
       call(send, 'DELETE', '/webhooks/{webhookId}', at(webhookId, options)),
     attempts: {
-      list: (webhookId: string, query?: PageQuery, options?: CallOptions): Listing<WebhookAttempt> =>
+      list: (webhookId: string, query?: WebhookAttemptQuery, options?: CallOptions): Listing<WebhookAttempt> =>
         list(send, '/webhooks/{webhookId}/attempts', { ...at(webhookId, options), query }),
     },
     replay: (webhookId: string, body: ReplayRequest, options?: CallOptions): Promise<Replayed> =>

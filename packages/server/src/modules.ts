@@ -190,6 +190,7 @@ export async function createModules(config: Config, overrides: Overrides = {}) {
     opened,
     async close() {
       await opened.stopChains()
+      await payments.stop()
       await vaults.stop()
       await webhooks.stop()
       await keys.stop()

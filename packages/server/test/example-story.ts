@@ -103,7 +103,7 @@ async function payments(stage: ExampleStage, walletId: string, treasury: string)
   const { settlementToken } = verified
   await record('payments.settle', { body: { paymentId, settlementToken } })
   const params = { id: paymentId }
-  await record('payments.get', { params })
+  await record('payments.get', { params, atFirst: carried })
   await redemptions(stage, { payer, terms })
   await record('payments.delivered', { body: { paymentIds: [paymentId] } })
   const { id: paymentLogId } = await record('payments.logs.list')
@@ -113,7 +113,12 @@ async function payments(stage: ExampleStage, walletId: string, treasury: string)
   await record('account.paymentLogs.get', { params: { paymentLogId: String(paymentLogId) } })
   await record('account.paymentLogs.summary')
   const [from, to] = [0, 86_400_000].map((ms) => new Date(Date.now() + ms).toISOString().slice(0, 10))
-  await record('payments.statistics', { query: `?from=${from}T00:00:00Z&to=${to}T00:00:00Z&interval=day` })
+  // Challenges are counted some seconds later, and gas by the present day.
+  const gas = [{ day: '2026-11-22', network: 'base-sepolia', usd: '0.0000648' }]
+  await record('payments.statistics', {
+    query: `?from=${from}T00:00:00Z&to=${to}T00:00:00Z&interval=day`,
+    atFirst: { challenges: 3, refused: 0, gas },
+  })
   const refund = { fromWalletId: treasury, amount: '0.004', reason: 'The forecast was incomplete.' }
   await record('payments.refund', { params, body: refund })
   await record('payments.refunds.list', { params, until: ({ status }) => status !== 'pending' })
@@ -129,7 +134,8 @@ async function payments(stage: ExampleStage, walletId: string, treasury: string)
   const { id: route } = await record('registry.routes.list', { until: ({ id }) => id !== undefined })
   await record('registry.routes.update', { params: { id: String(route) }, body: { isPublic: true } })
   await record('registry.routes.get', { params: { id: String(route) } })
-  await record('test.payments.create', { body: { walletId, price: '0.01' } })
+  const unsent = { block: null, isFinal: false, gasUsd: '0' }
+  await record('test.payments.create', { body: { walletId, price: '0.01' }, atFirst: unsent })
   return paymentId
 }
 
@@ -137,6 +143,9 @@ interface Sale {
   readonly payer: Payer
   readonly terms: Readonly<Record<string, unknown>>
 }
+
+/** The block and the gas of a settled payment, which are later on a slow machine. */
+const carried = { block: 7, isFinal: true, gasUsd: '0.0000648' }
 
 /** A server that stopped before it had answered: another process serves the payment. */
 async function redemptions(stage: ExampleStage, { payer, terms }: Sale): Promise<void> {
@@ -153,7 +162,7 @@ async function redemptions(stage: ExampleStage, { payer, terms }: Sale): Promise
       sql`update payments set redemption_until = now() - interval '1 second' where id = ${String(paymentId)}`,
     )
     const { redemptionToken } = await record('payments.redeem', { body: { ...shown, resource } })
-    await record(id, { params: { id: String(paymentId) }, body: { redemptionToken } })
+    await record(id, { params: { id: String(paymentId) }, body: { redemptionToken }, atFirst: carried })
   }
 }
 

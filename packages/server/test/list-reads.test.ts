@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type AuditFilters, listAuditRecords } from '../src/features/organisations/audit-store.ts'
-import type { LogFilters } from '../src/features/payments/schema.ts'
 import { listPayments } from '../src/features/payments/store.ts'
 import { listTransfers } from '../src/features/transfers/store.ts'
 import { listVaults } from '../src/features/vaults/store.ts'
@@ -41,6 +40,9 @@ beforeAll(async () => {
       wallet_id: `'wallet'`,
       api_key_id: `'key'`,
       protocol: `'x402'`,
+      status: `'settled'`,
+      chain: `'base'`,
+      payer: `'0x036CbD53842c5426634e7929541eC2318f3dCF7e'`,
     },
     events: { id: idOf('evt'), type: `'payment.received'`, payload: `'{}'` },
     wallet_transactions: {
@@ -72,7 +74,7 @@ beforeAll(async () => {
 }, 60_000)
 afterAll(() => database?.drop())
 
-const logs = (filters: LogFilters, after?: string) => (db: Queryable) =>
+const logs = (filters: Parameters<typeof listPayments>[2], after?: string) => (db: Queryable) =>
   listPayments(db, tenant, filters, { limit, after })
 const transactions = (filter: TransactionFilter) => (db: Queryable) =>
   listTransactions(db, tenant, { walletId: 'wallet', filter }, page)
@@ -91,6 +93,13 @@ const lists: readonly (readonly [name: string, rows: number, list: (db: Queryabl
   ['logs of a route, after a cursor', full, logs({ route: 'often' }, firstIdAt('plog', at(100).getTime()))],
   ['logs of no route', 0, logs({ route: 'never' })],
   ['logs of no protocol', 0, logs({ protocol: 'mpp' })],
+  ['logs of a status that none has', 0, logs({ status: 'voided' })],
+  ['logs of a status', full, logs({ status: 'settled' })],
+  ['logs of a status in the past', 0, logs({ status: 'voided', from: at(10), to: at(9_000) })],
+  ['logs of no chain', 0, logs({ chain: 'ethereum' })],
+  ['logs of a chain, after a cursor', full, logs({ chain: 'base' }, firstIdAt('plog', at(100).getTime()))],
+  ['logs of no payer', 0, logs({ payer: '0x552008c0f6870c2f77e5cC1d2eb9bdff03e30Ea0' })],
+  ['logs of a payer', full, logs({ payer: '0x036cbd53842c5426634e7929541ec2318f3dcf7e' })],
   ['logs of no wallet', 0, logs({ walletId: 'other' })],
   ['logs of no key', 0, logs({ apiKeyId: 'other' })],
   ['logs of a route with another key', 0, logs({ route: 'never', apiKeyId: 'key', walletId: 'wallet' })],

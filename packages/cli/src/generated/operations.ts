@@ -125,6 +125,27 @@ export const apiOperations: readonly ApiOperation[] = [
     "type": "text",
     "required": false,
     "about": "Only before this time (ISO 8601)"
+   },
+   {
+    "name": "status",
+    "in": "query",
+    "type": "text",
+    "required": false,
+    "about": "Only payments in this status; one of verified, settling, settled, settlement_failed, voided"
+   },
+   {
+    "name": "chain",
+    "in": "query",
+    "type": "text",
+    "required": false,
+    "about": "Only payments on this chain"
+   },
+   {
+    "name": "payer",
+    "in": "query",
+    "type": "text",
+    "required": false,
+    "about": "Only payments of this address"
    }
   ]
  },
@@ -1295,6 +1316,27 @@ export const apiOperations: readonly ApiOperation[] = [
     "type": "text",
     "required": false,
     "about": "Only before this time (ISO 8601)"
+   },
+   {
+    "name": "status",
+    "in": "query",
+    "type": "text",
+    "required": false,
+    "about": "Only payments in this status; one of verified, settling, settled, settlement_failed, voided"
+   },
+   {
+    "name": "chain",
+    "in": "query",
+    "type": "text",
+    "required": false,
+    "about": "Only payments on this chain"
+   },
+   {
+    "name": "payer",
+    "in": "query",
+    "type": "text",
+    "required": false,
+    "about": "Only payments of this address"
    }
   ]
  },
@@ -1568,6 +1610,13 @@ export const apiOperations: readonly ApiOperation[] = [
     "type": "text",
     "required": true,
     "about": "Length of one interval; at most 200 fit between `from` and `to`. For hours and days, `from` is the quarter of an hour in which it lies, and `to` the end of its own; one of minute, hour, day"
+   },
+   {
+    "name": "route",
+    "in": "query",
+    "type": "text",
+    "required": false,
+    "about": "Only `intervals` of this paid route"
    }
   ]
  },
@@ -4097,6 +4146,13 @@ export const apiOperations: readonly ApiOperation[] = [
     "type": "text",
     "required": false,
     "about": "Send every delivery again that died since then (ISO 8601)"
+   },
+   {
+    "name": "dryRun",
+    "in": "body",
+    "type": "boolean",
+    "required": false,
+    "about": "With `since`: only count them"
    }
   ]
  },

@@ -220,7 +220,10 @@ export const tools: readonly Tool[] = [
       "walletId": "query",
       "apiKeyId": "query",
       "from": "query",
-      "to": "query"
+      "to": "query",
+      "status": "query",
+      "chain": "query",
+      "payer": "query"
     },
     "answers": "pages",
     "inputSchema": {
@@ -263,6 +266,25 @@ export const tools: readonly Tool[] = [
         "to": {
           "type": "string",
           "description": "Only before this time (ISO 8601)."
+        },
+        "status": {
+          "type": "string",
+          "enum": [
+            "verified",
+            "settling",
+            "settled",
+            "settlement_failed",
+            "voided"
+          ],
+          "description": "Only payments in this status."
+        },
+        "chain": {
+          "type": "string",
+          "description": "Only payments on this chain."
+        },
+        "payer": {
+          "type": "string",
+          "description": "Only payments of this address."
         }
       },
       "required": [],

@@ -1152,6 +1152,14 @@ class Payment(TypedDict):
     """When a redemption delivered the response."""
     refundedAmount: str
     """What refunds have paid back, or are about to."""
+    challengeId: Optional[str]
+    """The MPP challenge that was paid; null without one."""
+    block: Optional[int]
+    """Block of the transaction, where the service sent it."""
+    isFinal: bool
+    """Whether that block is final."""
+    gasUsd: str
+    """Gas that the operator paid for it, in US dollars."""
     createdAt: "CreatedAt"
 
 
@@ -1232,6 +1240,15 @@ class PaymentStatisticsFailuresItem(TypedDict):
     """Number of payments."""
 
 
+class PaymentStatisticsGasItem(TypedDict):
+    day: str
+    """The UTC day."""
+    network: str
+    """The network."""
+    usd: str
+    """US dollars."""
+
+
 PaymentStatistics = TypedDict(
     "PaymentStatistics",
     {
@@ -1242,6 +1259,10 @@ PaymentStatistics = TypedDict(
         "intervals": List["PaymentStatisticsIntervalsItem"],
         "settlement": "PaymentStatisticsSettlement",
         "failures": List["PaymentStatisticsFailuresItem"],
+        "challenges": int,
+        "refused": int,
+        "gas": List["PaymentStatisticsGasItem"],
+        "gasUsdPerDayMax": str,
     },
 )
 
@@ -1550,6 +1571,8 @@ class ReplayRequest(TypedDict, total=False):
     """The delivery to send again."""
     since: str
     """Send every delivery again that died since then (ISO 8601)."""
+    dryRun: bool
+    """With `since`: only count them."""
 
 
 class RescanRequest(TypedDict):

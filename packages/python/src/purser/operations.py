@@ -92,6 +92,9 @@ class PaymentsLogsOperations:
         api_key_id: Optional[str] = None,
         from_: Optional[str] = None,
         to: Optional[str] = None,
+        status: Optional[Literal["verified", "settling", "settled", "settlement_failed", "voided"]] = None,
+        chain: Optional[str] = None,
+        payer: Optional[str] = None,
         timeout: Optional[float] = None,
     ) -> Listing["PaymentLog"]:
         """
@@ -100,7 +103,7 @@ class PaymentsLogsOperations:
         """
         return self._transport.listing(
             "/payments/logs",
-            query={"limit": limit, "cursor": cursor, "route": route, "protocol": protocol, "walletId": wallet_id, "apiKeyId": api_key_id, "from": from_, "to": to},
+            query={"limit": limit, "cursor": cursor, "route": route, "protocol": protocol, "walletId": wallet_id, "apiKeyId": api_key_id, "from": from_, "to": to, "status": status, "chain": chain, "payer": payer},
             timeout=timeout,
         )
 
@@ -152,6 +155,9 @@ class AccountPaymentLogsOperations:
         api_key_id: Optional[str] = None,
         from_: Optional[str] = None,
         to: Optional[str] = None,
+        status: Optional[Literal["verified", "settling", "settled", "settlement_failed", "voided"]] = None,
+        chain: Optional[str] = None,
+        payer: Optional[str] = None,
         timeout: Optional[float] = None,
     ) -> Listing["PaymentLog"]:
         """
@@ -160,7 +166,7 @@ class AccountPaymentLogsOperations:
         """
         return self._transport.listing(
             "/account/payment-logs",
-            query={"limit": limit, "cursor": cursor, "route": route, "protocol": protocol, "walletId": wallet_id, "apiKeyId": api_key_id, "from": from_, "to": to},
+            query={"limit": limit, "cursor": cursor, "route": route, "protocol": protocol, "walletId": wallet_id, "apiKeyId": api_key_id, "from": from_, "to": to, "status": status, "chain": chain, "payer": payer},
             timeout=timeout,
         )
 
@@ -1773,6 +1779,7 @@ class PaymentsOperations:
         from_: str,
         to: str,
         interval: Literal["minute", "hour", "day"],
+        route: Optional[str] = None,
         timeout: Optional[float] = None,
     ) -> "PaymentStatistics":
         """
@@ -1782,7 +1789,7 @@ class PaymentsOperations:
         return self._transport.request(
             "GET",
             "/payments/statistics",
-            query={"from": from_, "to": to, "interval": interval},
+            query={"from": from_, "to": to, "interval": interval, "route": route},
             timeout=timeout,
         )
 
@@ -3105,6 +3112,7 @@ class WebhooksOperations:
         *,
         delivery_id: Union["DeliveryId", Omitted] = OMITTED,
         since: Union[str, Omitted] = OMITTED,
+        dry_run: Union[bool, Omitted] = OMITTED,
         idempotency_key: Optional[str] = None,
         timeout: Optional[float] = None,
     ) -> Union["Delivery", "Replay"]:
@@ -3119,6 +3127,7 @@ class WebhooksOperations:
                 {
                     "deliveryId": delivery_id,
                     "since": since,
+                    "dryRun": dry_run,
                 }
             ),
             idempotency_key=idempotency_key,

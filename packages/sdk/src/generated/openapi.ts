@@ -5444,6 +5444,14 @@ export interface components {
             readonly redeemedAt: string | null;
             /** @description What refunds have paid back, or are about to. */
             readonly refundedAmount: string;
+            /** @description The MPP challenge that was paid; null without one. */
+            readonly challengeId: string | null;
+            /** @description Block of the transaction, where the service sent it. */
+            readonly block: number | null;
+            /** @description Whether that block is final. */
+            readonly isFinal: boolean;
+            /** @description Gas that the operator paid for it, in US dollars. */
+            readonly gasUsd: string;
             readonly createdAt: components["schemas"]["CreatedAt"];
         };
         /**
@@ -5576,6 +5584,21 @@ export interface components {
                 /** @description Number of payments. */
                 readonly payments: number;
             }[];
+            /** @description Challenges that were issued, of the last 31 days. */
+            readonly challenges: number;
+            /** @description Credentials that were refused, of the last 31 days. */
+            readonly refused: number;
+            /** @description Gas that the operator paid or reserved, on the UTC days of the period. */
+            readonly gas: readonly {
+                /** @description The UTC day. */
+                readonly day: string;
+                /** @description The network. */
+                readonly network: string;
+                /** @description US dollars. */
+                readonly usd: string;
+            }[];
+            /** @description Most gas of one day and network, in US dollars. */
+            readonly gasUsdPerDayMax: string;
         };
         readonly PlanRecord: {
             /**
@@ -5915,6 +5938,11 @@ export interface components {
              * @example 2026-11-22T09:30:00Z
              */
             readonly since?: string;
+            /**
+             * @description With `since`: only count them.
+             * @default false
+             */
+            readonly dryRun?: boolean;
         };
         /**
          * @description Identifies the request.
@@ -7081,6 +7109,12 @@ export interface components {
         readonly from: string;
         /** @description Only before this time (ISO 8601). */
         readonly to: string;
+        /** @description Only payments in this status. */
+        readonly status: "verified" | "settling" | "settled" | "settlement_failed" | "voided";
+        /** @description Only payments on this chain. */
+        readonly chain: string;
+        /** @description Only payments of this address. */
+        readonly payer: string;
         /** @description Identifies the payment log record. */
         readonly PaymentLogRecordId: components["schemas"]["PaymentLogRecordId"];
         /** @description Identifies the BYO wallet. */
@@ -7092,11 +7126,11 @@ export interface components {
         /** @description Whether to add the `parts` of each balance. */
         readonly spendable: "true" | "false";
         /** @description Only transactions in this state. */
-        readonly status: "pending" | "confirmed" | "withdrawn";
+        readonly status2: "pending" | "confirmed" | "withdrawn";
         /** @description Only incoming or only outgoing transactions. */
         readonly direction: "in" | "out";
         /** @description Only transactions on this chain. */
-        readonly chain: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
+        readonly chain2: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
         /** @description Only this token, by its symbol. */
         readonly token: string;
         /** @description One member of the metadata and its value: a text, a number or a boolean. In a URL it is `metadata.<key>=<value>`. */
@@ -7338,6 +7372,8 @@ export interface operations {
                 readonly to: string;
                 /** @description Length of one interval; at most 200 fit between `from` and `to`. For hours and days, `from` is the quarter of an hour in which it lies, and `to` the end of its own. */
                 readonly interval: "minute" | "hour" | "day";
+                /** @description Only `intervals` of this paid route. */
+                readonly route?: string;
             };
             readonly header?: never;
             readonly path?: never;
@@ -7588,6 +7624,12 @@ export interface operations {
                 readonly from?: components["parameters"]["from"];
                 /** @description Only before this time (ISO 8601). */
                 readonly to?: components["parameters"]["to"];
+                /** @description Only payments in this status. */
+                readonly status?: components["parameters"]["status"];
+                /** @description Only payments on this chain. */
+                readonly chain?: components["parameters"]["chain"];
+                /** @description Only payments of this address. */
+                readonly payer?: components["parameters"]["payer"];
             };
             readonly header?: never;
             readonly path?: never;
@@ -7693,6 +7735,12 @@ export interface operations {
                 readonly from?: components["parameters"]["from"];
                 /** @description Only before this time (ISO 8601). */
                 readonly to?: components["parameters"]["to"];
+                /** @description Only payments in this status. */
+                readonly status?: components["parameters"]["status"];
+                /** @description Only payments on this chain. */
+                readonly chain?: components["parameters"]["chain"];
+                /** @description Only payments of this address. */
+                readonly payer?: components["parameters"]["payer"];
             };
             readonly header?: never;
             readonly path?: never;
@@ -8693,11 +8741,11 @@ export interface operations {
                 /** @description Only before this time (ISO 8601). */
                 readonly to?: components["parameters"]["to"];
                 /** @description Only transactions in this state. */
-                readonly status?: components["parameters"]["status"];
+                readonly status?: components["parameters"]["status2"];
                 /** @description Only incoming or only outgoing transactions. */
                 readonly direction?: components["parameters"]["direction"];
                 /** @description Only transactions on this chain. */
-                readonly chain?: components["parameters"]["chain"];
+                readonly chain?: components["parameters"]["chain2"];
                 /** @description Only this token, by its symbol. */
                 readonly token?: components["parameters"]["token"];
             };
@@ -8738,11 +8786,11 @@ export interface operations {
                 /** @description Only before this time (ISO 8601). */
                 readonly to?: components["parameters"]["to"];
                 /** @description Only transactions in this state. */
-                readonly status?: components["parameters"]["status"];
+                readonly status?: components["parameters"]["status2"];
                 /** @description Only incoming or only outgoing transactions. */
                 readonly direction?: components["parameters"]["direction"];
                 /** @description Only transactions on this chain. */
-                readonly chain?: components["parameters"]["chain"];
+                readonly chain?: components["parameters"]["chain2"];
                 /** @description Only this token, by its symbol. */
                 readonly token?: components["parameters"]["token"];
             };
@@ -8786,11 +8834,11 @@ export interface operations {
                 /** @description Only before this time (ISO 8601). */
                 readonly to?: components["parameters"]["to"];
                 /** @description Only transactions in this state. */
-                readonly status?: components["parameters"]["status"];
+                readonly status?: components["parameters"]["status2"];
                 /** @description Only incoming or only outgoing transactions. */
                 readonly direction?: components["parameters"]["direction"];
                 /** @description Only transactions on this chain. */
-                readonly chain?: components["parameters"]["chain"];
+                readonly chain?: components["parameters"]["chain2"];
                 /** @description Only this token, by its symbol. */
                 readonly token?: components["parameters"]["token"];
             };
@@ -8834,11 +8882,11 @@ export interface operations {
                 /** @description Only before this time (ISO 8601). */
                 readonly to?: components["parameters"]["to"];
                 /** @description Only transactions in this state. */
-                readonly status?: components["parameters"]["status"];
+                readonly status?: components["parameters"]["status2"];
                 /** @description Only incoming or only outgoing transactions. */
                 readonly direction?: components["parameters"]["direction"];
                 /** @description Only transactions on this chain. */
-                readonly chain?: components["parameters"]["chain"];
+                readonly chain?: components["parameters"]["chain2"];
                 /** @description Only this token, by its symbol. */
                 readonly token?: components["parameters"]["token"];
             };

@@ -55,6 +55,43 @@ test('attempts and transactions of a wallet are filtered by time and status', as
   expect((await world.call(org.testKey, 'GET', `${transactions}?status=done`)).status).toBe(422)
 })
 
+test('payments are filtered by status, chain, payer and key, each alone and together', async () => {
+  const seller = await world.organisation()
+  const { id: walletId } = await world.wallet(seller)
+  const made: string[] = []
+  for (const payer of ['0x036CbD53842c5426634e7929541eC2318f3dCF7e', '0x552008c0f6870c2f77e5cC1d2eb9bdff03e30Ea0']) {
+    const { body } = await world.call(seller.testKey, 'POST', '/payments/verify', {
+      protocol: 'x402',
+      credential: `stub_payment_filter_${made.length}`,
+      price: '0.01',
+      walletId,
+      resource: 'https://filters.example/x',
+      method: 'GET',
+    })
+    expect(body.paymentId).toMatch(/^pay_/)
+    made.push(String(body.paymentId))
+    await world.database.db.run(sql`update payments set payer = ${payer} where id = ${String(body.paymentId)}`)
+  }
+  const [first = '', second = ''] = made
+  await world.database.db.run(sql`update payments set status = 'voided' where id = ${second}`)
+  const found = async (query: string): Promise<unknown[]> => {
+    const logs = (await world.call(seller.testKey, 'GET', `/payments/logs?route=https://filters.example/x&${query}`))
+      .list
+    return logs.map(({ paymentId }) => paymentId)
+  }
+  const { apiKeyId, chain } = (await world.call(seller.testKey, 'GET', `/payments/${first}`)).body
+  expect(await found('status=voided')).toEqual([second])
+  expect(await found('status=settlement_failed')).toEqual([])
+  expect(await found(`chain=${chain}`)).toEqual([second, first])
+  expect(await found('chain=ethereum')).toEqual([])
+  expect(await found('payer=0x036cbd53842c5426634e7929541ec2318f3dcf7e')).toEqual([first])
+  expect(await found(`apiKeyId=${apiKeyId}`)).toEqual([second, first])
+  expect(
+    await found(`apiKeyId=${apiKeyId}&status=voided&chain=${chain}&payer=0x036CbD53842c5426634e7929541eC2318f3dCF7e`),
+  ).toEqual([])
+  expect((await world.call(seller.testKey, 'GET', '/payments/logs?status=paid')).status).toBe(422)
+})
+
 test('the audit log is filtered by action, target, actor and time, and paged', async () => {
   const log = '/organisations/current/audit-log'
   const records = async (query: string): Promise<Answer['list']> =>

@@ -91,6 +91,44 @@ test('a range without payments, and the payments of others, count nothing', asyn
   expect(body).toMatchObject({ intervals: [], failures: [], settlement: { payments: 0, p50Ms: null, p95Ms: null } })
 })
 
+test('challenges and refused credentials are counted by the minute, of the organization alone, and a route narrows the intervals', async () => {
+  const [org, other] = [await world.organisation(), await world.organisation()]
+  const { id: walletId } = await world.wallet(org)
+  await paidAt(org, walletId, { at: '2026-11-20T01:00:00Z' })
+  const request = { walletId, price: '0.01', resource: 'https://a.example/x' }
+  await world.call(org.testKey, 'POST', '/payments/challenge', request)
+  await world.call(org.testKey, 'POST', '/payments/challenge', { ...request, count: 5, compact: true })
+  const bad = { ...request, protocol: 'x402', credential: 'bm90IGEgcGF5bWVudA==', method: 'GET' }
+  expect((await world.call(org.testKey, 'POST', '/payments/verify', bad)).status).toBe(402)
+  const now = world.server.deps.clock.now().getTime()
+  const around = `from=${new Date(now - 600_000).toISOString()}&to=${new Date(now + 600_000).toISOString()}&interval=minute`
+  await expect.poll(async () => (await statistics(org, around)).body).toMatchObject({ challenges: 6, refused: 1 })
+  expect((await statistics(other, around)).body).toMatchObject({ challenges: 0, refused: 0 })
+  expect((await statistics(org, day)).body).toMatchObject({ challenges: 0, refused: 0 })
+  const of = async (route: string) => (await statistics(org, `${day}&route=${route}`)).body.intervals
+  expect(await of('https://a.example/x')).toHaveLength(1)
+  expect(await of('https://a.example/y')).toEqual([])
+})
+
+test('gas is what the budgets of the days took, by network, and nobody else’s', async () => {
+  const [org, other] = [await world.organisation(), await world.organisation()]
+  for (const [owner, network, on, nano] of [
+    [org, 'base-sepolia', '2026-11-19', 5],
+    [org, 'base-sepolia', '2026-11-20', 1_500_000],
+    [org, 'eth-sepolia', '2026-11-20', 2_000_000_000],
+    [org, 'base-sepolia', '2026-11-21', 7],
+    [other, 'base-sepolia', '2026-11-20', 9],
+  ] as const)
+    await world.database.db.run(sql`
+      insert into gas_budgets (organisation_id, environment, network, day, nano_usd) values (${owner.id}, 'test', ${network}, ${on}, ${nano})`)
+  const { body } = await statistics(org, day)
+  expect(body.gas).toEqual([
+    { day: '2026-11-20', network: 'base-sepolia', usd: '0.0015' },
+    { day: '2026-11-20', network: 'eth-sepolia', usd: '2' },
+  ])
+  expect(Number(body.gasUsdPerDayMax)).toBeGreaterThan(0)
+})
+
 test('a range that is empty, reversed or too fine is refused', async () => {
   const org = await world.organisation()
   const refused = [

@@ -61,6 +61,7 @@ export async function challenge(
     mpp: mint?.() ?? null,
   })
   const { count } = request
+  ctx.attemptCounts.add(ctx.tenant, { challenges: count ?? 1 })
   if (count === undefined) return one()
   if (!request.compact) return Array.from({ length: count }, one)
   const many = (make: (() => string) | undefined) => (make === undefined ? null : Array.from({ length: count }, make))

@@ -11,6 +11,7 @@ import { rollUpPayments } from './rollups/jobs.ts'
 import { paymentOperations } from './routes.ts'
 import { createSettlements } from './settle.ts'
 import { paymentRelays } from './settlement-outcome.ts'
+import { createAttemptCounts, sweepAttempts } from './statistics/attempts.ts'
 import { voidUnsettled } from './void.ts'
 
 export { challenge, challengeSeconds, sweepCallers } from './challenge.ts'
@@ -45,7 +46,7 @@ export function createUnsettledChecks(): UnsettledChecks {
 
 /** Builds the feature. */
 export function createPayments(
-  needs: Omit<Deps, 'recordPayment' | 'settlements' | 'chainMemory' | 'unsettledChecks'>,
+  needs: Omit<Deps, 'recordPayment' | 'settlements' | 'chainMemory' | 'unsettledChecks' | 'attemptCounts'>,
   { verifiedMsMax, onSettlementWanted }: PaymentSettings,
 ) {
   const limits = { nanoUsdPerDayMax: needs.settleNanoUsdPerDayMax, openPerPayerMax, verifiedMsMax }
@@ -55,11 +56,20 @@ export function createPayments(
     settlements: createSettlements(needs, onSettlementWanted),
     chainMemory: createChainMemory(),
     unsettledChecks: createUnsettledChecks(),
+    attemptCounts: createAttemptCounts(needs),
   }
   return {
     deps,
     operations: bindOperations(deps, [...paymentOperations, ...facilitatorOperations]),
-    loops: bindLoops(deps, [voidUnsettled, rollUpPayments, sweepCallers, followTransactions, followRefunds]),
+    loops: bindLoops(deps, [
+      voidUnsettled,
+      rollUpPayments,
+      sweepCallers,
+      sweepAttempts,
+      followTransactions,
+      followRefunds,
+    ]),
+    stop: deps.attemptCounts.stop,
     relays: [paymentRelays(deps)],
   }
 }

@@ -10,6 +10,7 @@ import { monthAround, type Recount } from '../plans/index.ts'
 import { fail } from './errors.ts'
 import type { Ctx } from './ports.ts'
 import type { LogFilters, LogQuery, Payment, PaymentLog, RouteSummary } from './schema.ts'
+import { findCarrier } from './settlement-store.ts'
 import {
   countingPayments,
   findPayment,
@@ -24,6 +25,7 @@ import {
 export async function getPayment(ctx: Ctx, paymentId: PaymentId): Promise<z.input<typeof Payment>> {
   const row = await findPayment(ctx.db, ctx.tenant, paymentId)
   if (row === undefined) return refusePayment(ctx.db, ctx.tenant, paymentId, fail('payment-not-found'))
+  const { block, isFinal, gasNanoUsd } = await findCarrier(ctx.db, row.id)
   return {
     ...logFields(row),
     id: row.id,
@@ -37,13 +39,14 @@ export async function getPayment(ctx: Ctx, paymentId: PaymentId): Promise<z.inpu
     deliveredAt: row.delivery === null ? row.settledAt : row.deliveredAt,
     redeemedAt: row.redeemedAt,
     refundedAmount: formatAmount(row.refundedRaw, row.decimals),
+    challengeId: row.challengeId,
+    block: block === null ? null : Number(block),
+    isFinal,
+    gasUsd: formatAmount(gasNanoUsd, 9),
   }
 }
 
-export async function listPaymentLogs(
-  ctx: Ctx,
-  query: z.output<typeof LogQuery>,
-): Promise<Page<z.input<typeof PaymentLog>>> {
+export async function listPaymentLogs(ctx: Ctx, query: LogQuery): Promise<Page<z.input<typeof PaymentLog>>> {
   const { limit, cursor, ...filters } = query
   const rows = await listPayments(ctx.db, ctx.tenant, filters, { limit, after: openCursor(cursor) })
   const page = pageOf(rows, limit, (row) => row.logId)

@@ -10,6 +10,7 @@ import { type DeclareOperation, operationFor } from '../../platform/operation.ts
 import type { ByOrganisation } from '../../platform/work/by-organisation.ts'
 import type { TransferDeps } from '../transfers/index.ts'
 import type { Outcome } from './settlement-store.ts'
+import type { AttemptCounts } from './statistics/attempts.ts'
 import type { NewPayment, PaymentRow } from './store.ts'
 
 /** Mints and checks the token that proves that a caller of settle is the one that verified. */
@@ -102,6 +103,7 @@ export interface Deps extends PlatformDeps, TransferDeps, ServiceSealPort {
   readonly publicRoutes?: PublicRoutes
   /** Most challenges per minute for one caller of a tenant's route, where the tenant identifies the caller. */
   readonly challengesPerCallerMax: number
+  readonly attemptCounts: AttemptCounts
 }
 
 /** Context of one call. */

@@ -262,6 +262,10 @@ export const Payment = z.strictObject({
   }),
   redeemedAt: Instant.nullable().meta({ description: 'When a redemption delivered the response.' }),
   refundedAmount: z.string().meta({ description: 'What refunds have paid back, or are about to.' }),
+  challengeId: z.string().nullable().describe('The MPP challenge that was paid; null without one.'),
+  block: z.int().nullable().describe('Block of the transaction, where the service sent it.'),
+  isFinal: z.boolean().describe('Whether that block is final.'),
+  gasUsd: z.string().describe('Gas that the operator paid for it, in US dollars.'),
   createdAt: CreatedAt,
 })
 
@@ -293,7 +297,13 @@ const logFilters = {
   apiKeyId: text(64).optional().describe('Only payments that this API key verified.'),
   ...periodFilters,
 }
-export const LogQuery = PageQuery.extend(logFilters)
+export const LogQuery = PageQuery.extend({
+  ...logFilters,
+  status: z.enum(paymentStatuses).optional().describe('Only payments in this status.'),
+  chain: text(64).optional().describe('Only payments on this chain.'),
+  payer: text(64).optional().describe('Only payments of this address.'),
+})
+export type LogQuery = z.output<typeof LogQuery>
 export const SummaryQuery = z.strictObject(logFilters)
 export type LogFilters = z.output<typeof SummaryQuery>
 

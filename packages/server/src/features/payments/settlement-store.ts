@@ -125,6 +125,21 @@ export function listOutcomes(db: Queryable, paymentIds: readonly PaymentId[]): P
 
 const NanoUsd = z.string().transform((text) => BigInt(text))
 
+const Carrier = z.object({ block: z.bigint().nullable(), isFinal: z.boolean(), gasNanoUsd: NanoUsd })
+
+/** Returns the block of the service's transaction that carries a payment, whether it is final, and what the payment's attempts cost. */
+export function findCarrier(db: Queryable, paymentId: PaymentId): Promise<z.output<typeof Carrier>> {
+  return db.one(
+    Carrier,
+    sql`
+    select sent.mined_block as block, coalesce(sent.status = 'final', false) as is_final, p.gas_used_nano_usd as gas_nano_usd
+    from payments p
+    left join relays r on r.purpose = 'payments' and r.subject_id = p.id and r.state in ('included', 'settled')
+    left join chain_transactions sent on sent.id = r.transaction_id
+    where p.id = concat(${paymentId}::text)`,
+  )
+}
+
 /** A payment with the tenant and day of its budget. */
 const Counted = EndingPayment.extend({ network: z.string(), createdAt: z.date() })
 

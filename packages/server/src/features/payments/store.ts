@@ -1,3 +1,4 @@
+import { parseAddress } from '@purser/protocol'
 import { z } from 'zod'
 import type { Tenant } from '../../platform/ctx.ts'
 import { columnsNamed, columnsOf, type Queryable, type Sql, sql } from '../../platform/db/db.ts'
@@ -14,7 +15,7 @@ import {
 import { StoredAuthorization, StoredPermit2 } from '../relayer/index.ts'
 import { Delivery } from './delivery/store.ts'
 import { countsOf } from './rollups/seal-store.ts'
-import { type LogFilters, paymentStatuses } from './schema.ts'
+import { type LogFilters, type LogQuery, paymentStatuses } from './schema.ts'
 
 const HexText = z.templateLiteral(['0x', z.string()])
 
@@ -241,11 +242,14 @@ export async function findPaymentByLog(
   )
 }
 
+/** The filters of the list; totals have fewer, since rollups keep no more. */
+type ListFilters = Omit<LogQuery, 'limit' | 'cursor'>
+
 /** Returns log rows, newest first, one more than the limit. */
 export function listPayments(
   db: Queryable,
   tenant: Tenant,
-  filters: LogFilters,
+  filters: ListFilters,
   page: { readonly limit: number; readonly after: string | undefined },
 ): Promise<PaymentRow[]> {
   const { where, order } = matching(tenant, filters, page.after)
@@ -286,13 +290,16 @@ export function listRouteTotals(
  * Selects the logs that match. Ids sort by time, so the index finds those of a period; at its two ends the exact time
  * decides.
  */
-function matching(tenant: Tenant, filters: LogFilters, after?: string): Seek {
-  const { route, protocol, walletId, apiKeyId } = filters
+function matching(tenant: Tenant, filters: ListFilters, after?: string): Seek {
+  const { route, protocol, walletId, apiKeyId, status, chain, payer } = filters
   const seek = filtered(
     [
+      [sql`payer`, payer === undefined ? undefined : (parseAddress(payer) ?? payer)],
       [sql`route`, route],
       [sql`wallet_id`, walletId],
       [sql`api_key_id`, apiKeyId],
+      [sql`status`, status],
+      [sql`chain`, chain],
       [sql`protocol`, protocol],
     ],
     sql`log_id`,

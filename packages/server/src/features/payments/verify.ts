@@ -1,5 +1,6 @@
 import { decodeMppJson, decodePayment, networkByX402V1Name, parseMppCredential, sameAddress } from '@purser/protocol'
 import type { z } from 'zod'
+import { Problem } from '../../platform/errors.ts'
 import { getPayableWallet, type ReceivingWallet } from '../wallets/index.ts'
 import { isStub } from './credential.ts'
 import { mppMethodNamed } from './methods/index.ts'
@@ -18,7 +19,13 @@ export async function verifyPayment(ctx: Ctx, request: VerifyRequest): Promise<z
   const wallet = selectWallet(await walletsOf(ctx, request), request)
   if (wallet === undefined) throw new Error('a request names a wallet')
   if (isStub(request.credential)) return verifyStub(ctx, request, wallet)
-  return request.protocol === 'mpp' ? verifyMpp(ctx, request, wallet) : verifyExact(ctx, request, wallet)
+  try {
+    return await (request.protocol === 'mpp' ? verifyMpp(ctx, request, wallet) : verifyExact(ctx, request, wallet))
+  } catch (error) {
+    if (error instanceof Problem && error.code === 'payment-verification-failed')
+      ctx.attemptCounts.add(ctx.tenant, { refused: 1 })
+    throw error
+  }
 }
 
 /** Returns the wallets that a request names, the first one first; each must be able to accept a payment. */

@@ -30,6 +30,7 @@ export {
   type Drift,
   findDrift,
   type GasChange,
+  gasByDay,
   gasLockName,
   listSharers,
   lockCounter,

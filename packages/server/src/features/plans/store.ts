@@ -218,6 +218,18 @@ export async function listGasTaken(db: Queryable, tenant: Tenant, day: string): 
   return new Map(rows.map((row) => [row.network, row.nanoUsd]))
 }
 
+/** Returns what is reserved and used of the budgets of the days of a period, oldest first. */
+export function gasByDay(db: Queryable, tenant: Tenant, { from, to }: { readonly from: Date; readonly to: Date }) {
+  return db.many(
+    z.object({ day: z.string(), network: z.string(), nanoUsd: NanoUsd }),
+    sql`
+    select to_char(day, 'YYYY-MM-DD') as day, network, greatest(nano_usd, 0) as nano_usd from gas_budgets
+    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and nano_usd > 0
+      and day >= (${from}::timestamptz at time zone 'UTC')::date and day < ${to}::timestamptz at time zone 'UTC'
+    order by day, network`,
+  )
+}
+
 /**
  * Returns the name of the lock of an organization's budgets on a network. A transaction that takes from a budget with a limit
  * locks it first, until it ends. It is locked by name, because the row of a day does not exist before its first payment.

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Tenant } from '../../platform/ctx.ts'
-import { type Db, type Queryable, sql, type Tx } from '../../platform/db/db.ts'
+import { type Db, type Queryable, type Sql, sql, type Tx } from '../../platform/db/db.ts'
 import { boundsOf, filtered, firstIdAt, type Period, within } from '../../platform/db/page.ts'
 import { type Id, id } from '../../platform/ids.ts'
 import { deliveryStatuses } from './schema.ts'
@@ -63,12 +63,33 @@ export function lockDead(
   return tx.many(
     DeliveryRow,
     sql`
-    select id, event_id, type, status, created_at from webhook_deliveries
-    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and webhook_id = ${webhookId}
-      and status = 'dead' and replayed_by is null and ended_at >= ${bounds.since}
-      and event_id >= ${firstIdAt('evt', bounds.oldest.getTime())}
+    select id, event_id, type, status, created_at from webhook_deliveries where ${isDead(tenant, webhookId, bounds)}
     order by ended_at, id limit ${bounds.limit} for update`,
   )
+}
+
+/** Counts those that `lockDead` returns, without a lock. */
+export async function countDead(
+  db: Queryable,
+  tenant: Tenant,
+  webhookId: WebhookId,
+  bounds: Parameters<typeof lockDead>[3],
+): Promise<number> {
+  const { count } = await db.one(
+    z.object({ count: z.bigint() }),
+    sql`select count(*) as count from (
+      select from webhook_deliveries where ${isDead(tenant, webhookId, bounds)} limit ${bounds.limit}) as dead`,
+  )
+  return Number(count)
+}
+
+function isDead(
+  { organisationId, environment }: Tenant,
+  webhookId: WebhookId,
+  { since, oldest }: { readonly since: Date; readonly oldest: Date },
+): Sql {
+  return sql`organisation_id = ${organisationId} and environment = ${environment} and webhook_id = ${webhookId}
+    and status = 'dead' and replayed_by is null and ended_at >= ${since} and event_id >= ${firstIdAt('evt', oldest.getTime())}`
 }
 
 /** Replaces each delivery by a new one that is due at once. The caller has locked the webhook's queue and the old deliveries. */

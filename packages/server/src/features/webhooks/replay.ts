@@ -1,12 +1,13 @@
 import type { Tx } from '../../platform/db/db.ts'
 import { type Id, newId } from '../../platform/ids.ts'
-import { insertDelivery, lockDead, lockDelivery, replaceDeliveries } from './delivery-store.ts'
+import { countDead, insertDelivery, lockDead, lockDelivery, replaceDeliveries } from './delivery-store.ts'
 import { fail } from './errors.ts'
 import { markFannedOut } from './event-store.ts'
 import { oldestKept } from './history.ts'
 import type { Ctx } from './ports.ts'
 import type { Delivery, ReplayRequest } from './schema.ts'
 import { lockWebhook, type WebhookId } from './store.ts'
+import { getWebhook } from './webhooks.ts'
 
 /** Most deliveries that one request replays, and that one transaction does; the next request continues. */
 const replaysMax = 10_000
@@ -19,14 +20,22 @@ const pageMax = 1_000
 export function replayDeliveries(
   ctx: Ctx,
   webhookId: WebhookId,
-  { deliveryId, since }: ReplayRequest,
+  { deliveryId, since, dryRun }: ReplayRequest,
 ): Promise<Delivery | { readonly replayed: number }> {
-  if (since !== undefined) return replaySince(ctx, webhookId, since)
+  if (since !== undefined) return (dryRun ? countSince : replaySince)(ctx, webhookId, since)
   return ctx.db.tx(async (tx) => {
     await lockActive(tx, ctx, webhookId)
     if (deliveryId === undefined) throw new Error('a replay names neither a delivery nor a time')
     return replayOne(tx, ctx, webhookId, deliveryId)
   })
+}
+
+/** Counts what a replay would send again, and changes nothing. */
+async function countSince(ctx: Ctx, webhookId: WebhookId, since: Date): Promise<{ readonly replayed: number }> {
+  const { isActive } = await getWebhook(ctx, webhookId)
+  if (!isActive) throw fail('webhook-disabled')
+  const bounds = { since, oldest: oldestKept(ctx), limit: replaysMax }
+  return { replayed: await countDead(ctx.db, ctx.tenant, webhookId, bounds) }
 }
 
 /** In transactions of 1,000 deliveries, so that what waits for the webhook waits a moment. */

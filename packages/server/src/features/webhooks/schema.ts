@@ -118,10 +118,15 @@ export const ReplayRequest = z
   .strictObject({
     deliveryId: id('del').optional().describe('The delivery to send again.'),
     since: InstantInput.optional().describe('Send every delivery again that died since then (ISO 8601).'),
+    dryRun: z.boolean().default(false).describe('With `since`: only count them.'),
   })
   .refine(({ deliveryId, since }) => (deliveryId === undefined) !== (since === undefined), {
     message: 'give either deliveryId or since',
     path: ['deliveryId'],
+  })
+  .refine(({ since, dryRun }) => !dryRun || since !== undefined, {
+    message: 'give since with dryRun',
+    path: ['dryRun'],
   })
   .meta({ example: { deliveryId: 'del_01h455vb4pex5vsknk084sn02q' } })
 export type ReplayRequest = z.output<typeof ReplayRequest>

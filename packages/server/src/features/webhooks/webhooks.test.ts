@@ -133,6 +133,21 @@ test('a replay names one delivery or a time, and a delivery of another webhook i
   expect([foreign.status, codeOf(foreign)]).toEqual([422, 'delivery-not-found'])
 })
 
+test('a dry run counts what a replay would send again, and changes nothing', async () => {
+  const own = await world.organisation()
+  const { body: webhook } = await create({ url, events: ['*'] }, {}, own.testKey)
+  const { body: delivery } = await world.call(own.testKey, 'POST', `/webhooks/${webhook.id}/test`)
+  await world.database.db.run(
+    sql`update webhook_deliveries set status = 'dead', due_at = null, ended_at = now() where id = ${String(delivery.id)}`,
+  )
+  const replay = (body: unknown) => world.call(own.testKey, 'POST', `/webhooks/${webhook.id}/replay`, body)
+  const since = '2020-01-01T00:00:00Z'
+  for (const body of [{ since, dryRun: true }, { since, dryRun: true }, { since }])
+    expect((await replay(body)).body).toEqual({ replayed: 1 })
+  expect((await replay({ since, dryRun: true })).body).toEqual({ replayed: 0 })
+  expect(codeOf(await replay({ deliveryId: delivery.id, dryRun: true }))).toBe('validation-error')
+})
+
 test('events are listed newest first, by type and in pages, and one alone', async () => {
   const own = await world.organisation()
   const sent = [...(await publish(own, 7)), ...(await publish(own, 3, 'vault.expired'))].sort().reverse()

@@ -82,6 +82,41 @@ test('an index is built while a transaction writes, and one that an interrupted 
   expect(await db.one(z.object({ is: z.boolean() }), valid)).toEqual({ is: true })
 })
 
+test('an index of a table with partitions is built on each one and attached, also after a run that was interrupted', async () => {
+  const { db, url } = database
+  for (const text of [
+    'create table boxes (id text primary key, color text) partition by range (id)',
+    `create table boxes_first partition of boxes for values from (minvalue) to ('b')`,
+    `create table boxes_open partition of boxes for values from ('b') to (maxvalue)`,
+    // What an interrupted run leaves: the index of the table, one that is attached, and one that is not valid.
+    'create index boxes_by_color on only boxes (color, id)',
+    'create index boxes_first_by_color on boxes_first (color, id)',
+    'alter index boxes_by_color attach partition boxes_first_by_color',
+    'create index boxes_open_by_color on boxes_open (color, id)',
+    `update pg_index set indisvalid = false where indexrelid = 'boxes_open_by_color'::regclass`,
+  ])
+    await db.run({ text, values: [] })
+  const text = `create index if not exists boxes_by_color on only boxes (color, id);
+create index concurrently if not exists {boxes}_by_color on {boxes} (color, id);
+alter index boxes_by_color attach partition {boxes}_by_color;
+`
+  const build = aMigration('9006_boxes.concurrent.sql', text)
+  expect(await migrate({ url, migrations: [build] })).toEqual(['9006_boxes.concurrent.sql'])
+  const valid = await db.many(
+    z.object({ name: z.string(), isValid: z.boolean() }),
+    sql`select indexrelid::regclass::text as name, indisvalid as is_valid from pg_index
+      where indexrelid::regclass::text like 'boxes%by_color' order by name`,
+  )
+  expect(valid).toEqual(
+    ['boxes_by_color', 'boxes_first_by_color', 'boxes_open_by_color'].map((name) => ({ name, isValid: true })),
+  )
+  const attached = await db.one(
+    z.object({ count: z.bigint() }),
+    sql`select count(*) as count from pg_inherits where inhparent = 'boxes_by_color'::regclass`,
+  )
+  expect(attached.count).toBe(2n)
+})
+
 test('a start repeats its first statement while a slow database opens no connection in time, five times at most', async () => {
   let failures = 0
   const slow = (failuresMax: number): Db => {

@@ -131,18 +131,46 @@ async function apply(db: Db, migration: Migration, lockMsMax: number): Promise<v
   const statements = statementsOf(migration.text)
   if (name.endsWith('.concurrent.sql')) {
     await dropUnfinishedIndexes(db, migration)
-    for (const statement of statements) await db.run(statement)
+    for (const statement of statements)
+      for (const one of await onPartitions(db, statement))
+        if (/\bconcurrently\b/i.test(one.text)) await db.run(one)
+        else await withinLockTime(db, lockMsMax, [one])
     await db.run(recorded)
     return
   }
+  await withinLockTime(db, lockMsMax, [...statements, recorded])
+}
+
+async function withinLockTime(db: Db, lockMsMax: number, statements: readonly Sql[]): Promise<void> {
   await db.tx(
     async (tx) => {
       await tx.run(sql`select set_config('lock_timeout', ${String(lockMsMax)}, true)`)
       for (const statement of statements) await tx.run(statement)
-      await tx.run(recorded)
     },
     { idleMsMax: 0 },
   )
+}
+
+/** `{payments}_by_status`: the index of each partition of `payments` that belongs to the index `payments_by_status` of the table. */
+const partitionIndex = /\{(\w+)\}(_\w+)/
+
+/**
+ * Returns a statement with such a name once for each partition that has no index of that one yet, others as they are. A partition that is made after
+ * the index of the table has one from its beginning.
+ */
+async function onPartitions(db: Db, statement: Sql): Promise<readonly Sql[]> {
+  const [, table, suffix] = partitionIndex.exec(statement.text) ?? []
+  if (table === undefined || suffix === undefined) return [statement]
+  const partitions = await db.many(
+    z.object({ name: z.string() }),
+    sql`
+    select c.relname::text as name from pg_inherits i join pg_class c on c.oid = i.inhrelid
+    where i.inhparent = ${table}::regclass and not exists (
+      select from pg_inherits attached join pg_index x on x.indexrelid = attached.inhrelid
+      where attached.inhparent = to_regclass(${table + suffix}) and x.indrelid = c.oid)
+    order by c.relname`,
+  )
+  return partitions.map(({ name }) => statementOf(statement.text.replaceAll(`{${table}}`, name)))
 }
 
 /** Removes what an interrupted run left of the indexes that a migration builds: such an index is never used, and slows every write. */
@@ -151,9 +179,12 @@ async function dropUnfinishedIndexes(db: Db, { text }: Migration): Promise<void>
     z.object({ name: z.string() }),
     sql`
     select c.relname as name from pg_index i join pg_class c on c.oid = i.indexrelid join pg_namespace n on n.oid = c.relnamespace
-    where not i.indisvalid and n.nspname = current_schema()`,
+    where not i.indisvalid and c.relkind = 'i' and n.nspname = current_schema()`,
   )
-  for (const { name } of unfinished.filter((index) => new RegExp(`\\b${index.name}\\b`).test(text)))
+  const names = new RegExp(
+    `^(?:${(text.match(/[\w{}]+/g) ?? []).map((word) => word.replace(/\{(\w+)\}/, '$1\\w*')).join('|')})$`,
+  )
+  for (const { name } of unfinished.filter((index) => names.test(index.name)))
     await db.run(statementOf(`drop index concurrently if exists "${name}"`))
 }
 

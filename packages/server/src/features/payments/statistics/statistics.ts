@@ -3,10 +3,12 @@ import { z } from 'zod'
 import { instantOf } from '../../../platform/clock.ts'
 import { failPlatform } from '../../../platform/errors.ts'
 import { named } from '../../../platform/named.ts'
-import { Instant, InstantInput } from '../../../platform/wire.ts'
+import { Instant, InstantInput, text } from '../../../platform/wire.ts'
+import { gasByDay } from '../../plans/index.ts'
 import { type Ctx, operation } from '../ports.ts'
 import { quarterMs } from '../rollups/seal-store.ts'
 import { paymentStatuses } from '../schema.ts'
+import { sumAttempts } from './attempt-store.ts'
 import { findCut, listFailures, listIntervals, listLatencies } from './store.ts'
 
 const intervalsMax = 200
@@ -19,10 +21,13 @@ async function paymentStatistics(ctx: Ctx, query: StatisticsQuery): Promise<Stat
   refuseRange(query, seconds)
   const range = await rangeOf(ctx, query)
   const intervals = { from: range.from, seconds }
-  const [counts, latencies, failures] = await Promise.all([
-    listIntervals(ctx.db, ctx.tenant, range.counted, intervals),
+  const { route } = query
+  const [counts, latencies, failures, attempts, gas] = await Promise.all([
+    listIntervals(ctx.db, ctx.tenant, range.counted, { ...intervals, route }),
     listLatencies(ctx.db, ctx.tenant, range.counted, intervals),
     listFailures(ctx.db, ctx.tenant, range.counted),
+    sumAttempts(ctx.db, ctx.tenant, range.counted),
+    gasByDay(ctx.db, ctx.tenant, range),
   ])
   const whole = latencies.find(({ beginsAt }) => beginsAt === null)
   return {
@@ -43,6 +48,10 @@ async function paymentStatistics(ctx: Ctx, query: StatisticsQuery): Promise<Stat
       ),
     },
     failures: failures.map(({ reason, payments }) => ({ reason, payments: Number(payments) })),
+    challenges: Number(attempts.challenges),
+    refused: Number(attempts.refused),
+    gas: gas.map(({ nanoUsd, ...row }) => ({ ...row, usd: formatAmount(nanoUsd, nanoUsdDecimals) })),
+    gasUsdPerDayMax: formatAmount(ctx.settleNanoUsdPerDayMax, nanoUsdDecimals),
   }
 }
 
@@ -76,6 +85,8 @@ function refused(path: string, message: string): Error {
   return failPlatform('validation-error', { errors: [{ path, message }] })
 }
 
+const nanoUsdDecimals = 9
+
 /** Seconds of one interval. */
 const intervalSeconds = { minute: 60, hour: 3_600, day: 86_400 } as const
 
@@ -86,6 +97,7 @@ const StatisticsQuery = z.strictObject({
     description:
       'Length of one interval; at most 200 fit between `from` and `to`. For hours and days, `from` is the quarter of an hour in which it lies, and `to` the end of its own.',
   }),
+  route: text(2_048).optional().describe('Only `intervals` of this paid route.'),
 })
 type StatisticsQuery = z.output<typeof StatisticsQuery>
 
@@ -136,6 +148,18 @@ export const Statistics = z.strictObject({
       }),
     )
     .meta({ description: 'Reasons of failed settlements, the most frequent first.' }),
+  challenges: z.int().describe('Challenges that were issued, of the last 31 days.'),
+  refused: z.int().describe('Credentials that were refused, of the last 31 days.'),
+  gas: z
+    .array(
+      z.strictObject({
+        day: z.string().describe('The UTC day.'),
+        network: z.string().describe('The network.'),
+        usd: z.string().describe('US dollars.'),
+      }),
+    )
+    .describe('Gas that the operator paid or reserved, on the UTC days of the period.'),
+  gasUsdPerDayMax: z.string().describe('Most gas of one day and network, in US dollars.'),
 })
 export type Statistics = z.input<typeof Statistics>
 

@@ -16,6 +16,8 @@ export interface Counted {
 export interface Intervals {
   readonly from: Date
   readonly seconds: number
+  /** Only payments for this route. */
+  readonly route?: string | undefined
 }
 
 const CutRow = z.object({ createdAt: z.date() })
@@ -56,7 +58,7 @@ export function listIntervals(db: Queryable, tenant: Tenant, counted: Counted, i
     IntervalRow,
     sql`
     select ${intervalOf(intervals)} as begins_at, protocol, token, decimals, status, sum(payments)::bigint as payments, sum(raw_amount) as raw
-    from ${countsOf(tenant, counted, counted.grain)} as counts
+    from ${countsOf(tenant, counted, counted.grain, { route: intervals.route })} as counts
     group by begins_at, protocol, token, decimals, status order by begins_at, protocol, token, decimals, status`,
   )
 }

@@ -1,0 +1,70 @@
+import { instantOf } from '../../../platform/clock.ts'
+import type { Deps as PlatformDeps, Tenant } from '../../../platform/ctx.ts'
+import type { Recurring } from '../../../platform/job.ts'
+import type { Deps } from '../ports.ts'
+import { addAttempts, type CountedAttempts, deleteOldAttempts } from './attempt-store.ts'
+
+/** How long counts wait for others to be written with. */
+const writeMs = 2_000
+const minuteMs = 60_000
+/** Minutes of tenants that wait at most; the counts of others are dropped until the next write. */
+const waitingMax = 20_000
+
+/** Counts what comes before payments: challenges that were issued, and credentials that were refused. */
+export interface AttemptCounts {
+  /** Adds to the present minute; never throws and waits for nothing. */
+  add(tenant: Tenant, added: { readonly challenges: number } | { readonly refused: number }): void
+  /** Writes what waits. */
+  stop(): Promise<void>
+}
+
+/**
+ * Counts in memory and writes sums every two seconds, so that a challenge still writes nothing. What a killed process has counted since its last write is
+ * lost: these are statistics, and no decision reads them.
+ */
+export function createAttemptCounts({ db, clock, log }: Pick<PlatformDeps, 'db' | 'clock' | 'log'>): AttemptCounts {
+  let waiting = new Map<string, CountedAttempts>()
+  let timer: NodeJS.Timeout | undefined
+  let writing: Promise<void> = Promise.resolve()
+  const write = (): Promise<void> => {
+    clearTimeout(timer)
+    timer = undefined
+    const counted = [...waiting.values()]
+    waiting = new Map()
+    if (counted.length > 0)
+      writing = writing
+        .then(() => addAttempts(db, counted))
+        .catch((err) => log.warn({ err }, 'challenges and refused credentials were left out of the statistics'))
+    return writing
+  }
+  return {
+    add(tenant, added) {
+      const at = Math.floor(clock.now().getTime() / minuteMs) * minuteMs
+      const key = `${tenant.organisationId} ${tenant.environment} ${at}`
+      const before = waiting.get(key)
+      if (before === undefined && waiting.size >= waitingMax) return
+      const { challenges = 0, refused = 0 } = before ?? {}
+      waiting.set(key, {
+        organisationId: tenant.organisationId,
+        environment: tenant.environment,
+        at: instantOf(at),
+        challenges: challenges + ('challenges' in added ? added.challenges : 0),
+        refused: refused + ('refused' in added ? added.refused : 0),
+      })
+      timer ??= setTimeout(() => void write(), writeMs).unref()
+    },
+    stop: write,
+  }
+}
+
+/** How far back the counts reach. */
+const attemptsKeptDays = 31
+
+/** Deletes counts of minutes that are older than that, in batches. Running it again is harmless. */
+export const sweepAttempts: Recurring<Deps> = {
+  name: 'payments.sweep-attempts',
+  everyMs: 3_600_000,
+  run: async ({ db, clock }) => {
+    await deleteOldAttempts(db, instantOf(clock.now().getTime() - attemptsKeptDays * 86_400_000))
+  },
+}
