@@ -10,7 +10,6 @@ import { type DeclareOperation, operationFor } from '../../platform/operation.ts
 import type { ByOrganisation } from '../../platform/work/by-organisation.ts'
 import type { TransferDeps } from '../transfers/index.ts'
 import type { Outcome } from './settlement-store.ts'
-import type { AttemptCounts } from './statistics/attempts.ts'
 import type { NewPayment, PaymentRow } from './store.ts'
 
 /** Mints and checks the token that proves that a caller of settle is the one that verified. */
@@ -81,6 +80,14 @@ export interface Settlements {
   /** Durable: once this returns, the relayer completes the settlement, even if this process dies. */
   request(paymentId: PaymentId): Promise<void>
   outcome(paymentId: PaymentId, waitMs: number): Promise<Outcome>
+}
+
+/** Counts what comes before payments: challenges that were issued, and credentials that were refused. */
+export interface AttemptCounts {
+  /** Adds to the present minute; never throws and waits for nothing. */
+  add(tenant: Tenant, added: { readonly challenges: number } | { readonly refused: number }): void
+  /** Writes what waits. */
+  stop(): Promise<void>
 }
 
 /** Dependencies of the feature payments. */

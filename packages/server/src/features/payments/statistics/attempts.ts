@@ -1,7 +1,7 @@
 import { instantOf } from '../../../platform/clock.ts'
-import type { Deps as PlatformDeps, Tenant } from '../../../platform/ctx.ts'
+import type { Deps as PlatformDeps } from '../../../platform/ctx.ts'
 import type { Recurring } from '../../../platform/job.ts'
-import type { Deps } from '../ports.ts'
+import type { AttemptCounts, Deps } from '../ports.ts'
 import { addAttempts, type CountedAttempts, deleteOldAttempts } from './attempt-store.ts'
 
 /** How long counts wait for others to be written with. */
@@ -9,14 +9,6 @@ const writeMs = 2_000
 const minuteMs = 60_000
 /** Minutes of tenants that wait at most; the counts of others are dropped until the next write. */
 const waitingMax = 20_000
-
-/** Counts what comes before payments: challenges that were issued, and credentials that were refused. */
-export interface AttemptCounts {
-  /** Adds to the present minute; never throws and waits for nothing. */
-  add(tenant: Tenant, added: { readonly challenges: number } | { readonly refused: number }): void
-  /** Writes what waits. */
-  stop(): Promise<void>
-}
 
 /**
  * Counts in memory and writes sums every two seconds, so that a challenge still writes nothing. What a killed process has counted since its last write is
