@@ -23,9 +23,8 @@ import { createSandboxRouting } from '../../src/partners/routing/sandbox.ts'
 import type { Screening } from '../../src/partners/screening/port.ts'
 import type { Tenant } from '../../src/platform/ctx.ts'
 import type { ApiKeyId } from '../../src/platform/ids.ts'
-import type { Recurring } from '../../src/platform/job.ts'
 import { createWitness, type Marks } from '../../src/platform/witness/witness.ts'
-import { forTenant, systemCtx } from '../../src/platform/work/runner.ts'
+import { bindLoops, forTenant, systemCtx } from '../../src/platform/work/runner.ts'
 import { relayerParts } from '../relay-stage.ts'
 import type { SimChain } from './chain.ts'
 import type { Life } from './gate.ts'
@@ -117,21 +116,20 @@ export class WalletProcess {
 
   /** What a process does again and again, each for itself. */
   tasks(): readonly (() => Promise<void>)[] {
-    const system = systemCtx(this.deps)
-    const recurring: readonly Recurring<Deps>[] = [
+    const loops = bindLoops(this.deps, [
       ...transferRecurring,
       signSweeps,
       followWithdrawals,
       ...screeningRecurring,
       compareLanes,
       pruneReservations,
-    ]
+    ])
     return [
       () => this.#lanes.turn(),
       () => this.#watch(),
       () => passRelays(this.#relaying, this.#network).then(() => undefined),
       () => this.deps.chains.check(),
-      ...recurring.map((task) => () => task.run(system)),
+      ...loops.map((loop) => () => loop.run()),
     ]
   }
 

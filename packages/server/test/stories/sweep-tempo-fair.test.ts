@@ -6,8 +6,8 @@ import { z } from 'zod'
 import { gasOfTempoTransfer } from '../../src/features/wallets/sweep/request.ts'
 import { sweepOnTempo } from '../../src/features/wallets/sweep/tempo.ts'
 import { sql } from '../../src/platform/db/db.ts'
-import { systemCtx } from '../../src/platform/work/runner.ts'
 import { type LyingNode, startLyingNode } from '../lying-node.ts'
+import { runOnce } from '../run-once.ts'
 import { aFamily, childrenOf, sweep } from '../sweep-stage.ts'
 import { ShiftedClock } from '../webhooks/clock.ts'
 import { aWorld, type Org, type World } from '../world.ts'
@@ -47,7 +47,7 @@ beforeEach(async () => {
   }
 })
 
-const turn = () => sweepOnTempo.run(systemCtx(world.server.deps))
+const turn = () => runOnce(world.server.deps, sweepOnTempo)
 
 /** A family, with the child that is tried first in front. */
 async function inTurn(count: number) {

@@ -8,8 +8,8 @@ import { sweepOnTempo } from '../../src/features/wallets/sweep/tempo.ts'
 import { createFakeScreening, type FakeScreening } from '../../src/partners/screening/index.ts'
 import { sql } from '../../src/platform/db/db.ts'
 import { newId } from '../../src/platform/ids.ts'
-import { systemCtx } from '../../src/platform/work/runner.ts'
 import { storeFrozenPlace } from '../frozen-place.ts'
+import { runOnce } from '../run-once.ts'
 import { aFamily, childrenOf, type Swept, sweep } from '../sweep-stage.ts'
 import { ShiftedClock } from '../webhooks/clock.ts'
 import { aWorld, codeOf, type Org, request, type World } from '../world.ts'
@@ -51,7 +51,7 @@ beforeEach(async () => {
 
 const settlerOf = ({ settlerAddress }: World['server']) => settlerAddress as Address
 const alpha = (address: Address) => tokenBalance(tempo, 'AlphaUSD', address)
-const turn = () => sweepOnTempo.run(systemCtx(still.server.deps))
+const turn = () => runOnce(still.server.deps, sweepOnTempo)
 const stranger = () => privateKeyToAddress(generatePrivateKey())
 
 async function completed(at: World, by: Org, family: Swept, sweepId: unknown) {
@@ -224,7 +224,7 @@ test('while the operator’s account cannot pay no nonce is assigned, and work c
     const family = await aFamily(poor, by, tempo, { count: 2, of })
     const requested = await sweep(poor, by, family, body)
     const { deps, settlerAddress } = poor.server
-    await sweepOnTempo.run(systemCtx(deps))
+    await runOnce(deps, sweepOnTempo)
     const planned = sql`select count(*) as count from chain_transactions`
     expect((await poor.database.db.one(z.object({ count: z.bigint() }), planned)).count).toBe(0n)
     await fundToken(tempo, 'pathUSD', settlerAddress as Address, 50_000_000n)

@@ -5,7 +5,7 @@ import { z } from 'zod'
 import { followTransactions } from '../../src/features/payments/methods/mpp-tempo/follow.ts'
 import { sql } from '../../src/platform/db/db.ts'
 import { plain } from '../../src/platform/db/partitions.ts'
-import { bindLoops } from '../../src/platform/work/runner.ts'
+import { runOnce } from '../run-once.ts'
 import { aTempoPayer, aTempoWallet, type Changes, offerOf, type TempoPayer } from '../tempo-payer.ts'
 import { type Answer, aWorld, codeOf, countByStatus, type Org, request, type World } from '../world.ts'
 
@@ -65,9 +65,7 @@ async function waitMinute(): Promise<void> {
     update payments set settling_at = settling_at - interval '1 minute', check_at = now() - interval '1 second' where status = 'settling'`)
 }
 
-async function follow(): Promise<void> {
-  for (const loop of bindLoops(world.server.deps, [followTransactions])) await loop.run()
-}
+const follow = () => runOnce(world.server.deps, followTransactions)
 
 const lasting = (nonceKey: bigint): Changes => ({ nonceKey, validSeconds: 600 })
 

@@ -26,6 +26,7 @@ import { auditedActions } from '../audited.ts'
 import { aSigner, passLane, takeAllLeases } from '../lane-stage.ts'
 import { lifeOf, mortalDeps } from '../mortal.ts'
 import { relayPartsOf } from '../relay-stage.ts'
+import { runOnce } from '../run-once.ts'
 import { untilBooked } from '../transfer-stage.ts'
 import { ShiftedClock } from '../webhooks/clock.ts'
 import { aWorld, type Org, type World } from '../world.ts'
@@ -87,7 +88,7 @@ async function turn(own: Worker, parts: LaneParts): Promise<void> {
   await signTransfers.run(systemCtx(own.deps))
   await passRelays(relayPartsOf(own.deps), network)
   await passLane(parts, own.lane)
-  await finalizeTransfers.run(systemCtx(own.deps))
+  await runOnce(own.deps, finalizeTransfers)
 }
 
 /** Runs a process's work from its start until nothing is open, while blocks come. */

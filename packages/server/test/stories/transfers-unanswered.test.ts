@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
 import { transferRecurring } from '../../src/features/transfers/index.ts'
 import { sql } from '../../src/platform/db/db.ts'
-import { systemCtx } from '../../src/platform/work/runner.ts'
+import { bindLoops } from '../../src/platform/work/runner.ts'
 import { endEveryService, type Service, serveEnv, startService } from '../crash/service.ts'
 import {
   aMaster,
@@ -80,10 +80,12 @@ async function dieWaiting(masters: readonly Managed[], bodies: readonly object[]
 
 /** Runs the job as two concurrent workers. */
 async function publishAtTwoWorkers(): Promise<void> {
-  const job = transferRecurring.find(({ name }) => name === 'transfers.tell-unanswered')
   const workers = [stage.world.server.deps, stage.hasty.server.deps, stage.world.server.deps]
-  await Promise.all(workers.map((deps) => job?.run(systemCtx(deps))))
-  expect(job).toBeDefined()
+  const jobs = workers
+    .flatMap((deps) => bindLoops(deps, transferRecurring))
+    .filter(({ name }) => name === 'transfers.tell-unanswered')
+  await Promise.all(jobs.map((job) => job.run()))
+  expect(jobs).toHaveLength(3)
 }
 
 test('transfers whose process died before it could answer are published once each, after the longest request wait, by any number of workers', async () => {

@@ -5,7 +5,7 @@ import { instantOf } from '../../platform/clock.ts'
 import type { Tx } from '../../platform/db/db.ts'
 import { publishEvents } from '../../platform/events.ts'
 import type { EventId } from '../../platform/ids.ts'
-import type { Recurring } from '../../platform/job.ts'
+import type { RecurringByNetwork } from '../../platform/job.ts'
 import { endAllowances, endReservations, keepAllowances } from '../funds/index.ts'
 import { relays } from '../relayer/index.ts'
 import { releasePolicy } from '../wallets/index.ts'
@@ -233,20 +233,12 @@ export function awaitFinality(
  * Ends transfers whose block is final, and reopens those whose block is gone: the same bytes are sent again, or a new block decides.
  * Idempotent: each transfer is decided under its row lock, while it still waits for the checked block.
  */
-export const finalizeTransfers: Recurring<Deps> = {
+export const finalizeTransfers: RecurringByNetwork<Deps> = {
   name: 'transfers.finalize',
   everyMs: 500,
-  isDue: ({ chains, clock }) =>
-    isAnyToFinalize(
-      awaitedOf(chains).map(({ name }) => name),
-      clock.now(),
-    ),
-  async run(ctx) {
-    for (const network of awaitedOf(ctx.chains))
-      await finalizeOn(ctx, network).catch((error: unknown) =>
-        ctx.log.warn({ err: error, network: network.name }, 'blocks of transfers could not be checked; retrying'),
-      )
-  },
+  networks: ({ chains }) => awaitedOf(chains),
+  isDue: (networks, { clock }) => isAnyToFinalize(networks, clock.now()),
+  runOn: finalizeOn,
 }
 
 function awaitedOf({ configured }: Work['chains']) {

@@ -8,6 +8,7 @@ import { assignReservations, type Coin, gasLimitOf } from '../funds/index.ts'
 import { lockPayer, nextPollTime, readPayer, storeAuxiliary } from './auxiliary.ts'
 import { end, networkOf } from './ending.ts'
 import {
+  type DueForPoll,
   isAnyDueForPoll,
   listDueForPoll,
   listSteps,
@@ -28,34 +29,42 @@ import { beginWaiting, isWaitingForUnit } from './waiting-unit.ts'
 
 type Work = Omit<Ctx, 'tenant'>
 
-const atOnce = 8
-
 /**
  * Polls the partner transfers that are due: assigns a transaction to a step that needed a simulation first, or queries the partner for the
- * state. Idempotent: each result is decided again under the transfer's lock.
+ * state. A partner or a network that does not answer delays only its own transfers, and there no organization those of another; no later run
+ * waits for it. Idempotent: each result is decided again under the transfer's lock.
  */
 export const followPartners: Recurring<Deps> = {
   name: 'transfers.follow-partners',
   everyMs: 500,
   isDue: ({ clock }) => isAnyDueForPoll(clock.now()),
-  async run(ctx) {
+  async run(ctx, beside) {
     const due = await listDueForPoll(ctx.db, ctx.clock.now())
-    const workers = Array.from({ length: Math.min(atOnce, due.length) }, async () => {
-      for (let transfer = due.shift(); transfer !== undefined; transfer = due.shift()) await pollSafely(ctx, transfer)
-    })
-    await Promise.all(workers)
+    const polls = [...Map.groupBy(due, sourceOf)].map(([source, transfers]) =>
+      ctx.followedTransfers(source, transfers, (transfer) => pollSafely(ctx, transfer)),
+    )
+    if (beside === undefined) await Promise.all(polls)
+    else for (const one of polls) beside(one)
   },
 }
 
-/** A partner or node that does not respond is queried again later; the money does not move meanwhile. */
+/** What a poll of the transfer waits for: the nodes of a network, or a partner. */
+function sourceOf({ hasStep, fromNetwork, partner }: DueForPoll): string {
+  return hasStep ? `step ${fromNetwork}` : `status ${partner}`
+}
+
+/** A partner or node that does not respond is queried again later; the money does not move meanwhile. Does not reject. */
 async function pollSafely(ctx: Work, transfer: TransferRow): Promise<void> {
+  const { id: transferId, createdAt } = transfer
   try {
-    await poll(ctx, transfer)
+    await poll(ctx, transfer).catch(async (error: unknown) => {
+      ctx.log.warn({ err: error, transferId }, 'a transfer could not be followed; it will be tried again')
+      await ctx.db.tx((tx) => setNextPollAt(tx, transferId, nextPollTime(ctx, createdAt)))
+    })
+    await reportOverdue(ctx, transfer)
   } catch (error) {
-    ctx.log.warn({ err: error, transferId: transfer.id }, 'a transfer could not be followed; it will be tried again')
-    await ctx.db.tx((tx) => setNextPollAt(tx, transfer.id, nextPollTime(ctx, transfer.createdAt)))
+    ctx.log.error({ err: error, transferId }, 'a transfer could not be postponed; it stays due')
   }
-  await reportOverdue(ctx, transfer)
 }
 
 async function poll(ctx: Work, transfer: TransferRow): Promise<void> {

@@ -1,5 +1,6 @@
 import type { Db } from '../../platform/db/db.ts'
 import { bindOperations } from '../../platform/operation.ts'
+import { createByOrganisation } from '../../platform/work/by-organisation.ts'
 import { bindLoops } from '../../platform/work/runner.ts'
 import { gaslessTransfers } from './gasless/relay.ts'
 import { transferHandler } from './handler.ts'
@@ -34,6 +35,7 @@ export function createTransferPorts(db: Db): TransferPorts {
     recordTransfer: createRecordTransfer(db),
     outcomeWaiters: new TransferWaiters(db),
     answeredState: createAnsweredState(db),
+    followedTransfers: createByOrganisation({ organisationsMax: 8, atOnce: 2 }),
   }
 }
 

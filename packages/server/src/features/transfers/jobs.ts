@@ -1,5 +1,5 @@
 import { instantOf } from '../../platform/clock.ts'
-import type { Recurring } from '../../platform/job.ts'
+import type { Recurring, RecurringByNetwork } from '../../platform/job.ts'
 import { applyTransferDecisions } from './approved.ts'
 import { finalizeTransfers, publishOutcomes } from './ending.ts'
 import { followPartners } from './follow.ts'
@@ -32,7 +32,7 @@ const publishUnanswered: Recurring<Deps> = {
   },
 }
 
-export const transferRecurring: readonly Recurring<Deps>[] = [
+export const transferRecurring: readonly (Recurring<Deps> | RecurringByNetwork<Deps>)[] = [
   applyTransferDecisions,
   applyPaymentDecisions,
   endUnusedPayments,

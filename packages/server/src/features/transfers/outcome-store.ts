@@ -214,11 +214,32 @@ export function isAnyDueForPoll(now: Date): Sql {
   return sql`(select look_at from transfers where look_at <= ${now} and ended_at is null order by look_at limit 1) is not null`
 }
 
-/** Partner transfers that are due for a poll, longest due first. */
-export function listDueForPoll(db: Queryable, now: Date): Promise<TransferRow[]> {
+const DueForPoll = TransferRow.extend({
+  /** Whether a step has no transaction yet: the poll assigns one, and queries no partner. */
+  hasStep: z.boolean(),
+})
+export type DueForPoll = z.output<typeof DueForPoll>
+
+/** Most due transfers that one list compares, and most of one organization at one partner that it returns. */
+const comparedMax = 10_000
+const perOrganisationMax = 8
+
+/**
+ * Partner transfers that are due for a poll. Those that have a step to begin, and those of each partner, are listed separately, a few of each
+ * organization, longest due first: a partner that does not answer hides no transfer of others.
+ */
+export function listDueForPoll(db: Queryable, now: Date): Promise<DueForPoll[]> {
   return db.many(
-    TransferRow,
-    sql`select ${columns} from transfers where look_at <= ${now} and ended_at is null order by look_at limit 100`,
+    DueForPoll,
+    sql`
+    select ${columns}, has_step from (
+      select *, row_number() over (
+        partition by organisation_id, has_step, case when has_step then from_network else partner end order by look_at, id) as turn
+      from (
+        select transfers.*, exists (select from transfer_steps s where s.transfer_id = transfers.id and s.transaction_id is null) as has_step
+        from transfers where look_at <= ${now} and ended_at is null order by look_at limit ${comparedMax}
+      ) as due
+    ) as dealt where turn <= ${perOrganisationMax} order by turn, look_at limit 400`,
   )
 }
 

@@ -7,6 +7,7 @@ import type { GuardedFetch } from '../../platform/guarded-fetch.ts'
 import type { PaymentId } from '../../platform/ids.ts'
 import { type DeclareOperation, operationFor } from '../../platform/operation.ts'
 import type { ReserveMemory } from '../../platform/share.ts'
+import type { ByOrganisation } from '../../platform/work/by-organisation.ts'
 import type { ApprovalDeps } from '../approvals/index.ts'
 import type { Coin, Snapshot } from '../funds/index.ts'
 import type { PolicyOperation, SourceWallet } from '../wallets/index.ts'
@@ -79,6 +80,8 @@ export interface TransferPorts {
    * a different outcome. Concurrent callers share a transaction.
    */
   readonly answeredState: (transferId: TransferId) => Promise<TransferRow>
+  /** Limits the requests about transfers in progress, by partner, and the steps of transfers, by network. */
+  readonly followedTransfers: ByOrganisation
 }
 
 /** Dependencies of the feature transfers. */

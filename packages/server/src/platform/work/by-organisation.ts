@@ -1,6 +1,10 @@
-/** Most organizations, and most items of each, at the same time. */
-const organisationsMax = 8
-const atOnce = 4
+/** Most organizations of a source, and most items of each, at the same time. */
+interface Limits {
+  readonly organisationsMax: number
+  readonly atOnce: number
+}
+
+const usualLimits: Limits = { organisationsMax: 8, atOnce: 4 }
 
 interface Busy {
   workers: number
@@ -13,8 +17,8 @@ interface Item {
 }
 
 /**
- * Runs slow work for items that read one source, such as a network. An organization has at most four items in progress per source, and a source
- * at most eight organizations, over all calls together: no organization waits for another's work. Skips items that are already in progress and
+ * Runs slow work for items that read one source, such as a network. An organization has at most `atOnce` items in progress per source, and a source
+ * at most `organisationsMax` organizations, over all calls together: no organization waits for another's work. Skips items that are already in progress and
  * items of organizations beyond these limits; the caller offers them again later. Resolves when the work that this call started has ended.
  * The work must not reject.
  */
@@ -25,19 +29,19 @@ export type ByOrganisation = <I extends Item>(
 ) => Promise<void>
 
 /** Creates the limits of one kind of work. */
-export function createByOrganisation(): ByOrganisation {
+export function createByOrganisation(limits = usualLimits): ByOrganisation {
   const busyBySource = new Map<string, Map<string, Busy>>()
   return (source, items, work) => {
     const organisations = busyBySource.get(source) ?? new Map<string, Busy>()
     busyBySource.set(source, organisations)
-    return workOn(organisations, items, work)
+    return workOn(organisations, limits, { items, work })
   }
 }
 
 async function workOn<I extends Item>(
   organisations: Map<string, Busy>,
-  items: readonly I[],
-  work: (item: I) => Promise<void>,
+  { organisationsMax, atOnce }: Limits,
+  { items, work }: { readonly items: readonly I[]; readonly work: (item: I) => Promise<void> },
 ): Promise<void> {
   const groups = Map.groupBy(items, ({ organisationId }) => organisationId)
   const workers = [...groups].flatMap(([organisationId, group]) => {

@@ -1,3 +1,4 @@
+import { networkByName } from '@purser/protocol'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
 import { freshDatabase, type TestDatabase } from '../../../test/database.ts'
@@ -8,7 +9,7 @@ import type { Loop } from '../job.ts'
 import { insertShares, takeLeases } from '../leases/store.ts'
 import { createLog } from '../log.ts'
 import { startLoop } from './loop.ts'
-import { type Runner, scopeOf, startRunner } from './runner.ts'
+import { bindLoops, type Runner, scopeOf, startRunner } from './runner.ts'
 
 let database: TestDatabase
 let deps: Deps
@@ -179,3 +180,38 @@ test('a loop that is woken during a run runs once more immediately, and one that
   await expect.poll(() => runs).toBe(6)
   await loop.stop()
 })
+
+test('the work of a network waits for no other network, and is not begun twice on one', async () => {
+  const answer = Promise.withResolvers<void>()
+  const [base, ethereum] = [networkNamed('base'), networkNamed('ethereum')]
+  const ran: string[] = []
+  const [loop] = bindLoops(deps, [
+    {
+      name: 'toy.by-network',
+      everyMs: 10,
+      networks: () => [base, ethereum],
+      isDue: () => sql`true`,
+      async runOn(_, { name }) {
+        ran.push(name)
+        if (name === 'base') await answer.promise
+        if (name === 'ethereum') throw new Error('a node does not answer')
+      },
+    },
+  ])
+  const begun: Promise<void>[] = []
+  for (const _ of [1, 2, 3]) {
+    await loop?.run((work) => begun.push(work))
+    await begun.at(-1)
+  }
+  expect(ran).toEqual(['base', 'ethereum', 'ethereum', 'ethereum'])
+  answer.resolve()
+  await Promise.all(begun)
+  await loop?.run()
+  expect(ran.slice(4)).toEqual(['base', 'ethereum'])
+})
+
+function networkNamed(name: string) {
+  const network = networkByName(name)
+  if (network === undefined) throw new Error('no such network')
+  return network
+}

@@ -1,5 +1,5 @@
 import { instantOf } from '../../../platform/clock.ts'
-import type { Recurring } from '../../../platform/job.ts'
+import type { Recurring, RecurringByNetwork } from '../../../platform/job.ts'
 import { forTenant } from '../../../platform/work/runner.ts'
 import { type DueWallet, isAnySweepDue, listDue, markDue } from '../managed/auto-store.ts'
 import type { Ctx, Deps } from '../ports.ts'
@@ -50,4 +50,8 @@ async function sweepOne(system: System, wallet: DueWallet): Promise<number> {
 }
 
 /** Recurring work of sweeps. */
-export const walletSweeps: readonly Recurring<Deps>[] = [autoSweep, signSweeps, sweepOnTempo]
+export const walletSweeps: readonly (Recurring<Deps> | RecurringByNetwork<Deps>)[] = [
+  autoSweep,
+  signSweeps,
+  sweepOnTempo,
+]

@@ -7,7 +7,7 @@ import {
   tokenBySymbol,
 } from '@purser/protocol'
 import type { LaneCall, LaneHandler, LaneTransaction, Receipt } from '../../../chain/port.ts'
-import type { Recurring } from '../../../platform/job.ts'
+import type { RecurringByNetwork } from '../../../platform/job.ts'
 import { systemCtx } from '../../../platform/work/runner.ts'
 import { assignReservations } from '../../funds/index.ts'
 import type { Ctx, Deps } from '../ports.ts'
@@ -40,19 +40,12 @@ const attodollarsPerUnit = 10n ** 12n
  * (0x76) from its lane, and the operator's account sponsors its fee. The transfer was stored before; here it gets its transaction and nonce
  * in one commit, once. Idempotent.
  */
-export const sweepOnTempo: Recurring<Deps> = {
+export const sweepOnTempo: RecurringByNetwork<Deps> = {
   name: 'wallets.sweep-on-tempo',
   everyMs: 500,
-  isDue: ({ chains }) =>
-    isAnyPlanned(chains.configured.filter(({ nativeCoin }) => nativeCoin === null).map(({ name }) => name)),
-  async run(ctx) {
-    for (const network of ctx.chains.configured) {
-      if (network.nativeCoin !== null) continue
-      await passTempo(ctx, network).catch((error: unknown) =>
-        ctx.log.warn({ err: error, network: network.name }, 'sweeps on Tempo could not continue; they stay waiting'),
-      )
-    }
-  },
+  networks: ({ chains }) => chains.configured.filter(({ nativeCoin }) => nativeCoin === null),
+  isDue: isAnyPlanned,
+  runOn: passTempo,
 }
 
 async function passTempo(ctx: System, network: Network): Promise<void> {
