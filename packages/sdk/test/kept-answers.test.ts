@@ -2,10 +2,9 @@ import { expect, test } from 'vitest'
 import { type Kept, openKeptAnswers } from '../src/middleware/kept-answers.ts'
 import type { VerifiedPayment } from '../src/payments.ts'
 
-const payment = {} as VerifiedPayment
-
-function keptOf(bytes: number): Kept {
+function keptOf(bytes: number, payer = '0x01'): Kept {
   const conclude = () => Promise.reject(new Error('Nothing is concluded here.'))
+  const payment = { payer } as VerifiedPayment
   return { answer: { status: 200, headers: {}, body: new Uint8Array(bytes) }, payment, conclude }
 }
 
@@ -69,4 +68,15 @@ test('the oldest go first, and what is served frees its bytes', () => {
   expect(dropped).toEqual([])
   kept.keep('d', keptOf(40_000))
   expect(dropped).toEqual([b])
+})
+
+test('many answers of one payer cost no other payer theirs, however the address is written', () => {
+  const { kept, dropped } = stage(100_000)
+  const honest = keptOf(20_000, '0xaa')
+  kept.keep('honest', honest)
+  const hostile = Array.from({ length: 40 }, (_, index) => keptOf(15_000, index % 2 === 0 ? '0xbB' : '0xBb'))
+  for (const [index, one] of hostile.entries()) kept.keep(`hostile ${index}`, one)
+  expect(dropped).not.toContain(honest)
+  expect(dropped).toEqual(hostile.slice(0, dropped.length))
+  expect(taken(kept, 'honest').answer.body).toHaveLength(20_000)
 })

@@ -43,8 +43,9 @@ const entryBytes = 4_096
 
 /**
  * Undelivered responses whose payment may have been settled, by credential and request. They are kept in this
- * process, for `msMax` and within `bytesMax`; the oldest are dropped first. A response that a request is serving is
- * never dropped until that request drops it or puts it back.
+ * process, for `msMax` and within `bytesMax`. Beyond that the oldest response of the payer with the most bytes is
+ * dropped, so that the payments of one payer cost no other payer a response. A response that a request is serving is never dropped
+ * until that request drops it or puts it back.
  */
 export function openKeptAnswers({ bytesMax, msMax, onDropped }: Bounds, now: () => number = Date.now): KeptAnswers {
   const entries = new Map<string, Entry>()
@@ -54,12 +55,19 @@ export function openKeptAnswers({ bytesMax, msMax, onDropped }: Bounds, now: () 
     entries.delete(key)
     bytes -= entry.bytes
   }
+  const drop = (key: string, entry: Entry): void => {
+    remove(key, entry)
+    onDropped(entry.kept)
+  }
   const prune = (): void => {
     for (const [key, entry] of entries) {
-      if (bytes <= bytesMax && entry.endsAt > now()) return
-      if (entry.isTaken) continue
-      remove(key, entry)
-      onDropped(entry.kept)
+      if (entry.endsAt > now()) break
+      if (!entry.isTaken) drop(key, entry)
+    }
+    while (bytes > bytesMax) {
+      const largest = oldestOfLargestPayer(entries)
+      if (largest === undefined) return
+      drop(...largest)
     }
   }
   return {
@@ -89,4 +97,14 @@ export function openKeptAnswers({ bytesMax, msMax, onDropped }: Bounds, now: () 
       }
     },
   }
+}
+
+/** Returns the oldest response of the payer whose responses have the most bytes, of those that no request is serving. */
+function oldestOfLargestPayer(entries: ReadonlyMap<string, Entry>): [string, Entry] | undefined {
+  const free = [...entries].filter(([, { isTaken }]) => !isTaken)
+  const totals = new Map<string, number>()
+  const payerOf = ([, { kept }]: [string, Entry]): string => kept.payment.payer?.toLowerCase() ?? ''
+  for (const one of free) totals.set(payerOf(one), (totals.get(payerOf(one)) ?? 0) + one[1].bytes)
+  const most = Math.max(...totals.values())
+  return free.find((one) => totals.get(payerOf(one)) === most)
 }
