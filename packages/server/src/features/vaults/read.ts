@@ -1,15 +1,18 @@
 import type { z } from 'zod'
+import type { JsonStream } from '../../platform/json-stream.ts'
 import type { Page } from '../../platform/operation.ts'
 import { openCursor, pageOf } from '../../platform/wire.ts'
 import { type FileRow, listDocuments, listFiles } from './document-store.ts'
 import { shownDocument } from './documents.ts'
 import { fail } from './errors.ts'
 import { fileUrl } from './files/index.ts'
+import { isLarge, largeState } from './large.ts'
+import { findSealedHead } from './large-store.ts'
 import type { Ctx } from './ports.ts'
 import type { Vault, VaultFile, VaultId, VaultQuery, VaultState } from './schema.ts'
-import { runningManifest } from './seal.ts'
+import { runningManifest, runningManifestHead } from './seal.ts'
 import { findProof } from './seal-store.ts'
-import { findVault, listVaults } from './store.ts'
+import { findVault, listVaults, type VaultRow } from './store.ts'
 import { accessEndsAt } from './tokens/index.ts'
 import { shownVault } from './vault.ts'
 
@@ -20,9 +23,10 @@ const dataBytesMax = 262_144
  * Returns a vault with its contents and its manifest: the signed one once it is sealed, before that what a seal would freeze.
  * Nothing is locked while it is read: during a write it may show a document that `eventCount` does not count yet.
  */
-export async function getVault(ctx: Ctx, vaultId: VaultId): Promise<VaultState> {
+export async function getVault(ctx: Ctx, vaultId: VaultId): Promise<VaultState | JsonStream> {
   const vault = await findVault(ctx.db, ctx.tenant, vaultId, ctx.clock.now())
   if (vault === undefined) throw fail('vault-not-found')
+  if (isLarge(vault)) return getLargeVault(ctx, vault)
   const [documents, files, proof, accessEnd] = await Promise.all([
     listDocuments(ctx.db, ctx.tenant, vaultId, dataBytesMax),
     listFiles(ctx.db, ctx.tenant, vaultId),
@@ -36,6 +40,16 @@ export async function getVault(ctx: Ctx, vaultId: VaultId): Promise<VaultState> 
     eventCount: vault.eventCount,
     manifest: proof?.manifest ?? (await runningManifest(ctx, vault, { documents, files })),
   }
+}
+
+async function getLargeVault(ctx: Ctx, vault: VaultRow): Promise<JsonStream> {
+  const [sealed, accessEnd] = await Promise.all([
+    vault.sealedAt === null ? undefined : findSealedHead(ctx.db, ctx.tenant, vault.id),
+    accessEndsAt(ctx),
+  ])
+  const head = sealed?.head ?? (await runningManifestHead(ctx, vault))
+  const shown = (file: FileRow) => shownFile(ctx, vault.id, { file, vaultEnd: vault.expiresAt, accessEnd })
+  return largeState(ctx, vault, { head, shownFile: shown, dataBytesMax })
 }
 
 /** Returns a page of vaults that have not expired, newest first. */

@@ -19,9 +19,11 @@ import {
 import type { Queryable, Tx } from '../../platform/db/db.ts'
 import { keyIdOf } from '../../platform/http/key-set.ts'
 import type { Id } from '../../platform/ids.ts'
+import type { JsonStream } from '../../platform/json-stream.ts'
 import { type DocumentRow, type FileRow, listDocuments, listFiles } from './document-store.ts'
 import { fail } from './errors.ts'
 import { appendVaultEvent } from './events.ts'
+import { isLarge, largeProof } from './large.ts'
 import type { Ctx } from './ports.ts'
 import type { Proof, RunningManifest, SealRequest, Vault, VaultId } from './schema.ts'
 import { findPlaced, findProof, findSealNodes, findStatement, insertSealTree, type PlacedItem } from './seal-store.ts'
@@ -75,13 +77,18 @@ export async function runningManifest(
   vault: VaultRow,
   { documents, files }: { readonly documents: readonly DocumentRow[]; readonly files: readonly FileRow[] },
 ): Promise<RunningManifest> {
+  const items = sealedItemsOf(itemsFrom(documents, files))
+  return { ...(await runningManifestHead(ctx, vault)), items }
+}
+
+/** Returns the running manifest without its items. */
+export async function runningManifestHead(ctx: Ctx, vault: VaultRow): Promise<Omit<RunningManifest, 'items'>> {
   return {
     version: 1,
     vaultId: vault.id,
     organisationId: ctx.tenant.organisationId,
     summary: vault.summary,
     sealedAt: null,
-    items: sealedItemsOf(itemsFrom(documents, files)),
     eventsHead: { count: vault.eventCount, hash: vault.eventHash },
     payment: await receiptOf(ctx.db, ctx, vault),
   }
@@ -152,11 +159,12 @@ type ItemId = Id<'doc'> | Id<'fil'>
  * Returns the proof of a sealed vault, or of one item without the others. Anybody can check it offline with the service's public
  * key.
  */
-export async function getProof(ctx: Ctx, vaultId: VaultId, itemId: ItemId | undefined): Promise<Proof> {
+export async function getProof(ctx: Ctx, vaultId: VaultId, itemId: ItemId | undefined): Promise<Proof | JsonStream> {
   const vault = await findVault(ctx.db, ctx.tenant, vaultId, ctx.clock.now())
   if (vault === undefined) throw fail('vault-not-found')
   if (vault.sealedAt === null) throw fail('vault-not-sealed')
-  return itemId === undefined ? wholeProof(ctx, vaultId) : itemProof(ctx, vault, itemId)
+  if (itemId !== undefined) return itemProof(ctx, vault, itemId)
+  return isLarge(vault) ? largeProof(ctx, vault, await keysOf(ctx)) : wholeProof(ctx, vaultId)
 }
 
 async function wholeProof(ctx: Ctx, vaultId: VaultId): Promise<Proof> {

@@ -2,6 +2,7 @@ import { Readable } from 'node:stream'
 import type { z } from 'zod'
 import type { Deps } from '../ctx.ts'
 import { EventStreamResponse } from '../event-stream-response.ts'
+import { JsonStream } from '../json-stream.ts'
 import { type Operation, type Page, Reply } from '../operation.ts'
 import { csvHeaders, csvOf, prefersCsv } from './csv.ts'
 
@@ -40,6 +41,8 @@ export function successAnswer(operation: Operation<Deps>, request: RawRequest, r
   const status = reply?.status ?? operation.status ?? (operation.output === undefined ? 204 : 200)
   const headers: Record<string, string> = { ...reply?.headers }
   const value = reply === undefined ? result : reply.body
+  if (value instanceof Readable && reply instanceof JsonStream)
+    return { status, headers, body: value, bytesRead: reply.bytes }
   if (value instanceof Readable || value instanceof EventStreamResponse) return { status, headers, body: value }
   if (operation.list === true && operation.output !== undefined) {
     const page = value as Page<unknown>

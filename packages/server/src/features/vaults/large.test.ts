@@ -1,0 +1,78 @@
+import { readManifest, verifySeal } from '@purser/protocol'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { aVaultStage, ed25519, publishedKeys, type VaultStage } from '../../../test/stories/vaults-stage.ts'
+import type { Answer, Org } from '../../../test/world.ts'
+import { sql } from '../../platform/db/db.ts'
+import { newId } from '../../platform/ids.ts'
+import { listDocuments, listFiles } from './document-store.ts'
+import { shownDocument } from './documents.ts'
+import type { VaultId } from './schema.ts'
+
+let stage: VaultStage
+let org: Org
+
+beforeAll(async () => {
+  stage = await aVaultStage()
+  org = await stage.world.organisation('enterprise')
+})
+afterAll(() => stage.world.stop())
+
+const documentCount = 1_501
+const fileCount = 1_300
+
+/** A vault with documents that have more data than a vault's record shows, and files. */
+async function largeVault(): Promise<VaultId> {
+  const id = await stage.vault(org)
+  const data = { text: 'é'.repeat(100) }
+  await stage.call(org, 'POST', `/vaults/${id}/documents`, { name: 'a "name"', data })
+  const { deps } = stage.world.server
+  const { db } = stage.world.database
+  const documents = Array.from({ length: documentCount - 1 }, () => newId('doc', deps))
+  await db.run(sql`
+    insert into vault_documents (vault_id, id, organisation_id, environment, name, data, size, sha256, created_at)
+    select vault_id, new_id, organisation_id, environment, name, data, size, sha256, created_at
+    from vault_documents, unnest(${documents}::text[]) as new_id where vault_id = ${id}`)
+  const files = Array.from({ length: fileCount }, () => newId('fil', deps))
+  await db.run(sql`
+    insert into vault_files (vault_id, id, organisation_id, environment, name, mime_type, size, sha256, blob_key, created_at)
+    select ${id}, new_id, ${org.id}, 'test', 'a.txt', 'text/plain', 5, ${'ab'.repeat(32)}, new_id, ${stage.now()}
+    from unnest(${files}::text[]) as new_id`)
+  await db.run(sql`update vaults set document_count = ${documentCount}, file_count = ${fileCount} where id = ${id}`)
+  return id as VaultId
+}
+
+function lengthOf(answer: Answer): string | null {
+  return answer.headers.get('content-length')
+}
+
+test('a vault of many items is sent in pieces, with all that a smaller one has', async () => {
+  const id = await largeVault()
+  const { db } = stage.world.database
+  const tenant = { organisationId: org.id, environment: 'test' as const }
+  const [documents, files] = [await listDocuments(db, tenant, id, 262_144), await listFiles(db, tenant, id)]
+  const small = await stage.call(org, 'GET', `/vaults/${await stage.vault(org)}`)
+  const answer = await stage.call(org, 'GET', `/vaults/${id}`)
+  expect([answer.status, lengthOf(answer), lengthOf(small) !== null]).toEqual([200, null, true])
+  expect(answer.headers.get('content-type')).toBe(small.headers.get('content-type'))
+  expect(Object.keys(answer.body).sort()).toEqual(Object.keys(small.body).sort())
+  const asSent = (value: unknown): unknown => JSON.parse(JSON.stringify(value))
+  expect(answer.body.documents).toEqual(asSent(documents.map(shownDocument)))
+  expect(documents.filter(({ data }) => data !== null).length).toBeGreaterThan(500)
+  expect(documents.at(-1)?.data).toBeNull()
+  const shownFiles = answer.body.files as { readonly id: string; readonly url: string }[]
+  expect(shownFiles.map(({ id: fileId }) => fileId)).toEqual(files.map(({ id: fileId }) => fileId))
+  expect(shownFiles.every(({ url }) => url.startsWith('http'))).toBe(true)
+  const { items } = answer.body.manifest as { readonly items: readonly { readonly id: string }[] }
+  expect(items.map((item) => item.id)).toEqual([...documents, ...files].map((item) => item.id))
+})
+
+test('the manifest of a large sealed vault is the one that was signed, in its record and in its proof', async () => {
+  const id = await largeVault()
+  const sealed = await stage.call(org, 'POST', `/vaults/${id}/seal`, { summary: 'Done' })
+  expect(sealed.status).toBe(200)
+  const proof = await stage.call(org, 'GET', `/vaults/${id}/proof`)
+  expect([proof.status, lengthOf(proof)], JSON.stringify(proof.body).slice(0, 500)).toEqual([200, null])
+  expect(await verifySeal(proof.body, ed25519, await publishedKeys(stage.world))).toMatchObject({ ok: true })
+  const { body } = await stage.call(org, 'GET', `/vaults/${id}`)
+  expect(readManifest(body.manifest)).toEqual(readManifest(proof.body.manifest))
+})
