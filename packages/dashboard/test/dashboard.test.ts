@@ -13,6 +13,7 @@ import { environmentScenarios } from './environment-scenarios.ts'
 import { everyPageScenarios } from './every-page.ts'
 import { liveScenarios } from './live-scenarios.ts'
 import { makingScenarios } from './making-scenarios.ts'
+import { paymentScenarios } from './payment-scenarios.ts'
 import { peopleScenarios } from './people-scenarios.ts'
 import { securityScenarios } from './security-scenarios.ts'
 import { patienceMs, signedInBy, signIn } from './stage.ts'
@@ -185,6 +186,7 @@ developerScenarios(stage)
 securityScenarios(stage)
 workScenarios(stage)
 actScenarios(stage)
+paymentScenarios(stage)
 
 let made: ReturnType<typeof makeDemoData> | undefined
 

@@ -14,14 +14,13 @@ export function FigureRow({
   statistics: PaymentStatistics | undefined
 }) {
   const settlement = statistics?.settlement
-  const totals = figures?.points.map(({ values }) => values.reduce((a, b) => a + b, 0)) ?? []
   const latencies = settlement?.intervals.map(({ p95Ms }) => p95Ms) ?? []
   return (
     <div className="grid gap-px overflow-hidden rounded-card border border-line bg-line sm:grid-cols-2 xl:grid-cols-figures">
       <Figure name="Settled revenue" isReady={figures !== undefined}>
         <Revenue revenue={figures?.revenue ?? []} />
       </Figure>
-      <Figure name="Payments" isReady={figures !== undefined} chart={<Sparkline values={totals} />}>
+      <Figure name="Payments" isReady={figures !== undefined} chart={<Sparkline values={figures?.perInterval ?? []} />}>
         {figures?.payments.toLocaleString('en-US')}
       </Figure>
       <Figure

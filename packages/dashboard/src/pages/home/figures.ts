@@ -8,30 +8,24 @@ const intervalMs = { minute: 60_000, hour: 3_600_000, day: 86_400_000 } as const
 
 export const statisticsKey = ['statistics'] as const
 
-export function statisticsQuery(purser: Purser, range: RangeName) {
+/** The statistics of a range; with a route, `intervals` has only its payments. */
+export function statisticsQuery(purser: Purser, range: RangeName, paidRoute?: string) {
   return queryOptions({
-    queryKey: [...statisticsKey, range],
+    queryKey: [...statisticsKey, range, paidRoute ?? ''],
     queryFn: ({ signal }) => {
       const now = new Date()
       const to = new Date(now.getTime() + 60_000)
       return purser.payments.statistics(
-        { from: rangeStart(range, now).toISOString(), to: to.toISOString(), interval: intervals[range] },
+        {
+          from: rangeStart(range, now).toISOString(),
+          to: to.toISOString(),
+          interval: intervals[range],
+          ...(paidRoute !== undefined && { route: paidRoute }),
+        },
         { signal },
       )
     },
   })
-}
-
-/** The series of `points`, in their order. */
-export const protocolSeries = [
-  { name: 'x402', color: 'var(--chart-1)' },
-  { name: 'MPP', color: 'var(--chart-2)' },
-] as const
-
-/** One point of a chart: when it begins, and a number for each series. */
-interface Point {
-  readonly at: Date
-  readonly values: readonly number[]
 }
 
 export interface Figures {
@@ -41,14 +35,33 @@ export interface Figures {
   readonly failed: number
   /** The settled amount per token. */
   readonly revenue: readonly { readonly token: string; readonly amount: string }[]
-  /** Payments per interval: x402, then MPP. */
-  readonly points: readonly Point[]
+  /** Payments per interval. */
+  readonly perInterval: readonly number[]
+  /** Challenges that were issued, and credentials that were presented for them. */
+  readonly issued: number
+  readonly paid: number
   /** Share of what ended that ended well, from 0 to 1; undefined where nothing ended. */
   readonly success: number | undefined
 }
 
-/** Sums the rows of the statistics, and fills the intervals in which nothing happened. */
-export function figuresOf({ from, to, interval, intervals: rows }: PaymentStatistics): Figures {
+type Row = PaymentStatistics['intervals'][number]
+
+/** When each interval of a range begins, in Unix milliseconds. */
+export function timesOf({ from, to, interval }: PaymentStatistics): readonly number[] {
+  const step = intervalMs[interval]
+  const start = Date.parse(from)
+  const length = Math.max(1, Math.ceil((Date.parse(to) - start) / step))
+  return Array.from({ length }, (_, index) => start + index * step)
+}
+
+/** The rows of each interval by when it begins. */
+export function rowsByTime(rows: readonly Row[]): ReadonlyMap<number, readonly Row[]> {
+  return Map.groupBy(rows, ({ at }) => Date.parse(at))
+}
+
+/** Sums the rows of the statistics. */
+export function figuresOf(statistics: PaymentStatistics): Figures {
+  const { intervals: rows, challenges, refused } = statistics
   const sum = (wanted: readonly string[]) =>
     rows.filter(({ status }) => wanted.includes(status)).reduce((total, { payments }) => total + payments, 0)
   const settled = sum(['settled'])
@@ -60,24 +73,20 @@ export function figuresOf({ from, to, interval, intervals: rows }: PaymentStatis
       rows.filter((row) => row.token === token && row.status === 'settled').map(({ amount }) => amount),
     ),
   }))
-  const step = intervalMs[interval]
-  const start = Date.parse(from)
-  const length = Math.max(1, Math.ceil((Date.parse(to) - start) / step))
-  const points = Array.from({ length }, (_, index) => {
-    const at = new Date(start + index * step)
-    const inside = rows.filter((row) => Date.parse(row.at) === at.getTime())
-    const of = (name: string) =>
-      inside.filter(({ protocol }) => protocol === name).reduce((total, row) => total + row.payments, 0)
-    return { at, values: [of('x402'), of('mpp')] }
-  })
   const ended = settled + failed
+  const byTime = rowsByTime(rows)
+  const payments = rows.reduce((total, row) => total + row.payments, 0)
   return {
-    payments: sum(['verified', 'settling', 'settled', 'settlement_failed', 'voided']),
+    payments,
+    issued: challenges,
+    paid: payments + refused,
     settled,
     open: sum(['verified', 'settling']),
     failed,
     revenue,
-    points,
+    perInterval: timesOf(statistics).map((at) =>
+      (byTime.get(at) ?? []).reduce((total, row) => total + row.payments, 0),
+    ),
     success: ended === 0 ? undefined : settled / ended,
   }
 }

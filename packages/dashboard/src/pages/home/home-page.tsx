@@ -2,18 +2,20 @@ import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router'
 import { usePurser } from '../../api/context.ts'
 import { useRefreshOn } from '../../live/use-live.ts'
-import { BarChart, Legend } from '../../ui/bar-chart.tsx'
 import { ErrorBlock } from '../../ui/error-block.tsx'
 import { Select } from '../../ui/form.tsx'
-import { count } from '../../ui/format.ts'
+import { count, groupDecimal } from '../../ui/format.ts'
 import { Card, Page, Skeleton } from '../../ui/page.tsx'
 import { isRange, type RangeName, rangeNames, ranges } from '../../ui/range.ts'
 import { TestPaymentButton } from '../payments/test-payment.tsx'
 import { FigureRow } from './figure-row.tsx'
-import { type Figures, figuresOf, protocolSeries, statisticsKey, statisticsQuery } from './figures.ts'
+import { type Figures, figuresOf, statisticsKey, statisticsQuery } from './figures.ts'
 import { Funnel } from './funnel.tsx'
+import { GasCard } from './gas-card.tsx'
+import { LatencyCard } from './latency-card.tsx'
 import { NeedsYou } from './needs-you.tsx'
 import { RecentPayments } from './recent-payments.tsx'
+import { VolumeCard } from './volume-card.tsx'
 import { WalletBalances } from './wallet-balances.tsx'
 
 const route = getRouteApi('/shell/')
@@ -22,14 +24,14 @@ const route = getRouteApi('/shell/')
 export function HomePage() {
   const purser = usePurser()
   const navigate = useNavigate()
-  const { range = '24h' } = route.useSearch()
+  const { range = '24h', measure, by = 'protocol' } = route.useSearch()
   const statistics = useQuery(statisticsQuery(purser, range))
   useRefreshOn(['payment.'], statisticsKey)
   const figures = statistics.data === undefined ? undefined : figuresOf(statistics.data)
   /** Nothing is known of the payments. Their place shows why, and no figures that never come. */
   const hasFailed = statistics.data === undefined && statistics.error !== null
   const choose = (next: string) => {
-    if (isRange(next)) void navigate({ to: '/', search: { range: next }, replace: true })
+    if (isRange(next)) void navigate({ to: '/', search: (old) => ({ ...old, range: next }), replace: true })
   }
   return (
     <Page
@@ -55,32 +57,39 @@ export function HomePage() {
             {statistics.error !== null && <ErrorBlock error={statistics.error} onRetry={() => statistics.refetch()} />}
             {!hasFailed && (
               <>
-                <Card title="Payments over time" aside={<Legend series={protocolSeries} />}>
-                  {figures === undefined ? (
-                    <Skeleton lines={8} className="h-50" />
-                  ) : (
-                    <BarChart
-                      label={`Payments by protocol, ${ranges[range].label.toLowerCase()}`}
-                      points={figures.points}
-                      series={protocolSeries}
-                    />
-                  )}
-                </Card>
+                <VolumeCard
+                  statistics={statistics.data}
+                  range={range}
+                  measure={measure}
+                  by={by}
+                  onChange={(change) =>
+                    void navigate({
+                      to: '/',
+                      search: (old) => ({ ...old, ...change }),
+                      replace: true,
+                      resetScroll: false,
+                    })
+                  }
+                />
                 <div className="flex flex-wrap gap-5 *:min-w-72 *:flex-1">
-                  <Card title="From signature to settlement">
+                  <Card title="From challenge to settlement">
                     {figures === undefined || statistics.data === undefined ? (
                       <Skeleton lines={4} />
                     ) : (
                       <Funnel figures={figures} failures={statistics.data.failures} />
                     )}
                   </Card>
+                  <LatencyCard statistics={statistics.data} label={ranges[range].label.toLowerCase()} />
+                </div>
+                <div className="flex flex-wrap gap-5 *:min-w-72 *:flex-1">
                   <WalletBalances />
+                  <GasCard statistics={statistics.data} />
                 </div>
               </>
             )}
             {hasFailed && <WalletBalances />}
           </div>
-          <NeedsYou />
+          <NeedsYou statistics={statistics.data} />
         </div>
         <Card
           flush
@@ -98,11 +107,12 @@ export function HomePage() {
   )
 }
 
-function summary({ payments, settled, open, failed }: Figures, range: RangeName): string {
+function summary({ payments, settled, open, failed, revenue }: Figures, range: RangeName): string {
   const when = ranges[range].label.toLowerCase().replace('last', 'the last')
   if (payments === 0) return `No payments in ${when}.`
   const outcomes = [
     settled === payments ? 'all settled' : `${settled.toLocaleString('en-US')} settled`,
+    settled > 0 && `worth ${revenue.map(({ amount, token }) => `${groupDecimal(amount)} ${token}`).join(' and ')}`,
     open > 0 && `${open.toLocaleString('en-US')} on the way`,
     failed > 0 && `${failed.toLocaleString('en-US')} failed`,
   ]

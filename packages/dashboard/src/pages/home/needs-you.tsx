@@ -1,16 +1,20 @@
+import type { PaymentStatistics } from '@purser/sdk'
 import { useQueries, useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
-import { CircleCheck, Gauge, ServerOff, UserCheck, WebhookOff } from 'lucide-react'
+import { CircleCheck, Fuel, Gauge, PauseCircle, ServerOff, UserCheck, WebhookOff } from 'lucide-react'
 import type { ReactNode } from 'react'
 import { chainsQuery } from '../../api/chains.ts'
 import { usePurser } from '../../api/context.ts'
 import { useRefreshOn } from '../../live/use-live.ts'
 import { ErrorBlock } from '../../ui/error-block.tsx'
-import { count, networkName } from '../../ui/format.ts'
+import { addDecimals, count, groupDecimal, networkName } from '../../ui/format.ts'
 import { Card, Skeleton } from '../../ui/page.tsx'
 import { shownWaitingMax, waitingQuery } from '../approvals/queries.ts'
 import { isNearlyUsed, Quotas, quotasOf, quotaWords, usageKey, usageQuery } from '../usage/quotas.tsx'
+import { partsQuery } from '../wallets/queries.ts'
+import { walletName } from '../wallets/wallet-state.tsx'
 import { healthOf, healthQuery } from '../webhooks/queries.ts'
+import { useNewestWallets } from './wallet-balances.tsx'
 
 interface Need {
   readonly key: string
@@ -18,14 +22,19 @@ interface Need {
   readonly text: string
   /** The page where it is done. */
   readonly to?: string
+  readonly search?: Readonly<Record<string, string>>
 }
 
 /** How many endpoints Home reads the attempts of, the newest. Their page shows all. */
 const endpointsReadMax = 5
 
-/** The work that waits for the reader: approvals, networks without a node, endpoints that are off or fail, quotas that run out; and how full the plan is. */
-export function NeedsYou() {
+/** Share of the day's gas budget of a network from which it is named. */
+const gasShareMin = 0.8
+
+/** The work that waits for the reader: approvals, money on hold, gas budgets that run out, networks without a node, endpoints that are off or fail, quotas that run out; and how full the plan is. */
+export function NeedsYou({ statistics }: { statistics: PaymentStatistics | undefined }) {
   const purser = usePurser()
+  const onHold = useHolds()
   const usage = useQuery(usageQuery(purser))
   useRefreshOn(['payment.', 'vault.'], usageKey)
   const chains = useQuery(chainsQuery(purser))
@@ -47,6 +56,8 @@ export function NeedsYou() {
     ...(approvals === 0
       ? []
       : [{ key: 'approvals', icon: <UserCheck />, text: waitingWords(approvals), to: '/approvals' }]),
+    ...onHold,
+    ...gasNeeds(statistics),
     ...(chains.data ?? [])
       .filter(({ configured, status }) => configured && status === 'down')
       .map(({ name }) => ({ key: name, icon: <ServerOff />, text: `No node of ${networkName(name)} answers.` })),
@@ -84,14 +95,14 @@ export function NeedsYou() {
           </p>
         ) : (
           <ul className="flex flex-col gap-2.5">
-            {needs.map(({ key, icon, text, to }) => (
+            {needs.map(({ key, icon, text, to, search = {} }) => (
               <li key={key} className="flex gap-2 [&_svg]:mt-0.5 [&_svg]:size-4 [&_svg]:shrink-0 [&_svg]:text-held">
                 {icon}{' '}
                 <span className="min-w-0 break-words">
                   {to === undefined ? (
                     text
                   ) : (
-                    <Link to={to} className="underline">
+                    <Link to={to} search={search} className="underline">
                       {text}
                     </Link>
                   )}
@@ -117,4 +128,37 @@ export function NeedsYou() {
 function waitingWords(waiting: number): string {
   if (waiting > shownWaitingMax) return `More than ${count(shownWaitingMax, 'request')} wait for an approval.`
   return `${count(waiting, 'request')} ${waiting === 1 ? 'waits' : 'wait'} for an approval.`
+}
+
+/** Money that screening keeps from leaving the newest wallets. */
+function useHolds(): readonly Need[] {
+  const purser = usePurser()
+  const { active = [] } = useNewestWallets()
+  const read = useQueries({ queries: active.map((wallet) => partsQuery(purser, wallet)) })
+  return active.flatMap((wallet, index) =>
+    (read[index]?.data ?? []).flatMap(({ tokenSymbol, parts }) => {
+      const amount = parts === undefined || parts === null ? '0' : addDecimals([parts.unscreened, parts.frozen])
+      if (!/[1-9]/.test(amount)) return []
+      return {
+        key: `${wallet.id} ${tokenSymbol}`,
+        icon: <PauseCircle />,
+        text: `${groupDecimal(amount)} ${tokenSymbol} of ${walletName(wallet)} is on hold.`,
+        to: `/wallets/${wallet.id}`,
+        search: { view: 'on-hold' },
+      }
+    }),
+  )
+}
+
+/** Networks on which most of the operator's gas of today is used: then payments are refused until the next UTC day. */
+function gasNeeds(statistics: PaymentStatistics | undefined): readonly Need[] {
+  const today = new Date().toISOString().slice(0, 10)
+  const { gas = [], gasUsdPerDayMax = '0' } = statistics ?? {}
+  return gas
+    .filter(({ day, usd }) => day === today && Number(usd) >= gasShareMin * Number(gasUsdPerDayMax))
+    .map(({ network, usd }) => ({
+      key: `gas ${network}`,
+      icon: <Fuel />,
+      text: `${networkName(network)}: ${groupDecimal(usd)} of ${groupDecimal(gasUsdPerDayMax)} USD of today’s gas is used.`,
+    }))
 }

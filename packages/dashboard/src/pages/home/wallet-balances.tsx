@@ -12,8 +12,8 @@ import { walletName } from '../wallets/wallet-state.tsx'
 /** Each costs a request to a node. The page of wallets shows all. */
 const walletsMax = 4
 
-/** The newest managed wallets with what each has now. Nothing where there are none. */
-export function WalletBalances() {
+/** The newest managed wallets; undefined while they are read. */
+export function useNewestWallets() {
   const purser = usePurser()
   const { data, error, refetch } = useQuery({
     queryKey: [...walletsKey, 'newest'],
@@ -21,6 +21,12 @@ export function WalletBalances() {
   })
   useRefreshOn(['deposit.', 'transfer.'], walletsKey)
   const active = data?.filter(({ provisionStatus }) => provisionStatus === 'active').slice(0, walletsMax)
+  return { active, error, refetch }
+}
+
+/** The newest managed wallets with what each has now. Nothing where there are none. */
+export function WalletBalances() {
+  const { active, error, refetch } = useNewestWallets()
   if (active?.length === 0) return null
   return (
     <Card

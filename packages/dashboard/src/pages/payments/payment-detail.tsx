@@ -15,8 +15,9 @@ import { Amount, Id, OnChain, Time } from '../../ui/values.tsx'
 import { ActorName } from '../audit/actor.tsx'
 import { WalletLink } from '../transfers/from-wallet.tsx'
 import { PaymentBadge, protocolNames, shortRoute } from './columns.tsx'
+import { useEventSteps } from './payment-events.tsx'
 import { whereItIs } from './payment-state.ts'
-import { paymentSteps } from './payment-steps.tsx'
+import { paymentSteps, refundSteps, withEvents } from './payment-steps.tsx'
 import { paymentQuery, paymentsKey } from './queries.ts'
 import { RefundDialog } from './refund-dialog.tsx'
 
@@ -33,7 +34,7 @@ export function PaymentDetail({ paymentId, wide = false }: { paymentId: string; 
       <Head payment={data} />
       <div className={classes('grid gap-5', wide && 'lg:grid-cols-main-side')}>
         <Card title="What happened">
-          <Timeline steps={paymentSteps(data)} />
+          <History payment={data} />
         </Card>
         <Card title="Facts">
           <PaymentFacts payment={data} />
@@ -41,6 +42,18 @@ export function PaymentDetail({ paymentId, wide = false }: { paymentId: string; 
       </div>
     </div>
   )
+}
+
+function History({ payment }: { payment: Payment }) {
+  const purser = usePurser()
+  const { id, refundedAmount } = payment
+  const refunds = useQuery({
+    queryKey: [...paymentsKey, 'one', id, 'refunds'],
+    queryFn: ({ signal }) => purser.payments.refunds.list(id, {}, { signal }).page(),
+    enabled: refundedAmount !== '0',
+  })
+  const events = useEventSteps(payment)
+  return <Timeline steps={withEvents([...paymentSteps(payment), ...refundSteps(refunds.data?.items ?? [])], events)} />
 }
 
 function Head({ payment }: { payment: Payment }) {
@@ -89,7 +102,7 @@ function curlOf({ id }: Payment): string {
 }
 
 function PaymentFacts({ payment }: { payment: Payment }) {
-  const { chain, payer, payTo, txHash, walletId, vaultId, sessionId, description } = payment
+  const { chain, payer, payTo, walletId, vaultId, sessionId, description } = payment
   return (
     <Facts>
       <Fact name="Payment">
@@ -101,11 +114,6 @@ function PaymentFacts({ payment }: { payment: Payment }) {
       </Fact>
       <Fact name="Network">{networkName(chain)}</Fact>
       <Fact name="Protocol">{protocolNames[payment.protocol]}</Fact>
-      {txHash !== null && (
-        <Fact name="Transaction">
-          <OnChain value={txHash} network={chain} kind="tx" />
-        </Fact>
-      )}
       {walletId !== null && (
         <Fact name="Wallet">
           <WalletLink walletId={walletId} />

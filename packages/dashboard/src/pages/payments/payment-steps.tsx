@@ -1,4 +1,6 @@
-import type { Payment } from '@purser/sdk'
+import type { Payment, Purser } from '@purser/sdk'
+import { Link } from '@tanstack/react-router'
+import { Check } from 'lucide-react'
 import { groupDecimal, networkName } from '../../ui/format.ts'
 import type { TimelineStep } from '../../ui/timeline.tsx'
 import { Id, OnChain } from '../../ui/values.tsx'
@@ -7,8 +9,27 @@ import { failureWords } from './payment-state.ts'
 
 /** The steps of a payment that are known to have happened, and the one that it waits for. */
 export function paymentSteps(payment: Payment): readonly TimelineStep[] {
-  return [verified(payment), ...onTheWay(payment), ...ended(payment), ...afterwards(payment)]
+  return [challenged(payment), verified(payment), ...onTheWay(payment), ...ended(payment), ...afterwards(payment)]
 }
+
+function challenged({ amount, token, protocol, challengeId, description }: Payment): TimelineStep {
+  return {
+    key: 'challenged',
+    state: 'settled',
+    title: `402: ${groupDecimal(amount)} ${token} requested`,
+    children: (
+      <span className="flex flex-wrap items-center gap-x-1">
+        <span className="min-w-0 break-words">
+          {description ?? `The payer chose the offer of ${protocolNames[protocol]}.`}
+        </span>
+        {challengeId !== null && <Id value={challengeId} />}
+      </span>
+    ),
+  }
+}
+
+/** The checks before a payment is recorded; a simulated one has none of them. */
+const checks = ['Signature', 'Amount and token', 'Recipient', 'Time limits', 'Funds of the payer', 'Not used before']
 
 function verified({ payer, protocol, chain, createdAt, status }: Payment): TimelineStep {
   return {
@@ -17,15 +38,26 @@ function verified({ payer, protocol, chain, createdAt, status }: Payment): Timel
     title: 'Signed and verified',
     at: createdAt,
     children: (
-      <span className="flex flex-wrap items-center gap-x-1">
-        {payer === null ? 'The payer' : <OnChain value={payer} network={chain} kind="address" />}
-        <span>signed with {protocolNames[protocol]}. Signature, amount, recipient and funds were checked.</span>
-      </span>
+      <>
+        <span className="flex flex-wrap items-center gap-x-1">
+          {payer === null ? 'The payer' : <OnChain value={payer} network={chain} kind="address" />}
+          <span>signed with {protocolNames[protocol]}.</span>
+        </span>
+        {payer !== null && (
+          <ul className="mt-1 flex flex-wrap gap-x-3 gap-y-0.5 text-sm">
+            {checks.map((check) => (
+              <li key={check} className="flex items-center gap-1 whitespace-nowrap">
+                <Check className="size-3.5 text-settled" aria-hidden /> {check}
+              </li>
+            ))}
+          </ul>
+        )}
+      </>
     ),
   }
 }
 
-function onTheWay({ status, txHash, chain }: Payment): readonly TimelineStep[] {
+function onTheWay({ status, txHash, chain, block, isFinal, gasUsd }: Payment): readonly TimelineStep[] {
   if (status === 'verified')
     return [
       {
@@ -43,6 +75,7 @@ function onTheWay({ status, txHash, chain }: Payment): readonly TimelineStep[] {
         title: `Sent to ${networkName(chain)}`,
         children: <OnChain value={txHash} network={chain} kind="tx" />,
       },
+      ...(block === null ? [] : [included({ block, isFinal, gasUsd })]),
     ]
   return status === 'settling'
     ? [
@@ -54,6 +87,16 @@ function onTheWay({ status, txHash, chain }: Payment): readonly TimelineStep[] {
         },
       ]
     : []
+}
+
+function included({ block, isFinal, gasUsd }: { block: number; isFinal: boolean; gasUsd: string }): TimelineStep {
+  const gas = gasUsd === '0' ? '' : ` Its share of the gas was ${gasUsd} USD, paid by the operator.`
+  return {
+    key: 'included',
+    state: isFinal ? 'settled' : 'pending',
+    title: `In block ${block.toLocaleString('en-US')}`,
+    children: `${isFinal ? 'The block is final.' : 'A reorganization could still remove the block.'}${gas}`,
+  }
 }
 
 function ended({ status, txHash, settledAt, failureReason, amount, token }: Payment): readonly TimelineStep[] {
@@ -89,15 +132,7 @@ function opened(vaultId: string): TimelineStep {
   return { key: 'vault', state: 'settled', title: 'Opened a vault', children }
 }
 
-function afterwards({
-  status,
-  settledAt,
-  deliveredAt,
-  redeemedAt,
-  refundedAmount,
-  token,
-  vaultId,
-}: Payment): readonly TimelineStep[] {
+function afterwards({ status, settledAt, deliveredAt, redeemedAt, vaultId }: Payment): readonly TimelineStep[] {
   if (status !== 'settled') return []
   const isOwnStep = deliveredAt !== null && deliveredAt !== settledAt
   return [
@@ -109,8 +144,52 @@ function afterwards({
     ...(redeemedAt === null
       ? []
       : [{ key: 'redeemed', state: 'settled', title: 'Redeemed by the payer', at: redeemedAt } as const]),
-    ...(refundedAmount === '0'
-      ? []
-      : [{ key: 'refund', state: 'void', title: `Refunded ${groupDecimal(refundedAmount)} ${token}` } as const]),
   ]
+}
+
+const refundStates = {
+  pending: { state: 'pending', title: 'Refund on its way' },
+  completed: { state: 'settled', title: 'Refunded' },
+  failed: { state: 'failed', title: 'Refund failed' },
+} as const
+
+type Refund = Awaited<ReturnType<Purser['payments']['refund']>>
+
+/** A step for each refund, the first one first, with the transfer that pays it. */
+export function refundSteps(refunds: readonly Refund[]): readonly TimelineStep[] {
+  return refunds.toReversed().map(({ id, status, amount, token, reason, transferId, createdAt, completedAt }) => ({
+    key: id,
+    state: refundStates[status].state,
+    title: `${refundStates[status].title}: ${groupDecimal(amount)} ${token}`,
+    at: completedAt ?? createdAt,
+    children: (
+      <>
+        {reason !== null && <span className="mr-1.5 break-words">{reason}</span>}
+        <Link
+          to="/transfers/$transferId"
+          params={{ transferId }}
+          className="whitespace-nowrap text-accent-text hover:underline"
+        >
+          Follow the transfer
+        </Link>
+      </>
+    ),
+  }))
+}
+
+/** The step that precedes an event, by its type; those of other types come last. */
+const anchors: Readonly<Record<string, string>> = {
+  'payment.received': 'verified',
+  'payment.settled': 'settled',
+  'payment.settlement_failed': 'failed',
+}
+
+/** The steps with each event behind the change that it tells of. */
+export function withEvents(
+  steps: readonly TimelineStep[],
+  events: readonly (TimelineStep & { readonly type: string })[],
+): readonly TimelineStep[] {
+  const behind = (key: string | undefined) =>
+    events.filter(({ type }) => (steps.some((step) => step.key === anchors[type]) ? anchors[type] : undefined) === key)
+  return [...steps.flatMap((step) => [step, ...behind(step.key)]), ...behind(undefined)]
 }

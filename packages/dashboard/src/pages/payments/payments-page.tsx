@@ -13,7 +13,7 @@ import { NoPayments } from './no-payments.tsx'
 import { PaymentSheet } from './payment-sheet.tsx'
 import { PaymentsFilters } from './payments-filters.tsx'
 import { filtersOf, paymentQuery, paymentsQuery } from './queries.ts'
-import type { PaymentsSearch } from './search.ts'
+import { type PaymentsSearch, readPaymentsSearch } from './search.ts'
 import { useLivePayments } from './use-live-payments.ts'
 
 const route = getRouteApi('/shell/payments')
@@ -35,7 +35,7 @@ export function PaymentsPage() {
     ({ paymentId }: PaymentLog) => {
       void navigate({
         to: '/payments',
-        search: (old) => ({ ...old, open: paymentId }),
+        search: (old) => ({ ...readPaymentsSearch(old), open: paymentId }),
         mask: { to: '/payments/$paymentId', params: { paymentId }, unmaskOnReload: true },
         resetScroll: false,
       })
@@ -50,7 +50,7 @@ export function PaymentsPage() {
   const more = useCallback(() => {
     if (!isFetchingNextPage) void fetchNextPage()
   }, [fetchNextPage, isFetchingNextPage])
-  const close = () => void navigate({ to: '/payments', search: ({ open: _, ...rest }) => rest, resetScroll: false })
+  const close = () => void navigate({ to: '/payments', search: closed, resetScroll: false })
   return (
     <Page title="Payments" state={stateWords(rows, list.hasNextPage, isFiltered)} wide>
       <PaymentsFilters search={search} filters={filters} />
@@ -83,6 +83,11 @@ export function PaymentsPage() {
       <PaymentSheet paymentId={search.open} onClose={close} />
     </Page>
   )
+}
+
+function closed(search: Readonly<Record<string, unknown>>): PaymentsSearch {
+  const { open: _, ...rest } = readPaymentsSearch(search)
+  return rest
 }
 
 const rowKey = ({ id }: PaymentLog) => id

@@ -10,8 +10,15 @@ export type PaymentPages = InfiniteData<Page<PaymentLog>, string | undefined>
 export const paymentsKey = ['payments'] as const
 
 /** The filters as the API takes them; the range begins where it did when the list was first requested. */
-export function filtersOf({ protocol, route, walletId, range }: PaymentsSearch, now: Date) {
+export function filtersOf(
+  { protocol, route, walletId, range, status, chain, payer, apiKeyId }: PaymentsSearch,
+  now: Date,
+) {
   return {
+    ...(status !== undefined && { status }),
+    ...(chain !== undefined && { chain }),
+    ...(payer !== undefined && { payer }),
+    ...(apiKeyId !== undefined && { apiKeyId }),
     ...(protocol !== undefined && { protocol }),
     ...(route !== undefined && { route }),
     ...(walletId !== undefined && { walletId }),

@@ -1,7 +1,20 @@
+import type { PaymentStatus } from '@purser/sdk'
 import { isRange, type RangeSearch } from '../../ui/range.ts'
+
+export const paymentStatuses: readonly PaymentStatus[] = [
+  'verified',
+  'settling',
+  'settled',
+  'settlement_failed',
+  'voided',
+]
 
 /** The filters of the list of payments in the URL. */
 export interface PaymentsSearch extends RangeSearch {
+  readonly status?: PaymentStatus
+  readonly chain?: string
+  readonly payer?: string
+  readonly apiKeyId?: string
   readonly protocol?: 'x402' | 'mpp'
   readonly route?: string
   readonly walletId?: string
@@ -11,10 +24,15 @@ export interface PaymentsSearch extends RangeSearch {
 
 /** Reads the search of an address; what is none of ours is left out. */
 export function readPaymentsSearch(search: Readonly<Record<string, unknown>>): PaymentsSearch {
-  const { protocol, route, walletId, open, range } = search
+  const { protocol, route, walletId, open, range, status, chain, payer, apiKeyId } = search
+  const known = paymentStatuses.find((one) => one === status)
   return {
     ...(isRange(range) && { range }),
     ...((protocol === 'x402' || protocol === 'mpp') && { protocol }),
+    ...(known !== undefined && { status: known }),
+    ...(isText(chain) && { chain }),
+    ...(isText(payer) && { payer }),
+    ...(isText(apiKeyId) && { apiKeyId }),
     ...(isText(route) && { route }),
     ...(isText(walletId) && { walletId }),
     ...(isText(open) && { open }),

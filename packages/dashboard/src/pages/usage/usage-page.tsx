@@ -2,13 +2,14 @@ import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useWorkspace } from '../../api/context.ts'
 import { useRefreshOn } from '../../live/use-live.ts'
-import { BarChart, Legend } from '../../ui/bar-chart.tsx'
 import { buttonClasses } from '../../ui/button.tsx'
 import { ErrorBlock } from '../../ui/error-block.tsx'
 import { count, sentenceCase } from '../../ui/format.ts'
 import { Card, Page, Skeleton } from '../../ui/page.tsx'
 import { dayOfUtc } from '../../ui/time.ts'
-import { figuresOf, protocolSeries, statisticsKey } from '../home/figures.ts'
+import { Legend, TimeChart } from '../../ui/time-chart.tsx'
+import { figuresOf, statisticsKey } from '../home/figures.ts'
+import { byProtocol } from '../home/volume.ts'
 import { isNearlyUsed, type Quota, Quotas, quotasOf, usageKey, usageQuery } from './quotas.tsx'
 
 /** How much of the plan is used in this environment, and the payments of each day of the month. */
@@ -26,7 +27,8 @@ export function UsagePage() {
   useRefreshOn(['payment.'], usageKey)
   useRefreshOn(['payment.'], statisticsKey)
   const quotas = quotasOf(usage.data)
-  const figures = days.data === undefined ? undefined : figuresOf(days.data)
+  const figures =
+    days.data === undefined ? undefined : { ...figuresOf(days.data), ...byProtocol(days.data, 'payments') }
   return (
     <Page
       title="Usage and plan"
@@ -49,17 +51,18 @@ export function UsagePage() {
         </Card>
         {/* The month is that of the usage: without it there is nothing to wait for. */}
         {usage.error === null && (
-          <Card title="Payments by day" aside={<Legend series={protocolSeries} />}>
+          <Card title="Payments by day" aside={figures !== undefined && <Legend series={figures.series} />}>
             {days.error !== null ? (
               <ErrorBlock error={days.error} onRetry={() => days.refetch()} />
             ) : figures === undefined || from === undefined || to === undefined ? (
               <Skeleton lines={8} className="h-50" />
             ) : (
               <>
-                <BarChart
+                <TimeChart
+                  isWhole
                   label="Payments by protocol and day, this month"
                   points={figures.points}
-                  series={protocolSeries}
+                  series={figures.series}
                 />
                 <p className="mt-3 text-sm text-ink-2">
                   {count(figures.payments, 'payment')} from {dayOfUtc(new Date(from))} to{' '}

@@ -1,5 +1,5 @@
 import type { Webhook } from '@purser/sdk'
-import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { KeyRound, MoreHorizontal, Power, RotateCw, Send, Trash2 } from 'lucide-react'
 import { type ReactNode, useState } from 'react'
@@ -96,6 +96,7 @@ interface AskProps {
   readonly act: string
   readonly keep: string
   readonly danger?: boolean
+  readonly isReady?: boolean
   readonly children: ReactNode
   readonly work: () => Promise<unknown>
   readonly onDone: (answer: unknown) => void
@@ -103,7 +104,7 @@ interface AskProps {
 }
 
 /** Says what one act does, and does it. */
-function Ask({ title, act, keep, danger = false, children, work, onDone, onClose }: AskProps) {
+function Ask({ title, act, keep, danger = false, isReady = true, children, work, onDone, onClose }: AskProps) {
   const queries = useQueryClient()
   const run = useMutation({
     mutationFn: work,
@@ -121,7 +122,12 @@ function Ask({ title, act, keep, danger = false, children, work, onDone, onClose
       footer={
         <>
           <Button onClick={onClose}>{keep}</Button>
-          <Button tone={danger ? 'danger' : 'primary'} busy={run.isPending} onClick={() => run.mutate()}>
+          <Button
+            tone={danger ? 'danger' : 'primary'}
+            busy={run.isPending}
+            disabled={!isReady}
+            onClick={() => run.mutate()}
+          >
             {act}
           </Button>
         </>
@@ -138,13 +144,20 @@ function Ask({ title, act, keep, danger = false, children, work, onDone, onClose
 function ReplayDialog({ webhook, onClose }: DialogProps) {
   const purser = usePurser()
   const [range, setRange] = useState<RangeName>('24h')
+  const counted = useQuery({
+    queryKey: [...webhooksKey, 'dead', webhook.id, range],
+    queryFn: () => purser.webhooks.replay(webhook.id, { since: sinceOf(range), dryRun: true }),
+    gcTime: 0,
+  })
+  const number = counted.data !== undefined && 'replayed' in counted.data ? counted.data.replayed : undefined
   return (
     <Ask
       title="Replay what failed"
-      act="Send them again"
+      act={number === undefined ? 'Send them again' : `Send ${count(number, 'delivery', 'deliveries')} again`}
+      isReady={number !== 0}
       keep="Cancel"
       onClose={onClose}
-      work={() => purser.webhooks.replay(webhook.id, { since: new Date(Date.now() - ranges[range].ms).toISOString() })}
+      work={() => purser.webhooks.replay(webhook.id, { since: sinceOf(range) })}
       onDone={(answer) => toastDone(replayedWords(answer))}
     >
       <p className="text-ink-2">
@@ -162,8 +175,24 @@ function ReplayDialog({ webhook, onClose }: DialogProps) {
           </Select>
         )}
       </Field>
+      <p role="status" className="font-medium">
+        {number === undefined
+          ? counted.error === null
+            ? 'Counting …'
+            : 'They could not be counted.'
+          : number === 0
+            ? 'No delivery failed for good in this time.'
+            : `${count(number, 'delivery', 'deliveries')} failed for good${number === replaysMax ? ' or more. One replay sends as many' : ''}.`}
+      </p>
     </Ask>
   )
+}
+
+/** Most deliveries that one request replays. */
+const replaysMax = 10_000
+
+function sinceOf(range: RangeName): string {
+  return new Date(Date.now() - ranges[range].ms).toISOString()
 }
 
 function replayedWords(answer: unknown): string {

@@ -10,23 +10,28 @@ export interface Series {
 export interface ChartPoint {
   readonly at: Date
   readonly values: readonly number[]
+  /** The exact value of each series; the number itself without one. */
+  readonly words?: readonly string[]
 }
 
 const height = 200
 const top = 8
 const bottom = 22
-const left = 36
 
-/** Stacked bars over time, from zero. The pointer shows all series at one time; a table says the same to a screen reader. */
-export function BarChart({
-  label,
-  points,
-  series,
-}: {
-  label: string
-  points: readonly ChartPoint[]
-  series: readonly Series[]
-}) {
+interface ChartProps {
+  readonly label: string
+  readonly points: readonly ChartPoint[]
+  readonly series: readonly Series[]
+  /** Stacked bars, or a line for each series through the points above zero. */
+  readonly kind?: 'bars' | 'lines'
+  /** Whether values are counts, so that the axis names only whole numbers. */
+  readonly isWhole?: boolean
+  /** The words of a value at the axis. */
+  readonly axis?: (value: number) => string
+}
+
+/** Series over time, from zero. The pointer shows all of them at one time; a table says the same to a screen reader. */
+export function TimeChart({ label, points, series, kind = 'bars', isWhole = false, axis = axisWords }: ChartProps) {
   const frame = useRef<HTMLDivElement>(null)
   const [width, setWidth] = useState(640)
   const [hover, setHover] = useState<number>()
@@ -38,9 +43,11 @@ export function BarChart({
     return () => observer.disconnect()
   }, [])
   const stacks = points.map(({ values }) =>
-    values.map((_, index) => values.slice(0, index + 1).reduce((a, b) => a + b, 0)),
+    values.map((value, index) => (kind === 'lines' ? value : values.slice(0, index + 1).reduce((a, b) => a + b, 0))),
   )
-  const most = niceCeiling(Math.max(1, ...stacks.map((stack) => stack.at(-1) ?? 0)))
+  const most = niceCeiling(Math.max(0, ...stacks.flat()), isWhole)
+  const marks = [0, most / 2, most].map((value) => ({ value, text: axis(value) }))
+  const left = 12 + 7 * Math.max(...marks.map(({ text }) => text.length))
   const slot = (width - left - 4) / Math.max(1, points.length)
   const x = (index: number) => left + (index + 0.5) * slot
   const y = (value: number) => top + (1 - value / most) * (height - top - bottom)
@@ -62,18 +69,28 @@ export function BarChart({
         className="block"
       >
         <title id={id}>{label}</title>
-        {[0, most / 2, most].map((value) => (
+        {marks.map(({ value, text }) => (
           <g key={value}>
             <line x1={left} x2={width} y1={y(value)} y2={y(value)} stroke="var(--line)" />
             <text x={left - 8} y={y(value) + 4} textAnchor="end" className="num fill-ink-3 text-xs">
-              {value.toLocaleString('en-US')}
+              {text}
             </text>
           </g>
         ))}
         {hover !== undefined && (
           <rect x={x(hover) - slot / 2} y={top} width={slot} height={height - top - bottom} fill="var(--well)" />
         )}
-        {stacks.map((stack, index) =>
+        {kind === 'lines' &&
+          series.map(({ name, color }, place) => (
+            <Line
+              key={name}
+              color={color}
+              points={stacks.flatMap((stack, index) =>
+                (stack[place] ?? 0) > 0 ? [[x(index), y(stack[place] ?? 0)] as const] : [],
+              )}
+            />
+          ))}
+        {(kind === 'bars' ? stacks : []).map((stack, index) =>
           stack.map((end, place) => {
             const begin = place === 0 ? 0 : (stack[place - 1] ?? 0)
             const { name, color } = series[place] ?? { name: String(place), color: 'var(--chart-1)' }
@@ -107,7 +124,7 @@ export function BarChart({
           {series.map(({ name, color }, place) => (
             <p key={name} className="num flex items-center gap-1.5">
               <span className="size-2 rounded-full" style={{ background: color }} /> {name}
-              <span className="ml-auto pl-4 font-medium">{(at.values[place] ?? 0).toLocaleString('en-US')}</span>
+              <span className="ml-auto pl-4 font-medium">{wordsAt(at, place)}</span>
             </p>
           ))}
         </div>
@@ -127,11 +144,11 @@ export function BarChart({
         <tbody>
           {points
             .filter(({ values }) => values.some((value) => value > 0))
-            .map(({ at: time, values }) => (
-              <tr key={time.getTime()}>
-                <th scope="row">{fullTime(time)}</th>
+            .map((point) => (
+              <tr key={point.at.getTime()}>
+                <th scope="row">{fullTime(point.at)}</th>
                 {series.map(({ name }, place) => (
-                  <td key={name}>{values[place] ?? 0}</td>
+                  <td key={name}>{wordsAt(point, place)}</td>
                 ))}
               </tr>
             ))}
@@ -141,13 +158,39 @@ export function BarChart({
   )
 }
 
+function wordsAt({ values, words }: ChartPoint, place: number): string {
+  return words?.[place] ?? (values[place] ?? 0).toLocaleString('en-US')
+}
+
+function axisWords(value: number): string {
+  return value.toLocaleString('en-US', { maximumSignificantDigits: 6 })
+}
+
+function Line({ points, color }: { points: readonly (readonly [x: number, y: number])[]; color: string }) {
+  return (
+    <g>
+      <path
+        d={points.map(([x, y], index) => `${index === 0 ? 'M' : 'L'}${x},${y}`).join('')}
+        fill="none"
+        stroke={color}
+        strokeWidth={1.5}
+        strokeLinejoin="round"
+      />
+      {points.map(([x, y]) => (
+        <circle key={x} cx={x} cy={y} r={2} fill={color} />
+      ))}
+    </g>
+  )
+}
+
 /** The names of the series with their colors. */
 export function Legend({ series }: { series: readonly Series[] }) {
   return (
-    <span className="flex gap-3 text-sm text-ink-2">
+    <span className="flex flex-wrap gap-x-3 gap-y-1 text-sm text-ink-2">
       {series.map(({ name, color }) => (
-        <span key={name} className="flex items-center gap-1.5">
-          <span className="size-2 rounded-full" style={{ background: color }} aria-hidden /> {name}
+        <span key={name} className="flex min-w-0 items-center gap-1.5">
+          <span className="size-2 shrink-0 rounded-full" style={{ background: color }} aria-hidden />
+          <span className="truncate">{name}</span>
         </span>
       ))}
     </span>
@@ -155,10 +198,11 @@ export function Legend({ series }: { series: readonly Series[] }) {
 }
 
 /** The next even number that is round: an axis with a middle that can be read. */
-function niceCeiling(most: number): number {
+function niceCeiling(most: number, isWhole: boolean): number {
+  if (most <= 0) return isWhole ? 2 : 1
   const power = 10 ** Math.floor(Math.log10(most))
   const step = [1, 2, 4, 6, 8, 10].find((one) => one * power >= most) ?? 10
-  return Math.max(2, step * power)
+  return isWhole ? Math.max(2, step * power) : step * power
 }
 
 const dayText = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short' })

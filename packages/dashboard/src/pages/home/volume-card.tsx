@@ -1,0 +1,100 @@
+import type { PaymentStatistics } from '@purser/sdk'
+import { useQueries, useQuery } from '@tanstack/react-query'
+import { usePurser } from '../../api/context.ts'
+import { Select } from '../../ui/form.tsx'
+import { Card, Skeleton } from '../../ui/page.tsx'
+import { type RangeName, rangeStart, ranges } from '../../ui/range.ts'
+import { Legend, TimeChart } from '../../ui/time-chart.tsx'
+import { shortRoute } from '../payments/columns.tsx'
+import { statisticsKey, statisticsQuery } from './figures.ts'
+import { byProtocol, byRoute, type Measure, tokensOf } from './volume.ts'
+
+interface VolumeProps {
+  readonly statistics: PaymentStatistics | undefined
+  readonly range: RangeName
+  /** The token that the reader chose, or `payments`; the token with the most payments without a choice. */
+  readonly measure: string | undefined
+  readonly by: 'protocol' | 'route'
+  readonly onChange: (change: { readonly measure?: string; readonly by?: 'protocol' | 'route' }) => void
+}
+
+/** Routes that have a series of their own. */
+const routesMax = 3
+
+/** The income over time: an amount of one token, or the number of payments, by protocol or by route. */
+export function VolumeCard({ statistics, range, measure, by, onChange }: VolumeProps) {
+  const tokens = statistics === undefined ? [] : tokensOf(statistics)
+  const token = measure === undefined ? tokens[0] : tokens.find((one) => one === measure)
+  const shown: Measure = token === undefined ? 'payments' : { token }
+  const routes = useTopRoutes(range, by === 'route')
+  const volume =
+    statistics === undefined
+      ? undefined
+      : by === 'protocol'
+        ? byProtocol(statistics, shown)
+        : routes && byRoute(statistics, shown, routes)
+  const label = token === undefined ? 'Payments' : `Settled ${token}`
+  return (
+    <Card
+      title={token === undefined ? 'Payments' : 'Volume'}
+      aside={
+        <span className="flex gap-2">
+          <Select
+            aria-label="Measure"
+            value={token ?? 'payments'}
+            onChange={({ target }) => onChange({ measure: target.value })}
+          >
+            {tokens.map((one) => (
+              <option key={one} value={one}>
+                {one}
+              </option>
+            ))}
+            <option value="payments">Payments</option>
+          </Select>
+          <Select
+            aria-label="By"
+            value={by}
+            onChange={({ target }) => onChange({ by: target.value === 'route' ? 'route' : 'protocol' })}
+          >
+            <option value="protocol">by protocol</option>
+            <option value="route">by route</option>
+          </Select>
+        </span>
+      }
+    >
+      {volume === undefined ? (
+        <Skeleton lines={8} className="h-56" />
+      ) : (
+        <>
+          <div className="mb-2">
+            <Legend series={volume.series} />
+          </div>
+          <TimeChart
+            label={`${label} by ${by}, ${ranges[range].label.toLowerCase()}`}
+            isWhole={token === undefined}
+            {...volume}
+          />
+        </>
+      )}
+    </Card>
+  )
+}
+
+/** The statistics of the routes with the most payments of the range; undefined while they are read. */
+function useTopRoutes(range: RangeName, isWanted: boolean) {
+  const purser = usePurser()
+  const summary = useQuery({
+    queryKey: [...statisticsKey, 'routes', range],
+    queryFn: ({ signal }) =>
+      purser.payments.logs.summary({ from: rangeStart(range, new Date()).toISOString() }, { signal }),
+    enabled: isWanted,
+  })
+  const names = [...new Set((summary.data ?? []).flatMap(({ route }) => route ?? []))].slice(0, routesMax)
+  const read = useQueries({ queries: names.map((name) => statisticsQuery(purser, range, name)) })
+  if (summary.data === undefined) return undefined
+  const routes = names.flatMap((name, index) => {
+    const statistics = read[index]?.data
+    return statistics === undefined ? [] : [{ name: shortRoute(name), statistics }]
+  })
+  return routes.length === names.length ? routes : undefined
+}

@@ -1,0 +1,81 @@
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { createPurser } from '@purser/sdk'
+import { expect, test } from 'vitest'
+import type { Stage } from './people-scenarios.ts'
+
+/** Questions of people about payments: which came in, where one is, and how it goes over time. */
+export function paymentScenarios({ dev, open }: Stage): void {
+  const purserOf = () => createPurser({ apiKey: dev().apiKey, baseUrl: dev().baseUrl })
+
+  test('payments are filtered by status, network, payer and key, and the address keeps the filters', async () => {
+    const paid = await purserOf().test.payments.create({ walletId: dev().walletId, price: '0.03' })
+    await open({}, async (page, { faults }) => {
+      await page.goto(`${dev().dashboardUrl}/test/payments?payer=${paid.payer}`)
+      const rows = page.getByRole('table', { name: 'Payments', exact: true }).getByRole('row')
+      await rows.filter({ hasText: '0.03 USDC' }).first().waitFor()
+      await page.getByLabel('Network').selectOption(paid.chain)
+      await page.getByLabel('API key').selectOption({ label: 'First test key' })
+      await page.getByLabel('Status').selectOption('voided')
+      await page.getByText('No payment matches these filters').waitFor()
+      await page.reload()
+      await page.getByText('No payment matches these filters').waitFor()
+      expect(await page.getByLabel('Status').inputValue()).toBe('voided')
+      expect(await page.getByLabel('Payer').inputValue()).toBe(paid.payer)
+      await page.getByLabel('Status').selectOption('')
+      await rows.filter({ hasText: '0.03 USDC' }).first().waitFor()
+      expect(new URL(page.url()).search).toContain(`chain=${paid.chain}`)
+      expect(faults).toEqual([])
+    })
+  })
+
+  test('a payment shows its challenge, checks, block, events and the attempts to deliver them', async () => {
+    const receiver = createServer((_, response) => response.end('fine'))
+    await new Promise<void>((resolve) => receiver.listen(0, '127.0.0.1', resolve))
+    const { port } = receiver.address() as AddressInfo
+    const purser = purserOf()
+    const webhook = await purser.webhooks.create({ url: `http://127.0.0.1:${port}/paid`, events: ['payment.settled'] })
+    try {
+      const { id } = await purser.test.payments.create({ walletId: dev().walletId, price: '0.04' })
+      await expect.poll(async () => (await purser.payments.get(id)).status).toBe('settled')
+      await expect.poll(async () => (await purser.webhooks.attempts.list(webhook.id).page()).items.length).toBe(1)
+      await open({}, async (page, { faults }) => {
+        await page.goto(`${dev().dashboardUrl}/test/payments/${id}`)
+        await page.getByText('402: 0.04 USDC requested').waitFor()
+        await page.getByText('Funds of the payer').waitFor()
+        await page.getByText(/^In block \d/).waitFor()
+        await page.getByRole('link', { name: 'payment.received' }).waitFor()
+        await page.getByRole('link', { name: 'payment.settled' }).waitFor()
+        await page.getByRole('link', { name: `127.0.0.1:${port}/paid: the endpoint returned 200` }).click()
+        await page.getByRole('dialog', { name: 'Attempt' }).waitFor()
+        expect(faults).toEqual([])
+      })
+    } finally {
+      await purser.webhooks.delete(webhook.id)
+      receiver.close()
+    }
+  })
+
+  test('Home shows volume by token and route, and the way from the challenge to the money', async () => {
+    const purser = purserOf()
+    const challenge = { walletId: dev().walletId, price: '0.01', resource: 'https://a.example/x' }
+    for (let count = 0; count < 20; count++) await purser.payments.challenge(challenge)
+    await open({}, async (page, { faults }) => {
+      await page.goto(`${dev().dashboardUrl}/test`)
+      await page.getByRole('img', { name: 'Settled USDC by protocol, last 24 hours' }).waitFor()
+      await page.getByLabel('By', { exact: true }).selectOption('route')
+      await page.getByRole('img', { name: 'Settled USDC by route, last 24 hours' }).waitFor()
+      await page.getByLabel('Measure').selectOption('payments')
+      await page.getByRole('img', { name: 'Payments by route, last 24 hours' }).waitFor()
+      expect(new URL(page.url()).search).toBe('?by=route&measure=payments')
+      const funnel = page
+        .locator('section')
+        .filter({ has: page.getByRole('heading', { name: 'From challenge to settlement' }) })
+      await expect
+        .poll(async () => Number(/402 issued\s+([\d,]+)/.exec(await funnel.innerText())?.[1]?.replaceAll(',', '')))
+        .toBeGreaterThanOrEqual(20)
+      await page.getByRole('heading', { name: 'Gas paid by the operator' }).waitFor()
+      expect(faults).toEqual([])
+    })
+  })
+}
