@@ -1,5 +1,5 @@
 import { PassThrough } from 'node:stream'
-import type { Address } from '@purser/protocol'
+import type { Address, Hex } from '@purser/protocol'
 import { encodeFunctionData, erc20Abi, parseAbi } from 'viem'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { relayOrder } from '../../../test/partner-calls.ts'
@@ -10,6 +10,7 @@ import { createLog } from '../../platform/log.ts'
 import { createOutbound, type Outbound } from '../../platform/outbound.ts'
 import type { RouteStatus, RoutingPartner } from './port.ts'
 import { createRelay, relayDepository } from './relay.ts'
+import vectors from './vectors/partner-calls.json' with { type: 'json' }
 
 let outbound: Outbound
 let double: PartnerDouble
@@ -284,5 +285,28 @@ test.each(['silence', 'cut', { text: '' }, { json: [] }, { status: 500, json: {}
     await expect(relay.status({ request, rawOutMin: 1n, reference: requestId, txHash: hash })).rejects.toMatchObject({
       code: 'partner-unavailable',
     })
+  },
+)
+
+test.each([
+  ['of a token', endOn('base', 'USDC'), vectors.relayDepositCalls.erc20],
+  ['of coin', endOn('base', 'native'), vectors.relayDepositCalls.native],
+] as const)(
+  'a deposit %s, as Base recorded it, is understood, and no other',
+  (_, from, { depositor, rawAmount, data }) => {
+    const sent = BigInt(rawAmount)
+    const own = { ...requestFor(from, request.to, sent), fromAddress: depositor as Address }
+    const isCoin = from.token.symbol === 'ETH'
+    const call = { chainId: 8_453, to: relayDepository, value: isCoin ? sent : 0n, data: data as Hex }
+    expect(relay.expects(own, call)).toContainEqual({
+      ...{ token: from.token.address.toLowerCase(), account: relayDepository, least: sent, most: sent },
+    })
+    const others = [
+      relay.expects({ ...own, fromAddress: stranger }, call),
+      relay.expects(own, { ...call, data: `${call.data}00` }),
+      relay.expects(own, { ...call, data: `0x5a1ee3ac${data.slice(10)}` }),
+      relay.expects({ ...own, rawAmount: sent + 1n }, isCoin ? { ...call, value: sent + 1n, data: '0x' } : call),
+    ]
+    expect(others).toEqual(others.map(() => undefined))
   },
 )
