@@ -14,7 +14,9 @@ import { type Address, createPublicClient, encodeFunctionData, erc20Abi, http, p
 import { generatePrivateKey } from 'viem/accounts'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { z } from 'zod'
+import { transferHandler } from '../../src/features/transfers/index.ts'
 import type { Quoted, RoutingPartners } from '../../src/partners/routing/port.ts'
+import { sql } from '../../src/platform/db/db.ts'
 import { masters, partners, path, stranger } from '../partner-stage.ts'
 import { type Answer, aWorld, codeOf, type Org, type World } from '../world.ts'
 
@@ -213,3 +215,31 @@ async function moveMarket(): Promise<void> {
   const args = [generatePrivateKey(), alphaUsd, rawAmount, pathUsd, 1n, stranger()] as const
   await sendFromDevAccount(tempo, sandboxPoolAddress, encodeFunctionData({ abi, functionName: 'swap', args }))
 }
+
+test('a waiting transaction is raised only from money that its wallet may spend: not from what another transfer has reserved', async () => {
+  const planning = await aWorld({ chains: [tempo, base], config: { ...config, role: 'api', transferWaitMs: 0 } })
+  try {
+    const own = await planning.organisation()
+    const master = await aMaster(planning, own.testKey)
+    await fundToken(tempo, 'AlphaUSD', master.address, 20_000_000n)
+    const sendOf = (amount: string) =>
+      planning.call(own.testKey, 'POST', path, swapOf(master, { toToken: 'AlphaUSD', amount }))
+    expect(codeOf(await sendOf('10'))).toBe('')
+    const { db } = planning.database
+    const { id } = await db.one(
+      z.object({ id: z.templateLiteral(['ctx_', z.string()]) }),
+      sql`select id from chain_transactions where sender = ${master.address}`,
+    )
+    const { coverRaise, purpose } = transferHandler(planning.server.deps)
+    const transaction = { id, network: 'tempo-moderato', purpose, nonce: 0n, hash: '0x' } as const
+    const mayPay = async (dollars: bigint): Promise<boolean | undefined> => {
+      const covers = await coverRaise?.(transaction, dollars * 10n ** 18n)
+      return covers === undefined ? undefined : db.tx(covers)
+    }
+    expect([await mayPay(9n), await mayPay(10n)]).toEqual([true, false])
+    expect(codeOf(await sendOf('8'))).toBe('')
+    expect([await mayPay(1n), await mayPay(2n)]).toEqual([true, false])
+  } finally {
+    await planning.stop()
+  }
+})

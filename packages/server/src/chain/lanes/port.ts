@@ -108,6 +108,12 @@ export interface LaneHandler {
   readonly purpose: string
   /** The signed bytes are stored and about to be sent. Called again with a new hash for every replacement. */
   onSent?(tx: Tx, transactions: readonly LaneTransaction[]): Promise<void>
+  /**
+   * Networks without a native coin, where the fee is paid in a token: whether the account can pay this much more than the last signed fee, in 1e-18 US
+   * dollars. It reads the chain first; the returned function decides in the database transaction that stores the new bytes, before anything else in it.
+   * Without it every fee within the network's limits is signed.
+   */
+  coverRaise?(transaction: LaneTransaction, more: bigint): Promise<CoversRaise>
   /** Mined in a block that may still be reorganized away. Called again when mined in another block. */
   onMined?(tx: Tx, mined: readonly MinedTransaction[]): Promise<void>
   /** The block that `onMined` reported was reorganized away. The same bytes are sent again, and `onMined` is called again. */
@@ -122,6 +128,8 @@ export interface LaneHandler {
   /** Replaces `onMined` and `onFinal` for transactions whose block is already at confirmation depth when first observed. */
   onMinedAndFinal?(tx: Tx, mined: readonly MinedTransaction[]): Promise<void>
 }
+
+export type CoversRaise = (tx: Tx) => Promise<boolean>
 
 /** The handlers of one process, by their purpose. */
 export type Handlers = ReadonlyMap<string, LaneHandler>

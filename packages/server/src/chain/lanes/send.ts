@@ -5,7 +5,7 @@ import { inParallel } from '../../platform/in-parallel.ts'
 import { fencedTx, type LeaseSet } from '../../platform/leases/store.ts'
 import { type Fees, feeLimits, replacementFees } from '../fees.ts'
 import type { Chain, FeeSponsor, SendAnswer, SignedTransaction, TempoFields, TempoTransaction } from '../port.ts'
-import type { Handlers, LaneSigner, LaneTransaction } from './port.ts'
+import type { CoversRaise, Handlers, LaneSigner, LaneTransaction } from './port.ts'
 import { listEarlierRaw, listLatestRaw } from './recovery-store.ts'
 import {
   type AttemptRow,
@@ -144,10 +144,18 @@ function sign(parts: LaneParts, wanted: readonly Wanted[]): Promise<Signed[]> {
   )
 }
 
-/** Stores signed attempts atomically before they are sent. Throws when a lease was lost; nothing is sent then. */
-async function store({ deps, handlers, leased }: LaneParts, signed: readonly Signed[]): Promise<void> {
-  if (signed.length === 0) return
-  await fencedTx(deps.db, leased, async (tx) => {
+/**
+ * Stores signed attempts atomically before they are sent. Returns false, and stores nothing, where their fees are not covered. Throws when a lease was
+ * lost; nothing is sent then.
+ */
+async function store(
+  { deps, handlers, leased }: LaneParts,
+  signed: readonly Signed[],
+  isCovered: CoversRaise = async () => true,
+): Promise<boolean> {
+  if (signed.length === 0) return true
+  return fencedTx(deps.db, leased, async (tx) => {
+    if (!(await isCovered(tx))) return false
     await insertAttempts(
       tx,
       leased,
@@ -158,17 +166,25 @@ async function store({ deps, handlers, leased }: LaneParts, signed: readonly Sig
       tx,
       signed.map(({ transaction, attempt: { hash } }) => toLaneTransaction(transaction, hash)),
     )
+    return true
   })
 }
 
-/** Signs a transaction again with new fees and sends it. The earlier bytes stay stored, since they may still be mined. */
-async function signAgain(
-  parts: LaneParts,
-  { transaction, last, fees }: { readonly transaction: TransactionRow; readonly last: AttemptRow; readonly fees: Fees },
-): Promise<void> {
+interface NewFees {
+  readonly transaction: TransactionRow
+  readonly last: AttemptRow
+  readonly fees: Fees
+  readonly isCovered?: CoversRaise | undefined
+}
+
+/**
+ * Signs a transaction again with new fees and sends it, unless its account may not pay them. The earlier bytes stay stored, since they may still be
+ * mined.
+ */
+async function signAgain(parts: LaneParts, { transaction, last, fees, isCovered }: NewFees): Promise<void> {
   const called = await findCallData(parts.deps.db, transaction.id)
   const signed = await sign(parts, [{ transaction, called, sequence: last.sequence + 1, fees }])
-  await store(parts, signed)
+  if (!(await store(parts, signed, isCovered))) return logWaiting(parts, transaction, 'its account may not pay more')
   await sendCovered(
     parts,
     signed.map(({ attempt: { raw } }) => raw),
@@ -262,14 +278,23 @@ async function lowerFees(
 /** Signs the same transaction again at a higher fee. */
 export async function replace(parts: LaneParts, transaction: TransactionRow, last: AttemptRow): Promise<void> {
   const fees = replacementFees(last, await parts.chain.offeredFees(), feeLimits(parts.chain.network))
-  if (fees === undefined) {
-    parts.deps.log.error(
-      { network: transaction.network, nonce: transaction.nonce.toString() },
-      'a transaction waits: a replacement would exceed the fee limit',
-    )
-    return
-  }
-  await signAgain(parts, { transaction, last, fees })
+  if (fees === undefined) return logWaiting(parts, transaction, 'a replacement would exceed the fee limit')
+  const more = (fees.maxFee - last.maxFee) * transaction.gasLimit
+  await signAgain(parts, { transaction, last, fees, isCovered: await coverOf(parts, transaction, more) })
+}
+
+/** The account of a sponsored transaction, and one of a network with a coin, pays its fees from money that nothing keeps on hold. */
+async function coverOf(
+  { chain, handlers }: LaneParts,
+  transaction: TransactionRow,
+  more: bigint,
+): Promise<CoversRaise | undefined> {
+  if (chain.network.nativeCoin !== null || transaction.isSponsored) return undefined
+  return handlers.get(transaction.purpose)?.coverRaise?.(toLaneTransaction(transaction, '0x'), more)
+}
+
+function logWaiting({ deps }: LaneParts, { network, sender, nonce }: TransactionRow, why: string): void {
+  deps.log.error({ network, sender, nonce: nonce.toString() }, `a transaction waits: ${why}`)
 }
 
 /** The parts of a transaction that its account must pay for. */

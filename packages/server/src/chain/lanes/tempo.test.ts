@@ -12,11 +12,14 @@ import {
   rpc,
   type Stage,
   statusOf,
+  takeAllLeases,
 } from '../../../test/lane-stage.ts'
 import { systemRandom } from '../../platform/random.ts'
-import type { ChainTransactionId, FeeSponsor, LaneCall, Lanes, PlannedTransaction } from '../port.ts'
+import type { ChainTransactionId, FeeSponsor, LaneCall, LaneHandler, Lanes, PlannedTransaction } from '../port.ts'
+import { resumeLanes } from './follow.ts'
 import { createLanes } from './lanes.ts'
-import { insertLane } from './store.ts'
+import { replace, sendLanes } from './send.ts'
+import { insertLane, listAttempts, listOpen } from './store.ts'
 
 let database: TestDatabase
 let tempo: DevChain
@@ -125,5 +128,43 @@ test('Tempo-only fields are rejected on a chain with a native coin, where they c
     await expect(database.db.tx((tx) => lanes.plan(tx, payer.address, planned))).rejects.toThrow(
       /one call per transaction/,
     )
+  }
+})
+
+test('a raised fee is signed only while its account can pay it, and nothing of a refused one is stored', async () => {
+  const { parts, handler } = await aLane({ db: database.db, dev: tempo, funded: false })
+  const differences: bigint[] = []
+  let isCovered = false
+  const coverRaise: LaneHandler['coverRaise'] = async (_, more) => {
+    differences.push(more)
+    return async () => isCovered
+  }
+  const own = { ...parts, signerOf: () => payer, sponsor, handlers: new Map([[purpose, { ...handler, coverRaise }]]) }
+  await lanes.stop()
+  await freeLeases(database.db)
+  own.leased = await takeAllLeases(database.db, stage.network.name)
+  await fundToken(tempo, 'AlphaUSD', payer.address, 5_000_000n)
+  await rpc(stage.outbound, tempo.rpcUrl, 'evm_setAutomine', [false])
+  try {
+    const planned = { ...transferOf('AlphaUSD', anOtherAccount(), 1n), network: stage.network, gasLimit: 2_000_000n }
+    const id = await database.db.tx((tx) => lanes.plan(tx, payer.address, { ...planned, purpose }))
+    await resumeLanes(own, [payer.address])
+    await sendLanes(own, [payer.address])
+    const raise = async (): Promise<number> => {
+      const [transaction] = await listOpen(database.db, stage.network.name, [payer.address])
+      const [last] = (await listAttempts(database.db, [id])).toReversed()
+      if (transaction === undefined || last === undefined) throw new Error('nothing waits')
+      await replace(own, transaction, last)
+      return (await listAttempts(database.db, [id])).length
+    }
+    expect(await raise()).toBe(1)
+    expect(await effectsOf(database.db, id)).toEqual(['sent'])
+    isCovered = true
+    expect(await raise()).toBe(2)
+    const [first, second] = await listAttempts(database.db, [id])
+    expect(differences).toEqual(Array(2).fill(((second?.maxFee ?? 0n) - (first?.maxFee ?? 0n)) * 2_000_000n))
+    expect(await effectsOf(database.db, id)).toEqual(['sent', 'sent'])
+  } finally {
+    await rpc(stage.outbound, tempo.rpcUrl, 'evm_setAutomine', [true])
   }
 })

@@ -27,6 +27,7 @@ import {
   setNextPollAt,
 } from './outcome-store.ts'
 import type { Ctx, Deps } from './ports.ts'
+import { coverRaise } from './raise.ts'
 import { deliveredTo } from './refund-proof.ts'
 import {
   assignStep,
@@ -50,6 +51,7 @@ export function transferHandler(deps: Deps): LaneHandler {
   return {
     purpose: transferPurpose,
     onSent: (tx, transactions) => markStepsSent(tx, transactions),
+    coverRaise: (transaction, more) => coverRaise(ctx, transaction, more),
     onMined: (tx, mined) => inSequence(tx, mined, (turn) => onMined(ctx, tx, turn)),
     async onReorganised(tx, transactions) {
       const undone = await lockSteps(tx, transactions)

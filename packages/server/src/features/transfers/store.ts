@@ -2,7 +2,7 @@ import { hexToBytes } from '@purser/protocol'
 import { z } from 'zod'
 import type { ChainTransactionId } from '../../chain/port.ts'
 import type { Tenant } from '../../platform/ctx.ts'
-import { type Queryable, sql, type Tx } from '../../platform/db/db.ts'
+import { type Queryable, type Sql, sql, type Tx } from '../../platform/db/db.ts'
 import { boundsOf, filtered, type Period, within, withMetadata } from '../../platform/db/page.ts'
 import { type Id, id } from '../../platform/ids.ts'
 import type { MetadataMember } from '../../platform/wire.ts'
@@ -178,19 +178,34 @@ export async function assignStep(
 
 const StepOfTransfer = TransferRow.extend({ ...StepRow.omit({ toAddress: true }).shape, stepTo: HexText })
 
+interface OwnStep {
+  readonly step: StepRow
+  readonly transfer: TransferRow
+}
+
 /** The steps that these transactions execute, with their transfers. Locks the transfers in a fixed order, so that none deadlock. */
-export async function lockStepsOf(
-  tx: Tx,
+export function lockStepsOf(tx: Tx, transactionIds: readonly ChainTransactionId[]): Promise<OwnStep[]> {
+  return readStepsOf(tx, transactionIds, sql`for update of transfers`)
+}
+
+/** As `lockStepsOf`, without a lock. */
+export function listStepsOf(db: Queryable, transactionIds: readonly ChainTransactionId[]): Promise<OwnStep[]> {
+  return readStepsOf(db, transactionIds, sql``)
+}
+
+async function readStepsOf(
+  db: Queryable,
   transactionIds: readonly ChainTransactionId[],
-): Promise<{ readonly step: StepRow; readonly transfer: TransferRow }[]> {
-  const rows = await tx.many(
+  lock: Sql,
+): Promise<OwnStep[]> {
+  const rows = await db.many(
     StepOfTransfer,
     sql`
     select ${columns}, transfer_id, position, kind, sender, step_to, data, value, gas_limit, transaction_id
     from (
       select transfer_id, position, kind, sender, to_address as step_to, data, value, gas_limit, transaction_id
       from transfer_steps where transaction_id = any(${transactionIds}::text[])
-    ) as s join transfers on id = transfer_id order by id for update of transfers`,
+    ) as s join transfers on id = transfer_id order by id ${lock}`,
   )
   return rows.map(
     ({ transferId, position, kind, sender, stepTo, data, value, gasLimit, transactionId, ...transfer }) => {

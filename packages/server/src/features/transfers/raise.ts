@@ -1,0 +1,32 @@
+import { tokenBySymbol } from '@purser/protocol'
+import type { LaneTransaction } from '../../chain/port.ts'
+import type { Tx } from '../../platform/db/db.ts'
+import { areCovered, feeInToken, lockOwners } from '../funds/index.ts'
+import { networkOf } from './ending.ts'
+import type { Ctx } from './ports.ts'
+import { listStepsOf } from './store.ts'
+
+/**
+ * Whether a wallet of a network without a native coin can pay this much more, in 1e-18 US dollars, for a step that waits: from what it may spend, and
+ * so neither from money on hold nor from what others have reserved. The stored bytes then count with their new fee, under the same lock.
+ */
+export async function coverRaise(
+  ctx: Omit<Ctx, 'tenant'>,
+  { id, network: name }: LaneTransaction,
+  more: bigint,
+): Promise<(tx: Tx) => Promise<boolean>> {
+  const network = networkOf(name)
+  const [found] = await listStepsOf(ctx.db, [id])
+  const coin = found === undefined ? undefined : tokenBySymbol(network, found.transfer.fromToken)
+  if (found === undefined || coin === undefined) throw new Error('a transaction without a transfer of a token')
+  const { organisationId, environment, walletId } = found.transfer
+  const owner = found.step.sender
+  const place = { tenant: { organisationId, environment }, network, walletId, owner, coin }
+  const { snapshot } = await ctx.readFunds(network, [place])
+  const want = { place, rawAmount: feeInToken(more, 1n, coin.decimals), gasLimit: 0n, dataBytes: 0 }
+  return async (tx) => {
+    await lockOwners(tx, [{ network: network.name, owner }])
+    const [isCovered] = await areCovered(ctx, tx, [{ snapshot, wants: [want] }])
+    return isCovered === true
+  }
+}
