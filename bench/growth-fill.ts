@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { dropSignedBytes } from '../packages/server/src/archive/signed-bytes.ts'
 import { markQuarters, sealNext } from '../packages/server/src/features/payments/rollups/seal-store.ts'
 import type { Db } from '../packages/server/src/platform/db/db.ts'
 import { sql } from '../packages/server/src/platform/db/db.ts'
@@ -83,6 +84,11 @@ function tablesOf(owner: Owner, payments: number): Readonly<Record<string, Fille
   }
   const hash = `'0x' || md5('a' || n) || md5('b' || n)`
   const address = `'0x' || substr(md5('c' || n) || md5('d' || n), 1, 40)`
+  const signature = `jsonb_build_object('kind', 'ecdsa', 'v', 27, 'r', ${hash}, 's', '0x' || md5('f' || n) || md5('g' || n))`
+  const authorization = `jsonb_build_object('kind', 'eip3009', 'from', ${address}, 'to', ${address}, 'value', '10000', 'validAfter', '0',
+    'validBefore', '1795349100', 'nonce', ${hash}, 'deployment', null, 'signature', ${signature})`
+  // Call data of ten authorizations: signatures, which do not compress.
+  const bytes = `decode((select string_agg(md5(n || ' ' || part), '') from generate_series(1, 260) as part), 'hex')`
   return {
     payments: of(1, days, (ms) => ({
       id: `bench_id('pay', ${ms}, n)`,
@@ -102,7 +108,8 @@ function tablesOf(owner: Owner, payments: number): Readonly<Record<string, Fille
       raw_amount: `10000 + n % 1000`,
       payer: address,
       pay_to: address,
-      settlement: `jsonb_build_object('kind', 'tempo', 'raw', ${hash} || repeat('0', 400), 'from', ${address}, 'memo', ${hash}, 'validBefore', '1', 'sponsoredGas', '0')`,
+      settlement: authorization,
+      valid_before: `to_timestamp(${ms} / 1000.0 + 300)`,
       resource: `'https://api.example.com/reports/' || n % 20`,
       route: `'/reports/' || n % 20`,
       method: `'GET'`,
@@ -116,14 +123,26 @@ function tablesOf(owner: Owner, payments: number): Readonly<Record<string, Fille
       challenge_hash: 'null',
       identifier_hash: 'null',
     })),
-    relays: of(1, days, () => ({ network: `'base-sepolia'`, state: `'settled'`, purpose: `'payments'` })),
+    relays: of(1, days, (ms) => ({
+      network: `'base-sepolia'`,
+      state: `'settled'`,
+      purpose: `'payments'`,
+      subject_id: `bench_id('pay', ${ms}, n)`,
+      payload: authorization,
+    })),
     chain_transactions: of(0.1, days, () => ({
       sender: address,
       network: `'base-sepolia'`,
       status: `'final'`,
       nonce: 'n',
+      id: `bench_id('ctx', ${msOf(days, payments * 0.1)}, n)`,
+      data: bytes,
     })),
-    transaction_attempts: of(0.1, days, () => ({ sequence: '0', raw: `decode(repeat(md5('e' || n), 40), 'hex')` })),
+    transaction_attempts: of(0.1, days, () => ({
+      sequence: '0',
+      raw: bytes,
+      transaction_id: `bench_id('ctx', ${msOf(days, payments * 0.1)}, n)`,
+    })),
     events: of(1, eventDays, (ms) => ({
       id: `bench_id('evt', ${ms}, n)`,
       type: `'payment.received'`,
@@ -211,7 +230,10 @@ function tablesOf(owner: Owner, payments: number): Readonly<Record<string, Fille
   }
 }
 
-/** Counts the payments of the past and the vaults, as the service does in the background; returns the seconds that it took. */
+/**
+ * Counts the payments of the past and the vaults, and drops the signed bytes of what ended a week ago, as the service does in the background; returns
+ * the seconds that it took. The tables that had the bytes are then without free space, which later payments would use.
+ */
 export async function rollUp(db: Db): Promise<number> {
   const began = performance.now()
   await markQuarters(db)
@@ -225,6 +247,9 @@ export async function rollUp(db: Db): Promise<number> {
     select wallet_id, network, token, wallet_rollup_span(block_number), organisation_id, environment, sum(raw_amount)
     from wallet_transactions group by 1, 2, 3, 4, 5, 6`)
   await db.run(statement('vacuum (analyze) payment_rollups, settlement_times'))
+  const isSigned = sql`select from payments where settlement is not null and settled_at < now() - interval '8 days' limit 1`
+  while ((await db.run(isSigned)) > 0) await dropSignedBytes(db, new Date())
+  await db.run(statement('vacuum (full, analyze) payments, relays, chain_transactions, transaction_attempts'))
   return (performance.now() - began) / 1_000
 }
 

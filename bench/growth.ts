@@ -78,6 +78,7 @@ export async function benchGrowth(plan: GrowthPlan, closing: Closing): Promise<n
   const began = performance.now()
   await fillGrowth(db, owner, plan.payments)
   console.log(`\nfilled in ${figure((performance.now() - began) / 1_000)} s`)
+  const filled = sum((await listSizes(db)).map(({ bytes }) => Number(bytes)))
   console.log(`rolled up in ${figure(await rollUp(db))} s`)
   const sizes = await listSizes(db)
   await db.run(sql`select pg_stat_statements_reset()`)
@@ -97,6 +98,9 @@ export async function benchGrowth(plan: GrowthPlan, closing: Closing): Promise<n
       .slice(0, 6)
       .map((size) => `${size.name} ${figure(Number(size.bytes) / plan.payments)}`)
       .join(', ')}`,
+  )
+  console.log(
+    `  ${figure((filled - before) / plan.payments)} bytes before the signed bytes of what ended a week ago were dropped`,
   )
   const slower = [...full].filter(([name, { p50 }]) => p50 / (small.get(name)?.p50 ?? p50) > ratioMax)
   const slowLoops = fullIdle.statements.filter((one) => ratioOf(one, smallIdle) > ratioMax)
@@ -158,6 +162,7 @@ function pathsOf({ walletId, webhookId, apiKeyId }: Owner, pageDays: number): Re
     'events: first page': '/events',
     'events: deep page': `/events?${deep('evt', 25)}`,
     'events: type, no match': '/events?type=vault.sealed',
+    'events: a day, long ago': `/events?from=${from(25)}&to=${from(24)}`,
     'transactions: first page': transactions,
     'transactions: deep page': `${transactions}?${deep('wtx', 80)}`,
     'transactions: out, none': `${transactions}?direction=out`,
@@ -165,6 +170,8 @@ function pathsOf({ walletId, webhookId, apiKeyId }: Owner, pageDays: number): Re
     'transactions: chain, none': `${transactions}?chain=base`,
     'transfers: first page': '/wallet-infra/transfers',
     'transfers: wallet, no match': '/wallet-infra/transfers?fromWalletId=mwt_01h455vb4pex5vsknk084sn02q',
+    'transfers: status, none': '/wallet-infra/transfers?status=failed',
+    'transfers: a day, long ago': `/wallet-infra/transfers?${longAgo}`,
     'transfers: metadata of all': '/wallet-infra/transfers?metadata.batch=nightly',
     'transfers: metadata, deep page': `/wallet-infra/transfers?metadata.batch=nightly&${deep('wtx', 80)}`,
     'transfers: metadata, no match': '/wallet-infra/transfers?metadata.batch=never',
@@ -175,6 +182,23 @@ function pathsOf({ walletId, webhookId, apiKeyId }: Owner, pageDays: number): Re
     'withdrawals: metadata, no match': '/wallet-infra/withdrawals?metadata.batch=never',
     'attempts: first page': `/webhooks/${webhookId}/attempts`,
     'attempts: deep page': `/webhooks/${webhookId}/attempts?${deep('att', 25)}`,
+    'attempts: status, none': `/webhooks/${webhookId}/attempts?status=failed`,
+    'attempts: a day, long ago': `/webhooks/${webhookId}/attempts?from=${from(25)}&to=${from(24)}`,
+    'audit log: action, no match': '/organisations/current/audit-log?action=wallets.pay',
+    'audit log: actor, no match': '/organisations/current/audit-log?actor=key_01h455vb4pex5vsknk084sn02q',
+    'audit log: target, no match': '/organisations/current/audit-log?target=pay_01h455vb4pex5vsknk084sn02q',
+    'requests: first page': '/requests',
+    'requests: status, none': '/requests?status=418',
+    'approvals: status, none': '/approvals?status=refused',
+    'routes: first page': '/registry/routes',
+    'routes: host, no match': '/registry/routes?host=none.example.com',
+    'routes: most that they cost': '/registry/routes?maxAmount=0.01',
+    'routes: words, no match': '/registry/routes?q=nothing',
+    'resources of the facilitator': '/facilitator/discovery/resources',
+    'webhooks: first page': '/webhooks',
+    'keys: first page': '/organisations/current/api-keys',
+    'members: first page': '/organisations/current/members',
+    'wallets: first page': '/wallet-infra/byo-wallets',
     'audit log: first page': '/organisations/current/audit-log',
     'audit log: deep page': `/organisations/current/audit-log?cursor=${Buffer.from('1001').toString('base64url')}`,
     usage: '/billing/usage',

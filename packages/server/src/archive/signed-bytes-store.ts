@@ -35,10 +35,16 @@ const payments: SignedTable = {
       update payments set settlement = case settlement ->> 'kind'
         when 'permit2' then settlement || '{"signature": "0x", "permit2612": null}'
         when 'tempo' then settlement || '{"raw": "0x"}' end
-      from spent where payments.id = spent.id and ${oneOf(sql`payments.id`, keys)}
-      returning payments.id
+      where id = any(array(select id from spent)) and ${between(keys)}
+      returning id
     )
     select id as key from payments where ${oneOf(sql`id`, keys)} and settlement is not null and id not in (select id from dropped)`,
+}
+
+/** Condition on the keys of payments, by which their partitions are found when the statement begins. */
+function between(keys: readonly string[]): Sql {
+  const sorted = keys.toSorted()
+  return sql`id >= concat(${sorted[0] ?? ''}::text) and id <= concat(${sorted.at(-1) ?? ''}::text)`
 }
 
 /** A payment's relay that ended is never sent again. Those of transfers may be reopened, and keep their bytes. */
@@ -55,7 +61,7 @@ const relays: SignedTable = {
       where id = any(${keys}::bigint[]) and purpose = 'payments' and check_at is null and state in ('settled', 'failed', 'expired', 'withdrawn')
       order by id for no key update skip locked
     ), dropped as (
-      update relays set payload = '{}' from spent where relays.id = spent.id returning relays.id
+      update relays set payload = '{}' where id = any(array(select id from spent)) returning id
     )
     select id::text as key from relays where id = any(${keys}::bigint[]) and purpose = 'payments' and id not in (select id from dropped)`,
 }
@@ -72,9 +78,9 @@ const transactions: SignedTable = {
         and id <> all(array(select settled_by from transfers where finality_at is not null and settled_by is not null))
       order by id for no key update skip locked
     ), dropped as (
-      update chain_transactions c set data = '', calls_before = null from spent where c.id = spent.id returning c.id
+      update chain_transactions set data = '', calls_before = null where id = any(array(select id from spent)) returning id
     ), unsigned as (
-      update transaction_attempts a set raw = '' from dropped where a.transaction_id = dropped.id
+      update transaction_attempts set raw = '' where transaction_id = any(array(select id from dropped))
     )
     select id as key from chain_transactions where id = any(${keys}::text[]) and id not in (select id from dropped)`,
 }
