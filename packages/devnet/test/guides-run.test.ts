@@ -132,6 +132,23 @@ test.each([
   await end(shop)
 })
 
+test('the server of the guide describes its paid route with the offer that its 402 has', async () => {
+  const shop = await server('shop.mjs', block('docs/sdk.md', 'discovery({ info'))
+  const document = await (await fetch(`http://localhost:${port}/openapi.json`)).json()
+  expect(document).toMatchObject({
+    info: { title: 'Weather' },
+    paths: {
+      '/forecast': {
+        get: {
+          summary: 'The weather of a city',
+          'x-payment-info': { offers: [expect.objectContaining({ intent: 'charge', method: 'evm', amount: '10000' })] },
+        },
+      },
+    },
+  })
+  await end(shop)
+})
+
 test('the MCP server of the guide sells its tool to the agent of the guide', async () => {
   writeFileSync(path.join(folder, 'weather.mjs'), block('docs/sdk.md', 'createPaidTool({'))
   const printed = await program('buyer.mjs', block('docs/sdk.md', 'StdioClientTransport({'))
