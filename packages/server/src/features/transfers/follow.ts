@@ -48,7 +48,7 @@ export const followPartners: Recurring<Deps> = {
   },
 }
 
-/** What a poll of the transfer waits for: the nodes of a network, or a partner. */
+/** The source that a poll of the transfer reads: the nodes of a network, or a partner. */
 function sourceOf({ hasStep, fromNetwork, partner }: DueForPoll): string {
   return hasStep ? `step ${fromNetwork}` : `status ${partner}`
 }
