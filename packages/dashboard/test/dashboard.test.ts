@@ -286,6 +286,23 @@ test('lists name the wallet that money left, and the person who made a key', asy
   })
 })
 
+test('a list shows the columns that its width has room for: beside the narrow rail as many as beside the wide one', async () => {
+  await open({}, async (page) => {
+    await demoData()
+    for (const width of [1024, 1100]) {
+      await page.setViewportSize({ width, height: 768 })
+      for (const [path, column] of [
+        ['keys', 'Permissions'],
+        ['payments', 'Payer'],
+        ['approvals?view=history', 'Requested by'],
+      ] as const) {
+        await page.goto(`${dev.dashboardUrl}/test/${path}`)
+        await page.getByRole('columnheader', { name: column }).waitFor()
+      }
+    }
+  })
+})
+
 test('a person approves money that waits, and the wallet, the count and the transfer show it', async () => {
   await open({}, async (page, { faults }) => {
     const { approvalId, waitingTransferId } = await demoData()

@@ -62,7 +62,7 @@ export function SubmittedInput({ label, placeholder, value, onSet }: SubmittedIn
     onSet(text.trim())
   }
   return (
-    <form onSubmit={submit} className="col-span-2 w-full sm:w-72">
+    <form onSubmit={submit} className="col-span-2 w-full sm:w-60 xl:w-72">
       <TextInput
         aria-label={label}
         placeholder={placeholder}

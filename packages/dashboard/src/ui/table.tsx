@@ -10,7 +10,7 @@ export interface Column<Row> {
   readonly align?: 'right'
   /** A width of Tailwind's; the columns without one share the rest. */
   readonly width?: string
-  /** The least width of the window at which it is shown. */
+  /** Shown where the table is wide enough for it: as wide as in a window of 1,100 px (`lg`) or 1,400 px (`xl`) beside the open rail. */
   readonly from?: 'lg' | 'xl'
 }
 
@@ -104,7 +104,7 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
       </div>
     )
   return (
-    <div ref={body}>
+    <div ref={body} className="@container">
       <table className="block text-left" aria-label={props.label} aria-rowcount={hasMore ? -1 : rows.length + 1}>
         <thead className="sticky top-(--bar) z-10 block border-b border-line bg-surface">
           <tr className="flex h-9 items-center" aria-rowindex={1}>
@@ -206,7 +206,7 @@ function cellClasses<Row>({ align, width, from }: Column<Row>): readonly (string
   return [
     align === 'right' && 'text-right',
     width === undefined ? 'min-w-0 flex-1' : `${width} shrink-0`,
-    from === 'lg' ? 'hidden lg:block' : from === 'xl' ? 'hidden xl:block' : '',
+    from === 'lg' ? 'hidden @table:block' : from === 'xl' ? 'hidden @table-wide:block' : '',
   ]
 }
 
