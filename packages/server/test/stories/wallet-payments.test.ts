@@ -106,6 +106,21 @@ test('a version 1 challenge in the body is paid', async () => {
   expect(await endOf(stage, paid.body.id)).toEqual(['confirmed', null])
 })
 
+test('a wallet has at most 1,000 signed payments that may still be used, also of parallel requests, and others pay', async () => {
+  const [{ child }, { child: other }] = [await aPayer(stage), await aPayer(stage)]
+  await stage.world.database.db.run(sql`
+    insert into reservations (organisation_id, environment, network, owner, asset, reason, subject_id, part, raw_amount, authorization_nonce)
+    select ${stage.org.id}, 'test', ${network.name}, ${child.address}, 'USDC', 'transfer', 'trf_' || at, 0, 0, decode(lpad(to_hex(at), 64, '0'), 'hex')
+    from generate_series(1, 998) as at`)
+  const answers = await Promise.all(
+    Array.from({ length: 5 }, () => pay(stage, { from: child, challenge: challengeOf(offer()) })),
+  )
+  expect(answers.map(({ status }) => status).sort()).toEqual([201, 201, 429, 429, 429])
+  const refused = must(answers.find(({ status }) => status === 429))
+  expect([codeOf(refused), refused.headers.get('retry-after')]).toEqual(['too-many-unused-payments', '60'])
+  expect((await pay(stage, { from: other, challenge: challengeOf(offer()) })).status).toBe(201)
+})
+
 test('an Idempotency-Key yields one signature, for simultaneous repeats and after the process died before its response', async () => {
   const { child } = await aPayer(stage)
   const challenge = challengeOf(offer())

@@ -33,6 +33,7 @@ export {
 export {
   assignReservations,
   authorizeReservation,
+  countOpenAuthorizations,
   dropReservations,
   endAllowances,
   endReservations,

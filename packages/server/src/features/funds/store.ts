@@ -84,6 +84,23 @@ export async function authorizeReservation(
     where subject_id = ${subjectId} and nonce is null and authorization_nonce is null`)
 }
 
+/** Counts the authorizations of an account that may still be used, up to `most`. */
+export async function countOpenAuthorizations(
+  db: Queryable,
+  { network, owner }: Account,
+  { most }: { readonly most: number },
+): Promise<number> {
+  const { open } = await db.one(
+    z.object({ open: z.bigint() }),
+    sql`
+    select count(*) as open from (
+      select from reservations
+      where network = ${network} and owner = ${owner} and authorization_nonce is not null and ended_at is null limit ${most}
+    ) as found`,
+  )
+  return Number(open)
+}
+
 /** Deletes a subject's reservations that have no transaction yet, so that it can reserve anew in the same transaction. */
 export async function dropReservations(tx: Tx, subjectId: string): Promise<void> {
   await tx.run(

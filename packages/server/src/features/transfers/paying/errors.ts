@@ -19,6 +19,16 @@ export const failPaying = defineErrors({
     causes: ['Two requests were made to pay the same 402, with two `Idempotency-Key`s; the second one was not signed.'],
     fix: 'Repeat the first request with its own `Idempotency-Key` to get its credential (`paymentId` names the payment). To buy once more, request the URL again and pay the fresh 402.',
   },
+  'too-many-unused-payments': {
+    status: 429,
+    title: 'Too Many Unused Payments',
+    detail:
+      'This wallet has 1,000 signed payments that no seller has used yet. Send them to their sellers, or wait until they expire. Nothing was signed.',
+    causes: [
+      'The credentials of a thousand payments from this wallet address were never sent, or their sellers have not settled them. Each is a reservation of funds until it is used or expires, an hour at most.',
+    ],
+    fix: 'Send each credential soon after it was signed, and use short offers (`maxTimeoutSeconds`). An agent with more payments at once uses several child addresses, or buys a session.',
+  },
   'approved-payment-not-open': {
     status: 409,
     title: 'Approved Payment Not Open',

@@ -7,7 +7,13 @@ import { id } from '../../../platform/ids.ts'
 import type { Recurring } from '../../../platform/job.ts'
 import { systemCtx } from '../../../platform/work/runner.ts'
 import { type ApprovalId, applyDecisions, approvalStates, markApplied } from '../../approvals/index.ts'
-import { areCovered, authorizeReservation, lockOwners, retryOnContention } from '../../funds/index.ts'
+import {
+  areCovered,
+  authorizeReservation,
+  countOpenAuthorizations,
+  lockOwners,
+  retryOnContention,
+} from '../../funds/index.ts'
 import type { RelayPurpose } from '../../relayer/index.ts'
 import {
   policyWouldDeny,
@@ -46,6 +52,8 @@ import {
 } from './store.ts'
 
 const nonceBytes = 32
+/** Most signatures of an account that may still be used. */
+const openMax = 1_000
 /** When to retry a payment that still waits for its approval. */
 const approvalSeconds = 5
 const plainKey = /^[\x20-\x7e]{1,512}$/
@@ -99,7 +107,10 @@ async function storeNew(ctx: Ctx, request: ChallengePayment, source: SourceWalle
       method: methodOf(planned),
       message: approvalId === null ? message : undefined,
     })
-    if (approvalId === null) await watch(ctx, tx, transferId, planned)
+    if (approvalId === null) {
+      await refuseTooMany(tx, plan)
+      await watch(ctx, tx, transferId, planned)
+    }
     await keep(ctx, tx, transferId, planned)
     return transferId
   })
@@ -193,6 +204,16 @@ function methodOf({ offer: { method } }: Planned): PaymentRow['method'] {
   return method
 }
 
+/**
+ * Refuses a signature beyond those that an account may have unused: each is a question to the chain whenever the account's funds are read, in
+ * requests that all tenants share. The caller has locked the account and reserved for this signature.
+ */
+async function refuseTooMany(tx: Tx, { network, source }: TransferPlan): Promise<void> {
+  const account = { network: network.name, owner: source.address }
+  const open = await countOpenAuthorizations(tx, account, { most: openMax + 1 })
+  if (open > openMax) throw failPaying('too-many-unused-payments', { retryAfterSeconds: 60 })
+}
+
 function watch(ctx: Ctx, tx: Tx, transferId: TransferId, { offer, message }: Planned): Promise<void> {
   return watchPayment(tx, ctx.tenant, {
     transferId,
@@ -268,6 +289,7 @@ async function sign(ctx: Ctx, tx: Tx, transferId: TransferId, planned: Planned):
   await replaceAmount(tx, amount)
   await setAmount(tx, transferId, rawAmount)
   await authorizeReservation(tx, transferId, { rawAmount, nonce: hexToBytes(message.draft.authorization.nonce) })
+  await refuseTooMany(tx, plan)
   await setMessage(tx, { transferId, method: methodOf(planned), message })
   await watch(ctx, tx, transferId, planned)
   await keep(ctx, tx, transferId, planned)
