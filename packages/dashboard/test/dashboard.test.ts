@@ -286,7 +286,7 @@ test('lists name the wallet that money left, and the person who made a key', asy
   })
 })
 
-test('a list shows the columns that its width has room for: beside the narrow rail as many as beside the wide one', async () => {
+test('a list shows the columns that fit into its width: beside the narrow rail as many as beside the wide one', async () => {
   await open({}, async (page) => {
     await demoData()
     for (const width of [1024, 1100]) {

@@ -123,7 +123,7 @@ function descriptionOf({ summary, description }: ApiOperation, answers: Tool['an
   return [
     summary,
     ...(description === undefined ? [] : [description]),
-    ...(answers === 'pages' ? ['Returns a page; for more, pass its `nextCursor` as `cursor`.'] : []),
+    ...(answers === 'pages' ? ['For the next page, pass `nextCursor` as `cursor`.'] : []),
     ...(effect === 'moves-money'
       ? ['Moves money. To repeat a call whose outcome you did not see, pass its idempotencyKey.']
       : []),
