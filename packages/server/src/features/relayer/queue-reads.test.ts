@@ -31,7 +31,7 @@ const blocksMax: Readonly<Record<string, number>> = {
   pick: 3_000,
   end: 5_000,
   checks: 8_000,
-  forgotten: 6_000,
+  forgotten: 14_000,
 }
 /** An update of a relay changes seven indexes. */
 const blocksOfUpdateMax = 80

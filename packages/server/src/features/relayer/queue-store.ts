@@ -347,11 +347,10 @@ export function listForgotten(db: Queryable, network: string, waitedMs: number):
       where network = ${network} and alone = slot.alone and state = 'waiting' and next_attempt_at <= now() - ${waitedMs}::integer * interval '1 millisecond'
         and valid_before > now()
       order by next_attempt_at limit 1000) r
-    left join relay_queues q on q.network = r.network and q.alone = r.alone and q.organisation_id = r.organisation_id and q.purpose = r.purpose
-      and q.signer = r.signer and q.due_at <= now()
-    left join relay_turns t on t.network = r.network and t.alone = r.alone and t.organisation_id = r.organisation_id and t.purpose = r.purpose
-      and t.due_at <= now()
-    where q.signer is null or t.purpose is null`,
+    where (select true from relay_queues q where q.network = r.network and q.alone = r.alone and q.organisation_id = r.organisation_id
+        and q.purpose = r.purpose and q.signer = r.signer and q.due_at <= now() limit 1) is null
+      or (select true from relay_turns t where t.network = r.network and t.alone = r.alone and t.organisation_id = r.organisation_id
+        and t.purpose = r.purpose and t.due_at <= now() limit 1) is null`,
   )
 }
 
