@@ -107,7 +107,7 @@ async function compare({ scrollMs, runs }: DashboardPlan, { title, by, ...of }: 
 }
 
 const paymentIdOf = (index: number) => `pay_${String(index).padStart(26, '0')}`
-/** A reader who went on to the twentieth page of the list. */
+/** As many rows as after twenty pages of the list. */
 const liveRows = 2_000
 /** The rows of one reading of the list. */
 const pageRows = 100
@@ -221,7 +221,7 @@ async function watchTasks(context: BrowserContext): Promise<void> {
   })
 }
 
-/** The frames of a page for so long, while it scrolls by so many pixels in each. */
+/** The frames of a page during `ms`, while it scrolls by `step` pixels in each. */
 async function framesOf(page: Page, { ms, step }: Record<'ms' | 'step', number>): Promise<Frames> {
   await page.bringToFront()
   await page.evaluate(() => window.scrollTo(0, 0))

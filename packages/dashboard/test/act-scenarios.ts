@@ -5,7 +5,7 @@ import type { Page } from 'playwright-core'
 import { expect, test } from 'vitest'
 import type { Stage } from './people-scenarios.ts'
 
-/** By its key; what is typed before its field has the focus goes nowhere. */
+/** Runs a command of the palette. What is typed before its field has the focus is lost, so it waits for that. */
 async function act(page: Page, words: string): Promise<void> {
   await page.getByRole('combobox', { name: 'Search pages and acts' }).waitFor({ state: 'detached' })
   await page.keyboard.press('Control+k')
@@ -81,7 +81,7 @@ export function actScenarios({ dev, open }: Stage): void {
       await page.getByLabel('Amount').fill('12')
       await page.getByText('Yes: no rule refuses it. It leaves 33 USDC per day.').waitFor()
       await page.getByRole('button', { name: 'Check against what has left already' }).click()
-      await page.getByText('Now: what has left already allows it').waitFor()
+      await page.getByText('Yes: the caps allow it after what has left').waitFor()
       await page.getByRole('button', { name: 'Change the policy' }).click()
       const sheet = page.getByRole('dialog')
       await sheet.getByLabel('At once').fill('10')

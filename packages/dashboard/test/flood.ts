@@ -8,8 +8,8 @@ export interface Flood {
 }
 
 /**
- * Gives the page, before it is loaded, a stream that sends so many events a second from its opening on: each payment is received, then
- * settled. The page counts in `flooded` what it was sent.
+ * Replaces, before the page is loaded, its stream of events by one that sends `perSecond` of them: each payment is received, then settled.
+ * `flooded` of the page counts them.
  */
 export async function flood(page: Page, plan: Flood): Promise<void> {
   await page.addInitScript(({ perSecond, paymentIds }: Flood) => {

@@ -8,7 +8,7 @@ const rowsInList = 2_000
 const idOf = (index: number) => `pay_${String(index).padStart(26, '0')}`
 const paymentIds = Array.from({ length: rowsInList }, (_, index) => idOf(index))
 
-/** What a page does while a thousand things happen in a second. */
+/** What a page does during a thousand events a second. */
 export function liveScenarios({ dev, open }: Stage): void {
   /** Counts the changes of the page and its requests, from now until so many events have come. */
   async function during(page: Page, events: number) {

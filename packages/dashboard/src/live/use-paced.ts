@@ -31,8 +31,8 @@ function paceOf(msMin: number, work: () => Promise<unknown>): Pace {
 }
 
 /**
- * Returns a function that has the work done `msMin` later: never while it is being done, and once more for what was wanted meanwhile. So a
- * reading that takes longer than that ends, however often something new happens.
+ * Returns a function that schedules the work `msMin` from now. Calls while it is scheduled are one; calls while it runs schedule it once
+ * more after its end. So work that takes longer than `msMin` ends, however often it is requested.
  */
 export function usePaced(msMin: number, work: () => Promise<unknown>): () => void {
   const latest = useRef(work)

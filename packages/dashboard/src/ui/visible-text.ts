@@ -25,8 +25,8 @@ function withVisible(props: Props): Props {
 }
 
 /**
- * JSX makes each element of the dashboard by these functions, as `vite.config.ts` says, so that a name, a note or a file of a stranger
- * cannot turn the text beside it or read as another name, wherever it is shown.
+ * Replaces React's JSX functions (see `vite.config.ts`), so that a name, note or file name of a stranger cannot turn the text beside it, on
+ * any page.
  */
 export function jsx(type: ElementType, props: Props, key?: Key): ReactElement {
   return element(type, withVisible(props), key)

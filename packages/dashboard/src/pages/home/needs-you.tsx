@@ -150,7 +150,7 @@ function useHolds(): readonly Need[] {
   )
 }
 
-/** Networks on which most of the operator's gas of today is used: then payments are refused until the next UTC day. */
+/** Networks on which at least 80 % of today's gas budget (UTC) is used. Once all of it is used, payments are refused until the next UTC day. */
 function gasNeeds(statistics: PaymentStatistics | undefined): readonly Need[] {
   const today = new Date().toISOString().slice(0, 10)
   const { gas = [], gasUsdPerDayMax = '0' } = statistics ?? {}

@@ -76,7 +76,7 @@ function sumsOf(rows: readonly Row[], measure: Measure): (at: number) => string 
   }
 }
 
-/** Payments between two readings are in a route and not yet in the total. */
+/** A payment that came between the two readings can be in that of a route and not in the total. */
 function atLeastZero(decimal: string): string {
   return decimal.includes('-') ? '0' : decimal
 }

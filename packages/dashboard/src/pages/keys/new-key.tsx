@@ -21,7 +21,7 @@ export function NewKeyButton({ onOpen }: { onOpen: () => void }) {
   )
 }
 
-/** Makes a key and shows it once. It belongs to the page: the button of an empty list is gone when the first key is there. */
+/** Makes a key and shows it once. The page renders it, not the button: the button of an empty list disappears with the first key. */
 export function NewKeySheet({ onClose }: { onClose: () => void }) {
   const { purser, environment } = useWorkspace()
   const queries = useQueryClient()

@@ -7,17 +7,17 @@ import type { TimelineStep } from '../../ui/timeline.tsx'
 import { attemptWords, shortUrl } from '../webhooks/queries.ts'
 import { paymentsKey } from './queries.ts'
 
-/** How far from the time of the payment an event is looked for. It is written with the row that it is about. */
+/** Events are searched this long before and after the change of the payment; both are written in one transaction. */
 const aroundMs = 5_000
 const readMax = 100
-/** Endpoints whose attempts are read; each is a request. */
+/** Most endpoints whose attempts are read, the newest; each costs a request. */
 const endpointsMax = 5
-/** How long after an event its first attempts are. */
+/** Attempts are read from the event until this much later. */
 const attemptsMs = 120_000
 
 type EventType = 'payment.received' | 'payment.settled' | 'payment.settlement_failed' | 'payment.refunded'
 
-/** The events of a payment with the attempts to deliver each, as steps; those that were found. */
+/** Returns a step for each event of a payment that was found, with the attempts to deliver it. */
 export function useEventSteps(payment: Payment): readonly (TimelineStep & { readonly type: string })[] {
   const purser = usePurser()
   const { id, status, refundedAmount } = payment

@@ -184,7 +184,7 @@ const anchors: Readonly<Record<string, string>> = {
   'payment.settlement_failed': 'failed',
 }
 
-/** The steps with each event behind the change that it tells of. */
+/** Returns the steps with each event after the step that it reports. */
 export function withEvents(
   steps: readonly TimelineStep[],
   events: readonly (TimelineStep & { readonly type: string })[],

@@ -3,7 +3,7 @@ import type { PolicyDocument } from '@purser/sdk'
 import { groupDecimal, middleTruncate } from '../../ui/format.ts'
 import type { PolicyLine } from './policy-words.ts'
 
-/** A movement that somebody wonders about. */
+/** A movement to check against a policy. */
 export interface TriedMovement {
   readonly operation: 'transfer' | 'pay' | 'withdraw'
   readonly token: string
@@ -24,7 +24,7 @@ const capWords = {
 const decimals = 18
 
 /**
- * Whether a policy would let a movement out of a wallet that no money has left yet, as a sentence with the rule that decides. The service refuses in the
+ * Says whether a policy would let a movement out of a wallet from which nothing has left yet, and by which rule. The service refuses in the
  * same order (`decide` in wallets/policy); a test compares the two.
  */
 export function policyVerdict(policy: PolicyDocument | null, movement: TriedMovement): PolicyLine {

@@ -24,7 +24,10 @@ export function NewWebhookButton({ onOpen }: { onOpen: () => void }) {
   )
 }
 
-/** Registers an endpoint and shows its secret once. It belongs to the page: the button of an empty list is gone when the first endpoint is there. */
+/**
+ * Registers an endpoint and shows its secret once. The page renders it, not the button: the button of an empty list disappears with the first
+ * endpoint.
+ */
 export function NewWebhookSheet({ onClose }: { onClose: () => void }) {
   const purser = usePurser()
   const queries = useQueryClient()

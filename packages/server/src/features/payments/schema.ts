@@ -55,7 +55,7 @@ export const ChallengeRequest = z
     price: Price.describe('Price in US dollars.'),
     method: HttpMethod.optional().meta({
       description:
-        'The paid route’s method, where its price is the same for every request. Money sent for an MPP challenge of a `resource` is then honored at the challenge’s price until it expires, though the price rises.',
+        'The paid route’s method, where its price is the same for every request. Money sent for an MPP challenge of a `resource` then pays at the challenge’s price until it expires, even if the price has risen.',
     }),
     description: text(1024).optional().describe('What is sold, for the payer to read.'),
     mimeType: text(255).optional().describe('Media type of what is sold.'),

@@ -205,7 +205,7 @@ function methodOf({ offer: { method } }: Planned): PaymentRow['method'] {
 }
 
 /**
- * Refuses a signature beyond those that an account may have unused: each is a question to the chain whenever the account's funds are read, in
+ * Refuses a signature beyond those that an account may have unused: each costs a read of the chain whenever the account's funds are read, in
  * requests that all tenants share. The caller has locked the account and reserved for this signature.
  */
 async function refuseTooMany(tx: Tx, { network, source }: TransferPlan): Promise<void> {

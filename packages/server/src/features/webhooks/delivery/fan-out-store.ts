@@ -4,7 +4,7 @@ import { type Queryable, sql, type Tx } from '../../../platform/db/db.ts'
 import { type EventId, id } from '../../../platform/ids.ts'
 import type { WebhookId } from '../store.ts'
 
-/* The statements that write deliveries of new events. They serve all tenants, so none waits for a lock that a request of one holds. */
+/* The statements that write deliveries of new events. They serve all tenants, so none waits for a lock of a request. */
 
 /** A condition: whether there are events whose deliveries are not written yet. */
 export const isAnyEventDue = sql`(
