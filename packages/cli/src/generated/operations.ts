@@ -1121,7 +1121,7 @@ export const apiOperations: readonly ApiOperation[] = [
     "in": "body",
     "type": "text",
     "required": false,
-    "about": "The paid route’s method, where its price is the same for every request. Money sent for an MPP challenge of a `resource` is then honored at the challenge’s price until it expires, though the price rises"
+    "about": "The paid route’s method, where its price is the same for every request. Money sent for an MPP challenge of a `resource` then pays at the challenge’s price until it expires, even if the price has risen"
    },
    {
     "name": "description",

@@ -59,7 +59,7 @@ export const tools: readonly Tool[] = [
           "description": "Price in US dollars."
         },
         "method": {
-          "description": "The paid route’s method, where its price is the same for every request. Money sent for an MPP challenge of a `resource` is then honored at the challenge’s price until it expires, though the price rises.",
+          "description": "The paid route’s method, where its price is the same for every request. Money sent for an MPP challenge of a `resource` then pays at the challenge’s price until it expires, even if the price has risen.",
           "type": "string"
         },
         "description": {

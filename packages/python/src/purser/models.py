@@ -379,7 +379,7 @@ class ChallengeRequest(_ChallengeRequestRequired, total=False):
     method: str
     """
     The paid route’s method, where its price is the same for every request. Money sent for an MPP challenge of a
-    `resource` is then honored at the challenge’s price until it expires, though the price rises.
+    `resource` then pays at the challenge’s price until it expires, even if the price has risen.
     """
     description: str
     """What is sold, for the payer to read."""

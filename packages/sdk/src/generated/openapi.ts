@@ -4402,7 +4402,7 @@ export interface components {
              * @example 0.01
              */
             readonly price: string;
-            /** @description The paid route’s method, where its price is the same for every request. Money sent for an MPP challenge of a `resource` is then honored at the challenge’s price until it expires, though the price rises. */
+            /** @description The paid route’s method, where its price is the same for every request. Money sent for an MPP challenge of a `resource` then pays at the challenge’s price until it expires, even if the price has risen. */
             readonly method?: string;
             /** @description What is sold, for the payer to read. */
             readonly description?: string;
