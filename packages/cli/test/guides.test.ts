@@ -66,7 +66,7 @@ test('every command of a guide exists, with its options', () => {
 test('every script that a guide runs exists', () => {
   const scripts = Object.keys(JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8')).scripts)
   const named = lines.flatMap(({ page, text }) =>
-    [...text.matchAll(/npm run ([\w:]+)(?! -w)/g)].map(([, script = '']) => ({ page, script })),
+    [...text.matchAll(/npm run ([\w:-]+)(?! -w)/g)].map(([, script = '']) => ({ page, script })),
   )
   expect(named.length).toBeGreaterThan(15)
   expect(named.filter(({ script }) => !scripts.includes(script))).toEqual([])

@@ -62,10 +62,8 @@ export interface Config {
   readonly settleWaitMs: number
   /** How long a transfer waits for its block before the response is `pending`. */
   readonly transferWaitMs: number
-  /**
-   * Longest that the facilitator's settle waits before it responds `settlement_pending`, or cancels a payment that was never sent. The
-   * official clients in Python and Go time out after 30 s.
-   */
+  // The official clients in Python and Go time out after 30 s.
+  /** Longest that the facilitator's settle waits before it responds `settlement_pending`, or cancels a payment that was never sent. */
   readonly facilitatorWaitMs: number
   /** How long another process waits before it takes over the work of a process that stopped. */
   readonly leaseMs?: number
