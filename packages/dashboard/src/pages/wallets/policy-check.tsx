@@ -53,7 +53,12 @@ function QuoteCheck({ wallet, movement }: { wallet: MasterWallet; movement: Trie
         (data.deniedBy === null ? (
           <>
             <PolicyLines
-              lines={[{ kind: 'allows', text: 'Yes: the caps allow it after what has left already, and the wallet has enough.' }]}
+              lines={[
+                {
+                  kind: 'allows',
+                  text: 'Yes: the caps allow it after what has left already, and the wallet has enough.',
+                },
+              ]}
             />
             <p className="text-sm text-ink-3">
               Fee at most <Amount value={data.feeAmount} token={data.feeToken} />. Nothing was moved.
