@@ -1,6 +1,6 @@
 import type { BrowserContext, Page } from 'playwright-core'
 import { launchBrowser } from '../packages/dashboard/test/browser.ts'
-import { flood } from '../packages/dashboard/test/flood.ts'
+import { flood, floodedPaymentId } from '../packages/dashboard/test/flood.ts'
 import { signIn } from '../packages/dashboard/test/stage.ts'
 import type { Dev } from '../packages/devnet/src/dev.ts'
 import { startTemporaryDev } from '../packages/devnet/src/temporary-dev.ts'
@@ -55,7 +55,7 @@ export async function benchDashboard(plan: DashboardPlan, closing: Closing): Pro
     bare: await openBare(await open(), rows),
     by: step,
   })
-  const paymentIds = Array.from({ length: rows }, (_, index) => paymentIdOf(index))
+  const paymentIds = Array.from({ length: rows }, (_, index) => floodedPaymentId(index))
   const flooded = async () => {
     const page = await open()
     await flood(page, { perSecond: eventsPerSecond, paymentIds })
@@ -106,7 +106,6 @@ async function compare({ scrollMs, runs }: DashboardPlan, { title, by, ...of }: 
   return (ours / limit < ratioMin ? 1 : 0) + (longTasks.length > longTasksMax ? 1 : 0)
 }
 
-const paymentIdOf = (index: number) => `pay_${String(index).padStart(26, '0')}`
 /** As many rows as after twenty pages of the list. */
 const liveRows = 2_000
 /** The rows of one reading of the list. */
@@ -131,7 +130,7 @@ async function openPayments(page: Page, dev: Dev, rows: number): Promise<Page> {
     const [one] = (await answer.json()) as readonly Readonly<Record<string, unknown>>[]
     if (one === undefined) throw new Error('the list of payments is empty')
     const json = Array.from({ length }, (_, index) => {
-      const paymentId = paymentIdOf(index)
+      const paymentId = floodedPaymentId(index)
       return { ...one, id: paymentId.replace('pay_', 'plog_'), paymentId }
     })
     await route.fulfill({ response: answer, json })

@@ -14,6 +14,8 @@ import { findFreePort } from './src/free-port.ts'
 
 const run = promisify(execFile)
 const secondsMax = 90
+/** The longest wait for one thing. */
+const waitMsMax = 600_000
 const root = path.resolve(import.meta.dirname, '../..')
 const folder = mkdtempSync(path.join(os.tmpdir(), 'purser-first-payment-'))
 const clone = path.join(folder, 'purser')
@@ -38,8 +40,15 @@ function start(command: string, args: readonly string[], more: NodeJS.ProcessEnv
   return child
 }
 
+/** Waits until a condition holds. It fails when a program that was started has failed, or after `waitMsMax`. */
 async function until(isTrue: () => boolean | Promise<boolean>): Promise<void> {
-  while (!(await isTrue())) await wait(100)
+  const end = performance.now() + waitMsMax
+  while (!(await isTrue())) {
+    const failed = children.find(({ exitCode }) => exitCode !== null && exitCode !== 0)
+    if (failed !== undefined) throw new Error(`${failed.spawnargs.join(' ')} ended with ${failed.exitCode}`)
+    if (performance.now() > end) throw new Error(`nothing came within ${waitMsMax / 1_000} s`)
+    await wait(100)
+  }
 }
 
 function blockOf(text: string): string {
@@ -53,7 +62,8 @@ async function measure(): Promise<void> {
   await run('git', ['clone', '-q', '--no-hardlinks', root, clone])
   const [servicePort, port] = [await findFreePort(0), await findFreePort(0)]
   last = performance.now()
-  await once(start('npm', ['ci', '--no-audit', '--no-fund']), 'exit')
+  const [code] = await once(start('npm', ['ci', '--no-audit', '--no-fund']), 'exit')
+  if (code !== 0) throw new Error(`npm ci ended with ${code}`)
   step('npm ci')
   start('npm', ['start'], { PORT: String(servicePort) })
   const file = path.join(clone, '.purser/dev.json')

@@ -1,6 +1,5 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { createPurser } from '@purser/sdk'
 import type { Page } from 'playwright-core'
 import { expect, test } from 'vitest'
 import type { Stage } from './people-scenarios.ts'
@@ -15,9 +14,7 @@ async function act(page: Page, words: string): Promise<void> {
 }
 
 /** What people do from the command palette, and what they find out before they act. */
-export function actScenarios({ dev, open }: Stage): void {
-  const purserOf = () => createPurser({ apiKey: dev().apiKey, baseUrl: dev().baseUrl })
-
+export function actScenarios({ dev, purserOf, open }: Stage): void {
   test('the command palette pays, opens the sheets of other sections over the page, and changes the theme', async () => {
     await open({}, async (page, { faults }) => {
       await page.goto(`${dev().dashboardUrl}/test/team`)
@@ -76,6 +73,8 @@ export function actScenarios({ dev, open }: Stage): void {
       await page.getByText('No: 0x036C…CF7e is not an allowed recipient of transfers.').waitFor()
       await page.getByLabel('To the address').fill(recipient)
       await page.getByText('It waits for an approval: it is above 20 USDC.').waitFor()
+      await page.getByLabel('Amount').fill('05')
+      await page.getByText('Write an amount above zero.').waitFor()
       await page.getByLabel('Amount').fill('41')
       await page.getByText('No: at most 40 USDC may leave per transaction.').waitFor()
       await page.getByLabel('Amount').fill('12')

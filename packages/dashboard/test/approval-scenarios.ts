@@ -1,4 +1,3 @@
-import { createPurser } from '@purser/sdk'
 import type { Page } from 'playwright-core'
 import { expect, test } from 'vitest'
 import type { DemoData } from './demo-data.ts'
@@ -6,7 +5,7 @@ import type { Stage } from './people-scenarios.ts'
 import { signedInBy } from './stage.ts'
 
 /** Money that one person requests and another one decides, each in a browser of their own. */
-export function approvalScenarios({ dev, browser, open }: Stage, demoData: () => Promise<DemoData>): void {
+export function approvalScenarios({ dev, purserOf, browser, open }: Stage, demoData: () => Promise<DemoData>): void {
   let joined: ReturnType<typeof signedInBy> | undefined
 
   /** The cookies of a second person who may approve, whom the owner invited in the dashboard. */
@@ -38,8 +37,8 @@ export function approvalScenarios({ dev, browser, open }: Stage, demoData: () =>
     page: Page,
     amount: string,
   ): Promise<{ readonly transferId: string; readonly approvalId: string }> {
-    const { apiKey, baseUrl, dashboardUrl } = dev()
-    const purser = createPurser({ apiKey, baseUrl })
+    const { dashboardUrl } = dev()
+    const purser = purserOf()
     const { walletId = '' } = await demoData()
     await page.goto(`${dashboardUrl}/test/wallets/${walletId}`)
     await page.getByRole('button', { name: 'Send', exact: true }).click()

@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises'
-import { createPurser } from '@purser/sdk'
+import { createPurser, type Purser } from '@purser/sdk'
 import type { Browser, BrowserContext, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startTemporaryDev } from '../../devnet/src/temporary-dev.ts'
@@ -48,10 +48,13 @@ async function freshSession() {
   return session.storageState
 }
 
+function purserOf(): Purser {
+  return createPurser({ apiKey: dev.apiKey, baseUrl: dev.baseUrl })
+}
+
 /** Pays 0.01 or another amount by a stub, over the API, as a seller's server does. */
 async function pay(price: string): Promise<string> {
-  const purser = createPurser({ apiKey: dev.apiKey, baseUrl: dev.baseUrl })
-  const { paymentId } = await purser.payments.verify({
+  const { paymentId } = await purserOf().payments.verify({
     protocol: 'x402',
     credential: 'stub_payment_accepted',
     price,
@@ -179,7 +182,7 @@ test('the keyboard alone finds a page, a pasted id, a row, and the way back', as
   })
 })
 
-const stage = { dev: () => dev, browser: () => browser, open }
+const stage = { dev: () => dev, purserOf, browser: () => browser, open }
 peopleScenarios(stage)
 // After those that count the sessions of the person who signs in here once more.
 developerScenarios(stage)

@@ -7,6 +7,11 @@ export interface Flood {
   readonly paymentIds: readonly string[]
 }
 
+/** The id of the payment of an event, by its number. */
+export function floodedPaymentId(index: number): string {
+  return `pay_${String(index).padStart(26, '0')}`
+}
+
 /**
  * Replaces, before the page is loaded, its stream of events by one that sends `perSecond` of them: each payment is received, then settled.
  * `flooded` of the page counts them.

@@ -1,12 +1,11 @@
 import type { Page } from 'playwright-core'
 import { expect, test } from 'vitest'
-import { afterEvents, flood } from './flood.ts'
+import { afterEvents, flood, floodedPaymentId } from './flood.ts'
 import type { Stage } from './people-scenarios.ts'
 
 const perSecond = 1_000
 const rowsInList = 2_000
-const idOf = (index: number) => `pay_${String(index).padStart(26, '0')}`
-const paymentIds = Array.from({ length: rowsInList }, (_, index) => idOf(index))
+const paymentIds = Array.from({ length: rowsInList }, (_, index) => floodedPaymentId(index))
 
 /** What a page does during a thousand events a second. */
 export function liveScenarios({ dev, open }: Stage): void {
@@ -42,7 +41,7 @@ export function liveScenarios({ dev, open }: Stage): void {
       const count = newest === rowsInList ? rowsInList : 100
       newest = first + count
       const json = Array.from({ length: count }, (_, index) => {
-        const paymentId = idOf(newest - 1 - index)
+        const paymentId = floodedPaymentId(newest - 1 - index)
         return { ...one, paymentId, id: paymentId.replace('pay_', 'plog_'), status: 'verified' }
       })
       await route.fulfill({ response: answer, json })

@@ -1,4 +1,3 @@
-import { createPurser } from '@purser/sdk'
 import type { Locator, Page } from 'playwright-core'
 import { expect, test } from 'vitest'
 import { expectAccessible, inspected } from './accessible.ts'
@@ -7,9 +6,7 @@ import { pressByKeyboard, tabTo, typeInto } from './keyboard.ts'
 import type { Stage } from './people-scenarios.ts'
 
 /** What a person makes by the keyboard alone, each step of it accessible and fit for a phone. */
-export function makingScenarios({ dev, open }: Stage, demoData: () => Promise<DemoData>): void {
-  const purserOf = () => createPurser({ apiKey: dev().apiKey, baseUrl: dev().baseUrl })
-
+export function makingScenarios({ dev, purserOf, open }: Stage, demoData: () => Promise<DemoData>): void {
   /** Opens a page and, by the button of this name, a sheet or dialog. Escape closes it, and the focus is where it was. */
   async function opened(page: Page, path: string, button: string | RegExp): Promise<Locator> {
     await page.goto(`${dev().dashboardUrl}/test${path}`)

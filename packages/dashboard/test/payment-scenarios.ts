@@ -1,13 +1,10 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { createPurser } from '@purser/sdk'
 import { expect, test } from 'vitest'
 import type { Stage } from './people-scenarios.ts'
 
 /** Questions of people about payments: which came in, where one is, and how it goes over time. */
-export function paymentScenarios({ dev, open }: Stage): void {
-  const purserOf = () => createPurser({ apiKey: dev().apiKey, baseUrl: dev().baseUrl })
-
+export function paymentScenarios({ dev, purserOf, open }: Stage): void {
   test('payments are filtered by status, network, payer and key, and the address keeps the filters', async () => {
     const paid = await purserOf().test.payments.create({ walletId: dev().walletId, price: '0.03' })
     await open({}, async (page, { faults }) => {
@@ -26,6 +23,35 @@ export function paymentScenarios({ dev, open }: Stage): void {
       await rows.filter({ hasText: '0.03 USDC' }).first().waitFor()
       expect(new URL(page.url()).search).toContain(`chain=${paid.chain}`)
       expect(faults).toEqual([])
+    })
+  })
+
+  test('a list of settled payments shows a payment once it is settled', async () => {
+    await open({}, async (page, { faults }) => {
+      await page.goto(`${dev().dashboardUrl}/test/payments?status=settled`)
+      await page.getByText('Live', { exact: true }).waitFor()
+      await purserOf().test.payments.create({ walletId: dev().walletId, price: '0.07' })
+      const row = page.getByRole('row').filter({ hasText: '0.07 USDC' })
+      await row.getByText('Settled').waitFor()
+      expect(faults).toEqual([])
+    })
+  })
+
+  test('Home says which of its readings failed, and reads again what is wanted', async () => {
+    const purser = purserOf()
+    await purser.test.payments.create({ walletId: dev().walletId, price: '0.01' })
+    await purser.wallets.master.create({ chain: 'base', name: 'Unread', supportedTokens: ['USDC'] })
+    await open({}, async (page) => {
+      const refused = { status: 400, json: {} }
+      await page.route('**/payments/logs/summary?*', (route) => route.fulfill(refused))
+      await page.route('**/balances?*', (route) => route.fulfill(refused))
+      await page.goto(`${dev().dashboardUrl}/test?by=route`)
+      await page.getByRole('link', { name: 'Money on hold cannot be read now.' }).waitFor()
+      const volume = page.locator('section').filter({ has: page.getByLabel('Measure') })
+      await volume.getByRole('alert').waitFor()
+      await page.unrouteAll()
+      await volume.getByRole('button', { name: 'Try again' }).click()
+      await page.getByRole('img', { name: /by route, last 24 hours$/ }).waitFor()
     })
   })
 

@@ -1,4 +1,4 @@
-import { createPurser } from '@purser/sdk'
+import type { Purser } from '@purser/sdk'
 import type { Browser, BrowserContext, Page } from 'playwright-core'
 import { expect, test } from 'vitest'
 import type { Dev } from '../../devnet/src/dev.ts'
@@ -7,10 +7,10 @@ import { sql } from '../../server/src/platform/db/db.ts'
 import type { Watched } from './browser.ts'
 import { signedInBy } from './stage.ts'
 
-const purserOf = ({ apiKey, baseUrl }: Dev) => createPurser({ apiKey, baseUrl })
-
 export interface Stage {
   readonly dev: () => Dev
+  /** The client of the first test key. */
+  readonly purserOf: () => Purser
   readonly browser: () => Browser
   readonly open: (
     options: Parameters<Browser['newContext']>[0],
@@ -54,7 +54,7 @@ const signInUnverified = `(async () => {
 })()`
 
 /** People and their organization, in the browser. */
-export function peopleScenarios({ dev, browser, open }: Stage): void {
+export function peopleScenarios({ dev, purserOf, browser, open }: Stage): void {
   const signedIn = (email: string) => signedInBy({ dev, browser }, email)
 
   test('a passkey is added, named, signs in, and signs in no more once it is removed', async () => {
@@ -98,7 +98,7 @@ export function peopleScenarios({ dev, browser, open }: Stage): void {
     const { server, baseUrl } = dev()
     const { deps } = server
     const email = 'pat@example.com'
-    const invited = await purserOf(dev()).organisations.members.add({ email, role: 'viewer' })
+    const invited = await purserOf().organisations.members.add({ email, role: 'viewer' })
     const signInUrl = await makeSignInLink(deps, deps.db, { email, baseUrl })
     await open({ storageState: { cookies: [], origins: [] } }, async (page) => {
       await page.goto(signInUrl)
@@ -130,7 +130,7 @@ export function peopleScenarios({ dev, browser, open }: Stage): void {
       await chooseWith(token)
       await page.getByText('This link was used already').waitFor()
     })
-    await purserOf(dev()).organisations.members.remove(invited.accountId)
+    await purserOf().organisations.members.remove(invited.accountId)
   })
 
   test('the sign-in page offers the issuers of the deployment, leads to them, and says what they refused', async () => {
@@ -213,7 +213,7 @@ export function peopleScenarios({ dev, browser, open }: Stage): void {
 
   test('the upgrade address of a limit leads to the plan, its limits and the command that changes it', async () => {
     const email = 'founder@example.com'
-    await purserOf(dev()).organisations.members.add({ email, role: 'viewer' })
+    await purserOf().organisations.members.add({ email, role: 'viewer' })
     await open({ storageState: await signedIn(email) }, async (page, { faults }) => {
       await page.goto(`${dev().dashboardUrl}/test`)
       await page.getByText('You belong to no organization').waitFor()

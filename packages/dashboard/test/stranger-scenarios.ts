@@ -1,4 +1,4 @@
-import { createPurser, type Purser } from '@purser/sdk'
+import type { Purser } from '@purser/sdk'
 import type { Page } from 'playwright-core'
 import { expect, test } from 'vitest'
 import { sql } from '../../server/src/platform/db/db.ts'
@@ -14,7 +14,7 @@ const turned = 'photo\u202Egpj.exe'
 const shownTurned = 'photo[U+202E]gpj.exe'
 
 /** Texts and files of strangers, in pages without the content security policy: the pages themselves must not run them. */
-export function strangerScenarios({ dev, open }: Stage, demoData: () => Promise<DemoData>): void {
+export function strangerScenarios({ dev, purserOf, open }: Stage, demoData: () => Promise<DemoData>): void {
   /** Writes the texts wherever a stranger, a customer or an agent writes one, and returns the pages that show them. */
   async function writeTexts(purser: Purser, walletId: string): Promise<readonly string[]> {
     const { apiKey, server } = dev()
@@ -105,7 +105,7 @@ export function strangerScenarios({ dev, open }: Stage, demoData: () => Promise<
 
   test('texts of strangers with markup and overrides of direction are shown as text, on every page that has them', async () => {
     const { walletId = '' } = await demoData()
-    const purser = createPurser({ apiKey: dev().apiKey, baseUrl: dev().baseUrl })
+    const purser = purserOf()
     const paths = await writeTexts(purser, walletId)
     await open({ bypassCSP: true, viewport: { width: 1440, height: 900 } }, async (page, { faults }) => {
       const shown: string[] = []
@@ -128,7 +128,7 @@ export function strangerScenarios({ dev, open }: Stage, demoData: () => Promise<
   })
 
   test('a file of a vault that is a page, or says that it is a picture, runs nowhere: neither in its preview nor by its address', async () => {
-    const purser = createPurser({ apiKey: dev().apiKey, baseUrl: dev().baseUrl })
+    const purser = purserOf()
     const { id } = await purser.vaults.create({ description: 'Files of a stranger', ttl: '24h' })
     const script = new TextEncoder().encode(
       '<!doctype html><script>globalThis.owned = 1; parent.owned = 1; top.location = "/docs"</script><p>Ran</p>',

@@ -76,7 +76,7 @@ const listed = (...ids: string[]) => ({
 
 test('new payments precede the known ones, each once, and known ones take the newer state', () => {
   const first = { items: [row('3'), row('2', { status: 'settled' })], cursor: 'other' }
-  const merged = mergeFirstPage(listed('2', '1'), first)
+  const merged = mergeFirstPage(listed('2', '1'), first, undefined)
   expect(merged.pages.flatMap(({ items }) => items.map(({ id, status }) => `${id} ${status}`))).toEqual([
     'plog_3 verified',
     'plog_2 settled',
@@ -85,9 +85,19 @@ test('new payments precede the known ones, each once, and known ones take the ne
   expect(merged.pages[0]?.cursor).toBe('next')
 })
 
+test('a list of one status loses what has another status now, on the first page and after it', () => {
+  type Args = Parameters<typeof mergeFirstPage>
+  const merged = (first: Args[1], old: Args[0] = listed('4', '3', '2', '1')) =>
+    mergeFirstPage(old, first, 'verified').pages.flatMap(({ items }) => items.map(({ id }) => id))
+  expect(merged({ items: [row('5'), row('3')], cursor: 'more' })).toEqual(['plog_5', 'plog_3', 'plog_2', 'plog_1'])
+  expect(merged({ items: [row('4'), row('3')], cursor: undefined })).toEqual(['plog_4', 'plog_3'])
+  const changed = withStatuses(listed('4', '3', '2', '1'), new Map([['pay_1', { status: 'settled' }]]))
+  expect(merged({ items: [row('4'), row('3')], cursor: 'more' }, changed)).toEqual(['plog_4', 'plog_3', 'plog_2'])
+})
+
 test('where more came than one page holds, the list begins anew and leaves no gap', () => {
   const first = { items: [row('9'), row('8')], cursor: 'to-7' }
-  expect(mergeFirstPage(listed('2', '1'), first).pages).toEqual([first])
+  expect(mergeFirstPage(listed('2', '1'), first, undefined).pages).toEqual([first])
 })
 
 test('a payment that is settled changes in its place, and no other row does', () => {

@@ -1,13 +1,10 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { createPurser } from '@purser/sdk'
 import { expect, test } from 'vitest'
 import type { Stage } from './people-scenarios.ts'
 
 /** What people do with vaults and webhooks: share, seal and verify, replay. */
-export function workScenarios({ dev, open }: Stage): void {
-  const purserOf = () => createPurser({ apiKey: dev().apiKey, baseUrl: dev().baseUrl })
-
+export function workScenarios({ dev, purserOf, open }: Stage): void {
   test('a vault is shared by a token that is listed and revoked, sealed, and verified item by item', async () => {
     const purser = purserOf()
     const { id } = await purser.vaults.create({ description: 'Forecast <i>for a payer</i>', ttl: '24h' })
@@ -67,6 +64,12 @@ export function workScenarios({ dev, open }: Stage): void {
         await page.getByRole('row').filter({ hasText: 'Delivered' }).first().waitFor()
         expect(new Set(received).size).toBe(1)
         expect(faults).toEqual([])
+        await page.keyboard.press('Escape')
+        await page.route('**/replay', (route) => route.fulfill({ status: 400, json: {} }))
+        await page.getByRole('button', { name: 'Replay failed' }).click()
+        const replay = page.getByRole('dialog', { name: 'Replay what failed' })
+        await replay.getByRole('alert').waitFor()
+        expect(await replay.getByRole('button', { name: 'Send them again' }).isDisabled()).toBe(true)
       })
     } finally {
       await purser.webhooks.delete(webhook.id)

@@ -56,7 +56,7 @@ export function NeedsYou({ statistics }: { statistics: PaymentStatistics | undef
     ...(approvals === 0
       ? []
       : [{ key: 'approvals', icon: <UserCheck />, text: waitingWords(approvals), to: '/approvals' }]),
-    ...onHold,
+    ...(onHold ?? []),
     ...gasNeeds(statistics),
     ...(chains.data ?? [])
       .filter(({ configured, status }) => configured && status === 'down')
@@ -80,7 +80,11 @@ export function NeedsYou({ statistics }: { statistics: PaymentStatistics | undef
       .map((quota) => ({ key: quota.name, icon: <Gauge />, text: `${quota.label}: ${quotaWords(quota)} used.` })),
   ]
   const isReady =
-    waiting.data !== undefined && !usage.isPending && chains.data !== undefined && webhooks.data !== undefined
+    onHold !== undefined &&
+    waiting.data !== undefined &&
+    !usage.isPending &&
+    chains.data !== undefined &&
+    webhooks.data !== undefined
   return (
     // On a phone the cards are in the column of the page, and what waits comes first.
     <div className="flex min-w-0 flex-col gap-5 max-lg:contents">
@@ -130,12 +134,16 @@ function waitingWords(waiting: number): string {
   return `${count(waiting, 'request')} ${waiting === 1 ? 'waits' : 'wait'} for an approval.`
 }
 
-/** Money that screening keeps from leaving the newest wallets. */
-function useHolds(): readonly Need[] {
+/** Returns the money that screening keeps from leaving the newest wallets, and whether some of it cannot be read; undefined until it is read. */
+function useHolds(): readonly Need[] | undefined {
   const purser = usePurser()
-  const { active = [] } = useNewestWallets()
-  const read = useQueries({ queries: active.map((wallet) => partsQuery(purser, wallet)) })
-  return active.flatMap((wallet, index) =>
+  const { active, error } = useNewestWallets()
+  const wallets = active ?? []
+  const read = useQueries({ queries: wallets.map((wallet) => partsQuery(purser, wallet)) })
+  const hasFailed =
+    (active === undefined && error !== null) || read.some((one) => one.data === undefined && one.error !== null)
+  if (!hasFailed && (active === undefined || read.some(({ isPending }) => isPending))) return undefined
+  const holds = wallets.flatMap((wallet, index) =>
     (read[index]?.data ?? []).flatMap(({ tokenSymbol, parts }) => {
       const amount = parts === undefined || parts === null ? '0' : addDecimals([parts.unscreened, parts.frozen])
       if (!/[1-9]/.test(amount)) return []
@@ -148,6 +156,9 @@ function useHolds(): readonly Need[] {
       }
     }),
   )
+  if (!hasFailed) return holds
+  const text = 'Money on hold cannot be read now.'
+  return [...holds, { key: 'unread holds', icon: <PauseCircle />, text, to: '/wallets' }]
 }
 
 /** Networks on which at least 80 % of today's gas budget (UTC) is used. Once all of it is used, payments are refused until the next UTC day. */

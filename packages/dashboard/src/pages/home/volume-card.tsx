@@ -1,6 +1,7 @@
 import type { PaymentStatistics } from '@purser/sdk'
 import { useQueries, useQuery } from '@tanstack/react-query'
 import { usePurser } from '../../api/context.ts'
+import { ErrorBlock } from '../../ui/error-block.tsx'
 import { Select } from '../../ui/form.tsx'
 import { Card, Skeleton } from '../../ui/page.tsx'
 import { type RangeName, rangeStart, ranges } from '../../ui/range.ts'
@@ -26,13 +27,13 @@ export function VolumeCard({ statistics, range, measure, by, onChange }: VolumeP
   const tokens = statistics === undefined ? [] : tokensOf(statistics)
   const token = measure === undefined ? tokens[0] : tokens.find((one) => one === measure)
   const shown: Measure = token === undefined ? 'payments' : { token }
-  const routes = useTopRoutes(range, by === 'route')
+  const top = useTopRoutes(range, by === 'route')
   const volume =
     statistics === undefined
       ? undefined
       : by === 'protocol'
         ? byProtocol(statistics, shown)
-        : routes && byRoute(statistics, shown, routes)
+        : top.routes && byRoute(statistics, shown, top.routes)
   const label = token === undefined ? 'Payments' : `Settled ${token}`
   return (
     <Card
@@ -62,7 +63,9 @@ export function VolumeCard({ statistics, range, measure, by, onChange }: VolumeP
         </span>
       }
     >
-      {volume === undefined ? (
+      {volume === undefined && top.error !== null ? (
+        <ErrorBlock error={top.error} onRetry={top.retry} />
+      ) : volume === undefined ? (
         <Skeleton lines={8} className="h-56" />
       ) : (
         <>
@@ -80,7 +83,7 @@ export function VolumeCard({ statistics, range, measure, by, onChange }: VolumeP
   )
 }
 
-/** The statistics of the routes with the most payments of the range; undefined while they are read. */
+/** The statistics of the routes with the most payments of the range; without `routes` until all are read. */
 function useTopRoutes(range: RangeName, isWanted: boolean) {
   const purser = usePurser()
   const summary = useQuery({
@@ -89,12 +92,17 @@ function useTopRoutes(range: RangeName, isWanted: boolean) {
       purser.payments.logs.summary({ from: rangeStart(range, new Date()).toISOString() }, { signal }),
     enabled: isWanted,
   })
-  const names = [...new Set((summary.data ?? []).flatMap(({ route }) => route ?? []))].slice(0, routesMax)
+  const found = isWanted ? (summary.data ?? []) : []
+  const names = [...new Set(found.flatMap(({ route }) => route ?? []))].slice(0, routesMax)
   const read = useQueries({ queries: names.map((name) => statisticsQuery(purser, range, name)) })
-  if (summary.data === undefined) return undefined
+  const failed = isWanted ? [summary, ...read].filter(({ error }) => error !== null) : []
+  const retry = () => {
+    for (const one of failed) void one.refetch()
+  }
   const routes = names.flatMap((name, index) => {
     const statistics = read[index]?.data
     return statistics === undefined ? [] : [{ name: shortRoute(name), statistics }]
   })
-  return routes.length === names.length ? routes : undefined
+  const isWhole = summary.data !== undefined && routes.length === names.length
+  return { routes: isWhole ? routes : undefined, error: failed[0]?.error ?? null, retry }
 }

@@ -19,7 +19,6 @@ export function useNewestWallets() {
     queryKey: [...walletsKey, 'newest'],
     queryFn: async ({ signal }) => (await purser.wallets.master.list({ limit: 50 }, { signal }).page()).items,
   })
-  useRefreshOn(['deposit.', 'transfer.'], walletsKey)
   const active = data?.filter(({ provisionStatus }) => provisionStatus === 'active').slice(0, walletsMax)
   return { active, error, refetch }
 }
@@ -27,6 +26,7 @@ export function useNewestWallets() {
 /** The newest managed wallets with what each has now. Nothing where there are none. */
 export function WalletBalances() {
   const { active, error, refetch } = useNewestWallets()
+  useRefreshOn(['deposit.', 'transfer.'], walletsKey)
   if (active?.length === 0) return null
   return (
     <Card

@@ -14,6 +14,8 @@ const readMax = 100
 const endpointsMax = 5
 /** Attempts are read from the event until this much later. */
 const attemptsMs = 120_000
+/** The time between two readings of the attempts of a new event. */
+const attemptsEveryMs = 3_000
 
 type EventType = 'payment.received' | 'payment.settled' | 'payment.settlement_failed' | 'payment.refunded'
 
@@ -36,6 +38,12 @@ export function useEventSteps(payment: Payment): readonly (TimelineStep & { read
     queries: pairs.map(({ event, webhook }) => ({
       queryKey: ['webhooks', 'attempts-of-event', webhook.id, event.id],
       queryFn: ({ signal }: { signal: AbortSignal }) => readAttempts(purser, { event, webhook, signal }),
+      // Its first attempt comes shortly after the event, and no event reports it.
+      refetchInterval: ({ state }: { state: { data?: readonly WebhookAttempt[] | undefined } }) =>
+        Date.now() < Date.parse(event.createdAt) + attemptsMs &&
+        !state.data?.some(({ status }) => status === 'succeeded')
+          ? attemptsEveryMs
+          : false,
     })),
   })
   return (events.data ?? []).map((event) => ({

@@ -107,7 +107,11 @@ function KeyFilter({ value, onSet }: FilterProps) {
   const { purser, environment } = useWorkspace()
   const { data = [] } = useQuery({
     queryKey: ['api-keys', 'names', environment],
-    queryFn: async ({ signal }) => (await purser.organisations.apiKeys.list({ limit: 100 }, { signal }).page()).items,
+    queryFn: async ({ signal }) => {
+      const { items } = await purser.organisations.apiKeys.list({ limit: 100 }, { signal }).page()
+      // In live the service lists the keys of both environments.
+      return items.filter((key) => key.environment === environment)
+    },
   })
   const all = value === undefined || data.some(({ id }) => id === value) ? data : [...data, { id: value, name: null }]
   return (

@@ -59,19 +59,25 @@ export function paymentQuery(purser: Purser, paymentId: string) {
 }
 
 /**
- * Merges a newer first page into a longer list: known rows take its values, and new rows precede them. If it shares no row with the
- * list, more rows came than fit on one page, and the result is that page alone.
+ * Replaces the beginning of a longer list by a newer first page, down to the last row that both have. If they share no row, more rows
+ * came than fit on one page, and the result is that page alone. In a list of one status, rows that have another one by now are left out.
  */
-export function mergeFirstPage(old: PaymentPages, first: Page<PaymentLog>): PaymentPages {
+export function mergeFirstPage(
+  old: PaymentPages,
+  first: Page<PaymentLog>,
+  status: PaymentLog['status'] | undefined,
+): PaymentPages {
   const rows = old.pages.flatMap(({ items }) => items)
-  const known = new Set(rows.map(({ id }) => id))
-  if (rows.length > 0 && !first.items.some(({ id }) => known.has(id)))
-    return { pages: [first], pageParams: [undefined] }
-  const newer = new Map(first.items.map((row) => [row.id, row]))
-  const fresh = first.items.filter(({ id }) => !known.has(id))
-  const pages = old.pages.map(({ items, cursor }) => ({ items: items.map((row) => newer.get(row.id) ?? row), cursor }))
-  const [head, ...rest] = pages
-  return { ...old, pages: [{ items: [...fresh, ...(head?.items ?? [])], cursor: head?.cursor }, ...rest] }
+  const read = new Set(first.items.map(({ id }) => id))
+  const last = rows.findLastIndex(({ id }) => read.has(id))
+  const isWhole = status !== undefined && first.cursor === undefined
+  if (last < 0 || isWhole) return { pages: [first], pageParams: [undefined] }
+  const older = new Set(rows.slice(last + 1).filter((row) => status === undefined || row.status === status))
+  const pages = old.pages.map(({ items, cursor }, index) => ({
+    items: [...(index === 0 ? first.items : []), ...items.filter((row) => older.has(row))],
+    cursor,
+  }))
+  return { ...old, pages }
 }
 
 /** Replaces the row of a payment whose status has changed, anywhere in the list. */

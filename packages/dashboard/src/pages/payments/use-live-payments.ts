@@ -39,7 +39,7 @@ export function useLivePayments(
     if (old === undefined) return
     const known = new Set(old.pages.flatMap(({ items }) => items.map(({ id }) => id)))
     setArrived(new Set(first.items.map(({ id }) => id).filter((id) => !known.has(id))))
-    queries.setQueryData<PaymentPages>(queryKey, mergeFirstPage(old, first))
+    queries.setQueryData<PaymentPages>(queryKey, mergeFirstPage(old, first, filters.status))
     setWaiting(0)
   }, [purser, queries, queryKey, filters])
   const schedule = usePaced(readMsMin, read)
@@ -47,10 +47,11 @@ export function useLivePayments(
     const statuses = new Map(events.flatMap(statusOf))
     if (statuses.size > 0)
       queries.setQueryData<PaymentPages>(queryKey, (old) => (old === undefined ? old : withStatuses(old, statuses)))
-    const received = events.filter(({ type }) => type === 'payment.received').length
-    if (received === 0) return
+    // A payment whose status changes enters the list of its new status and leaves that of the old one.
+    const entered = events.filter(({ type }) => enteredStatus(type) === (filters.status ?? 'verified')).length
+    if (entered === 0 && filters.status === undefined) return
     if (shows === 'always' || window.scrollY <= topPixels) schedule()
-    else setWaiting((count) => count + received)
+    else setWaiting((count) => count + entered)
   })
   const show = useCallback(() => {
     window.scrollTo({ top: 0 })
@@ -62,6 +63,10 @@ export function useLivePayments(
 const statusOfType: Readonly<Record<string, PaymentLog['status']>> = {
   'payment.settled': 'settled',
   'payment.settlement_failed': 'settlement_failed',
+}
+
+function enteredStatus(type: string): PaymentLog['status'] | undefined {
+  return type === 'payment.received' ? 'verified' : statusOfType[type]
 }
 
 function statusOf({ type, payload }: LiveEvent): readonly (readonly [string, Partial<PaymentLog>])[] {

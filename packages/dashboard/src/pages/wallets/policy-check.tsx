@@ -22,7 +22,7 @@ export function PolicyCheck({ wallet, policy }: { wallet: MasterWallet; policy: 
             mayQuote &&
             movement.operation === 'transfer' &&
             policyVerdict(policy, movement).kind !== 'refuses' && (
-              <QuoteCheck key={JSON.stringify(movement)} wallet={wallet} movement={movement} />
+              <QuoteCheck key={JSON.stringify([movement, policy])} wallet={wallet} movement={movement} />
             )
           }
         />

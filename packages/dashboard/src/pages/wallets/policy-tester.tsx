@@ -1,3 +1,4 @@
+import { parseAmount } from '@purser/protocol'
 import type { PolicyDocument } from '@purser/sdk'
 import { type ReactNode, useState } from 'react'
 import { Field, Select, TextInput } from '../../ui/form.tsx'
@@ -92,7 +93,7 @@ export function PolicyTester({ policy, tokens, after }: TesterProps) {
 }
 
 function faultsOf({ operation, amount, recipient }: TriedMovement) {
-  const isAmount = /^\d+(?:\.\d{1,18})?$/.test(amount) && /[1-9]/.test(amount)
+  const isAmount = typeof parseAmount(amount, 18) === 'bigint' && /[1-9]/.test(amount)
   const isRecipient =
     operation === 'withdraw' ? /^bac_[0-9a-z]{26}$/.test(recipient) : /^0x[0-9a-fA-F]{40}$/.test(recipient)
   return {
@@ -102,6 +103,6 @@ function faultsOf({ operation, amount, recipient }: TriedMovement) {
         ? undefined
         : operation === 'withdraw'
           ? 'The id of a bank account begins with bac_.'
-          : 'An address is 0x and 40 digits.',
+          : 'An address is 0x and 40 hexadecimal digits.',
   }
 }

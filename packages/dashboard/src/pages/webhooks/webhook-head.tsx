@@ -154,7 +154,7 @@ function ReplayDialog({ webhook, onClose }: DialogProps) {
     <Ask
       title="Replay what failed"
       act={number === undefined ? 'Send them again' : `Send ${count(number, 'delivery', 'deliveries')} again`}
-      isReady={number !== 0}
+      isReady={(number ?? 0) > 0}
       keep="Cancel"
       onClose={onClose}
       work={() => purser.webhooks.replay(webhook.id, { since: sinceOf(range) })}
@@ -175,11 +175,10 @@ function ReplayDialog({ webhook, onClose }: DialogProps) {
           </Select>
         )}
       </Field>
+      {counted.error !== null && <ErrorBlock error={counted.error} onRetry={() => counted.refetch()} />}
       <p role="status" className="font-medium">
         {number === undefined
-          ? counted.error === null
-            ? 'Counting …'
-            : 'They could not be counted.'
+          ? counted.error === null && 'Counting …'
           : number === 0
             ? 'No delivery failed for good in this time.'
             : `${count(number, 'delivery', 'deliveries')} failed for good${number === replaysMax ? ' or more. One replay sends as many' : ''}.`}
