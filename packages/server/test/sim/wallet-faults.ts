@@ -48,7 +48,7 @@ export const walletFaults: readonly Fault[] = [
     replace: '',
     within: 30,
     isQuick: true,
-    foundBy: 8,
+    foundBy: 5,
   },
   {
     name: 'a-nonce-is-reused',

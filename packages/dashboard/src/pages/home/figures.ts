@@ -8,6 +8,9 @@ const intervalMs = { minute: 60_000, hour: 3_600_000, day: 86_400_000 } as const
 
 export const statisticsKey = ['statistics'] as const
 
+/** Challenges and refused credentials have no event that would refresh the page. */
+const refreshMs = 15_000
+
 /** The statistics of a range; with a route, `intervals` has only its payments. */
 export function statisticsQuery(purser: Purser, range: RangeName, paidRoute?: string) {
   return queryOptions({
@@ -25,6 +28,7 @@ export function statisticsQuery(purser: Purser, range: RangeName, paidRoute?: st
         { signal },
       )
     },
+    refetchInterval: refreshMs,
   })
 }
 
