@@ -11,20 +11,12 @@ import {
   paymentRequiredV2,
 } from '@purser/protocol'
 import type { z } from 'zod'
-import { fail as failChain } from '../../chain/errors.ts'
 import { instantOf } from '../../platform/clock.ts'
 import { failPlatform } from '../../platform/errors.ts'
 import type { Recurring } from '../../platform/job.ts'
 import type { ReceivingWallet } from '../wallets/index.ts'
 import { deleteQuietCallers, findOldestRequest, noteCaller } from './caller-store.ts'
-import {
-  costToSettle,
-  isFree,
-  isWorthSettling,
-  rawPrice,
-  refuseSanctionedReceivers,
-  tokensByAuthorization,
-} from './credential.ts'
+import { isFree, isWorthSettling, rawPrice, refuseSanctionedReceivers, tokensByAuthorization } from './credential.ts'
 import { fail, failBody } from './errors.ts'
 import { type MppTerms, mppTermsOf, type Scope, scopeOf } from './mpp/terms.ts'
 import { mintChallengeId, paymentIdentifierExtension } from './new-payment.ts'
@@ -120,12 +112,10 @@ function x402Offers(ctx: Ctx, request: ChallengeRequest, wallet: ReceivingWallet
 
 /**
  * Explains why no protocol can make an offer: x402 cannot charge a price of zero, and no protocol supports a token it cannot move
- * or an amount below the minimum, which is not known without a gas price.
+ * or an amount below the minimum.
  */
 function refusalOf(ctx: Ctx, request: ChallengeRequest, wallets: readonly ReceivingWallet[]): Error {
   if (isFree(request.price)) return failBody('amount-invalid', { reason: 'zero' })
-  if (wallets.some(({ network }) => costToSettle(ctx, network) === undefined))
-    return failChain('chain-unavailable', {}, new Error('the gas price of a network is not known'))
   const isPayable = wallets.some(
     (wallet) => tokensByAuthorization(ctx, wallet).length > 0 || !wallet.network.settlesEip3009,
   )

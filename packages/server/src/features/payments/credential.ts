@@ -157,16 +157,12 @@ const gasOfCheapest = 70_000n
 
 /**
  * Whether a challenge may charge this amount: settling must not cost more than the amount now. Where the payer pays the gas, only
- * the operator's minimum applies. Without a gas price nothing is offered.
+ * the operator's minimum applies. So it does for a network without nodes, or whose nodes have not reported a gas price: stub payments need
+ * none, and nothing else is verified there.
  */
 export function isWorthSettling(ctx: PriceCtx, network: Network, token: TokenInfo, raw: bigint): boolean {
-  const cost = costToSettle(ctx, network)
-  return cost !== undefined && !isBelow(raw, token, nanoUsdMin(ctx, cost))
-}
-
-/** The cost of settling the cheapest payment now; undefined while this process has read no gas price of the network. */
-export function costToSettle({ gasPrices }: Pick<PriceCtx, 'gasPrices'>, network: Network): bigint | undefined {
-  return network.settlesEip3009 ? gasPrices.knownCostOf(network, gasOfCheapest) : 0n
+  const cost = network.settlesEip3009 ? ctx.gasPrices.knownCostOf(network, gasOfCheapest) : 0n
+  return !isBelow(raw, token, nanoUsdMin(ctx, cost))
 }
 
 /**

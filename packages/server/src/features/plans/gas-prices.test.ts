@@ -8,7 +8,7 @@ import { areStale, createGasPrices, parseCoinPrices, priceOfCoin, shippedCoinPri
 const base = served('base')
 const gas = 70_000n
 
-test('before any node has reported a gas price, budgets assume a high one, and no price is known for offers', async () => {
+test('before any node has reported a gas price, budgets assume a high one, and no price is refused for it', async () => {
   let answer: (weiPerGas: bigint) => void = () => {}
   const baseFee = new Promise<bigint>((resolve) => {
     answer = resolve
@@ -20,12 +20,12 @@ test('before any node has reported a gas price, budgets assume a high one, and n
   const clock = { now: () => instantOf('2026-11-23T00:00:00.000Z') }
   const prices = createGasPrices({ chains, clock, log: createLog({ level: 'silent' }) }, shippedCoinPrices)
 
-  expect([prices.costOf(base, gas), prices.knownCostOf(base, gas)]).toEqual([420_000_000n, undefined])
+  expect([prices.costOf(base, gas), prices.knownCostOf(base, gas)]).toEqual([420_000_000n, 0n])
   const first = prices.firstReads([base, served('optimism')])
   answer(10_000_000n)
   await first
   expect(prices.knownCostOf(base, gas)).toBe(2_100_000n)
-  expect(prices.knownCostOf(served('optimism'), gas), 'a network without nodes').toBeUndefined()
+  expect(prices.knownCostOf(served('optimism'), gas), 'a network without nodes').toBe(0n)
   expect(prices.costOf(base, gas)).toBe(2_100_000n)
 })
 

@@ -7,8 +7,8 @@ import type { Log } from '../../platform/log.ts'
 export interface GasPrices {
   /** Cost of this much gas now, in billionths of a US dollar, rounded up. */
   costOf(network: Network, gas: bigint): bigint
-  /** `costOf`, but undefined before any node has reported: no price is offered or refused because of an assumption. */
-  knownCostOf(network: Network, gas: bigint): bigint | undefined
+  /** `costOf`, but 0 before any node has reported: no price is refused because of an assumption. */
+  knownCostOf(network: Network, gas: bigint): bigint
   /** Waits for the first answer of each network's nodes in this process, or its failure; afterwards returns at once. */
   firstReads(networks: readonly Network[]): Promise<void>
   /** Value of that fee, in billionths of a US dollar, rounded up. On Tempo a wei is 10^-18 US dollars. */
@@ -53,10 +53,7 @@ export function createGasPrices(deps: GasPriceDeps, coinPrices: CoinPrices): Gas
   return {
     worthOf,
     costOf: (network, gas) => worthOf(network, gas * (lastOf(network) ?? unknownPrice(network))),
-    knownCostOf(network, gas) {
-      const last = lastOf(network)
-      return last === undefined ? undefined : worthOf(network, gas * last)
-    },
+    knownCostOf: (network, gas) => worthOf(network, gas * (lastOf(network) ?? 0n)),
     firstReads: async (networks) => {
       await Promise.all(networks.map(firstReadOf))
     },
