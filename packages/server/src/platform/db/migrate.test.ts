@@ -82,6 +82,21 @@ test('an index is built while a transaction writes, and one that an interrupted 
   expect(await db.one(z.object({ is: z.boolean() }), valid)).toEqual({ is: true })
 })
 
+test('a block that commits each of its steps runs beside an index, and may', async () => {
+  const { db, url } = database
+  const text = `do $$ begin
+  for step in 1..3 loop
+    insert into toys (id, name) values (100 + step, 'step');
+    commit;
+  end loop;
+end $$;
+create index concurrently if not exists toys_by_step on toys (id, name);`
+  const build = aMigration('9005_steps.concurrent.sql', text)
+  expect(await migrate({ url, migrations: [build] })).toEqual(['9005_steps.concurrent.sql'])
+  const made = await db.one(z.object({ count: z.bigint() }), sql`select count(*) as count from toys where name = 'step'`)
+  expect(made.count).toBe(3n)
+})
+
 test('an index of a table with partitions is built on each one and attached, also after a run that was interrupted', async () => {
   const { db, url } = database
   for (const text of [

@@ -133,13 +133,16 @@ async function apply(db: Db, migration: Migration, lockMsMax: number): Promise<v
     await dropUnfinishedIndexes(db, migration)
     for (const statement of statements)
       for (const one of await onPartitions(db, statement))
-        if (/\bconcurrently\b/i.test(one.text)) await db.run(one)
+        if (ownTransactions.test(one.text)) await db.run(one)
         else await withinLockTime(db, lockMsMax, [one])
     await db.run(recorded)
     return
   }
   await withinLockTime(db, lockMsMax, [...statements, recorded])
 }
+
+/** Statements that PostgreSQL refuses in a transaction: of an index that is built beside writes, and blocks that commit their own steps. */
+const ownTransactions = /\b(?:concurrently|commit)\b/i
 
 async function withinLockTime(db: Db, lockMsMax: number, statements: readonly Sql[]): Promise<void> {
   await db.tx(
