@@ -1,6 +1,9 @@
 /**
  * Returns what a limit per address counts: an IPv4 address, or the /64 of an IPv6 address, which one host has to itself. An IPv4 address
  * that is mapped into IPv6 is the IPv4 address. Some proxies forward the port too, which is another one for each connection.
+ *
+ * @example
+ * addressBlock('2001:db8:1:2::7') // '2001:db8:1:2::/64'
  */
 export function addressBlock(forwarded: string): string {
   const ip = /^\[([^\]]*)\](?::\d+)?$/.exec(forwarded)?.[1] ?? /^([\d.]+):\d+$/.exec(forwarded)?.[1] ?? forwarded

@@ -136,6 +136,8 @@ test('the first challenges of a process know the minimum, and one whose nodes ar
   down.add(ethereum.name)
   gasPrices = newGasPrices()
   expect(await outcomeOf(challenge())).toBe('200')
+  down.clear()
+  await pass(30)
 })
 
 test('a challenge that was issued before gas became costly is honored until it expires, at every entry point, and then it is not', async () => {
