@@ -93,7 +93,10 @@ end $$;
 create index concurrently if not exists toys_by_step on toys (id, name);`
   const build = aMigration('9005_steps.concurrent.sql', text)
   expect(await migrate({ url, migrations: [build] })).toEqual(['9005_steps.concurrent.sql'])
-  const made = await db.one(z.object({ count: z.bigint() }), sql`select count(*) as count from toys where name = 'step'`)
+  const made = await db.one(
+    z.object({ count: z.bigint() }),
+    sql`select count(*) as count from toys where name = 'step'`,
+  )
   expect(made.count).toBe(3n)
 })
 
