@@ -30,11 +30,11 @@ async function findingsOn(page: Page, rules: 'all' | 'color-contrast'): Promise<
     .map(({ id, nodes }) => `${id}: ${nodes.slice(0, 3).join(' | ')}`)
 }
 
-/** What is wider than its place on a phone: the page, or an open sheet or dialog. */
+/** Lists what is wider than its place on a phone: the page, or an open sheet or dialog. It leaves out boxes of one pixel, which only screen readers see. */
 function widerThanItsPlace(page: Page): Promise<string[]> {
   return page.evaluate(() =>
     [document.documentElement, ...document.querySelectorAll('[role="dialog"], [role="dialog"] > *')]
-      .filter(({ scrollWidth, clientWidth }) => scrollWidth > clientWidth)
+      .filter(({ scrollWidth, clientWidth }) => clientWidth > 1 && scrollWidth > clientWidth)
       .map(({ tagName, scrollWidth, clientWidth }) => `${tagName}: ${scrollWidth} in ${clientWidth}`),
   )
 }

@@ -6,7 +6,7 @@ import { makeSignInLink } from '../../server/src/features/people/index.ts'
 import type { DemoData } from './demo-data.ts'
 
 /** On a machine that other work slows down, what a page shows comes late. A fault is what never comes. */
-export const patienceMs = 120_000
+export const patienceMs = 60_000
 
 /** Opens a one-time link, as the one of `npm start`, and returns the cookies that it leaves. */
 export async function signIn(

@@ -61,7 +61,7 @@ export function Card({
   )
 }
 
-/** Facts as pairs of a name and a value, the names in a column of one width. */
+/** Facts as pairs of a name and a value, the names in a column of one width. A value wider than a phone goes on in the next line. */
 export function Facts({ children }: { children: ReactNode }) {
   return <dl className="grid grid-cols-facts gap-x-4 gap-y-2.5 text-base">{children}</dl>
 }
@@ -70,7 +70,9 @@ export function Fact({ name, children }: { name: string; children: ReactNode }) 
   return (
     <>
       <dt className="text-ink-3">{name}</dt>
-      <dd className="flex min-w-0 flex-wrap items-center gap-x-1.5 gap-y-1 break-words">{children}</dd>
+      <dd className="flex min-w-0 flex-wrap items-center gap-x-1.5 gap-y-1 wrap-anywhere [&_.num]:whitespace-normal">
+        {children}
+      </dd>
     </>
   )
 }
