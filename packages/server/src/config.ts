@@ -189,7 +189,7 @@ export function readConfig(
     connectionsMax: read.integer('CONNECTIONS_MAX', 30_000, 100, 1_000_000),
     connectionsPerAddressMax: read.integer('ADDRESS_CONNECTIONS_MAX', 1_000, 1, 1_000_000),
     bodiesBytesMax: read.integer('BODIES_MEGABYTES_MAX', 64, 16, 65_536) * 1_048_576,
-    idempotencyBytesMax: read.integer('IDEMPOTENCY_MEGABYTES_MAX', 16_384, 64, 67_108_864) * 1_048_576,
+    idempotencyBytesMax: read.integer('IDEMPOTENCY_MEGABYTES_MAX', 32_768, 64, 67_108_864) * 1_048_576,
     settleWaitMs: read.integer('SETTLE_WAIT_MS', 10_000, 0, 50_000),
     transferWaitMs: read.integer('TRANSFER_WAIT_MS', 30_000, 0, 50_000),
     facilitatorWaitMs: read.integer('FACILITATOR_WAIT_MS', 25_000, 1_000, 80_000),

@@ -105,7 +105,7 @@ export async function openPorts(config: Config, overrides: Overrides = {}) {
       db,
       fairDb: createFairDb(config.databaseConnectionsMax),
       withSemaphores: createSemaphores(config.databaseConnectionsMax),
-      keptBytes: createKeptBytes({ db, clock, log }, config.idempotencyBytesMax ?? 17_179_869_184),
+      keptBytes: createKeptBytes({ db, clock, log, metrics }, config.idempotencyBytesMax ?? 34_359_738_368),
       probe: createProbe({ db, log }),
       clock,
       random,

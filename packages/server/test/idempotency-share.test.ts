@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { sql } from '../src/platform/db/db.ts'
 import { createKeptBytes, type KeptBytes, sweepUse } from '../src/platform/http/kept-bytes.ts'
 import { createLog } from '../src/platform/log.ts'
+import { createMetrics } from '../src/platform/metrics.ts'
 import { freshDatabase, type TestDatabase } from './database.ts'
 import { aStillClock } from './lane-stage.ts'
 import { aWorld, codeOf, type Org, type World } from './world.ts'
@@ -50,6 +51,10 @@ test('S6: an organization stores half of what the others leave under its Idempot
 
   const repeat = await ask(greedy, wallet, 'greedy 0')
   expect([repeat.status, repeat.headers.get('idempotency-replayed'), repeat.body]).toEqual([200, 'true', first.body])
+  // A settlement needs no stored response: its repeat joins it.
+  const settlement = { paymentId: `pay_${'0'.repeat(26)}`, settlementToken: 'none' }
+  const settled = await world.call(greedy.testKey, 'POST', '/payments/settle', settlement, { 'idempotency-key': 'new' })
+  expect([settled.status, codeOf(settled)]).toEqual([404, 'payment-not-found'])
   const terms = { walletId: wallet, resource: 'https://api.example.com/weather', price: '0.01' }
   expect((await world.call(greedy.testKey, 'POST', '/payments/challenge', terms)).status).toBe(200)
   for (let index = 0; index < 10; index++) expect((await ask(other, otherWallet, `other ${index}`)).status).toBe(200)
@@ -66,10 +71,18 @@ const log = createLog({ level: 'silent' })
 test('what processes store for an organization counts together within seconds, for a day, and is then deleted', async () => {
   const { db } = database
   const clock = aStillClock()
-  const [one, another] = [createKeptBytes({ db, clock, log }, bytesMax), createKeptBytes({ db, clock, log }, bytesMax)]
+  const metrics = createMetrics()
+  const one = createKeptBytes({ db, clock, log, metrics }, bytesMax)
+  const another = createKeptBytes({ db, clock, log, metrics: createMetrics() }, bytesMax)
   expect([await one.beyondShare('org_a'), await another.beyondShare('org_a')]).toEqual([undefined, undefined])
   one.add('org_a', 450_000)
   expect(await one.beyondShare('org_a')).toBe(450_000)
+  expect(await another.beyondShare('org_a', 0.1)).toBeUndefined()
+  another.add('org_c', 60_000)
+  expect(await another.beyondShare('org_c')).toBeUndefined()
+  expect(await another.beyondShare('org_c', 0.1)).toBe(60_000)
+  another.add('org_c', -60_000)
+  expect(await metrics.registry.metrics()).toMatch(/^purser_idempotency_largest_share 0\.9$/m)
   expect(await another.beyondShare('org_a')).toBeUndefined()
   // Each request after five seconds exchanges the counts, in the background.
   const shown = (process: KeptBytes) => () => {

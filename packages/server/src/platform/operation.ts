@@ -102,6 +102,11 @@ interface OperationSpec<D extends Deps, P, Q, I, O> {
   readonly errors?: ErrorTable
   readonly idempotency?: IdempotencyMode
   /**
+   * A repeat joins the first request by what it names, and returns the present state of that. Such a request is served without its Idempotency-Key
+   * where no more responses may be stored.
+   */
+  readonly isRepeatable?: true
+  /**
    * For `transaction` and `batch`: what `resume` finds the resource by, from the response body and the path. A response too large to be stored is not,
    * and its repeat is the resource's present state.
    */

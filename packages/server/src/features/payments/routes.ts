@@ -96,6 +96,7 @@ const settleOperation = operation({
     ...custodyErrors,
   },
   idempotency: 'intent',
+  isRepeatable: true,
   resume: (ctx, paymentId) => settlementState(ctx, paymentId),
   run: (ctx, { body, headers }) => settlePayment(ctx, body, /\brespond-async\b/.test(headers.prefer ?? '')),
 })

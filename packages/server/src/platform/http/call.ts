@@ -85,7 +85,7 @@ async function answerOnce(ctx: Ctx, operation: Operation<Deps>, request: RawRequ
     const errors = [{ path: '/Idempotency-Key', message: 'must be 1 to 255 printable ASCII characters' }]
     throw failPlatform('validation-error', { errors })
   }
-  await refuseBeyondShare(ctx, key)
+  if (!(await mayStore(ctx, operation, key))) return answer(ctx, operation, request)
   if (operation.readContent !== undefined) return answerOnceForStream(ctx, operation, request, key)
   const fingerprint = idempotency.fingerprintOf(request.method, request.url, request.body)
   const requested = { key, fingerprint, isSecret: operation.secretAnswer === true }
@@ -107,10 +107,17 @@ function pageCost({ list }: Operation<Deps>, query: unknown): number {
 
 const PageSize = z.object({ limit: z.number() })
 
-/** A tenant that has its share of the stored responses stores no more. What was answered before is repeated. */
-async function refuseBeyondShare(ctx: Ctx, key: string): Promise<void> {
-  const current = await ctx.keptBytes.beyondShare(placeOwnerOf(ctx))
-  if (current === undefined || (await idempotency.isStored(ctx, key))) return
+/** The part of the storage in which responses of operations with `isRepeatable` are stored. The other part is for those that need it. */
+const repeatablePart = 0.5
+
+/**
+ * Whether the response to a new key may be stored. A tenant that has its share of the stored responses stores no more, and its request is
+ * refused, unless a repeat needs no stored response. What was answered before is repeated.
+ */
+async function mayStore(ctx: Ctx, { isRepeatable = false }: Operation<Deps>, key: string): Promise<boolean> {
+  const current = await ctx.keptBytes.beyondShare(placeOwnerOf(ctx), isRepeatable ? repeatablePart : 1)
+  if (current === undefined || (await idempotency.isStored(ctx, key))) return true
+  if (isRepeatable) return false
   throw failPlatform('idempotency-storage-exceeded', { current })
 }
 

@@ -3,6 +3,7 @@ import { type Clock, instantOf } from '../clock.ts'
 import { type Queryable, sql } from '../db/db.ts'
 import { sweep } from '../db/sweep.ts'
 import type { Log } from '../log.ts'
+import type { Metrics } from '../metrics.ts'
 import { mayTake } from '../share.ts'
 
 /** Largest stored body of a response. */
@@ -20,8 +21,10 @@ const countedMs = 25 * hourMs
 
 /** The bytes that requests with an Idempotency-Key stored within a day, by the owner of the places that they took. */
 export interface KeptBytes {
-  /** The bytes of an owner that may store nothing more, because it has its share of the storage; undefined for all others. */
-  beyondShare(owner: string): Promise<number | undefined>
+  /**
+   * The bytes of an owner that may store nothing more, because it has its share of the storage, or of this part of it; undefined for all others.
+   */
+  beyondShare(owner: string, part?: number): Promise<number | undefined>
   /** Counts bytes that were stored for an owner, or released if negative. */
   add(owner: string, bytes: number): void
 }
@@ -44,7 +47,12 @@ const everybody = ''
  * request waits for no counter: what an owner stores beyond its share is at most what all processes store for it in that time.
  */
 export function createKeptBytes(
-  { db, clock, log }: { readonly db: Queryable; readonly clock: Clock; readonly log: Log },
+  {
+    db,
+    clock,
+    log,
+    metrics,
+  }: { readonly db: Queryable; readonly clock: Clock; readonly log: Log; readonly metrics: Metrics },
   bytesMax: number,
 ): KeptBytes {
   const owners = new Map<string, Use>()
@@ -83,27 +91,51 @@ export function createKeptBytes(
     use.known.catch(() => owners.delete(owner))
     return use
   }
+  const exchangeInTime = (nowMs: number): void => {
+    if (nowMs - exchangedAtMs <= exchangeMs) return
+    exchangedAtMs = nowMs
+    exchange(nowMs).catch((error: unknown) =>
+      log.warn({ err: error }, 'the bytes of stored responses could not be counted; they will be counted later'),
+    )
+  }
+  const placesOf = ({ stored, unsaved }: Use) => {
+    const own = stored + unsaved
+    return { own, taken: Math.max(total.stored + total.unsaved, own) }
+  }
+  showUse(metrics, bytesMax, () => {
+    exchangeInTime(clock.now().getTime())
+    const places = [...owners.values()].map(placesOf)
+    return {
+      taken: total.stored + total.unsaved,
+      largestShare: Math.max(0, ...places.map(({ own, taken }) => own / Math.max(1, (bytesMax - (taken - own)) / 2))),
+    }
+  })
   return {
-    async beyondShare(owner) {
+    async beyondShare(owner, part = 1) {
       const nowMs = clock.now().getTime()
       const use = useOf(owner, nowMs)
       use.usedAtMs = nowMs
       await use.known
-      if (nowMs - exchangedAtMs > exchangeMs) {
-        exchangedAtMs = nowMs
-        exchange(nowMs).catch((error: unknown) =>
-          log.warn({ err: error }, 'the bytes of stored responses could not be counted; they will be counted later'),
-        )
-      }
-      const own = use.stored + use.unsaved
-      const taken = Math.max(total.stored + total.unsaved, own)
-      return mayTake({ own, taken, max: bytesMax, more: keptBytesMax }) ? undefined : own
+      exchangeInTime(nowMs)
+      const places = placesOf(use)
+      return mayTake({ ...places, max: bytesMax * part, more: keptBytesMax }) ? undefined : places.own
     },
     add(owner, bytes) {
       useOf(owner, clock.now().getTime()).unsaved += bytes
       total.unsaved += bytes
     },
   }
+}
+
+function showUse(
+  metrics: Metrics,
+  bytesMax: number,
+  read: () => { readonly taken: number; readonly largestShare: number },
+): void {
+  metrics.gauge('purser_idempotency_bytes_max', 'Most bytes of stored responses of a day.').set(bytesMax)
+  metrics.gauge('purser_idempotency_bytes', 'Bytes of stored responses of a day.', [], (gauge) => gauge.set(read().taken))
+  const help = 'How much of its share of the stored responses the account has that is nearest to its share, from 0 to 1.'
+  metrics.gauge('purser_idempotency_largest_share', help, [], (gauge) => gauge.set(read().largestShare))
 }
 
 const UseRow = z.object({ owner: z.string(), bytes: z.bigint() })
