@@ -151,25 +151,25 @@ export async function listKeys(ctx: Ctx, query: z.output<typeof PageQuery>): Pro
 
 /**
  * Revokes a key for good. Every request reads its key's row, so once this has committed no process accepts it. Returns the valid keys
- * that it made, directly or through others, and revokes them too with `cascade`; undefined if there are none. Invitations that nobody has
- * accepted end with the key that made them. A key that is making
- * another one is waited for. Revoking a revoked key again changes only what `cascade` does.
+ * that it made in organizations of the same account, directly or through others, and revokes them too with `cascade`; undefined if there
+ * are none. Invitations that nobody has accepted end with the key that made them. A key that is making another one is waited for. Revoking a
+ * revoked key again changes only what `cascade` does.
  */
 export function revokeApiKey(ctx: Ctx, apiKeyId: ApiKeyId, { cascade }: Cascade): Promise<Reply | undefined> {
   return ctx.db.tx(async (tx) => {
     await lockOrganisation(tx, ctx.tenant.organisationId)
-    const answer = await revokeIn(ctx, tx, { tenant: ctx.tenant, apiKeyId, cascade })
+    const answer = await revokeIn(ctx, tx, { tenant: ctx.tenant, apiKeyId, cascade, revoker: ctx.tenant.organisationId })
     return answer.ended.length === 0 && answer.stillValid.length === 0 ? undefined : new Reply(200, answer)
   })
 }
 
-/** Revokes a key of any organization as the operator. Otherwise as `revokeApiKey`. */
+/** Revokes a key of any organization as the operator, and with `cascade` keys in any. Otherwise as `revokeApiKey`. */
 export function revokeKeyAsOperator(ctx: Acting, apiKeyId: ApiKeyId, { cascade }: Cascade): Promise<RevokedKey> {
   return ctx.db.tx(async (tx) => {
     const organisationId = await findOrganisationOfKey(tx, apiKeyId)
     if (organisationId === undefined) throw fail('api-key-not-found')
     await lockOrganisation(tx, organisationId)
-    return revokeIn(ctx, tx, { tenant: wholeOf(organisationId), apiKeyId, cascade })
+    return revokeIn(ctx, tx, { tenant: wholeOf(organisationId), apiKeyId, cascade, revoker: undefined })
   })
 }
 
@@ -191,16 +191,23 @@ interface Cascade {
   readonly cascade: boolean
 }
 
+interface Revocation extends Cascade {
+  readonly tenant: Tenant
+  readonly apiKeyId: ApiKeyId
+  /** Limits the cascade to the organizations of its account; undefined for the operator. */
+  readonly revoker: OrganisationId | undefined
+}
+
 async function revokeIn(
   ctx: Acting,
   tx: Tx,
-  { tenant, apiKeyId, cascade }: Cascade & { readonly tenant: Tenant; readonly apiKeyId: ApiKeyId },
+  { tenant, apiKeyId, cascade, revoker }: Revocation,
 ): Promise<RevokedKey> {
   const key = await findApiKey(tx, tenant, apiKeyId)
   if (key === undefined) throw fail('api-key-not-found')
   // First, so that an organization that the key is creating meanwhile is found.
   if (key.revokedAt === null) await endKeys(ctx, tx, tenant.organisationId, { keys: [key], cause: apiKeyId })
-  const rows = await listKeysMadeBy(tx, { apiKeyId, now: ctx.clock.now() })
+  const rows = await listKeysMadeBy(tx, { apiKeyId, now: ctx.clock.now(), revoker })
   const made = rows.map(({ organisationId: _, ...row }) => row)
   if (!cascade) return { ended: [], stillValid: made }
   // A key creates organizations after its own, so all cascades lock them in the same order.

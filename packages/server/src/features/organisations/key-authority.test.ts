@@ -143,6 +143,18 @@ test('the keys of organisations that a key created end with it, also one that it
   expect([await works(second), await works(third), await works({ key: founder.testKey })]).toEqual([false, false, true])
 })
 
+test('a cascade leaves the keys of an organisation that the key created and that has another owner since', async () => {
+  const [agency, client] = [await world.organisation(), await world.organisation()]
+  const leaked = await aKey(agency.testKey)
+  const founded = await world.call(leaked.key, 'POST', '/organisations', { name: 'Shop' })
+  const { id: shopId, apiKeys } = founded.body as { id: string; apiKeys: Made[] }
+  const [shopKey = { id: '', key: '' }] = apiKeys
+  await world.database.db.run(sql`
+    update organisations set quota_account_id = (select quota_account_id from organisations where id = ${client.id}) where id = ${shopId}`)
+  expect((await world.call(agency.testKey, 'DELETE', `${path}/${leaked.id}?cascade=true`)).status).toBe(204)
+  expect(await works(shopKey)).toBe(true)
+})
+
 test('an organisation has at most 50 valid keys in each environment, made by keys or by people', async () => {
   const full = await world.organisation()
   const answers = await Promise.all(Array.from({ length: 60 }, () => make(full.testKey)))

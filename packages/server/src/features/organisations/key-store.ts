@@ -100,19 +100,33 @@ export type MadeKeyRow = z.output<typeof MadeKeyRow>
 
 /**
  * Returns the valid keys that this key made, and those that they made. It searches across organizations, because a key also makes the first
- * key of an organization that it creates. There are few: valid keys are limited, and so are organizations of an account.
+ * key of an organization that it creates. With `revoker`, an organization, only those of organizations whose quotas count for the same
+ * account: one that has another owner since is not the revoker's any more. There are few: valid keys are limited, and so are organizations
+ * of an account.
  */
 export function listKeysMadeBy(
   db: Queryable,
-  { apiKeyId, now }: { readonly apiKeyId: ApiKeyId; readonly now: Date },
+  {
+    apiKeyId,
+    now,
+    revoker,
+  }: { readonly apiKeyId: ApiKeyId; readonly now: Date; readonly revoker: OrganisationId | undefined },
 ): Promise<MadeKeyRow[]> {
+  const isReached = revoker === undefined ? sql`true` : sql`organisation_id in (${listOfOneAccount(revoker)})`
   return db.many(
     MadeKeyRow,
     sql`
     select ${columns}, organisation_id from api_keys
-    where made_by_keys @> array[${apiKeyId}::text] and ${isValid(now)}
+    where made_by_keys @> array[${apiKeyId}::text] and ${isReached} and ${isValid(now)}
     order by id desc`,
   )
+}
+
+function listOfOneAccount(organisationId: OrganisationId): Sql {
+  return sql`
+    select ${organisationId}::text union
+    select other.id from organisations as own join organisations as other on other.quota_account_id = own.quota_account_id
+    where own.id = ${organisationId}`
 }
 
 /** Returns the valid keys of an organization. There are few: valid keys are limited. */
