@@ -58,17 +58,17 @@ const addressPattern = /^(?:(?:\[([0-9a-f:]+)\]|([a-z0-9.-]+)):)?(\d{1,5})$/i
 function listeningOf({
   http: address,
   hosts,
-  proxies = '0',
+  proxies,
 }: {
   readonly http?: string
   readonly hosts?: string
   readonly proxies?: string
 }): Listening | undefined {
   if (address === undefined) {
-    if (hosts !== undefined) throw new Error('--hosts is for --http.')
+    if (hosts !== undefined || proxies !== undefined) throw new Error('--hosts and --proxies are for --http.')
     return undefined
   }
-  if (!/^\d$/.test(proxies)) throw new Error(`--proxies takes a number from 0 to 9; not ${proxies}.`)
+  if (proxies !== undefined && !/^\d$/.test(proxies)) throw new Error(`--proxies takes a number from 0 to 9; not ${proxies}.`)
   const [, v6, name, digits] = addressPattern.exec(address) ?? []
   const port = Number(digits)
   if (digits === undefined || port > 65_535) throw new Error(`--http ${address} is not a port or a host:port.`)
@@ -80,7 +80,7 @@ function listeningOf({
     host: v6 ?? name ?? '127.0.0.1',
     port,
     hosts: names.map((one) => one.toLowerCase()),
-    proxies: Number(proxies),
+    proxies: Number(proxies ?? 0),
   }
 }
 

@@ -87,7 +87,11 @@ function withinLimits(events: readonly TakenEvent[], weightOf: (event: TakenEven
   })
 }
 
-/** Writes deliveries of a tenant's postponed events, oldest first, each up to the first webhook that somebody has locked. */
+/**
+ * Writes deliveries of a tenant's postponed events, each up to the first webhook that somebody has locked. Each webhook gets its events
+ * oldest first. Webhooks are read for all events of a type together, from the first one that any of them still needs, so an event with few
+ * left can wait for newer ones of its type.
+ */
 async function writeTurn(tx: Tx, deps: FanOutDeps, tenant: Tenant): Promise<number> {
   const events = await lockPostponed(tx, tenant, turnEventsMax)
   const afters = new Map<string, string>()
