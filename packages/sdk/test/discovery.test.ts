@@ -1,4 +1,5 @@
-import { createServer } from 'node:http'
+import { createServer, request } from 'node:http'
+import { json } from 'node:stream/consumers'
 import { createAdaptorServer } from '@hono/node-server'
 import express, { type Request as ExpressRequest } from 'express'
 import Fastify from 'fastify'
@@ -147,6 +148,27 @@ describe.each(Object.keys(shops))('%s', (name) => {
     expect(map).toEqual({ price: { mode: 'fixed', currency: 'USD', amount: '0.05' }, protocols: [{ x402: {} }] })
     expect(PaymentInfo.parse(map).offers).toHaveLength(1)
   })
+})
+
+test('without publicUrl the title is the host of each caller, and a caller’s host changes nothing for others', async () => {
+  const pay = onExpress.payMiddleware(fixed)
+  const app = express()
+  app.use(onExpress.walletMiddleware(wallet))
+  app.get('/openapi.json', onExpress.discovery({ routes: [{ method: 'GET', path: '/forecast', handler: pay }] }))
+  const server = createServer(app)
+  const url = await listen(server)
+  const titleFor = (host: string) =>
+    new Promise((resolve, reject) => {
+      const sent = request(`${url}/openapi.json`, { headers: { Host: host } }, async (response) => {
+        const body = await json(response)
+        resolve([response.statusCode, Object(body).info?.title])
+      })
+      sent.on('error', reject).end()
+    })
+  expect(await titleFor('[')).toEqual([400, undefined])
+  expect(await titleFor('evil.example')).toEqual([200, 'evil.example'])
+  expect(await titleFor('api.example.com')).toEqual([200, 'api.example.com'])
+  await close(server)
 })
 
 test('mppx reads the routes of a host that an organisation made public in the registry', async () => {

@@ -18,6 +18,7 @@ const at = {
   network: 'base-sepolia',
   owner,
   asset: 'USDC',
+  block: 1n,
   nonce: 1n,
   used: [7n],
   allowed: [{ seq: 8n, raw: 9n }],

@@ -1,6 +1,6 @@
 import { decodeMppJson, discoveryDocument, type PaymentOffer, parseChallenges, type SoldRoute } from '@purser/protocol'
 import { must, mustKnow, mustOptions, type Named } from '../check.ts'
-import type { OwnAnswer } from './answers.ts'
+import { type OwnAnswer, problemAnswer } from './answers.ts'
 import type { PayOptions } from './options.ts'
 import { challengeFailed, challengeRequestOf } from './request-payment.ts'
 import { routeOf, type Seller } from './seller.ts'
@@ -70,12 +70,15 @@ const routeNames: Named<DiscoveredRoute> = {
   requestBody: true,
 }
 
-/** A document is made again after this, since a wallet may have been added; a failure is repeated for some seconds only. */
+/** Offers are fetched again after this, since a wallet may have been added; a failure is repeated for some seconds only. */
 const keptMs = 300_000
 const failureKeptMs = 5_000
 
+/** The routes with their offers, or the response to a failure. They do not depend on the host that a caller names. */
+type Sold = { readonly routes: readonly SoldRoute[] } | { readonly failure: OwnAnswer }
+
 interface Made {
-  readonly answer: Promise<OwnAnswer>
+  readonly sold: Promise<Sold>
   expiresAt: number
 }
 
@@ -88,19 +91,26 @@ export function openDiscovery(config: DiscoveryConfig, now: () => number = Date.
   must(Array.isArray(config.routes) && config.routes.length > 0, 'routes', config.routes, 'List the paid routes.')
   for (const route of config.routes) checkRoute(route)
   const made = new WeakMap<Seller, Made>()
-  return (attached, origin) => {
+  return async (attached, origin) => {
     const seller = attached ?? config.routes.map(({ handler }) => sales.get(handler)?.seller?.()).find(Boolean)
     if (seller === undefined) throw new Error('discovery needs walletMiddleware to run before it.')
+    const base = seller.publicUrl ?? origin
+    if (!URL.canParse(base)) return problemAnswer('malformed-request')
     const known = made.get(seller)
-    if (known !== undefined && known.expiresAt > now()) return known.answer
-    const answer = answerOf(config, seller, seller.publicUrl ?? origin)
-    const entry: Made = { answer, expiresAt: now() + keptMs }
+    const entry = known !== undefined && known.expiresAt > now() ? known : sell(config, seller, now)
     made.set(seller, entry)
-    answer.then(({ status }) => {
-      if (status !== 200) entry.expiresAt = now() + failureKeptMs
-    })
-    return answer
+    const sold = await entry.sold
+    return 'failure' in sold ? sold.failure : documentOf(config, { seller, base, routes: sold.routes })
   }
+}
+
+function sell(config: DiscoveryConfig, seller: Seller, now: () => number): Made {
+  const sold = soldBy(config, seller)
+  const entry: Made = { sold, expiresAt: now() + keptMs }
+  sold.then((result) => {
+    if ('failure' in result) entry.expiresAt = now() + failureKeptMs
+  })
+  return entry
 }
 
 function checkRoute(route: DiscoveredRoute): void {
@@ -125,25 +135,31 @@ function checkRoute(route: DiscoveredRoute): void {
   must(isSold, 'handler', handler, remedy)
 }
 
-async function answerOf(
-  { routes, info, serviceInfo }: DiscoveryConfig,
-  seller: Seller,
-  base: string,
-): Promise<OwnAnswer> {
+async function soldBy({ routes }: DiscoveryConfig, seller: Seller): Promise<Sold> {
   try {
-    const offers = offersOf(base)
+    const offers = offersOf(seller.publicUrl ?? anyBase)
     const sold: SoldRoute[] = []
     for (const route of routes)
       sold.push(await soldRoute(route, sales.get(route.handler)?.seller?.() ?? seller, offers))
-    const title = info?.title ?? new URL(base).host
-    const document = discoveryDocument(
-      { info: { ...info, title, version: info?.version ?? '1.0.0' }, server: seller.publicUrl, serviceInfo },
-      sold,
-    )
-    return { status: 200, headers: documentHeaders, body: JSON.stringify(document) }
+    return { routes: sold }
   } catch (error) {
-    return challengeFailed(seller, error)
+    return { failure: challengeFailed(seller, error) }
   }
+}
+
+interface Documented {
+  readonly seller: Seller
+  readonly base: string
+  readonly routes: readonly SoldRoute[]
+}
+
+function documentOf({ info, serviceInfo }: DiscoveryConfig, { seller, base, routes }: Documented): OwnAnswer {
+  const title = info?.title ?? new URL(base).host
+  const document = discoveryDocument(
+    { info: { ...info, title, version: info?.version ?? '1.0.0' }, server: seller.publicUrl, serviceInfo },
+    routes,
+  )
+  return { status: 200, headers: documentHeaders, body: JSON.stringify(document) }
 }
 
 const documentHeaders = {
@@ -170,7 +186,10 @@ function optionsOf(handler: object): PayOptions<never> {
 /** The price for which a challenge is fetched where the route's own depends on the request. Only its currency is shown. */
 const nominalPrice = '1'
 
-/** Asks Purser for one challenge for each different price and kind of offer, since its offers are the same for all routes. */
+/** The address in challenges for a document, without `publicUrl`. Their offers are the same for each address. */
+const anyBase = 'http://localhost'
+
+/** Fetches one challenge from Purser for each different price and kind of offer, since its offers are the same for all routes. */
 function offersOf(base: string): OffersOf {
   const known = new Map<Seller, Map<string, Promise<readonly PaymentOffer[]>>>()
   return ({ handler, method, path }, seller) => {

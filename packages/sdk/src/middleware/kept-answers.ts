@@ -105,6 +105,7 @@ function oldestOfLargestPayer(entries: ReadonlyMap<string, Entry>): [string, Ent
   const totals = new Map<string, number>()
   const payerOf = ([, { kept }]: [string, Entry]): string => kept.payment.payer?.toLowerCase() ?? ''
   for (const one of free) totals.set(payerOf(one), (totals.get(payerOf(one)) ?? 0) + one[1].bytes)
-  const most = Math.max(...totals.values())
+  // Too many payers for the arguments of one call.
+  const most = [...totals.values()].reduce((left, right) => Math.max(left, right), 0)
   return free.find((one) => totals.get(payerOf(one)) === most)
 }

@@ -85,7 +85,8 @@ export interface WalletOptions extends RouteDefaults, PurserOptions {
   readonly registry?: boolean | undefined
   /**
    * Limits for undelivered responses whose payment may have been settled. They are kept for the same credential:
-   * total bytes (default 32 MB) and time (default 30 minutes).
+   * total bytes (default 32 MB) and time (default 30 minutes). Over the bytes, the oldest response of the payer with the most bytes is
+   * dropped first, even if it is the only one of that payer.
    */
   readonly keptBytesMax?: number | undefined
   readonly keptMsMax?: number | undefined

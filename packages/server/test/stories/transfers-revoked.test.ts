@@ -1,8 +1,9 @@
 import { sandboxBridgeAddress, tokenBalance } from '@purser/devnet'
-import { formatAmount } from '@purser/protocol'
+import { formatAmount, networkByName } from '@purser/protocol'
 import { createPublicClient, createTestClient, http, parseAbi, publicActions } from 'viem'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { z } from 'zod'
+import { deleteEnded, markEnded } from '../../src/features/funds/store.ts'
 import { revokeApprovals } from '../../src/features/transfers/revoke.ts'
 import { sql } from '../../src/platform/db/db.ts'
 import { systemCtx } from '../../src/platform/work/runner.ts'
@@ -176,9 +177,12 @@ test('checks at once by several processes, and while a revocation waits for its 
     expect((await stage.send(bridgeOf(master))).status).toBe(422)
     await node.setAutomine(false)
     const ctx = systemCtx(stage.world.server.deps)
+    const network = networkByName(stage.base.network)
+    if (network === undefined) throw new Error('no such network')
+    const revoke = () => revokeApprovals.runOn(ctx, network)
     for (let check = 1; check <= 3; check += 1) {
       await stage.world.database.db.run(sql`update transfers set revoke_at = now() where revoke_at is not null`)
-      await Promise.all([look(), ...Array.from({ length: 4 }, () => revokeApprovals.run(ctx))])
+      await Promise.all([look(), ...Array.from({ length: 4 }, revoke)])
       await expect.poll(() => broadcastBy(master), { timeout: 60_000 }).toBe(2)
     }
     await node.mine({ blocks: 1 })
@@ -204,14 +208,23 @@ test('a wallet without the coin for it keeps its allowance, of exactly the amoun
   await node.setBalance({ address: master.address, value: 10n ** 18n })
   await node.mine({ blocks: 1 })
   await untilBooked(stage.world, stage.base)
+  await sweepEnded()
   expect(codeOf(await stage.send(paymentOf(master, '51'))), 'the contract may still take 50').toBe(
     'insufficient-balance',
   )
   await lookAgain()
   await untilAtRest()
   expect([await allowed(master), await stage.countOf(master)]).toEqual([0n, 2])
+  await untilBooked(stage.world, stage.base)
   expect((await stage.send(paymentOf(master, '51'))).status).toBe(201)
 })
+
+/** Deletes the reservations that no balance needs any more, as if all time for them had passed. */
+async function sweepEnded(): Promise<void> {
+  const { db } = stage.world.database
+  await markEnded(db, 'base-sepolia', 0n)
+  await deleteEnded(db, { seconds: -1, most: 1_000 })
+}
 
 /** A transfer of USDC on the wallet's own chain. */
 function paymentOf(from: Managed, amount: string) {
@@ -237,6 +250,7 @@ test('what a failed transfer’s contract may still take is not spent elsewhere,
     await untilAtRest()
   })
   expect(await allowed(master)).toBe(0n)
+  await untilBooked(stage.world, stage.base)
   expect((await stage.send(paymentOf(master, '80'))).status).toBe(201)
   expect(await tokenBalance(stage.base, 'USDC', master.address)).toBe(0n)
 })
@@ -261,6 +275,7 @@ test('a partner’s call that reverts in its block frees nothing until its allow
     await look()
     await untilAtRest()
   })
+  await untilBooked(stage.world, stage.base)
   expect((await stage.send(paymentOf(master, '51'))).status).toBe(201)
 })
 

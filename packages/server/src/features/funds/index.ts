@@ -40,6 +40,7 @@ export {
   insertReservations,
   keepAllowances,
   lockOwners,
+  markAllowancesGone,
   type NewReservation,
 } from './store.ts'
 

@@ -16,6 +16,7 @@ import {
   endReservations,
   insertReservations,
   keepAllowances,
+  markAllowancesGone,
   markEnded,
   type NewReservation,
   readUnderWay,
@@ -54,12 +55,13 @@ interface Seen {
   readonly used?: readonly bigint[]
   readonly allowed?: readonly Allowed[]
   readonly ageMs?: number
+  readonly block?: bigint
 }
 
 /** A snapshot as a quorum would report it. */
 async function snapshotOf(
   owner: Address,
-  { balance, nonce = 0n, used = [], allowed = [], ageMs = 0 }: Seen,
+  { balance, nonce = 0n, used = [], allowed = [], ageMs = 0, block = 10n }: Seen,
 ): Promise<Snapshot> {
   const { readAt: now } = await readUnderWay(world.database.db, 'base-sepolia', [])
   const balances = new Map([
@@ -70,9 +72,9 @@ async function snapshotOf(
   return {
     ...{
       network,
-      block: 10n,
+      block,
       blockHash: `0x${'1'.repeat(64)}` as const,
-      newest: 10n,
+      newest: block,
       readAt: new Date(now.getTime() - ageMs),
     },
     fees: { maxFee: 2n, priorityFee: 1n, baseFee: 1n, l1Fee: 0n },
@@ -163,6 +165,39 @@ test('a step that ends without a transaction keeps its amount reserved if its co
     available(await snapshotOf(owner, { balance: 100n, nonce, allowed: [{ seq, raw }] }), placeOf(owner))
   expect(await left(5n, 0n), 'a block from before the approval').toBe(60n)
   expect([await left(6n, 40n), await left(6n, 0n)]).toEqual([60n, 100n])
+})
+
+test('an allowance that is gone still counts in balances of earlier blocks, and its reservation goes once no reader can use those', async () => {
+  const { db } = world.database
+  const owner = anAccount()
+  const transactionId = await aTransaction(owner, 5n, 'final')
+  const subjectId = await reserve(owner, { transactionId, spender: '0xabc' })
+  const seq = await seqOf(subjectId)
+  const left = async (block: bigint, allowed: readonly Allowed[]): Promise<bigint> =>
+    available(await snapshotOf(owner, { balance: 100n, nonce: 6n, block, allowed }), placeOf(owner))
+  await markAllowancesGone(db, [subjectId], { block: 12n })
+  expect(await left(11n, [{ seq, raw: 40n }]), 'the contract may have taken it in block 12').toBe(60n)
+  expect(await left(11n, []), 'no quorum').toBe(60n)
+  expect(await left(12n, [{ seq, raw: 0n }])).toBe(100n)
+  expect(await left(13n, [{ seq, raw: 40n }]), 'a later transfer approved it').toBe(100n)
+  await markEnded(db, 'base-sepolia', 12n)
+  const remaining = async (scanned: bigint): Promise<number> => {
+    await db.run(sql`update deposit_cursors set scanned = ${scanned} where network = 'base-sepolia'`)
+    await deleteEnded(db, { seconds: -1, most: 10 })
+    return (await db.many(z.object({ seq: z.bigint() }), sql`select seq from reservations where seq = ${seq}`)).length
+  }
+  expect([await remaining(11n), await remaining(12n)]).toEqual([1, 0])
+})
+
+test('a reservation whose transfer has ended and has nothing to revoke goes, although an earlier process left its contract', async () => {
+  const { db } = world.database
+  const owner = anAccount()
+  const subjectId = await reserve(owner, { transactionId: await aTransaction(owner, 5n, 'final'), spender: '0xabc' })
+  await markEnded(db, 'base-sepolia', 12n)
+  await db.run(sql`update deposit_cursors set scanned = 12 where network = 'base-sepolia'`)
+  await deleteEnded(db, { seconds: -1, most: 10 })
+  const left = sql`select seq from reservations where subject_id = ${subjectId}`
+  expect(await db.many(z.object({ seq: z.bigint() }), left)).toEqual([])
 })
 
 test('an authorization counts until the block reports it as used', async () => {

@@ -228,7 +228,8 @@ async function takenFrom(db: Queryable, { deposits }: BookPort, seen: readonly S
   const questions = seen.map(({ snapshot, place: { network, owner, coin, except } }) => {
     const { nonce, used, allowed } = ownerIn(snapshot, owner)
     const { maxFee, l1Fee } = snapshot.fees
-    return { network: network.name, owner, asset: coin.symbol, nonce, used, allowed, maxFee, l1Fee, except }
+    const { block } = snapshot
+    return { network: network.name, owner, asset: coin.symbol, block, nonce, used, allowed, maxFee, l1Fee, except }
   })
   // Sent together.
   const [amounts, sums] = await Promise.all([

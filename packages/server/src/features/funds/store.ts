@@ -148,12 +148,25 @@ export async function keepAllowances(
     where r.subject_id = given.subject_id and r.spender is not null and r.nonce is null`)
 }
 
-/** Releases what allowances kept reserved: the subjects' contracts can take nothing any more. */
+/** Releases what allowances kept reserved: the subjects' contracts could take nothing since their calls. */
 export async function endAllowances(db: Queryable, subjectIds: readonly string[]): Promise<void> {
   if (subjectIds.length === 0) return
   await db.run(
     sql`update reservations set spender = null where subject_id = any(${subjectIds}::text[]) and spender is not null`,
   )
+}
+
+/**
+ * Releases what allowances kept reserved, in balances of this block and later ones: the allowances are gone there. Until `deleteEnded`, balances of earlier
+ * blocks may be in use, in which a contract has not taken yet what it has taken since.
+ */
+export async function markAllowancesGone(
+  db: Queryable,
+  subjectIds: readonly string[],
+  { block }: { readonly block: bigint },
+): Promise<void> {
+  await db.run(sql`
+    update reservations set allowance_gone = ${block}, ended_at = now() where subject_id = any(${subjectIds}::text[]) and spender is not null`)
 }
 
 const UnderWayRow = z.object({
@@ -221,6 +234,8 @@ export async function readUnderWay(db: Queryable, network: string, owners: reado
 /** A query for the reserved amount of an asset, as of a block. */
 export interface ReservedQuestion extends Account {
   readonly asset: string
+  /** The number of the block. */
+  readonly block: bigint
   /** The owner's transaction count in the block, or a lower number: reservations with a lower nonce are in the block's balance. */
   readonly nonce: bigint
   /** The reservations whose authorization is used in the block. */
@@ -264,9 +279,9 @@ export function sumReserved(db: Queryable, questions: readonly ReservedQuestion[
     select (sums.raw + taken.raw)::text as raw, sums.wei, statement_timestamp() as read_at
     from unnest(
       ${each(({ network }) => network, sql`text`)}, ${each(({ owner }) => owner, sql`text`)}, ${each(({ asset }) => asset, sql`text`)},
-      ${each(({ nonce }) => nonce, sql`bigint`)}, ${each(({ maxFee }) => maxFee, sql`numeric`)}, ${each(({ l1Fee }) => l1Fee, sql`numeric`)},
+      ${each(({ block }) => block, sql`bigint`)}, ${each(({ nonce }) => nonce, sql`bigint`)}, ${each(({ maxFee }) => maxFee, sql`numeric`)}, ${each(({ l1Fee }) => l1Fee, sql`numeric`)},
       ${each(({ except }) => except ?? null, sql`text`)}
-    ) with ordinality as q (network, owner, asset, nonce, max_fee, l1_fee, except_subject, place)
+    ) with ordinality as q (network, owner, asset, block, nonce, max_fee, l1_fee, except_subject, place)
     cross join lateral (
       select coalesce(sum(r.raw_amount), 0) as raw,
         coalesce(sum(case when r.gas_limit = 0 then 0 else r.gas_limit * coalesce(
@@ -298,7 +313,7 @@ export function sumReserved(db: Queryable, questions: readonly ReservedQuestion[
         )}
       ) as a (place, seq, raw) on a.place = q.place and a.seq = r.seq
       where r.network = q.network and r.owner = q.owner and r.asset = q.asset and r.spender is not null and r.nonce < q.nonce
-        and r.subject_id is distinct from q.except_subject
+        and (r.allowance_gone is null or r.allowance_gone > q.block) and r.subject_id is distinct from q.except_subject
     ) as taken order by q.place`,
   )
 }
@@ -326,7 +341,8 @@ export async function markEnded(db: Queryable, network: string, block: bigint): 
 
 /**
  * Deletes reservations that ended this many seconds ago and whose block the watcher has passed: balances of earlier blocks are not read any
- * more, and none is used for longer than `snapshotMsMax`. Those whose contract may have an allowance stay.
+ * more, and none is used for longer than `snapshotMsMax`. Those whose contract may have an allowance stay: of transfers that go on or have an approval
+ * to revoke.
  */
 export async function deleteEnded(
   db: Queryable,
@@ -335,7 +351,9 @@ export async function deleteEnded(
   return db.run(sql`
     delete from reservations where seq in (
       select r.seq from reservations r join deposit_cursors d on d.network = r.network
-      where r.spender is null and r.ended_block <= d.scanned and r.ended_at < now() - ${bounds.seconds} * interval '1 second'
+      where (r.spender is null or r.allowance_gone <= d.scanned or not exists (
+          select from transfers t where t.id = r.subject_id and (t.ended_at is null or t.revoke_at is not null)))
+        and r.ended_block <= d.scanned and r.ended_at < now() - ${bounds.seconds} * interval '1 second'
         and not exists (select from chain_transactions c where c.id = r.transaction_id and c.status <> 'final')
       order by r.ended_at limit ${bounds.most})`)
 }

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import type { Network } from '@purser/protocol'
 import type { Chains } from '../../chain/port.ts'
 import { type Clock, instantOf } from '../../platform/clock.ts'
@@ -9,7 +10,7 @@ export interface GasPrices {
   costOf(network: Network, gas: bigint): bigint
   /** `costOf`, but 0 before any node has reported: no price is refused because of an assumption. */
   knownCostOf(network: Network, gas: bigint): bigint
-  /** Waits for the first answer of each network's nodes in this process, or its failure; afterwards returns at once. */
+  /** Waits for the first answer of each network's nodes in this process, or its failure, for two seconds at most; afterwards returns at once. */
   firstReads(networks: readonly Network[]): Promise<void>
   /** Value of that fee, in billionths of a US dollar, rounded up. On Tempo a wei is 10^-18 US dollars. */
   worthOf(network: Network, wei: bigint): bigint
@@ -20,6 +21,8 @@ export interface GasPrices {
   leastCostOf(network: Network, gas: bigint): bigint
 }
 
+/** Nodes that answer later than this delay no challenge, which may name wallets on other networks. */
+const firstReadMsMax = 2_000
 /** A price older than this is read again; the old one is used meanwhile. */
 const freshMs = 10_000
 /** Longer than a challenge can be paid. */
@@ -73,7 +76,7 @@ interface Readings {
    * background.
    */
   readingsOf(network: Network): readonly Reading[]
-  /** The end of the first read of a network; undefined for one that is not served. */
+  /** The end of the first read of a network, or of the time for it; undefined for one that is not served. */
   firstReadOf(network: Network): Promise<void> | undefined
 }
 
@@ -98,7 +101,7 @@ function createReadings({ chains, clock, log }: GasPriceDeps): Readings {
         (error: unknown) =>
           log.warn({ err: error, network: network.name }, 'the gas price could not be read; the last one is used'),
       )
-      entry.first ??= reading
+      entry.first ??= Promise.race([reading, delay(firstReadMsMax, undefined, { ref: false })])
     }
     return entry
   }

@@ -62,16 +62,19 @@ export function listWaiting(db: Queryable, { network, before, after }: Waiting):
   )
 }
 
-/** A condition: whether any approval is due for a check. */
-export function isAnyToRevoke(now: Date): Sql {
-  return sql`(select revoke_at from transfers where revoke_at <= ${now} order by revoke_at limit 1) is not null`
+/** A condition: whether any approval on the networks is due for a check. */
+export function isAnyToRevoke(networks: readonly string[], now: Date): Sql {
+  return onAnyOf(
+    networks,
+    sql`select t.revoke_at from transfers t where t.from_network = n.network and t.revoke_at <= ${now} order by t.revoke_at limit 1`,
+  )
 }
 
-/** Failed transfers whose approval is due for a check, longest due first. */
-export function listToRevoke(db: Queryable, now: Date): Promise<TransferRow[]> {
+/** Failed transfers of a network whose approval is due for a check, longest due first. */
+export function listToRevoke(db: Queryable, network: string, now: Date): Promise<TransferRow[]> {
   return db.many(
     TransferRow,
-    sql`select ${columns} from transfers where revoke_at <= ${now} order by revoke_at limit 100`,
+    sql`select ${columns} from transfers where from_network = ${network} and revoke_at <= ${now} order by revoke_at limit 100`,
   )
 }
 

@@ -1,9 +1,9 @@
-import { type Address, type Hex, type Network, networkByName } from '@purser/protocol'
+import type { Address, Hex, Network } from '@purser/protocol'
 import { instantOf } from '../../platform/clock.ts'
 import type { Queryable } from '../../platform/db/db.ts'
-import type { Recurring } from '../../platform/job.ts'
+import type { RecurringByNetwork } from '../../platform/job.ts'
 import { forTenant } from '../../platform/work/runner.ts'
-import { encodeAllowance, endAllowances, feeOfCall, gasLimitOf } from '../funds/index.ts'
+import { encodeAllowance, endAllowances, feeOfCall, gasLimitOf, markAllowancesGone } from '../funds/index.ts'
 import { lockPayer, nextPollTime, type Payer, readPayer, storeAuxiliary } from './auxiliary.ts'
 import { endUnits, isUnitTaken, listSteps } from './outcome-store.ts'
 import { encodeApproval } from './partner.ts'
@@ -26,14 +26,15 @@ type Work = Omit<Ctx, 'tenant'>
  * transfer's lock unless another process has stored one since.
  * Checked until the quorum reads the allowance as zero. Until then what is left of it stays reserved: the contract may take it.
  */
-export const revokeApprovals: Recurring<Deps> = {
+export const revokeApprovals: RecurringByNetwork<Deps> = {
   name: 'transfers.revoke-approvals',
   everyMs: 1_000,
-  isDue: ({ clock }) => isAnyToRevoke(clock.now()),
-  async run(ctx) {
-    for (const transfer of await listToRevoke(ctx.db, ctx.clock.now())) {
+  networks: ({ chains }) => chains.configured,
+  isDue: (networks, { clock }) => isAnyToRevoke(networks, clock.now()),
+  async runOn(ctx, network) {
+    for (const transfer of await listToRevoke(ctx.db, network.name, ctx.clock.now())) {
       try {
-        await check(ctx, transfer)
+        await check(ctx, network, transfer)
       } catch (error) {
         ctx.log.warn({ err: error, transferId: transfer.id }, 'an approval could not be checked; retrying')
         await setRevokeAt(ctx.db, transfer.id, nextPollTime(ctx, transfer.endedAt))
@@ -55,21 +56,20 @@ const triesMax = 3
 /** Time until the next look at an approval that cannot be revoked now. */
 const laterMs = 600_000
 
-async function check(ctx: Work, transfer: TransferRow): Promise<void> {
+async function check(ctx: Work, network: Network, transfer: TransferRow): Promise<void> {
   const steps = await listSteps(ctx.db, transfer.id)
-  const network = networkByName(transfer.fromNetwork)
   const approve = steps.findLast(({ kind, transactionId }) => kind === 'approve' && transactionId !== null)
   const partner = steps.find(({ kind }) => kind === 'partner')
-  if (network === undefined || approve === undefined || partner === undefined) return finish(ctx, transfer)
+  if (approve === undefined || partner === undefined) return finish(ctx, transfer, undefined)
   const { sender: owner, toAddress: token } = approve
   const tried = steps.filter(({ kind }) => kind === 'revoke')
   const approval = { network, owner, token, spender: partner.toAddress }
   const isOpen = approve.doneAt === null || tried.some(({ doneAt }) => doneAt === null)
   if (isOpen || (await isBusy(ctx.db, transfer, approval)))
     return setRevokeAt(ctx.db, transfer.id, nextPollTime(ctx, transfer.endedAt))
-  const allowed = await allowanceAfter(ctx, transfer, approval)
+  const { block, allowed } = await allowanceAfter(ctx, transfer, approval)
   if (allowed === undefined) return setRevokeAt(ctx.db, transfer.id, nextPollTime(ctx, transfer.endedAt))
-  if (allowed === 0n) return finish(ctx, transfer)
+  if (allowed === 0n) return finish(ctx, transfer, block)
   if (tried.length > 0) {
     const transactions = tried.map(({ transactionId }) => transactionId)
     ctx.log.warn({ transferId: transfer.id, tried: transactions }, 'revoke transactions did not remove an approval')
@@ -78,19 +78,25 @@ async function check(ctx: Work, transfer: TransferRow): Promise<void> {
   await revoke(ctx, transfer, { approval, tried: tried.length })
 }
 
-/** The allowance in a block with all transactions of the transfer, as the quorum reads it; undefined while it cannot. */
+interface Allowance {
+  readonly block: bigint
+  /** Undefined while the quorum cannot read it in a block with all transactions of the transfer. */
+  readonly allowed: bigint | undefined
+}
+
+/** The allowance in a block with all transactions of the transfer, as the quorum reads it. */
 async function allowanceAfter(
   { db, chains }: Work,
   { id }: TransferRow,
   { network, owner, token, spender }: Approval,
-): Promise<bigint | undefined> {
+): Promise<Allowance> {
   const last = await findLastNonce(db, id, owner)
-  const { values } = await chains.on(network).stateAt([
+  const { block, values } = await chains.on(network).stateAt([
     { account: owner, count: 'transactions' },
     { account: token, call: encodeAllowance(owner, spender) },
   ])
   const [count, allowed] = values
-  return count === undefined || count <= last ? undefined : allowed
+  return { block: block.number, allowed: count === undefined || count <= last ? undefined : allowed }
 }
 
 /** Whether another transfer uses the allowance: only for transfers from before units were stored. */
@@ -98,18 +104,22 @@ function isBusy(db: Queryable, transfer: TransferRow, { network, ...approval }: 
   return isUnitTaken(db, transfer.id, { network: network.name, ...approval })
 }
 
-/** Releases the amount and ends the unit, so that the next transfer at the same contract begins. */
-async function finish({ db }: Work, { id: transferId }: TransferRow): Promise<void> {
+/**
+ * Releases the amount, in balances from this block on, and ends the unit, so that the next transfer at the same contract begins. Without a block nothing
+ * was approved.
+ */
+async function finish({ db }: Work, { id: transferId }: TransferRow, block: bigint | undefined): Promise<void> {
   await db.tx(async (tx) => {
     await setRevokeAt(tx, transferId, null)
-    await endAllowances(tx, [transferId])
+    if (block === undefined) await endAllowances(tx, [transferId])
+    else await markAllowancesGone(tx, [transferId], { block })
     await endUnits(tx, [transferId])
   })
 }
 
 /**
- * Leaves the allowance in place for some minutes. It is limited to one amount, which stays reserved. The next transfer at the same contract need
- * not wait, since its approval replaces this one.
+ * Leaves the allowance in place, and looks at it again after ten minutes. It is limited to one amount, which stays reserved. The next transfer at the
+ * same contract need not wait, since its approval replaces this one.
  */
 async function leaveInPlace(ctx: Work, transfer: TransferRow, { network, ...approval }: Approval): Promise<void> {
   ctx.log.warn({ transferId: transfer.id, network: network.name, ...approval }, 'an approval stays in place')

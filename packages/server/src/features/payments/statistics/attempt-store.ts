@@ -10,13 +10,14 @@ export interface CountedAttempts extends Tenant {
   readonly refused: number
 }
 
-/** Adds to the counts of these minutes, whose rows are locked in one order. */
+/** Adds to the counts of these minutes, whose rows are locked in one order. Those of organizations that are deleted are left out. */
 export async function addAttempts(db: Queryable, counted: readonly CountedAttempts[]): Promise<void> {
   await db.run(sql`
     insert into payment_attempts (organisation_id, environment, at, challenges, refused)
     select * from unnest(${counted.map((one) => one.organisationId)}::text[], ${counted.map((one) => one.environment)}::text[],
       ${counted.map((one) => one.at.toISOString())}::timestamptz[], ${counted.map((one) => one.challenges)}::bigint[],
       ${counted.map((one) => one.refused)}::bigint[]) as given (organisation_id, environment, at, challenges, refused)
+    where exists (select from organisations o where o.id = given.organisation_id)
     order by organisation_id collate "C", environment collate "C", at
     on conflict (organisation_id, environment, at) do update
       set challenges = payment_attempts.challenges + excluded.challenges, refused = payment_attempts.refused + excluded.refused`)

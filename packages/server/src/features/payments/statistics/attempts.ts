@@ -17,17 +17,28 @@ const waitingMax = 20_000
 export function createAttemptCounts({ db, clock, log }: Pick<PlatformDeps, 'db' | 'clock' | 'log'>): AttemptCounts {
   let waiting = new Map<string, CountedAttempts>()
   let timer: NodeJS.Timeout | undefined
-  let writing: Promise<void> = Promise.resolve()
-  const write = (): Promise<void> => {
+  let writing: Promise<void> | undefined
+  const write = async (): Promise<void> => {
     clearTimeout(timer)
     timer = undefined
     const counted = [...waiting.values()]
     waiting = new Map()
-    if (counted.length > 0)
-      writing = writing
-        .then(() => addAttempts(db, counted))
-        .catch((err) => log.warn({ err }, 'challenges and refused credentials were left out of the statistics'))
-    return writing
+    if (counted.length === 0) return
+    try {
+      await addAttempts(db, counted)
+    } catch (err) {
+      log.warn({ err }, 'challenges and refused credentials were left out of the statistics')
+    }
+  }
+  // One write at a time: while the database does not answer, what is counted waits within `waitingMax`.
+  const writeNext = (): void => {
+    writing = write().finally(() => {
+      writing = undefined
+      if (waiting.size > 0) startTimer()
+    })
+  }
+  const startTimer = (): void => {
+    if (writing === undefined) timer ??= setTimeout(writeNext, writeMs).unref()
   }
   return {
     add(tenant, added) {
@@ -43,9 +54,12 @@ export function createAttemptCounts({ db, clock, log }: Pick<PlatformDeps, 'db' 
         challenges: challenges + ('challenges' in added ? added.challenges : 0),
         refused: refused + ('refused' in added ? added.refused : 0),
       })
-      timer ??= setTimeout(() => void write(), writeMs).unref()
+      startTimer()
     },
-    stop: write,
+    async stop() {
+      await writing
+      await write()
+    },
   }
 }
 

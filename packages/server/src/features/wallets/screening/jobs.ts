@@ -74,8 +74,18 @@ const continueTracing: Recurring<Deps> = {
   everyMs: 500,
   isDue: isAnyTrace,
   async run(ctx) {
-    for (const network of await listTracedNetworks(ctx.db)) while (await traceOn(ctx, network));
+    const networks = await listTracedNetworks(ctx.db)
+    await Promise.all(networks.map((network) => traceAllOn(ctx, network)))
   },
+}
+
+/** A failure leaves the trace to the next run, and stops no other network's. */
+async function traceAllOn(ctx: Pick<Deps, 'db' | 'log'>, network: NetworkName): Promise<void> {
+  try {
+    while (await traceOn(ctx, network));
+  } catch (error) {
+    ctx.log.warn({ err: error, network }, 'a trace of flagged money failed; retrying')
+  }
 }
 
 function traceOn({ db }: Pick<Deps, 'db'>, network: NetworkName): Promise<boolean> {
