@@ -68,7 +68,8 @@ function listeningOf({
     if (hosts !== undefined || proxies !== undefined) throw new Error('--hosts and --proxies are for --http.')
     return undefined
   }
-  if (proxies !== undefined && !/^\d$/.test(proxies)) throw new Error(`--proxies takes a number from 0 to 9; not ${proxies}.`)
+  if (proxies !== undefined && !/^\d$/.test(proxies))
+    throw new Error(`--proxies takes a number from 0 to 9; not ${proxies}.`)
   const [, v6, name, digits] = addressPattern.exec(address) ?? []
   const port = Number(digits)
   if (digits === undefined || port > 65_535) throw new Error(`--http ${address} is not a port or a host:port.`)

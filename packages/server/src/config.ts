@@ -50,7 +50,6 @@ export interface Config {
   readonly logLevel: string
   readonly keyLimit: { readonly perSecond: number; readonly burst: number }
   readonly addressLimit: { readonly perSecond: number; readonly burst: number }
-  /** For all keys of an organisation together. */
   readonly organisationLimit?: { readonly perSecond: number; readonly burst: number }
   /** The number of proxies before the service, or their networks; false if callers connect directly. */
   readonly trustProxy: false | number | readonly string[]

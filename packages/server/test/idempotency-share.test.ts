@@ -54,7 +54,7 @@ test('S6: an organization stores half of what the others leave under its Idempot
   // A settlement needs no stored response: its repeat joins it.
   const settlement = { paymentId: `pay_${'0'.repeat(26)}`, settlementToken: 'none' }
   const settled = await world.call(greedy.testKey, 'POST', '/payments/settle', settlement, { 'idempotency-key': 'new' })
-  expect([settled.status, codeOf(settled)]).toEqual([404, 'payment-not-found'])
+  expect([settled.status, codeOf(settled)]).toEqual([422, 'payment-not-found'])
   const terms = { walletId: wallet, resource: 'https://api.example.com/weather', price: '0.01' }
   expect((await world.call(greedy.testKey, 'POST', '/payments/challenge', terms)).status).toBe(200)
   for (let index = 0; index < 10; index++) expect((await ask(other, otherWallet, `other ${index}`)).status).toBe(200)

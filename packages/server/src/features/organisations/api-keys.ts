@@ -158,7 +158,12 @@ export async function listKeys(ctx: Ctx, query: z.output<typeof PageQuery>): Pro
 export function revokeApiKey(ctx: Ctx, apiKeyId: ApiKeyId, { cascade }: Cascade): Promise<Reply | undefined> {
   return ctx.db.tx(async (tx) => {
     await lockOrganisation(tx, ctx.tenant.organisationId)
-    const answer = await revokeIn(ctx, tx, { tenant: ctx.tenant, apiKeyId, cascade, revoker: ctx.tenant.organisationId })
+    const answer = await revokeIn(ctx, tx, {
+      tenant: ctx.tenant,
+      apiKeyId,
+      cascade,
+      revoker: ctx.tenant.organisationId,
+    })
     return answer.ended.length === 0 && answer.stillValid.length === 0 ? undefined : new Reply(200, answer)
   })
 }
@@ -198,11 +203,7 @@ interface Revocation extends Cascade {
   readonly revoker: OrganisationId | undefined
 }
 
-async function revokeIn(
-  ctx: Acting,
-  tx: Tx,
-  { tenant, apiKeyId, cascade, revoker }: Revocation,
-): Promise<RevokedKey> {
+async function revokeIn(ctx: Acting, tx: Tx, { tenant, apiKeyId, cascade, revoker }: Revocation): Promise<RevokedKey> {
   const key = await findApiKey(tx, tenant, apiKeyId)
   if (key === undefined) throw fail('api-key-not-found')
   // First, so that an organization that the key is creating meanwhile is found.

@@ -133,8 +133,11 @@ function showUse(
   read: () => { readonly taken: number; readonly largestShare: number },
 ): void {
   metrics.gauge('purser_idempotency_bytes_max', 'Most bytes of stored responses of a day.').set(bytesMax)
-  metrics.gauge('purser_idempotency_bytes', 'Bytes of stored responses of a day.', [], (gauge) => gauge.set(read().taken))
-  const help = 'How much of its share of the stored responses the account has that is nearest to its share, from 0 to 1.'
+  metrics.gauge('purser_idempotency_bytes', 'Bytes of stored responses of a day.', [], (gauge) =>
+    gauge.set(read().taken),
+  )
+  const help =
+    'How much of its share of the stored responses the account has that is nearest to its share, from 0 to 1.'
   metrics.gauge('purser_idempotency_largest_share', help, [], (gauge) => gauge.set(read().largestShare))
 }
 
