@@ -100,3 +100,15 @@ test('what processes store for an organization counts together within seconds, f
   clock.forward(3_600_000)
   expect(await sweepUse(db, clock.now())).toBe(2)
 })
+
+test('bytes of an owner that cannot be read do not stay in the total', async () => {
+  let isAway = true
+  const many: typeof database.db.many = (row, statement) =>
+    isAway ? Promise.reject(new Error('the database is away')) : database.db.many(row, statement)
+  const db = { ...database.db, many }
+  const kept = createKeptBytes({ db, clock: aStillClock(), log }, bytesMax)
+  kept.add('org_c', bytesMax)
+  await expect(kept.beyondShare('org_c')).rejects.toThrow('the database is away')
+  isAway = false
+  expect(await kept.beyondShare('org_d')).toBeUndefined()
+})

@@ -107,7 +107,9 @@ export async function storeTogether(
       ${each(({ status }) => status)}::int[], ${each(({ headers }) => JSON.stringify(headers))}::jsonb[], ${each(({ body }) => body)}::bytea[],
       ${each(({ resourceId }) => resourceId)}::text[]
     ) as given (key, fingerprint, api_key_id, status, headers, body, resource_id) order by key collate "C"`)
-  for (const { ctx, body } of rows) ctx.keptBytes.add(placeOwnerOf(ctx), bytesPerKey + (body?.byteLength ?? 0))
+  tx.afterCommit(() => {
+    for (const { ctx, body } of rows) ctx.keptBytes.add(placeOwnerOf(ctx), bytesPerKey + (body?.byteLength ?? 0))
+  })
 }
 
 /** Whether a transaction failed, without effect, because another request claimed its key. */

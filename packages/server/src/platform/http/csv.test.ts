@@ -52,6 +52,12 @@ test.each(['-1', '+1', '-0.000001', '+447700900123', '1e5', 'a=1', ' =1', '0x1',
   },
 )
 
+test('a run of many quotes takes time in proportion to its length', { timeout: 5_000 }, () => {
+  const quotes = '"'.repeat(65_536)
+  expect(nameOf(`a;${quotes}b`)).toBe(`a;${quotes}b`)
+  expect(nameOf(`a;${quotes}=1`)).toBe(`a;${quotes}'=1`)
+})
+
 test('a number keeps every digit', () => {
   const digits = `-${'9'.repeat(40)}.${'1'.repeat(18)}`
   expect(nameOf(digits)).toBe(digits)

@@ -68,6 +68,9 @@ function cellOf(value: unknown): string {
 /** Where Excel separates cells at semicolons, as it does in most of Europe, it sees no quotes here: a formula would begin after one. */
 const beginsAfterSemicolon = /(?<=;)[=+\-@＝＋－＠]/g
 
+/** The sign is matched first: a look back at each place of a run of quotes would take time in proportion to its square. */
+const startsCell = /(?=[=+\-@＝＋－＠])(?<=[;\t\r\n]"*)/g
+
 /**
  * Others wrote some texts, and a spreadsheet runs a cell that begins like a formula (CWE-1236). Such a cell gets an apostrophe, which
  * makes it a text, unless it is a number; so does a part of it that another separator than a comma makes a cell, also behind quotes. Some spreadsheets read the
@@ -75,7 +78,7 @@ const beginsAfterSemicolon = /(?<=;)[=+\-@＝＋－＠]/g
  */
 function withoutFormula(text: string): string {
   if (/^[+-]?\d+(\.\d+)?$/.test(text)) return text
-  const parts = text.replaceAll(/(?<=[;\t\r\n]"*)(?=[=+\-@＝＋－＠])/g, "'")
+  const parts = text.replaceAll(startsCell, "'")
   return /^[=+\-@\t\r\n＝＋－＠]/.test(parts) ? `'${parts}` : parts
 }
 

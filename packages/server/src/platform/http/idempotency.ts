@@ -123,7 +123,7 @@ export async function storeInTransaction(
       ${answer.status}, ${JSON.stringify(answer.headers)}, ${body}, ${secret}, ${resourceId}, ${ctx.clock.now()})
     on conflict (organisation_id, environment, key) do nothing`)
   if (stored !== 1) throw failPlatform('idempotency-in-progress')
-  ctx.keptBytes.add(placeOwnerOf(ctx), bytesPerKey + (body?.byteLength ?? 0))
+  tx.afterCommit(() => ctx.keptBytes.add(placeOwnerOf(ctx), bytesPerKey + (body?.byteLength ?? 0)))
 }
 
 /**
@@ -240,11 +240,11 @@ export async function finishLease(
   const isSecret = request.isSecret === true
   const fingerprint = isSecret ? sealFingerprint(ctx, request) : null
   const body = sealBody(ctx, request, answer.body)
-  ctx.keptBytes.add(placeOwnerOf(ctx), body.byteLength)
-  await ctx.db.run(sql`
+  const finished = await ctx.db.run(sql`
     update idempotency_keys set state = 'done', status = ${answer.status}, headers = ${JSON.stringify(answer.headers)},
       sealed_body = ${body}, sealed = ${isSecret}, fingerprint = coalesce(${fingerprint}::bytea, fingerprint)
     where organisation_id = ${organisationId} and environment = ${environment} and key = ${request.key} and claim = ${claim}`)
+  if (finished === 1) ctx.keptBytes.add(placeOwnerOf(ctx), body.byteLength)
 }
 
 /** Deletes keys that are older than a day; run regularly by the work role. */

@@ -72,9 +72,10 @@ export function createKeptBytes(
     const sent = [...owners].flatMap(([owner, { unsaved }]) => (unsaved === 0 ? [] : [{ owner, bytes: unsaved }]))
     if (sent.length > 0) await addUse(db, sent, instantOf(nowMs - (nowMs % hourMs)))
     for (const { owner, bytes } of sent) {
-      total.unsaved -= bytes
       const use = owners.get(owner)
-      if (use !== undefined) use.unsaved -= bytes
+      if (use === undefined) continue
+      total.unsaved -= bytes
+      use.unsaved -= bytes
     }
     await read([...owners.keys()], nowMs)
   }
@@ -88,7 +89,11 @@ export function createKeptBytes(
       known: Promise.resolve().then(() => read([owner], nowMs)),
     }
     owners.set(owner, use)
-    use.known.catch(() => owners.delete(owner))
+    use.known.catch(() => {
+      if (owners.get(owner) !== use) return
+      owners.delete(owner)
+      total.unsaved -= use.unsaved
+    })
     return use
   }
   const exchangeInTime = (nowMs: number): void => {

@@ -62,6 +62,24 @@ test('a secret response is stored sealed, and its key is replayed to no other AP
   expect(await claimWithLease(own, sent, 'third')).toMatchObject({ answer: { body: Buffer.from('the secret') } })
 })
 
+test('only what is stored counts: not what was rolled back, nor a response whose claim another request took over', async () => {
+  const added: number[] = []
+  const keptBytes = { ...ctx.keptBytes, add: (_owner: string, bytes: number) => added.push(bytes) }
+  const own: Ctx = { ...ctx, keptBytes }
+  const answer = { status: 201, headers: {}, body: Buffer.from('counted') }
+  const sent = { key: 'rolled back', fingerprint: Buffer.alloc(32, 9) }
+  const store = (isFailing: boolean) =>
+    ctx.db.tx(async (tx) => {
+      await storeInTransaction(own, tx, sent, answer, { secret: false })
+      if (isFailing) throw new Error('it failed later')
+    })
+  await expect(store(true)).rejects.toThrow('it failed later')
+  await finishLease(own, sent, 'of nobody', answer)
+  expect(added).toEqual([])
+  await store(false)
+  expect(added).toHaveLength(1)
+})
+
 test('a response that an earlier version stored is repeated', async () => {
   const answer = { status: 201, headers: {}, body: Buffer.from('earlier') }
   for (const sealed of [false, true]) {
