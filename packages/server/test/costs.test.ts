@@ -24,6 +24,8 @@ test.each<readonly [id: string, body: unknown, cost: number]>([
   ['transfers.quote', { ...direct, toToken: 'EURC' }, 20],
   ['transfers.create', { ...direct, toToken: 'EURC' }, 20],
   ['billing.rebuildCache', {}, 50],
+  ['webhooks.replay', { since: new Date(0), dryRun: false }, 1],
+  ['webhooks.replay', { since: new Date(0), dryRun: true }, 10],
 ])('S6: %s with %j costs %i requests', (id, body, cost) => {
   expect(costOf(id, body)).toBe(cost)
 })

@@ -1,8 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { aWorld, type Org, type World } from '../../../test/world.ts'
 import { systemClock } from '../../platform/clock.ts'
+import { sql } from '../../platform/db/db.ts'
 import { createLimiter } from '../../platform/http/limits.ts'
 import { limitRedeliveries } from './redeliveries.ts'
+import { webhookOperations } from './routes.ts'
 
 let world: World
 let org: Org
@@ -31,6 +33,25 @@ test('an owner whose replays wrote more deliveries than its limit waits, and ano
     members: { retryAfterSeconds: 11 },
   })
   expect(await replay('another', 1)).toBe(1)
+})
+
+test('dry runs leave the limit to the replay that follows them', async () => {
+  const own = await world.organisation()
+  const hook = await world.call(own.testKey, 'POST', '/webhooks', { url: 'http://127.0.0.1:9/', events: ['*'] })
+  for (let count = 0; count < 3; count++) await world.call(own.testKey, 'POST', `/webhooks/${hook.body.id}/test`)
+  await world.database.db.run(sql`
+    update webhook_deliveries set status = 'dead', due_at = null, ended_at = now() where organisation_id = ${own.id}`)
+  const clock = { ...systemClock, now: () => new Date(0) }
+  const redeliveries = createLimiter({ perSecond: 1, burst: 2 }, clock)
+  const tenant = { organisationId: own.id, environment: 'test' }
+  const ctx = { ...world.server.deps, tenant, placeOwner: own.id, redeliveries } as never
+  const operation = webhookOperations.find(({ id }) => id === 'webhooks.replay')
+  const replay = (dryRun: boolean) => {
+    const body = { since: new Date(0), dryRun }
+    return operation?.run(ctx, { params: { webhookId: hook.body.id }, query: undefined, body } as never)
+  }
+  for (const dryRun of [true, true, true, false]) expect(await replay(dryRun)).toEqual({ replayed: 3 })
+  await expect(replay(false)).rejects.toMatchObject({ code: 'rate-limit-exceeded' })
 })
 
 test('an event that nothing caused costs as much as twenty requests', async () => {

@@ -5,7 +5,7 @@ import { planErrors } from '../plans/index.ts'
 import { fail } from './errors.ts'
 import { getEvent, pageOfAttempts, pageOfEvents } from './history.ts'
 import { type Deps, operation } from './ports.ts'
-import { limitRedeliveries, madeUpCost } from './redeliveries.ts'
+import { countCost, limitRedeliveries, madeUpCost } from './redeliveries.ts'
 import { replayDeliveries, testWebhook } from './replay.ts'
 import {
   Attempt,
@@ -122,12 +122,13 @@ export const webhookOperations: readonly Operation<Deps>[] = [
     output: z.union([Delivery, Replay]),
     status: 202,
     errors: { ...notFound, ...disabled, 'delivery-not-found': fail.table['delivery-not-found'] },
-    run: (ctx, { params, body }) =>
-      limitRedeliveries(
-        ctx,
-        (done) => ('replayed' in done ? done.replayed : 1),
-        () => replayDeliveries(ctx, params.webhookId, body),
-      ),
+    cost: ({ dryRun }) => (dryRun ? countCost : 1),
+    run: (ctx, { params, body }) => {
+      const replay = () => replayDeliveries(ctx, params.webhookId, body)
+      // A dry run writes nothing, so it neither counts as deliveries nor waits for those before it.
+      if (body.dryRun) return replay()
+      return limitRedeliveries(ctx, (done) => ('replayed' in done ? done.replayed : 1), replay)
+    },
   }),
   operation({
     id: 'webhooks.test',
