@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { aWorld, type Org, type World } from '../../../test/world.ts'
 import { sql } from '../../platform/db/db.ts'
+import { newId } from '../../platform/ids.ts'
+import { listSoldRoutes } from './store.ts'
 
 let world: World
 let org: Org
@@ -105,4 +107,37 @@ test('a host, an organisation or an environment without public routes is unknown
   expect((await read()).status).toBe(404)
   await suspend(null)
   expect((await read()).status).toBe(200)
+})
+
+/** Publishes routes at a host, each with as many parameters of each kind, in this order. */
+async function publishMany(host: string, routes: number, params: number): Promise<void> {
+  const ids = Array.from({ length: routes }, () => newId('reg', world.server.deps))
+  const names = Array.from({ length: params }, (_, place) => `${String(place).padStart(3, '0')}${'n'.repeat(125)}`)
+  const given = JSON.stringify(
+    names.map((name) => ({ name, type: 'string', required: true, example: 'e'.repeat(512) })),
+  )
+  await world.database.db.run(sql`
+    insert into registry_routes (id, organisation_id, environment, host, method, route_pattern, headers, query_params, body_params,
+      body_content_type, amount, protocol, protocols, snapshot_count, is_public, created_at, last_seen_at)
+    select id, ${org.id}, 'test', ${host}, 'GET', '/' || lpad(place::text, 4, '0'), ${given}::jsonb, ${given}::jsonb, ${given}::jsonb,
+      null, 0.01, 'x402', array['x402'], 1, true, now(), now()
+    from unnest(${ids}::text[]) with ordinality as given (id, place)`)
+}
+
+test('a document has at most a hundred routes and a mebibyte, and examples are not read for it', async () => {
+  const pathsOf = async (host: string) => {
+    const { document } = await read(`test/${org.id}/${host}`)
+    return { paths: Object.keys(document.paths), bytes: JSON.stringify(document).length }
+  }
+  await publishMany('many.example.com', 110, 1)
+  const many = await pathsOf('many.example.com')
+  expect([many.paths.length, many.paths[0], many.paths.at(-1)]).toEqual([100, '/0001', '/0100'])
+  await publishMany('large.example.com', 60, 64)
+  const large = await pathsOf('large.example.com')
+  expect(large.bytes).toBeLessThan(1_048_576)
+  expect(large.bytes).toBeGreaterThan(900_000)
+  const tenant = { organisationId: org.id, environment: 'test' as const }
+  const [route] = await listSoldRoutes(world.database.db, tenant, 'large.example.com')
+  expect(route?.headers.map(({ name }) => Number(name.slice(0, 3)))).toEqual(Array.from({ length: 64 }, (_, at) => at))
+  expect(route?.headers[0]).toEqual({ name: expect.any(String), type: 'string', required: true })
 })

@@ -1,4 +1,5 @@
 import {
+  type DiscoveryHead,
   discoveryDocument,
   isTempo,
   networkByName,
@@ -27,7 +28,8 @@ const headers = { 'content-type': 'application/json; charset=utf-8', 'cache-cont
 
 /**
  * The OpenAPI document of the routes that an organisation has made public at one host, with `x-payment-info` as the MPP discovery draft
- * defines it. It needs no key. A host without public routes is unknown, and so is one of a suspended organisation.
+ * defines it. It needs no key, and has at most 100 routes and a mebibyte. A host without public routes is unknown, and so is one of a suspended
+ * organisation.
  */
 export function soldPages(deps: Deps): readonly PublicPage[] {
   const answer: PublicPage['answer'] = async (params) => {
@@ -39,10 +41,7 @@ export function soldPages(deps: Deps): readonly PublicPage[] {
     const logs = routes.flatMap(({ paymentLogId }) => (paymentLogId === null ? [] : [paymentLogId]))
     const paid = await deps.paymentsOfLogs(deps.db, tenant, logs)
     const head = { info: { title: host, version: '1.0.0', description: about }, server: `https://${host}` }
-    const document = discoveryDocument(
-      head,
-      routes.map((route) => soldRoute(route, paid)),
-    )
+    const document = discoveryDocument(head, soldRoutes(head, routes, paid))
     return { status: 200, headers, body: JSON.stringify(document) }
   }
   return [{ path: '/registry/:environment/:organisationId/:host/openapi.json', crossOrigin: true, answer }]
@@ -50,6 +49,26 @@ export function soldPages(deps: Deps): readonly PublicPage[] {
 
 const about =
   'Paid routes as the seller reported them. Nobody checked that the publisher runs this host: the 402 of a route says whom to pay, and how much.'
+
+/** Most bytes of the routes of one document. */
+const documentBytesMax = 1_048_576
+
+/** Returns the routes, in their order, that fit into a document. */
+function soldRoutes(
+  head: DiscoveryHead,
+  routes: readonly RouteRow[],
+  paid: ReadonlyMap<PaymentLogId, PaidWith>,
+): readonly SoldRoute[] {
+  const shown: SoldRoute[] = []
+  let bytes = 0
+  for (const route of routes) {
+    const sold = soldRoute(route, paid)
+    bytes += Buffer.byteLength(JSON.stringify(discoveryDocument(head, [sold])))
+    if (bytes > documentBytesMax) break
+    shown.push(sold)
+  }
+  return shown
+}
 
 function soldRoute(route: RouteRow, paid: ReadonlyMap<PaymentLogId, PaidWith>): SoldRoute {
   const { method, routePattern: path, amount: price } = route

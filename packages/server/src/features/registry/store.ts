@@ -125,14 +125,22 @@ export function listRoutes(
 }
 
 /** Most routes of one document. */
-const soldRoutesMax = 1_000
+const soldRoutesMax = 100
 
-/** Returns the routes that an organisation sells in public at a host, by path; none if it is suspended. */
+const withoutExamples = (column: Sql): Sql => sql`
+  (select coalesce(jsonb_agg(given.param - 'example' order by given.place), '[]') from jsonb_array_elements(${column}) with ordinality as given (param, place))`
+
+/** The columns of a route; its parameters without their examples, which would be most of its bytes. */
+const soldColumns = sql`id, host, method, route_pattern, ${withoutExamples(sql`headers`)} as headers,
+  ${withoutExamples(sql`query_params`)} as query_params, ${withoutExamples(sql`body_params`)} as body_params, body_content_type,
+  trim_scale(amount)::text as amount, protocol, protocols, payment_log_id, is_public, snapshot_count, created_at, last_seen_at`
+
+/** Returns the first hundred routes that an organisation sells in public at a host, by path; none if it is suspended. */
 export function listSoldRoutes(db: Queryable, tenant: Tenant, host: string): Promise<RouteRow[]> {
   return db.many(
     RouteRow,
     sql`
-    select ${columns} from registry_routes
+    select ${soldColumns} from registry_routes
     where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and host = ${host} and is_public and ${onSale}
     order by route_pattern, method limit ${soldRoutesMax}`,
   )

@@ -44,6 +44,20 @@ const operations = [
     run: () => 'y'.repeat(64_000_000),
   }),
   operation({
+    id: 'toys.shown',
+    needs: { role: 'viewer', scope: 'read' },
+    method: 'GET',
+    path: '/toys/shown',
+    summary: 'Get a toy, with a ticket.',
+    query: z.strictObject({ ticket: z.string() }),
+    output: z.string(),
+    async guests(_deps, { query: { ticket } }) {
+      const tenant = { organisationId: 'org_0', environment: 'test' } as const
+      return { tenant, actor: { kind: 'guest', guestId: String(ticket) }, placeOwner: 'org_0' } as const
+    },
+    run: () => 'y'.repeat(4_000_000),
+  }),
+  operation({
     id: 'toys.list',
     needs: { role: 'viewer', scope: 'read' },
     method: 'GET',
@@ -78,6 +92,7 @@ async function aServer(options: Partial<HttpOptions> = {}): Promise<{ port: numb
     operations: bindOperations(own, operations),
     pages: [
       { path: '/page', answer: () => ({ status: 200, headers: {}, body: 'here' }) },
+      { path: '/page/large', answer: () => ({ status: 200, headers: {}, body: 'y'.repeat(64_000_000) }) },
       {
         path: '/sign-in',
         method: 'POST',
@@ -331,8 +346,19 @@ test('S6: a response costs a token for each 64 KiB that were read for it, and th
   expect((await make(base, 'Bearer org2 key1', { name: 'a' })).status).toBe(200)
 })
 
-test('S1: responses that an organization does not read leave memory for those of another', async () => {
-  const { port, base } = await aServer({ limits: { bodiesBytesMax: 8_388_608 } })
+test('S6: what a guest owes keeps no other caller of its address waiting', async () => {
+  const { base } = await aServer({ addressLimit: { perSecond: 1, burst: 60 } })
+  const shown = async (ticket: string) => {
+    const answer = await fetch(`${base}/toys/shown?ticket=${ticket}`)
+    await answer.text()
+    return answer.status
+  }
+  expect([await shown('one'), await shown('one'), await shown('another')]).toEqual([200, 429, 200])
+  expect((await fetch(`${base}/page`)).status).toBe(200)
+})
+
+/** Makes three requests whose responses are not read, and returns their statuses. */
+async function unread(port: number, path: string) {
   const sockets: net.Socket[] = []
   const statuses: string[] = []
   for (let count = 0; count < 3; count++) {
@@ -343,13 +369,28 @@ test('S1: responses that an organization does not read leave memory for those of
       socket.pause()
       answered.resolve(String(bytes))
     })
-    socket.write('GET /toys/large HTTP/1.1\r\nhost: x\r\nauthorization: Bearer org1 key1\r\n\r\n')
+    socket.write(`GET ${path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer org1 key1\r\n\r\n`)
     statuses.push(/^HTTP\/1\.1 (\d+)/.exec(await answered.promise)?.[1] ?? '')
   }
+  return { statuses, disconnect: () => sockets.map((socket) => socket.destroy()) }
+}
+
+test('S1: responses that an organization does not read leave memory for those of another', async () => {
+  const { port, base } = await aServer({ limits: { bodiesBytesMax: 8_388_608 } })
+  const { statuses, disconnect } = await unread(port, '/toys/large')
   expect(statuses, 'one counts as half of the memory').toEqual(['200', '503', '429'])
   const get = (authorization: string) => fetch(`${base}/toys/each?limit=5`, { headers: { authorization } })
   const other = await get('Bearer org2 key1')
   expect([other.status, (await other.text()).length > 900_000]).toEqual([200, true])
-  for (const socket of sockets) socket.destroy()
+  disconnect()
   await expect.poll(async () => (await get('Bearer org1 key2')).status).toBe(200)
+})
+
+test('S1: pages that an address does not read leave memory for callers with a key, and the address waits', async () => {
+  const { port, base } = await aServer({ limits: { bodiesBytesMax: 2_097_152 } })
+  const { statuses, disconnect } = await unread(port, '/page/large')
+  expect(statuses).toEqual(['200', '503', '429'])
+  const headers = { authorization: 'Bearer org1 key1' }
+  expect((await fetch(`${base}/toys/each?limit=4`, { headers })).status).toBe(200)
+  disconnect()
 })

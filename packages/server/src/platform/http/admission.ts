@@ -24,8 +24,12 @@ export interface Admit {
   cost(caller: { readonly id: string; readonly placeOwner: string }, cost: number, reply: Headed): void
   /** Counts what an answered request turned out to cost: it is not refused, and the caller's next requests wait. */
   owe(caller: { readonly id: string; readonly placeOwner: string }, cost: number): void
-  /** As `owe`, for a request without a key of its own. */
+  /** As `owe`, for a request without a credential. */
   oweAddress(ip: string, cost: number): void
+  /** As `owe`, for a guest: other callers of its address do not wait. */
+  oweGuest(guestId: string, cost: number): void
+  /** Counts a request of a guest against its address; refuses it while the guest owes. */
+  guest(guestId: string, ip: string, reply: Headed): void
   /** Counts a request without a valid credential. */
   address(ip: string, reply: Headed): void
   /**
@@ -45,6 +49,7 @@ export function createAdmission(limits: AdmissionLimits, clock: Clock): Admit {
   const { keyLimit, addressLimit, organisationLimit } = limits
   const byKey = createLimiter(keyLimit, clock)
   const byAddress = createLimiter(addressLimit, clock)
+  const byGuest = createLimiter(addressLimit, clock)
   const lookups = createLimiter(addressLimit, clock)
   const byOrganisation = organisationLimit === undefined ? undefined : createLimiter(organisationLimit, clock)
   const known = new Set<string>()
@@ -66,6 +71,12 @@ export function createAdmission(limits: AdmissionLimits, clock: Clock): Admit {
       byOrganisation?.owe(placeOwner, cost)
     },
     oweAddress: (ip, cost) => byAddress.owe(addressBlock(ip), cost),
+    oweGuest: byGuest.owe,
+    guest(guestId, ip, reply) {
+      check(addressLimit, byAddress(addressBlock(ip)), reply)
+      const admission = byGuest(guestId, 0)
+      if (!admission.admitted) check(addressLimit, admission, reply)
+    },
     address: (ip, reply) => check(addressLimit, byAddress(addressBlock(ip)), reply),
     lookup(ip, credential, reply) {
       if (known.has(nameOf(credential))) return

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http'
-import type { Caller } from '../ctx.ts'
-import type { BoundOperation } from '../operation.ts'
-import { createMemoryBudget } from '../share.ts'
+import { Readable } from 'node:stream'
+import { addressBlock } from '@purser/protocol'
+import { createMemoryBudget, type ReserveMemory } from '../share.ts'
 import { problemAnswer } from './call.ts'
 import type { RawAnswer } from './success-answer.ts'
 
@@ -9,11 +9,14 @@ import type { RawAnswer } from './success-answer.ts'
 const bytesPerToken = 65_536
 /** Most bytes of a response whose memory is not counted: the buffers of its connection take it. */
 const uncountedBytesMax = 8_192
+/** Bytes of a JSON stream that wait in memory while its caller does not read: up to three pieces of 500 items. */
+const streamBytesMax = 786_432
 
 interface Answered {
   readonly ctx: Parameters<typeof problemAnswer>[0]
-  readonly caller: Pick<Caller, 'placeOwner'>
-  readonly operation: Pick<BoundOperation, 'method'>
+  /** Shares the memory with others: the caller's organization, or the address of a caller without one. */
+  readonly placeOwner: string
+  readonly method: string
   readonly answer: RawAnswer
   /** Takes tokens of the limits that the request counted in. */
   readonly owe: (cost: number) => void
@@ -23,30 +26,45 @@ interface Answered {
 /** Counts a response, and returns it or the refusal that is sent in its place. */
 export type LimitAnswer = (answered: Answered) => RawAnswer
 
+export interface AnswerLimits {
+  readonly ofOperations: LimitAnswer
+  /** For pages that need no credential. Their memory is their own, so that no number of addresses takes that of callers with a credential. */
+  readonly ofPages: LimitAnswer
+}
+
+/** Returns the limits of responses: pages have a quarter of the memory. */
+export function createAnswerLimits(bytesMax: number): AnswerLimits {
+  const pagesMax = Math.floor(bytesMax / 4)
+  const ofPages = createLimit(createMemoryBudget(pagesMax), pagesMax)
+  const ofOperations = createLimit(createMemoryBudget(bytesMax - pagesMax), bytesMax - pagesMax)
+  return { ofOperations, ofPages: (page) => ofPages({ ...page, placeOwner: addressBlock(page.placeOwner) }) }
+}
+
 /**
  * Returns the function that counts what is sent. A response costs a token for each 64 KiB that were read for it, and the tokens beyond the
  * first are owed: the caller's next requests wait for them. The memory of responses that their callers have not read yet is limited, and an
  * organization may have half of what the others leave; beyond it a `GET` is refused with 429, without memory with 503. What another request
  * has changed is always reported. A response larger than half of the limit counts as half, so that it can be sent while others have nothing.
  */
-export function createAnswerLimits(bytesMax: number): LimitAnswer {
-  const reserve = createMemoryBudget(bytesMax)
-  return ({ ctx, caller, operation, answer, owe, sending }) => {
-    const bytes = bytesOf(answer.body)
+function createLimit(reserve: ReserveMemory, bytesMax: number): LimitAnswer {
+  return ({ ctx, placeOwner, method, answer, owe, sending }) => {
+    const bytes = bytesOf(answer)
     const cost = Math.ceil((answer.bytesRead ?? bytes) / bytesPerToken) - 1
     if (cost > 0) owe(cost)
-    if (bytes <= uncountedBytesMax || operation.method !== 'GET' || sending.destroyed) return answer
+    if (bytes <= uncountedBytesMax || method !== 'GET' || sending.destroyed) return answer
     try {
-      sending.once('close', reserve(caller.placeOwner, Math.min(bytes, bytesMax / 2)))
+      sending.once('close', reserve(placeOwner, Math.min(bytes, bytesMax / 2)))
       return answer
     } catch (error) {
+      if (answer.body instanceof Readable) answer.body.destroy()
       return problemAnswer(ctx, error)
     }
   }
 }
 
-/** Returns the bytes of a body in memory; none for a stream, which is sent as fast as it is read. */
-function bytesOf(body: RawAnswer['body']): number {
+/** Returns the bytes of a body in memory: of a JSON stream its pieces that wait, and none of a stream whose memory has limits of its own. */
+function bytesOf({ body, bytesRead }: RawAnswer): number {
+  if (body instanceof Readable) return Math.min(bytesRead ?? 0, streamBytesMax)
   if (typeof body === 'string') return Buffer.byteLength(body)
   return body instanceof Uint8Array ? body.byteLength : 0
 }

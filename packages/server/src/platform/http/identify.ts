@@ -28,6 +28,7 @@ export interface IdentifyOptions {
 export interface Count {
   caller(caller: Caller): void
   address(): void
+  guest(guestId: string): void
   /** Counts a look-up of a credential that is not known as valid; throws before the database is read if there were too many. */
   lookup(credential: string): void
   /** Records whether a credential was valid. */
@@ -88,7 +89,8 @@ async function findCaller(
   const isReadable = unstorableTexts([params, query]).length === 0
   const guest = isReadable ? await operation.guests?.(operation.deps, request) : undefined
   if (guest !== undefined) {
-    count.address()
+    if (guest.actor.kind === 'guest') count.guest(guest.actor.guestId)
+    else count.address()
     return guest
   }
   const cookie = headers.authorization === undefined ? people?.cookieOf(headers.cookie) : undefined

@@ -9,7 +9,7 @@ import type { BoundOperation } from '../operation.ts'
 import { ReusedBufferStream } from '../reused-buffer-stream.ts'
 import { type BodyBudgets, createBodyBudgets } from '../share.ts'
 import { type Admit, createAdmission } from './admission.ts'
-import { createAnswerLimits, type LimitAnswer } from './answer-size.ts'
+import { type AnswerLimits, createAnswerLimits } from './answer-size.ts'
 import { accessHook, answered, type Reportable, reportAnswer, tracedRequests } from './answered.ts'
 import {
   asProblem,
@@ -116,8 +116,8 @@ export function createHttpServer(options: HttpOptions): HttpServer {
   const connections = new OpenSseConnections()
   const unknownPerAddressMax = options.trustProxy === false ? limits.connectionsPerAddressMax : undefined
   const trust = limitConnections(app.server, { connectionsMax: limits.connectionsMax, unknownPerAddressMax })
-  const limitAnswer = createAnswerLimits(limits.bodiesBytesMax)
-  const context: RouteContext = { options, admit, bodies, limitAnswer, trust, connections }
+  const answers = createAnswerLimits(limits.bodiesBytesMax)
+  const context: RouteContext = { options, admit, bodies, answers, trust, connections }
   for (const page of options.pages) addPage(app, page, context)
   for (const [path, methods] of crossOriginMethods(options)) addPreflight(app, urlOf(path), methods, admit)
   const isStreamed = (operation: BoundOperation): boolean => operation.streamsInput !== undefined
@@ -201,28 +201,32 @@ function addPreflight(app: FastifyInstance, url: string, methods: readonly strin
   })
 }
 
-function addPage(app: FastifyInstance, page: PublicPage, { admit, bodies }: RouteContext): void {
+function addPage(app: FastifyInstance, page: PublicPage, { options, admit, bodies, answers }: RouteContext): void {
   const isLimited = page.isStatic !== true && page.path !== '/healthz' && page.path !== '/readyz'
-  const { bodyBytesMax: bytesMax = 0 } = page
+  const { bodyBytesMax: bytesMax = 0, method = 'GET' } = page
   const onRequest = async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
     if (isLimited) admit.address(request.ip, reply)
     reserveBody(bodies.ofPages, { request, reply, bytesMax, owner: request.ip })
   }
   app.route({
-    method: page.method ?? 'GET',
+    method,
     url: page.path,
     bodyLimit: Math.max(1, bytesMax),
     onRequest: page.crossOrigin === true ? [allowCrossOrigin, onRequest] : onRequest,
     handler: async (request, reply) => {
-      const requested = { ...rawRequest(request), address: request.ip }
-      return send(request, reply, await page.answer(request.params as Record<string, string>, requested))
+      const { params, ip } = request
+      const answer = await page.answer(params as Record<string, string>, { ...rawRequest(request), address: ip })
+      if (!isLimited) return send(request, reply, answer)
+      const ctx = { ...options.deps, requestId: request.id as RequestId }
+      const owe = (cost: number): void => admit.oweAddress(ip, cost)
+      return send(request, reply, answers.ofPages({ ctx, placeOwner: ip, method, owe, answer, sending: reply.raw }))
     },
   })
 }
 
 function addOperation(app: FastifyInstance, operation: BoundOperation, context: RouteContext): void {
-  const { admit, options, bodies, trust } = context
-  const { deps } = options
+  const { admit, bodies, trust } = context
+  const { method, deps } = operation
   const callers = new WeakMap<FastifyRequest, Caller>()
   const bytesMax = operation.streamsInput === undefined ? (operation.bodyBytesMax ?? bodyBytesMax) : 0
   /** Admits the caller before the body is read. */
@@ -238,7 +242,7 @@ function addOperation(app: FastifyInstance, operation: BoundOperation, context: 
     callers.set(request, caller)
   }
   app.route({
-    method: operation.method,
+    method,
     url: urlOf(operation.path),
     bodyLimit: operation.bodyBytesMax ?? bodyBytesMax,
     onRequest: operation.guests === undefined ? onRequest : [allowCrossOrigin, onRequest],
@@ -246,17 +250,17 @@ function addOperation(app: FastifyInstance, operation: BoundOperation, context: 
       const stopTimer = deps.metrics.requestSeconds.startTimer({ operation: operation.id })
       const caller = callers.get(request)
       if (caller === undefined) throw new Error('a request without a caller was admitted')
-      const ctx = makeCtx(operation.deps, caller, request.id as RequestId)
+      const ctx = makeCtx(deps, caller, request.id as RequestId)
       const { actor, placeOwner } = caller
       const who = { id: actorId(actor), placeOwner }
       const isGuest = actor.kind === 'guest'
-      const owe = (cost: number): void => (isGuest ? admit.oweAddress(request.ip, cost) : admit.owe(who, cost))
+      const owe = (cost: number): void => (isGuest ? admit.oweGuest(actor.guestId, cost) : admit.owe(who, cost))
       const requested = {
         ...rawRequest(request),
         ...(!isGuest && { charge: (cost: number) => admit.cost(who, cost, reply) }),
       }
       const called = await callOperation(ctx, operation, requested)
-      const sent = context.limitAnswer({ ctx, caller, operation, owe, answer: called, sending: reply.raw })
+      const sent = context.answers.ofOperations({ ctx, placeOwner, method, owe, answer: called, sending: reply.raw })
       const answer = withRefusalMembers(operation, requested, sent)
       stopTimer()
       deps.metrics.requests.inc({ operation: operation.id, status: String(answer.status) })
@@ -274,7 +278,7 @@ interface RouteContext {
   readonly options: HttpOptions
   readonly admit: Admit
   readonly bodies: BodyBudgets
-  readonly limitAnswer: LimitAnswer
+  readonly answers: AnswerLimits
   readonly trust: Trust
   readonly connections: OpenSseConnections
 }
@@ -300,6 +304,7 @@ function identifyCaller(
       admit.caller({ id: actorId(actor), placeOwner }, reply)
     },
     address: () => admit.address(request.ip, reply),
+    guest: (guestId) => admit.guest(guestId, request.ip, reply),
     lookup: (credential) => admit.lookup(request.ip, credential, reply),
     found: admit.found,
   }

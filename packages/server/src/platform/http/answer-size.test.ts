@@ -1,0 +1,42 @@
+import { EventEmitter } from 'node:events'
+import type { Readable } from 'node:stream'
+import { expect, test } from 'vitest'
+import { toyDeps } from '../../../test/toy-deps.ts'
+import type { Db } from '../db/db.ts'
+import { JsonStream } from '../json-stream.ts'
+import { createAnswerLimits, type LimitAnswer } from './answer-size.ts'
+
+const ctx = { ...toyDeps({} as unknown as Db), requestId: 'req_1' as const }
+const mebibyte = 1_048_576
+
+class Sending extends EventEmitter {
+  readonly destroyed = false
+}
+
+function sizedStream(bytes: number) {
+  const { body, bytes: bytesRead } = new JsonStream((async function* () {})(), bytes)
+  return { status: 200, headers: {}, body: body as Readable, bytesRead }
+}
+
+/** Sends a response that nobody reads, and returns its status. */
+function statusOf(limit: LimitAnswer, placeOwner: string, answer = sizedStream(100 * mebibyte)): number {
+  const sending = new Sending()
+  return limit({ ctx, placeOwner, method: 'GET', owe: () => undefined, answer, sending }).status
+}
+
+test('JSON that is sent in pieces counts as the pieces that wait, and a refused one is destroyed', () => {
+  const { ofOperations } = createAnswerLimits(4 * mebibyte)
+  const statuses = Array.from({ length: 3 }, () => statusOf(ofOperations, 'org_1'))
+  expect(statuses).toEqual([200, 429, 429])
+  expect(statusOf(ofOperations, 'org_2')).toBe(200)
+  const refused = sizedStream(mebibyte)
+  expect([statusOf(ofOperations, 'org_1', refused), refused.body.destroyed]).toEqual([429, true])
+})
+
+test('unread pages leave the memory of operations, and an address leaves memory to others', () => {
+  const { ofOperations, ofPages } = createAnswerLimits(16 * mebibyte)
+  const statuses = Array.from({ length: 4 }, () => statusOf(ofPages, '203.0.113.1'))
+  expect(statuses).toEqual([200, 200, 429, 429])
+  expect(statusOf(ofPages, '203.0.113.2')).toBe(200)
+  expect(statusOf(ofOperations, 'org_1')).toBe(200)
+})
