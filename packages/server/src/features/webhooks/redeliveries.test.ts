@@ -44,7 +44,7 @@ test('dry runs leave the limit to the replay that follows them', async () => {
   const clock = { ...systemClock, now: () => new Date(0) }
   const redeliveries = createLimiter({ perSecond: 1, burst: 2 }, clock)
   const tenant = { organisationId: own.id, environment: 'test' }
-  const ctx = { ...world.server.deps, tenant, placeOwner: own.id, redeliveries } as never
+  const ctx = { ...world.server.deps, tenant, placeOwner: own.id, redeliveries, audit: async () => undefined } as never
   const operation = webhookOperations.find(({ id }) => id === 'webhooks.replay')
   const replay = (dryRun: boolean) => {
     const body = { since: new Date(0), dryRun }
