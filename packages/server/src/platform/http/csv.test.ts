@@ -53,7 +53,7 @@ test.each(['-1', '+1', '-0.000001', '+447700900123', '1e5', 'a=1', ' =1', '0x1',
 )
 
 test('a run of many quotes takes time in proportion to its length', { timeout: 5_000 }, () => {
-  const quotes = '"'.repeat(65_536)
+  const quotes = '"'.repeat(262_144)
   expect(nameOf(`a;${quotes}b`)).toBe(`a;${quotes}b`)
   expect(nameOf(`a;${quotes}=1`)).toBe(`a;${quotes}'=1`)
 })
