@@ -106,7 +106,7 @@ test('bytes of an owner that cannot be read do not stay in the total', async () 
   const many: typeof database.db.many = (row, statement) =>
     isAway ? Promise.reject(new Error('the database is away')) : database.db.many(row, statement)
   const db = { ...database.db, many }
-  const kept = createKeptBytes({ db, clock: aStillClock(), log }, bytesMax)
+  const kept = createKeptBytes({ db, clock: aStillClock(), log, metrics: createMetrics() }, bytesMax)
   kept.add('org_c', bytesMax)
   await expect(kept.beyondShare('org_c')).rejects.toThrow('the database is away')
   isAway = false
