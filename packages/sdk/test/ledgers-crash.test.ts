@@ -4,9 +4,9 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { build } from 'esbuild'
-import pg from 'pg'
+import type pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { anEmptyDatabase, type TestDatabase } from '../../server/test/database.ts'
+import { anEmptyDatabase, openPool, type TestDatabase } from '../../server/test/database.ts'
 import { fileLedger, postgresLedger, postgresLedgerTables } from '../src/ledgers/index.ts'
 import type { Ledger } from '../src/pay/index.ts'
 import type { PayJob, PayStep } from './pay-child.ts'
@@ -27,7 +27,7 @@ beforeAll(async () => {
     banner: { js: "import { createRequire } from 'node:module'\nconst require = createRequire(import.meta.url)" },
   })
   database = await anEmptyDatabase()
-  pool = new pg.Pool({ connectionString: database.url, max: 2 })
+  pool = openPool(database.url, 2)
   await pool.query(postgresLedgerTables)
 })
 afterAll(async () => {

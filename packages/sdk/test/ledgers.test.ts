@@ -1,9 +1,9 @@
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import pg from 'pg'
+import type pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { anEmptyDatabase, type TestDatabase } from '../../server/test/database.ts'
+import { anEmptyDatabase, openPool, type TestDatabase } from '../../server/test/database.ts'
 import { fileLedger, postgresLedger, postgresLedgerTables } from '../src/ledgers/index.ts'
 import { type Ledger, memoryLedger, type ProposedPayment, type ReservationRequest } from '../src/pay/index.ts'
 import { errorOf, payTo, usdc } from './pay-stage.ts'
@@ -13,7 +13,7 @@ let pool: pg.Pool
 const directory = mkdtempSync(path.join(tmpdir(), 'ledgers-'))
 beforeAll(async () => {
   database = await anEmptyDatabase()
-  pool = new pg.Pool({ connectionString: database.url, max: 8 })
+  pool = openPool(database.url, 8)
   await Promise.all([pool.query(postgresLedgerTables), pool.query(postgresLedgerTables)])
 })
 afterAll(async () => {

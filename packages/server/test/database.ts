@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import pg from 'pg'
 import { inject } from 'vitest'
 import { type Db, openDb } from '../src/platform/db/db.ts'
 import { migrate } from '../src/platform/db/migrate.ts'
@@ -35,6 +36,17 @@ export async function aDictionaryDatabase(): Promise<TestDatabase> {
   const database = await openNew(`template0 locale_provider icu icu_locale 'en-US'`)
   await migrate({ url: database.url })
   return database
+}
+
+/**
+ * Connections of the driver itself. Its `end()` resolves before the server has closed each of them, so that `drop()` may still cut one off: an
+ * error without a listener would then end the test run.
+ */
+export function openPool(url: string, max: number): pg.Pool {
+  const pool = new pg.Pool({ connectionString: url, max })
+  pool.on('error', () => undefined)
+  pool.on('connect', (client) => client.on('error', () => undefined))
+  return pool
 }
 
 async function openNew(from: string, { connectionsMax = 10, plans }: NewDatabase = {}): Promise<TestDatabase> {
