@@ -1,5 +1,4 @@
-import { failPlatform } from '../errors.ts'
-import { mayTake } from '../share.ts'
+import { createTurns } from '../turns.ts'
 import type { Db, Queryable } from './db.ts'
 
 export interface FairDb {
@@ -9,10 +8,12 @@ export interface FairDb {
   waiting(): number
 }
 
-/** As long as the wait for a database connection. */
-const waitMsMax = 10_000
-/** Most waiters of one tenant; each has its request's body in memory. */
-const waitingMax = 1_000
+const patience = {
+  /** As long as the wait for a database connection. */
+  waitMsMax: 10_000,
+  /** Most waiters of one tenant; each has its request's body in memory. */
+  waitingMax: 1_000,
+}
 
 /** Tenants whose database is kept for their next request. */
 const madeMax = 10_000
@@ -29,11 +30,11 @@ export function rootOf(db: Db): Db {
  */
 export function createFairDb(connectionsMax: number): FairDb {
   const max = Math.max(1, connectionsMax - Math.ceil(connectionsMax / 8))
-  const { acquire, waiting } = createPlaces(max)
+  const { take, waiting } = createTurns(max, patience)
   const made = new Map<string, Db>()
   const fairDbOf = (db: Db, tenant: string): Db => {
     const limited = async <T>(work: () => Promise<T>): Promise<T> => {
-      const release = await acquire(tenant)
+      const release = await take(tenant)
       try {
         return await work()
       } finally {
@@ -45,7 +46,7 @@ export function createFairDb(connectionsMax: number): FairDb {
       kind: 'db',
       root: rootOf(db),
       async tx(work, options) {
-        const release = await acquire(tenant)
+        const release = await take(tenant)
         try {
           // What the caller waits for after the commit may need a place itself.
           return await db.tx(work, { ...options, onReleased: release })
@@ -74,78 +75,4 @@ function limitedBy(db: Db, limited: <T>(work: () => Promise<T>) => Promise<T>): 
     many: (row, statement) => limited(() => db.many(row, statement)),
     run: (statement) => limited(() => db.run(statement)),
   }
-}
-
-interface TenantPlaces {
-  own: number
-  readonly waiting: Set<() => void>
-}
-
-/** Places for tenants, given to waiting tenants in turn. */
-interface AllPlaces {
-  /** Waits for a place and returns what gives it back, once. */
-  acquire(tenant: string): Promise<() => void>
-  waiting(): number
-}
-
-function createPlaces(max: number): AllPlaces {
-  const tenants = new Map<string, TenantPlaces>()
-  let taken = 0
-
-  const take = (places: TenantPlaces): void => {
-    places.own += 1
-    taken += 1
-  }
-  /** Gives free places to waiters. The tenant that was served goes to the end, so that the next free place is another's. */
-  const serve = (): void => {
-    for (const [tenant, places] of tenants) {
-      const [next] = places.waiting
-      if (next === undefined || !mayTake({ own: places.own, taken, max })) continue
-      take(places)
-      next()
-      tenants.delete(tenant)
-      tenants.set(tenant, places)
-    }
-  }
-  const forgetIdle = (tenant: string, places: TenantPlaces): void => {
-    if (places.own === 0 && places.waiting.size === 0) tenants.delete(tenant)
-  }
-  const releaseOnce = (tenant: string, places: TenantPlaces): (() => void) => {
-    let isReleased = false
-    return () => {
-      if (isReleased) return
-      isReleased = true
-      places.own -= 1
-      taken -= 1
-      forgetIdle(tenant, places)
-      serve()
-    }
-  }
-  return {
-    async acquire(tenant) {
-      const places = tenants.get(tenant) ?? { own: 0, waiting: new Set() }
-      tenants.set(tenant, places)
-      if (places.waiting.size === 0 && mayTake({ own: places.own, taken, max })) take(places)
-      else await wait(places.waiting).finally(() => forgetIdle(tenant, places))
-      return releaseOnce(tenant, places)
-    },
-    waiting: () => [...tenants.values()].reduce((sum, { waiting }) => sum + waiting.size, 0),
-  }
-}
-
-/** Resolves when a place was given to the waiter. */
-function wait(waiting: Set<() => void>): Promise<void> {
-  if (waiting.size >= waitingMax) throw failPlatform('service-unavailable')
-  return new Promise((resolve, reject) => {
-    const come = (): void => {
-      clearTimeout(patience)
-      waiting.delete(come)
-      resolve()
-    }
-    const patience = setTimeout(() => {
-      waiting.delete(come)
-      reject(failPlatform('service-unavailable'))
-    }, waitMsMax)
-    waiting.add(come)
-  })
 }

@@ -48,14 +48,32 @@ function isNamed(since: Since): since is { readonly eventId: string } {
 
 function upTo(since: Since): Sql {
   if (since === 'now') return sql``
-  return isNamed(since) ? sql`and id = ${since.eventId}` : sql`and created_at <= ${since.instant}`
+  return isNamed(since) ? sql`and id = ${since.eventId}` : sql`and sequence = (${lastUpTo(since.instant)})`
+}
+
+/**
+ * Selects the sequence number of the last event up to an instant, 0 for none, by halving: times increase with the sequence, which has no
+ * gap. It reads about twenty events of a vault that has a million.
+ */
+function lastUpTo(instant: Date): Sql {
+  return sql`
+    with recursive search as (
+      select 0 as low, vaults.event_count as high
+      union all
+      select case when probe.created_at <= ${instant} then probe.sequence else low end,
+        case when probe.created_at <= ${instant} then high else probe.sequence - 1 end
+      from search join vault_events as probe on probe.vault_id = vaults.id and probe.sequence = (low + high + 1) / 2
+      where low < high
+    )
+    select low from search where low = high`
 }
 
 export const EventRow = z.object({
   sequence: z.number(),
   id: id('evt'),
   type: z.string(),
-  payload: z.record(z.string(), z.unknown()),
+  /** JSON as the database stores it, without line breaks. */
+  payload: z.string(),
   createdAt: z.date(),
 })
 export type EventRow = z.output<typeof EventRow>
@@ -68,7 +86,10 @@ export interface PageBounds {
   readonly bytesMax: number
 }
 
-/** Returns events after a sequence number, in order; none if the vault is gone. */
+/** Fewest bytes that an event counts for in a page: its row, and a payload of the service itself, which counts for no storage. */
+const eventBytesMin = 512
+
+/** Returns events after a sequence number, in order; none if the vault is gone. It reads the payloads of those that it returns, and no others. */
 export function listPageAfter(
   db: Queryable,
   tenant: Tenant,
@@ -79,9 +100,9 @@ export function listPageAfter(
   return db.many(
     EventRow,
     sql`
-    select sequence, id, type, payload, created_at from (
-      select event.*, sum(octet_length(event.payload::text)) over (order by event.sequence)
-        - octet_length(event.payload::text) as bytes_before
+    select sequence, id, type, payload::text as payload, created_at from (
+      select event.*, sum(greatest(event.size, ${eventBytesMin})) over (order by event.sequence)
+        - greatest(event.size, ${eventBytesMin}) as bytes_before
       from vault_events as event
       join vaults on vaults.id = event.vault_id
       where event.organisation_id = ${organisationId} and event.environment = ${environment} and event.vault_id = ${vault.vaultId}
@@ -107,7 +128,7 @@ const News = z.object({
   sequence: z.number().nullable(),
   id: id('evt').nullable(),
   type: z.string().nullable(),
-  payload: z.record(z.string(), z.unknown()).nullable(),
+  payload: z.string().nullable(),
   createdAt: z.date().nullable(),
 })
 export type News = z.output<typeof News>
@@ -126,7 +147,7 @@ export function listNews(
     News,
     sql`
     select followed.position, vaults.id is null or coalesce(vaults.expires_at <= ${bounds.now}, false) as is_gone,
-      event.sequence, event.id, event.type, event.payload, event.created_at
+      event.sequence, event.id, event.type, event.payload::text as payload, event.created_at
     from unnest(${followed.map(({ tenant }) => tenant.organisationId)}::text[], ${followed.map(({ tenant }) => tenant.environment)}::text[],
       ${followed.map(({ vaultId }) => vaultId)}::text[], ${followed.map(({ sequence }) => sequence)}::int[])
       with ordinality as followed (organisation_id, environment, vault_id, sequence, position)

@@ -77,7 +77,7 @@ function frames(from: number, to: number): Frame[] {
       sequence: from + index,
       id: newId('evt', deps()),
       type: 'step',
-      payload: { number: from + index },
+      payload: JSON.stringify({ number: from + index }),
       createdAt: new Date(0),
     }),
   )

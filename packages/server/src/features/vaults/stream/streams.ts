@@ -4,17 +4,19 @@ import { EventStreamResponse, type SseConnection } from '../../../platform/event
 import type { Metrics } from '../../../platform/metrics.ts'
 import type { EndedReaders, Reader } from '../../../platform/reader.ts'
 import { levelOf, mayTake } from '../../../platform/share.ts'
+import { createTurns } from '../../../platform/turns.ts'
 import type { VaultId } from '../schema.ts'
 import { EventStream, type StreamOpening } from './event-stream.ts'
-import { type Frame, frameOf } from './frame.ts'
 import { Hub } from './hub.ts'
-import { listPageAfter } from './store.ts'
+import { type ReplayDeps, replay } from './replay.ts'
 
 /** Most streams of one process, shared between their owners (`mayTake`, `placeOwner` of a call). */
 const streamsMax = 20_000
 const retryAfterSeconds = 5
 /** Most bytes that wait for all slow readers of a process, shared between the owners of their places. */
 const lagBytesMax = 256 * 2 ** 20
+/** Most pages of past events that are read at once, shared between the owners of the streams. */
+const readsMax = 8
 
 /**
  * How often access is checked. Each stream has its heartbeat in one of fifteen such ticks, so that heartbeats never come all at
@@ -23,7 +25,7 @@ const lagBytesMax = 256 * 2 ** 20
 const beatMs = 1_000
 const beatsPerHeartbeat = 15
 
-export interface StreamsDeps extends Pick<Deps, 'db' | 'clock' | 'log' | 'metrics'> {
+export interface StreamsDeps extends Pick<Deps, 'db' | 'fairDb' | 'clock' | 'log' | 'metrics'> {
   readonly endedReaders: EndedReaders
 }
 
@@ -33,6 +35,7 @@ export interface StreamsDeps extends Pick<Deps, 'db' | 'clock' | 'log' | 'metric
 export class VaultStreams {
   readonly #deps: StreamsDeps
   readonly #hub: Hub
+  readonly #replayDeps: ReplayDeps
   readonly #gauge: ReturnType<Metrics['gauge']>
   readonly #open = new Map<EventStream, number>()
   readonly #ofOwner = new Map<string, number>()
@@ -44,6 +47,7 @@ export class VaultStreams {
   constructor(deps: StreamsDeps) {
     this.#deps = deps
     this.#hub = new Hub(deps)
+    this.#replayDeps = { ...deps, hub: this.#hub, reads: createTurns(readsMax) }
     this.#gauge = deps.metrics.gauge('purser_vault_streams', 'Open event streams.')
     const { gauge } = deps.metrics
     gauge('purser_vault_streams_max', 'Most event streams that the process opens.').set(streamsMax)
@@ -71,7 +75,7 @@ export class VaultStreams {
       stream = new EventStream(opening, line)
       this.#add(stream)
       line.write(greeting)
-      void replay(this.#deps, this.#hub, stream, head)
+      void replay(this.#replayDeps, stream, head)
     }
     return new EventStreamResponse(open, () => {
       if (stream !== undefined) this.#remove(stream)
@@ -167,43 +171,4 @@ export class VaultStreams {
       this.#deps.log.warn({ err: error }, 'the keys of open streams could not be checked; they are checked again soon')
     }
   }
-}
-
-const eventsMax = 200
-const bytesMax = 65_536
-
-type ReplayDeps = Pick<Deps, 'db' | 'clock' | 'log'>
-
-/**
- * Writes the events since the stream's position, a page at a time and no faster than the reader, up to those that existed when it
- * opened. Then the hub takes the stream over, or returns how much further it has sent meanwhile. Both happen in one synchronous
- * step, so that no event can fall between the last page and the first live event.
- */
-async function replay(deps: ReplayDeps, hub: Hub, stream: EventStream, head: number): Promise<void> {
-  try {
-    let goal: number | undefined = head
-    while (stream.line.isOpen && goal !== undefined) {
-      if (stream.sent >= goal) goal = hub.join(stream)
-      else await writePage(deps, stream)
-    }
-  } catch (error) {
-    deps.log.warn({ err: error, vaultId: stream.vaultId }, 'events could not be replayed; the stream is closed')
-    stream.line.cut()
-  }
-}
-
-/** Writes one page and waits until the reader has received it; if the vault has none, it is gone, and the stream ends. */
-async function writePage({ db, clock }: ReplayDeps, stream: EventStream): Promise<void> {
-  const { tenant, vaultId, sent, line } = stream
-  const bounds = { after: sent, eventsMax, bytesMax }
-  const rows = await listPageAfter(db, tenant, { vaultId, now: clock.now() }, bounds)
-  if (rows.length === 0) return line.end()
-  const frames = rows.map((row) => frameOf(vaultId, row))
-  stream.endIfExpired(clock.now())
-  if (line.isOpen) stream.send(frames, whole(frames))
-  await line.drained()
-}
-
-function whole(frames: readonly Frame[]): Buffer {
-  return Buffer.concat(frames.map(({ bytes }) => bytes))
 }

@@ -1,0 +1,85 @@
+import { failPlatform } from './errors.ts'
+import { mayTake } from './share.ts'
+
+/** Places for work of several owners. Each owner has at most its share of them (`mayTake`), and waiting owners get them in turn. */
+export interface Turns {
+  /** Waits for a place and returns what gives it back, once. */
+  take(owner: string): Promise<() => void>
+  /** The number of waiters of all owners. */
+  waiting(): number
+}
+
+/** How long one waits, and how many of one owner wait. A waiter beyond either is refused: 503 `service-unavailable`. */
+export interface Patience {
+  readonly waitMsMax: number
+  readonly waitingMax: number
+}
+
+interface OwnerPlaces {
+  own: number
+  readonly waiting: Set<() => void>
+}
+
+/** Creates places for `max` pieces of work at once. Without a patience, one waits until its turn comes. */
+export function createTurns(max: number, patience?: Patience): Turns {
+  const owners = new Map<string, OwnerPlaces>()
+  let taken = 0
+
+  const take = (places: OwnerPlaces): void => {
+    places.own += 1
+    taken += 1
+  }
+  /** Gives free places to waiters. The owner that was served goes to the end, so that the next free place is another's. */
+  const serve = (): void => {
+    for (const [owner, places] of owners) {
+      const [next] = places.waiting
+      if (next === undefined || !mayTake({ own: places.own, taken, max })) continue
+      take(places)
+      next()
+      owners.delete(owner)
+      owners.set(owner, places)
+    }
+  }
+  const forgetIdle = (owner: string, places: OwnerPlaces): void => {
+    if (places.own === 0 && places.waiting.size === 0) owners.delete(owner)
+  }
+  const releaseOnce = (owner: string, places: OwnerPlaces): (() => void) => {
+    let isReleased = false
+    return () => {
+      if (isReleased) return
+      isReleased = true
+      places.own -= 1
+      taken -= 1
+      forgetIdle(owner, places)
+      serve()
+    }
+  }
+  return {
+    async take(owner) {
+      const places = owners.get(owner) ?? { own: 0, waiting: new Set() }
+      owners.set(owner, places)
+      if (places.waiting.size === 0 && mayTake({ own: places.own, taken, max })) take(places)
+      else await wait(places.waiting, patience).finally(() => forgetIdle(owner, places))
+      return releaseOnce(owner, places)
+    },
+    waiting: () => [...owners.values()].reduce((sum, { waiting }) => sum + waiting.size, 0),
+  }
+}
+
+/** Resolves when a place was given to the waiter. */
+function wait(waiting: Set<() => void>, patience: Patience | undefined): Promise<void> {
+  if (patience !== undefined && waiting.size >= patience.waitingMax) throw failPlatform('service-unavailable')
+  return new Promise((resolve, reject) => {
+    const come = (): void => {
+      clearTimeout(timer)
+      waiting.delete(come)
+      resolve()
+    }
+    const leave = (): void => {
+      waiting.delete(come)
+      reject(failPlatform('service-unavailable'))
+    }
+    const timer = patience === undefined ? undefined : setTimeout(leave, patience.waitMsMax)
+    waiting.add(come)
+  })
+}
