@@ -59,9 +59,13 @@ export interface BlobStore {
     content: AsyncIterable<Uint8Array>,
     as: { readonly bytesMax: number; readonly key?: BlobKey; readonly owner?: string },
   ): Promise<StoredBlob>
-  /** Opens content or a range of it; `undefined` when it does not exist. Throws `BlobRangeOutside` for a range outside the content. */
-  open(key: BlobKey, range?: ByteRange): Promise<OpenedBlob | undefined>
-  /** Removes content. Does nothing for an unknown key. Open readers can read to the end. */
+  /**
+   * Opens content or a range of it; `undefined` when it does not exist. Throws `BlobRangeOutside` for a range outside the content. Where a storage needs
+   * a connection for each content, those that an `owner` reads have a share of them, and one above it waits: after ten seconds it is refused as
+   * `service-unavailable`.
+   */
+  open(key: BlobKey, range?: ByteRange, owner?: string): Promise<OpenedBlob | undefined>
+  /** Removes content. Does nothing for an unknown key. Open readers that do not stall can read to the end. */
   delete(key: BlobKey): Promise<void>
   /** The keys of content stored before this instant, in lists of at most 500, in no particular order. */
   list(before: Date): AsyncIterable<readonly BlobKey[]>

@@ -1,34 +1,29 @@
 import { createHash } from 'node:crypto'
-import { Readable } from 'node:stream'
 import {
   AbortMultipartUploadCommand,
   DeleteObjectCommand,
-  GetObjectCommand,
-  HeadObjectCommand,
   ListMultipartUploadsCommand,
   ListObjectsV2Command,
   S3Client,
   S3ServiceException,
 } from '@aws-sdk/client-s3'
-import { freed } from '../platform/freed.ts'
-import { giveBackRecentMemory } from '../platform/memory.ts'
 import type { Random } from '../platform/random.ts'
-import { ReusedBufferStream, type TakeBytes } from '../platform/reused-buffer-stream.ts'
-import { BlobRangeOutside, BlobTooLarge, fail } from './errors.ts'
-import {
-  type BlobKey,
-  type BlobStore,
-  type ByteRange,
-  isBlobKey,
-  newBlobKey,
-  type OpenedBlob,
-  type S3Settings,
-} from './port.ts'
-import { type ObjectName, uploadObject } from './s3-uploading.ts'
+import { createTurns } from '../platform/turns.ts'
+import { BlobTooLarge, fail } from './errors.ts'
+import { type BlobKey, type BlobStore, isBlobKey, newBlobKey, type S3Settings } from './port.ts'
+import { ifThere, openObject, type Reads } from './s3-reading.ts'
+import { uploadObject } from './s3-uploading.ts'
 import { createUploadBudget } from './upload-memory.ts'
 
 /** Memory for the parts of all uploads of a process. */
 const uploadsBytesMax = 192 * 2 ** 20
+/** Most contents of a process that are read at once, shared between their owners, and how long others wait for a place. */
+const readsMax = 512
+const patience = { waitMsMax: 10_000, waitingMax: 1_000 }
+/** A reader that takes less than one piece of the connection, some 64 KiB, in this time has no connection to the storage. */
+const stalledMs = 10_000
+/** Connections for all other requests. Each is used for as long as the storage takes. */
+const connectionsMax = 50
 const listMax = 500
 const prefix = 'blobs/'
 
@@ -37,6 +32,8 @@ export interface S3Options {
   readonly uploadsBytes?: number
   /** The time in milliseconds by which an upload is slow. */
   readonly now?: () => number
+  readonly readsMax?: number
+  readonly stalledMs?: number
 }
 
 /**
@@ -46,9 +43,10 @@ export interface S3Options {
  */
 export function createS3Blobs(
   settings: S3Settings,
-  { random, uploadsBytes = uploadsBytesMax, now }: S3Options,
+  { random, uploadsBytes = uploadsBytesMax, now, ...own }: S3Options,
 ): BlobStore & { close(): void } {
   const client = clientOf(settings)
+  const reads = readsOf(settings, own)
   const memoryFor = createUploadBudget({ bytesMax: uploadsBytes, now })
   const at = (key: BlobKey) => ({ Bucket: settings.bucket, Key: nameOf(key) })
   return {
@@ -64,18 +62,35 @@ export function createS3Blobs(
       }
       return { key, size: received.size, sha256: received.hash.digest('hex') }
     },
-    open: (key, range) => openObject(client, at(key), range),
+    open: async (key, range, owner = '') => openObject(reads, { name: at(key), owner }, range),
     async delete(key) {
       await onStorage(client.send(new DeleteObjectCommand(at(key))))
     },
     list: (before) => listOlder(client, settings.bucket, before),
     discardPartial: (before) => abortOlder(client, settings.bucket, before),
-    close: () => client.destroy(),
+    close() {
+      client.destroy()
+      reads.client.destroy()
+    },
   }
 }
 
-export function clientOf({ endpoint, region, accessKeyId, secretAccessKey }: S3Settings): S3Client {
+/** Reads have connections of their own: they last for as long as their callers take. */
+function readsOf(settings: S3Settings, own: Pick<S3Options, 'readsMax' | 'stalledMs'>): Reads {
+  const max = own.readsMax ?? readsMax
+  return {
+    client: clientOf(settings, max),
+    places: createTurns(max, patience),
+    stalledMs: own.stalledMs ?? stalledMs,
+  }
+}
+
+/** A client with at most this many connections. */
+export function clientOf(settings: S3Settings, maxSockets = connectionsMax): S3Client {
+  const { endpoint, region, accessKeyId, secretAccessKey } = settings
+  const agent = { keepAlive: true, maxSockets }
   return new S3Client({
+    requestHandler: { httpAgent: agent, httpsAgent: agent },
     endpoint,
     region,
     credentials: { accessKeyId, secretAccessKey },
@@ -112,44 +127,6 @@ async function* receive(content: AsyncIterable<Uint8Array>, received: Received, 
     received.fault = fault
     throw fault
   }
-}
-
-async function openObject(
-  client: S3Client,
-  name: ObjectName,
-  range: ByteRange | undefined,
-): Promise<OpenedBlob | undefined> {
-  if (range !== undefined && (range.length === 0 || !isCount(range))) return openNothing(client, name, range)
-  const part = range === undefined ? {} : { Range: `bytes=${range.offset}-${range.offset + range.length - 1}` }
-  const found = await ifThere(client.send(new GetObjectCommand({ ...name, ...part })))
-  if (found === 'outside') return openNothing(client, name, range)
-  if (found === undefined) return undefined
-  const { Body, ContentLength = 0, ContentRange } = found
-  if (!(Body instanceof Readable)) throw fail('file-storage-unavailable', {}, new Error('an object has no stream'))
-  if (range === undefined) return { size: ContentLength, content: new ObjectContent(Body) }
-  const size = Number(/\/(\d+)$/.exec(ContentRange ?? '')?.[1])
-  if (ContentLength === range.length) return { size, content: new ObjectContent(Body) }
-  Body.destroy()
-  if (ContentLength < range.length) throw new BlobRangeOutside(size)
-  throw fail('file-storage-unavailable', {}, new Error('the storage sent more than the requested range'))
-}
-
-/** Handles ranges that cannot be requested from the storage: empty ones, and those outside the content. */
-async function openNothing(
-  client: S3Client,
-  name: ObjectName,
-  range: ByteRange | undefined,
-): Promise<OpenedBlob | undefined> {
-  const found = await ifThere(client.send(new HeadObjectCommand(name)))
-  if (found === undefined || found === 'outside') return undefined
-  const size = found.ContentLength ?? 0
-  const isEmptyPart = range !== undefined && range.length === 0 && isCount(range) && range.offset <= size
-  if (!isEmptyPart) throw new BlobRangeOutside(size)
-  return { size, content: Readable.from([]) }
-}
-
-function isCount({ offset, length }: ByteRange): boolean {
-  return [offset, length].every((count) => Number.isSafeInteger(count) && count >= 0)
 }
 
 async function* listOlder(client: S3Client, bucket: string, before: Date): AsyncIterable<readonly BlobKey[]> {
@@ -201,67 +178,11 @@ async function ifListed<T>(work: Promise<T>): Promise<T | undefined> {
   }
 }
 
-async function ifThere<T>(work: Promise<T>): Promise<T | 'outside' | undefined> {
-  try {
-    return await work
-  } catch (cause) {
-    const status = cause instanceof S3ServiceException ? cause.$metadata.httpStatusCode : undefined
-    const isBucketGone = cause instanceof S3ServiceException && cause.name === 'NoSuchBucket'
-    if (status === 404 && !isBucketGone) return undefined
-    if (status === 416) return 'outside'
-    throw fail('file-storage-unavailable', {}, cause)
-  }
-}
-
 /** Turns storage errors into the problem `file-storage-unavailable`, which does not reveal the storage's location. */
 async function onStorage<T>(work: Promise<T>): Promise<T> {
   try {
     return await work
   } catch (cause) {
     throw fail('file-storage-unavailable', {}, cause)
-  }
-}
-
-/** Memory is returned to the system after this many bytes, because the HTTP client copies network data. */
-const unfreedBytesMax = 4 * 2 ** 20
-
-/** The content of an S3 object. With `writeTo`, each chunk's memory is freed once it was consumed, without waiting for garbage collection. */
-class ObjectContent extends ReusedBufferStream {
-  readonly #body: Readable
-  #pieces: AsyncIterator<Uint8Array> | undefined
-
-  constructor(body: Readable) {
-    super()
-    this.#body = body
-    // The reader gets the error; this prevents a connection error before the first read from ending the process.
-    body.on('error', () => undefined)
-  }
-
-  override _read(): void {
-    this.#pieces ??= this.#body[Symbol.asyncIterator]()
-    this.#pieces.next().then(
-      ({ done, value }) => this.push(done === true ? null : value),
-      (fault) => this.destroy(fault),
-    )
-  }
-
-  override _destroy(fault: Error | null, callback: (fault?: Error | null) => void): void {
-    this.#body.destroy()
-    callback(fault)
-  }
-
-  override async writeTo(take: TakeBytes): Promise<void> {
-    try {
-      let unfreed = 0
-      for await (const piece of freed(this.#body)) {
-        unfreed += piece.byteLength
-        await take(piece)
-        if (unfreed < unfreedBytesMax) continue
-        giveBackRecentMemory()
-        unfreed = 0
-      }
-    } finally {
-      this.destroy()
-    }
   }
 }

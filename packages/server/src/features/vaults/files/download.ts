@@ -1,4 +1,5 @@
 import type { ByteRange, OpenedBlob } from '../../../files/index.ts'
+import { placeOwnerOf } from '../../../platform/ctx.ts'
 import type { Id } from '../../../platform/ids.ts'
 import { Reply, type StreamRequest } from '../../../platform/operation.ts'
 import { fail as failVault } from '../errors.ts'
@@ -46,7 +47,7 @@ async function replyWith(ctx: Ctx, place: Place, headers: StreamRequest['headers
 }
 
 async function openBlob(ctx: Ctx, { vaultId, file }: Place, range: ByteRange | undefined): Promise<OpenedBlob> {
-  const opened = await ctx.blobs.open(file.blobKey, range)
+  const opened = await ctx.blobs.open(file.blobKey, range, placeOwnerOf(ctx))
   if (opened !== undefined && opened.size === file.size) return opened
   opened?.content.destroy()
   // The file was deleted since the row was read, or its blob is lost: the row says which.

@@ -1,0 +1,86 @@
+import { createHash } from 'node:crypto'
+import { setImmediate as turn } from 'node:timers/promises'
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { startS3 } from '../../test/files/s3-server.ts'
+import { systemRandom } from '../platform/random.ts'
+import { ReusedBufferStream } from '../platform/reused-buffer-stream.ts'
+import { type BlobKey, type BlobStore, openS3Blobs } from './index.ts'
+import type { S3Options } from './s3.ts'
+
+const bytesMax = 100 * 2 ** 20
+/** More than the buffers of a connection can have. */
+const largeBytes = 12 * 2 ** 20
+
+let server: Awaited<ReturnType<typeof startS3>>
+let key: BlobKey
+let sha256: string
+
+beforeAll(async () => {
+  server = await startS3()
+  const blobs = await openS3Blobs(server.settings, { random: systemRandom })
+  const stored = await blobs.put(contentOf(largeBytes), { bytesMax })
+  key = stored.key
+  sha256 = stored.sha256
+  blobs.close()
+})
+afterAll(() => server?.stop())
+
+async function* contentOf(bytes: number): AsyncGenerator<Buffer> {
+  for (let left = bytes; left > 0; left -= 100_000) yield Buffer.from(systemRandom.bytes(Math.min(left, 100_000)))
+}
+
+async function aStore(own: Partial<S3Options> = {}): Promise<BlobStore> {
+  const blobs = await openS3Blobs(server.settings, { random: systemRandom, ...own })
+  onTestFinished(() => blobs.close())
+  return blobs
+}
+
+async function open(blobs: BlobStore, owner: string): Promise<ReusedBufferStream> {
+  const content = (await blobs.open(key, undefined, owner))?.content
+  if (!(content instanceof ReusedBufferStream)) throw new Error('no content')
+  onTestFinished(() => void content.destroy())
+  return content
+}
+
+test('S4: sixty contents that nobody reads keep no upload, no other download and no deletion waiting', async () => {
+  const blobs = await aStore()
+  for (let count = 0; count < 60; count++) await open(blobs, 'slow')
+  const small = await blobs.put(contentOf(1_000), { bytesMax, owner: 'other' })
+  expect((await blobs.open(small.key, undefined, 'other'))?.size).toBe(1_000)
+  await blobs.delete(small.key)
+})
+
+test('S4: one owner has at most its share of the connections for downloads, and its next download waits for one of them', async () => {
+  const blobs = await aStore({ readsMax: 8 })
+  const [first] = await Promise.all(Array.from({ length: 4 }, () => open(blobs, 'slow')))
+  let isOpen = false
+  const fifth = open(blobs, 'slow').then(() => {
+    isOpen = true
+  })
+  await open(blobs, 'other')
+  await turn()
+  expect(isOpen).toBe(false)
+  first?.destroy()
+  await fifth
+})
+
+test('a reader that stalls leaves its connection to others, and is sent the rest when it goes on', async () => {
+  const blobs = await aStore({ readsMax: 1, stalledMs: 20 })
+  const slow = await open(blobs, 'slow')
+  const hash = createHash('sha256')
+  const [stalled, goesOn] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  let pieces = 0
+  const written = slow.writeTo(async (piece) => {
+    hash.update(piece)
+    pieces += 1
+    if (pieces !== 3) return
+    stalled.resolve()
+    await goesOn.promise
+  })
+  await stalled.promise
+  const other = await open(blobs, 'other')
+  other.destroy()
+  goesOn.resolve()
+  await written
+  expect(hash.digest('hex')).toBe(sha256)
+})

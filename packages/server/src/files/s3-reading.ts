@@ -1,0 +1,188 @@
+import { finished, Readable } from 'node:stream'
+import { GetObjectCommand, HeadObjectCommand, type S3Client, S3ServiceException } from '@aws-sdk/client-s3'
+import { freed } from '../platform/freed.ts'
+import { giveBackRecentMemory } from '../platform/memory.ts'
+import { ReusedBufferStream, type TakeBytes } from '../platform/reused-buffer-stream.ts'
+import type { Turns } from '../platform/turns.ts'
+import { BlobRangeOutside, fail } from './errors.ts'
+import type { ByteRange, OpenedBlob } from './port.ts'
+import type { ObjectName } from './s3-uploading.ts'
+
+/** How contents are read from the storage. */
+export interface Reads {
+  readonly client: S3Client
+  /** Places for contents that have a connection to the storage, shared between their owners. */
+  readonly places: Turns
+  /** A caller that takes no piece for this time loses the connection to the storage; it gets another one when it goes on. */
+  readonly stalledMs: number
+}
+
+/** An object, and the owner of the place that its content takes. */
+export interface OwnedObject {
+  readonly name: ObjectName
+  readonly owner: string
+}
+
+/** Opens an object or a range of it; undefined when it does not exist. */
+export async function openObject(
+  reads: Reads,
+  object: OwnedObject,
+  range: ByteRange | undefined,
+): Promise<OpenedBlob | undefined> {
+  if (range !== undefined && (range.length === 0 || !isCount(range))) return openNothing(reads, object.name, range)
+  const found = await getObject(reads, object, range)
+  if (found === 'outside') return openNothing(reads, object.name, range)
+  if (found === undefined) return undefined
+  const { body, length, size } = found
+  if (range !== undefined && length !== range.length) {
+    body.destroy()
+    if (length < range.length) throw new BlobRangeOutside(size)
+    throw fail('file-storage-unavailable', {}, new Error('the storage sent more than the requested range'))
+  }
+  return { size, content: new ObjectContent(reads, object, { body, range: range ?? { offset: 0, length } }) }
+}
+
+/** An open object. Its place is free again when its body has ended or was destroyed. */
+interface Got {
+  readonly body: Readable
+  /** Bytes of the body, and of the whole object. */
+  readonly length: number
+  readonly size: number
+}
+
+async function getObject(
+  { client, places }: Reads,
+  { name, owner }: OwnedObject,
+  range: ByteRange | undefined,
+): Promise<Got | 'outside' | undefined> {
+  const release = await places.take(owner)
+  let got: Got | undefined
+  try {
+    const part = range === undefined ? {} : { Range: `bytes=${range.offset}-${range.offset + range.length - 1}` }
+    const found = await ifThere(client.send(new GetObjectCommand({ ...name, ...part })))
+    if (found === 'outside' || found === undefined) return found
+    const { Body: body, ContentLength: length = 0, ContentRange } = found
+    if (!(body instanceof Readable)) throw fail('file-storage-unavailable', {}, new Error('an object has no stream'))
+    got = { body, length, size: range === undefined ? length : Number(/\/(\d+)$/.exec(ContentRange ?? '')?.[1]) }
+    // It also prevents a connection error before the first read from ending the process: the reader gets the error.
+    finished(body, release)
+    return got
+  } finally {
+    if (got === undefined) release()
+  }
+}
+
+/** Handles ranges that cannot be requested from the storage: empty ones, and those outside the content. */
+async function openNothing(
+  { client }: Reads,
+  name: ObjectName,
+  range: ByteRange | undefined,
+): Promise<OpenedBlob | undefined> {
+  const found = await ifThere(client.send(new HeadObjectCommand(name)))
+  if (found === undefined || found === 'outside') return undefined
+  const size = found.ContentLength ?? 0
+  const isEmptyPart = range !== undefined && range.length === 0 && isCount(range) && range.offset <= size
+  if (!isEmptyPart) throw new BlobRangeOutside(size)
+  return { size, content: Readable.from([]) }
+}
+
+function isCount({ offset, length }: ByteRange): boolean {
+  return [offset, length].every((count) => Number.isSafeInteger(count) && count >= 0)
+}
+
+/** Undefined for an object that does not exist. */
+export async function ifThere<T>(work: Promise<T>): Promise<T | 'outside' | undefined> {
+  try {
+    return await work
+  } catch (cause) {
+    const status = cause instanceof S3ServiceException ? cause.$metadata.httpStatusCode : undefined
+    const isBucketGone = cause instanceof S3ServiceException && cause.name === 'NoSuchBucket'
+    if (status === 404 && !isBucketGone) return undefined
+    if (status === 416) return 'outside'
+    throw fail('file-storage-unavailable', {}, cause)
+  }
+}
+
+/** Memory is returned to the system after this many bytes, because the HTTP client copies network data. */
+const unfreedBytesMax = 4 * 2 ** 20
+
+/**
+ * The content of an S3 object. With `writeTo`, each chunk's memory is freed once it was consumed, without waiting for garbage collection, and
+ * a reader that stalls has no connection to the storage: however many readers are slow, others get one.
+ */
+class ObjectContent extends ReusedBufferStream {
+  readonly #reads: Reads
+  readonly #object: OwnedObject
+  readonly #range: ByteRange
+  #body: Readable
+  #pieces: AsyncIterator<Uint8Array> | undefined
+
+  constructor(
+    reads: Reads,
+    object: OwnedObject,
+    { body, range }: { readonly body: Readable; readonly range: ByteRange },
+  ) {
+    super()
+    this.#reads = reads
+    this.#object = object
+    this.#range = range
+    this.#body = body
+  }
+
+  override _read(): void {
+    this.#pieces ??= this.#body[Symbol.asyncIterator]()
+    this.#pieces.next().then(
+      ({ done, value }) => this.push(done === true ? null : value),
+      (fault) => this.destroy(fault),
+    )
+  }
+
+  override _destroy(fault: Error | null, callback: (fault?: Error | null) => void): void {
+    this.#body.destroy()
+    callback(fault)
+  }
+
+  override async writeTo(take: TakeBytes): Promise<void> {
+    try {
+      const { length } = this.#range
+      let sent = await this.#writeUntilStalled(take)
+      while (sent < length) {
+        this.#body = await this.#reopen(sent)
+        sent += await this.#writeUntilStalled(take)
+      }
+    } finally {
+      this.destroy()
+    }
+  }
+
+  /** Writes the body up to its end, or up to a piece for which the reader stalls. Returns how many bytes it wrote. */
+  async #writeUntilStalled(take: TakeBytes): Promise<number> {
+    const body = this.#body
+    let [sent, unfreed, isStalled] = [0, 0, false]
+    const stall = (): void => {
+      isStalled = true
+      body.destroy()
+    }
+    for await (const piece of freed(body)) {
+      const { byteLength } = piece
+      const timer = setTimeout(stall, this.#reads.stalledMs)
+      await take(piece).finally(() => clearTimeout(timer))
+      sent += byteLength
+      if (isStalled) break
+      unfreed += byteLength
+      if (unfreed < unfreedBytesMax) continue
+      giveBackRecentMemory()
+      unfreed = 0
+    }
+    return sent
+  }
+
+  /** Opens the rest of the content again. */
+  async #reopen(sent: number): Promise<Readable> {
+    const rest = { offset: this.#range.offset + sent, length: this.#range.length - sent }
+    const found = await getObject(this.#reads, this.#object, rest)
+    if (found !== undefined && found !== 'outside' && found.length === rest.length) return found.body
+    if (typeof found === 'object') found.body.destroy()
+    throw fail('file-storage-unavailable', {}, new Error('the rest of an object is not there'))
+  }
+}
