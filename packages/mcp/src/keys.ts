@@ -1,7 +1,8 @@
+import { createHash } from 'node:crypto'
 import type { Arguments } from './request.ts'
 import type { Tool } from './tool.ts'
 
-/** Generated Idempotency-Keys of calls whose outcome the caller has not seen. */
+/** Generated Idempotency-Keys of the calls of one API key whose outcome the caller has not seen. */
 export interface OpenKeys {
   /**
    * The key for this call: the key of an equal open call, otherwise a new one. Undefined if too many calls are open.
@@ -9,39 +10,78 @@ export interface OpenKeys {
   readonly open: (tool: Tool, args: Arguments) => string | undefined
   /** Forgets the key: the caller knows the outcome, so an equal call is a new one. */
   readonly close: (tool: Tool, args: Arguments) => void
-  /** Whether the outcome of every call is known. */
-  readonly isEmpty: () => boolean
+}
+
+/** An API key by a name that is no secret, and the organization that it belongs to. */
+export interface KeyOwner {
+  readonly name: string
+  readonly organisationId: string
+}
+
+interface OpenCall {
+  readonly key: string
+  readonly at: number
+  readonly of: KeyOwner
 }
 
 /** The service keeps a key for the same time. */
 const openMsMax = 24 * 60 * 60 * 1_000
-const openCallsMax = 1_000
+/** Most open calls of an API key, and of all. An organization has at most half of those that the others leave. */
+const ofKeyMax = 200
+const openMax = 100_000
 
 /**
  * Remembers, in memory, the key of each call until its outcome has reached the caller. If a client stops waiting and
- * repeats the call without a key, it gets the outcome of the first call; with a new key it would pay twice.
+ * repeats the call without a key, it gets the outcome of the first call; with a new key it would pay twice. A call is
+ * remembered by its digest, so that the size of its arguments does not matter.
  */
-export function openKeys(now: () => number, fresh: () => string): OpenKeys {
-  const opened = new Map<string, { readonly key: string; readonly at: number }>()
-  return {
+export function openKeys(now: () => number, fresh: () => string): (of: KeyOwner) => OpenKeys {
+  const opened = new Map<string, OpenCall>()
+  const counts = new Map<string, number>()
+  const count = (name: string, more: number): void => {
+    const left = (counts.get(name) ?? 0) + more
+    if (left === 0) counts.delete(name)
+    else counts.set(name, left)
+  }
+  const forget = (call: string): void => {
+    const known = opened.get(call)
+    if (known === undefined) return
+    opened.delete(call)
+    count(known.of.name, -1)
+    count(known.of.organisationId, -1)
+  }
+  const forgetOld = (): void => {
+    for (const [call, { at }] of opened) {
+      if (now() - at < openMsMax) return
+      forget(call)
+    }
+  }
+  const hasPlace = ({ name, organisationId }: KeyOwner): boolean => {
+    const own = counts.get(organisationId) ?? 0
+    return (counts.get(name) ?? 0) < ofKeyMax && own < (openMax - (opened.size - own)) / 2
+  }
+  return (of) => ({
     open(tool, args) {
-      for (const [call, { at }] of opened) if (now() - at >= openMsMax) opened.delete(call)
-      const call = callOf(tool, args)
+      forgetOld()
+      const call = callOf(of, tool, args)
       const known = opened.get(call)
       if (known !== undefined) return known.key
-      if (opened.size >= openCallsMax) return undefined
+      if (!hasPlace(of)) return undefined
       const key = fresh()
-      opened.set(call, { key, at: now() })
+      opened.set(call, { key, at: now(), of })
+      count(of.name, 1)
+      count(of.organisationId, 1)
       return key
     },
-    close: (tool, args) => void opened.delete(callOf(tool, args)),
-    isEmpty: () => opened.size === 0,
-  }
+    close: (tool, args) => forget(callOf(of, tool, args)),
+  })
 }
 
-/** A text that identifies a call, whatever the order of its arguments. */
-function callOf({ name }: Tool, args: Arguments): string {
-  return JSON.stringify([name, sorted(args)])
+/** The digest of a call of an API key, whatever the order of its arguments. */
+function callOf(of: KeyOwner, { name }: Tool, args: Arguments): string {
+  return createHash('sha256')
+    .update(JSON.stringify([of.name, name, sorted(args)]))
+    .digest('base64')
 }
 
 function sorted(value: unknown): unknown {

@@ -6,7 +6,7 @@ import { createMcpHandler, type McpServer, type Server } from '@modelcontextprot
 import { addressBlock, parseApiKey } from '@purser/protocol'
 import { createPurser, PurserError } from '@purser/sdk'
 import type { Waiting } from '../call.ts'
-import { type OpenKeys, openKeys } from '../keys.ts'
+import { openKeys } from '../keys.ts'
 import type { RequestContext, Served } from '../server.ts'
 import { followCalls } from './followed-calls.ts'
 
@@ -27,7 +27,6 @@ export type RequestMessage = IncomingMessage & { readonly method: string; readon
 /** The owner of an API key that the service knows. */
 export interface Caller {
   readonly handle: (req: RequestMessage, res: ServerResponse) => Promise<void>
-  readonly keys: OpenKeys
   /** The number of requests that are not answered yet. */
   running: number
 }
@@ -36,6 +35,8 @@ export interface Caller {
 export type Refused = 'unknown' | 'too-many' | 'unavailable'
 
 const callersMax = 1_000
+/** Stands for the organization of keys that may not read it: they share the place of one for their open calls. */
+const unreadable = 'unreadable'
 /** Keys in a minute that the service does not know, from one address and from all. The service itself has a limit for this server's address. */
 const unknownPerAddressMax = 60
 const unknownPerMinuteMax = 900
@@ -53,6 +54,8 @@ export function openCallers(
   now: () => number = Date.now,
 ): (apiKey: string, address: string) => Promise<Caller | Refused> {
   const known = new Map<string, Caller>()
+  /** Open calls of all keys. They outlast the callers, so a key that was forgotten finds its own again. */
+  const keysOf = openKeys(now, () => `mcp-${randomUUID()}`)
   const unknown = new Map<string, { readonly at: number; readonly block: string }>()
   const checking = new Map<string, { readonly checked: Promise<Caller | Refused>; readonly block: string }>()
 
@@ -71,8 +74,9 @@ export function openCallers(
     environment: 'test' | 'live',
   ): Promise<Caller | Refused> {
     const purser = createPurser({ apiKey, baseUrl: options.baseUrl })
+    let organisationId = unreadable
     try {
-      await purser.request('GET', '/wallet-infra/chains')
+      organisationId = String(Object(await purser.request('GET', '/organisations/current')).id)
     } catch (error) {
       if (!(error instanceof PurserError)) throw error
       if (error.status === 401) {
@@ -83,7 +87,7 @@ export function openCallers(
       if (error.status !== 403) return 'unavailable'
     }
     if (!hasPlace(known)) return 'unavailable'
-    const caller = callerOf(options, { purser, environment, keys: openKeys(now, () => `mcp-${randomUUID()}`) })
+    const caller = callerOf(options, { purser, environment, keys: keysOf({ name, organisationId }) })
     known.set(name, caller)
     return caller
   }
@@ -110,11 +114,11 @@ export function openCallers(
   }
 }
 
-/** Forgets the caller that was not seen for longest, of those for whom nothing is running or unknown. */
+/** Forgets the caller that was not seen for longest, of those for whom nothing is running. */
 function hasPlace(known: Map<string, Caller>): boolean {
   if (known.size < callersMax) return true
-  for (const [name, { running, keys }] of known) {
-    if (running > 0 || !keys.isEmpty()) continue
+  for (const [name, { running }] of known) {
+    if (running > 0) continue
     known.delete(name)
     return true
   }
@@ -141,7 +145,6 @@ function callerOf({ serverOf, onError }: HandlerOptions, deps: CallerDeps): Call
   const handle = toNodeHandler(handler, { onerror: onError, maxRequestBodySize: messageBytesMax })
   return {
     handle: (req, res) => connections.run(closedBeforeEnd(res), () => handle(req, res)),
-    keys: deps.keys,
     running: 0,
   }
 }

@@ -1,12 +1,15 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { hostHeaderValidation, originValidation } from '@modelcontextprotocol/node'
+import { addressBlock } from '@purser/protocol'
 import { type HandlerOptions, openCallers, type Refused, type RequestMessage } from './callers.ts'
 
 /** The path of the one endpoint. */
 export const endpoint = '/mcp'
 
 const loopback = ['localhost', '127.0.0.1', '[::1]']
-const connectionsMax = 256
+const connectionsMax = 1_024
+/** Most connections of one address, if no proxy is before the server: those of one host that sends nothing leave places for others. */
+const connectionsPerAddressMax = 64
 const runningPerKeyMax = 32
 
 /** How clients reach the server. */
@@ -48,7 +51,23 @@ export function mcpHttpServer(options: HandlerOptions, { hosts, proxies = 0 }: R
     })
   })
   server.maxConnections = connectionsMax
+  if (proxies === 0) limitPerAddress(server)
   return server
+}
+
+function limitPerAddress(server: Server): void {
+  const open = new Map<string, number>()
+  server.on('connection', (socket) => {
+    const block = addressBlock(socket.remoteAddress ?? '')
+    const own = open.get(block) ?? 0
+    if (own >= connectionsPerAddressMax) return void socket.destroy()
+    open.set(block, own + 1)
+    socket.once('close', () => {
+      const left = (open.get(block) ?? 1) - 1
+      if (left === 0) open.delete(block)
+      else open.set(block, left)
+    })
+  })
 }
 
 /** Returns the network address of the caller. The proxies' own entries are the last; earlier ones are what the caller wrote. */
