@@ -78,6 +78,8 @@ class FakePurser:
         if path == "/payments/settle":
             settled = {"txHash": TX, "settledAt": "2026-11-26T12:00:00.000Z", "redemptionRequested": False, "receipt": None}
             return 200, settled, {}
+        if path.endswith("/release"):
+            return 200, {}, {}
         return problem(404, "not-found")
 
 

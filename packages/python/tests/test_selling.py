@@ -174,17 +174,25 @@ class Selling:
             self.assertEqual((got.status, got.headers["x-own"]), (status, "1"))
             self.assertNotIn("payment-response", got.headers)
         self.assertEqual(self.fake.calls("/payments/settle"), [])
+        self.assertEqual(self.released(), [{"settlementToken": "st_secret"}] * 4)
+
+    def released(self):
+        """The bodies of all releases, once the shop has sent them."""
+        self.shop.seller._releases.shutdown(wait=True)
+        return [call["body"] for call in self.fake.calls("/payments/pay_1/release")]
 
     def test_a_handler_that_raises_is_not_charged(self):
         self.error = RuntimeError("broken")
         self.assertRaises(RuntimeError, self.buy, payment_signature=PAYMENT)
         self.assertEqual(self.fake.calls("/payments/settle"), [])
+        self.assertEqual(len(self.released()), 1)
 
     def test_an_answer_over_the_limit_is_neither_sent_nor_charged(self):
         self.shop = self.open(Route("0.01", body_bytes_max=3))
         got = self.buy(payment_signature=PAYMENT)
         self.assertEqual((got.status, got.json()["code"]), (500, "response-too-large"))
         self.assertEqual(self.fake.calls("/payments/settle"), [])
+        self.assertEqual(len(self.released()), 1)
 
     def test_options_never_runs_the_handler_and_head_costs_the_price_without_a_body(self):
         self.assertNothingServed(self.buy(method="OPTIONS", payment_signature=PAYMENT), 204)

@@ -41,6 +41,7 @@ type RedeemedRequest = Body<operations['payments.redeemed']>
 export type RedeemRequest = Body<operations['payments.redeem']>
 
 export type SettleRequest = Body<operations['payments.settle']>
+export type ReleaseRequest = Body<operations['payments.release']>
 
 export type Payment = Answer<operations['payments.get']>
 export type PaymentStatus = Payment['status']
@@ -62,6 +63,9 @@ export function paymentsOf(send: Send) {
       confirm(await send('POST', '/payments/verify', { ...options, body }), readVerification),
     settle: async (body: SettleRequest, options?: CallOptions): Promise<Settlement> =>
       confirm(await send('POST', '/payments/settle', { ...options, body }), readSettlement),
+    /** Voids a verified payment that you will not settle, so that it takes no place of the month and reserves no gas. */
+    release: (id: string, body: ReleaseRequest, options?: CallOptions): Promise<Payment> =>
+      call(send, 'POST', '/payments/{id}/release', { ...options, params: { id }, body }),
     ...deliveryOf(send),
     /**
      * Refunds a settled payment to its payer, in whole or in part. `payment.refunded` reports that the refund is

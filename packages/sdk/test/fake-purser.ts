@@ -37,10 +37,12 @@ export type Doing =
 
 export interface FakePurser {
   readonly baseUrl: string
-  /** All requests but reports of deliveries, which come after the answers at their own time. */
+  /** All requests but reports of deliveries and releases, which come after the answers at their own time. */
   readonly seen: SeenRequest[]
   /** Payments that were reported as delivered. */
   readonly delivered: string[]
+  /** Releases of payments, by path and body. */
+  readonly released: Pick<SeenRequest, 'path' | 'body'>[]
   /** Requests seen whose path ends so. */
   readonly calls: (end: string) => SeenRequest[]
   /** Reactions to requests whose path ends with this text, in place of those of the contract; the last one is repeated. */
@@ -52,6 +54,7 @@ export interface FakePurser {
 export async function startFakePurser(): Promise<FakePurser> {
   const seen: SeenRequest[] = []
   const delivered: string[] = []
+  const released: Pick<SeenRequest, 'path' | 'body'>[] = []
   const scripts = new Map<string, Doing[]>()
   const used = new Set<string>()
   const vaults = openFakeVaults()
@@ -64,6 +67,10 @@ export async function startFakePurser(): Promise<FakePurser> {
       delivered.push(...ids)
       return perform(req, res, { status: 200, body: { delivered: ids.length } })
     }
+    if (path.endsWith('/release')) {
+      released.push({ path, body })
+      return perform(req, res, { status: 200, body: {} })
+    }
     seen.push({ method: req.method ?? '', path, headers: req.headers, body })
     const doings = scripts.get([...scripts.keys()].find((end) => path.endsWith(end)) ?? '')
     const doing = doings?.length === 1 ? doings[0] : doings?.shift()
@@ -75,6 +82,7 @@ export async function startFakePurser(): Promise<FakePurser> {
     baseUrl,
     seen,
     delivered,
+    released,
     calls: (end) => seen.filter(({ path }) => path.endsWith(end)),
     script: (end, ...doings) => scripts.set(end, doings),
     stop: () => close(server),

@@ -138,6 +138,7 @@ describe.each(frameworks)('%s', (name, openShop) => {
     // The shop has answered another request since, so that the first one is over.
     await at.buy(offered())
     expect(at.fake.calls('/settle')).toHaveLength(1)
+    await vi.waitFor(() => expect(at.fake.released).toHaveLength(1))
     expect(at.fake.delivered.length).toBeLessThan(2)
   })
 
@@ -255,5 +256,9 @@ describe.each(frameworks)('%s', (name, openShop) => {
     expect(at.shop.runs).toHaveLength(1)
     expect(at.fake.calls('/settle')).toHaveLength(0)
     expect(response.headers.has('payment-response')).toBe(false)
+    await vi.waitFor(() => expect(at.fake.released).toHaveLength(1))
+    expect(at.fake.released).toEqual([
+      { path: '/payments/pay_01/release', body: { settlementToken: 'settlement-token-secret' } },
+    ])
   })
 })

@@ -1,5 +1,5 @@
 import { decodePaymentResponseHeader } from '@x402/core/http'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { encodeHeader } from '../src/middleware/headers.ts'
 import { payer, problem, txHash } from './fake-purser.ts'
 import { goods } from './shops.ts'
@@ -132,6 +132,7 @@ describe.each(frameworks)('%s', (_name, openShop) => {
     expect(await response.json()).toMatchObject({ code: 'response-too-large' })
     expect(at.fake.calls('/settle')).toHaveLength(0)
     expect(at.shop.faults).toMatchObject([{ stage: 'handler' }])
+    await vi.waitFor(() => expect(at.fake.released).toHaveLength(1))
     expect((await at.buy(v2(), '/streams')).status).toBe(200)
   })
 })

@@ -160,6 +160,8 @@ test('a tool that fails charges nothing', async () => {
   expect(paid._meta?.['x402/payment-response']).toBeUndefined()
   expect(runs).toEqual(['nowhere'])
   expect(await tokenBalance(chain, 'USDC', wallet.address)).toBe(before)
+  const log = async () => (await world.call(org.testKey, 'GET', '/payments/logs?limit=1')).list[0]
+  await expect.poll(async () => (await log())?.status).toBe('voided')
 })
 
 test('a price that depends on the arguments is that of the paid call, so a cheap payment buys nothing dear', async () => {

@@ -85,6 +85,7 @@ export function stageOf(openShop: typeof expressShop): Stage {
     baseUrl: '',
     seen: [],
     delivered: [],
+    released: [],
     calls: () => [],
     script: () => {},
     stop: async () => {},

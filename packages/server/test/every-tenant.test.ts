@@ -37,6 +37,7 @@ async function makeLive({
   redeeming,
   unserved,
   refundable,
+  voided,
   key,
   reg,
   vlt,
@@ -62,8 +63,8 @@ async function makeLive({
   expect(
     await db.run(sql`
     update payments set environment = 'live'
-    where id in (${pay}, ${redeeming}, ${unserved}, ${refundable}) or session_id = ${sess} or claim_key like ${stub}`),
-  ).toBe(6)
+    where id in (${pay}, ${redeeming}, ${unserved}, ${refundable}, ${voided}) or session_id = ${sess} or claim_key like ${stub}`),
+  ).toBe(7)
   expect(await db.run(sql`update sessions set environment = 'live' where id = ${sess}`)).toBe(1)
   expect(await db.run(sql`update vaults set environment = 'live' where session_id = ${sess}`)).toBe(1)
   expect(await db.run(sql`update registry_routes set environment = 'live' where id = ${reg}`)).toBe(1)

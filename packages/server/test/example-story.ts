@@ -103,6 +103,15 @@ async function payments(stage: ExampleStage, walletId: string, treasury: string)
   const { settlementToken } = verified
   await record('payments.settle', { body: { paymentId, settlementToken } })
   const params = { id: paymentId }
+  const refusedOffer = await stage.world.call(stage.org.testKey, 'POST', '/payments/challenge', terms)
+  const refused = await stage.world.call(stage.org.testKey, 'POST', '/payments/verify', {
+    ...shown,
+    credential: await payer.credential(refusedOffer),
+  })
+  await record('payments.release', {
+    params: { id: String(refused.body.paymentId) },
+    body: { settlementToken: refused.body.settlementToken },
+  })
   await record('payments.get', { params, atFirst: carried })
   await redemptions(stage, { payer, terms })
   await record('payments.delivered', { body: { paymentIds: [paymentId] } })
@@ -117,7 +126,7 @@ async function payments(stage: ExampleStage, walletId: string, treasury: string)
   const gas = [{ day: '2026-11-22', network: 'base-sepolia', usd: '0.0000648' }]
   await record('payments.statistics', {
     query: `?from=${from}T00:00:00Z&to=${to}T00:00:00Z&interval=day`,
-    atFirst: { challenges: 3, refused: 0, gas },
+    atFirst: { challenges: 4, refused: 0, gas },
   })
   const refund = { fromWalletId: treasury, amount: '0.004', reason: 'The forecast was incomplete.' }
   await record('payments.refund', { params, body: refund })

@@ -19,6 +19,9 @@ export interface Resources {
   readonly unserved: string
   /** A payment that can be refunded. */
   readonly refundable: string
+  /** A payment that is void, and its token. */
+  readonly voided: string
+  readonly voidedToken: string
   readonly plog: string
   readonly key: string
   readonly acc: string

@@ -46,6 +46,7 @@ export function samplesOf(ids: Resources): Readonly<Record<string, () => Sample>
       },
     }),
     'payments.settle': () => ({ body: { paymentId: ids.pay, settlementToken: ids.token } }),
+    'payments.release': () => ({ params: { id: ids.voided }, body: { settlementToken: ids.voidedToken } }),
     'payments.delivered': () => ({ body: { paymentIds: [ids.pay] } }),
     'payments.redeem': () => ({
       body: { protocol: 'x402', credential: ids.redeemable, resource, method: 'GET' },

@@ -1559,6 +1559,30 @@ export const apiOperations: readonly ApiOperation[] = [
   ]
  },
  {
+  "name": "payments release",
+  "summary": "Void a verified payment that you will not settle.",
+  "method": "POST",
+  "path": "/payments/{id}/release",
+  "isList": false,
+  "takesIdempotencyKey": true,
+  "arguments": [
+   {
+    "name": "id",
+    "in": "path",
+    "type": "text",
+    "required": true,
+    "about": "Identifies the payment"
+   },
+   {
+    "name": "settlementToken",
+    "in": "body",
+    "type": "text",
+    "required": true,
+    "about": "The token that `payments.verify` returned"
+   }
+  ]
+ },
+ {
   "name": "payments settle",
   "summary": "Settle a verified payment on chain, and wait for the outcome.",
   "method": "POST",

@@ -1106,7 +1106,8 @@ class Payment(TypedDict):
     status: Literal["verified", "settling", "settled", "settlement_failed", "voided"]
     """
     `verified`: the credential is valid and the money has not moved. `settling`: a transaction is under way.
-    `settled`: the money has moved. `settlement_failed`: it will not move. `voided`: nobody settled it in time.
+    `settled`: the money has moved. `settlement_failed`: it will not move. `voided`: nobody settled it in time,
+    or it was released.
     """
     protocol: Literal["x402", "mpp"]
     """The protocol of the payment."""
@@ -1559,6 +1560,11 @@ class RegistryRoute(TypedDict):
     createdAt: "CreatedAt"
     lastSeenAt: str
     """When the route was last reported."""
+
+
+class ReleaseRequest(TypedDict):
+    settlementToken: str
+    """The token that `payments.verify` returned."""
 
 
 class Replay(TypedDict):

@@ -1760,6 +1760,31 @@ class PaymentsOperations:
             timeout=timeout,
         )
 
+    def release(
+        self,
+        id: str,
+        *,
+        settlement_token: str,
+        idempotency_key: Optional[str] = None,
+        timeout: Optional[float] = None,
+    ) -> "Payment":
+        """
+        Void a verified payment that you will not settle. Call it if the handler refuses or fails: the payment’s
+        place in the month and its gas are free at once. A released payment stays released if you repeat the
+        call. A payment whose settlement was requested is 409.
+        """
+        return self._transport.request(
+            "POST",
+            path_of("/payments/{id}/release", id=id),
+            body=present(
+                {
+                    "settlementToken": settlement_token,
+                }
+            ),
+            idempotency_key=idempotency_key,
+            timeout=timeout,
+        )
+
     def get(
         self,
         id: str,

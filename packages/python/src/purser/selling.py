@@ -9,6 +9,7 @@ import logging
 import re
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple, Union
@@ -34,6 +35,8 @@ _ORIGIN = r"https?://(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?"
 _BASE = re.compile(_ORIGIN)
 _PUBLIC_URL = re.compile(_ORIGIN + r"((?:/[^\s?#]*)?)")
 _STUB = "stub_payment_accepted"
+# Above this, releases are left out. Purser voids such payments when their time is over.
+_RELEASES_MAX = 1_000
 _PROBLEM_BASE = "https://paymentauth.org/problems/"
 _EXPOSED = [
     "PAYMENT-REQUIRED",
@@ -95,7 +98,7 @@ class Fault(NamedTuple):
     """A fault that is reported to the seller, not to the payer."""
 
     stage: str
-    """``challenge``, ``verify``, ``handler`` or ``settle``."""
+    """``challenge``, ``verify``, ``handler``, ``settle`` or ``release``."""
     error: BaseException
     payment: Optional[Mapping[str, Any]] = None
     settle_again: Optional[Callable[[], Any]] = None
@@ -192,16 +195,21 @@ class Paid:
 
     def failed(self) -> None:
         """The handler failed: nothing is settled."""
-        self._over()
+        self._unsold()
         if self.payment.get("txHash") is not None:
             error = RuntimeError("The handler failed after the money had moved.")
             self.seller.report(Fault("handler", error, self.payment))
 
     def too_large(self) -> Answer:
-        self._over()
+        self._unsold()
         error = ValueError("The response exceeds body_bytes_max.")
         self.seller.report(Fault("handler", error, self.payment))
         return problem_answer("response-too-large")
+
+    def _unsold(self) -> None:
+        self._over()
+        if self.payment["settlementPending"] and self.payment.get("txHash") is None:
+            self.seller.release(self.payment["paymentId"], self.settlement_token)
 
     def _settled(self) -> Union[HeaderList, Answer]:
         if not self.payment["settlementPending"]:
@@ -316,6 +324,8 @@ class Seller:
         self._on_fault = on_fault or _log_fault
         self._running: Set[Tuple[str, str, str]] = set()
         self._lock = threading.Lock()
+        self._releases: Optional[ThreadPoolExecutor] = None
+        self._releasing = 0
 
     def report(self, fault: Fault) -> None:
         """A failing callback must not change the outcome of a payment."""
@@ -323,6 +333,27 @@ class Seller:
             self._on_fault(fault)
         except Exception:  # noqa: BLE001
             _LOG.exception("on_fault raised")
+
+    def release(self, payment_id: str, settlement_token: str) -> None:
+        """Releases a payment that is not sold, in another thread: it takes no place of one that is. Never raises."""
+        with self._lock:
+            if self._releasing >= _RELEASES_MAX:
+                return
+            self._releasing += 1
+            if self._releases is None:
+                self._releases = ThreadPoolExecutor(2, "purser-release")
+            self._releases.submit(self._release, payment_id, settlement_token)
+
+    def _release(self, payment_id: str, settlement_token: str) -> None:
+        try:
+            self.client.payments.release(id=payment_id, settlement_token=settlement_token)
+        except ConflictError:
+            pass  # Another caller has sold the payment.
+        except Exception as error:  # noqa: BLE001
+            self.report(Fault("release", error))
+        finally:
+            with self._lock:
+                self._releasing -= 1
 
     def admit(self, route: Route, request: Request) -> Union[Answer, Paid, None]:
         """An answer instead of the handler's, a verified payment, or None for a free method."""

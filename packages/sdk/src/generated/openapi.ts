@@ -64,6 +64,26 @@ export interface paths {
         readonly patch?: never;
         readonly trace?: never;
     };
+    readonly "/payments/{id}/release": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly get?: never;
+        readonly put?: never;
+        /**
+         * Void a verified payment that you will not settle.
+         * @description Call it if the handler refuses or fails: the payment’s place in the month and its gas are free at once. A released payment stays released if you repeat the call. A payment whose settlement was requested is 409.
+         */
+        readonly post: operations["payments.release"];
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
     readonly "/payments/{id}": {
         readonly parameters: {
             readonly query?: never;
@@ -5381,7 +5401,7 @@ export interface components {
         readonly Payment: {
             readonly id: components["schemas"]["PaymentId"];
             /**
-             * @description `verified`: the credential is valid and the money has not moved. `settling`: a transaction is under way. `settled`: the money has moved. `settlement_failed`: it will not move. `voided`: nobody settled it in time.
+             * @description `verified`: the credential is valid and the money has not moved. `settling`: a transaction is under way. `settled`: the money has moved. `settlement_failed`: it will not move. `voided`: nobody settled it in time, or it was released.
              * @enum {string}
              */
             readonly status: "verified" | "settling" | "settled" | "settlement_failed" | "voided";
@@ -5920,6 +5940,10 @@ export interface components {
          * @example reg_01h455vb4pex5vsknk084sn02q
          */
         readonly RegistryRouteId: string;
+        readonly ReleaseRequest: {
+            /** @description The token that `payments.verify` returned. */
+            readonly settlementToken: string;
+        };
         readonly Replay: {
             /** @description Number of deliveries that will be sent again. */
             readonly replayed: number;
@@ -7328,6 +7352,43 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Settling"];
                 };
             };
+            readonly 409: components["responses"]["409"];
+            readonly 410: components["responses"]["410"];
+            readonly 422: components["responses"]["422"];
+            readonly 503: components["responses"]["503"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
+        };
+    };
+    readonly "payments.release": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: {
+                /** @description Send the same key again to repeat a request safely; its response is stored for 24 hours. */
+                readonly "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
+            readonly path: {
+                /** @description Identifies the payment. */
+                readonly id: components["parameters"]["PaymentId"];
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody: {
+            readonly content: {
+                readonly "application/json": components["schemas"]["ReleaseRequest"];
+            };
+        };
+        readonly responses: {
+            /** @description OK. */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Payment"];
+                };
+            };
+            readonly 404: components["responses"]["404"];
             readonly 409: components["responses"]["409"];
             readonly 410: components["responses"]["410"];
             readonly 422: components["responses"]["422"];

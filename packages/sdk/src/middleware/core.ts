@@ -167,13 +167,14 @@ function refusalIn(error: unknown, credential: Credential): Refusal | undefined 
 }
 
 function paid(purchase: Purchase, claim: Claimed): Admission {
-  const { context, credential, payment, grant } = purchase
+  const { context, credential, payment, grant, settlementToken } = purchase
   const { seller, route, method } = context
   const hasMoved = !payment.settlementPending || payment.txHash !== null
   const over = () => seller.runs.end(keptKeyOf(context, credential), 'over')
   const unsold = () => {
     seller.runs.end(keptKeyOf(context, credential), hasMoved ? 'over' : 'unsold')
     claim.free()
+    if (!hasMoved) seller.release({ paymentId: payment.paymentId, settlementToken })
   }
   const faulty = (error: Error) => {
     unsold()

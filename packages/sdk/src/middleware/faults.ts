@@ -3,7 +3,7 @@ import type { Settlement, VerifiedPayment } from '../payments.ts'
 
 /** A fault that is reported to the provider, not to the payer. */
 export interface Fault {
-  readonly stage: 'challenge' | 'verify' | 'handler' | 'settle' | 'delivery' | 'session' | 'registry'
+  readonly stage: 'challenge' | 'verify' | 'handler' | 'settle' | 'delivery' | 'release' | 'session' | 'registry'
   readonly error: unknown
   readonly payment?: VerifiedPayment | undefined
   /** Settles the payment. Safe to repeat. Present if the outcome of the settlement is unknown. */

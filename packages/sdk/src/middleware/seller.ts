@@ -9,6 +9,7 @@ import { type KeptAnswers, openKeptAnswers } from './kept-answers.ts'
 import type { PaymentProtocol, RouteDefaults, WalletOptions } from './options.ts'
 import type { CorsOptions } from './preflight.ts'
 import { openReports, type ReportSold } from './registry-report.ts'
+import { openReleases, type ReleasePayment } from './releases.ts'
 import { openReplays, type Replays } from './replays.ts'
 import { openRuns, type Runs } from './runs.ts'
 import { openGate, type Payee, type SessionGate, sessionSecondsOf } from './sessions.ts'
@@ -29,6 +30,7 @@ export interface Seller {
   readonly abandoned: AbandonedRuns
   readonly runs: Runs
   readonly reportDelivered: ReportDelivered
+  readonly release: ReleasePayment
   /** Undefined if reports to the registry are off. */
   readonly reportSold: ReportSold | undefined
   readonly defaults: RouteDefaults
@@ -98,6 +100,7 @@ export function createSeller(options: WalletOptions): Seller {
     abandoned: openAbandonedRuns(options.abandonedRunsMax ?? 10),
     runs: openRuns(),
     reportDelivered: openDeliveryReports(purser, onFault),
+    release: openReleases(purser, onFault),
     reportSold: options.registry === false ? undefined : openReports({ purser, onFault }),
     defaults: options,
   }

@@ -206,7 +206,7 @@ test('only payments whose gas fits the day’s remaining budget are accepted, al
     const spender = await world.organisation(plan)
     const requested = { key: spender.testKey, walletId: (await world.wallet(spender)).id }
     const credentials = await Promise.all(
-      Array.from({ length: 10 }, async () => payer.credential(await challenge(requested))),
+      Array.from({ length: 10 }, async () => (await aPayer(chain)).credential(await challenge(requested))),
     )
     const answers: Answer[] = []
     if (plan === 'pro')

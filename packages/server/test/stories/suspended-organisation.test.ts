@@ -33,6 +33,7 @@ const resume = (organisation = org.id) => admin('resume-organisation', '--organi
 /** Decision 0179: what ends a payment or a movement from before, and what takes access away. */
 const goesOn = [
   'payments.settle',
+  'payments.release',
   'payments.delivered',
   'payments.redeem',
   'payments.redeemed',

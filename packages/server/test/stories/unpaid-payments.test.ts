@@ -96,7 +96,9 @@ test('a payer’s open payments are counted across organizations and processes t
   const answers = await Promise.all(
     [one, two].flatMap((shop) => bases.flatMap((base) => [0, 1, 2].map(() => pay(shop, payer, '0.01', base)))),
   )
-  expect(countByStatus(answers)).toEqual({ 200: 2, 402: 10 })
+  expect(countByStatus(answers)[200]).toBe(2)
+  const refusals = answers.filter(({ status }) => status !== 200).map((answer) => answer.body.reason ?? codeOf(answer))
+  expect(['insufficient_funds', 'too-many-open-payments']).toEqual(expect.arrayContaining([...new Set(refusals)]))
 })
 
 test('a payer who has spent almost everything can pay with the rest', async () => {
@@ -124,8 +126,8 @@ test.each(['hobby', 'enterprise'] as const)(
 
 test('a payer has at most a hundred payments open at one organisation', async () => {
   const [shop, payer] = [await aShop(), await aPayer(chain)]
-  await world.database.db.run(sql`delete from gas_budgets where organisation_id = ${shop.org.id}`)
   const seed = await pay(shop, payer)
+  await world.database.db.run(sql`update payments set gas_reserved_nano_usd = 0 where organisation_id = ${shop.org.id}`)
   await world.database.db.run(sql`
     insert into payments (id, log_id, organisation_id, environment, api_key_id, protocol, door, scheme, chain, network, token, asset,
       decimals, raw_amount, payer, pay_to, status, created_at)
@@ -141,6 +143,104 @@ test('a payer has at most a hundred payments open at one organisation', async ()
   )
   expect((await pay(await aShop(), payer)).status, 'at another organisation').toBe(200)
   expect((await pay(shop, await aPayer(chain))).status, 'another payer').toBe(200)
+})
+
+/** Sets the age of the payments of a shop that are open. */
+async function age({ org }: Shop, seconds: number): Promise<void> {
+  await world.database.db.run(sql`
+    update payments set created_at = created_at - ${seconds}::int * interval '1 second' where organisation_id = ${org.id} and status = 'verified'`)
+}
+
+test('open payments of one payer take a tenth of the month, whatever the payer has; another payer buys', async () => {
+  const [shop, payer, honest] = [await aShop('hobby'), await aPayer(chain), await aPayer(chain)]
+  const opened: Answer[] = []
+  for (let index = 0; index < 12; index += 1) {
+    opened.push(await pay(shop, payer))
+    await world.database.db.run(
+      sql`update payments set gas_reserved_nano_usd = 0 where organisation_id = ${shop.org.id}`,
+    )
+    await world.database.db.run(sql`delete from gas_budgets where organisation_id = ${shop.org.id}`)
+  }
+  expect(countByStatus(opened)).toEqual({ 200: 10, 429: 2 })
+  expect(new Set(opened.slice(10).map(codeOf))).toEqual(new Set(['too-many-open-payments']))
+  expect((await pay(shop, honest)).status).toBe(200)
+})
+
+test('open payments of one payer reserve a tenth of the day’s gas; one is always allowed', async () => {
+  const [shop, payer] = [await aShop(), await aPayer(chain)]
+  const first = await pay(shop, payer)
+  expect(countByStatus([first, await pay(shop, payer)])).toEqual({ 200: 1, 429: 1 })
+  const release = { settlementToken: first.body.settlementToken }
+  await world.call(shop.org.testKey, 'POST', `/payments/${String(first.body.paymentId)}/release`, release)
+  expect((await pay(shop, payer)).status).toBe(200)
+})
+
+test('open payments that filled the month and were verified two minutes ago give way to one that is verified now', async () => {
+  const [shop, honest] = [await aShop('hobby'), await aPayer(chain)]
+  const seed = await pay(shop, await aPayer(chain))
+  await world.database.db.run(sql`
+    insert into payments (id, log_id, organisation_id, environment, api_key_id, protocol, door, scheme, chain, network, token, asset,
+      decimals, raw_amount, payer, pay_to, status, settlement, valid_before, check_at, created_at)
+    select 'pay_' || lpad((n + 1000)::text, 26, '0'), 'plog_' || lpad((n + 1000)::text, 26, '0'), organisation_id, environment, api_key_id, protocol, door,
+      scheme, chain, network, token, asset, decimals, 1, payer, pay_to, 'verified', settlement, valid_before, check_at, created_at
+    from payments, generate_series(1, 99) as n where id = ${String(seed.body.paymentId)}`)
+  await world.database.db.run(
+    sql`update usage_counters set used = 100 where organisation_id = ${shop.org.id} and kind = 'payments'`,
+  )
+  const early = await pay(shop, honest)
+  expect([early.status, codeOf(early)]).toEqual([429, 'payment-limit-reached'])
+  await age(shop, 121)
+  const sold = await pay(shop, honest)
+  expect(sold.status).toBe(200)
+  const settle = { paymentId: sold.body.paymentId, settlementToken: sold.body.settlementToken }
+  expect((await world.call(shop.org.testKey, 'POST', '/payments/settle', settle)).status).toBe(200)
+  expect(await used(shop)).toMatchObject({ used: 81 })
+})
+
+test('open payments that reserved the day’s gas and were verified two minutes ago give way', async () => {
+  const shop = await aShop()
+  for (let index = 0; index < 10; index += 1) expect((await pay(shop, await aPayer(chain))).status).toBe(200)
+  const honest = await aPayer(chain)
+  expect(codeOf(await pay(shop, honest))).toBe('settlement-budget-exceeded')
+  await age(shop, 121)
+  expect((await pay(shop, honest)).status).toBe(200)
+  expect(await reserved(shop)).toBe(100_000n)
+})
+
+test('a release voids a verified payment at once, by its own token only, and never one whose settlement was requested', async () => {
+  const [shop, payer] = [await aShop('hobby'), await aPayer(chain)]
+  const validBefore = String(Math.floor(Date.now() / 1_000) + 86_400)
+  const credential = await credentialFor(shop, payer, '0.01', validBefore)
+  const verified = await verify(shop, credential, '0.01')
+  const release = (settlementToken: unknown, { org }: Shop = shop, payment = verified) =>
+    world.call(org.testKey, 'POST', `/payments/${String(payment.body.paymentId)}/release`, { settlementToken })
+  const other = await pay(shop, await aPayer(chain))
+  const refusals = [
+    await release(other.body.settlementToken),
+    await release(verified.body.settlementToken, await aShop()),
+  ]
+  expect(refusals.map((answer) => [answer.status, codeOf(answer)])).toEqual([
+    [422, 'settlement-token-invalid'],
+    [404, 'payment-not-found'],
+  ])
+  expect(await statusOf(shop, verified)).toBe('verified')
+  for (const _ of [0, 1]) {
+    const released = await release(verified.body.settlementToken)
+    expect(released.body).toMatchObject({ status: 'voided', failureReason: 'released', txHash: null })
+  }
+  expect([await used(shop), await reserved(shop)]).toMatchObject([{ used: 1 }, 100_000n])
+  const settle = { paymentId: verified.body.paymentId, settlementToken: verified.body.settlementToken }
+  expect(codeOf(await world.call(shop.org.testKey, 'POST', '/payments/settle', settle))).toBe('payment-voided')
+
+  const settled = { paymentId: other.body.paymentId, settlementToken: other.body.settlementToken }
+  expect((await world.call(shop.org.testKey, 'POST', '/payments/settle', settled)).status).toBe(200)
+  const late = await release(other.body.settlementToken, shop, other)
+  expect([late.status, codeOf(late)]).toEqual([409, 'payment-in-settlement'])
+
+  await sendByAnybody(credential)
+  aheadMs = hourMs
+  await expect.poll(() => statusOf(shop, verified), { timeout: 60_000 }).toBe('settled')
+  aheadMs = 0
 })
 
 test('a payment that is not settled within an hour is voided and releases its count and its gas, once; money that moves later settles it', async () => {
@@ -168,9 +268,9 @@ test('a payment that is not settled within an hour is voided and releases its co
 })
 
 test('sessions of unsettled payments do not use up the vault quota, and their vaults end with them', async () => {
-  const [shop, payer] = [await aShop('hobby'), await aPayer(chain)]
+  const shop = await aShop('hobby')
   for (const _ of [0, 1, 2]) {
-    const { body } = await pay(shop, payer)
+    const { body } = await pay(shop, await aPayer(chain))
     expect((await world.call(shop.org.testKey, 'POST', '/sessions', { paymentId: body.paymentId })).status).toBe(201)
   }
   expect((await world.call(shop.org.testKey, 'POST', '/vaults', {})).status).toBe(201)

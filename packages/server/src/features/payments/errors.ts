@@ -79,8 +79,16 @@ export const fail = defineErrors({
     causes: [
       'Nobody called settle before the authorization’s `validBefore`, or within an hour after verify (`VERIFIED_SECONDS_MAX`).',
       'A settlement did not get into a block in time, for example during high gas prices.',
+      'It was released, or it was open for two minutes and another payment needed its place in the month or its gas.',
     ],
     fix: 'No money moved. The payer pays a fresh 402. Call `POST /payments/settle` right after the handler has run; let the challenge’s `maxTimeoutSeconds` cover the time that the handler takes.',
+  },
+  'payment-in-settlement': {
+    status: 409,
+    title: 'Payment In Settlement',
+    detail: 'The money of the payment has moved or is about to move, so it cannot be released.',
+    causes: ['The payment is settled, or its settlement was requested, by this caller or by another one.'],
+    fix: 'Serve what was paid for, or pay the money back once the payment is settled (`POST /payments/{id}/refund`).',
   },
   'payment-refunded': {
     status: 409,
@@ -168,8 +176,11 @@ export const fail = defineErrors({
     title: 'Too Many Open Payments',
     detail:
       'This payer has too many payments here that are verified and not settled. Settle them, or wait until they end.',
-    causes: ['This payer has 100 payments at your organisation that are verified and neither settled nor voided.'],
-    fix: 'Settle each payment after you served it (`POST /payments/settle`). Payments that nobody settles are voided within an hour. If you serve several requests for one price, sell a session instead.',
+    causes: [
+      'This payer has 100 payments at your organisation that are verified and neither settled nor voided.',
+      'Those payments are a tenth of the payments that the plan includes per month, or reserve a tenth of the day’s gas on the network. One is always allowed.',
+    ],
+    fix: 'Settle each payment after you served it (`POST /payments/settle`), and release one that you refuse (`POST /payments/{id}/release`). Payments that nobody settles are voided within an hour. If you serve several requests for one price, sell a session instead.',
   },
   'chain-not-supported': {
     status: 422,

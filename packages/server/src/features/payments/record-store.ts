@@ -65,13 +65,17 @@ const monthlyLimits = JSON.stringify(
   Object.fromEntries(Object.entries(plans).map(([plan, { paymentsPerMonth }]) => [plan, paymentsPerMonth])),
 )
 
+/** The open payments of one payer take at most one part in this many of the month and of the day's gas; one is always allowed. */
+const payerShare = 10
+
 const VerdictRow = z.object({ id: z.string(), verdict: Verdict })
 
 /**
  * Records a batch in one statement, for every plan; nothing else inserts payments. In the order of arrival it accepts a
  * payment if its claim is unused, its nonce is not that of a relay that the service sends (a transfer of its own
  * wallets) or of the payer's transaction that is already on its way, the payer's balance covers it in addition to all open payments, and the day's gas budget and the month's
- * quota suffice. A trigger of `payments` claims for each row what it uses up, and leaves out a row of which another transaction has claimed
+ * quota suffice. The open payments of one payer take a share of either at most, except that one is always allowed. A proof, which pays a price of zero, has a
+ * count of its own, so that it never takes the place of a payment. A trigger of `payments` claims for each row what it uses up, and leaves out a row of which another transaction has claimed
  * something since. A payment that is already on chain is accepted whatever the month's count. For each accepted payment
  * it writes the event, the count and the reservation of gas. It names tables of other features, because ten statements
  * in a transaction were measured to cost three times as much. The count is written before the budget, in the same order
@@ -91,24 +95,32 @@ export async function insertReceipts(
     sql`
     with given as materialized (
       select position, entry ->> 'event_id' as event_id, entry -> 'event_payload' as event_payload, (entry ->> 'raw_balance')::numeric as raw_balance,
-        to_char(payment.created_at at time zone 'UTC', 'YYYY-MM') as month, (payment.created_at at time zone 'UTC')::date as day, payment.*
+        to_char(payment.created_at at time zone 'UTC', 'YYYY-MM') as month, (payment.created_at at time zone 'UTC')::date as day,
+        case when payment.raw_amount = 0 and payment.status = 'settled' and payment.payer is not null then 'proofs' else 'payments' end as counted_as, payment.*
       from jsonb_array_elements(${JSON.stringify(receipts.map((receipt) => entryOf(tenant, receipt)))}::jsonb) with ordinality as entries (entry, position)
       cross join lateral jsonb_populate_record(null::payments, entry) as payment
     ), open as (
       select payers.payer, open.* from (select distinct payer from given where payer is not null) as payers
       cross join lateral (
         select network, asset, sum(raw_amount) filter (where id <> all(${limits.spentIds}::text[])) as raw,
-          count(*) filter (where organisation_id = ${organisationId} and environment = ${environment}) as own
+          count(*) filter (where organisation_id = ${organisationId} and environment = ${environment}) as own,
+          sum(gas_reserved_nano_usd) filter (where organisation_id = ${organisationId} and environment = ${environment}) as own_gas
         from payments where status in ('verified', 'settling') and payer = payers.payer
         group by network, asset) as open
+    ), monthly as materialized (
+      select (${monthlyLimits}::jsonb ->> plan)::bigint as most from organisations where id = ${organisationId}
     ), judged as (
       select given.*,
         coalesce(open.raw, 0) + sum(given.raw_amount) filter (where coalesce(open.raw, 0) + given.raw_amount <= raw_balance) over payers > raw_balance
           or coalesce(open.raw, 0) + given.raw_amount > raw_balance as is_short,
         status <> 'settled' and payer is not null and
           coalesce((select sum(own) from open as all_open where all_open.payer = given.payer), 0)
-          + count(*) filter (where status <> 'settled') over (partition by payer order by position) > ${limits.openPerPayerMax} as is_over_cap
-      from given left join open using (payer, network, asset)
+          + count(*) filter (where status <> 'settled') over (partition by payer order by position) > least(${limits.openPerPayerMax}::bigint,
+            case when monthly.most >= 0 then greatest(1, monthly.most / ${payerShare}::int) end) as is_over_cap,
+        coalesce((select sum(own_gas) from open as all_open where all_open.payer = given.payer and all_open.network = given.network), 0)
+          + sum(gas_reserved_nano_usd) over (partition by payer, given.network order by position)
+          > greatest(gas_reserved_nano_usd, ${limits.nanoUsdPerDayMax.toString()}::numeric / ${payerShare}::int) as is_over_gas_share
+      from given cross join monthly left join open using (payer, network, asset)
       where not exists (select from payment_claims as known where known.claim_hash = claim_hash(given.claim_key) offset 0)
         and not exists (select from payment_claims as known where known.challenge_hash = claim_hash(given.challenge_id) offset 0)
         and not exists (select from relays as known where not known.is_watched and known.network = given.network and known.signer = lower(given.payer)
@@ -123,17 +135,15 @@ export async function insertReceipts(
         > ${limits.nanoUsdPerDayMax.toString()}::numeric as is_over_budget
       from judged left join gas_budgets as budget on budget.organisation_id = ${organisationId} and budget.environment = ${environment}
         and budget.network = judged.network and budget.day = judged.day
-      where is_short is not true and is_over_cap is not true
+      where is_short is not true and is_over_cap is not true and (gas_reserved_nano_usd = 0 or is_over_gas_share is not true)
     ), used as materialized (
-      select period as month, sum(used) as used from usage_counters
-      where organisation_id in (${sharersOf(organisationId)}) and environment = ${environment} and kind = 'payments'
-        and period in (select month from given) group by period
-    ), monthly as materialized (
-      select (${monthlyLimits}::jsonb ->> plan)::bigint as most from organisations where id = ${organisationId}
+      select period as month, kind as counted_as, sum(used) as used from usage_counters
+      where organisation_id in (${sharersOf(organisationId)}) and environment = ${environment} and kind in ('payments', 'proofs')
+        and period in (select month from given) group by period, kind
     ), budgeted as (
-      select funded.*, monthly.most >= 0 and (status <> 'settled' or tx_hash is null) and coalesce(used.used, 0) + row_number() over (partition by month order by position)
+      select funded.*, monthly.most >= 0 and (status <> 'settled' or tx_hash is null) and coalesce(used.used, 0) + row_number() over (partition by month, counted_as order by position)
         > monthly.most as is_over_plan
-      from funded cross join monthly left join used using (month)
+      from funded cross join monthly left join used using (month, counted_as)
       where not is_over_budget
     ), made as (
       insert into payments (${recordedColumns})
@@ -148,7 +158,8 @@ export async function insertReceipts(
       insert into events_due (event_id) select event_id from given join made using (id) where ${hasSubscriber(tenant, 'payment.received')}
     ), counted as (
       insert into usage_counters (organisation_id, environment, kind, period, used)
-      select ${organisationId}, ${environment}, 'payments', month, count(*) from given join made using (id) group by month order by month
+      select ${organisationId}, ${environment}, counted_as, month, count(*) from given join made using (id)
+      group by counted_as, month order by counted_as collate "C", month
       on conflict (organisation_id, environment, kind, period) do update set used = usage_counters.used + excluded.used
       returning period
     ), reserved as (
@@ -158,7 +169,7 @@ export async function insertReceipts(
       on conflict (organisation_id, environment, network, day) do update set nano_usd = gas_budgets.nano_usd + excluded.nano_usd
     )
     select given.id, case when made.id is not null then 'recorded' when budgeted.is_over_plan then 'plan-limit' when funded.is_over_budget then 'gas-budget'
-      when judged.is_over_cap then 'too-many-open' when judged.is_short then 'insufficient-funds' else 'duplicate' end as verdict
+      when judged.is_short then 'insufficient-funds' when judged.is_over_cap or judged.is_over_gas_share and judged.gas_reserved_nano_usd > 0 then 'too-many-open' else 'duplicate' end as verdict
     from given left join made using (id) left join judged using (id) left join funded using (id) left join budgeted using (id)`,
   )
   return new Map(rows.map(({ id, verdict }) => [id, verdict]))

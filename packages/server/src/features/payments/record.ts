@@ -23,6 +23,7 @@ import { sentenceOf } from './methods/mpp-tempo/follow.ts'
 import { gasOfSettlement, networkOf } from './new-payment.ts'
 import type { Candidate, Ctx, Deps } from './ports.ts'
 import { insertReceipts, lockForRecording, type NewReceipt, type Verdict } from './record-store.ts'
+import { giveWay } from './release.ts'
 import type { VerifiedPayment } from './schema.ts'
 import { findPayment, type NewPayment, type PaymentRow } from './store.ts'
 
@@ -63,8 +64,15 @@ export function createRecorder(deps: Pick<Deps, 'db'>, limits: RecordLimits): (c
     refuseSanctioned(ctx, payment)
     const record = recorderOf(ctx)
     const outcome = await record(candidate)
-    if (outcome !== 'insufficient-funds' || funds === undefined) return refuse(candidate, outcome)
-    await refuse(candidate, await record({ ctx, payment, funds: await readFunds(ctx, payment) }))
+    if (outcome === 'insufficient-funds' && funds !== undefined)
+      return refuse(candidate, await record({ ctx, payment, funds: await readFunds(ctx, payment) }))
+    if (
+      (outcome === 'plan-limit' || outcome === 'gas-budget') &&
+      !isProof(payment) &&
+      (await giveWay(candidate, outcome))
+    )
+      return refuse(candidate, await record(candidate))
+    await refuse(candidate, outcome)
   }
 }
 
@@ -93,7 +101,7 @@ async function refuse(candidate: Candidate, outcome: Verdict | Error): Promise<v
   if (outcome === 'gas-budget') throw fail('settlement-budget-exceeded')
   if (outcome === 'too-many-open') throw fail('too-many-open-payments')
   if (outcome === 'insufficient-funds') throw shortOfFunds(candidate.payment)
-  if (outcome === 'plan-limit') throw await limitReached(candidate.ctx)
+  if (outcome === 'plan-limit') throw await limitReached(candidate)
 }
 
 /**
@@ -107,12 +115,20 @@ function shortOfFunds({ protocol, payer }: NewPayment): Error {
 }
 
 /** Returns the 429 of the plan's monthly count, with the present figures. */
-async function limitReached(ctx: Ctx): Promise<Error> {
+async function limitReached({ ctx, payment }: Candidate): Promise<Error> {
   return ctx.db.tx(async (tx) => {
     const plan = await planOf(tx, ctx.tenant.organisationId)
-    const current = await lockCounter(tx, ctx.tenant, 'payments', monthOf(ctx.clock.now()))
+    const month = monthOf(ctx.clock.now())
+    const current = isProof(payment)
+      ? await usedOf(tx, ctx.tenant, 'proofs', month)
+      : await lockCounter(tx, ctx.tenant, 'payments', month)
     return limitError(ctx, 'payment-limit-reached', plan.paymentsPerMonth, current)
   })
+}
+
+/** Whether the payment is a proof, which pays a price of zero and has a count of its own. */
+function isProof({ status, rawAmount, payer }: NewPayment): boolean {
+  return status === 'settled' && rawAmount === 0n && payer !== null
 }
 
 async function recordBatch(tx: Tx, group: readonly Candidate[], limits: RecordLimits): Promise<Verdict[]> {

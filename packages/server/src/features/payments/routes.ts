@@ -11,6 +11,7 @@ import { getPayment, getPaymentLog, listPaymentLogs, summariseLogs } from './log
 import { type Deps, operation } from './ports.ts'
 import { verifiedAnswer } from './record.ts'
 import { refundOperations } from './refunds/routes.ts'
+import { releasePayment } from './release.ts'
 import * as schema from './schema.ts'
 import { settlementState, settlePayment } from './settle.ts'
 import { statisticsOperation } from './statistics/statistics.ts'
@@ -101,6 +102,28 @@ const settleOperation = operation({
   run: (ctx, { body, headers }) => settlePayment(ctx, body, /\brespond-async\b/.test(headers.prefer ?? '')),
 })
 
+const releaseOperation = operation({
+  id: 'payments.release',
+  needs: { role: 'member', scope: 'payments' },
+  whileSuspended: true,
+  method: 'POST',
+  path: '/payments/{id}/release',
+  summary: 'Void a verified payment that you will not settle.',
+  description:
+    'Call it if the handler refuses or fails: the payment’s place in the month and its gas are free at once. A released payment stays released if you repeat the call. A payment whose settlement was requested is 409.',
+  params: schema.PaymentParams,
+  input: schema.ReleaseRequest,
+  output: schema.Payment,
+  errors: {
+    'payment-not-found': paymentNotFound,
+    archived,
+    'settlement-token-invalid': failBody.table['settlement-token-invalid'],
+    'payment-in-settlement': fail.table['payment-in-settlement'],
+    ...custodyErrors,
+  },
+  run: (ctx, { params, body }) => releasePayment(ctx, params.id, body),
+})
+
 const getOperation = operation({
   id: 'payments.get',
   needs: { role: 'viewer', scope: 'read' },
@@ -167,6 +190,7 @@ export const paymentOperations: readonly Operation<Deps>[] = [
   challengeOperation,
   verifyOperation,
   settleOperation,
+  releaseOperation,
   getOperation,
   statisticsOperation,
   ...deliveryOperations,

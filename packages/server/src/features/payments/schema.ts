@@ -204,6 +204,9 @@ export const SettleRequest = z.strictObject({
 })
 export type SettleRequest = z.output<typeof SettleRequest>
 
+export const ReleaseRequest = SettleRequest.pick({ settlementToken: true })
+export type ReleaseRequest = z.output<typeof ReleaseRequest>
+
 export const Settlement = z.strictObject({
   txHash: z.string().nullable().describe('The transaction that moved the money; null for a stub payment.'),
   settledAt: Instant.describe('When the payment was settled.'),
@@ -228,7 +231,7 @@ export const Payment = z.strictObject({
   status: z
     .enum(paymentStatuses)
     .describe(
-      '`verified`: the credential is valid and the money has not moved. `settling`: a transaction is under way. `settled`: the money has moved. `settlement_failed`: it will not move. `voided`: nobody settled it in time.',
+      '`verified`: the credential is valid and the money has not moved. `settling`: a transaction is under way. `settled`: the money has moved. `settlement_failed`: it will not move. `voided`: nobody settled it in time, or it was released.',
     ),
   protocol: z.enum(['x402', 'mpp']).describe('The protocol of the payment.'),
   amount: z.string().describe('Amount in whole tokens.'),
@@ -324,6 +327,7 @@ named({
   VerifyRequest,
   VerifiedPayment,
   SettleRequest,
+  ReleaseRequest,
   Settlement,
   Settling,
   Payment,

@@ -12,6 +12,7 @@ import {
   type PaymentLogId,
   paymentIdOf,
 } from '../../platform/ids.ts'
+import { monthOf } from '../plans/index.ts'
 import { StoredAuthorization, StoredPermit2 } from '../relayer/index.ts'
 import { Delivery } from './delivery/store.ts'
 import { countsOf } from './rollups/seal-store.ts'
@@ -311,9 +312,12 @@ function matching(tenant: Tenant, filters: ListFilters, after?: string): Seek {
   }
 }
 
-/** Selects the number of payments of a month that did not end without money, to rebuild the counter. */
+/** Selects the number of payments of a month that did not end without money, to rebuild the counter. Proofs of the month have their own. */
 export function countingPayments(tenant: Tenant, from: Date, to: Date): Sql {
   return sql`
-    select coalesce(sum(payments), 0)::bigint from ${countsOf(tenant, { from, to }, 'day')} as counts
+    select (coalesce(sum(payments), 0) - coalesce((
+      select used from usage_counters where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment}
+        and kind = 'proofs' and period = ${monthOf(from)}), 0))::bigint
+    from ${countsOf(tenant, { from, to }, 'day')} as counts
     where status not in ('voided', 'settlement_failed')`
 }

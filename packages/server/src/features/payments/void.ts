@@ -80,7 +80,8 @@ async function voidUnused(ctx: System, unused: readonly Checked[]): Promise<void
         await recordFailed(ctx, tx, voided, 'verified')
         await setCheckAt(
           tx,
-          group.map((one) => ({ id: one.row.id, checkAt: nextCheck(ctx, one) })),
+          // No block can include an authorization that has expired.
+          group.map((one) => ({ id: one.row.id, checkAt: one.state === 'expired' ? null : nextCheckOf(ctx, one.row) })),
         )
       })
       .catch((error: unknown) =>
@@ -94,12 +95,11 @@ function reasonOf({ row, state }: Checked): string {
   return expiredReasonOf(row.settlement)
 }
 
-/**
- * Returns the time of the next check. The intervals double, and the last check comes after the end of the
- * authorization. Null once no block can include it any more.
- */
-function nextCheck({ clock }: System, { row, state }: Checked): Date | null {
-  if (state === 'expired') return null
+/** Returns the time of the next check. The intervals double, and the last check comes after the end of the authorization. */
+export function nextCheckOf(
+  { clock }: Pick<System, 'clock'>,
+  row: Pick<CheckedRow, 'createdAt' | 'validBefore'>,
+): Date {
   const now = clock.now().getTime()
   const doubled = now + Math.max(againMs, now - row.createdAt.getTime())
   const end = row.validBefore.getTime() + graceMs

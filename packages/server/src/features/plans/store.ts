@@ -163,7 +163,12 @@ export async function correctCounter(
 }
 
 /** Returns what counts toward the quota now, without a lock. */
-export async function usedOf(db: Queryable, tenant: Tenant, kind: UsageKind, period: string): Promise<number> {
+export async function usedOf(
+  db: Queryable,
+  tenant: Tenant,
+  kind: UsageKind | 'proofs',
+  period: string,
+): Promise<number> {
   const row = await db.one(
     Used,
     sql`

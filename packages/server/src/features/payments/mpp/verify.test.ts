@@ -47,7 +47,7 @@ async function refusalOf(answer: Answer): Promise<unknown> {
 
 const refused = (reason: string) => [402, 'payment-verification-failed', reason]
 
-test('a proof of the account buys what costs nothing, is settled at once, and counts as a payment of the month', async () => {
+test('a proof of the account buys what costs nothing, and is settled at once', async () => {
   const offer = offerOf(await challenge())
   const verified = await verify(await payByProof(account, offer))
   expect([verified.status, verified.body]).toMatchObject([
@@ -69,7 +69,7 @@ test('a proof of the account buys what costs nothing, is settled at once, and co
   const payment = await world.call(org.testKey, 'GET', `/payments/${verified.body.paymentId}`)
   expect(payment.body).toMatchObject({ status: 'settled', chain: 'tempo', network: 'tempo-moderato', rawAmount: '0' })
   const usage = await world.call(org.testKey, 'GET', '/billing/usage')
-  expect(usage.body.payments).toMatchObject({ used: 1 })
+  expect(usage.body.payments, 'proofs have a count of their own').toMatchObject({ used: 0 })
   const { paymentId, settlementToken } = verified.body
   const settled = await world.call(org.testKey, 'POST', '/payments/settle', { paymentId, settlementToken })
   expect([settled.status, settled.body]).toEqual([
@@ -151,16 +151,23 @@ test('x402 cannot pay a price of zero, and a stub of the test mode can', async (
   expect(byX402.status).not.toBe(200)
 })
 
-test('the month’s count refuses a proof like any payment, and then the proof is not used up', async () => {
+test('proofs have a count of their own: a hundred of them take no payment’s place, and the next one is refused and not used up', async () => {
   org = await world.organisation('hobby')
   wallet = await world.wallet(org)
-  await Promise.all(Array.from({ length: 99 }, () => verify('stub_payment_accepted')))
+  const usage = async () => (await world.call(org.testKey, 'GET', '/billing/usage')).body.payments
+  const prove = async () => verify(await payByProof(account, offerOf(await challenge())))
+  expect(countByStatus(await Promise.all(Array.from({ length: 99 }, prove)))).toEqual({ 200: 99 })
+  expect((await verify('stub_payment_accepted')).status).toBe(200)
+  expect(await usage()).toMatchObject({ used: 1 })
+  expect((await world.call(org.testKey, 'POST', '/billing/rebuild-cache')).body).toEqual({ rebuilt: true })
+  expect(await usage()).toMatchObject({ used: 1 })
   const [first, second] = await Promise.all(
     [challenge(), challenge()].map(async (requested) => payByProof(account, offerOf(await requested))),
   )
   expect((await verify(first ?? '')).status).toBe(200)
   const over = await verify(second ?? '')
-  expect([over.status, codeOf(over)]).toEqual([429, 'payment-limit-reached'])
+  expect([over.status, codeOf(over), over.body.current]).toEqual([429, 'payment-limit-reached', 100])
+  expect((await verify('stub_payment_accepted')).status).toBe(200)
   await world.server.deps.db.run(sql`update organisations set plan = 'pro' where id = ${org.id}`)
   expect((await verify(second ?? '')).status).toBe(200)
 })

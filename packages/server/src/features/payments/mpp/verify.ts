@@ -215,7 +215,7 @@ function isForBody({ digest }: MppChallenge, given: string | undefined): boolean
 
 /**
  * Verifies a proof, the credential for a price of zero: a signature of the payer's account over the challenge's id. It needs no
- * chain and moves no money. The challenge is its claim, so that a proof buys once. It counts as one of the month's payments.
+ * chain and moves no money. The challenge is its claim, so that a proof buys once. It has a monthly count of its own.
  * Source: draft-tempo-charge-00, "Proof"; mppx 0.11 `tempo/Proof` for what is signed.
  */
 async function verifyProof(ctx: Ctx, purchase: MppPurchase): Promise<z.input<typeof VerifiedPayment>> {

@@ -1,0 +1,56 @@
+import { networks } from '@purser/protocol'
+import { z } from 'zod'
+import type { Tenant } from '../../platform/ctx.ts'
+import { type Queryable, sql, type Tx } from '../../platform/db/db.ts'
+import { idIs } from '../../platform/db/page.ts'
+import { id, type PaymentId } from '../../platform/ids.ts'
+import { dayOf, monthOf, sharersOf } from '../plans/index.ts'
+import type { NewPayment } from './store.ts'
+
+const OpenRow = z.object({ id: id('pay'), createdAt: z.date(), validBefore: z.date() })
+/** A payment that is verified. */
+export type OpenRow = z.output<typeof OpenRow>
+
+const FoundRow = OpenRow.extend({ status: z.string(), validBefore: z.date().nullable() })
+
+/** Finds a tenant's payment for its release. */
+export function findToRelease(
+  db: Queryable,
+  { organisationId, environment }: Tenant,
+  paymentId: PaymentId,
+): Promise<z.output<typeof FoundRow> | undefined> {
+  return db.maybeOne(
+    FoundRow,
+    sql`
+    select id, status, created_at, valid_before from payments
+    where ${idIs(paymentId)} and organisation_id is not distinct from ${organisationId} and environment is not distinct from ${environment}`,
+  )
+}
+
+/** What a payment finds used up: the month's count, or the day's gas on its network. */
+export type Lacking = 'plan-limit' | 'gas-budget'
+
+/**
+ * Locks the oldest open payments that take what a new payment lacks, of all organizations that share it. Those that another transaction has locked
+ * are left out.
+ */
+export function lockInTheWay(
+  tx: Tx,
+  { organisationId, environment }: Tenant,
+  payment: Pick<NewPayment, 'network' | 'createdAt'>,
+  { lacking, until, most }: { readonly lacking: Lacking; readonly until: Date; readonly most: number },
+): Promise<OpenRow[]> {
+  const isGas = lacking === 'gas-budget'
+  const on = isGas ? [payment.network] : networks.map(({ name }) => name)
+  const taking = isGas
+    ? sql`(created_at at time zone 'UTC')::date = ${dayOf(payment.createdAt)}::date and gas_reserved_nano_usd > 0`
+    : sql`to_char(created_at at time zone 'UTC', 'YYYY-MM') = ${monthOf(payment.createdAt)}`
+  return tx.many(
+    OpenRow,
+    sql`
+    select id, created_at, valid_before from payments
+    where network = any(${on}::text[]) and check_at is not null and environment = ${environment} and status = 'verified'
+      and organisation_id in (${isGas ? sql`${organisationId}::text` : sharersOf(organisationId)}) and created_at <= ${until} and ${taking}
+    order by check_at limit ${most} for no key update skip locked`,
+  )
+}

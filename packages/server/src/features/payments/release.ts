@@ -1,0 +1,62 @@
+import type { z } from 'zod'
+import { instantOf } from '../../platform/clock.ts'
+import type { Tx } from '../../platform/db/db.ts'
+import type { PaymentId } from '../../platform/ids.ts'
+import { fail, failBody } from './errors.ts'
+import { getPayment, refusePayment } from './logs.ts'
+import type { Candidate, Ctx } from './ports.ts'
+import { findToRelease, type Lacking, lockInTheWay, type OpenRow } from './release-store.ts'
+import type { Payment, ReleaseRequest } from './schema.ts'
+import { recordFailed } from './settlement-outcome.ts'
+import { setCheckAt } from './settlement-store.ts'
+import { nextCheckOf } from './void.ts'
+
+/** How long an open payment keeps its place, whatever else needs it, in milliseconds. */
+const firmMs = 120_000
+/** Most payments that give way at once. A payment may need the gas of several. */
+const givingWayMax = 20
+
+/**
+ * Voids a payment that the caller will not settle, which releases its place in the month and its gas at once. Nothing was sent for it. The chain is read
+ * until its signature ends, as for every voided payment. Repeating it changes nothing.
+ */
+export async function releasePayment(
+  ctx: Ctx,
+  paymentId: PaymentId,
+  { settlementToken }: ReleaseRequest,
+): Promise<z.input<typeof Payment>> {
+  const open = await findToRelease(ctx.db, ctx.tenant, paymentId)
+  if (open === undefined) return refusePayment(ctx.db, ctx.tenant, paymentId, fail('payment-not-found'))
+  if (!ctx.settlementTokens.check(paymentId, settlementToken)) throw failBody('settlement-token-invalid')
+  const { status, validBefore } = open
+  if (status === 'verified' && validBefore !== null)
+    await ctx.db.tx((tx) => voidOpen(ctx, tx, [{ ...open, validBefore }], 'released'))
+  const payment = await getPayment(ctx, paymentId)
+  if (payment.status !== 'voided' && payment.status !== 'settlement_failed') throw fail('payment-in-settlement')
+  return payment
+}
+
+/**
+ * Voids open payments that have been verified for two minutes and whose place another payment needs, the oldest first. Returns whether it voided any.
+ * A payment whose settlement was requested never gives way.
+ */
+export function giveWay({ ctx, payment }: Candidate, lacking: Lacking): Promise<boolean> {
+  const until = instantOf(ctx.clock.now().getTime() - firmMs)
+  return ctx.db.tx(async (tx) => {
+    const open = await lockInTheWay(tx, ctx.tenant, payment, { lacking, until, most: givingWayMax })
+    return (await voidOpen(ctx, tx, open, 'not_settled_in_time')) > 0
+  })
+}
+
+/** Voids those of the payments that are still verified, and returns how many it voided. */
+async function voidOpen(ctx: Ctx, tx: Tx, open: readonly OpenRow[], reason: string): Promise<number> {
+  if (open.length === 0) return 0
+  const failed = open.map(({ id }) => ({ id, status: 'voided', reason }) as const)
+  const voided = await recordFailed(ctx, tx, failed, 'verified')
+  const watched = open.filter(({ id }) => voided.has(id))
+  await setCheckAt(
+    tx,
+    watched.map((row) => ({ id: row.id, checkAt: nextCheckOf(ctx, row) })),
+  )
+  return voided.size
+}
