@@ -137,6 +137,7 @@ export type {
   ByoWalletChange,
   Chain,
   ChainName,
+  HoldSummary,
   NewByoWallet,
   NewUrlPayment,
   NewWalletPayment,

@@ -26,6 +26,7 @@ export type NewUrlPayment = Omit<PayBody, 'url' | 'challenge'> & { readonly url:
 export type WalletPayment = Exclude<Answer<operations['wallets.pay']>, { readonly id: null }>
 /** A payment with the seller's response, or with `id: null` the response of a URL that cost nothing. */
 export type UrlPayment = Answer<operations['wallets.pay']>
+export type HoldSummary = Answer<operations['wallets.holds.summary']>
 export type RescanResult = Answer<operations['wallets.deposits.rescan']>
 
 /** The operations on the customer's own wallets and on managed wallets. */
@@ -62,6 +63,11 @@ export function walletsOf(send: Send) {
         call(send, 'GET', '/wallet-infra/byo-wallets/{id}/balances', { ...options, params: { id } }),
       transactions: (id: string, query?: TransactionQuery, options?: CallOptions): Listing<WalletTransaction> =>
         list(send, '/wallet-infra/byo-wallets/{id}/transactions', { ...options, params: { id }, query }),
+    },
+    holds: {
+      /** Sums what screening keeps from leaving the managed wallets and child addresses. */
+      summary: (options?: CallOptions): Promise<HoldSummary> =>
+        call(send, 'GET', '/wallet-infra/holds', { ...options }),
     },
     deposits: {
       /** Scans one transaction for deposits, including deposits from before the wallet was registered. */

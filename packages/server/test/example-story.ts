@@ -50,6 +50,7 @@ async function receivingWallet({ record }: ExampleStage): Promise<string> {
   const { txHash } = await record('wallets.byo.transactions', { params, until: confirmed(amount) })
   await record('wallets.deposits.rescan', { body: { chain: 'base', txHash } })
   await record('wallets.byo.balances', { params })
+  await record('wallets.holds.summary')
   await record('chains.list')
   await record('chains.tokens', { params: { chain: 'base' } })
   return params.id

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type AuditFilters, listAuditRecords } from '../src/features/organisations/audit-store.ts'
+import { listBatch } from '../src/features/payments/settlement-store.ts'
 import { listPayments } from '../src/features/payments/store.ts'
 import { listTransfers } from '../src/features/transfers/store.ts'
 import { listVaults } from '../src/features/vaults/store.ts'
@@ -9,6 +10,7 @@ import { listEvents } from '../src/features/webhooks/event-store.ts'
 import { listWithdrawals } from '../src/features/withdrawals/withdraw/store.ts'
 import type { Queryable } from '../src/platform/db/db.ts'
 import { firstIdAt } from '../src/platform/db/page.ts'
+import type { PaymentId } from '../src/platform/ids.ts'
 import type { Tenant } from '../src/platform/tenant.ts'
 import { freshDatabase, type TestDatabase } from './database.ts'
 import { fillTable } from './fill-table.ts'
@@ -44,6 +46,13 @@ beforeAll(async () => {
       chain: `'base'`,
       payer: `'0x036CbD53842c5426634e7929541eC2318f3dCF7e'`,
     },
+    relays: {
+      subject_id: idOf('pay'),
+      purpose: `'payments'`,
+      state: `'settled'`,
+      transaction_id: `'ctx_' || n / 10`,
+      nonce: `'0x' || n`,
+    },
     events: { id: idOf('evt'), type: `'payment.received'`, payload: `'{}'` },
     wallet_transactions: {
       id: idOf('wtx'),
@@ -76,6 +85,8 @@ afterAll(() => database?.drop())
 
 const logs = (filters: Parameters<typeof listPayments>[2], after?: string) => (db: Queryable) =>
   listPayments(db, tenant, filters, { limit, after })
+/** The id of the payment with this number. */
+const paymentAt = (n: number): PaymentId => `pay_${firstIdAt('pay', at(n).getTime()).slice(4, 14)}${'0'.repeat(16)}`
 const transactions = (filter: TransactionFilter) => (db: Queryable) =>
   listTransactions(db, tenant, { walletId: 'wallet', filter }, page)
 const attempts = (filters: Omit<Parameters<typeof listAttempts>[2], 'webhookId'>) => (db: Queryable) =>
@@ -100,6 +111,10 @@ const lists: readonly (readonly [name: string, rows: number, list: (db: Queryabl
   ['logs of a chain, after a cursor', full, logs({ chain: 'base' }, firstIdAt('plog', at(100).getTime()))],
   ['logs of no payer', 0, logs({ payer: '0x552008c0f6870c2f77e5cC1d2eb9bdff03e30Ea0' })],
   ['logs of a payer', full, logs({ payer: '0x036cbd53842c5426634e7929541ec2318f3dcf7e' })],
+  ['the payments of a batch', 10, (db) => listBatch(db, tenant, 'ctx_7')],
+  ['the payments of no batch', 0, (db) => listBatch(db, tenant, 'ctx_none')],
+  ['logs of a batch', 2, logs({ amongIds: [1, 2, 12_001].map(paymentAt) })],
+  ['logs of a batch with another filter', 0, logs({ amongIds: [1, 2].map(paymentAt), status: 'voided' })],
   ['logs of no wallet', 0, logs({ walletId: 'other' })],
   ['logs of no key', 0, logs({ apiKeyId: 'other' })],
   ['logs of a route with another key', 0, logs({ route: 'never', apiKeyId: 'key', walletId: 'wallet' })],

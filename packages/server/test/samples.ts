@@ -97,6 +97,7 @@ export function samplesOf(ids: Resources): Readonly<Record<string, () => Sample>
     'test.payments.create': () => ({ body: { walletId: ids.byw } }),
     'test.clock.advance': () => ({ body: { advance: 1 } }),
     'wallets.byo.balances': () => ({ params: { id: ids.byw } }),
+    'wallets.holds.summary': () => ({}),
     'transfers.create': () => ({ body: transferOf(ids) }),
     'wallets.pay': () => ({ body: walletPaymentOf(ids) }),
     'requests.list': () => ({}),

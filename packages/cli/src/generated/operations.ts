@@ -146,6 +146,13 @@ export const apiOperations: readonly ApiOperation[] = [
     "type": "text",
     "required": false,
     "about": "Only payments of this address"
+   },
+   {
+    "name": "batchId",
+    "in": "query",
+    "type": "text",
+    "required": false,
+    "about": "Only payments that this transaction of the service settles"
    }
   ]
  },
@@ -1337,6 +1344,13 @@ export const apiOperations: readonly ApiOperation[] = [
     "type": "text",
     "required": false,
     "about": "Only payments of this address"
+   },
+   {
+    "name": "batchId",
+    "in": "query",
+    "type": "text",
+    "required": false,
+    "about": "Only payments that this transaction of the service settles"
    }
   ]
  },
@@ -3363,6 +3377,15 @@ export const apiOperations: readonly ApiOperation[] = [
     "about": "Hash of the transaction"
    }
   ]
+ },
+ {
+  "name": "wallets holds summary",
+  "summary": "Sum the money on hold at all managed wallets.",
+  "method": "GET",
+  "path": "/wallet-infra/holds",
+  "isList": false,
+  "takesIdempotencyKey": false,
+  "arguments": []
  },
  {
   "name": "wallets legacy balance",

@@ -223,7 +223,8 @@ export const tools: readonly Tool[] = [
       "to": "query",
       "status": "query",
       "chain": "query",
-      "payer": "query"
+      "payer": "query",
+      "batchId": "query"
     },
     "answers": "pages",
     "inputSchema": {
@@ -285,6 +286,10 @@ export const tools: readonly Tool[] = [
         "payer": {
           "type": "string",
           "description": "Only payments of this address."
+        },
+        "batchId": {
+          "type": "string",
+          "description": "Only payments that this transaction of the service settles."
         }
       },
       "required": [],

@@ -25,6 +25,9 @@ ByoWalletId = str
 ChainName = Literal["base", "ethereum", "optimism", "arbitrum", "polygon", "tempo", "base-sepolia", "eth-sepolia", "tempo-moderato"]
 """Name of a chain. In the test environment, the name of a main network means its test network."""
 
+ChainTransactionId = str
+"""Identifies the chain transaction."""
+
 ChildAddressId = str
 """Identifies the child address."""
 
@@ -585,6 +588,31 @@ class FreeResponse(TypedDict):
     id: None
     """Null: nothing was paid."""
     response: "SellerResponse"
+
+
+class HoldSummaryAmountsItem(TypedDict):
+    walletId: Union["MasterWalletId", "ChildAddressId"]
+    """The managed wallet or child address."""
+    masterWalletId: Optional["MasterWalletId"]
+    """The wallet of a child address; null for a wallet itself."""
+    name: Optional[str]
+    """Its name; null without one."""
+    chain: "ChainName"
+    tokenSymbol: str
+    """Symbol of the token."""
+    unscreened: str
+    """On hold until screening has cleared its sender."""
+    frozen: str
+    """From a flagged sender."""
+
+
+class HoldSummary(TypedDict):
+    wallets: int
+    """How many managed wallets and child addresses have money on hold."""
+    isWhole: bool
+    """False if more than 1,000 deposits are on hold: the rest is not counted."""
+    amounts: List["HoldSummaryAmountsItem"]
+    """By wallet and token, of the newest wallets first: at most 100."""
 
 
 class InclusionProofVariant(TypedDict):
@@ -1155,12 +1183,18 @@ class Payment(TypedDict):
     """What refunds have paid back, or are about to."""
     challengeId: Optional[str]
     """The MPP challenge that was paid; null without one."""
+    batchId: Optional["ChainTransactionId"]
+    """The service’s transaction that settles it with others; null where another sends it."""
+    batchPayments: int
+    """How many of your payments that transaction settles."""
     block: Optional[int]
     """Block of the transaction, where the service sent it."""
     isFinal: bool
     """Whether that block is final."""
     gasUsd: str
     """Gas that the operator paid for it, in US dollars."""
+    receipt: Optional[str]
+    """The signed receipt of `payments.settle`; null until it is settled."""
     createdAt: "CreatedAt"
 
 

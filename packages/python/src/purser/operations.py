@@ -95,6 +95,7 @@ class PaymentsLogsOperations:
         status: Optional[Literal["verified", "settling", "settled", "settlement_failed", "voided"]] = None,
         chain: Optional[str] = None,
         payer: Optional[str] = None,
+        batch_id: Optional["ChainTransactionId"] = None,
         timeout: Optional[float] = None,
     ) -> Listing["PaymentLog"]:
         """
@@ -103,7 +104,7 @@ class PaymentsLogsOperations:
         """
         return self._transport.listing(
             "/payments/logs",
-            query={"limit": limit, "cursor": cursor, "route": route, "protocol": protocol, "walletId": wallet_id, "apiKeyId": api_key_id, "from": from_, "to": to, "status": status, "chain": chain, "payer": payer},
+            query={"limit": limit, "cursor": cursor, "route": route, "protocol": protocol, "walletId": wallet_id, "apiKeyId": api_key_id, "from": from_, "to": to, "status": status, "chain": chain, "payer": payer, "batchId": batch_id},
             timeout=timeout,
         )
 
@@ -158,6 +159,7 @@ class AccountPaymentLogsOperations:
         status: Optional[Literal["verified", "settling", "settled", "settlement_failed", "voided"]] = None,
         chain: Optional[str] = None,
         payer: Optional[str] = None,
+        batch_id: Optional["ChainTransactionId"] = None,
         timeout: Optional[float] = None,
     ) -> Listing["PaymentLog"]:
         """
@@ -166,7 +168,7 @@ class AccountPaymentLogsOperations:
         """
         return self._transport.listing(
             "/account/payment-logs",
-            query={"limit": limit, "cursor": cursor, "route": route, "protocol": protocol, "walletId": wallet_id, "apiKeyId": api_key_id, "from": from_, "to": to, "status": status, "chain": chain, "payer": payer},
+            query={"limit": limit, "cursor": cursor, "route": route, "protocol": protocol, "walletId": wallet_id, "apiKeyId": api_key_id, "from": from_, "to": to, "status": status, "chain": chain, "payer": payer, "batchId": batch_id},
             timeout=timeout,
         )
 
@@ -669,6 +671,26 @@ class WalletsChildrenOperations:
         return self._transport.listing(
             path_of("/wallet-infra/master-wallets/{id}/child-addresses/{cad}/transactions", id=id, cad=cad),
             query={"limit": limit, "cursor": cursor, "from": from_, "to": to, "status": status, "direction": direction, "chain": chain, "token": token},
+            timeout=timeout,
+        )
+
+
+class WalletsHoldsOperations:
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def summary(
+        self,
+        *,
+        timeout: Optional[float] = None,
+    ) -> "HoldSummary":
+        """
+        Sum the money on hold at all managed wallets. Money on hold cannot leave: its sender is being screened,
+        or was flagged.
+        """
+        return self._transport.request(
+            "GET",
+            "/wallet-infra/holds",
             timeout=timeout,
         )
 
@@ -2105,6 +2127,7 @@ class WalletsOperations:
         self.byo = WalletsByoOperations(transport)
         self.master = WalletsMasterOperations(transport)
         self.children = WalletsChildrenOperations(transport)
+        self.holds = WalletsHoldsOperations(transport)
         self.sweeps = WalletsSweepsOperations(transport)
         self.legacy = WalletsLegacyOperations(transport)
         self.deposits = WalletsDepositsOperations(transport)

@@ -676,6 +676,26 @@ export interface paths {
         readonly patch?: never;
         readonly trace?: never;
     };
+    readonly "/wallet-infra/holds": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        /**
+         * Sum the money on hold at all managed wallets.
+         * @description Money on hold cannot leave: its sender is being screened, or was flagged.
+         */
+        readonly get: operations["wallets.holds.summary"];
+        readonly put?: never;
+        readonly post?: never;
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
     readonly "/wallet-infra/master-wallets/{id}/sweep": {
         readonly parameters: {
             readonly query?: never;
@@ -4383,6 +4403,11 @@ export interface components {
             /** @description Whether one of its nodes responds to this process: unknown until it tried, null without a node. */
             readonly status: ("unknown" | "up" | "down") | null;
         };
+        /**
+         * @description Identifies the chain transaction.
+         * @example ctx_01h455vb4pex5vsknk084sn02q
+         */
+        readonly ChainTransactionId: string;
         readonly Challenge: {
             /** @description Value of the PAYMENT-REQUIRED header (x402 version 2). Null for what x402 does not support: Tempo, and a price of zero. */
             readonly x402: string | null;
@@ -4683,6 +4708,28 @@ export interface components {
             /** @description Null: nothing was paid. */
             readonly id: null;
             readonly response: components["schemas"]["SellerResponse"];
+        };
+        readonly HoldSummary: {
+            /** @description How many managed wallets and child addresses have money on hold. */
+            readonly wallets: number;
+            /** @description False if more than 1,000 deposits are on hold: the rest is not counted. */
+            readonly isWhole: boolean;
+            /** @description By wallet and token, of the newest wallets first: at most 100. */
+            readonly amounts: readonly {
+                /** @description The managed wallet or child address. */
+                readonly walletId: components["schemas"]["MasterWalletId"] | components["schemas"]["ChildAddressId"];
+                /** @description The wallet of a child address; null for a wallet itself. */
+                readonly masterWalletId: components["schemas"]["MasterWalletId"] | null;
+                /** @description Its name; null without one. */
+                readonly name: string | null;
+                readonly chain: components["schemas"]["ChainName"];
+                /** @description Symbol of the token. */
+                readonly tokenSymbol: string;
+                /** @description On hold until screening has cleared its sender. */
+                readonly unscreened: string;
+                /** @description From a flagged sender. */
+                readonly frozen: string;
+            }[];
         };
         readonly InclusionProof: {
             /** @description What was sealed. */
@@ -5466,12 +5513,18 @@ export interface components {
             readonly refundedAmount: string;
             /** @description The MPP challenge that was paid; null without one. */
             readonly challengeId: string | null;
+            /** @description The service’s transaction that settles it with others; null where another sends it. */
+            readonly batchId: components["schemas"]["ChainTransactionId"] | null;
+            /** @description How many of your payments that transaction settles. */
+            readonly batchPayments: number;
             /** @description Block of the transaction, where the service sent it. */
             readonly block: number | null;
             /** @description Whether that block is final. */
             readonly isFinal: boolean;
             /** @description Gas that the operator paid for it, in US dollars. */
             readonly gasUsd: string;
+            /** @description The signed receipt of `payments.settle`; null until it is settled. */
+            readonly receipt: string | null;
             readonly createdAt: components["schemas"]["CreatedAt"];
         };
         /**
@@ -7139,6 +7192,8 @@ export interface components {
         readonly chain: string;
         /** @description Only payments of this address. */
         readonly payer: string;
+        /** @description Only payments that this transaction of the service settles. */
+        readonly ChainTransactionId: components["schemas"]["ChainTransactionId"];
         /** @description Identifies the payment log record. */
         readonly PaymentLogRecordId: components["schemas"]["PaymentLogRecordId"];
         /** @description Identifies the BYO wallet. */
@@ -7691,6 +7746,8 @@ export interface operations {
                 readonly chain?: components["parameters"]["chain"];
                 /** @description Only payments of this address. */
                 readonly payer?: components["parameters"]["payer"];
+                /** @description Only payments that this transaction of the service settles. */
+                readonly batchId?: components["parameters"]["ChainTransactionId"];
             };
             readonly header?: never;
             readonly path?: never;
@@ -7802,6 +7859,8 @@ export interface operations {
                 readonly chain?: components["parameters"]["chain"];
                 /** @description Only payments of this address. */
                 readonly payer?: components["parameters"]["payer"];
+                /** @description Only payments that this transaction of the service settles. */
+                readonly batchId?: components["parameters"]["ChainTransactionId"];
             };
             readonly header?: never;
             readonly path?: never;
@@ -8541,6 +8600,28 @@ export interface operations {
             };
             readonly 404: components["responses"]["404"];
             readonly 503: components["responses"]["503"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
+        };
+    };
+    readonly "wallets.holds.summary": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description OK. */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["HoldSummary"];
+                };
+            };
             readonly "4XX": components["responses"]["4XX"];
             readonly "5XX": components["responses"]["5XX"];
         };

@@ -17,5 +17,6 @@ export { type AuditLogCheck, type AuditLogVerdict, verifyAuditLog } from './audi
 export { type Content, type ContentDigest, contentBytesMax } from './content.ts'
 export { type FetchKeysOptions, fetchKeys, KeysUnavailableError } from './fetch-keys.ts'
 export type { Jwks } from './keys.ts'
+export { type ReceiptFault, type ReceiptStatement, type ReceiptVerdict, verifyReceipt } from './receipt.ts'
 export type { Fault, Verdict } from './verdict.ts'
 export { type TrustedKeys, type VerifyItemOptions, type VerifyOptions, verifyItem, verifySeal } from './verify.ts'

@@ -55,5 +55,29 @@ test('a payer who adds code to its account after its payment was verified burns 
     sql`select state, attempts from relays where signer = ${turned.account.address.toLowerCase()}`,
   )
   expect(attempts).toEqual({ state: 'failed', attempts: 0 })
-  expect(new Set(good.map(({ body }) => body.txHash)).size).toBeLessThan(5)
+  const hashes = Map.groupBy(good, ({ body }) => body.txHash)
+  expect(hashes.size).toBeLessThan(5)
+  // Each payment names those that its transaction settled with it.
+  for (const [txHash, together] of hashes) {
+    const { batchId, batchPayments } = await paymentOf(payments[good.indexOf(together[0] as Answer) + 1])
+    expect([txHash, batchPayments]).toEqual([txHash, together.length])
+    const { list } = await world.call(org.testKey, 'GET', `/payments/logs?batchId=${batchId}&limit=100`)
+    expect(list.map((log) => log.txHash)).toEqual(together.map(() => txHash))
+    const { list: others } = await world.call(org.testKey, 'GET', `/payments/logs?batchId=${batchId}&protocol=mpp`)
+    expect(others).toEqual([])
+    const stranger = await world.organisation()
+    expect((await world.call(stranger.testKey, 'GET', `/payments/logs?batchId=${batchId}`)).list).toEqual([])
+  }
 })
+
+test('a settled payment keeps the receipt that settle returned, and has none before', async () => {
+  const payment = await verified(await aPayer(chain))
+  expect(await paymentOf(payment)).toMatchObject({ receipt: null, batchId: null, batchPayments: 0 })
+  const { receipt } = (await settle(payment)).body
+  expect(receipt).toMatch(/^ey/)
+  expect(await paymentOf(payment)).toMatchObject({ receipt, batchPayments: 1 })
+})
+
+async function paymentOf(payment: Answer | undefined): Promise<Answer['body']> {
+  return (await world.call(org.testKey, 'GET', `/payments/${payment?.body.paymentId}`)).body
+}

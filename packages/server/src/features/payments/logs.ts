@@ -8,9 +8,10 @@ import type { Page } from '../../platform/operation.ts'
 import { openCursor, pageOf } from '../../platform/wire.ts'
 import { monthAround, type Recount } from '../plans/index.ts'
 import { fail } from './errors.ts'
+import { signReceipt } from './offers/sign.ts'
 import type { Ctx } from './ports.ts'
 import type { LogFilters, LogQuery, Payment, PaymentLog, RouteSummary } from './schema.ts'
-import { findCarrier } from './settlement-store.ts'
+import { findCarrier, listBatch } from './settlement-store.ts'
 import {
   countingPayments,
   findPayment,
@@ -25,7 +26,7 @@ import {
 export async function getPayment(ctx: Ctx, paymentId: PaymentId): Promise<z.input<typeof Payment>> {
   const row = await findPayment(ctx.db, ctx.tenant, paymentId)
   if (row === undefined) return refusePayment(ctx.db, ctx.tenant, paymentId, fail('payment-not-found'))
-  const { block, isFinal, gasNanoUsd } = await findCarrier(ctx.db, row.id)
+  const { batchId, batchPayments, block, isFinal, gasNanoUsd } = await findCarrier(ctx.db, row.id)
   return {
     ...logFields(row),
     id: row.id,
@@ -40,15 +41,19 @@ export async function getPayment(ctx: Ctx, paymentId: PaymentId): Promise<z.inpu
     redeemedAt: row.redeemedAt,
     refundedAmount: formatAmount(row.refundedRaw, row.decimals),
     challengeId: row.challengeId,
+    batchId,
+    batchPayments: Number(batchPayments),
     block: block === null ? null : Number(block),
     isFinal,
     gasUsd: formatAmount(gasNanoUsd, 9),
+    receipt: row.status === 'settled' ? await signReceipt(ctx, row) : null,
   }
 }
 
 export async function listPaymentLogs(ctx: Ctx, query: LogQuery): Promise<Page<z.input<typeof PaymentLog>>> {
-  const { limit, cursor, ...filters } = query
-  const rows = await listPayments(ctx.db, ctx.tenant, filters, { limit, after: openCursor(cursor) })
+  const { limit, cursor, batchId, ...filters } = query
+  const amongIds = batchId && (await listBatch(ctx.db, ctx.tenant, batchId))
+  const rows = await listPayments(ctx.db, ctx.tenant, { ...filters, amongIds }, { limit, after: openCursor(cursor) })
   const page = pageOf(rows, limit, (row) => row.logId)
   return { ...page, items: page.items.map(asLog) }
 }

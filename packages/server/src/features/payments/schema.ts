@@ -266,9 +266,14 @@ export const Payment = z.strictObject({
   redeemedAt: Instant.nullable().meta({ description: 'When a redemption delivered the response.' }),
   refundedAmount: z.string().meta({ description: 'What refunds have paid back, or are about to.' }),
   challengeId: z.string().nullable().describe('The MPP challenge that was paid; null without one.'),
+  batchId: id('ctx')
+    .nullable()
+    .meta({ description: 'The service’s transaction that settles it with others; null where another sends it.' }),
+  batchPayments: z.int().describe('How many of your payments that transaction settles.'),
   block: z.int().nullable().describe('Block of the transaction, where the service sent it.'),
   isFinal: z.boolean().describe('Whether that block is final.'),
   gasUsd: z.string().describe('Gas that the operator paid for it, in US dollars.'),
+  receipt: z.string().nullable().describe('The signed receipt of `payments.settle`; null until it is settled.'),
   createdAt: CreatedAt,
 })
 
@@ -305,6 +310,7 @@ export const LogQuery = PageQuery.extend({
   status: z.enum(paymentStatuses).optional().describe('Only payments in this status.'),
   chain: text(64).optional().describe('Only payments on this chain.'),
   payer: text(64).optional().describe('Only payments of this address.'),
+  batchId: id('ctx').optional().describe('Only payments that this transaction of the service settles.'),
 })
 export type LogQuery = z.output<typeof LogQuery>
 export const SummaryQuery = z.strictObject(logFilters)

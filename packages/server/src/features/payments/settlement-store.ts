@@ -2,7 +2,8 @@ import { z } from 'zod'
 import { columnsOf, type Queryable, type Sql, sql, type Tx } from '../../platform/db/db.ts'
 import { type DueChecks, listDueChecks, onAnyOf } from '../../platform/db/due-checks.ts'
 import { idIs, oneOf } from '../../platform/db/page.ts'
-import { id, type PaymentId } from '../../platform/ids.ts'
+import { type Id, id, type PaymentId } from '../../platform/ids.ts'
+import type { Tenant } from '../../platform/tenant.ts'
 import { paymentStatuses } from './schema.ts'
 import { StoredAuthorization, StoredPermit2 } from './store.ts'
 
@@ -125,19 +126,46 @@ export function listOutcomes(db: Queryable, paymentIds: readonly PaymentId[]): P
 
 const NanoUsd = z.string().transform((text) => BigInt(text))
 
-const Carrier = z.object({ block: z.bigint().nullable(), isFinal: z.boolean(), gasNanoUsd: NanoUsd })
+const Carrier = z.object({
+  batchId: id('ctx').nullable(),
+  batchPayments: z.bigint(),
+  block: z.bigint().nullable(),
+  isFinal: z.boolean(),
+  gasNanoUsd: NanoUsd,
+})
 
-/** Returns the block of the service's transaction that carries a payment, whether it is final, and what the payment's attempts cost. */
+/** Condition on `relays`: the payments of a transaction that carries some now, or that settled them. */
+const inBatch = sql`purpose = 'payments' and state in ('included', 'settled')`
+
+/**
+ * Returns the service's transaction that carries a payment, with the number of the tenant's payments in it (at most a hundred); its block, whether
+ * that is final, and what the payment's attempts cost.
+ */
 export function findCarrier(db: Queryable, paymentId: PaymentId): Promise<z.output<typeof Carrier>> {
   return db.one(
     Carrier,
     sql`
-    select sent.mined_block as block, coalesce(sent.status = 'final', false) as is_final, p.gas_used_nano_usd as gas_nano_usd
+    select sent.id as batch_id, sent.mined_block as block, coalesce(sent.status = 'final', false) as is_final, p.gas_used_nano_usd as gas_nano_usd,
+      (select count(*) from relays other where other.transaction_id = r.transaction_id and ${inBatch}
+        and other.organisation_id = p.organisation_id and other.environment = p.environment) as batch_payments
     from payments p
     left join relays r on r.purpose = 'payments' and r.subject_id = p.id and r.state in ('included', 'settled')
     left join chain_transactions sent on sent.id = r.transaction_id
     where p.id = concat(${paymentId}::text)`,
   )
+}
+
+const BatchRow = z.object({ paymentId: id('pay') })
+
+/** Returns the tenant's payments that a transaction of the service carries or settled, at most a hundred. */
+export async function listBatch(db: Queryable, tenant: Tenant, batchId: Id<'ctx'>): Promise<PaymentId[]> {
+  const rows = await db.many(
+    BatchRow,
+    sql`
+    select subject_id as payment_id from relays
+    where transaction_id = ${batchId} and ${inBatch} and organisation_id = ${tenant.organisationId} and environment = ${tenant.environment}`,
+  )
+  return rows.map(({ paymentId }) => paymentId)
 }
 
 /** A payment with the tenant and day of its budget. */

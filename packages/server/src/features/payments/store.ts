@@ -244,7 +244,10 @@ export async function findPaymentByLog(
 }
 
 /** The filters of the list; totals have fewer, since rollups keep no more. */
-type ListFilters = Omit<LogQuery, 'limit' | 'cursor'>
+type ListFilters = Omit<LogQuery, 'limit' | 'cursor' | 'batchId'> & {
+  /** Only these payments, a few. */
+  readonly amongIds?: readonly PaymentId[] | undefined
+}
 
 /** Returns log rows, newest first, one more than the limit. */
 export function listPayments(
@@ -254,10 +257,16 @@ export function listPayments(
   page: { readonly limit: number; readonly after: string | undefined },
 ): Promise<PaymentRow[]> {
   const { where, order } = matching(tenant, filters, page.after)
+  const { amongIds } = filters
+  // The few are read first: an index of another filter may find more.
+  const source =
+    amongIds === undefined
+      ? sql`payments`
+      : sql`(select * from payments where ${oneOf(sql`id`, amongIds)} offset 0) as payments`
   return db.many(
     PaymentRow,
     sql`
-    select ${columns} from payments where ${where} order by ${order} limit ${page.limit + 1}`,
+    select ${columns} from ${source} where ${where} order by ${order} limit ${page.limit + 1}`,
   )
 }
 

@@ -14,6 +14,7 @@ import { masterWalletOperations } from './managed/routes.ts'
 import { policyRoutes } from './policy/routes.ts'
 import { type Deps, operation } from './ports.ts'
 import { ByoWallet, ByoWalletParams, NewByoWallet, WalletChange } from './schema.ts'
+import { holdOperations } from './screening/hold-summary.ts'
 import { sweepOperations } from './sweep/routes.ts'
 
 const notFound = { 'wallet-not-found': fail.table['wallet-not-found'] }
@@ -96,6 +97,7 @@ export const walletOperations: readonly Operation<Deps>[] = [
   ...masterWalletOperations,
   ...childAddressOperations,
   ...balanceOperations,
+  ...holdOperations,
   ...sweepOperations,
   ...policyRoutes,
   ...legacyWalletOperations,

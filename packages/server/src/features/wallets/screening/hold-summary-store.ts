@@ -1,0 +1,68 @@
+import { z } from 'zod'
+import type { Tenant } from '../../../platform/ctx.ts'
+import { type Queryable, type Sql, sql } from '../../../platform/db/db.ts'
+import { ChainName } from '../../chains/index.ts'
+import { bookedUpTo } from '../deposits/rollup-store.ts'
+
+const Raw = z.string().transform((text) => BigInt(text))
+
+const HeldPlace = z.object({
+  walletId: z.string(),
+  masterWalletId: z.string().nullable(),
+  name: z.string().nullable(),
+  chain: ChainName,
+  network: z.string(),
+  token: z.string(),
+  unscreened: Raw,
+  frozen: Raw,
+  wallets: z.bigint(),
+  isWhole: z.boolean(),
+})
+export type HeldPlace = z.output<typeof HeldPlace>
+
+const booked = bookedUpTo({
+  walletId: sql`o.wallet_id`,
+  network: sql`o.network`,
+  token: sql`o.token`,
+  block: sql`o.block_number`,
+})
+
+/**
+ * Returns what is on hold at the tenant's managed wallets and child addresses, by wallet and token, the newest wallets first. It reads at most
+ * `rowsMax` deposits, `rowsMax` frozen places and `rowsMax` opening amounts; `isWhole` is false if there are more. Each row has the number of wallets of all.
+ */
+export function listHeldPlaces(
+  db: Queryable,
+  tenant: Tenant,
+  { rowsMax, placesMax }: { readonly rowsMax: number; readonly placesMax: number },
+): Promise<HeldPlace[]> {
+  // The customer's own wallets, whose money the service cannot move, begin with byw_ and are below.
+  const own = (condition: Sql): Sql => sql`
+    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and wallet_id >= 'cad_' and ${condition}
+    order by wallet_id desc limit ${rowsMax + 1}`
+  return db.many(
+    HeldPlace,
+    sql`
+    with deposits as materialized (
+      select wallet_id, network, token, raw_amount - frozen_raw_amount as unscreened, 0::numeric as frozen from wallet_transactions
+      ${own(sql`direction = 'in' and status <> 'withdrawn' and aml_status = 'pending' and on_hold`)}
+    ), frozen as materialized (
+      select wallet_id, network, token, 0::numeric as unscreened, raw_frozen as frozen from tainted_places
+      ${own(sql`raw_frozen > 0`)}
+    ), openings as materialized (
+      select wallet_id, network, token, greatest(0, raw_amount - ${booked}) as unscreened, 0::numeric as frozen from opening_amounts o
+      ${own(sql`raw_amount > 0`)}
+    ), held as materialized (
+      select wallet_id, network, lower(token) as token, sum(unscreened) as unscreened, sum(frozen) as frozen
+      from (select * from deposits union all select * from frozen union all select * from openings) as found
+      group by wallet_id, network, lower(token) having sum(unscreened) > 0 or sum(frozen) > 0
+    )
+    select held.wallet_id, child.master_wallet_id, case when child.id is null then wallet.name else child.name end as name, wallet.chain,
+      held.network, held.token, unscreened::text, frozen::text, (select count(distinct wallet_id) from held) as wallets,
+      (select count(*) from deposits) <= ${rowsMax} and (select count(*) from frozen) <= ${rowsMax} and (select count(*) from openings) <= ${rowsMax}
+        as is_whole
+    from held left join child_addresses child on child.id = held.wallet_id
+    join master_wallets wallet on wallet.id = coalesce(child.master_wallet_id, held.wallet_id)
+    order by held.wallet_id desc, held.network, held.token limit ${placesMax}`,
+  )
+}
