@@ -1,6 +1,6 @@
 import type { BrowserContext, Page } from 'playwright-core'
 import { launchBrowser } from '../packages/dashboard/test/browser.ts'
-import { flood, floodedPaymentId } from '../packages/dashboard/test/flood.ts'
+import { answerPayments, flood, floodedPaymentId } from '../packages/dashboard/test/flood.ts'
 import { signIn } from '../packages/dashboard/test/stage.ts'
 import type { Dev } from '../packages/devnet/src/dev.ts'
 import { startTemporaryDev } from '../packages/devnet/src/temporary-dev.ts'
@@ -122,19 +122,7 @@ async function makePayment({ apiKey, baseUrl, walletId }: Dev): Promise<void> {
 
 /** Opens the page of payments, whose first page of the list has `rows` rows in the shape of the one payment that there is. */
 async function openPayments(page: Page, dev: Dev, rows: number): Promise<Page> {
-  let readings = 0
-  await page.route('**/payments/logs?*', async (route) => {
-    readings += 1
-    const length = readings === 1 ? rows : pageRows
-    const answer = await route.fetch()
-    const [one] = (await answer.json()) as readonly Readonly<Record<string, unknown>>[]
-    if (one === undefined) throw new Error('the list of payments is empty')
-    const json = Array.from({ length }, (_, index) => {
-      const paymentId = floodedPaymentId(index)
-      return { ...one, id: paymentId.replace('pay_', 'plog_'), paymentId }
-    })
-    await route.fulfill({ response: answer, json })
-  })
+  await answerPayments(page, (reading) => [...Array(reading === 0 ? rows : pageRows).keys()])
   await page.goto(`${dev.dashboardUrl}/test/payments`)
   await page.getByRole('row').nth(5).waitFor()
   return page

@@ -1,8 +1,7 @@
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import type { Page } from 'playwright-core'
 import { expect, test } from 'vitest'
 import type { Stage } from './people-scenarios.ts'
+import { openReceiver } from './receiver.ts'
 
 /** Runs a command of the palette. What is typed before its field has the focus is lost, so it waits for that. */
 async function act(page: Page, words: string): Promise<void> {
@@ -93,7 +92,7 @@ export function actScenarios({ dev, purserOf, open }: Stage): void {
 
   test('an attempt shows the headers that were sent, and its signature is verified here with the secret that was just shown', async () => {
     const received: { id: string; timestamp: string; signature: string; body: string }[] = []
-    const receiver = createServer((request, response) => {
+    const receiver = await openReceiver((request, response) => {
       const chunks: Buffer[] = []
       request.on('data', (chunk: Buffer) => chunks.push(chunk))
       request.on('end', () => {
@@ -107,15 +106,13 @@ export function actScenarios({ dev, purserOf, open }: Stage): void {
         response.end('fine')
       })
     })
-    await new Promise<void>((resolve) => receiver.listen(0, '127.0.0.1', resolve))
-    const { port } = receiver.address() as AddressInfo
     try {
       await open({}, async (page, { faults }) => {
         await page.goto(`${dev().dashboardUrl}/test/webhooks`)
         await page.getByRole('heading', { level: 1, name: 'Webhooks' }).waitFor()
         await act(page, 'webhook endpoint')
         const sheet = page.getByRole('dialog')
-        await sheet.getByLabel('Address').fill(`http://127.0.0.1:${port}/signed`)
+        await sheet.getByLabel('Address').fill(`http://${receiver.host}/signed`)
         await sheet.getByRole('button', { name: 'Add the endpoint' }).click()
         await sheet.getByRole('button', { name: 'I saved the secret' }).click()
         await page.waitForURL(/\/webhooks\/wh_/)

@@ -61,6 +61,8 @@ async function makeWallets(purser: Purser): Promise<Readonly<Record<'walletId' |
 }
 
 async function payStubs(purser: Purser, walletId: string): Promise<void> {
+  const [[method, resource, price]] = sold
+  await purser.payments.challenges({ walletId, resource, method, price, count: 60 })
   const calls = Array.from({ length: 40 }, (_, index) => sold[index % sold.length] ?? sold[0])
   for (const [method, resource, price] of calls)
     await purser.payments.verify({

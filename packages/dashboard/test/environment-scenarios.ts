@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import type { DemoData } from './demo-data.ts'
 import { pages } from './pages.ts'
 import type { Stage } from './people-scenarios.ts'
-import { joinedAs, pathOf } from './stage.ts'
+import { joinedAs, pathOf, shown } from './stage.ts'
 
 /** Test and live, and who may work where. */
 export function environmentScenarios({ dev, browser, open }: Stage, demoData: () => Promise<DemoData>): void {
@@ -65,11 +65,10 @@ export function environmentScenarios({ dev, browser, open }: Stage, demoData: ()
       })
       for (const { path } of pages) {
         await page.goto(`${dashboardUrl}/live${pathOf(path, demo)}`)
-        await page.getByRole('heading').or(page.getByRole('alert')).first().waitFor()
-        await page.waitForFunction(() => document.querySelector('.skeleton') === null)
-        const shown = await page.locator('main').innerText()
+        await shown(page)
+        const text = await page.locator('main').innerText()
         if (!path.startsWith('/audit-log'))
-          expect([path, texts.slice(-5).filter((one) => shown.includes(one))]).toEqual([path, []])
+          expect([path, texts.slice(-5).filter((one) => text.includes(one))]).toEqual([path, []])
       }
       expect(wrongly).toEqual([])
     })

@@ -3,7 +3,7 @@ import { expectAccessible, inspected } from './accessible.ts'
 import type { DemoData } from './demo-data.ts'
 import { type Section, sectionNames, sections } from './pages.ts'
 import type { Stage } from './people-scenarios.ts'
-import { joinedAs, pathOf, show, type signIn } from './stage.ts'
+import { joinedAs, pathOf, show, shown, type signIn } from './stage.ts'
 import { groupOf, pathOfState, stateGroups, states } from './states.ts'
 
 /** What holds for each page, in a test for each section of them. */
@@ -42,8 +42,7 @@ export function everyPageScenarios({ dev, browser, open }: Stage, demoData: () =
           const page = await context.newPage()
           await state.before?.(page)
           await page.goto(`${dev().dashboardUrl}${pathOfState(state, demo)}`)
-          await page.getByRole('heading').or(page.getByRole('alert')).first().waitFor()
-          await page.waitForFunction(() => document.querySelector('.skeleton') === null)
+          await shown(page)
           await state.act?.(page)
           await expectAccessible(page, state.name)
           await page.close()

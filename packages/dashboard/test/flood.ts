@@ -13,6 +13,30 @@ export function floodedPaymentId(index: number): string {
 }
 
 /**
+ * Answers each reading of the list of payments with these payments, by their numbers, in the shape of the first payment of the service's response.
+ * The readings are counted from 0.
+ */
+export async function answerPayments(
+  page: Page,
+  paymentsOf: (reading: number) => readonly number[],
+  changed: Readonly<Record<string, unknown>> = {},
+): Promise<void> {
+  let readings = 0
+  await page.route('**/payments/logs?*', async (route) => {
+    const numbers = paymentsOf(readings)
+    readings += 1
+    const answer = await route.fetch()
+    const [one] = (await answer.json()) as readonly Readonly<Record<string, unknown>>[]
+    if (one === undefined) throw new Error('the list of payments is empty')
+    const json = numbers.map((number) => {
+      const paymentId = floodedPaymentId(number)
+      return { ...one, ...changed, paymentId, id: paymentId.replace('pay_', 'plog_') }
+    })
+    await route.fulfill({ response: answer, json })
+  })
+}
+
+/**
  * Replaces, before the page is loaded, its stream of events by one that sends `perSecond` of them: each payment is received, then settled.
  * `flooded` of the page counts them.
  */

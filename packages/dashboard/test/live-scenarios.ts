@@ -1,11 +1,16 @@
 import type { Page } from 'playwright-core'
 import { expect, test } from 'vitest'
-import { afterEvents, flood, floodedPaymentId } from './flood.ts'
+import { afterEvents, answerPayments, flood, floodedPaymentId } from './flood.ts'
 import type { Stage } from './people-scenarios.ts'
 
 const perSecond = 1_000
 const rowsInList = 2_000
 const paymentIds = Array.from({ length: rowsInList }, (_, index) => floodedPaymentId(index))
+
+/** `length` numbers below `end`, the greatest first. */
+function downwards(end: number, length: number): readonly number[] {
+  return Array.from({ length }, (_, index) => end - 1 - index)
+}
 
 /** What a page does during a thousand events a second. */
 export function liveScenarios({ dev, open }: Stage): void {
@@ -31,21 +36,10 @@ export function liveScenarios({ dev, open }: Stage): void {
     return { changesPerSecond: changes / seconds, seconds, requests }
   }
 
-  /** Answers the list of payments with 2,000 rows in the shape of the one that there is, and then with pages of 100 newer ones. */
+  /** Answers the list of payments with 2,000 rows, and then with pages of 100 newer ones. */
   async function withLongList(page: Page): Promise<void> {
-    let newest = rowsInList
-    await page.route('**/payments/logs?*', async (route) => {
-      const answer = await route.fetch()
-      const [one]: readonly Readonly<Record<string, unknown>>[] = await answer.json()
-      const first = newest === rowsInList ? 0 : newest
-      const count = newest === rowsInList ? rowsInList : 100
-      newest = first + count
-      const json = Array.from({ length: count }, (_, index) => {
-        const paymentId = floodedPaymentId(newest - 1 - index)
-        return { ...one, paymentId, id: paymentId.replace('pay_', 'plog_'), status: 'verified' }
-      })
-      await route.fulfill({ response: answer, json })
-    })
+    const paymentsOf = (reading: number) => downwards(rowsInList + 100 * reading, reading === 0 ? rowsInList : 100)
+    await answerPayments(page, paymentsOf, { status: 'verified' })
   }
 
   test('a thousand events a second change the list of payments a few times a second, and only the rows in view are on the page', async () => {

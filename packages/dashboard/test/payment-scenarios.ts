@@ -1,7 +1,7 @@
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { expect, test } from 'vitest'
 import type { Stage } from './people-scenarios.ts'
+import { openReceiver } from './receiver.ts'
+import { manyHolds, settledWithOthers } from './states.ts'
 
 /** Questions of people about payments: which came in, where one is, and how it goes over time. */
 export function paymentScenarios({ dev, purserOf, open }: Stage): void {
@@ -40,11 +40,10 @@ export function paymentScenarios({ dev, purserOf, open }: Stage): void {
   test('Home says which of its readings failed, and reads again what is wanted', async () => {
     const purser = purserOf()
     await purser.test.payments.create({ walletId: dev().walletId, price: '0.01' })
-    await purser.wallets.master.create({ chain: 'base', name: 'Unread', supportedTokens: ['USDC'] })
     await open({}, async (page) => {
       const refused = { status: 400, json: {} }
       await page.route('**/payments/logs/summary?*', (route) => route.fulfill(refused))
-      await page.route('**/balances?*', (route) => route.fulfill(refused))
+      await page.route('**/wallet-infra/holds', (route) => route.fulfill(refused))
       await page.goto(`${dev().dashboardUrl}/test?by=route`)
       await page.getByRole('link', { name: 'Money on hold cannot be read now.' }).waitFor()
       const volume = page.locator('section').filter({ has: page.getByLabel('Measure') })
@@ -56,11 +55,9 @@ export function paymentScenarios({ dev, purserOf, open }: Stage): void {
   })
 
   test('a payment shows its challenge, checks, block, events and the attempts to deliver them', async () => {
-    const receiver = createServer((_, response) => response.end('fine'))
-    await new Promise<void>((resolve) => receiver.listen(0, '127.0.0.1', resolve))
-    const { port } = receiver.address() as AddressInfo
+    const receiver = await openReceiver((_, response) => response.end('fine'))
     const purser = purserOf()
-    const webhook = await purser.webhooks.create({ url: `http://127.0.0.1:${port}/paid`, events: ['payment.settled'] })
+    const webhook = await purser.webhooks.create({ url: `http://${receiver.host}/paid`, events: ['payment.settled'] })
     try {
       const { id } = await purser.test.payments.create({ walletId: dev().walletId, price: '0.04' })
       await expect.poll(async () => (await purser.payments.get(id)).status).toBe('settled')
@@ -72,7 +69,7 @@ export function paymentScenarios({ dev, purserOf, open }: Stage): void {
         await page.getByText(/^In block \d/).waitFor()
         await page.getByRole('link', { name: 'payment.received' }).waitFor()
         await page.getByRole('link', { name: 'payment.settled' }).waitFor()
-        await page.getByRole('link', { name: `127.0.0.1:${port}/paid: the endpoint returned 200` }).click()
+        await page.getByRole('link', { name: `${receiver.host}/paid: the endpoint returned 200` }).click()
         await page.getByRole('dialog', { name: 'Attempt' }).waitFor()
         expect(faults).toEqual([])
       })
@@ -80,6 +77,73 @@ export function paymentScenarios({ dev, purserOf, open }: Stage): void {
       await purser.webhooks.delete(webhook.id)
       receiver.close()
     }
+  })
+
+  test('a payment that a transaction settled with others leads to them, and its receipt is verified in the browser', async () => {
+    const purser = purserOf()
+    const { id } = await purser.test.payments.create({ walletId: dev().walletId, price: '0.05' })
+    await expect.poll(async () => (await purser.payments.get(id)).status).toBe('settled')
+    const { batchId, batchPayments } = await purser.payments.get(id)
+    await open({}, async (page, { faults }) => {
+      await settledWithOthers(page)
+      await page.goto(`${dev().dashboardUrl}/test/payments/${id}`)
+      await page.getByRole('button', { name: 'Verify here' }).click()
+      await page.getByText('Verified: the service signed this.').waitFor()
+      await page.getByRole('link', { name: '38 other payments' }).click()
+      await page.waitForURL((url) => url.searchParams.get('batchId') === batchId)
+      const rows = page.getByRole('table', { name: 'Payments', exact: true }).getByRole('row')
+      await rows.filter({ hasText: '0.05 USDC' }).first().waitFor()
+      expect(await rows.count()).toBe(batchPayments + 1)
+      await page.getByRole('button', { name: 'One transaction: show all payments' }).click()
+      await page.waitForURL((url) => url.search === '')
+      expect(faults).toEqual([])
+    })
+  })
+
+  test('Home sums the money on hold of any number of wallets', async () => {
+    await open({}, async (page, { faults }) => {
+      await page.route('**/wallet-infra/holds', (route) => route.fulfill({ json: manyHolds }))
+      await page.goto(`${dev().dashboardUrl}/test`)
+      await page.getByText('Money is on hold in more than 240 wallets.').waitFor()
+      await page.getByText('Show the newest 100').click()
+      const listed = page.locator('details').getByRole('listitem')
+      await listed.filter({ hasText: 'Treasury of the north' }).getByText('15.25 USDC').waitFor()
+      await page.unrouteAll()
+      await page.route('**/wallet-infra/holds', (route) =>
+        route.fulfill({ json: { wallets: 1, isWhole: true, amounts: manyHolds.amounts.slice(0, 1) } }),
+      )
+      await page.reload()
+      await page.getByRole('link', { name: '15.25 USDC of Treasury of the north is on hold.' }).waitFor()
+      expect(faults).toEqual([])
+    })
+  })
+
+  test('a chart has the width of its card in each picture that is painted', async () => {
+    await open({}, async (page) => {
+      await page.goto(`${dev().dashboardUrl}/test`)
+      const chart = page.getByRole('img', { name: /by protocol, last 24 hours$/ })
+      await chart.waitFor()
+      // An observer that begins later sees the page as it is painted.
+      const painted = await chart.evaluate(async (svg) => {
+        const frame = svg.parentElement as HTMLElement
+        const widths: (readonly [chart: number, card: number])[] = []
+        new ResizeObserver(() => widths.push([Number(svg.getAttribute('width')), frame.clientWidth])).observe(frame)
+        const frames = async () => {
+          for (let frame = 0; frame < 3; frame++) await new Promise(requestAnimationFrame)
+        }
+        await frames()
+        frame.style.width = '280px'
+        await frames()
+        frame.hidden = true
+        await frames()
+        frame.style.width = '320px'
+        frame.hidden = false
+        await frames()
+        return widths.filter(([, card]) => card > 0)
+      })
+      expect(painted.length).toBeGreaterThanOrEqual(3)
+      expect(painted.filter(([drawn, card]) => drawn !== card)).toEqual([])
+    })
   })
 
   test('Home shows volume by token and route, and the way from the challenge to the money', async () => {

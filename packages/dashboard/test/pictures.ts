@@ -4,7 +4,7 @@ import { startTemporaryDev } from '../../devnet/src/temporary-dev.ts'
 import { launchBrowser, watch } from './browser.ts'
 import { makeDemoData } from './demo-data.ts'
 import { pages } from './pages.ts'
-import { joinedAs, pathOf, signIn } from './stage.ts'
+import { joinedAs, pathOf, shown, signIn } from './stage.ts'
 import { pathOfState, states } from './states.ts'
 
 /** Names of pages narrow the pictures to those. */
@@ -36,8 +36,7 @@ try {
       const page = await context.newPage()
       for (const { name, path: place } of pages.filter(({ name }) => isWanted(name))) {
         await page.goto(`${dev.dashboardUrl}/test${pathOf(place, demo)}`)
-        await page.getByRole('heading', { level: 1 }).waitFor()
-        await page.waitForFunction(() => document.querySelector('.skeleton') === null)
+        await shown(page)
         await page.getByText('Reading what happened so far.').waitFor({ state: 'detached' })
         const file = path.join(folder, `${name}-${theme}-${width}.png`)
         await page.screenshot({ path: file, fullPage: only.length > 0 })
@@ -46,15 +45,14 @@ try {
       for (const state of states.filter(({ name }) => isWanted(name))) {
         const { name, who = 'owner', before, act } = state
         const other = await browser.newContext({ viewport, colorScheme: theme, storageState: people[who] })
-        const shown = await other.newPage()
-        await before?.(shown)
-        await shown.goto(`${dev.dashboardUrl}${pathOfState(state, demo)}`)
-        await shown.getByRole('heading').or(shown.getByRole('alert')).first().waitFor()
-        await shown.waitForFunction(() => document.querySelector('.skeleton') === null)
-        await act?.(shown)
-        await shown.waitForFunction(() => document.getAnimations().length === 0)
+        const tab = await other.newPage()
+        await before?.(tab)
+        await tab.goto(`${dev.dashboardUrl}${pathOfState(state, demo)}`)
+        await shown(tab)
+        await act?.(tab)
+        await tab.waitForFunction(() => document.getAnimations().length === 0)
         const file = path.join(folder, `${name}-${theme}-${width}.png`)
-        await shown.screenshot({ path: file })
+        await tab.screenshot({ path: file })
         console.log(file)
         await other.close()
       }

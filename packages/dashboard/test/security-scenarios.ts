@@ -32,7 +32,7 @@ export function securityScenarios({ dev, open }: Stage): void {
           await page.reload()
           await page.getByText('This browser').waitFor()
           await page.goto(`${dashboard}/test/settings`)
-          await page.getByText('Local development, where you are owner.').waitFor()
+          await page.getByText('You are an owner of Local development.').waitFor()
         })
       } finally {
         await hostile.stop()

@@ -79,8 +79,13 @@ export async function show(page: Page, url: string): Promise<void> {
     await page.getByText('There is no page at this address').waitFor()
     await navigate(page, url)
   }
-  // A sheet that is open beside the page hides its heading from what reads it.
-  await page.getByRole('heading', { level: 1 }).or(page.getByRole('dialog')).first().waitFor()
+  await shown(page)
+}
+
+/** Waits until a page shows all that it fetches, or why it cannot. A sheet that is open beside the page hides the page's heading from what reads it. */
+export async function shown(page: Page): Promise<void> {
+  const heading = page.getByRole('heading', { level: 1 })
+  await heading.or(page.getByRole('alert')).or(page.getByRole('dialog')).first().waitFor()
   await page.waitForFunction(() => document.querySelector('.skeleton') === null)
 }
 

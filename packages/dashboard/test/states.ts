@@ -63,6 +63,39 @@ export async function partlySpendable(page: Page): Promise<void> {
   })
 }
 
+/** Money on hold in more wallets than the service counts. */
+export const manyHolds = {
+  wallets: 240,
+  isWhole: false,
+  amounts: Array.from({ length: 100 }, (_, index) => ({
+    walletId: `mwt_01h455vb4pex5vsknk084sn${String(index).padStart(3, '0')}`,
+    masterWalletId: null,
+    name:
+      index === 0
+        ? 'Treasury of the north'
+        : index === 1
+          ? 'A customer with a name that is longer than any column'
+          : null,
+    chain: 'base',
+    tokenSymbol: 'USDC',
+    unscreened: index === 2 ? '1250.000001' : '15',
+    frozen: '0.25',
+  })),
+}
+
+async function heldInMany(page: Page): Promise<void> {
+  await page.route('**/wallet-infra/holds', (route) => route.fulfill({ json: manyHolds }))
+}
+
+/** Shows a payment as one of 39 that a transaction settled. */
+export async function settledWithOthers(page: Page): Promise<void> {
+  await page.route(/\/payments\/pay_\w+$/, async (route) => {
+    if (route.request().resourceType() !== 'fetch') return route.fallback()
+    const answer = await route.fetch()
+    await route.fulfill({ response: answer, json: { ...(await answer.json()), batchPayments: 39 } })
+  })
+}
+
 /** Sheets and dialogs, by the page and the button that opens them. */
 const opened: readonly State[] = (
   [
@@ -114,6 +147,21 @@ export const states: readonly State[] = [
       'archived',
       'The event or payment is old and was moved to the archive of the service. What a payment used up stays used.',
     ),
+  },
+  {
+    name: 'state-payment-batch',
+    path: '/payments/{paymentId}',
+    before: settledWithOthers,
+    act: async (page) => {
+      await page.getByRole('button', { name: 'Verify here' }).click()
+      await page.getByText('Verified: the service signed this.').waitFor()
+    },
+  },
+  {
+    name: 'state-home-holds',
+    path: '/',
+    before: heldInMany,
+    act: (page) => page.getByText('Show the newest 100').click(),
   },
   { name: 'state-payment-unknown', path: '/payments/pay_01h455vb4pex5vsknk084sn02q' },
   {

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { sql } from '../../server/src/platform/db/db.ts'
 import type { DemoData } from './demo-data.ts'
 import type { Stage } from './people-scenarios.ts'
-import { show } from './stage.ts'
+import { show, shown } from './stage.ts'
 
 /** Says in `owned` that it was run. */
 const image = '<img src=x onerror=globalThis.owned=1>'
@@ -149,7 +149,7 @@ export function strangerScenarios({ dev, purserOf, open }: Stage, demoData: () =
       for (const { name } of files) {
         await page.getByRole('link', { name, exact: true }).click()
         await page.locator('[aria-expanded="true"]').filter({ hasText: name }).waitFor()
-        await page.waitForFunction(() => document.querySelector('.skeleton') === null)
+        await shown(page)
         expect([name, await takenOn(page)]).toEqual([name, []])
         expect(page.url()).toContain(url)
       }

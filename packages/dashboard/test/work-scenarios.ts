@@ -1,7 +1,6 @@
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { expect, test } from 'vitest'
 import type { Stage } from './people-scenarios.ts'
+import { openReceiver } from './receiver.ts'
 
 /** What people do with vaults and webhooks: share, seal and verify, replay. */
 export function workScenarios({ dev, purserOf, open }: Stage): void {
@@ -43,14 +42,12 @@ export function workScenarios({ dev, purserOf, open }: Stage): void {
 
   test('a delivery that failed shows what came back, and is sent again with the same event', async () => {
     const received: string[] = []
-    const receiver = createServer((request, response) => {
+    const receiver = await openReceiver((request, response) => {
       received.push(String(request.headers['webhook-id']))
       response.writeHead(received.length === 1 ? 500 : 200).end(received.length === 1 ? 'out of <b>order</b>' : 'fine')
     })
-    await new Promise<void>((resolve) => receiver.listen(0, '127.0.0.1', resolve))
-    const { port } = receiver.address() as AddressInfo
     const purser = purserOf()
-    const webhook = await purser.webhooks.create({ url: `http://127.0.0.1:${port}/hook`, events: ['vault.sealed'] })
+    const webhook = await purser.webhooks.create({ url: `http://${receiver.host}/hook`, events: ['vault.sealed'] })
     try {
       await purser.webhooks.test(webhook.id)
       await expect.poll(() => received.length).toBeGreaterThan(0)

@@ -1,4 +1,5 @@
-import { type PointerEvent, useEffect, useId, useRef, useState } from 'react'
+import { type PointerEvent, type RefObject, useId, useLayoutEffect, useRef, useState } from 'react'
+import { flushSync } from 'react-dom'
 import { clockTime, fullTime, timeZone } from './time.ts'
 
 export interface Series {
@@ -33,15 +34,9 @@ interface ChartProps {
 /** Series over time, from zero. The pointer shows all of them at one time; a table says the same to a screen reader. */
 export function TimeChart({ label, points, series, kind = 'bars', isWhole = false, axis = axisWords }: ChartProps) {
   const frame = useRef<HTMLDivElement>(null)
-  const [width, setWidth] = useState(640)
+  const width = useWidth(frame)
   const [hover, setHover] = useState<number>()
   const id = useId()
-  useEffect(() => {
-    if (frame.current === null) return
-    const observer = new ResizeObserver(([entry]) => setWidth(Math.max(200, entry?.contentRect.width ?? 640)))
-    observer.observe(frame.current)
-    return () => observer.disconnect()
-  }, [])
   const stacks = points.map(({ values }) =>
     values.map((value, index) => (kind === 'lines' ? value : values.slice(0, index + 1).reduce((a, b) => a + b, 0))),
   )
@@ -158,6 +153,26 @@ export function TimeChart({ label, points, series, kind = 'bars', isWhole = fals
   )
 }
 
+/**
+ * The width of an element in each picture that the browser paints. A change is rendered before that picture: rendered after it, the chart would be
+ * narrower or wider than its card for a moment. An element that is hidden has no width and keeps the last one.
+ */
+function useWidth(element: RefObject<HTMLElement | null>): number {
+  const [width, setWidth] = useState(640)
+  useLayoutEffect(() => {
+    if (element.current === null) return
+    const { current } = element
+    const measure = () => {
+      if (current.clientWidth > 0) setWidth(Math.max(200, current.clientWidth))
+    }
+    measure()
+    const observer = new ResizeObserver(() => flushSync(measure))
+    observer.observe(current)
+    return () => observer.disconnect()
+  }, [element])
+  return width
+}
+
 function wordsAt({ values, words }: ChartPoint, place: number): string {
   return words?.[place] ?? (values[place] ?? 0).toLocaleString('en-US')
 }
@@ -201,8 +216,10 @@ export function Legend({ series }: { series: readonly Series[] }) {
 function niceCeiling(most: number, isWhole: boolean): number {
   if (most <= 0) return isWhole ? 2 : 1
   const power = 10 ** Math.floor(Math.log10(most))
-  const step = [1, 2, 4, 6, 8, 10].find((one) => one * power >= most) ?? 10
-  return isWhole ? Math.max(2, step * power) : step * power
+  // Half of a count is a count too.
+  const steps = isWhole && power < 10 ? [2, 4, 6, 8, 10] : [1, 1.2, 1.6, 2, 3, 4, 5, 6, 8, 10]
+  const step = steps.find((one) => one * power >= most) ?? 10
+  return step * power
 }
 
 const dayText = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short' })

@@ -16,7 +16,7 @@ export function FigureRow({
   const settlement = statistics?.settlement
   const latencies = settlement?.intervals.map(({ p95Ms }) => p95Ms) ?? []
   return (
-    <div className="grid gap-px overflow-hidden rounded-card border border-line bg-line sm:grid-cols-2 xl:grid-cols-figures">
+    <div className="grid grid-cols-2 gap-px overflow-hidden rounded-card border border-line bg-line max-sm:*:first:col-span-2 max-sm:*:last:col-span-2 xl:grid-cols-figures">
       <Figure name="Settled revenue" isReady={figures !== undefined}>
         <Revenue revenue={figures?.revenue ?? []} />
       </Figure>
@@ -56,12 +56,12 @@ function Figure({
   isReady: boolean
 }) {
   return (
-    <div className="flex min-h-26 min-w-0 flex-col bg-surface p-4">
+    <div className="flex min-h-26 min-w-0 flex-col bg-surface p-4 max-sm:min-h-22">
       <p className="text-sm text-ink-2">{name}</p>
       {isReady ? (
         <div className="mt-1 flex items-end justify-between gap-3">
           <div className="num min-w-0 text-2xl font-semibold tracking-tight">{children}</div>
-          {chart}
+          <span className="max-sm:hidden">{chart}</span>
         </div>
       ) : (
         <span className="skeleton mt-2 h-7 w-28" />

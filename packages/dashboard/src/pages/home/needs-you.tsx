@@ -1,29 +1,19 @@
 import type { PaymentStatistics } from '@purser/sdk'
 import { useQueries, useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
-import { CircleCheck, Fuel, Gauge, PauseCircle, ServerOff, UserCheck, WebhookOff } from 'lucide-react'
-import type { ReactNode } from 'react'
+import { CircleCheck, Fuel, Gauge, ServerOff, UserCheck, WebhookOff } from 'lucide-react'
 import { chainsQuery } from '../../api/chains.ts'
 import { usePurser } from '../../api/context.ts'
 import { useRefreshOn } from '../../live/use-live.ts'
 import { ErrorBlock } from '../../ui/error-block.tsx'
-import { addDecimals, count, groupDecimal, networkName } from '../../ui/format.ts'
+import { count, groupDecimal, networkName } from '../../ui/format.ts'
 import { Card, Skeleton } from '../../ui/page.tsx'
 import { shownWaitingMax, waitingQuery } from '../approvals/queries.ts'
 import { isNearlyUsed, Quotas, quotasOf, quotaWords, usageKey, usageQuery } from '../usage/quotas.tsx'
-import { partsQuery } from '../wallets/queries.ts'
-import { walletName } from '../wallets/wallet-state.tsx'
+import { holdsQuery } from '../wallets/queries.ts'
 import { healthOf, healthQuery } from '../webhooks/queries.ts'
-import { useNewestWallets } from './wallet-balances.tsx'
-
-interface Need {
-  readonly key: string
-  readonly icon: ReactNode
-  readonly text: string
-  /** The page where it is done. */
-  readonly to?: string
-  readonly search?: Readonly<Record<string, string>>
-}
+import { holdNeeds } from './holds.tsx'
+import type { Need } from './need.ts'
 
 /** How many endpoints Home reads the attempts of, the newest. Their page shows all. */
 const endpointsReadMax = 5
@@ -34,7 +24,7 @@ const gasShareMin = 0.8
 /** The work that waits for the reader: approvals, money on hold, gas budgets that run out, networks without a node, endpoints that are off or fail, quotas that run out; and how full the plan is. */
 export function NeedsYou({ statistics }: { statistics: PaymentStatistics | undefined }) {
   const purser = usePurser()
-  const onHold = useHolds()
+  const onHold = useQuery(holdsQuery(purser))
   const usage = useQuery(usageQuery(purser))
   useRefreshOn(['payment.', 'vault.'], usageKey)
   const chains = useQuery(chainsQuery(purser))
@@ -56,7 +46,7 @@ export function NeedsYou({ statistics }: { statistics: PaymentStatistics | undef
     ...(approvals === 0
       ? []
       : [{ key: 'approvals', icon: <UserCheck />, text: waitingWords(approvals), to: '/approvals' }]),
-    ...(onHold ?? []),
+    ...holdNeeds(onHold),
     ...gasNeeds(statistics),
     ...(chains.data ?? [])
       .filter(({ configured, status }) => configured && status === 'down')
@@ -72,7 +62,7 @@ export function NeedsYou({ statistics }: { statistics: PaymentStatistics | undef
     ...failing.map(({ id, url }) => ({
       key: id,
       icon: <WebhookOff />,
-      text: `${new URL(url).host} fails to take events.`,
+      text: `Deliveries to ${new URL(url).host} fail.`,
       to: `/webhooks/${id}`,
     })),
     ...quotas
@@ -80,7 +70,7 @@ export function NeedsYou({ statistics }: { statistics: PaymentStatistics | undef
       .map((quota) => ({ key: quota.name, icon: <Gauge />, text: `${quota.label}: ${quotaWords(quota)} used.` })),
   ]
   const isReady =
-    onHold !== undefined &&
+    !onHold.isPending &&
     waiting.data !== undefined &&
     !usage.isPending &&
     chains.data !== undefined &&
@@ -99,7 +89,7 @@ export function NeedsYou({ statistics }: { statistics: PaymentStatistics | undef
           </p>
         ) : (
           <ul className="flex flex-col gap-2.5">
-            {needs.map(({ key, icon, text, to, search = {} }) => (
+            {needs.map(({ key, icon, text, to, search = {}, details }) => (
               <li key={key} className="flex gap-2 [&_svg]:mt-0.5 [&_svg]:size-4 [&_svg]:shrink-0 [&_svg]:text-held">
                 {icon}{' '}
                 <span className="min-w-0 break-words">
@@ -110,6 +100,7 @@ export function NeedsYou({ statistics }: { statistics: PaymentStatistics | undef
                       {text}
                     </Link>
                   )}
+                  {details}
                 </span>
               </li>
             ))}
@@ -132,33 +123,6 @@ export function NeedsYou({ statistics }: { statistics: PaymentStatistics | undef
 function waitingWords(waiting: number): string {
   if (waiting > shownWaitingMax) return `More than ${count(shownWaitingMax, 'request')} wait for an approval.`
   return `${count(waiting, 'request')} ${waiting === 1 ? 'waits' : 'wait'} for an approval.`
-}
-
-/** Returns the money that screening keeps from leaving the newest wallets, and whether some of it cannot be read; undefined until it is read. */
-function useHolds(): readonly Need[] | undefined {
-  const purser = usePurser()
-  const { active, error } = useNewestWallets()
-  const wallets = active ?? []
-  const read = useQueries({ queries: wallets.map((wallet) => partsQuery(purser, wallet)) })
-  const hasFailed =
-    (active === undefined && error !== null) || read.some((one) => one.data === undefined && one.error !== null)
-  if (!hasFailed && (active === undefined || read.some(({ isPending }) => isPending))) return undefined
-  const holds = wallets.flatMap((wallet, index) =>
-    (read[index]?.data ?? []).flatMap(({ tokenSymbol, parts }) => {
-      const amount = parts === undefined || parts === null ? '0' : addDecimals([parts.unscreened, parts.frozen])
-      if (!/[1-9]/.test(amount)) return []
-      return {
-        key: `${wallet.id} ${tokenSymbol}`,
-        icon: <PauseCircle />,
-        text: `${groupDecimal(amount)} ${tokenSymbol} of ${walletName(wallet)} is on hold.`,
-        to: `/wallets/${wallet.id}`,
-        search: { view: 'on-hold' },
-      }
-    }),
-  )
-  if (!hasFailed) return holds
-  const text = 'Money on hold cannot be read now.'
-  return [...holds, { key: 'unread holds', icon: <PauseCircle />, text, to: '/wallets' }]
 }
 
 /** Networks on which at least 80 % of today's gas budget (UTC) is used. Once all of it is used, payments are refused until the next UTC day. */

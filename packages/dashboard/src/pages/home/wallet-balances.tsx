@@ -13,7 +13,7 @@ import { walletName } from '../wallets/wallet-state.tsx'
 const walletsMax = 4
 
 /** The newest managed wallets; undefined while they are read. */
-export function useNewestWallets() {
+function useNewestWallets() {
   const purser = usePurser()
   const { data, error, refetch } = useQuery({
     queryKey: [...walletsKey, 'newest'],

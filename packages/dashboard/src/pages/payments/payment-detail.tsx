@@ -32,7 +32,7 @@ export function PaymentDetail({ paymentId, wide = false }: { paymentId: string; 
   return (
     <div className="flex flex-col gap-5">
       <Head payment={data} />
-      <div className={classes('grid gap-5', wide && 'lg:grid-cols-main-side')}>
+      <div className={classes('grid items-start gap-5', wide && 'lg:grid-cols-main-side')}>
         <Card title="What happened">
           <History payment={data} />
         </Card>

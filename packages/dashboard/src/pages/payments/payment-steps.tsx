@@ -1,15 +1,23 @@
 import type { Payment, Purser } from '@purser/sdk'
 import { Link } from '@tanstack/react-router'
 import { Check } from 'lucide-react'
-import { groupDecimal, networkName } from '../../ui/format.ts'
+import { count, groupDecimal, networkName } from '../../ui/format.ts'
 import type { TimelineStep } from '../../ui/timeline.tsx'
 import { Id, OnChain } from '../../ui/values.tsx'
 import { protocolNames } from './columns.tsx'
 import { failureWords } from './payment-state.ts'
+import { Receipt } from './receipt.tsx'
 
 /** The steps of a payment that are known to have happened, and the one that it waits for. */
 export function paymentSteps(payment: Payment): readonly TimelineStep[] {
-  return [challenged(payment), verified(payment), ...onTheWay(payment), ...ended(payment), ...afterwards(payment)]
+  return [
+    challenged(payment),
+    verified(payment),
+    ...onTheWay(payment),
+    ...ended(payment),
+    ...receiptOf(payment),
+    ...afterwards(payment),
+  ]
 }
 
 function challenged({ amount, token, protocol, challengeId, description }: Payment): TimelineStep {
@@ -57,7 +65,16 @@ function verified({ payer, protocol, chain, createdAt, status }: Payment): Timel
   }
 }
 
-function onTheWay({ status, txHash, chain, block, isFinal, gasUsd }: Payment): readonly TimelineStep[] {
+function onTheWay({
+  status,
+  txHash,
+  chain,
+  batchId,
+  batchPayments,
+  block,
+  isFinal,
+  gasUsd,
+}: Payment): readonly TimelineStep[] {
   if (status === 'verified')
     return [
       {
@@ -73,7 +90,12 @@ function onTheWay({ status, txHash, chain, block, isFinal, gasUsd }: Payment): r
         key: 'sent',
         state: status === 'settling' ? 'pending' : 'settled',
         title: `Sent to ${networkName(chain)}`,
-        children: <OnChain value={txHash} network={chain} kind="tx" />,
+        children: (
+          <>
+            <OnChain value={txHash} network={chain} kind="tx" />
+            {batchId !== null && batchPayments > 1 && <Batch batchId={batchId} others={batchPayments - 1} />}
+          </>
+        ),
       },
       ...(block === null ? [] : [included({ block, isFinal, gasUsd })]),
     ]
@@ -87,6 +109,19 @@ function onTheWay({ status, txHash, chain, block, isFinal, gasUsd }: Payment): r
         },
       ]
     : []
+}
+
+/** The payments that the same transaction settles. */
+function Batch({ batchId, others }: { batchId: string; others: number }) {
+  return (
+    <p>
+      One transaction settles it with{' '}
+      <Link to="/payments" search={{ batchId }} className="text-accent-text underline">
+        {count(others, 'other payment')}
+      </Link>
+      , which share its gas.
+    </p>
+  )
 }
 
 function included({ block, isFinal, gasUsd }: { block: number; isFinal: boolean; gasUsd: string }): TimelineStep {
@@ -125,6 +160,12 @@ function ended({ status, txHash, settledAt, failureReason, amount, token }: Paym
         },
       ]
     : []
+}
+
+/** The statement about the settled payment that the payer gets with the response. A simulated payment has none. */
+function receiptOf(payment: Payment): readonly TimelineStep[] {
+  if (payment.status !== 'settled' || payment.txHash === null) return []
+  return [{ key: 'receipt', state: 'settled', title: 'Receipt for the payer', children: <Receipt payment={payment} /> }]
 }
 
 function opened(vaultId: string): TimelineStep {

@@ -1,10 +1,11 @@
 import { useQuery } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
-import { Download, X } from 'lucide-react'
+import { Download, ListFilter, X } from 'lucide-react'
 import { useEffect, useState } from 'react'
 import { chainsQuery } from '../../api/chains.ts'
 import { usePurser, useWorkspace } from '../../api/context.ts'
 import { Button } from '../../ui/button.tsx'
+import { classes } from '../../ui/classes.ts'
 import { Select, SubmittedInput } from '../../ui/form.tsx'
 import { middleTruncate, networkName } from '../../ui/format.ts'
 import { rangeNames, ranges } from '../../ui/range.ts'
@@ -25,58 +26,77 @@ export function PaymentsFilters({ search, filters }: FiltersProps) {
   const set = (change: Record<string, string | undefined>) =>
     void navigate({ to: '/payments', search: (old) => readPaymentsSearch({ ...old, ...change }), replace: true })
   const isFiltered = Object.keys(filters).length > 0
+  const [isOpen, setOpen] = useState(false)
   return (
-    <div className="mb-3 grid grid-cols-2 gap-2 sm:flex sm:flex-wrap sm:items-center">
-      <Select aria-label="Status" value={search.status ?? ''} onChange={({ target }) => set({ status: target.value })}>
-        <option value="">Any status</option>
-        {paymentStatuses.map((status) => (
-          <option key={status} value={status}>
-            {paymentState(status).word}
-          </option>
-        ))}
-      </Select>
-      <Select
-        aria-label="Protocol"
-        value={search.protocol ?? ''}
-        onChange={({ target }) => set({ protocol: target.value })}
-      >
-        <option value="">Any protocol</option>
-        <option value="x402">x402</option>
-        <option value="mpp">MPP</option>
-      </Select>
-      <ChainFilter value={search.chain} onSet={(chain) => set({ chain })} />
-      <KeyFilter value={search.apiKeyId} onSet={(apiKeyId) => set({ apiKeyId })} />
-      <WalletFilter value={search.walletId} onSet={(walletId) => set({ walletId })} />
-      <Select aria-label="Received" value={search.range ?? ''} onChange={({ target }) => set({ range: target.value })}>
-        <option value="">Any time</option>
-        {rangeNames.map((name) => (
-          <option key={name} value={name}>
-            {ranges[name].label}
-          </option>
-        ))}
-      </Select>
+    <div className="mb-3 flex flex-wrap items-center gap-2 max-sm:justify-between">
+      <Button aria-expanded={isOpen} onClick={() => setOpen(!isOpen)} className="sm:hidden">
+        <ListFilter aria-hidden /> {isFiltered ? `Filters (${Object.keys(filters).length})` : 'Filters'}
+      </Button>
+      <div className={classes('grid-cols-2 gap-2 sm:contents', isOpen ? 'order-1 grid w-full' : 'hidden')}>
+        <Select
+          aria-label="Status"
+          value={search.status ?? ''}
+          onChange={({ target }) => set({ status: target.value })}
+        >
+          <option value="">Any status</option>
+          {paymentStatuses.map((status) => (
+            <option key={status} value={status}>
+              {paymentState(status).word}
+            </option>
+          ))}
+        </Select>
+        <Select
+          aria-label="Protocol"
+          value={search.protocol ?? ''}
+          onChange={({ target }) => set({ protocol: target.value })}
+        >
+          <option value="">Any protocol</option>
+          <option value="x402">x402</option>
+          <option value="mpp">MPP</option>
+        </Select>
+        <ChainFilter value={search.chain} onSet={(chain) => set({ chain })} />
+        <KeyFilter value={search.apiKeyId} onSet={(apiKeyId) => set({ apiKeyId })} />
+        <WalletFilter value={search.walletId} onSet={(walletId) => set({ walletId })} />
+        <Select
+          aria-label="Received"
+          value={search.range ?? ''}
+          onChange={({ target }) => set({ range: target.value })}
+        >
+          <option value="">Any time</option>
+          {rangeNames.map((name) => (
+            <option key={name} value={name}>
+              {ranges[name].label}
+            </option>
+          ))}
+        </Select>
+        <span className="basis-full max-sm:hidden" />
+        <SubmittedInput
+          key={search.route ?? ''}
+          label="Route"
+          placeholder="Route: https://api.example.com/…"
+          value={search.route ?? ''}
+          onSet={(route) => set({ route })}
+        />
+        <SubmittedInput
+          key={`payer ${search.payer ?? ''}`}
+          label="Payer"
+          placeholder="Payer: 0x…"
+          value={search.payer ?? ''}
+          onSet={(payer) => set({ payer })}
+        />
+        {search.batchId !== undefined && (
+          <Button onClick={() => set({ batchId: undefined })} aria-label="One transaction: show all payments">
+            One transaction <X aria-hidden />
+          </Button>
+        )}
+        {isFiltered && (
+          <Button tone="ghost" onClick={() => void navigate({ to: '/payments', search: {} })}>
+            <X aria-hidden /> Clear
+          </Button>
+        )}
+      </div>
       <span className="flex-1 max-sm:hidden" />
       <ExportButton filters={filters} />
-      <span className="basis-full max-sm:hidden" />
-      <SubmittedInput
-        key={search.route ?? ''}
-        label="Route"
-        placeholder="Route: https://api.example.com/…"
-        value={search.route ?? ''}
-        onSet={(route) => set({ route })}
-      />
-      <SubmittedInput
-        key={`payer ${search.payer ?? ''}`}
-        label="Payer"
-        placeholder="Payer: 0x…"
-        value={search.payer ?? ''}
-        onSet={(payer) => set({ payer })}
-      />
-      {isFiltered && (
-        <Button tone="ghost" onClick={() => void navigate({ to: '/payments', search: {} })}>
-          <X aria-hidden /> Clear
-        </Button>
-      )}
     </div>
   )
 }
@@ -86,24 +106,46 @@ interface FilterProps {
   readonly onSet: (value: string) => void
 }
 
-/** The chains that have a node here, by the names of wallets. */
-function ChainFilter({ value, onSet }: FilterProps) {
-  const { data = [] } = useQuery(chainsQuery(usePurser()))
-  const names = data.filter(({ configured }) => configured).map(({ name }) => name as string)
-  const all = value === undefined || names.includes(value) ? names : [...names, value]
+/** Something that payments are filtered by; without a name it is shown by its id. */
+interface Choice {
+  readonly id: string
+  readonly name: string | null
+}
+
+/** A choice of one of several, or of any. What the address names is a choice too, although it may be unknown. */
+function ChoiceFilter({
+  label,
+  any,
+  choices,
+  value,
+  onSet,
+}: FilterProps & { readonly label: string; readonly any: string; readonly choices: readonly Choice[] }) {
+  const isKnown = value === undefined || choices.some(({ id }) => id === value)
   return (
-    <Select aria-label="Network" value={value ?? ''} onChange={({ target }) => onSet(target.value)}>
-      <option value="">Any network</option>
-      {all.map((name) => (
-        <option key={name} value={name}>
-          {networkName(name)}
+    <Select
+      aria-label={label}
+      value={value ?? ''}
+      onChange={({ target }) => onSet(target.value)}
+      className="sm:max-w-40"
+    >
+      <option value="">{any}</option>
+      {[...choices, ...(isKnown ? [] : [{ id: value, name: null }])].map(({ id, name }) => (
+        <option key={id} value={id}>
+          {name ?? middleTruncate(id)}
         </option>
       ))}
     </Select>
   )
 }
 
-function KeyFilter({ value, onSet }: FilterProps) {
+/** The chains that have a node here, by the names of wallets. */
+function ChainFilter(props: FilterProps) {
+  const { data = [] } = useQuery(chainsQuery(usePurser()))
+  const choices = data.filter(({ configured }) => configured).map(({ name }) => ({ id: name, name: networkName(name) }))
+  return <ChoiceFilter label="Network" any="Any network" choices={choices} {...props} />
+}
+
+function KeyFilter(props: FilterProps) {
   const { purser, environment } = useWorkspace()
   const { data = [] } = useQuery({
     queryKey: ['api-keys', 'names', environment],
@@ -113,27 +155,12 @@ function KeyFilter({ value, onSet }: FilterProps) {
       return items.filter((key) => key.environment === environment)
     },
   })
-  const all = value === undefined || data.some(({ id }) => id === value) ? data : [...data, { id: value, name: null }]
-  return (
-    <Select
-      aria-label="API key"
-      value={value ?? ''}
-      onChange={({ target }) => onSet(target.value)}
-      className="max-w-52"
-    >
-      <option value="">Any key</option>
-      {all.map(({ id, name }) => (
-        <option key={id} value={id}>
-          {name ?? middleTruncate(id)}
-        </option>
-      ))}
-    </Select>
-  )
+  return <ChoiceFilter label="API key" any="Any key" choices={data} {...props} />
 }
 
-function WalletFilter({ value, onSet }: FilterProps) {
+function WalletFilter(props: FilterProps) {
   const purser = usePurser()
-  const wallets = useQuery({
+  const { data = [] } = useQuery({
     queryKey: ['wallets', 'names'],
     queryFn: async ({ signal }) => {
       const [byo, master] = await Promise.all([
@@ -143,18 +170,7 @@ function WalletFilter({ value, onSet }: FilterProps) {
       return [...byo.items, ...master.items].map(({ id, name }) => ({ id, name }))
     },
   })
-  const known = wallets.data ?? []
-  const others = value !== undefined && !known.some(({ id }) => id === value) ? [{ id: value, name: null }] : []
-  return (
-    <Select aria-label="Wallet" value={value ?? ''} onChange={({ target }) => onSet(target.value)} className="max-w-52">
-      <option value="">Any wallet</option>
-      {[...known, ...others].map(({ id, name }) => (
-        <option key={id} value={id}>
-          {name ?? middleTruncate(id)}
-        </option>
-      ))}
-    </Select>
-  )
+  return <ChoiceFilter label="Wallet" any="Any wallet" choices={data} {...props} />
 }
 
 function ExportButton({ filters }: { filters: FiltersProps['filters'] }) {

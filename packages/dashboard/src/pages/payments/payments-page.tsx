@@ -94,7 +94,8 @@ const rowKey = ({ id }: PaymentLog) => id
 const compact = (row: PaymentLog) => <CompactPayment row={row} />
 
 function stateWords(rows: readonly PaymentLog[], hasMore: boolean, isFiltered: boolean): string {
-  if (rows.length === 0) return 'Every payment that a payer signed for, as it happens.'
+  if (rows.length === 0)
+    return isFiltered ? 'No payments with these filters.' : 'Every payment that a payer signed for, as it happens.'
   const failed = rows.filter(({ status }) => status === 'settlement_failed').length
   const open = rows.filter(({ status }) => status === 'verified' || status === 'settling').length
   const shown = `${hasMore ? 'The newest ' : ''}${count(rows.length, 'payment')}${isFiltered ? ' with these filters' : ''}`

@@ -11,7 +11,7 @@ export const paymentsKey = ['payments'] as const
 
 /** The filters as the API takes them; the range begins where it did when the list was first requested. */
 export function filtersOf(
-  { protocol, route, walletId, range, status, chain, payer, apiKeyId }: PaymentsSearch,
+  { protocol, route, walletId, batchId, range, status, chain, payer, apiKeyId }: PaymentsSearch,
   now: Date,
 ) {
   return {
@@ -22,6 +22,7 @@ export function filtersOf(
     ...(protocol !== undefined && { protocol }),
     ...(route !== undefined && { route }),
     ...(walletId !== undefined && { walletId }),
+    ...(batchId !== undefined && { batchId }),
     ...(range !== undefined && { from: rangeStart(range, now).toISOString() }),
   }
 }

@@ -18,13 +18,15 @@ export interface PaymentsSearch extends RangeSearch {
   readonly protocol?: 'x402' | 'mpp'
   readonly route?: string
   readonly walletId?: string
+  /** The payments that one transaction settles. */
+  readonly batchId?: string
   /** The payment that is open in the sheet. */
   readonly open?: string
 }
 
 /** Reads the search of an address; what is none of ours is left out. */
 export function readPaymentsSearch(search: Readonly<Record<string, unknown>>): PaymentsSearch {
-  const { protocol, route, walletId, open, range, status, chain, payer, apiKeyId } = search
+  const { protocol, route, walletId, batchId, open, range, status, chain, payer, apiKeyId } = search
   const known = paymentStatuses.find((one) => one === status)
   return {
     ...(isRange(range) && { range }),
@@ -35,6 +37,7 @@ export function readPaymentsSearch(search: Readonly<Record<string, unknown>>): P
     ...(isText(apiKeyId) && { apiKeyId }),
     ...(isText(route) && { route }),
     ...(isText(walletId) && { walletId }),
+    ...(isText(batchId) && { batchId }),
     ...(isText(open) && { open }),
   }
 }

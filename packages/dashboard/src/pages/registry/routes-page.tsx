@@ -63,7 +63,7 @@ const compact = (row: RegistryRoute) => <CompactRoute row={row} />
 function stateWords(rows: readonly RegistryRoute[], hasMore: boolean): string {
   if (rows.length === 0) return 'What agents can buy, and for how much.'
   const reports = rows.reduce((sum, { snapshotCount }) => sum + snapshotCount, 0)
-  return `${hasMore ? 'The first ' : ''}${count(rows.length, 'route')}, with ${count(reports, 'report')} of calls.`
+  return `${hasMore ? 'The first ' : ''}${count(rows.length, 'route')}, reported ${count(reports, 'time')}.`
 }
 
 interface FiltersProps {

@@ -9,6 +9,7 @@ import { sentenceCase } from '../../ui/format.ts'
 import { Card, Fact, Facts, Page, Skeleton } from '../../ui/page.tsx'
 import { toastDone } from '../../ui/toast.tsx'
 import { Id, Time } from '../../ui/values.tsx'
+import { oneOfRole } from '../team/team-words.ts'
 
 const organisationKey = ['organisation'] as const
 
@@ -20,7 +21,7 @@ export function SettingsPage() {
     queryFn: ({ signal }) => purser.organisations.current({ signal }),
   })
   return (
-    <Page title="Settings" state={`${organisation.name}, where you are ${organisation.role}.`}>
+    <Page title="Settings" state={`You are ${oneOfRole(organisation.role)} of ${organisation.name}.`}>
       <div className="flex max-w-190 flex-col gap-5">
         {current.error !== null ? (
           <ErrorBlock error={current.error} onRetry={() => current.refetch()} />

@@ -7,7 +7,7 @@ import { ErrorBlock } from '../../ui/error-block.tsx'
 import { Sheet } from '../../ui/overlay.tsx'
 import { toastDone } from '../../ui/toast.tsx'
 import { RoleChoice } from './roles.tsx'
-import { memberName, membersKey, worksInTestOnly } from './team-words.ts'
+import { memberName, membersKey, oneOfRole, worksInTestOnly } from './team-words.ts'
 
 interface RoleSheetProps {
   readonly member: Member
@@ -24,7 +24,7 @@ export function RoleSheet({ member, mayMakeOwners, onClose }: RoleSheetProps) {
   const change = useMutation({
     mutationFn: () => purser.organisations.members.update(member.accountId, { role }),
     onSuccess: () => {
-      toastDone(`${name} is ${role} now`)
+      toastDone(`${name} is ${oneOfRole(role)} now`)
       void queries.invalidateQueries({ queryKey: membersKey })
       if (member.accountId === account.id) void queries.invalidateQueries({ queryKey: ['account'] })
       onClose()
@@ -47,7 +47,7 @@ export function RoleSheet({ member, mayMakeOwners, onClose }: RoleSheetProps) {
       <div className="flex flex-col gap-4">
         <p>
           <span className="font-medium break-all">{name}</span>{' '}
-          <span className="text-ink-2">is {member.role}. The new role applies from the next request.</span>
+          <span className="text-ink-2">is {oneOfRole(member.role)}. The new role applies from the next request.</span>
         </p>
         {worksInTestOnly(member) && (
           <p className="text-ink-2">

@@ -68,6 +68,12 @@ export function RoleChoice({
   )
 }
 
+/** The roles that may do what this one may, in words: on a phone the columns are too narrow. */
+function whoMay(least: Role): string {
+  const names = roles.slice(0, roles.findIndex(({ role }) => role === least) + 1).map(({ role }) => `${role}s`)
+  return names.length === roles.length ? 'Everyone' : sentenceCase(new Intl.ListFormat('en-GB').format(names))
+}
+
 /** The permissions of each role, as a table. */
 export function RolesCard() {
   return (
@@ -79,7 +85,7 @@ export function RolesCard() {
               Action
             </th>
             {roles.map(({ role }) => (
-              <th key={role} scope="col" className="w-20 px-1 py-2 text-center font-medium max-sm:w-14 max-sm:text-xs">
+              <th key={role} scope="col" className="w-20 px-1 py-2 text-center font-medium max-sm:hidden">
                 {sentenceCase(role)}
               </th>
             ))}
@@ -90,9 +96,10 @@ export function RolesCard() {
             <tr key={act} className="border-b border-line last:border-b-0">
               <th scope="row" className="px-4 py-2 font-normal">
                 {act}
+                <span className="block text-sm text-ink-3 sm:hidden">{whoMay(least)}</span>
               </th>
               {roles.map(({ role }, index) => (
-                <td key={role} className="px-1 py-2 text-center">
+                <td key={role} className="px-1 py-2 text-center max-sm:hidden">
                   {index <= roles.findIndex((one) => one.role === least) ? (
                     <Check className="mx-auto size-4 text-settled" aria-label="yes" />
                   ) : (

@@ -67,7 +67,5 @@ function stateWords(rows: readonly Member[], hasMore: boolean): string {
   if (rows.length === 0) return 'Who works in this organization.'
   const invited = rows.filter(({ status }) => status === 'invited').length
   const active = `${hasMore ? 'More than ' : ''}${count(rows.length - invited, 'person', 'people')}`
-  return invited === 0
-    ? `${active}.`
-    : `${active}, and ${count(invited, 'invitation')} that ${invited === 1 ? 'waits' : 'wait'} for an answer.`
+  return invited === 0 ? `${active}.` : `${active} and ${count(invited, 'open invitation')}.`
 }

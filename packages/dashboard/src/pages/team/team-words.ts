@@ -7,6 +7,11 @@ export function memberName({ email, accountId }: Member): string {
   return email ?? accountId
 }
 
+/** `a viewer`, `an owner`. */
+export function oneOfRole(role: Member['role']): string {
+  return `${role === 'owner' || role === 'admin' ? 'an' : 'a'} ${role}`
+}
+
 /** Whether a person may not work in the live environment, because a test key made the invitation. */
 export function worksInTestOnly({ environments }: Member): boolean {
   return !environments.includes('live')

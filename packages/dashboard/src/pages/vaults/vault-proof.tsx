@@ -35,7 +35,7 @@ export function VaultProof({ vault }: { vault: VaultState }) {
         </span>
       }
     >
-      <p className="flex flex-wrap items-center gap-x-1.5">
+      <p>
         Sealed <Time at={vault.sealedAt} full /> with {count(items, 'item')}.
       </p>
       {checks.length === 0 && !verify.isPending && (

@@ -88,6 +88,18 @@ export function partsQuery(purser: Purser, holder: Holder) {
   })
 }
 
+/** The end of a hold has no event. */
+const holdsEveryMs = 15_000
+
+/** The money that screening keeps from leaving, of all managed wallets and child addresses. */
+export function holdsQuery(purser: Purser) {
+  return queryOptions({
+    queryKey: [...walletsKey, 'holds'],
+    queryFn: ({ signal }) => purser.wallets.holds.summary({ signal }),
+    refetchInterval: ({ state }) => ((state.data?.wallets ?? 0) > 0 ? holdsEveryMs : false),
+  })
+}
+
 export function policyQuery(purser: Purser, walletId: string) {
   return queryOptions({
     queryKey: [...walletsKey, 'policy', walletId],

@@ -16,7 +16,7 @@ import { StateBadge } from '../../ui/state.tsx'
 import type { Column } from '../../ui/table.tsx'
 import { toastDone } from '../../ui/toast.tsx'
 import { Id, Time } from '../../ui/values.tsx'
-import { attemptWords, webhooksKey } from './queries.ts'
+import { attemptWords, readAttemptsSoon, webhooksKey } from './queries.ts'
 import { SentSection } from './sent-section.tsx'
 
 interface AttemptsProps {
@@ -130,7 +130,7 @@ export function AttemptSheet({ webhook, openId }: AttemptsProps) {
     mutationFn: (deliveryId: string) => purser.webhooks.replay(webhook.id, { deliveryId }),
     onSuccess: () => {
       toastDone('The event is sent again')
-      void queries.invalidateQueries({ queryKey: webhooksKey })
+      readAttemptsSoon(queries)
       show(undefined)
     },
   })

@@ -1,7 +1,17 @@
 import type { Purser, Webhook, WebhookAttempt } from '@purser/sdk'
-import { queryOptions } from '@tanstack/react-query'
+import { type QueryClient, queryOptions } from '@tanstack/react-query'
 
 export const webhooksKey = ['webhooks'] as const
+
+/** When attempts are read again after an event was sent: no event reports an attempt, and a slow endpoint takes up to half a minute. */
+const attemptsAfterMs = [1_500, 5_000, 15_000, 35_000]
+
+/** Reads the endpoints and their attempts now, and again while the attempt of an event that was just sent may end. */
+export function readAttemptsSoon(queries: QueryClient): void {
+  const read = () => void queries.invalidateQueries({ queryKey: webhooksKey })
+  read()
+  for (const ms of attemptsAfterMs) setTimeout(read, ms)
+}
 
 export function webhookQuery(purser: Purser, webhookId: string) {
   return queryOptions({

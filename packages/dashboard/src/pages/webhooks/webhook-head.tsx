@@ -12,15 +12,12 @@ import { Menu } from '../../ui/menu.tsx'
 import { Dialog } from '../../ui/overlay.tsx'
 import { type RangeName, rangeNames, ranges } from '../../ui/range.ts'
 import { toastDone, toastFailed } from '../../ui/toast.tsx'
-import { shortUrl, webhooksKey } from './queries.ts'
+import { readAttemptsSoon, shortUrl, webhooksKey } from './queries.ts'
 import { keepSecret } from './revealed-secret.ts'
 import { WebhookSecret } from './webhook-secret.tsx'
 import { WebhookBadge } from './webhooks-page.tsx'
 
 type Open = 'replay' | 'switch' | 'rotate' | 'delete' | undefined
-
-/** Reads again what the sending of an event has changed, when its first attempt is over. */
-const attemptMs = 1_500
 
 export function WebhookHead({ webhook }: { webhook: Webhook }) {
   const purser = usePurser()
@@ -33,7 +30,7 @@ export function WebhookHead({ webhook }: { webhook: Webhook }) {
     mutationFn: () => purser.webhooks.test(webhook.id),
     onSuccess: () => {
       toastDone('A test event is on its way')
-      setTimeout(() => void queries.invalidateQueries({ queryKey: webhooksKey }), attemptMs)
+      readAttemptsSoon(queries)
     },
     onError: toastFailed,
   })
@@ -143,6 +140,7 @@ function Ask({ title, act, keep, danger = false, isReady = true, children, work,
 
 function ReplayDialog({ webhook, onClose }: DialogProps) {
   const purser = usePurser()
+  const queries = useQueryClient()
   const [range, setRange] = useState<RangeName>('24h')
   const counted = useQuery({
     queryKey: [...webhooksKey, 'dead', webhook.id, range],
@@ -153,12 +151,19 @@ function ReplayDialog({ webhook, onClose }: DialogProps) {
   return (
     <Ask
       title="Replay what failed"
-      act={number === undefined ? 'Send them again' : `Send ${count(number, 'delivery', 'deliveries')} again`}
+      act={
+        number === undefined || number === 0
+          ? 'Send them again'
+          : `Send ${count(number, 'delivery', 'deliveries')} again`
+      }
       isReady={(number ?? 0) > 0}
       keep="Cancel"
       onClose={onClose}
       work={() => purser.webhooks.replay(webhook.id, { since: sinceOf(range) })}
-      onDone={(answer) => toastDone(replayedWords(answer))}
+      onDone={(answer) => {
+        toastDone(replayedWords(answer))
+        readAttemptsSoon(queries)
+      }}
     >
       <p className="text-ink-2">
         Deliveries of which every attempt failed are sent again with the same event id, so that your endpoint can
