@@ -39,7 +39,7 @@ function heldAmount({ walletId, masterWalletId, name, chain, network, token, uns
 
 const HolderId = z.union([id('mwt'), id('cad')])
 
-export const HoldSummary = z.strictObject({
+const HoldSummary = z.strictObject({
   wallets: z.int().describe('How many managed wallets and child addresses have money on hold.'),
   isWhole: z.boolean().meta({ description: 'False if more than 1,000 deposits are on hold: the rest is not counted.' }),
   amounts: z
@@ -56,7 +56,7 @@ export const HoldSummary = z.strictObject({
     )
     .describe('By wallet and token, of the newest wallets first: at most 100.'),
 })
-export type HoldSummary = z.input<typeof HoldSummary>
+type HoldSummary = z.input<typeof HoldSummary>
 
 named({ HoldSummary })
 
