@@ -1,6 +1,7 @@
 import { decodeUint256, encodeGetNonce, type Hex, tempoNonceManager, uint256Max } from '@purser/protocol'
 import { fail } from './errors.ts'
 import type { TempoRefusal, TempoSendAnswer, TempoTransaction, TempoTrial } from './port.ts'
+import { electorateOf } from './rpc/acceptance.ts'
 import { readHex, readQuantity, readReceipt } from './rpc/read.ts'
 import type { NodeRpc, Rpc, RpcAnswer, RpcCall } from './rpc/rpc.ts'
 import { sendAll } from './rpc/send.ts'
@@ -79,17 +80,24 @@ function requestOf(transaction: TempoTransaction): Readonly<Record<string, unkno
 
 /**
  * Sends final transactions to all nodes that answer. A missing answer counts as sent, because only the answer may be lost. A transaction is refused
- * only when every node that answers refuses it.
+ * only when a majority of the configured nodes refuses it and no node that answered in time took it: otherwise a node that took it may bring it into
+ * a block.
  */
 export async function sendTempo(rpc: NodeRpc, raws: readonly Hex[]): Promise<TempoSendAnswer[]> {
-  return (await sendAll(rpc, raws)).map((answers) => {
-    const outcomes = answers.map(sendAnswer)
-    return outcomes.find(({ outcome }) => outcome === 'sent') ?? outcomes[0] ?? { outcome: 'sent' }
+  const { needed } = electorateOf(rpc.voters)
+  const isDecided = (answers: readonly RpcAnswer[]) => answers.length >= needed || answers.some(isTaken)
+  return (await sendAll(rpc, raws, isDecided)).map((answers) => {
+    const [first] = answers
+    return first !== undefined && answers.length >= needed && !answers.some(isTaken)
+      ? sendAnswer(first)
+      : { outcome: 'sent' }
   })
 }
 
-function sendAnswer(answer: RpcAnswer | undefined): TempoSendAnswer {
-  if (answer === undefined || answer.ok) return { outcome: 'sent' }
+const isTaken = (answer: RpcAnswer): boolean => sendAnswer(answer).outcome === 'sent'
+
+function sendAnswer(answer: RpcAnswer): TempoSendAnswer {
+  if (answer.ok) return { outcome: 'sent' }
   if (/failed to decode|invalid signature|rlp/i.test(answer.message)) return { outcome: 'refused', reason: 'malformed' }
   const reason = refusalOf(answer)
   return reason === undefined ? { outcome: 'sent' } : { outcome: 'refused', reason }

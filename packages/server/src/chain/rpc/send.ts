@@ -1,6 +1,7 @@
 import type { Hex } from '@purser/protocol'
 import { pause } from '../../platform/work/loop.ts'
 import type { SendAnswer } from '../port.ts'
+import { electorateOf } from './acceptance.ts'
 import type { NodeRpc, RpcAnswer, RpcCall, Voter } from './rpc.ts'
 
 /** Most raw transactions in one request, and most hexadecimal digits. A transaction may be several hundred kilobytes. */
@@ -9,22 +10,26 @@ const digitsPerRequest = 400_000
 
 /**
  * Sends signed transactions, in order, to every node that answers, so that a node that drops them does not delay them. Returns the most frequent
- * answer for each.
+ * answer for each; `underpriced` only where a majority of the configured nodes answers so, since each such answer raises the fee.
  */
 export async function send(rpc: NodeRpc, raws: readonly Hex[]): Promise<SendAnswer[]> {
-  return (await sendAll(rpc, raws)).map((answers) => mostFrequent(answers.map(sendAnswer)))
+  const { needed } = electorateOf(rpc.voters)
+  return (await sendAll(rpc, raws, () => true)).map((answers) => mostFrequent(answers.map(sendAnswer), needed))
 }
 
-/** As `send`, but returns the answers of the nodes for each transaction, in no particular order. A node that did not answer has none. */
-export async function sendAll(rpc: NodeRpc, raws: readonly Hex[]): Promise<readonly (RpcAnswer | undefined)[][]> {
-  const outcomes: (RpcAnswer | undefined)[][] = []
+/** Whether these answers of nodes to one transaction decide about it, so that no further answer is needed. */
+type IsDecided = (answers: readonly RpcAnswer[]) => boolean
+
+/**
+ * As `send`, but returns the answers of the nodes for each transaction, in no particular order. A node that did not answer has none. Waits until
+ * the answers decide about each transaction, or until no further answer can come.
+ */
+export async function sendAll(rpc: NodeRpc, raws: readonly Hex[], isDecided: IsDecided): Promise<RpcAnswer[][]> {
+  const outcomes: RpcAnswer[][] = []
   while (outcomes.length < raws.length) {
     const part = nextPart(raws.slice(outcomes.length))
-    const answers = await sendToEach(
-      rpc,
-      part.map((raw) => ({ method: 'eth_sendRawTransaction', params: [raw] })),
-    )
-    outcomes.push(...part.map((_, index) => answers.map((own) => own[index])))
+    const calls = part.map((raw) => ({ method: 'eth_sendRawTransaction', params: [raw] }))
+    outcomes.push(...(await sendToEach(rpc, calls, isDecided)))
   }
   return outcomes
 }
@@ -39,33 +44,36 @@ function nextPart(raws: readonly Hex[]): readonly Hex[] {
   return end === -1 ? raws : raws.slice(0, end)
 }
 
-/** How long to wait for other nodes after the first answer. Later answers are ignored. */
+/** How long to wait for other nodes after the answers that decide. Later answers are ignored. */
 const lateMsMax = 500
 
-/** The answers of all nodes that answer, in no particular order. */
-async function sendToEach({ voters }: NodeRpc, calls: readonly RpcCall[]): Promise<readonly RpcAnswer[][]> {
-  const answers: RpcAnswer[][] = []
-  const first = Promise.withResolvers<void>()
+/** For each call the answers of all nodes that answer, in no particular order. */
+async function sendToEach(
+  { voters }: NodeRpc,
+  calls: readonly RpcCall[],
+  isDecided: IsDecided,
+): Promise<RpcAnswer[][]> {
+  const answers: RpcAnswer[][] = calls.map(() => [])
+  const decided = Promise.withResolvers<void>()
   const all = Promise.all(
     receivers(voters).map(async ({ rpc }) => {
-      const own = await rpc.batch(calls).catch(() => undefined)
-      if (own === undefined) return
-      answers.push([...own])
-      first.resolve()
+      const own = await rpc.batch(calls).catch(() => [])
+      for (const [index, answer] of own.entries()) answers[index]?.push(answer)
+      if (own.length > 0 && answers.every(isDecided)) decided.resolve()
     }),
   )
-  await Promise.race([all, first.promise])
+  await Promise.race([all, decided.promise])
   const waiting = new AbortController()
   await Promise.race([all, pause(lateMsMax, waiting.signal)])
   waiting.abort()
-  return [...answers]
+  return answers.map((some) => [...some])
 }
 
-/** Suspended nodes are used only when there is no other. */
+/** Suspended nodes are used only when the others are too few to decide. */
 function receivers(voters: readonly Voter[]): readonly Voter[] {
   const usable = voters.filter(({ node: { state } }) => state !== 'refused')
   const answering = usable.filter(({ node: { state } }) => state !== 'resting')
-  return answering.length > 0 ? answering : usable
+  return answering.length >= electorateOf(voters).needed ? answering : usable
 }
 
 /**
@@ -82,9 +90,8 @@ const sendMessages: readonly (readonly [RegExp, SendAnswer['outcome']])[] = [
   ],
 ]
 
-/** A missing answer counts as sent: the transaction may have been sent and the answer lost. */
-function sendAnswer(answer: RpcAnswer | undefined): SendAnswer {
-  if (answer === undefined || answer.ok) return { outcome: 'sent' }
+function sendAnswer(answer: RpcAnswer): SendAnswer {
+  if (answer.ok) return { outcome: 'sent' }
   const outcome = sendMessages.find(([pattern]) => pattern.test(answer.message))?.[1] ?? 'sent'
   return outcome === 'sent' ? { outcome } : { outcome, words: answer.message }
 }
@@ -92,8 +99,10 @@ function sendAnswer(answer: RpcAnswer | undefined): SendAnswer {
 /** Breaks ties between equally frequent outcomes. A refusal is followed up; one node of two cannot cause a higher fee. */
 const precedence: readonly SendAnswer['outcome'][] = ['refused', 'sent', 'underpriced', 'nonce-too-low']
 
-function mostFrequent(answers: readonly SendAnswer[]): SendAnswer {
+/** A missing answer counts as sent: the transaction may have been sent and the answer lost. */
+function mostFrequent(answers: readonly SendAnswer[], needed: number): SendAnswer {
   const groups = precedence.map((outcome) => answers.filter((answer) => answer.outcome === outcome))
-  const [first] = groups.reduce((most, group) => (group.length > most.length ? group : most), [])
-  return first ?? { outcome: 'sent' }
+  const most = groups.reduce((longest, group) => (group.length > longest.length ? group : longest), [])
+  const [first = { outcome: 'sent' }] = most
+  return first.outcome === 'underpriced' && most.length < needed ? { outcome: 'sent' } : first
 }

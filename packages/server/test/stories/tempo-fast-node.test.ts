@@ -1,0 +1,99 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { type DevChain, startChain, tokenBalance } from '@purser/devnet'
+import type { MppChallenge } from '@purser/protocol'
+import type { Address } from 'viem'
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { type LyingNode, startLyingNode } from '../lying-node.ts'
+import { aTempoPayer, aTempoWallet, offerOf, type TempoPayer } from '../tempo-payer.ts'
+import { type Answer, aWorld, type Org, type World } from '../world.ts'
+
+// Three nodes of one chain. The first one lies or is in a hurry, as a test says.
+let chain: DevChain
+let nodes: readonly [LyingNode, LyingNode, LyingNode]
+let world: World
+let org: Org
+let payer: TempoPayer
+let wallet: { id: string; address: Address }
+
+const resource = 'https://api.example.com/weather'
+const price = 10_000n
+/** Longer than the service waits for other nodes after the answers that decide. */
+const slowMs = 900
+
+beforeAll(async () => {
+  chain = await startChain({ network: 'tempo-moderato' })
+  const start = () => startLyingNode(chain.rpcUrl)
+  nodes = await Promise.all([start(), start(), start()])
+  world = await aWorld({
+    chains: [chain],
+    rpcUrls: { 'tempo-moderato': nodes.map(({ url }) => url) },
+    config: { settleWaitMs: 6_000 },
+  })
+  org = await world.organisation()
+  wallet = await aTempoWallet(world, org)
+  payer = await aTempoPayer(chain)
+})
+afterEach(() => {
+  for (const node of nodes) node.tellTheTruth()
+})
+afterAll(async () => {
+  await world?.stop()
+  for (const node of nodes ?? []) await node.stop()
+  await chain?.stop()
+})
+
+async function challenge(): Promise<MppChallenge> {
+  const requested = { walletId: wallet.id, resource, price: '0.01' }
+  return offerOf(await world.call(org.testKey, 'POST', '/payments/challenge', requested))
+}
+
+function verify(credential: string): Promise<Answer> {
+  const body = { protocol: 'mpp', credential, price: '0.01', walletId: wallet.id, resource }
+  return world.call(org.testKey, 'POST', '/payments/verify', body)
+}
+
+const received = () => tokenBalance(chain, 'pathUSD', wallet.address)
+const reverted = { error: { code: 3, message: 'execution reverted' } }
+const busy = { error: { code: 429, message: 'too many requests' } }
+
+/** Pays by a signed transaction; returns the answer and what the wallet got until its payment is over. */
+async function pull() {
+  const before = await received()
+  const answer = await verify(await payer.pull(await challenge()))
+  if (answer.status !== 200) return { answer, paid: (await received()) - before }
+  const read = () => world.call(org.testKey, 'GET', `/payments/${String(answer.body.paymentId)}`)
+  await expect.poll(async () => (await read()).body.status, { timeout: 60_000, interval: 100 }).toBe('settled')
+  return { answer, paid: (await received()) - before }
+}
+
+test('a signed transaction that only the fastest of three nodes refuses is not refused, and pays', async () => {
+  const [liar, ...honest] = nodes
+  liar.lie('eth_sendRawTransaction', () => reverted)
+  for (const node of honest)
+    node.lie('eth_sendRawTransaction', async ({ truth }) => {
+      await delay(slowMs)
+      return truth()
+    })
+  const { answer, paid } = await pull()
+  expect([answer.status, answer.body.message, paid]).toEqual([200, undefined, price])
+})
+
+test('a signed transaction that one node refuses and two took, but could not say so, is not refused', async () => {
+  const [liar, ...honest] = nodes
+  liar.lie('eth_sendRawTransaction', () => reverted)
+  for (const node of honest)
+    node.lie('eth_sendRawTransaction', async ({ truth }) => {
+      await truth()
+      return busy
+    })
+  const { answer, paid } = await pull()
+  expect([answer.status, answer.body.message, paid]).toEqual([200, undefined, price])
+})
+
+test('a signed transaction that two of three nodes refuse is refused, although the third does not answer', async () => {
+  const [first, second, third] = nodes
+  for (const node of [first, second]) node.lie('eth_sendRawTransaction', () => reverted)
+  third.lie('eth_sendRawTransaction', () => busy)
+  const { answer, paid } = await pull()
+  expect([answer.status, answer.body.message, paid]).toEqual([402, 'the token would not make the transfer', 0n])
+})
