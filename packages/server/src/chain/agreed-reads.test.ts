@@ -35,6 +35,18 @@ test('one node of three clears no sanctioned account, and one of two leaves it u
   expect(await sanctionedBy(1)).toEqual([undefined, false])
 })
 
+test('one node of three neither hides the code of a contract nor invents some, and one of two leaves it open', async () => {
+  const plain: Address = '0x209693Bc6afc0C5328bA36FaF03C514EF312287C'
+  for (const code of ['0x', '0x6001'] as const) {
+    stage.liar.lie('eth_getCode', () => ({ result: code }))
+    const among = stage.among(2)
+    expect([(await among.code(usdc.address)).length > 6, await among.code(plain)]).toEqual([true, '0x'])
+    await expect(stage.among(1).code(code === '0x' ? usdc.address : plain)).rejects.toMatchObject({
+      code: 'chain-unavailable',
+    })
+  }
+})
+
 test('one node of three does not stop payments in a token by another signing domain', async () => {
   const truth = (await stage.among(2).tokenDomain(usdc.address))?.separator
   lieAbout(tokenReads.domainSeparator, '6'.repeat(64))

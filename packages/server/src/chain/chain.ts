@@ -20,6 +20,7 @@ import type {
   Head,
   LookUp,
   QuorumReads,
+  Receipt,
   Sanctions,
   SeenReceipt,
   TempoTransaction,
@@ -67,7 +68,7 @@ export function createChain(network: Network, rpc: Rpc & NodeRpc): Omit<Chain, '
     hasLessCoin: (account, wei) => hasLessCoin(rpc, account, wei),
     simulate: (from, calls, readings) => simulate(rpc, from, calls, readings),
     accountsWithCode: (accounts) => withCode(rpc, accounts),
-    code: async (address) => readHex(await rpc.result('eth_getCode', [address, 'latest']), 'code'),
+    code: (address) => agreedCode(rpc, address),
     head: () => headOf(rpc),
     suggestedTip: () => suggestedTip(rpc),
     transactionCount: async (account, block) =>
@@ -75,7 +76,7 @@ export function createChain(network: Network, rpc: Rpc & NodeRpc): Omit<Chain, '
     send: (raws) => send(rpc, raws),
     findReceipts: (hashes) => findReceipts(rpc, hashes),
     findEvent: createFindEvent(rpc),
-    receipt: async (hash) => readReceipt(await rpc.result('eth_getTransactionReceipt', [hash]), hash),
+    receipt: (hash) => receiptAnywhere(rpc, hash),
     watch: (senders, hashes) => watch(rpc, senders, hashes),
     tryTempo: (transaction) => agreedTrial(rpc, transaction),
     sendTempo: (raws) => sendTempo(rpc, raws),
@@ -144,6 +145,12 @@ async function withCode({ voters }: NodeRpc, accounts: readonly Address[]): Prom
   return new Set(accounts.filter((_, index) => votes[index] !== 'plain').map((account) => account.toLowerCase()))
 }
 
+/** As a majority of the nodes reports, since one of them could refuse every contract account. */
+function agreedCode({ voters }: NodeRpc, account: Address): Promise<Hex> {
+  const query = async ({ rpc }: Voter) => readHex(await rpc.result('eth_getCode', [account, 'latest']), 'code')
+  return requestAgreement(electorateOf(voters), query, (code) => code.toLowerCase())
+}
+
 export function domainReads(token: Address) {
   const reads = [tokenReads.name, tokenReads.version, tokenReads.domainSeparator]
   return reads.map((data) => ({ method: 'eth_call', params: [{ to: token, data }, 'latest'] }))
@@ -175,6 +182,13 @@ async function watch(rpc: Rpc, senders: readonly Address[], hashes: readonly Hex
     transactionCounts: new Map(senders.map((sender, index) => [sender, counts[index] ?? 0n])),
     receipts: hashes.map((hash, index) => readReceipt(results[senders.length + index] ?? null, hash)),
   }
+}
+
+async function receiptAnywhere(rpc: Rpc & NodeRpc, hash: Hex): Promise<Receipt | undefined> {
+  const own = readReceipt(await rpc.result('eth_getTransactionReceipt', [hash]), hash)
+  if (own !== undefined) return own
+  const [elsewhere] = await findReceipts(rpc, [hash])
+  return elsewhere?.receipt
 }
 
 /** Searches all usable nodes, since the preferred node may lack a receipt that another has. */

@@ -81,7 +81,7 @@ export interface Chain extends QuorumReads {
   inspectAuthorization(probe: AuthorizationProbe): Promise<AuthorizationFacts>
   /** A token's signing domain, as a majority of the nodes reports; `undefined` when the contract returns no usable data. Only successful reads are cached. */
   tokenDomain(token: Address): Promise<TokenDomain | undefined>
-  /** The account's code as of the latest block; `0x` when it has none. */
+  /** The account's code as of the latest block, as a majority of the nodes reports; `0x` when it has none. */
   code(address: Address): Promise<Hex>
   /** Whether the call would succeed on the latest block, with the gas used, or the contract's revert reason. */
   tryCall(call: TriedCall): Promise<CallTrial>
@@ -139,6 +139,7 @@ export interface Chain extends QuorumReads {
   watch(senders: readonly Address[], hashes: readonly Hex[]): Promise<Watch>
   /** The receipts of these hashes from any node, in order. Use it when the preferred node has none. */
   findReceipts(hashes: readonly Hex[]): Promise<readonly (SeenReceipt | undefined)[]>
+  /** The receipt from any node. Undefined proves nothing, since the nodes that have it may not answer: see `areInBlocks`. */
   receipt(hash: Hex): Promise<Receipt | undefined>
   /** The newest transaction in which the contract logged an event with these topics. Searches the whole chain, so use it only on local chains. */
   findEvent(address: Address, topics: readonly Hex[]): Promise<Hex | undefined>

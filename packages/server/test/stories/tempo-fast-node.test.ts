@@ -4,7 +4,7 @@ import type { MppChallenge } from '@purser/protocol'
 import type { Address } from 'viem'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { type LyingNode, startLyingNode } from '../lying-node.ts'
-import { aTempoPayer, aTempoWallet, offerOf, type TempoPayer } from '../tempo-payer.ts'
+import { aTempoPayer, aTempoWallet, offerOf, push, type TempoPayer } from '../tempo-payer.ts'
 import { type Answer, aWorld, type Org, type World } from '../world.ts'
 
 // Three nodes of one chain. The first one lies or is in a hurry, as a test says.
@@ -33,14 +33,21 @@ beforeAll(async () => {
   wallet = await aTempoWallet(world, org)
   payer = await aTempoPayer(chain)
 })
-afterEach(() => {
+afterEach(async () => {
   for (const node of nodes) node.tellTheTruth()
+  await expect.poll(upCount, { timeout: 60_000, interval: 100 }).toBe(3)
 })
 afterAll(async () => {
   await world?.stop()
   for (const node of nodes ?? []) await node.stop()
   await chain?.stop()
 })
+
+/** How many nodes are neither suspended nor behind. */
+async function upCount(): Promise<unknown> {
+  const readiness = await world.call('', 'GET', '/readyz')
+  return Object(Object(readiness.body.chains)['tempo-moderato']).up
+}
 
 async function challenge(): Promise<MppChallenge> {
   const requested = { walletId: wallet.id, resource, price: '0.01' }
@@ -96,4 +103,31 @@ test('a signed transaction that two of three nodes refuse is refused, although t
   third.lie('eth_sendRawTransaction', () => busy)
   const { answer, paid } = await pull()
   expect([answer.status, answer.body.message, paid]).toEqual([402, 'the token would not make the transfer', 0n])
+})
+
+const pushed = async () => {
+  const offer = await challenge()
+  return push(offer, await payer.broadcast(offer), payer)
+}
+
+test('a pushed hash whose receipt the first of three nodes hides pays once', async () => {
+  nodes[0].lie('eth_getTransactionReceipt', () => ({ result: null }))
+  const credential = await pushed()
+  const [answer, again] = [await verify(credential), await verify(credential)]
+  expect([answer.status, answer.body.amount, again.status]).toEqual([200, '0.01', 409])
+})
+
+test('a pushed hash that one of three nodes denies while the others do not answer is 503, and pays when they do', async () => {
+  const credential = await pushed()
+  const [first, ...others] = nodes
+  first.lie('eth_getTransactionReceipt', () => ({ result: null }))
+  for (const node of others) node.lie('eth_getTransactionReceipt', () => busy)
+  expect((await verify(credential)).status).toBe(503)
+  for (const node of nodes) node.tellTheTruth()
+  expect((await verify(credential)).status).toBe(200)
+})
+
+test('a pushed hash that a majority denies is 402', async () => {
+  const offer = await challenge()
+  expect((await verify(push(offer, `0x${'ab'.repeat(32)}`, payer))).status).toBe(402)
 })

@@ -43,7 +43,7 @@ export async function proveRefund(
 ): Promise<ProvenRefund | undefined> {
   const { txHash, fromAddress, rawAmount } = transfer
   if (hash === undefined || txHash === null || sameHash(hash, txHash)) return undefined
-  const [receipt, sent] = [await findReceipt(chain, hash), await findReceipt(chain, txHash)]
+  const [receipt, sent] = [await chain.receipt(hash), await chain.receipt(txHash)]
   if (receipt === undefined || sent === undefined || receipt.blockNumber < sent.blockNumber) return undefined
   if (!(await isConfirmed(chain, receipt))) return undefined
   const least = leastBack(rawAmount)
@@ -125,7 +125,7 @@ export async function findDeliveries(
   const isServed = ctx.chains.configured.some(({ name }) => name === network.name)
   if (!isServed) return [`${place}:${account.toLowerCase()}`]
   const chain = ctx.chains.on(network)
-  const receipt = await findReceipt(chain, hash)
+  const receipt = await chain.receipt(hash)
   if (receipt === undefined || !(await isConfirmed(chain, receipt))) return undefined
   if (!(await isAfterLeaving(ctx, transfer, await timeOf(chain, receipt)))) return undefined
   if (!sameAddress(named.token, zeroAddress)) return paymentsIn(ctx, receipt, { ...named, account })
@@ -141,7 +141,7 @@ async function isAfterLeaving(
   const network = networkByName(fromNetwork)
   if (network === undefined || txHash === null) return false
   const chain = ctx.chains.on(network)
-  const sent = await findReceipt(chain, txHash)
+  const sent = await chain.receipt(txHash)
   return sent !== undefined && seconds + clocksApartSeconds >= (await timeOf(chain, sent))
 }
 
@@ -169,14 +169,6 @@ async function paymentsIn(
     one.value < other.value ? -1 : Number(one.value > other.value),
   )
   return smallestFirst.map(({ index }) => `${transactionHash.toLowerCase()}:${index}`)
-}
-
-/** The receipt of a transaction, from any node that has it. */
-async function findReceipt(chain: Chain, hash: Hex): Promise<Receipt | undefined> {
-  const own = await chain.receipt(hash)
-  if (own !== undefined) return own
-  const [elsewhere] = await chain.findReceipts([hash])
-  return elsewhere?.receipt
 }
 
 /** Whether the receipt is of a successful transaction, and a quorum confirms it at the payment depth. */

@@ -160,9 +160,11 @@ function pulledPayment(
   }
 }
 
-/** Maximum milliseconds of waiting for a receipt: this node may be a block behind the payer's node. */
-const lookMsMax = 2_000
-const pollMs = 200
+/** Maximum milliseconds of waiting for a receipt: a node may be this far behind the payer's node and still be used. */
+const lookMsMax = 5_000
+/** Milliseconds until the receipt is read again, and the factor by which they grow: an invented hash must not cost many reads. */
+const pollMsFirst = 200
+const pollGrowth = 1.5
 
 /**
  * Push: the payer broadcasts the transaction and sends its hash. Hashes are public, so the transfer must carry a memo made for
@@ -206,21 +208,21 @@ function withMark(ctx: Ctx): Ctx {
 }
 
 /**
- * Returns the receipt that a majority confirms. One node's receipt is not enough: the payer may have invented the hash,
- * and the node the transfer. If no majority confirms it in time it throws `chain-unavailable`: a refusal would make the
- * payer of a real transfer pay again.
+ * Returns the receipt that a majority confirms, or undefined if a majority has none. One node's answer is not enough: the payer
+ * may have invented the hash and the node the transfer, and a node may hide one. If no majority decides in time it throws
+ * `chain-unavailable`: a refusal would make the payer of a real transfer pay again.
  */
 async function finalReceipt(ctx: Ctx, { network }: TempoPurchase, hash: Hex): Promise<Receipt | undefined> {
   const until = performance.now() + Math.min(lookMsMax, ctx.settleWaitMs)
   const chain = ctx.chains.on(network)
-  for (;;) {
+  for (let pollMs = pollMsFirst; ; pollMs *= pollGrowth) {
     const receipt = await chain.receipt(hash)
     if (receipt !== undefined && (await chain.confirmReceipts([receipt]))[0] === 'yes') return receipt
     if (performance.now() >= until) {
-      if (receipt === undefined) return undefined
+      if (receipt === undefined && (await chain.areInBlocks([hash]))[0] === 'no') return undefined
       throw failChain('chain-unavailable', {}, new Error('too few nodes agree about a receipt'))
     }
-    await pause(pollMs, new AbortController().signal)
+    await pause(Math.min(pollMs, until - performance.now()), new AbortController().signal)
   }
 }
 
