@@ -3,7 +3,13 @@ import { z } from 'zod'
 import { lockRedeemable, markDelivered } from '../src/features/payments/delivery/store.ts'
 import { findClaimed } from '../src/features/payments/facilitator/discovery-store.ts'
 import { createRecorder } from '../src/features/payments/index.ts'
-import { isAnyDue, isUsed, listOpenHashes, takeDue } from '../src/features/payments/methods/mpp-tempo/store.ts'
+import {
+  findPurchase,
+  isAnyDue,
+  isUsed,
+  listOpenHashes,
+  takeDue,
+} from '../src/features/payments/methods/mpp-tempo/store.ts'
 import { findFingerprint } from '../src/features/payments/record-store.ts'
 import { listPendingRefunds, listRefunds } from '../src/features/payments/refunds/store.ts'
 import {
@@ -124,6 +130,7 @@ const everywhere: readonly (readonly [name: string, work: (tx: Tx) => Promise<un
   ['a redemption by claims', (tx) => lockRedeemable(tx, own(), { claimKeys: [`claim ${oldest()}`] })],
   ['a redemption by challenge', (tx) => lockRedeemable(tx, own(), { challengeId: `challenge ${oldest()}` })],
   ['a payment by its claim', (tx) => findClaimed(tx, `claim ${oldest()}`)],
+  ['what a challenge has bought', (tx) => findPurchase(tx, `challenge ${oldest()}`)],
   ['a fingerprint', (tx) => findFingerprint(tx, own(), `identifier-${oldest()}`)],
   ['sessions', (tx) => listSessions(tx, own(), page)],
   ['a session', (tx) => findSessionOf(tx, own(), oldest())],
@@ -205,9 +212,8 @@ test.each(byId)('%s of two months: no other month is opened', async (_name, work
 test('claims are looked for in their own table alone', async () => {
   const claims = [`claim ${oldest()}`, 'claim of nobody']
   expect(await listTakenClaims(stage.db, claims)).toEqual(new Set([claims[0]]))
-  expect(await isUsed(stage.db, `challenge ${old()[1]}`, null)).toBe(true)
-  expect(await isUsed(stage.db, 'none', claims[0] ?? '')).toBe(true)
-  expect(await isUsed(stage.db, 'none', null)).toBe(false)
+  expect(await isUsed(stage.db, `challenge ${old()[1]}`)).toBe(true)
+  expect(await isUsed(stage.db, 'none')).toBe(false)
   expect((await findClaimed(stage.db, claims[0] ?? ''))?.id).toBe(oldest())
 })
 

@@ -29,6 +29,8 @@ export interface Changes {
   readonly data?: Hex
   readonly value?: bigint
   readonly calls?: number
+  /** Further challenges that the same transaction pays. */
+  readonly also?: readonly MppChallenge[]
   readonly validSeconds?: number
   readonly validAfterSeconds?: number
   readonly nonceKey?: bigint
@@ -97,6 +99,14 @@ function sourceOf(account: Pick<PrivateKeyAccount, 'address'>, chainId = 42_431)
   return formatPayerSource({ chainId, address: account.address })
 }
 
+/** The call that pays a challenge. */
+function transferFor(challenge: MppChallenge): { readonly to: Address; readonly data: Hex } {
+  const requested = parseTempoChargeRequest(decodeMppJson(challenge.request) ?? {})
+  if (requested === undefined) throw new Error('not a tempo charge')
+  const { currency, recipient, amount } = requested
+  return { to: currency, data: encodeTransferWithMemo(recipient, BigInt(amount), memoFor(challenge)) }
+}
+
 async function signFor(account: PrivateKeyAccount, challenge: MppChallenge, changes: Changes): Promise<Hex> {
   const requested = parseTempoChargeRequest(decodeMppJson(challenge.request) ?? {})
   if (requested === undefined) throw new Error('not a tempo charge')
@@ -113,7 +123,7 @@ async function signFor(account: PrivateKeyAccount, challenge: MppChallenge, chan
     type: 'tempo',
     from: account.address,
     chainId: changes.chainId ?? requested.chainId,
-    calls: Array.from({ length: changes.calls ?? 1 }, () => call),
+    calls: [...Array.from({ length: changes.calls ?? 1 }, () => call), ...(changes.also ?? []).map(transferFor)],
     nonceKey: changes.nonceKey ?? expiringNonce,
     nonce: changes.nonce ?? 0,
     validBefore: now + (changes.validSeconds ?? 25),

@@ -1,8 +1,8 @@
-import { decodeAuthorizationUsedLog, type Network } from '@purser/protocol'
+import { decodeAuthorizationUsedLog, decodeTransferWithMemoLog, type Network } from '@purser/protocol'
 import type { Receipt } from '../../chain/port.ts'
 import type { Queryable } from '../../platform/db/db.ts'
 import { carriesRelays } from '../relayer/index.ts'
-import { claimKeyOf, transactionClaim } from './new-payment.ts'
+import { claimKeyOf, transactionClaim, transferClaim } from './new-payment.ts'
 import { listTakenClaims } from './store.ts'
 
 /**
@@ -20,6 +20,9 @@ export async function isCustomerPayment(
       ? []
       : [claimKeyOf(network, log, { payer: used.authorizer, authorization: { nonce: used.nonce } })]
   })
-  const claims = [transactionClaim(network, transactionHash), ...authorized]
+  const transferred = logs.flatMap((log, place) =>
+    decodeTransferWithMemoLog(log) === undefined ? [] : [transferClaim(network, transactionHash, place)],
+  )
+  const claims = [transactionClaim(network, transactionHash), ...transferred, ...authorized]
   return (await listTakenClaims(db, claims)).size > 0 || carriesRelays(db, network, transactionHash)
 }

@@ -32,9 +32,14 @@ export function claimKeyOf(
   return `eip3009:${network.caip2}:${token.address}:${payer}:${authorization.nonce}`.toLowerCase()
 }
 
-/** Returns the one key for a payment that was shown by its transaction. */
+/** Returns the one key for a payment that was shown by a transaction that makes it alone. */
 export function transactionClaim(network: Network, hash: Hex): string {
   return `tx:${network.caip2}:${hash.toLowerCase()}`
+}
+
+/** Returns the one key for a payment that was shown by one of a transaction's logs, by its place among them: a transaction may pay for several things. */
+export function transferClaim(network: Network, hash: Hex, place: number): string {
+  return `${transactionClaim(network, hash)}:${place}`
 }
 
 /** Returns the row of an unsettled payment by a signed EIP-3009 authorization. */

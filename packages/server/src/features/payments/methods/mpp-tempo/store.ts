@@ -110,13 +110,23 @@ export async function markRefused(db: Queryable, paymentId: PaymentId, reason: s
   )
 }
 
-/** Whether the challenge, or the claim if there is one, has already bought something, for any organization. */
-export async function isUsed(db: Queryable, challengeId: string, claimKey: string | null): Promise<boolean> {
+/** Whether the challenge has already bought something, for any organization. */
+export async function isUsed(db: Queryable, challengeId: string): Promise<boolean> {
   const { is } = await db.one(
     z.object({ is: z.boolean() }),
-    sql`
-    select exists (select from payment_claims where challenge_hash = claim_hash(${challengeId}))
-      or exists (select from payment_claims where claim_hash = claim_hash(${claimKey}::text)) as is`,
+    sql`select exists (select from payment_claims where challenge_hash = claim_hash(${challengeId})) as is`,
   )
   return is
+}
+
+const PurchaseRow = z.object({ txHash: z.string().nullable() })
+
+/** Returns what the challenge has bought, for any organization; without a hash if no transaction paid for it or its payment is archived. */
+export function findPurchase(db: Queryable, challengeId: string): Promise<z.output<typeof PurchaseRow> | undefined> {
+  return db.maybeOne(
+    PurchaseRow,
+    sql`
+    select (select p.tx_hash from payments as p where p.id = claim.payment_id) as tx_hash
+    from payment_claims as claim where claim.challenge_hash = claim_hash(${challengeId})`,
+  )
 }

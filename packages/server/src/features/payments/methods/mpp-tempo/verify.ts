@@ -14,21 +14,21 @@ import {
 } from '@purser/protocol'
 import type { z } from 'zod'
 import { fail as failChain } from '../../../../chain/errors.ts'
-import type { Log, Receipt, SignedTransaction, TempoTransaction } from '../../../../chain/port.ts'
+import type { Receipt, SignedTransaction, TempoTransaction } from '../../../../chain/port.ts'
 import { unixSeconds } from '../../../../platform/clock.ts'
 import type { PaymentId } from '../../../../platform/ids.ts'
 import { pause } from '../../../../platform/work/loop.ts'
 import { fail, refusedMpp } from '../../errors.ts'
 import { readFunds } from '../../funds.ts'
-import { commonFields, expiryOf, transactionClaim } from '../../new-payment.ts'
+import { commonFields, expiryOf, transactionClaim, transferClaim } from '../../new-payment.ts'
 import type { Ctx } from '../../ports.ts'
 import { answerOf, refuseUnpaid, underpriced, underpricedMark } from '../../record.ts'
 import type { VerifiedPayment } from '../../schema.ts'
-import { findPayment, type NewPayment } from '../../store.ts'
+import { findPayment, listTakenClaims, type NewPayment } from '../../store.ts'
 import type { MppMethod, MppPurchase } from '../method.ts'
 import { followPayment, sentenceOf } from './follow.ts'
-import { findSent, isUsed, markRefused } from './store.ts'
-import { feeTokenOf, type Owed, type Refusal, sponsorsFees, whyNotTaken, whyNotTransfer } from './transaction.ts'
+import { findPurchase, findSent, isUsed, markRefused } from './store.ts'
+import { feeTokenOf, type Owed, sponsorsFees, whyNotTaken, whyNotTransfer } from './transaction.ts'
 
 /** Method `tempo` with the intent `charge`: a transaction that the payer signed, or one that is on chain already. */
 export const tempoCharge: MppMethod = {
@@ -112,7 +112,7 @@ async function readTransaction(ctx: Ctx, raw: Hex): Promise<TempoTransaction> {
 
 /** Returns 409 for a used credential even if it has other faults now, because those may follow from its first use. */
 async function refusedOrUsed(ctx: Ctx, purchase: TempoPurchase, refusal: () => Error): Promise<Error> {
-  return (await isUsed(ctx.db, purchase.challenge.id, null)) ? fail('duplicate-payment') : refusal()
+  return (await isUsed(ctx.db, purchase.challenge.id)) ? fail('duplicate-payment') : refusal()
 }
 
 /**
@@ -144,6 +144,7 @@ function pulledPayment(
   if (call === undefined || validBefore === undefined) throw new Error('the transaction was checked')
   return {
     ...tempoFields(ctx, purchase, { hash: final.hash, payer: transaction.sender }),
+    claimKey: transactionClaim(purchase.network, final.hash),
     settlement: {
       kind: 'tempo',
       raw: final.raw,
@@ -172,28 +173,55 @@ const pollGrowth = 1.5
  * so a bound transfer is credited even if the challenge required a transaction, has expired, or requested another price than now.
  */
 async function payByHash(ctx: Ctx, purchase: TempoPurchase, hash: Hex): Promise<z.input<typeof VerifiedPayment>> {
-  const { network, challenge, owed, isUnderpriced } = purchase
-  if (await isUsed(ctx.db, challenge.id, transactionClaim(network, hash))) throw fail('duplicate-payment')
+  const { network, challenge, isUnderpriced } = purchase
+  const bought = await findPurchase(ctx.db, challenge.id)
+  if (bought !== undefined && isShownAgain(bought, hash)) throw fail('duplicate-payment')
+  if ((await listTakenClaims(ctx.db, [transactionClaim(network, hash)])).size > 0) throw fail('duplicate-payment')
   const receipt = await finalReceipt(ctx, purchase, hash)
   if (receipt === undefined)
     throw refusedMpp('verification-failed', 'no such transaction is on chain yet; show the hash again in a moment')
   if (receipt.status === 'reverted') throw refusedMpp('verification-failed', 'the transaction reverted')
-  const paid = paidIn(receipt.logs, owed)
-  if ('problem' in paid) throw refusedMpp(paid.problem, paid.message)
-  const now = ctx.clock.now()
-  const payment: NewPayment = {
-    ...tempoFields(ctx, purchase, { hash: receipt.transactionHash, payer: paid.from }),
-    rawAmount: paid.amount,
+  const payment = pushedPayment(ctx, purchase, receipt, await paidIn(ctx, purchase, receipt))
+  if (bought !== undefined) throw await creditedAgain(ctx, payment)
+  await ctx.recordPayment({ ctx: isUnderpriced ? withMark(ctx) : ctx, payment })
+  if (isUnderpriced) throw underpriced()
+  return answerOf(ctx, payment)
+}
+
+/** Whether a hash is of the transaction that the challenge was paid with. */
+function isShownAgain({ txHash }: { readonly txHash: string | null }, hash: Hex): boolean {
+  return txHash === null || txHash.toLowerCase() === hash.toLowerCase()
+}
+
+function pushedPayment(
+  ctx: Ctx,
+  purchase: TempoPurchase,
+  { transactionHash: hash }: Receipt,
+  { from, amount, place }: BoundTransfer,
+): NewPayment {
+  return {
+    ...tempoFields(ctx, purchase, { hash, payer: from }),
+    claimKey: transferClaim(purchase.network, hash, place),
+    rawAmount: amount,
     settlement: null,
     validBefore: null,
     status: 'settled',
     settlingAt: null,
-    settledAt: now,
-    ...(isUnderpriced && { delivery: null }),
+    settledAt: ctx.clock.now(),
+    ...(purchase.isUnderpriced && { delivery: null }),
   }
-  await ctx.recordPayment({ ctx: isUnderpriced ? withMark(ctx) : ctx, payment })
-  if (isUnderpriced) throw underpriced()
-  return answerOf(ctx, payment)
+}
+
+/**
+ * Credits money that was sent for a challenge after another transaction had paid for it, so that it can be refunded; returns the
+ * refusal, since it buys nothing more.
+ */
+async function creditedAgain(ctx: Ctx, payment: NewPayment): Promise<Error> {
+  await ctx.recordPayment({
+    ctx: { ...ctx, idempotency: undefined },
+    payment: { ...payment, challengeId: null, delivery: null },
+  })
+  return fail('duplicate-payment')
 }
 
 /**
@@ -226,17 +254,34 @@ async function finalReceipt(ctx: Ctx, { network }: TempoPurchase, hash: Hex): Pr
   }
 }
 
-/** Returns who paid, from the logs of the challenge's token; otherwise the fault of the closest transfer. */
-function paidIn(logs: readonly Log[], owed: Owed): { readonly from: Address; readonly amount: bigint } | Refusal {
-  const transfers = logs
-    .filter((log) => sameAddress(log.address, owed.token))
-    .flatMap((log) => decodeTransferWithMemoLog(log) ?? [])
-    .filter(({ from }) => owed.payer === undefined || sameAddress(from, owed.payer))
-  const judged = transfers.map((transfer) => ({ transfer, refusal: whyNotTransfer(transfer, owed) }))
-  const good = judged.find(({ refusal }) => refusal === undefined)
-  if (good !== undefined) return good.transfer
+interface BoundTransfer {
+  readonly from: Address
+  readonly amount: bigint
+  /** Place of its log in the receipt. */
+  readonly place: number
+}
+
+/**
+ * Returns the first transfer of the challenge's token that pays for the challenge and has bought nothing yet. Otherwise it refuses
+ * with the fault of the closest transfer, or as a duplicate if the transaction has already paid.
+ */
+async function paidIn({ db }: Ctx, { network, owed }: TempoPurchase, receipt: Receipt): Promise<BoundTransfer> {
+  const transfers = receipt.logs.flatMap((log, place) => {
+    const made = sameAddress(log.address, owed.token) ? decodeTransferWithMemoLog(log) : undefined
+    if (made === undefined || (owed.payer !== undefined && !sameAddress(made.from, owed.payer))) return []
+    const claim = transferClaim(network, receipt.transactionHash, place)
+    return [{ ...made, place, claim, refusal: whyNotTransfer(made, owed) }]
+  })
+  const taken = await listTakenClaims(
+    db,
+    transfers.map(({ claim }) => claim),
+  )
+  const paid = transfers.find(({ claim, refusal }) => refusal === undefined && !taken.has(claim))
+  if (paid !== undefined) return paid
+  if (taken.size > 0) throw fail('duplicate-payment')
   const message = "the transaction makes no transfer of the challenge's token with a memo"
-  return judged[0]?.refusal ?? { problem: 'verification-failed', message }
+  const refusal = transfers[0]?.refusal ?? { problem: 'verification-failed', message }
+  throw refusedMpp(refusal.problem, refusal.message)
 }
 
 const receiptPollMs = 150
@@ -280,11 +325,10 @@ interface TempoPurchase extends MppPurchase {
   readonly owed: Owed
 }
 
-/** Returns the one key for a transaction, whether pulled or pushed (decisions.md, section 3). */
 /** Returns the fields that the rows of pulled and pushed payments share. */
 function tempoFields(
   ctx: Ctx,
-  { request, wallet, token, network, challenge, rawAmount }: TempoPurchase,
+  { request, wallet, token, challenge, rawAmount }: TempoPurchase,
   { hash, payer }: { readonly hash: Hex; readonly payer: Address },
 ) {
   return {
@@ -293,7 +337,6 @@ function tempoFields(
     protocolVersion: null,
     scheme: 'charge',
     challengeId: challenge.id,
-    claimKey: transactionClaim(network, hash),
     rawAmount,
     payer: checksumAddress(payer, ctx.signatures.keccak),
     txHash: hash,
