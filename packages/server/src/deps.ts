@@ -107,6 +107,7 @@ export async function openPorts(config: Config, overrides: Overrides = {}) {
       withSemaphores: createSemaphores(config.databaseConnectionsMax),
       keptBytes: createKeptBytes({ db, clock, log, metrics }, config.idempotencyBytesMax ?? 34_359_738_368),
       probe: createProbe({ db, log }),
+      isSignUpOpen: config.signIn?.isSignUpOpen ?? false,
       clock,
       random,
       log,

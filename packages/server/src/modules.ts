@@ -7,7 +7,7 @@ import { createApprovals } from './features/approvals/index.ts'
 import { createBilling } from './features/billing/index.ts'
 import { createChainNames } from './features/chains/index.ts'
 import { createFunds } from './features/funds/index.ts'
-import { createOrganisations } from './features/organisations/index.ts'
+import { createOrganisations, type OrganisationDeps } from './features/organisations/index.ts'
 import {
   createPayments,
   isCustomerPayment,
@@ -38,7 +38,14 @@ import { createSignal } from './platform/signal.ts'
 import { bindLoops } from './platform/work/runner.ts'
 
 /** Dependencies of all features together, for what works beside them: tests and operator commands. */
-export interface Deps extends PaymentDeps, RegistryDeps, TestingDeps, VaultDeps, WebhookDeps, WithdrawalDeps {}
+export interface Deps
+  extends OrganisationDeps,
+    PaymentDeps,
+    RegistryDeps,
+    TestingDeps,
+    VaultDeps,
+    WebhookDeps,
+    WithdrawalDeps {}
 
 /** Context of a call with the dependencies of all features. */
 export interface Ctx extends Deps, Call {}

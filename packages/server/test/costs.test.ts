@@ -16,6 +16,7 @@ test.each<readonly [id: string, body: unknown, cost: number]>([
   ['wallets.children.create', { count: 1_000 }, 125],
   ['wallets.pay', { challenge: {} }, 3],
   ['wallets.pay', { url: 'https://api.example.com' }, 10],
+  ['wallets.deposits.rescan', {}, 20],
   ['wallets.master.sweep', { token: 'USDC' }, 20],
   ['wallets.master.sweep', { token: 'USDC', childAddressIds: Array(1_000).fill('cad_1') }, 30],
   ['transfers.create', direct, 2],
@@ -24,6 +25,7 @@ test.each<readonly [id: string, body: unknown, cost: number]>([
   ['transfers.quote', { ...direct, toToken: 'EURC' }, 20],
   ['transfers.create', { ...direct, toToken: 'EURC' }, 20],
   ['billing.rebuildCache', {}, 50],
+  ['facilitator.resources', undefined, 5],
   ['webhooks.replay', { since: new Date(0), dryRun: false }, 1],
   ['webhooks.replay', { since: new Date(0), dryRun: true }, 10],
 ])('S6: %s with %j costs %i requests', (id, body, cost) => {
@@ -36,7 +38,10 @@ beforeAll(async () => {
   const organisationLimit = { perSecond: 1, burst: 160 }
   // It refills too slowly to be seen.
   const keyLimit = { perSecond: 1e-6, burst: 1_000 }
-  world = await aWorld({ rpcUrls: unreachableMain, config: { role: 'api', organisationLimit, keyLimit } })
+  world = await aWorld({
+    rpcUrls: unreachableMain,
+    config: { role: 'api', organisationLimit, keyLimit, addressLimit: keyLimit },
+  })
   org = await world.organisation()
 })
 afterAll(() => world?.stop())
@@ -75,4 +80,17 @@ test('S6: a thousand child addresses leave an organization the rest of its limit
   expect([refused.status, codeOf(refused)]).toEqual([429, 'rate-limit-exceeded'])
   expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(60)
   expect((await world.call(other.testKey, 'GET', path)).status).toBe(200)
+})
+
+test('a search of the guides costs its address four requests, and a guide one', async () => {
+  const leftAfter = async (path: string): Promise<number> => {
+    const answer = await fetch(`${world.base}${path}`)
+    await answer.arrayBuffer()
+    expect(answer.status).toBe(200)
+    return left(answer.headers)
+  }
+  const before = await leftAfter('/docs/webhooks')
+  const searched = await leftAfter('/docs/search?q=webhooks')
+  const after = await leftAfter('/docs/webhooks')
+  expect([before - searched, searched - after]).toEqual([4, 1])
 })

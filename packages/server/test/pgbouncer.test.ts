@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { chownSync, existsSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { startChain } from '@purser/devnet'
+import { startChain, tokenBalance } from '@purser/devnet'
 import { afterAll, afterEach, expect, test } from 'vitest'
 import { runAdmin } from '../src/admin/run.ts'
 import { endEveryService } from './crash/service.ts'
@@ -57,7 +57,7 @@ default_pool_size = 40
 }
 
 test.skipIf(!existsSync(program)).each(['session', 'transaction'] as const)(
-  'behind PgBouncer in the mode %s the database is migrated and administered, and the service takes payments',
+  'behind PgBouncer in the mode %s the database is migrated and administered, and the service takes and settles payments',
   async (mode) => {
     const database = await anEmptyDatabase()
     stops.push(() => database.drop())
@@ -68,19 +68,32 @@ test.skipIf(!existsSync(program)).each(['session', 'transaction'] as const)(
       .toMatch(/migrated|up to date/)
     const chain = await startChain({ network: 'base-sepolia' })
     stops.push(() => chain.stop())
-    const { start, testKey, wallet } = await aDeployment({ databaseUrl: url, chain, env: { DATABASE_POOLER: mode } })
+    const deployment = await aDeployment({ databaseUrl: url, chain, env: { DATABASE_POOLER: mode } })
+    const { start, testKey, wallet, payers, challenge } = deployment
     const service = await start()
+    const post = (at: string, body: unknown) =>
+      request(service.base, { key: testKey, method: 'POST', path: `/payments/${at}`, body })
     const answers = await Promise.all(
-      Array.from({ length: 20 }, (_, index) =>
-        request(service.base, {
-          key: testKey,
-          method: 'POST',
-          path: '/payments/verify',
-          body: verifyBody(wallet.id, `stub_payment_${index}`),
-        }),
-      ),
+      Array.from({ length: 20 }, (_, index) => post('verify', verifyBody(wallet.id, `stub_payment_${index}`))),
     )
     expect(answers.map(({ status }) => status)).toEqual(Array(20).fill(200))
+    const before = await tokenBalance(chain, 'USDC', wallet.address)
+    const settled = await Promise.all(
+      payers.map(async (payer) => {
+        const { body } = await post('verify', verifyBody(wallet.id, await payer.credential(challenge)))
+        const { paymentId, settlementToken } = body
+        return { paymentId, answer: await post('settle', { paymentId, settlementToken }) }
+      }),
+    )
+    expect(settled.map(({ answer }) => answer.status)).toEqual(payers.map(() => 200))
+    expect((await tokenBalance(chain, 'USDC', wallet.address)) - before).toBe(10_000n * BigInt(payers.length))
+    // The outcome is in a final block, and its event is written, by the loops of the service behind the pooler.
+    const list = async () =>
+      (await request(service.base, { key: testKey, method: 'GET', path: '/events?type=payment.settled' })).list
+    await expect.poll(async () => (await list()).length, { timeout: 60_000 }).toBe(payers.length)
+    expect((await list()).map(({ payload }) => Object(payload).paymentId).toSorted()).toEqual(
+      settled.map(({ paymentId }) => paymentId).toSorted(),
+    )
     expect((await fetch(`${service.base}/readyz`)).status).toBe(200)
     expect(await service.end('SIGTERM')).toBe(0)
   },

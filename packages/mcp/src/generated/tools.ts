@@ -429,7 +429,7 @@ export const tools: readonly Tool[] = [
         "offset": {
           "default": 0,
           "type": "integer",
-          "maximum": 1000000,
+          "maximum": 10000,
           "description": "How many items to skip."
         }
       },

@@ -854,7 +854,8 @@ class WalletsDepositsOperations:
     ) -> "RescanResult":
         """
         Look for a deposit in one transaction. For a deposit that was not detected. What is found is recorded,
-        screened and reported as every deposit is; what is known already changes nothing.
+        screened and reported as every deposit is; what is known already changes nothing. Returns at most 500
+        transactions.
         """
         return self._transport.request(
             "POST",

@@ -931,7 +931,7 @@ export interface paths {
         readonly put?: never;
         /**
          * Look for a deposit in one transaction.
-         * @description For a deposit that was not detected. What is found is recorded, screened and reported as every deposit is; what is known already changes nothing.
+         * @description For a deposit that was not detected. What is found is recorded, screened and reported as every deposit is; what is known already changes nothing. Returns at most 500 transactions.
          */
         readonly post: operations["wallets.deposits.rescan"];
         readonly delete?: never;
@@ -9871,6 +9871,7 @@ export interface operations {
                     readonly "application/json": components["schemas"]["CreatedOrganisation"];
                 };
             };
+            readonly 403: components["responses"]["403"];
             readonly 409: components["responses"]["409"];
             readonly "4XX": components["responses"]["4XX"];
             readonly "5XX": components["responses"]["5XX"];

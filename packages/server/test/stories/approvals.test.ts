@@ -140,6 +140,22 @@ async function countReservations(subjectId: string): Promise<number> {
   return Number(count)
 }
 
+test('the audit log says when whoever approves became an owner or admin only after the request', async () => {
+  const { approvalId } = await aWaiting(await underPolicy())
+  const late = await aMember('viewer', 'late@example.com')
+  const { list } = await owner.call('GET', '/organisations/current/members')
+  const { accountId } = list.find(({ email }) => email === 'late@example.com') ?? {}
+  const promoted = await owner.call('PATCH', `/organisations/current/members/${accountId}`, { role: 'admin' })
+  expect(promoted.status).toBe(200)
+  expect((await decide(late, approvalId, 'approve')).status).toBe(200)
+  const earlier = await aWaiting(await underPolicy())
+  expect((await decide(late, earlier.approvalId, 'approve')).status).toBe(200)
+  const records = (await owner.call('GET', '/organisations/current/audit-log?action=approvals.approve&limit=500')).list
+  const newer = (id: string) => records.filter(({ target }) => target === id).map(({ details }) => details)
+  expect(newer(approvalId)).toEqual([expect.objectContaining({ isApproverNewer: true })])
+  expect(newer(earlier.approvalId)).toEqual([expect.not.objectContaining({ isApproverNewer: true })])
+})
+
 test('a transfer above approvalAbove waits with its funds reserved, and moves when another person approves', async () => {
   const master = await underPolicy()
   const toAddress = stranger()

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { z } from 'zod'
 import { aBrowser, ageSessions, type Browser, browserOf, invite, ownerOf } from '../people.ts'
 import { aWorld, codeOf, type Org, type World } from '../world.ts'
 
@@ -133,9 +134,48 @@ test('a policy is tightened at any time and loosened by a person with a fresh si
   expect((await owner.call('PUT', path, policy('5'))).status).toBe(200)
 })
 
-test('a person without an organisation founds one, once for each Idempotency-Key', async () => {
+test('where sign-up is closed, a person whom an invitation admitted makes no organisation, also as an owner of that one', async () => {
+  const other = await world.organisation()
+  const first = await aBrowser(world, { email: await ownerOf(world, other.id), organisationId: other.id })
+  const invited = { owner: first, organisationId: other.id, email: 'guest@example.com', role: 'admin' }
+  const guest = await invite(world, invited)
+  const { list } = await first.call('GET', members)
+  const { accountId } = list.find(({ email }) => email === 'guest@example.com') ?? {}
+  const own = { name: 'Own' }
+  expect(codeOf(await guest.call('POST', '/organisations', own))).toBe('sign-up-closed')
+  const made = await guest.call('POST', '/organisations/current/api-keys', { name: 'Mine', environment: 'test' })
+  const key = String(made.body.key)
+  expect(codeOf(await world.call(key, 'POST', '/organisations', own))).toBe('sign-up-closed')
+  expect((await first.call('PATCH', `${members}/${accountId}`, { role: 'owner' })).status).toBe(200)
+  expect(codeOf(await guest.call('POST', '/organisations', own))).toBe('sign-up-closed')
+  expect((await first.call('POST', '/organisations', own)).status).toBe(201)
+})
+
+test('an account makes at most ten organisations, also if it makes others their owners', async () => {
+  const other = await world.organisation()
+  const first = await aBrowser(world, { email: await ownerOf(world, other.id), organisationId: other.id })
+  for (let made = 1; made < 10; made++)
+    expect((await first.call('POST', '/organisations', { name: `Own ${made}` })).status).toBe(201)
+  const [last] = z.array(z.object({ id: z.string() })).parse((await first.call('GET', '/account')).body.organisations)
+  const inside = browserOf(world, { cookie: first.cookie, organisationId: last?.id as `org_${string}` })
+  const email = 'heir@example.com'
+  await invite(world, { owner: inside, organisationId: last?.id as `org_${string}`, email, role: 'admin' })
+  const { list } = await inside.call('GET', members)
+  const idOf = (whose: (role: unknown) => boolean) => list.find(({ role }) => whose(role))?.accountId
+  const heir = `${members}/${idOf((role) => role === 'admin')}`
+  expect((await inside.call('PATCH', heir, { role: 'owner' })).status).toBe(200)
+  const self = `${members}/${idOf((role) => role === 'owner')}`
+  expect((await inside.call('PATCH', self, { role: 'viewer' })).status).toBe(200)
+  expect(codeOf(await first.call('POST', '/organisations', { name: 'Own 10' }))).toBe('organisation-limit-reached')
+})
+
+test('where sign-up is open, a person without an organisation founds one, once for each Idempotency-Key', async () => {
+  const { base } = await world.another({
+    role: 'api',
+    signIn: { isSignUpOpen: true, issuers: [], smtp: undefined },
+  })
   await owner.call('POST', members, { email: 'founder@example.com', role: 'viewer' })
-  const browser = await aBrowser(world, { email: 'founder@example.com' })
+  const browser = await aBrowser(world, { email: 'founder@example.com', base })
   const found = (key: string): ReturnType<Browser['call']> =>
     browser.call('POST', '/organisations', { name: 'Own' }, { 'idempotency-key': key })
   const [first, again] = [await found('one'), await found('one')]

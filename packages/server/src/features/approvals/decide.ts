@@ -59,12 +59,14 @@ export async function approve(ctx: Ctx, approvalId: ApprovalId): Promise<Approva
     await lockPolicy(tx, ctx.tenant, known.masterWalletId)
     const row = await lockOrFail(ctx, tx, approvalId)
     const now = ctx.clock.now()
-    const approvers = await countApprovers(tx, ctx.tenant)
-    const refusal = whyNotApprove(row, { accountId: person.accountId, approvers, now })
+    const { accountId } = person
+    const approvers = await countApprovers(tx, ctx.tenant, { accountId, after: row.createdAt })
+    const refusal = whyNotApprove(row, { accountId, approvers: approvers.count, now })
     if (refusal !== undefined) throw refusal
     if (!(await mayStillRequest(tx, ctx.tenant, row))) throw fail('approval-requester-not-allowed')
     await reservePolicyAgain(ctx, tx, row)
-    await decideAs(ctx, tx, row, { status: 'granted', at: now, by: person.accountId, reason: null })
+    const granted = { status: 'granted', at: now, by: accountId, reason: null } as const
+    await decideAs(ctx, tx, row, { ...granted, isApproverNewer: approvers.isNewer })
   })
   return getApproval(ctx, approvalId)
 }
@@ -134,7 +136,9 @@ async function storeDecision(ctx: Ctx, tx: Tx, row: ApprovalRow, decision: Decis
     await ctx.publish(tx, 'approval.refused', refused)
   }
   const { kind, subjectId } = row
-  await ctx.audit(tx, { action: actions[status], target: row.id, details: { kind, subjectId, reason } })
+  // Whoever requests a movement could make a second account of theirs an admin and approve as that one.
+  const newer = decision.isApproverNewer === true && { isApproverNewer: true }
+  await ctx.audit(tx, { action: actions[status], target: row.id, details: { kind, subjectId, reason, ...newer } })
 }
 
 const expiresAfterMs = 86_400_000

@@ -140,6 +140,8 @@ export interface Decision {
   readonly at: Date
   readonly by: AccountId | ApiKeyId | null
   readonly reason: string | null
+  /** Whether who approves became an owner or admin only after the request. */
+  readonly isApproverNewer?: boolean
 }
 
 /** Stores a decision. The caller has locked the row; a decided one stays as it is. Returns whether it changed. */
@@ -237,13 +239,22 @@ export async function mayStillRequest(
   return isAllowed
 }
 
-/** Counts the owners and admins of the organisation who have accepted their invitations. */
-export async function countApprovers(tx: Tx, tenant: Tenant): Promise<number> {
-  const { count } = await tx.one(
-    z.object({ count: z.bigint() }),
+const Approvers = z.object({ count: z.bigint(), isNewer: z.boolean() })
+
+/**
+ * Counts the owners and admins of the organisation who have accepted their invitations, and says whether this account became one only after a time.
+ */
+export async function countApprovers(
+  tx: Tx,
+  tenant: Tenant,
+  { accountId, after }: { readonly accountId: string; readonly after: Date },
+): Promise<{ readonly count: number; readonly isNewer: boolean }> {
+  const { count, isNewer } = await tx.one(
+    Approvers,
     sql`
-    select count(*) as count from members
-    where organisation_id = ${tenant.organisationId} and role in ('owner', 'admin') and accepted_at is not null`,
+    select count(*) as count,
+      coalesce(bool_or(account_id = ${accountId} and greatest(accepted_at, role_since) > ${after}), false) as is_newer
+    from members where organisation_id = ${tenant.organisationId} and role in ('owner', 'admin') and accepted_at is not null`,
   )
-  return Number(count)
+  return { count: Number(count), isNewer }
 }

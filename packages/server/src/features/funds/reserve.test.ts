@@ -152,6 +152,26 @@ test('a step whose contract has an allowance counts with what is left of it afte
   expect(await left(6n, [])).toBe(100n)
 })
 
+test('steps at one contract count together with what is left of its allowance, and those at another by themselves', async () => {
+  const owner = anAccount()
+  const seqs: bigint[] = []
+  for (const spender of ['0xabc', '0xabc', '0xdef']) {
+    const subjectId = await reserve(owner, { transactionId: await aTransaction(owner, BigInt(seqs.length)), spender })
+    seqs.push(await seqOf(subjectId))
+  }
+  const left = async (...raws: (bigint | undefined)[]): Promise<bigint> => {
+    const allowed = seqs.flatMap((seq, at) => {
+      const raw = raws[at]
+      return raw === undefined ? [] : [{ seq, raw }]
+    })
+    return available(await snapshotOf(owner, { balance: 200n, nonce: 9n, allowed }), placeOf(owner))
+  }
+  expect(await left(40n, 40n, 0n), 'the contract can take 40 once').toBe(160n)
+  expect(await left(40n, 40n, 30n)).toBe(130n)
+  expect(await left(90n, 90n, 0n), 'no more than all steps together').toBe(120n)
+  expect(await left(undefined, undefined, 0n), 'no quorum').toBe(120n)
+})
+
 test('a step that ends without a transaction keeps its amount reserved if its contract has the allowance already', async () => {
   const owner = anAccount()
   const transactionId = await aTransaction(owner, 5n, 'final')

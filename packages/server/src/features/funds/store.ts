@@ -266,8 +266,8 @@ const Reserved = z.object({ raw: Raw, wei: Raw, readAt: z.date() })
 export type Reserved = z.output<typeof Reserved>
 
 /**
- * Returns them in the order of the queries. A step whose nonce is used counts with what is left of its allowance, and wholly where that is not
- * known.
+ * Returns them in the order of the queries. Steps whose nonces are used count with what is left of the allowance of their contract, once for each
+ * contract, since it can take that once; wholly where it is not known.
  */
 export function sumReserved(db: Queryable, questions: readonly ReservedQuestion[]): Promise<Reserved[]> {
   const each = <T>(read: (question: ReservedQuestion) => T, type: Sql): Sql => anyLength(questions.map(read), type)
@@ -299,7 +299,8 @@ export function sumReserved(db: Queryable, questions: readonly ReservedQuestion[
             sql`bigint`,
           )}) as u (place, seq))
     ) as sums cross join lateral (
-      select coalesce(sum(least(r.raw_amount, a.raw)), 0) as raw
+      select coalesce(sum(kept.raw), 0) as raw from (
+      select least(sum(r.raw_amount), a.raw) as raw
       from reservations r left join unnest(
         ${anyLength(
           allowed.map(({ place }) => place),
@@ -314,6 +315,7 @@ export function sumReserved(db: Queryable, questions: readonly ReservedQuestion[
       ) as a (place, seq, raw) on a.place = q.place and a.seq = r.seq
       where r.network = q.network and r.owner = q.owner and r.asset = q.asset and r.spender is not null and r.nonce < q.nonce
         and (r.allowance_gone is null or r.allowance_gone > q.block) and r.subject_id is distinct from q.except_subject
+      group by r.spender, a.raw) as kept
     ) as taken order by q.place`,
   )
 }

@@ -24,6 +24,15 @@ export const fail = defineErrors({
     causes: ['The account behind the key owns ten organisations.'],
     fix: 'Use one of them: an organisation has two environments and up to 50 keys in each. The operator can make more with `purser admin create-organisation`.',
   },
+  'sign-up-closed': {
+    status: 403,
+    title: 'Sign-Up Closed',
+    detail: 'In this deployment only accounts for which the operator made an organisation make others.',
+    causes: [
+      'The account behind the call was admitted by an invitation, and was never the first owner of an organisation. Without `SIGN_UP=open` such an account makes none.',
+    ],
+    fix: 'Use the organisation that invited you, or ask the operator for one of your own (`purser admin create-organisation`).',
+  },
   'member-not-found': {
     status: 404,
     title: 'Member Not Found',

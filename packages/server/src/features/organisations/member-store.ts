@@ -100,10 +100,11 @@ export async function findFirstOwner(db: Queryable, organisationId: Organisation
 export async function markRole(
   tx: Tx,
   organisationId: OrganisationId,
-  { accountId, role, isLive }: Pick<NewMemberRow, 'accountId' | 'role' | 'isLive'>,
+  { accountId, role, isLive, at }: Pick<NewMemberRow, 'accountId' | 'role' | 'isLive'> & { readonly at: Date },
 ): Promise<void> {
   await tx.run(sql`
-    update members set role = ${role}, is_live = ${isLive} where organisation_id = ${organisationId} and account_id = ${accountId}`)
+    update members set role_since = case when role = ${role} then role_since else ${at} end, role = ${role}, is_live = ${isLive}
+    where organisation_id = ${organisationId} and account_id = ${accountId}`)
 }
 
 export async function deleteMember(tx: Tx, organisationId: OrganisationId, accountId: AccountId): Promise<void> {

@@ -152,7 +152,7 @@ function setRole(
     const isLive = member.isLive || givesLive
     if (member.role === role && member.isLive === isLive) return shown(member)
     if (member.role !== role) await refuseLastOwner(tx, organisationId, member)
-    await markRole(tx, organisationId, { accountId, role, isLive })
+    await markRole(tx, organisationId, { accountId, role, isLive, at: ctx.clock.now() })
     await moveQuotaAccount(tx, organisationId)
     const details = { from: member.role, to: role, isLive }
     await auditIn(ctx, tx, organisationId, null, { action: 'organisations.members.update', target: accountId, details })

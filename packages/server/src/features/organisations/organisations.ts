@@ -27,6 +27,8 @@ export interface Founding {
   readonly type: OrganisationType
   readonly plan: PlanName
   readonly ownerId: AccountId
+  /** The account that makes it; left out where the operator does. */
+  readonly madeBy?: AccountId
   /** One key is created for each. */
   readonly environments: readonly Environment[]
   /** Limits and makers of its keys, if they have some. */
@@ -39,10 +41,10 @@ export async function foundOrganisation(
   tx: Tx,
   founding: Founding,
 ): Promise<{ readonly organisation: Organisation; readonly apiKeys: readonly NewApiKey[] }> {
-  const { name, type, plan, ownerId } = founding
+  const { name, type, plan, ownerId, madeBy = null } = founding
   const active = { suspendedAt: null, suspensionReason: null }
   const organisation = { id: newId('org', ctx), name, type, plan, createdAt: ctx.clock.now(), ...active }
-  await insertOrganisation(tx, organisation, ownerId)
+  await insertOrganisation(tx, organisation, { ownerId, madeBy })
   const { createdAt } = organisation
   const joined = { isLive: true, createdAt, acceptedAt: createdAt, invitedEmail: null, invitedByKey: null }
   const owner = { accountId: ownerId, role: 'owner', ...joined } as const
@@ -62,16 +64,19 @@ export async function foundOrganisation(
 
 /**
  * Creates an organization on the hobby plan, owned by the account behind the calling key, with one test key that only this
- * response shows. The caller's own audit log records it too, so that a stolen key that creates organizations leaves a trace.
+ * response shows. The caller's own audit log records it too, so that a stolen key that creates organizations leaves a trace. Where sign-up is
+ * closed, an account that only an invitation admitted makes none: each would have quotas of its own.
  */
 export function createOrganisation(ctx: Ctx, request: NewOrganisation): Promise<z.input<typeof CreatedOrganisation>> {
   return ctx.db.tx(async (tx) => {
     const owner = await callersAccount(ctx, tx)
-    const { organisations, isAnySuspended } = await lockOwnership(tx, owner.id)
+    const { organisations, isFirstOwner, isAnySuspended } = await lockOwnership(tx, owner.id)
     if (isAnySuspended) throw failPlatform('organisation-suspended', { detail: ownsSuspended })
+    if (!isFirstOwner && !ctx.isSignUpOpen) throw fail('sign-up-closed')
     if (organisations >= organisationsMax) throw fail('organisation-limit-reached')
     const limits = await limitsOf(ctx, tx, {})
-    const founding: Founding = { ...request, plan: 'hobby', ownerId: owner.id, environments: ['test'], limits }
+    const by = { ownerId: owner.id, madeBy: owner.id }
+    const founding: Founding = { ...request, ...by, plan: 'hobby', environments: ['test'], limits }
     const { organisation, apiKeys } = await foundOrganisation(ctx, tx, founding)
     await ctx.audit(tx, { action: 'organisations.create', target: organisation.id, details: { name: request.name } })
     return { ...organisation, apiKeys: [...apiKeys] }

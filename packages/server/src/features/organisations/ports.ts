@@ -3,7 +3,10 @@ import { type DeclareOperation, operationFor } from '../../platform/operation.ts
 import type { PlanDeps } from '../plans/index.ts'
 
 /** Dependencies of the feature organisations. */
-export interface Deps extends PlatformDeps, PlanDeps {}
+export interface Deps extends PlatformDeps, PlanDeps {
+  /** Whether anybody with a verified e-mail address may create an account. */
+  readonly isSignUpOpen: boolean
+}
 
 /** Context of one call. */
 export interface Ctx extends Deps, Call {}

@@ -22,7 +22,10 @@ const organisation: readonly Operation<Deps>[] = [
     input: schema.NewOrganisation,
     output: schema.CreatedOrganisation,
     status: 201,
-    errors: { 'organisation-limit-reached': refusals['organisation-limit-reached'] },
+    errors: {
+      'organisation-limit-reached': refusals['organisation-limit-reached'],
+      'sign-up-closed': refusals['sign-up-closed'],
+    },
     secretAnswer: true,
     run: (ctx, { body }) => createOrganisation(ctx, body),
   }),

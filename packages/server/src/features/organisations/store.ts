@@ -22,26 +22,42 @@ const columns = sql`id, name, type, plan, created_at, suspended_at, suspension_r
 export const AccountRow = z.object({ id: id('acc'), email: z.string(), name: z.string().nullable() })
 export type AccountRow = z.output<typeof AccountRow>
 
-/** Creates the organization; it shares the quotas of its owner. */
-export async function insertOrganisation(tx: Tx, organisation: OrganisationRow, ownerId: AccountId): Promise<void> {
+/** Creates the organization; it shares the quotas of its owner. `madeBy`: the account that makes it, if that is not the operator. */
+export async function insertOrganisation(
+  tx: Tx,
+  organisation: OrganisationRow,
+  { ownerId, madeBy }: { readonly ownerId: AccountId; readonly madeBy: AccountId | null },
+): Promise<void> {
   const { id, name, type, plan, createdAt } = organisation
   await tx.run(sql`
-    insert into organisations (id, name, type, plan, created_at, quota_account_id)
-    values (${id}, ${name}, ${type}, ${plan}, ${createdAt}, ${ownerId})`)
+    insert into organisations (id, name, type, plan, created_at, quota_account_id, made_by)
+    values (${id}, ${name}, ${type}, ${plan}, ${createdAt}, ${ownerId}, ${madeBy})`)
+}
+
+interface Ownership {
+  /** How many organizations share the account's quotas or were made by it, also if somebody else owns them now. */
+  readonly organisations: number
+  /** Whether the account was the first owner of an organization and is a member of it: it was not admitted by an invitation alone. */
+  readonly isFirstOwner: boolean
+  readonly isAnySuspended: boolean
 }
 
 /**
  * Counts the organizations of an account, and says whether it owns a suspended one. Locks the account, so that the count stays true.
  */
-export async function lockOwnership(
-  tx: Tx,
-  accountId: AccountId,
-): Promise<{ readonly organisations: number; readonly isAnySuspended: boolean }> {
+export async function lockOwnership(tx: Tx, accountId: AccountId): Promise<Ownership> {
   await tx.run(sql`select 1 from accounts where id = ${accountId} for no key update`)
   const row = await tx.one(
-    z.object({ organisations: z.bigint(), isAnySuspended: z.boolean() }),
+    z.object({ organisations: z.bigint(), isFirstOwner: z.boolean(), isAnySuspended: z.boolean() }),
     sql`
-    select (select count(*) from organisations where quota_account_id = ${accountId}) as organisations, exists (
+    select (
+      select count(*) from (
+        select id from organisations where quota_account_id = ${accountId} union select id from organisations where made_by = ${accountId}) as own
+    ) as organisations, exists (
+      -- The first owner is a member from the same instant on; an invitation is always later.
+      select from members join organisations on organisations.id = members.organisation_id
+      where members.account_id = ${accountId} and members.created_at = organisations.created_at
+    ) as is_first_owner, exists (
       select from members join organisations on organisations.id = members.organisation_id
       where members.account_id = ${accountId} and members.role = 'owner' and members.accepted_at is not null
         and organisations.suspended_at is not null

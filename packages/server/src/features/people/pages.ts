@@ -93,7 +93,7 @@ function methodsAnswer({ issuers, sendMail, isSignUpOpen }: Mounted['options']):
 }
 
 async function answerSignIn(
-  { baseUrl, clock }: Deps,
+  { baseUrl, clock, withSemaphores }: Deps,
   { handler, people }: Mounted,
   limit: SignInLimit,
   { method, url, headers, body, address }: PageRequest,
@@ -106,7 +106,7 @@ async function answerSignIn(
   refuseUnstorable(url, sent)
   const begun = issuerPath.test(path) ? IssuerBody.safeParse(sent) : undefined
   if (begun?.success === false) throw validationProblem(begun.error.issues)
-  limit({ path, address, cookies: headers.cookie, sent })
+  const queues = limit({ path, address, cookies: headers.cookie, sent })
   if (freshPath.test(path)) {
     const cookie = people.cookieOf(headers.cookie)
     requireFresh({ person: cookie === undefined ? undefined : await people.find(cookie, undefined), clock })
@@ -116,7 +116,7 @@ async function answerSignIn(
     if (value !== undefined && !hopHeaders.test(name)) fields.append(name, value)
   fields.set(addressHeader, address)
   const init = { method, headers: fields, ...(body.length > 0 && { body: Buffer.from(body) }) }
-  return rawAnswer(await handler(new Request(`${baseUrl}${url}`, init)))
+  return rawAnswer(await withSemaphores(queues, () => handler(new Request(`${baseUrl}${url}`, init))))
 }
 
 /** Headers of the connection, which are not forwarded. */

@@ -2,6 +2,7 @@ import { addressBlock } from '@purser/protocol'
 import type { Clock } from '../../platform/clock.ts'
 import { failPlatform } from '../../platform/errors.ts'
 import { createLimiter, type RateLimit } from '../../platform/http/limits.ts'
+import type { Semaphore } from '../../platform/semaphores.ts'
 import { knownBrowserOf } from './known-browser.ts'
 
 /** Paths that send e-mail to an address, or check its password. How many mails an address gets is limited where they are sent (`maySend`). */
@@ -27,8 +28,34 @@ interface SignInAttempt {
   readonly sent: unknown
 }
 
-/** Counts an attempt to sign in. Throws 429 beyond a limit. */
-export type SignInLimit = (attempt: SignInAttempt) => void
+/** Counts an attempt to sign in. Throws 429 beyond a limit. Returns the queues that the attempt waits in. */
+export type SignInLimit = (attempt: SignInAttempt) => readonly Semaphore[]
+
+/** Paths that compute the hash of a password (scrypt), which takes a thread of the process for some dozen milliseconds. */
+const hashingPath = /^\/(sign-in\/email|change-password|reset-password)$/
+/** Most such hashes at once: one of the process's four threads is left for its files. */
+const strangersAtOnce = 2
+const knownAtOnce = 1
+
+/**
+ * The queues of an attempt's hash. Strangers of one site have one at a time, so that others take turns with them, and all strangers together
+ * leave a thread to known browsers and to people who change their password.
+ */
+function hashQueues({ path, address }: SignInAttempt, isKnown: boolean): readonly Semaphore[] {
+  if (!hashingPath.test(path)) return []
+  if (isKnown || !passwordPath.test(path)) return [{ name: 'passwords', widthMax: knownAtOnce }]
+  return [
+    { name: `strangers' passwords of ${siteOf(address)}`, widthMax: 1 },
+    { name: "strangers' passwords", widthMax: strangersAtOnce },
+  ]
+}
+
+/** The addresses that one customer of a provider may have: a /24 of IPv4, a /48 of IPv6. */
+function siteOf(address: string): string {
+  const block = addressBlock(address)
+  const mark = block.includes(':') ? ':' : '.'
+  return block.split(mark).slice(0, 3).join(mark)
+}
 
 /**
  * The limits of one process. A stranger can use up neither what a known browser may, nor, from one network address, what other strangers may:
@@ -43,9 +70,10 @@ export function createSignInLimit(
   const ofPair = createLimiter(pairLimit, clock)
   const ofStrangers = createLimiter(strangersLimit, clock)
   const ofKnown = createLimiter(knownLimit, clock)
-  return ({ path, address, cookies, sent }) => {
+  return (attempt) => {
+    const { path, address, cookies, sent } = attempt
     const kind = emailPath.test(path) ? 'mail' : passwordPath.test(path) ? 'password' : undefined
-    if (kind === undefined && !otherPath.test(path)) return
+    if (kind === undefined && !otherPath.test(path)) return hashQueues(attempt, false)
     const source = addressBlock(address)
     const email = emailOf(sent)
     const known = kind === undefined || email === undefined ? undefined : knownBrowserOf(cookies, email, browser)
@@ -61,6 +89,7 @@ export function createSignInLimit(
       const { admitted, resetSeconds } = admit()
       if (!admitted) throw failPlatform('rate-limit-exceeded', { retryAfterSeconds: resetSeconds })
     }
+    return hashQueues(attempt, known !== undefined)
   }
 }
 

@@ -39,7 +39,7 @@ export const followPartners: Recurring<Deps> = {
   everyMs: 500,
   isDue: ({ clock }) => isAnyDueForPoll(clock.now()),
   async run(ctx, beside) {
-    const due = await listDueForPoll(ctx.db, ctx.clock.now())
+    const due = await ctx.db.tx((tx) => listDueForPoll(tx, ctx.clock.now()), { readsInOrder: true })
     const polls = [...Map.groupBy(due, sourceOf)].map(([source, transfers]) =>
       ctx.followedTransfers(source, transfers, (transfer) => pollSafely(ctx, transfer)),
     )

@@ -220,26 +220,42 @@ const DueForPoll = TransferRow.extend({
 })
 export type DueForPoll = z.output<typeof DueForPoll>
 
-/** Most due transfers that one list compares, and most of one organization at one partner that it returns. */
-const comparedMax = 10_000
+/** Most due transfers of one partner that a list compares, most of one organization at one source that it returns, and most of one source. */
+const comparedMax = 5_000
 const perOrganisationMax = 8
+const perSourceMax = 100
 
 /**
- * Partner transfers that are due for a poll. Those that have a step to begin, and those of each partner, are listed separately, a few of each
- * organization, longest due first: a partner that does not answer hides no transfer of others.
+ * Partner transfers that are due for a poll. Each partner is read by itself, and there those whose money has not left, which may have a step to
+ * begin, apart from the others. Of each source (a partner, or a network for steps) the list has a few of each organization, longest due first: a
+ * partner that does not answer hides no transfer of others, whatever the number of organizations that wait for it. The transaction must read in order.
  */
-export function listDueForPoll(db: Queryable, now: Date): Promise<DueForPoll[]> {
-  return db.many(
+export function listDueForPoll(tx: Tx, now: Date): Promise<DueForPoll[]> {
+  return tx.many(
     DueForPoll,
     sql`
-    select ${columns}, has_step from (
-      select *, row_number() over (
-        partition by organisation_id, has_step, case when has_step then from_network else partner end order by look_at, id) as turn
-      from (
-        select transfers.*, exists (select from transfer_steps s where s.transfer_id = transfers.id and s.transaction_id is null) as has_step
-        from transfers where look_at <= ${now} and ended_at is null order by look_at limit ${comparedMax}
-      ) as due
-    ) as dealt where turn <= ${perOrganisationMax} order by turn, look_at limit 400`,
+    with recursive partners as (
+      (select partner from transfers where look_at is not null and ended_at is null and partner is not null order by partner limit 1)
+      union all
+      select (select t.partner from transfers t where t.look_at is not null and t.ended_at is null and t.partner > p.partner order by t.partner limit 1)
+      from partners p where p.partner is not null
+    ), due as (
+      select t.*, case when t.has_step then 'step ' || t.network else 'status ' || p.partner end as source
+      from partners p cross join (values (true), (false)) as gone (has_left) cross join lateral (
+        select o.id as due_id, o.organisation_id as owner, o.from_network as network, o.look_at as due_at,
+          exists (select from transfer_steps s where s.transfer_id = o.id and s.transaction_id is null) as has_step
+        from transfers o
+        where o.partner = p.partner and (o.left_at is not null) = gone.has_left and o.look_at is not null and o.ended_at is null
+          and coalesce(o.look_at, 'infinity') <= ${now}
+        order by coalesce(o.look_at, 'infinity') limit ${comparedMax}) t
+    ), dealt as (
+      select *, row_number() over (partition by owner, source order by due_at, due_id) as turn from due
+    ), placed as (
+      select *, row_number() over (partition by source order by turn, due_at, due_id) as place from dealt where turn <= ${perOrganisationMax}
+    )
+    -- The limit makes PostgreSQL look each transfer up, and not read all transfers for the join.
+    select t.*, has_step from placed cross join lateral (select ${columns} from transfers where id = due_id limit 1) t
+    where place <= ${perSourceMax} order by turn, due_at`,
   )
 }
 

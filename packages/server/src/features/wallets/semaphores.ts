@@ -20,3 +20,15 @@ export function childAddressSemaphores(
     { name: `child-addresses:${tenant}`, widthMax: 'half' },
   ]
 }
+
+/** Rescans of one tenant run one after another. */
+export function rescanSemaphores({ organisationId, environment }: Tenant): readonly Semaphore[] {
+  return [{ name: `rescans:${organisationId}/${environment}`, widthMax: 1 }]
+}
+
+/**
+ * One rescan at a time locks a network. Each tenant waits here with one at most (`rescanSemaphores`), so that tenants take turns.
+ */
+export function rescanTurns(network: string): readonly Semaphore[] {
+  return [{ name: `rescan-turns:${network}`, widthMax: 1 }]
+}

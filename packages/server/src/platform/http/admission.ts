@@ -31,7 +31,7 @@ export interface Admit {
   /** Counts a request of a guest against its address; refuses it while the guest owes. */
   guest(guestId: string, ip: string, reply: Headed): void
   /** Counts a request without a valid credential. */
-  address(ip: string, reply: Headed): void
+  address(ip: string, reply: Headed, cost?: number): void
   /**
    * Counts a look-up of a credential that this process does not know as valid: beyond the address's limit, guessed credentials do not reach
    * the database.
@@ -77,7 +77,7 @@ export function createAdmission(limits: AdmissionLimits, clock: Clock): Admit {
       const admission = byGuest(guestId, 0)
       if (!admission.admitted) check(addressLimit, admission, reply)
     },
-    address: (ip, reply) => check(addressLimit, byAddress(addressBlock(ip)), reply),
+    address: (ip, reply, cost) => check(addressLimit, byAddress(addressBlock(ip), cost), reply),
     lookup(ip, credential, reply) {
       if (known.has(nameOf(credential))) return
       const admission = lookups(addressBlock(ip))

@@ -8,6 +8,8 @@ export interface PublicPage {
   /** Most bytes of a request's body; a page without it takes none. */
   readonly bodyBytesMax?: number
   readonly answer: (params: Readonly<Record<string, string>>, request: PageRequest) => RawAnswer | Promise<RawAnswer>
+  /** How many requests of its address one counts as; default 1. */
+  readonly cost?: number
   /** Whether pages of any origin may read it. */
   readonly crossOrigin?: true
   /** A file in memory: not counted, since one page of the dashboard takes many of them at once. */

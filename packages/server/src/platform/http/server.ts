@@ -205,7 +205,7 @@ function addPage(app: FastifyInstance, page: PublicPage, { options, admit, bodie
   const isLimited = page.isStatic !== true && page.path !== '/healthz' && page.path !== '/readyz'
   const { bodyBytesMax: bytesMax = 0, method = 'GET' } = page
   const onRequest = async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
-    if (isLimited) admit.address(request.ip, reply)
+    if (isLimited) admit.address(request.ip, reply, page.cost)
     reserveBody(bodies.ofPages, { request, reply, bytesMax, owner: request.ip })
   }
   app.route({

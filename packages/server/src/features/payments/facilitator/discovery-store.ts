@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Environment, Tenant } from '../../../platform/ctx.ts'
-import { type Queryable, type Sql, sql } from '../../../platform/db/db.ts'
+import { type Queryable, type Sql, sql, type Tx } from '../../../platform/db/db.ts'
 import { idIs } from '../../../platform/db/page.ts'
 import { id, type PaymentId } from '../../../platform/ids.ts'
 import { paymentStatuses } from '../schema.ts'
@@ -20,6 +20,10 @@ const ResourceRow = z.object({
 export type ResourceRow = z.output<typeof ResourceRow>
 
 const CountRow = z.object({ count: z.bigint() })
+const ListedRow = z.object({ isListed: z.boolean() })
+
+/** How long the time of a listed resource may be behind its newest payment, so that most payments write nothing. */
+const behindSecondsMax = 600
 
 /**
  * Lists a resource or updates its entry. The offer just paid comes first and replaces an older one of the same scheme, network,
@@ -32,59 +36,93 @@ export async function upsertResource(
 ): Promise<boolean> {
   const { resource, type, operation, x402Version, accepts, details, now, resourcesMax } = listing
   const { organisationId, environment } = tenant
-  const listed = await db.run(sql`
-    insert into discovered_resources (organisation_id, environment, resource, type, operation, x402_version, accepts, details, updated_at)
-    select ${organisationId}, ${environment}, ${resource}, ${type}, ${operation}, ${x402Version}::smallint,
-      ${JSON.stringify([accepts])}::jsonb, ${JSON.stringify(details)}::jsonb, ${now}::timestamptz
-    where exists (select from discovered_resources where organisation_id = ${organisationId} and environment = ${environment}
-        and resource = ${resource} and type = ${type} and operation = ${operation})
-      or (select count(*) from discovered_resources where organisation_id = ${organisationId} and environment = ${environment}) < ${resourcesMax}::int
-    on conflict (organisation_id, environment, resource, type, operation) do update set
-      x402_version = excluded.x402_version, details = excluded.details, updated_at = excluded.updated_at,
-      accepts = excluded.accepts || coalesce((
-        select jsonb_agg(kept.offer) from (
-          select offer from jsonb_array_elements(discovered_resources.accepts) offer
-          where (offer->>'scheme', offer->>'network', lower(offer->>'asset'), lower(offer->>'payTo')) is distinct from
-            (excluded.accepts->0->>'scheme', excluded.accepts->0->>'network', lower(excluded.accepts->0->>'asset'), lower(excluded.accepts->0->>'payTo'))
-          limit 15) kept), '[]'::jsonb)`)
-  return listed === 1
+  const own = sql`organisation_id = ${organisationId} and environment = ${environment} and resource = ${resource} and type = ${type}
+    and operation = ${operation}`
+  const { isListed } = await db.one(
+    ListedRow,
+    sql`
+    with written as (
+      insert into discovered_resources as known (organisation_id, environment, resource, type, operation, x402_version, accepts, details, updated_at)
+      select ${organisationId}, ${environment}, ${resource}, ${type}, ${operation}, ${x402Version}::smallint,
+        ${JSON.stringify([accepts])}::jsonb, ${JSON.stringify(details)}::jsonb, ${now}::timestamptz
+      where exists (select from discovered_resources where ${own})
+        or (select count(*) from discovered_resources where organisation_id = ${organisationId} and environment = ${environment}) < ${resourcesMax}::int
+      on conflict (organisation_id, environment, resource, type, operation) do update set
+        x402_version = excluded.x402_version, details = excluded.details, updated_at = excluded.updated_at,
+        accepts = excluded.accepts || coalesce((
+          select jsonb_agg(kept.offer) from (
+            select offer from jsonb_array_elements(known.accepts) offer
+            where (offer->>'scheme', offer->>'network', lower(offer->>'asset'), lower(offer->>'payTo')) is distinct from
+              (excluded.accepts->0->>'scheme', excluded.accepts->0->>'network', lower(excluded.accepts->0->>'asset'), lower(excluded.accepts->0->>'payTo'))
+            limit 15) kept), '[]'::jsonb)
+      where known.updated_at < excluded.updated_at - ${behindSecondsMax} * interval '1 second'
+        or (known.x402_version, known.details, known.accepts->0) is distinct from (excluded.x402_version, excluded.details, excluded.accepts->0)
+      returning 1 as is_written
+    )
+    select exists (select from written) or exists (select from discovered_resources where ${own}) as is_listed`,
+  )
+  return isListed
 }
 
-/** Returns the resources of all organizations in an environment, newest first: declaring a resource makes it public. */
-export function listResources(db: Queryable, environment: Environment, query: DiscoveryQuery): Promise<ResourceRow[]> {
-  return db.many(
+/**
+ * Returns the resources of all organizations in an environment, newest first: declaring a resource makes it public. Reads the rows of an index made for
+ * the filters in their order, and no others. The transaction must read in order.
+ */
+export async function listResources(tx: Tx, environment: Environment, query: DiscoveryQuery): Promise<ResourceRow[]> {
+  if (isUnknown(query)) return []
+  const { where, order } = matching(environment, query)
+  const page = sql`order by ${order} limit ${query.limit} offset ${query.offset}`
+  if (!isTerm(query))
+    return tx.many(ResourceRow, sql`select ${resourceColumns} from discovered_resources f where ${where} ${page}`)
+  return tx.many(
     ResourceRow,
     sql`
-    select resource, type, x402_version, accepts, details, updated_at from discovered_resources where ${matching(environment, query)}
-    order by updated_at desc, resource, operation, organisation_id limit ${query.limit} offset ${query.offset}`,
+    select ${resourceColumns}
+    from (select f.resource_key, f.updated_at as listed_at from discovery_terms f where ${where} ${page}) as listed
+      join discovered_resources on discovery_key(organisation_id, environment, resource, type, operation) = resource_key
+    order by listed_at desc, resource_key`,
   )
 }
 
-/** Returns how many resources match, at most `most`: it reads no more rows of them. */
+const resourceColumns = sql`resource, type, x402_version, accepts, details, updated_at`
+
+/** Returns how many resources match, at most `most`: it reads no more rows of them. The transaction must read in order. */
 export async function countResources(
-  db: Queryable,
+  tx: Tx,
   environment: Environment,
   query: DiscoveryQuery,
   most: number,
 ): Promise<number> {
-  const row = await db.one(
+  if (isUnknown(query)) return 0
+  const { where, order } = matching(environment, query)
+  const table = isTerm(query) ? sql`discovery_terms` : sql`discovered_resources`
+  const row = await tx.one(
     CountRow,
     sql`
-    select count(*) as count from (
-      select from discovered_resources where ${matching(environment, query)} order by updated_at desc limit ${most}) as counted`,
+    select count(*) as count from (select from ${table} f where ${where} order by ${order} limit ${most}) as counted`,
   )
   return Number(row.count)
 }
 
-function matching(environment: Environment, query: DiscoveryQuery): Sql {
-  const { type = null, payTo = null, scheme = null, network = null, extensions = null } = query
-  return sql`environment = ${environment} and not exists (
-      select from organisations where organisations.id = discovered_resources.organisation_id and organisations.suspended_at is not null)
-    and (${type}::text is null or type = ${type})
-    and (${extensions}::text is null or jsonb_exists(details->'extensions', ${extensions}))
-    and exists (select from jsonb_array_elements(accepts) offer
-      where (${payTo}::text is null or lower(offer->>'payTo') = lower(${payTo}))
-        and (${scheme}::text is null or offer->>'scheme' = ${scheme}) and (${network}::text is null or offer->>'network' = ${network}))`
+/** Every resource declares the extension bazaar, and no other is stored. */
+function isUnknown({ extensions }: DiscoveryQuery): boolean {
+  return extensions !== undefined && extensions !== 'bazaar'
+}
+
+/** Whether the resources are found by a term. */
+function isTerm({ type, payTo, scheme, network }: DiscoveryQuery): boolean {
+  return type !== undefined || payTo !== undefined || scheme !== undefined || network !== undefined
+}
+
+/** The condition and the order of the rows `f` of the table that the filters read, as an index of it has them. */
+function matching(environment: Environment, query: DiscoveryQuery): Record<'where' | 'order', Sql> {
+  const { type = null, payTo = null, scheme = null, network = null } = query
+  const onSale = sql`f.environment = ${environment} and not exists (
+    select from organisations where organisations.id = f.organisation_id and organisations.suspended_at is not null)`
+  if (!isTerm(query))
+    return { where: onSale, order: sql`f.updated_at desc, f.resource, f.operation, f.organisation_id` }
+  const ofTerm = sql`f.term = discovery_term(${type}, ${payTo}, ${scheme}, ${network}) and ${onSale}`
+  return { where: ofTerm, order: sql`f.updated_at desc, f.resource_key` }
 }
 
 /** A payment as a settle request finds it by its claim, of any organization. The caller checks what it may disclose. */

@@ -45,6 +45,9 @@ async function verifiedBefore(ctx: Ctx, paymentId: string): Promise<VerifyAnswer
   return { isValid: true, payer: payer ?? undefined }
 }
 
+/** A list counts up to 1,000 items after its page, of all organizations. */
+const discoveryCost = 5
+
 const errors = {
   ...chainErrors,
   ...custodyErrors,
@@ -116,6 +119,7 @@ export const facilitatorOperations: readonly Operation<Deps>[] = [
       'Of all organisations in the environment of the key, with their payment requirements. Pay one with `wallets.pay`.',
     query: schema.DiscoveryQuery,
     output: schema.DiscoveredResources,
+    cost: () => discoveryCost,
     run: (ctx, { query }) => discoverResources(ctx, query),
   }),
 ]
@@ -152,10 +156,11 @@ async function discoverResources(ctx: Ctx, query: DiscoveryQuery): Promise<z.inp
   const { environment } = ctx.tenant
   const { limit, offset } = query
   const countedMax = offset + limit + countedBeyondMax
-  const [rows, declared] = await Promise.all([
-    listResources(ctx.db, environment, query),
-    countResources(ctx.db, environment, query, countedMax),
-  ])
+  const [rows, declared] = await ctx.db.tx(
+    async (tx) =>
+      [await listResources(tx, environment, query), await countResources(tx, environment, query, countedMax)] as const,
+    { readsInOrder: true },
+  )
   const rest = {
     limit: limit - rows.length,
     offset: Math.max(0, offset - declared),

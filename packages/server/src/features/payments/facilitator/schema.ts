@@ -54,6 +54,8 @@ export const Supported = z.strictObject({
 })
 
 const wholeNumber = z.coerce.number().int()
+/** Items before a page are read too. */
+const offsetMax = 10_000
 
 /** The filters of the official discovery client. */
 export const DiscoveryQuery = z.strictObject({
@@ -63,7 +65,11 @@ export const DiscoveryQuery = z.strictObject({
   network: text(64, 1).optional().describe('Only this network, such as `eip155:8453`.'),
   extensions: text(64, 1).optional().describe('Only what declares this extension.'),
   limit: wholeNumber.min(1).max(100).default(20).describe('Most items of a page.'),
-  offset: wholeNumber.min(0).max(1_000_000).default(0).describe('How many items to skip.'),
+  offset: wholeNumber
+    .min(0)
+    .max(offsetMax, `must be at most ${offsetMax}; narrow the list with filters`)
+    .default(0)
+    .describe('How many items to skip.'),
 })
 export type DiscoveryQuery = z.output<typeof DiscoveryQuery>
 

@@ -3,35 +3,65 @@ import type { BlockHeader, TransferReceipt } from '../../../chain/block-port.ts'
 import { fail as failChain } from '../../../chain/errors.ts'
 import { networkFor } from '../../chains/index.ts'
 import type { Ctx } from '../ports.ts'
+import { rescanTurns } from '../semaphores.ts'
+import type { Booking } from './booking.ts'
 import { listScannedBlocks, lockNetwork } from './cursor-store.ts'
 import { fail } from './errors.ts'
+import { reconcile } from './reconcile.ts'
 import type { RescanRequest, RescanResult } from './schema.ts'
-import { book, RowsContradicted } from './store-scan.ts'
-import { listTransactionsOf } from './transaction-store.ts'
+import { listBookings, RowsContradicted, storeBookings } from './store-scan.ts'
+import { listKnownRows, listTransactionsOf } from './transaction-store.ts'
 import { shownTransaction } from './transactions.ts'
+
+/** Most bookings that one transaction stores while it locks the network, and most transactions in a response. */
+const pieceMax = 250
+const shownMax = 500
 
 /**
  * Books the movements of one transaction to and from the caller's wallets, as the watcher would, including those from before a wallet was
- * watched. Deposits wait for finality like any other, and deposit.success reports each once. Idempotent.
+ * watched. Deposits wait for finality like any other, and deposit.success reports each once. Idempotent. Locks the network, which its watcher
+ * needs, only while it changes rows, and for a limited number of them at a time.
  */
 export async function rescan(ctx: Ctx, { chain, txHash }: RescanRequest): Promise<RescanResult> {
   const network = networkFor(chain, ctx.tenant.environment)
   const { receipt, header } = await readTransaction(ctx, network, txHash)
+  const { organisationId } = ctx.tenant
+  const finding = { headers: [header], transfers: receipt.transfers, countsEarlier: true, organisationId }
+  const bookings = await listBookings(ctx.db, network, finding)
+  const changes = reconcile(bookings, await listKnownRows(ctx.db, network.name, txHash, organisationId))
+  if (changes.inserted.length + changes.moved.length + changes.replaced.length > 0)
+    for (const piece of piecesOf(bookings)) await store(ctx, network, piece)
   return ctx.db.tx(async (tx) => {
-    await lockNetwork(tx, network.name)
-    await book(ctx, tx, network, {
-      headers: [header],
-      transfers: receipt.transfers,
-      countsEarlier: true,
-      organisationId: ctx.tenant.organisationId,
-    }).catch((error: unknown) => {
-      throw error instanceof RowsContradicted ? failChain('chain-unavailable', {}, error) : error
-    })
-    const rows = await listTransactionsOf(tx, ctx.tenant, network.name, txHash)
+    const rows = await listTransactionsOf(tx, ctx.tenant, { network: network.name, txHash, limit: shownMax })
     if (rows.length === 0) throw fail('deposit-not-found')
     await ctx.idempotency?.commit(tx, `${network.name}/${txHash}`)
     return { transactions: rows.map(shownTransaction) }
   })
+}
+
+/** Parts of a transaction's bookings in the order of its logs, each with all sides of its transfers. */
+export function piecesOf(bookings: readonly Booking[]): Booking[][] {
+  const pieces: Booking[][] = []
+  const inOrder = bookings.toSorted((left, right) => left.logIndex - right.logIndex)
+  for (const [, sides] of Map.groupBy(inOrder, ({ logIndex }) => logIndex)) {
+    const last = pieces.at(-1)
+    if (last === undefined || last.length + sides.length > pieceMax) pieces.push([...sides])
+    else last.push(...sides)
+  }
+  return pieces
+}
+
+/** Stores one part. The rescans of this process take turns at the network, so that its watcher waits for one part at most. */
+async function store(ctx: Ctx, network: Network, bookings: readonly Booking[]): Promise<void> {
+  const { organisationId } = ctx.tenant
+  await ctx.withSemaphores(rescanTurns(network.name), () =>
+    ctx.db.tx(async (tx) => {
+      await lockNetwork(tx, network.name)
+      await storeBookings(ctx, tx, network, { bookings, organisationId }).catch((error: unknown) => {
+        throw error instanceof RowsContradicted ? failChain('chain-unavailable', {}, error) : error
+      })
+    }),
+  )
 }
 
 /** Response to a repeat with the same Idempotency-Key: the current rows of the transaction. */
@@ -39,7 +69,7 @@ export async function rescanned(ctx: Ctx, resourceId: string): Promise<RescanRes
   const [name = '', txHash = ''] = resourceId.split('/')
   const network = networkByName(name)
   if (network === undefined) throw new Error(`no network is called ${name}`)
-  const rows = await listTransactionsOf(ctx.db, ctx.tenant, network.name, txHash)
+  const rows = await listTransactionsOf(ctx.db, ctx.tenant, { network: network.name, txHash, limit: shownMax })
   return { transactions: rows.map(shownTransaction) }
 }
 

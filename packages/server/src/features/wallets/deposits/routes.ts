@@ -9,12 +9,16 @@ import { getMasterWallet } from '../managed/managed.ts'
 import { MasterWalletParams } from '../managed/schema.ts'
 import { type Deps, operation } from '../ports.ts'
 import { ByoWalletParams } from '../schema.ts'
+import { rescanSemaphores } from '../semaphores.ts'
 import { fail } from './errors.ts'
 import { rescan, rescanned } from './rescan.ts'
 import { RescanRequest, RescanResult, TransactionQuery, WalletTransaction } from './schema.ts'
 import { pageOfTransactions } from './transactions.ts'
 
 const chainNotAvailable = { 'chain-not-available': failChainName.table['chain-not-available'] }
+
+/** A rescan reads the chain, and may lock a network that everybody's deposits are booked on. */
+const rescanCost = 20
 
 const listing = {
   query: TransactionQuery,
@@ -82,11 +86,13 @@ export const depositOperations: readonly Operation<Deps>[] = [
     path: '/wallet-infra/deposits/rescan',
     summary: 'Look for a deposit in one transaction.',
     description:
-      'For a deposit that was not detected. What is found is recorded, screened and reported as every deposit is; what is known already changes nothing.',
+      'For a deposit that was not detected. What is found is recorded, screened and reported as every deposit is; what is known already changes nothing. Returns at most 500 transactions.',
     input: RescanRequest,
     output: RescanResult,
     idempotency: 'intent',
     resume: rescanned,
+    cost: () => rescanCost,
+    semaphores: rescanSemaphores,
     errors: { ...fail.table, ...chainNotAvailable, ...chainErrors },
     run: (ctx, { body }) => rescan(ctx, body),
   }),

@@ -1,6 +1,6 @@
 import type { Address, Network } from '@purser/protocol'
 import type { BlockHeader, TokenTransfer } from '../../../chain/block-port.ts'
-import type { Tx } from '../../../platform/db/db.ts'
+import type { Queryable, Tx } from '../../../platform/db/db.ts'
 import { newId } from '../../../platform/ids.ts'
 import type { Deps } from '../ports.ts'
 import { isOnHold } from '../screening/next.ts'
@@ -95,30 +95,42 @@ export interface Finding {
 
 /** Books transfers for all wallets that watch their accounts. Idempotent. Throws as `storeScan` does. */
 export async function book(deps: ScanDeps, tx: Tx, network: Network, finding: Finding): Promise<number> {
-  if (finding.transfers.length === 0) return 0
+  return storeBookings(deps, tx, network, {
+    bookings: await listBookings(tx, network, finding),
+    isAdding: finding.isAdding ?? false,
+  })
+}
+
+/** The bookings of a finding, whether or not they are stored. */
+export async function listBookings(db: Queryable, network: Network, finding: Finding): Promise<readonly Booking[]> {
+  if (finding.transfers.length === 0) return []
   const accounts = [...new Set(finding.transfers.flatMap(({ from, to }): Address[] => [from, to]))]
-  const watches = await listWatchesAt(tx, network.isTestnet ? 'test' : 'live', accounts)
+  const watches = await listWatchesAt(db, network.isTestnet ? 'test' : 'live', accounts, finding.organisationId)
   const times = new Map(finding.headers.map(({ number, timestampSeconds }) => [number, timestampSeconds]))
   const timeOf = (number: bigint): bigint => {
     const time = times.get(number)
     if (time === undefined) throw new Error(`the header of block ${number} was not read`)
     return time
   }
-  const bookings = bookingsOf({ ...finding, network, watches, timeOf }).filter(
-    ({ tenant }) => finding.organisationId === undefined || tenant.organisationId === finding.organisationId,
-  )
-  if (bookings.length === 0) return 0
-  return apply(deps, tx, network, bookings, finding.isAdding ?? false)
+  return bookingsOf({ ...finding, network, watches, timeOf })
 }
 
-async function apply(
-  deps: ScanDeps,
-  tx: Tx,
-  network: Network,
-  bookings: readonly Booking[],
-  isAdding: boolean,
-): Promise<number> {
-  const rows = await lockRowsOf(tx, network.name, [...new Set(bookings.map(({ txHash }) => txHash))])
+interface Piece {
+  readonly bookings: readonly Booking[]
+  readonly isAdding?: boolean
+  /** All bookings are this organisation's, so that the rows of others are not read. */
+  readonly organisationId?: string
+}
+
+/**
+ * Stores bookings, and traces flagged money again. All sides of a transfer must be in the same piece. Returns the number of new rows. Idempotent.
+ * Throws as `storeScan` does.
+ */
+export async function storeBookings(deps: ScanDeps, tx: Tx, network: Network, piece: Piece): Promise<number> {
+  const { bookings, isAdding = false, organisationId } = piece
+  if (bookings.length === 0) return 0
+  const txHashes = [...new Set(bookings.map(({ txHash }) => txHash))]
+  const rows = await lockRowsOf(tx, network.name, txHashes, organisationId)
   const { inserted, moved, replaced } = reconcile(bookings, rows)
   if (inserted.length + moved.length + replaced.length === 0) return 0
   refuseConfirmed([...replaced, ...moved.map(({ row }) => row)])

@@ -1,7 +1,7 @@
 import { chains, type NetworkName } from '@purser/protocol'
 import { z } from 'zod'
 import type { Tenant } from '../../../platform/ctx.ts'
-import { type Queryable, sql, type Tx } from '../../../platform/db/db.ts'
+import { type Queryable, type Sql, sql, type Tx } from '../../../platform/db/db.ts'
 import { boundsOf, filtered, type Period, within } from '../../../platform/db/page.ts'
 import { type Id, id } from '../../../platform/ids.ts'
 import { type Booking, transactionKinds } from './booking.ts'
@@ -46,13 +46,37 @@ const columns = sql`id, organisation_id, environment, wallet_id, network, chain,
   decimals, raw_amount, from_address as from, to_address as to, block_number, block_hash, aml_status, frozen_raw_amount, event_id, created_at,
   confirmed_at`
 
-/** All rows of these transactions, of any tenant and including withdrawn ones, locked until the transaction ends. */
-export function lockRowsOf(tx: Tx, network: NetworkName, txHashes: readonly string[]): Promise<TransactionRow[]> {
+/** All rows of these transactions, including withdrawn ones, of one organisation or of all; locked until the transaction ends. */
+export function lockRowsOf(
+  tx: Tx,
+  network: NetworkName,
+  txHashes: readonly string[],
+  organisationId?: string,
+): Promise<TransactionRow[]> {
   return tx.many(
     TransactionRow,
     sql`
-    select ${columns} from wallet_transactions where network = ${network} and tx_hash = any(${txHashes}) order by id for update`,
+    select ${columns} from wallet_transactions where network = ${network} and tx_hash = any(${txHashes}) and ${isOf(organisationId)}
+    order by id for update`,
   )
+}
+
+/** The organisation's rows of a transaction, including withdrawn ones. */
+export function listKnownRows(
+  db: Queryable,
+  network: NetworkName,
+  txHash: string,
+  organisationId: string,
+): Promise<TransactionRow[]> {
+  return db.many(
+    TransactionRow,
+    sql`
+    select ${columns} from wallet_transactions where network = ${network} and tx_hash = ${txHash} and ${isOf(organisationId)} order by id`,
+  )
+}
+
+function isOf(organisationId: string | undefined): Sql {
+  return organisationId === undefined ? sql`true` : sql`organisation_id = ${organisationId}`
 }
 
 /** Screening status of a row's sender at booking time, whether the row is on hold, and whether it is due for screening. */
@@ -238,19 +262,18 @@ export function listTransactions(
   )
 }
 
-/** The tenant's rows of one transaction that are not withdrawn. */
+/** The first of the tenant's rows of one transaction that are not withdrawn, in the order of their logs. */
 export function listTransactionsOf(
   db: Queryable,
   tenant: Tenant,
-  network: NetworkName,
-  txHash: string,
+  { network, txHash, limit }: { readonly network: NetworkName; readonly txHash: string; readonly limit: number },
 ): Promise<TransactionRow[]> {
   return db.many(
     TransactionRow,
     sql`
     select ${columns} from wallet_transactions
     where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and network = ${network}
-      and tx_hash = ${txHash} and status <> 'withdrawn' order by log_index, direction, id`,
+      and tx_hash = ${txHash} and status <> 'withdrawn' order by log_index, direction, id limit ${limit}`,
   )
 }
 

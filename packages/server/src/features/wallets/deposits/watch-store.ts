@@ -135,11 +135,12 @@ export const WatchRow = z.object({
 })
 export type WatchRow = z.output<typeof WatchRow>
 
-/** All watches of the addresses, of any tenant and including ended ones. */
+/** All watches of the addresses, including ended ones, of one organisation or of all. */
 export function listWatchesAt(
   db: Queryable,
   environment: Environment,
   addresses: readonly Address[],
+  organisationId?: string,
 ): Promise<WatchRow[]> {
   const bytes = addresses.map((address) => Buffer.from(address.slice(2), 'hex'))
   return db.many(
@@ -147,6 +148,7 @@ export function listWatchesAt(
     sql`
     select wallet_id, network, chain, organisation_id, environment, '0x' || encode(address, 'hex') as address, tokens, since, until, until_block,
       is_until_newest
-    from watched_addresses where address = any(${bytes}::bytea[]) and environment = ${environment} order by wallet_id, network`,
+    from watched_addresses where address = any(${bytes}::bytea[]) and environment = ${environment}
+      and ${organisationId === undefined ? sql`true` : sql`organisation_id = ${organisationId}`} order by wallet_id, network`,
   )
 }

@@ -45,14 +45,16 @@ export function guidePages(options: GuideOptions): PublicPage[] {
   }
   const llms = (): string => llmsText(read(), options)
   let search: ReturnType<typeof createSearch> | undefined
+  let beside: string | undefined
   const searchAnswer = ({ url }: PageRequest): RawAnswer => {
     const headings = (guide: Guide) => renderGuide(read(), guide).headings
     search ??= createSearch(read(), (guide) => sectionsOf(guide, headings(guide)))
+    beside ??= navigation(read(), '')
     const query = (new URL(url, options.baseUrl).searchParams.get('q') ?? '').slice(0, queryCharactersMax).trim()
     return {
       status: 200,
       headers: { ...htmlHeaders, 'cache-control': 'no-store' },
-      body: searchPage(read(), query, search),
+      body: searchPage(beside, query, search),
     }
   }
   return [
@@ -67,7 +69,7 @@ export function guidePages(options: GuideOptions): PublicPage[] {
     { path: '/llms-full.txt', answer: (_, request) => text('/llms-full.txt', () => fullText(read()))(request) },
     { path: '/robots.txt', answer: (_, request) => text('/robots.txt', () => robots)(request) },
     { path: '/docs', answer: (_, request) => html('/', () => indexPage(read()))(request) },
-    { path: '/docs/search', answer: (_, request) => searchAnswer(request) },
+    { path: '/docs/search', answer: (_, request) => searchAnswer(request), cost: searchCost },
     { path: '/docs/reference/plain', answer: (_, request) => html('reference', options.reference)(request) },
     { path: '/problems/:code', answer: ({ code = '' }, request) => guideAnswer(`errors/${code}`, request) },
     {
@@ -86,6 +88,8 @@ function withoutSlash(url: string): RawAnswer {
 }
 
 const queryCharactersMax = 100
+/** A search takes some milliseconds of CPU; every other page is kept. */
+const searchCost = 4
 
 const robots = 'User-agent: *\nAllow: /$\nAllow: /docs\nAllow: /llms\nAllow: /openapi\nDisallow: /\n'
 
@@ -158,16 +162,18 @@ interface Shown {
   /** The name of the guide that is shown. */
   readonly current?: string
   /** The list of the sections, beside the page. */
-  readonly aside?: string
+  readonly aside?: string | undefined
   readonly query?: string
 }
 
-function withNavigation(
-  guides: ReadonlyMap<string, Guide>,
-  { title, body, current = '', aside, query = '' }: Shown,
-): string {
+function withNavigation(guides: ReadonlyMap<string, Guide>, { title, body, current = '', aside }: Shown): string {
+  return pageBeside(navigation(guides, current), { title, body, aside })
+}
+
+/** A page beside a list of all guides. */
+function pageBeside(list: string, { title, body, aside, query = '' }: Omit<Shown, 'current'>): string {
   const kind = aside === undefined ? 'guide wide' : 'guide'
-  const content = `<main id="content">${body}</main>${aside ?? ''}${navigation(guides, current)}`
+  const content = `<main id="content">${body}</main>${aside ?? ''}${list}`
   return page(`${title} · Purser`, `<div class="${kind}">${content}</div>`, { place: 'guides', query })
 }
 
@@ -241,11 +247,7 @@ function indexPage(guides: ReadonlyMap<string, Guide>): string {
   return withNavigation(guides, { title: 'Documentation', body })
 }
 
-function searchPage(
-  guides: ReadonlyMap<string, Guide>,
-  query: string,
-  search: ReturnType<typeof createSearch>,
-): string {
+function searchPage(beside: string, query: string, search: ReturnType<typeof createSearch>): string {
   const matches = query === '' ? [] : search(query)
   const items = matches.map((match) => {
     const place = match.title === match.page ? '' : `<small>${escapeHtml(match.page)}</small><br>`
@@ -256,7 +258,7 @@ function searchPage(
       ? 'Type words into the field above.'
       : `Nothing matches. The <a href="/docs/reference">API reference</a> lists every operation, and <a href="/docs/errors">errors</a> every code.`
   const body = `<h1>${query === '' ? 'Search' : `Results for “${escapeHtml(query)}”`}</h1>${items.length === 0 ? `<p>${none}</p>` : `<ol class="found">${items.join('')}</ol>`}`
-  return withNavigation(guides, { title: 'Search', body, query })
+  return pageBeside(beside, { title: 'Search', body, query })
 }
 
 function decisionsPage(guides: ReadonlyMap<string, Guide>): string {

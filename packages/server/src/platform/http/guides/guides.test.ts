@@ -6,6 +6,7 @@ import { allErrors } from '../refusals.ts'
 import { guidePages, renderGuide } from './guide-pages.ts'
 import { groups, readGuides } from './guides.ts'
 import { renderMarkdown } from './markdown.ts'
+import { createSearch, sectionsOf } from './search.ts'
 
 const errors = allErrors(operations)
 const missing: RawAnswer = { status: 404, headers: {}, body: '' }
@@ -100,6 +101,15 @@ test('a search finds sections of guides and errors by words that are incomplete 
   expect(hostile.match(/<script/g)).toHaveLength(1)
   expect(hostile).toContain('&quot;&gt;&lt;script&gt;')
   expect((await found('a'.repeat(100_000))).length).toBeLessThan(40_000)
+})
+
+test('a search reads each word of a query once, the first eight at most, and keeps its matches', () => {
+  const search = createSearch(guides, (guide) => sectionsOf(guide, renderGuide(guides, guide).headings))
+  const found = search('webhook signature')
+  expect(found.length).toBeGreaterThan(0)
+  expect(search(' Webhook, signature webhook '.repeat(20))).toBe(found)
+  const eight = 'the money of a payment is not settled'
+  expect(search(`${eight} xyzzy plugh`)).toBe(search(eight))
 })
 
 test('a search shows what has the words in its title before what has them in its text', async () => {

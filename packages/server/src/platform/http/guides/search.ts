@@ -20,11 +20,17 @@ export interface Match extends Omit<Section, 'code'> {
 }
 
 const matchesMax = 20
+/** Most words of a query that are searched, and queries whose matches are kept. */
+const wordsMax = 8
+const keptMax = 500
+/** Most letters in which a word may differ: with more, a long word is compared with most words of the index. */
+const editsMax = 2
 const excerptCharacters = 220
 
 /**
  * Returns the search over all guides and error pages, at most 20 matches: guides and codes that have all words of the query
- * in their name first, then sections with them in their title, then all others; the best of each first. Words may be incomplete or misspelled.
+ * in their name first, then sections with them in their title, then all others; the best of each first. Words may be incomplete or misspelled;
+ * the first eight count. Keeps the matches of some queries.
  */
 export function createSearch(
   guides: ReadonlyMap<string, Guide>,
@@ -33,20 +39,41 @@ export function createSearch(
   const index = new MiniSearch<Section>({
     fields: ['title', 'page', 'text', 'code'],
     storeFields: ['page', 'title', 'text'],
-    searchOptions: { boost: { title: 4, page: 3, code: 0.5 }, prefix: isPrefix, fuzzy: 0.15, combineWith: 'AND' },
+    searchOptions: {
+      boost: { title: 4, page: 3, code: 0.5 },
+      ...{ prefix: isPrefix, fuzzy: 0.15, maxFuzzy: editsMax, combineWith: 'AND' },
+    },
   })
   for (const guide of guides.values()) {
     if (guide.name.startsWith('errors/')) index.add(errorSection(guide))
     else if (!/^decisions\/|^CHANGELOG$/.test(guide.name)) index.addAll(sectionsOf(guide))
   }
-  return (query) => {
-    return index
-      .search(query)
+  const matchesOf = (words: string): readonly Match[] =>
+    index
+      .search(words)
       .map((found) => ({ found, rank: rankOf(found) }))
       .toSorted((left, right) => left.rank - right.rank)
       .slice(0, matchesMax)
       .map(({ found: { id, page, title, text, terms } }) => ({ id, page, title, text, words: terms }))
+  const kept = new Map<string, readonly Match[]>()
+  return (query) => {
+    const words = searchedWords(query)
+    const known = kept.get(words)
+    if (known !== undefined) return known
+    const matches = matchesOf(words)
+    if (kept.size >= keptMax) kept.delete(kept.keys().next().value ?? '')
+    kept.set(words, matches)
+    return matches
   }
+}
+
+/** The words of a query that are searched: each once, and a limited number, since each costs a search. */
+function searchedWords(query: string): string {
+  const words = query.toLowerCase().split(/[\n\r\p{Z}\p{P}]+/u)
+  return [...new Set(words)]
+    .filter((word) => word !== '')
+    .slice(0, wordsMax)
+    .join(' ')
 }
 
 /** The rank of a result: guides and codes by their name come first, then sections by their title, then sections by theirs and their guide's. */

@@ -1,0 +1,65 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { z } from 'zod'
+import { freshDatabase, type TestDatabase } from '../../../test/database.ts'
+import { fillTable } from '../../../test/fill-table.ts'
+import { rowsRead } from '../../../test/rows-read.ts'
+import type { Tx } from '../../platform/db/db.ts'
+import { listDueForPoll } from './outcome-store.ts'
+
+let database: TestDatabase
+
+beforeAll(async () => {
+  database = await freshDatabase()
+})
+afterAll(() => database?.drop())
+
+const hung = 12_000
+const [other, beginning, later] = [hung + 1, hung + 2, hung + 3]
+
+const Listed = z.object({ id: z.string(), partner: z.string(), organisationId: z.string(), hasStep: z.boolean() })
+type Listed = z.output<typeof Listed>
+
+/** The rows of the list. Only some of their columns are filled. */
+async function listed(tx: Tx): Promise<Listed[]> {
+  let rows: Listed[] = []
+  const reading: Tx = {
+    ...tx,
+    many: async (_row, statement) => {
+      rows = await tx.many(Listed, statement)
+      return []
+    },
+  }
+  await listDueForPoll(reading, new Date())
+  return rows
+}
+
+test('600 organizations with 20 due transfers each at a partner that does not answer hide no transfer of another partner, and no step', async () => {
+  const { db } = database
+  const transfers = {
+    organisation_id: `case when n <= ${hung} then 'org_' || n % 600 else 'last' end`,
+    partner: `case when n = ${other} then 'lifi' else 'relay' end`,
+    from_network: `'base'`,
+    look_at: `case when n = ${later} then now() + interval '1 day' else now() - interval '1 day' + n * interval '1 second' end`,
+    left_at: `case when n = ${beginning} then null else now() end`,
+    id: `'wtx_' || n`,
+  }
+  await fillTable(db, 'transfers', transfers, { last: later })
+  const steps = { transfer_id: `'wtx_${beginning}'`, transaction_id: 'null' }
+  await fillTable(db, 'transfer_steps', steps, { last: 1 })
+  const { rows, read } = await db.tx(
+    async (tx) => {
+      const before = await rowsRead(tx, '^transfers$')
+      return { rows: await listed(tx), read: (await rowsRead(tx, '^transfers$')) - before }
+    },
+    { readsInOrder: true },
+  )
+  const own = rows.filter(({ organisationId }) => organisationId === 'last')
+  expect(own.map(({ id, hasStep }) => [id, hasStep]).sort()).toEqual([
+    [`wtx_${other}`, false],
+    [`wtx_${beginning}`, true],
+  ])
+  const waiting = rows.filter(({ organisationId }) => organisationId !== 'last')
+  expect(waiting).toHaveLength(100)
+  expect(new Set(waiting.map(({ organisationId }) => organisationId)).size).toBe(100)
+  expect(Number(read)).toBeLessThan(5_500)
+}, 60_000)
