@@ -174,6 +174,7 @@ export async function createModules(config: Config, overrides: Overrides = {}) {
     ...vaults.deps,
     ...webhooks.deps,
     ...registry.deps,
+    isSignUpOpen: base.isSignUpOpen,
     lookUpKey: () => keys.findKey(new Uint8Array(32)),
     readinessDetails: async () => {
       const details = await opened.readinessDetails()
