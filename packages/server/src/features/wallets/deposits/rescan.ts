@@ -40,7 +40,7 @@ export async function rescan(ctx: Ctx, { chain, txHash }: RescanRequest): Promis
 }
 
 /** Parts of a transaction's bookings in the order of its logs, each with all sides of its transfers. */
-export function piecesOf(bookings: readonly Booking[]): Booking[][] {
+function piecesOf(bookings: readonly Booking[]): Booking[][] {
   const pieces: Booking[][] = []
   const inOrder = bookings.toSorted((left, right) => left.logIndex - right.logIndex)
   for (const [, sides] of Map.groupBy(inOrder, ({ logIndex }) => logIndex)) {
