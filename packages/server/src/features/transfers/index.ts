@@ -35,7 +35,7 @@ export function createTransferPorts(db: Db): TransferPorts {
     recordTransfer: createRecordTransfer(db),
     outcomeWaiters: new TransferWaiters(db),
     answeredState: createAnsweredState(db),
-    followedTransfers: createByOrganisation({ organisationsMax: 8, atOnce: 2 }),
+    followedTransfers: createByOrganisation({ places: 16, atOnce: 2 }),
   }
 }
 

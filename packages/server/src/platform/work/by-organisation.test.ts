@@ -28,10 +28,10 @@ test('an organization has four places over all calls, an item is not begun twice
   const { begun, offer, end } = stage()
   const first = offer(itemsOf('a', 1, 2, 3))
   const second = offer([...itemsOf('a', 1, 4, 5), ...itemsOf('b', 10)])
-  expect(begun).toEqual([1, 2, 3, 4, 10])
+  expect(begun).toEqual([1, 2, 3, 10, 4])
   end(10, 1, 2, 3, 4)
   await first
-  expect(begun).toEqual([1, 2, 3, 4, 10, 5])
+  expect(begun).toEqual([1, 2, 3, 10, 4, 5])
   end(5)
   await second
   const third = offer(itemsOf('a', 1))
@@ -40,18 +40,67 @@ test('an organization has four places over all calls, an item is not begun twice
   await third
 })
 
-test('a ninth organization is left out until one of eight has ended; another source has its own places', async () => {
+/** Eight organizations with four items in progress and more that wait. Their ids begin with 1,000, 2,000 and so on. */
+function fullStage() {
+  const full = stage()
+  const backlog = Array.from({ length: 8 }, (_, place) =>
+    itemsOf(`org ${place}`, ...Array.from({ length: 20 }, (_, item) => (place + 1) * 1_000 + item)),
+  ).flat()
+  const offered = full.offer(backlog)
+  return { ...full, offered, backlog }
+}
+
+test('a ninth organization gets the next place, although eight others are offered more whenever one of their items ends', async () => {
+  const { begun, offer, end, backlog } = fullStage()
+  expect(begun).toHaveLength(32)
+  const ninth = offer(itemsOf('ninth', 1, 2))
+  expect(begun).not.toContain(1)
+  for (const done of begun.slice(0, 2)) {
+    end(done)
+    void offer([...backlog, ...itemsOf('org 0', 1_900 + done)])
+    await Promise.resolve()
+  }
+  await expect.poll(() => begun.slice(32)).toEqual([1, 2])
+  end(1, 2)
+  await ninth
+})
+
+test('another source has its own places', async () => {
+  const { begun, offer, end } = fullStage()
+  const other = offer(itemsOf('ninth', 1), 'polygon')
+  expect(begun).toContain(1)
+  end(1)
+  await other
+})
+
+test('an item that waits is done once, as it was offered last', async () => {
+  const limited = createByOrganisation({ places: 1, atOnce: 1 })
+  const first = Promise.withResolvers<void>()
+  const done: string[] = []
+  const offer = (id: number, note: string) =>
+    limited('base', [{ id, organisationId: 'a', note }], async (item) => {
+      if (id === 1) await first.promise
+      done.push(item.note)
+    })
+  const offers = [offer(1, 'first'), offer(2, 'old'), offer(2, 'new')]
+  first.resolve()
+  await Promise.all(offers)
+  expect(done).toEqual(['first', 'new'])
+})
+
+test('an organization without items gets a place although thousands of others wait', async () => {
   const { begun, offer, end } = stage()
-  const eight = Array.from({ length: 8 }, (_, place) => offer(itemsOf(`org ${place}`, place)))
-  await offer(itemsOf('ninth', 9))
-  expect(begun).not.toContain(9)
-  const other = offer(itemsOf('ninth', 20), 'polygon')
-  end(0)
-  await eight[0]
-  const ninth = offer(itemsOf('ninth', 9))
-  expect(begun.slice(8)).toEqual([20, 9])
-  end(1, 2, 3, 4, 5, 6, 7, 9, 20)
-  await Promise.all([...eight, other, ninth])
+  for (let place = 0; place < 12; place += 1) {
+    const ids = Array.from({ length: 600 }, (_, item) => (place + 1) * 1_000 + item)
+    void offer(itemsOf(`org ${place}`, ...ids))
+  }
+  const late = offer(itemsOf('late', 1, 2))
+  // Four of the twelve have no place yet, and have waited longer.
+  end(1_000, 2_000, 3_000, 4_000, 5_000)
+  await expect.poll(() => begun).toContain(1)
+  end(1)
+  await late
+  expect(begun).not.toContain(2)
 })
 
 test('two sets of limits share nothing: the work of one service takes no place of another', async () => {

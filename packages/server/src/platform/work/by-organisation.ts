@@ -1,15 +1,14 @@
-/** Most organizations of a source, and most items of each, at the same time. */
+/** Most items of a source in progress, and most of one organization. */
 interface Limits {
-  readonly organisationsMax: number
+  readonly places: number
   readonly atOnce: number
 }
 
-const usualLimits: Limits = { organisationsMax: 8, atOnce: 4 }
+const usualLimits: Limits = { places: 32, atOnce: 4 }
 
-interface Busy {
-  workers: number
-  readonly ids: Set<unknown>
-}
+/** Most items that wait for a place: of one organization, and of a source. An organization that has no item may always add one. */
+const waitingPerOrganisationMax = 500
+const waitingMax = 5_000
 
 interface Item {
   readonly id: unknown
@@ -17,10 +16,11 @@ interface Item {
 }
 
 /**
- * Runs slow work for items that read one source, such as a network. An organization has at most `atOnce` items in progress per source, and a source
- * at most `organisationsMax` organizations, over all calls together: no organization waits for another's work. Skips items that are already in progress and
- * items of organizations beyond these limits; the caller offers them again later. Resolves when the work that this call started has ended.
- * The work must not reject.
+ * Runs slow work for items that read one source, such as a network. A source has at most `places` items in progress, and an organization at most
+ * `atOnce` of them, over all calls together. The next place that becomes free goes to the organization with the fewest items in progress, of several
+ * to the one that has waited longest: whatever backlog others have, an organization waits for the end of one item. Leaves out items in progress, and
+ * items beyond the limits of what may wait; the caller offers them again later. An item that waits already is done once, as it was offered last.
+ * Resolves when the items that it did not leave out are done. The work must not reject.
  */
 export type ByOrganisation = <I extends Item>(
   source: string,
@@ -28,38 +28,88 @@ export type ByOrganisation = <I extends Item>(
   work: (item: I) => Promise<void>,
 ) => Promise<void>
 
+interface Waiting {
+  work: () => Promise<void>
+  readonly done: PromiseWithResolvers<void>
+}
+
+interface Organisation {
+  readonly running: Set<unknown>
+  readonly waiting: Map<unknown, Waiting>
+}
+
+interface Source {
+  running: number
+  waiting: number
+  /** Those with items, in the order in which they got their last place. */
+  readonly organisations: Map<string, Organisation>
+}
+
 /** Creates the limits of one kind of work. */
 export function createByOrganisation(limits = usualLimits): ByOrganisation {
-  const busyBySource = new Map<string, Map<string, Busy>>()
-  return (source, items, work) => {
-    const organisations = busyBySource.get(source) ?? new Map<string, Busy>()
-    busyBySource.set(source, organisations)
-    return workOn(organisations, limits, { items, work })
+  const sources = new Map<string, Source>()
+  return async (name, items, work) => {
+    const source = sources.get(name) ?? { running: 0, waiting: 0, organisations: new Map() }
+    sources.set(name, source)
+    const added = items.flatMap((item) => add(source, item, () => work(item)) ?? [])
+    begin(source, limits)
+    await Promise.all(added)
   }
 }
 
-async function workOn<I extends Item>(
-  organisations: Map<string, Busy>,
-  { organisationsMax, atOnce }: Limits,
-  { items, work }: { readonly items: readonly I[]; readonly work: (item: I) => Promise<void> },
-): Promise<void> {
-  const groups = Map.groupBy(items, ({ organisationId }) => organisationId)
-  const workers = [...groups].flatMap(([organisationId, group]) => {
-    const busy = organisations.get(organisationId) ?? { workers: 0, ids: new Set() }
-    const waiting = group.filter(({ id }) => !busy.ids.has(id)).reverse()
-    if (!organisations.has(organisationId) && organisations.size >= organisationsMax) return []
-    organisations.set(organisationId, busy)
-    const free = Math.min(atOnce - busy.workers, waiting.length)
-    return Array.from({ length: free }, async () => {
-      busy.workers += 1
-      for (let item = waiting.pop(); item !== undefined; item = waiting.pop()) {
-        busy.ids.add(item.id)
-        await work(item)
-        busy.ids.delete(item.id)
-      }
-      busy.workers -= 1
-      if (busy.workers === 0) organisations.delete(organisationId)
-    })
-  })
-  await Promise.all(workers)
+/** Lets an item wait for a place. Returns when it is done; undefined if it is left out. */
+function add(source: Source, { id, organisationId }: Item, work: () => Promise<void>): Promise<void> | undefined {
+  const own = source.organisations.get(organisationId) ?? { running: new Set(), waiting: new Map() }
+  if (own.running.has(id)) return undefined
+  const known = own.waiting.get(id)
+  if (known !== undefined) {
+    known.work = work
+    return known.done.promise
+  }
+  const isFirst = own.running.size + own.waiting.size === 0
+  if (own.waiting.size >= waitingPerOrganisationMax || (source.waiting >= waitingMax && !isFirst)) return undefined
+  const done = Promise.withResolvers<void>()
+  own.waiting.set(id, { work, done })
+  source.waiting += 1
+  source.organisations.set(organisationId, own)
+  return done.promise
+}
+
+/** Fills the free places. */
+function begin(source: Source, limits: Limits): void {
+  while (source.running < limits.places) {
+    const next = nextOf(source, limits)
+    if (next === undefined) return
+    void beginOne(source, next).then(() => begin(source, limits))
+  }
+}
+
+/** The organization that gets the next place. */
+function nextOf({ organisations }: Source, { atOnce }: Limits): string | undefined {
+  let [next, fewest]: [string | undefined, number] = [undefined, atOnce]
+  for (const [organisationId, { running, waiting }] of organisations) {
+    if (waiting.size === 0 || running.size >= fewest) continue
+    next = organisationId
+    fewest = running.size
+    if (fewest === 0) return next
+  }
+  return next
+}
+
+/** Begins the item of the organization that has waited longest. Resolves when it is done and its place is free. */
+async function beginOne(source: Source, organisationId: string): Promise<void> {
+  const own = source.organisations.get(organisationId)
+  const [first] = own?.waiting ?? []
+  if (own === undefined || first === undefined) throw new Error('an organization without waiting items got a place')
+  const [id, { work, done }] = first
+  own.waiting.delete(id)
+  source.waiting -= 1
+  own.running.add(id)
+  source.running += 1
+  source.organisations.delete(organisationId)
+  source.organisations.set(organisationId, own)
+  await work().then(done.resolve, done.reject)
+  own.running.delete(id)
+  source.running -= 1
+  if (own.running.size + own.waiting.size === 0) source.organisations.delete(organisationId)
 }
