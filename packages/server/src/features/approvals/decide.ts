@@ -1,10 +1,12 @@
 import { formatAmount } from '@purser/protocol'
 import { instantOf } from '../../platform/clock.ts'
-import { type Call, callerId } from '../../platform/ctx.ts'
-import type { Tx } from '../../platform/db/db.ts'
+import { type Background, type Call, callerId } from '../../platform/ctx.ts'
+import type { Queryable, Tx } from '../../platform/db/db.ts'
 import { Problem } from '../../platform/errors.ts'
 import { newId } from '../../platform/ids.ts'
+import { inParallel } from '../../platform/in-parallel.ts'
 import type { Recurring } from '../../platform/job.ts'
+import type { ByOrganisation } from '../../platform/work/by-organisation.ts'
 import { forTenant } from '../../platform/work/runner.ts'
 import { lockPolicy, reservePolicyAgain, underPolicy } from '../wallets/index.ts'
 import type { Ctx, Deps } from './ports.ts'
@@ -223,7 +225,8 @@ export const expireApprovals: Recurring<Deps> = {
   },
 }
 
-const appliedAtOnce = 20
+/** Most decisions that are written at the same time. */
+const writtenAtOnce = 20
 const retryMs = 10_000
 /** Longest after the decision that a movement which cannot begin, such as for a node that does not respond, is retried. */
 const beginMsMax = 3_600_000
@@ -232,6 +235,15 @@ const beginMsMax = 3_600_000
 export interface Application<D extends Deps> {
   readonly name: string
   readonly kinds: readonly ApprovalKind[]
+  /**
+   * Limits beginnings that read a network or a partner, by what they read: of an organization whose beginnings get no answer, those of others, and those
+   * that read something else, do not wait. Without it beginnings only write.
+   */
+  readonly slow?: {
+    readonly limits: (deps: D) => ByOrganisation
+    /** Returns the name of the source that the beginning of each movement reads, by the id of the movement. */
+    readonly listSources: (db: Queryable, subjectIds: readonly string[]) => Promise<ReadonlyMap<string, string>>
+  }
   /** Begins an approved movement. Throws a problem if it cannot begin. */
   readonly begin: (ctx: D & Call, approval: ApprovalRow) => Promise<void>
   /** Fails a movement for this reason, and releases what it reserved. */
@@ -247,13 +259,36 @@ export function applyDecisions<D extends Deps>(application: Application<D>): Rec
     name: application.name,
     everyMs: 500,
     isDue: ({ clock }) => isAnyToApply(application.kinds, clock.now()),
-    async run(system) {
+    async run(system, beside) {
       const now = system.clock.now()
       const until = instantOf(now.getTime() + retryMs)
-      const rows = await takeToApply(system.db, { kinds: application.kinds, now, until, limit: appliedAtOnce })
-      await Promise.all(rows.map((row) => applyOne(forTenant(system, row), application, row)))
+      const rows = await takeToApply(system.db, { kinds: application.kinds, now, until })
+      const begun = await applyAll(system, application, rows)
+      if (beside === undefined) await Promise.all(begun)
+      else for (const one of begun) beside(one)
     },
   }
+}
+
+/** Applies decisions by what their application reads. Only approved movements read anything. */
+async function applyAll<D extends Deps>(
+  system: D & Background,
+  application: Application<D>,
+  rows: readonly ApprovalRow[],
+): Promise<readonly Promise<void>[]> {
+  const apply = (row: ApprovalRow) => applyOne(forTenant(system, row), application, row)
+  const { slow } = application
+  const isSlow = ({ status }: ApprovalRow) => slow !== undefined && status === 'granted'
+  const quick = rows.filter((row) => !isSlow(row))
+  const written = inParallel(quick, writtenAtOnce, apply).then(() => undefined)
+  const waiting = rows.filter(isSlow)
+  if (slow === undefined || waiting.length === 0) return [written]
+  const sources = await slow.listSources(
+    system.db,
+    waiting.map(({ subjectId }) => subjectId),
+  )
+  const bySource = Map.groupBy(waiting, ({ subjectId }) => sources.get(subjectId) ?? '')
+  return [written, ...[...bySource].map(([source, some]) => slow.limits(system)(source, some, apply))]
 }
 
 async function applyOne<D extends Deps>(

@@ -177,21 +177,32 @@ export function isAnyToApply(kinds: readonly ApprovalKind[], now: Date): Sql {
     where status <> 'waiting' and applied_at is null and apply_at <= ${now} and kind = any(${kinds}::text[]) order by apply_at limit 1) is not null`
 }
 
+/** Most due decisions that one take compares, and most that it takes: of one organization, and together. */
+const comparedMax = 10_000
+const perOrganisationMax = 8
+const takenMax = 100
+
 /**
- * Decided approvals of any tenant whose decision is to be applied, the longest due first; postponed until `until`, so that one that fails
- * does not delay the others.
+ * Decided approvals of any tenant whose decision is to be applied, a few of each organization, the longest due first; postponed until `until`, so that
+ * one that fails does not delay the others.
  */
 export function takeToApply(
   db: Queryable,
-  due: { readonly kinds: readonly ApprovalKind[]; readonly now: Date; readonly until: Date; readonly limit: number },
+  due: { readonly kinds: readonly ApprovalKind[]; readonly now: Date; readonly until: Date },
 ): Promise<ApprovalRow[]> {
+  const isDue = sql`status <> 'waiting' and applied_at is null and apply_at <= ${due.now}`
   return db.many(
     ApprovalRow,
     sql`
+    with dealt as (
+      select id, apply_at, row_number() over (partition by organisation_id order by apply_at, id) as turn from (
+        select id, organisation_id, apply_at from movement_approvals
+        where ${isDue} and kind = any(${due.kinds}::text[]) order by apply_at limit ${comparedMax}) as oldest
+    ), taken as materialized (
+      select id from dealt where turn <= ${perOrganisationMax} order by turn, apply_at limit ${takenMax}
+    )
     update movement_approvals a set apply_at = ${due.until} where a.id in (
-      select id from movement_approvals
-      where status <> 'waiting' and applied_at is null and apply_at <= ${due.now} and kind = any(${due.kinds}::text[])
-      order by apply_at limit ${due.limit} for update skip locked)
+      select id from movement_approvals where id in (select id from taken) and ${isDue} for update skip locked)
     returning ${columns}`,
   )
 }

@@ -13,12 +13,13 @@ import { planTransfer } from './plan.ts'
 import type { Ctx, Deps, TransferPlan } from './ports.ts'
 import { contendedBy } from './record.ts'
 import { claimOf, gasCostOf, storeGasless, storeSteps } from './steps.ts'
-import { findTransfer, lockTransfer, type TransferId, type TransferRow } from './store.ts'
+import { findTransfer, listSources, lockTransfer, type TransferId, type TransferRow } from './store.ts'
 
 /** Begins transfers that were approved, and fails those that were not. */
 export const applyTransferDecisions: Recurring<Deps> = applyDecisions<Deps>({
   name: 'transfers.apply-approvals',
   kinds: ['transfer', 'refund'],
+  slow: { limits: ({ begunTransfers }) => begunTransfers, listSources },
   begin,
   end: (ctx, approval, reason) =>
     ctx.db.tx(async (tx) => {

@@ -82,6 +82,8 @@ export interface TransferPorts {
   readonly answeredState: (transferId: TransferId) => Promise<TransferRow>
   /** Limits the requests about transfers in progress, by partner, and the steps of transfers, by network. */
   readonly followedTransfers: ByOrganisation
+  /** Limits the beginnings of approved transfers, by network and partner. */
+  readonly begunTransfers: ByOrganisation
 }
 
 /** Dependencies of the feature transfers. */

@@ -247,6 +247,17 @@ export function findTransfers(
   )
 }
 
+const SourceRow = z.object({ id: z.string(), source: z.string() })
+
+/** The network and the partner that the plan of each transfer reads, by its id. */
+export async function listSources(db: Queryable, transferIds: readonly string[]): Promise<ReadonlyMap<string, string>> {
+  const rows = await db.many(
+    SourceRow,
+    sql`select id, concat_ws(' ', from_network, partner) as source from transfers where id = any(${transferIds}::text[])`,
+  )
+  return new Map(rows.map(({ id, source }) => [id, source]))
+}
+
 /** As `findTransfer`, without the transfers of withdrawals. */
 export function findOwnTransfer(
   db: Queryable,
