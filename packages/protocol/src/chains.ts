@@ -84,6 +84,18 @@ export function networkByName(name: string): Network | undefined {
 }
 
 /**
+ * Returns the network with this `name`. Throws an `Error` if there is none.
+ *
+ * @example
+ * requireNetwork('base').chainId // 8453
+ */
+export function requireNetwork(name: string): Network {
+  const network = networkByName(name)
+  if (network === undefined) throw new Error(`unknown network: ${name}`)
+  return network
+}
+
+/**
  * Returns the network's token with this symbol (case-sensitive), or `undefined` if there is none.
  *
  * @example

@@ -34,6 +34,7 @@ export {
   networkByCaip2,
   networkByName,
   networkByX402V1Name,
+  requireNetwork,
   resolveNetwork,
   tokenByAddress,
   tokenBySymbol,
@@ -137,7 +138,7 @@ export type { MppReceipt } from './mpp/receipt.ts'
 export { formatReceipt, parseReceipt } from './mpp/receipt.ts'
 export { formatPayerSource, parsePayerSource } from './mpp/source.ts'
 export type { Chain, DepositFinality, Network, NetworkName, TokenInfo } from './networks.ts'
-export { chains, isTempo, networks } from './networks.ts'
+export { chains, isFinalAtDepth, isTempo, networks } from './networks.ts'
 export { formatUsd, parseUsd, usdDecimals, usdOf } from './paying/dollars.ts'
 export type { PaymentHeader } from './paying/draft.ts'
 export { authorizationSecondsMax, signedHeader } from './paying/draft.ts'
@@ -197,7 +198,13 @@ export type {
 } from './signature.ts'
 export { parseEcdsa, parseSignature, recoverAddress, signatureBytesMax } from './signature.ts'
 export type { Tip20Transfer } from './tip20.ts'
-export { decodeTip20Transfer, encodeGetNonce, encodeTransferWithMemo, tempoNonceManager } from './tip20.ts'
+export {
+  decodeTip20Transfer,
+  encodeGetNonce,
+  encodeTransferWithMemo,
+  tempoFeeManager,
+  tempoNonceManager,
+} from './tip20.ts'
 export { encodeTypeId, newTypeId, parseTypeId, uuidV7 } from './typeid.ts'
 export { decodeUtf8, utf8 } from './utf8.ts'
 export { composeWebhookSecret, parseWebhookSecret } from './webhook-secret.ts'

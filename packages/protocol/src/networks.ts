@@ -63,6 +63,17 @@ export function isTempo({ nativeCoin }: Pick<Network, 'nativeCoin'>): boolean {
   return nativeCoin === null
 }
 
+/**
+ * Whether a block is final as soon as it has the network's `confirmationDepth`. On other networks it may be reorganized
+ * until the chain marks it as safe or final, which `depositFinality` waits for.
+ *
+ * @example
+ * isFinalAtDepth(networkByName('base')) // false
+ */
+export function isFinalAtDepth({ depositFinality, confirmationDepth }: Network): boolean {
+  return 'depth' in depositFinality && depositFinality.depth <= confirmationDepth
+}
+
 /** A token that the service knows on one network. */
 export type TokenInfo = {
   readonly symbol: string

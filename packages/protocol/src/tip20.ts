@@ -15,6 +15,9 @@ const selectorLength = 10
  * has it.
  */
 export const tempoNonceManager: Address = '0x4e4F4E4345000000000000000000000000000000'
+
+/** Tempo's fee manager. The payer of each transaction sends it the fee, in the token that the payer chose. */
+export const tempoFeeManager: Address = '0xfeec000000000000000000000000000000000000'
 const wordDigits = 64
 
 /**

@@ -8,10 +8,11 @@ import {
   tokenByAddress,
 } from '@purser/protocol'
 import { batch } from '../platform/db/batch.ts'
+import { callFaultOf } from './call-fault.ts'
 import { fail } from './errors.ts'
 import { readHoldings } from './holdings.ts'
 import type { CallTrial, Chain, Holding, HoldingQuestion, LaneCall, OfferedFees, TriedCall } from './port.ts'
-import { readHex, readQuantity } from './rpc/read.ts'
+import { invalidResponse, readHex, readQuantity } from './rpc/read.ts'
 import { isRecord, type Rpc, type RpcAnswer, type RpcCall } from './rpc/rpc.ts'
 
 const requestedAtOnce = 64
@@ -66,9 +67,6 @@ function orThrow<T>(answer: T | Error): T {
   return answer
 }
 
-/** Error messages of the different clients when the call itself would fail, as opposed to the node being unable to answer. */
-const callFaults = /revert|insufficient|exceeds balance|out of gas|invalid opcode|gas required exceeds|execution/i
-
 /** The gas limit of a transaction (EIP-7825), less the fifth that is added to estimates. */
 const gasMax = 13_900_000n
 
@@ -112,8 +110,7 @@ function estimateCall({ from, to, data, value }: TriedCall): RpcCall {
 }
 
 function trialOf({ data }: TriedCall, answer: RpcAnswer | undefined): CallTrial | Error {
-  if (answer?.ok === false && (answer.data !== undefined || callFaults.test(answer.message)))
-    return { ok: false, reason: reasonOf(answer.data) }
+  if (answer?.ok === false && callFaultOf(answer) !== undefined) return { ok: false, reason: reasonOf(answer.data) }
   if (answer?.ok !== true) return fail('chain-unavailable', {}, new Error(answer?.message ?? 'no answer'))
   try {
     const gas = readQuantity(answer.result, 'gas')
@@ -140,7 +137,7 @@ export async function tryCalls(rpc: Rpc, from: Address, calls: readonly LaneCall
     'latest',
   ])
   const outcomes = outcomesIn(result)
-  if (outcomes.length !== calls.length) throw invalidAnswer()
+  if (outcomes.length !== calls.length) throw invalidResponse(outcomesLack)
   const refused = outcomes.find(({ isOk }) => !isOk)
   if (refused !== undefined) return { ok: false, reason: decodeRevertReason(refused.returned) ?? null }
   return { ok: true, gas: (outcomes.reduce((sum, { gasUsed }) => sum + gasUsed, 0n) * 5n) / 4n }
@@ -154,14 +151,12 @@ interface CallOutcome {
 
 function outcomesIn(result: unknown): CallOutcome[] {
   const block: unknown = Array.isArray(result) ? result[0] : undefined
-  if (!isRecord(block) || !Array.isArray(block.calls)) throw invalidAnswer()
+  if (!isRecord(block) || !Array.isArray(block.calls)) throw invalidResponse(outcomesLack)
   return block.calls.map((call: unknown) => {
-    if (!isRecord(call)) throw invalidAnswer()
+    if (!isRecord(call)) throw invalidResponse(outcomesLack)
     const gasUsed = readQuantity(call.gasUsed, 'gas')
     return { isOk: call.status === '0x1', gasUsed, returned: readHex(call.returnData, 'call result') }
   })
 }
 
-function invalidAnswer(): Error {
-  return fail('chain-unavailable', {}, new Error('eth_simulateV1: the node did not return the outcome of each call'))
-}
+const outcomesLack = 'eth_simulateV1: the node did not return the outcome of each call'

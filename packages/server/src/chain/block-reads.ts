@@ -5,7 +5,6 @@ import {
   type BloomBits,
   bloomBits,
   eachOnce,
-  invalidAnswer,
   lower,
   presentBlock,
   type RawTransfer,
@@ -14,6 +13,7 @@ import {
   readReceipt,
   readTransfer,
 } from './read-blocks.ts'
+import { invalidResponse } from './rpc/read.ts'
 import type { NodeRpc, Rpc, RpcAnswer, RpcCall, Voter } from './rpc/rpc.ts'
 
 /** Most headers in one request. Nodes limit the number of calls in a batch. */
@@ -66,7 +66,7 @@ async function scan(rpc: Rpc, range: BlockRange, { isWanted, bitsOf }: Scanner):
   const [logs, ...answers] = await rpc.batch([logsCall(range), ...numbers.map((number) => blockCall(number))])
   const blocks = numbers.map((number, index) => presentBlock(resultOf(answers[index]), number))
   if (range.hash !== undefined && blocks[0]?.hash !== range.hash)
-    throw invalidAnswer('the node has a different block at that height')
+    throw invalidResponse('the node has a different block at that height')
   if (range.headers === 'all') refuseBrokenChain(blocks)
   const raw = readLogs(resultOf(logs), range)
   refuseImpossible(raw, blocks, bitsOf)
@@ -89,7 +89,7 @@ function refuseBrokenChain(blocks: readonly Block[]): void {
   blocks.forEach((block, index) => {
     const before = blocks[index - 1]
     if (before !== undefined && block.parentHash !== before.hash)
-      throw invalidAnswer('blocks do not link to each other: the chain was reorganized during the request')
+      throw invalidResponse('blocks do not link to each other: the chain was reorganized during the request')
   })
 }
 
@@ -100,10 +100,10 @@ function refuseImpossible(raw: readonly RawTransfer[], blocks: readonly Block[],
     const block = byNumber.get(log.blockNumber)
     if (block === undefined) continue
     if (lower(log.entry.blockHash) !== block.hash)
-      throw invalidAnswer('a log belongs to a different block than the header')
+      throw invalidResponse('a log belongs to a different block than the header')
     const token = lower(log.entry.address)
     if (block.bloom !== undefined && !block.bloom.isEmpty && isHex(token) && !block.bloom.mayHold(bitsOf(token)))
-      throw invalidAnswer('a log is from a token that the block’s bloom filter excludes')
+      throw invalidResponse('a log is from a token that the block’s bloom filter excludes')
   }
 }
 
@@ -129,7 +129,7 @@ async function refuseMissing(
     doubtful.map(({ hash }) => ({ method: 'eth_getLogs', params: [{ ...filterOf(range), blockHash: hash }] })),
   )
   if (again.some((answer) => readLogs(resultOf(answer), range).length > 0))
-    throw invalidAnswer('the node omitted logs of a block')
+    throw invalidResponse('the node omitted logs of a block')
 }
 
 /** The headers already read and those of the blocks with wanted transfers, each checked against its logs. */
@@ -149,7 +149,7 @@ async function headersFor(
   }
   for (const { blockNumber, blockHash } of transfers)
     if (known.get(blockNumber)?.hash !== blockHash)
-      throw invalidAnswer('a log belongs to a different block than the header')
+      throw invalidResponse('a log belongs to a different block than the header')
   return [...known.values()].sort((left, right) => (left.number < right.number ? -1 : 1))
 }
 
@@ -173,6 +173,6 @@ function quantity(value: bigint): string {
 }
 
 function resultOf(answer: RpcAnswer | undefined): unknown {
-  if (answer === undefined || !answer.ok) throw invalidAnswer(answer?.message ?? 'no answer')
+  if (answer === undefined || !answer.ok) throw invalidResponse(answer?.message ?? 'no answer')
   return answer.result
 }

@@ -1,7 +1,6 @@
 import { type Hex, hexToBytes, isAddress, isHex, keccak256, topics } from '@purser/protocol'
 import type { BlockHeader, BlockRange, TokenTransfer, TransferReceipt } from './block-port.ts'
-import { fail } from './errors.ts'
-import { readHex, readQuantity } from './rpc/read.ts'
+import { invalidResponse, readHex, readQuantity } from './rpc/read.ts'
 import { isRecord } from './rpc/rpc.ts'
 
 /** A header with its bloom filter, where it has one. */
@@ -22,22 +21,17 @@ export function lower(value: unknown): string {
   return typeof value === 'string' ? value.toLowerCase() : ''
 }
 
-/** The problem `chain-unavailable`, for an invalid answer. */
-export function invalidAnswer(what: string): Error {
-  return fail('chain-unavailable', {}, new Error(what))
-}
-
 /** Parses a block that must exist. A node that is behind returns null, which throws. */
 export function presentBlock(value: unknown, number?: bigint): Block {
   const block = readBlock(value, number)
-  if (block === undefined) throw invalidAnswer('the node lacks a required block')
+  if (block === undefined) throw invalidResponse('the node lacks a required block')
   return block
 }
 
 /** Parses a block of `eth_getBlockByNumber` with the requested number; undefined when the node has none. */
 export function readBlock(value: unknown, number?: bigint): Block | undefined {
   if (value === null) return undefined
-  if (!isRecord(value)) throw invalidAnswer('the node returned no block')
+  if (!isRecord(value)) throw invalidResponse('the node returned no block')
   const block = {
     number: readQuantity(value.number, 'block number'),
     hash: readHash(value.hash),
@@ -45,35 +39,36 @@ export function readBlock(value: unknown, number?: bigint): Block | undefined {
     timestampSeconds: readQuantity(value.timestamp, 'block time'),
     bloom: readBloom(value.logsBloom),
   }
-  if (number !== undefined && block.number !== number) throw invalidAnswer('the node returned a different block')
+  if (number !== undefined && block.number !== number) throw invalidResponse('the node returned a different block')
   return block
 }
 
 function readHash(value: unknown): Hex {
   const hash = lower(value)
-  if (hash.length !== 66 || !isHex(hash)) throw invalidAnswer('the node returned no hash')
+  if (hash.length !== 66 || !isHex(hash)) throw invalidResponse('the node returned no hash')
   return hash
 }
 
 /** Runs the cheap checks on each log (thousands per second). Only wanted logs are parsed fully. */
 export function readLogs(value: unknown, { from, to, tokens }: BlockRange): RawTransfer[] {
-  if (!Array.isArray(value)) throw invalidAnswer('the node returned no list of logs')
+  if (!Array.isArray(value)) throw invalidResponse('the node returned no list of logs')
   const requested = new Set(tokens.map((token) => token.toLowerCase()))
   const numbers = new Map<unknown, bigint>()
   return value.map((entry: unknown) => {
-    if (!isRecord(entry) || !Array.isArray(entry.topics)) throw invalidAnswer('the node returned a log without topics')
-    if (entry.removed === true) throw invalidAnswer('the node returned a removed log')
+    if (!isRecord(entry) || !Array.isArray(entry.topics))
+      throw invalidResponse('the node returned a log without topics')
+    if (entry.removed === true) throw invalidResponse('the node returned a removed log')
     if (!requested.has(lower(entry.address)))
-      throw invalidAnswer('the node returned a log of a contract that was not requested')
+      throw invalidResponse('the node returned a log of a contract that was not requested')
     let blockNumber = numbers.get(entry.blockNumber)
     if (blockNumber === undefined) {
       blockNumber = readQuantity(entry.blockNumber, 'log block')
       numbers.set(entry.blockNumber, blockNumber)
     }
     if (blockNumber < from || blockNumber > to)
-      throw invalidAnswer('the node returned a log of a block that was not requested')
+      throw invalidResponse('the node returned a log of a block that was not requested')
     const [topic, fromTopic, toTopic] = entry.topics
-    if (lower(topic) !== topics.transfer) throw invalidAnswer('the node returned a log of a different event')
+    if (lower(topic) !== topics.transfer) throw invalidResponse('the node returned a log of a different event')
     return { entry, blockNumber, fromTopic: String(fromTopic), toTopic: String(toTopic) }
   })
 }
@@ -84,7 +79,7 @@ export function readTransfer({ entry, blockNumber, fromTopic, toTopic }: RawTran
   const token = lower(entry.address)
   const logIndex = readQuantity(entry.logIndex, 'log index')
   if (data.length !== 66 || !isAddress(token) || logIndex > 2_147_483_647n)
-    throw invalidAnswer('a transfer log has an invalid shape')
+    throw invalidResponse('a transfer log has an invalid shape')
   return {
     token,
     from: accountOf(fromTopic),
@@ -99,7 +94,7 @@ export function readTransfer({ entry, blockNumber, fromTopic, toTopic }: RawTran
 
 function accountOf(topic: string): `0x${string}` {
   const account = `0x${topic.slice(26).toLowerCase()}`
-  if (topic.length !== 66 || !isAddress(account)) throw invalidAnswer('a transfer log has no account')
+  if (topic.length !== 66 || !isAddress(account)) throw invalidResponse('a transfer log has no account')
   return account
 }
 
@@ -110,7 +105,7 @@ export function eachOnce(transfers: readonly TokenTransfer[]): TokenTransfer[] {
     const place = `${transfer.blockNumber}/${transfer.logIndex}`
     const known = byPlace.get(place)
     if (known !== undefined && !isSameTransfer(known, transfer))
-      throw invalidAnswer('two different logs have the same position')
+      throw invalidResponse('two different logs have the same position')
     byPlace.set(place, transfer)
   }
   return [...byPlace.values()].sort((left, right) =>
@@ -138,12 +133,14 @@ function isSameTransfer(left: TokenTransfer, right: TokenTransfer): boolean {
 /** The transfers of the requested receipt; undefined when the node has none. */
 export function readReceipt(value: unknown, hash: Hex | undefined): TransferReceipt | undefined {
   if (value === null) return undefined
-  if (!isRecord(value) || !Array.isArray(value.logs)) throw invalidAnswer('the node returned no receipt')
-  if (lower(value.transactionHash) !== hash?.toLowerCase()) throw invalidAnswer('the node returned a different receipt')
+  if (!isRecord(value) || !Array.isArray(value.logs)) throw invalidResponse('the node returned no receipt')
+  if (lower(value.transactionHash) !== hash?.toLowerCase())
+    throw invalidResponse('the node returned a different receipt')
   const blockNumber = readQuantity(value.blockNumber, 'receipt block')
   const blockHash = readHash(value.blockHash)
   const transfers = value.logs.flatMap((entry: unknown): TokenTransfer[] => {
-    if (!isRecord(entry) || !Array.isArray(entry.topics)) throw invalidAnswer('the node returned a log without topics')
+    if (!isRecord(entry) || !Array.isArray(entry.topics))
+      throw invalidResponse('the node returned a log without topics')
     const [topic, fromTopic, toTopic] = entry.topics
     // Logs with another number of topics (ERC-721) are ignored.
     if (entry.topics.length !== 3 || lower(topic) !== topics.transfer) return []

@@ -9,9 +9,8 @@ import {
   zeroAddress,
 } from '@purser/protocol'
 import { isProblem } from '../platform/errors.ts'
-import { fail } from './errors.ts'
 import type { BalanceReading, LaneCall, Simulation } from './port.ts'
-import { readHex } from './rpc/read.ts'
+import { invalidResponse, readHex } from './rpc/read.ts'
 import { isRecord, type Rpc } from './rpc/rpc.ts'
 
 /**
@@ -48,7 +47,7 @@ const bySimulation: Way = async (rpc, from, calls, readings) => {
   const blockStateCalls = [{ stateOverrides: coinReader, calls: [...reads, ...simulated, ...reads] }]
   const result = await rpc.result('eth_simulateV1', [{ blockStateCalls, validation: false }, 'latest'])
   const outcomes = answersIn(result)
-  if (outcomes.length !== 2 * reads.length + simulated.length) throw invalidAnswer('eth_simulateV1')
+  if (outcomes.length !== 2 * reads.length + simulated.length) throw invalidResponse(unusable)
   const refused = outcomes.find(({ isOk }) => !isOk)
   if (refused !== undefined) return { outcome: 'refused', reason: decodeRevertReason(refused.returned) ?? null }
   const words = outcomes.map(({ returned }) => returned)
@@ -62,7 +61,7 @@ const byOverride: Way = async (rpc, from, calls, readings) => {
     return { outcome: 'refused', reason: decodeRevertReason(answer.data) ?? null }
   const digits = answer.ok ? readHex(answer.result, 'call result').slice(2) : ''
   // A node that ignores the override returns nothing.
-  if (digits.length !== readings.length * 2 * wordDigits) throw invalidAnswer('eth_call')
+  if (digits.length !== readings.length * 2 * wordDigits) throw invalidResponse(unusable)
   const words = Array.from(
     { length: readings.length * 2 },
     (_, index): Hex => `0x${digits.slice(index * wordDigits, (index + 1) * wordDigits)}`,
@@ -71,24 +70,21 @@ const byOverride: Way = async (rpc, from, calls, readings) => {
 }
 
 const wordDigits = 64
+const unusable = 'the node returned no usable simulation result'
 
 function changesIn(before: readonly Hex[], after: readonly Hex[]): Simulation {
   const all = [...before, ...after]
-  if (all.some((word) => word.length !== 2 + wordDigits)) throw invalidAnswer('a balance')
+  if (all.some((word) => word.length !== 2 + wordDigits)) throw invalidResponse(unusable)
   return { outcome: 'ran', changes: after.map((word, index) => BigInt(word) - BigInt(before[index] ?? '0x0')) }
 }
 
 function answersIn(result: unknown): { readonly isOk: boolean; readonly returned: Hex }[] {
   const block: unknown = Array.isArray(result) ? result[0] : undefined
-  if (!isRecord(block) || !Array.isArray(block.calls)) throw invalidAnswer('eth_simulateV1')
+  if (!isRecord(block) || !Array.isArray(block.calls)) throw invalidResponse(unusable)
   return block.calls.map((call: unknown) => {
-    if (!isRecord(call)) throw invalidAnswer('eth_simulateV1')
+    if (!isRecord(call)) throw invalidResponse(unusable)
     return { isOk: call.status === '0x1', returned: readHex(call.returnData, 'call result') }
   })
-}
-
-function invalidAnswer(what: string): Error {
-  return fail('chain-unavailable', {}, new Error(`${what}: the node returned no usable simulation result`))
 }
 
 /** A read-only call. */

@@ -1,4 +1,5 @@
 import type { Address, Hex } from '@purser/protocol'
+import { callFaultOf } from './call-fault.ts'
 import type { Head } from './facts.ts'
 import type { Rpc, RpcAnswer, RpcCall } from './rpc/rpc.ts'
 
@@ -9,12 +10,6 @@ export interface SentCall {
   readonly data: Hex
   readonly gasLimit: bigint
 }
-
-/**
- * Error messages of the different clients when the call itself would fail, as opposed to the node being unable to answer or the account having too
- * little coin.
- */
-const callFaults = /revert|out of gas|invalid opcode|invalid jump|gas required exceeds/i
 
 /** Two block builders and two times, in seconds after the latest block. Untrusted code could use them to detect a trial. */
 const environments = [
@@ -45,7 +40,7 @@ function callIn({ from, to, data, gasLimit }: SentCall, head: Head, environment?
 }
 
 function fails(answer: RpcAnswer): boolean {
-  return !answer.ok && (answer.data !== undefined || callFaults.test(answer.message))
+  return callFaultOf(answer) === 'code'
 }
 
 function quantity(value: bigint): string {

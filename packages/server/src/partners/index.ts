@@ -1,4 +1,4 @@
-import { networkByName } from '@purser/protocol'
+import { requireNetwork } from '@purser/protocol'
 import type { Chains } from '../chain/port.ts'
 import type { Clock } from '../platform/clock.ts'
 import type { Log } from '../platform/log.ts'
@@ -48,8 +48,7 @@ export function openPartners(
   const sandbox = createSandboxOffRamp({
     clock,
     async balanceOf(name, token, account) {
-      const network = networkByName(name)
-      if (network === undefined) throw new Error('a sandbox payout has an unknown network')
+      const network = requireNetwork(name)
       return (await chains.on(network).balances([{ token, account }]))[0] ?? 0n
     },
   })

@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto'
+import { randomBytes, randomUUID } from 'node:crypto'
 import { type Address, checksumAddress, type Network, networkByName, tokenBySymbol } from '@purser/protocol'
 import { z } from 'zod'
 import type { BlockReads, ConfirmedReads } from '../../src/chain/block-port.ts'
@@ -170,7 +170,7 @@ function eachInTurn(nodes: readonly Rpc[]): Rpc {
 /** Takes the lease from the process that has it. */
 async function lead(db: Db, network: Network): Promise<Lease> {
   await db.run(sql`update deposit_cursors set lease_until = null where network = ${network.name}`)
-  const lease = await takeLease(db, network.name, { name: 'test', leaseMs: 60_000 })
+  const lease = await takeLease(db, network.name, { name: randomUUID(), leaseMs: 60_000 })
   if (lease === undefined) throw new Error('the lead was not given')
   return lease
 }

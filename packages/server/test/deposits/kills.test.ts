@@ -142,6 +142,21 @@ test('a leader that lost its lead unnoticed writes nothing', async () => {
   expect(await stage.rows()).toEqual([])
 })
 
+test('where a fail-over of the database assigned an epoch again, the leader of before writes nothing', async () => {
+  const chain = await anew()
+  const wallet = await stage.wallet()
+  const old = await stage.follower([chain.node()])
+  await old()
+  // The standby did not have the last lease.
+  await stage.database.db.run(sql`update deposit_cursors set epoch = epoch - 1`)
+  const young = await stage.follower([chain.node()])
+  chain.mine([aTx(transfer(stage.usdc, wallet.address))])
+  await expect(old()).rejects.toMatchObject({ name: 'LeadLost' })
+  expect(await stage.rows()).toEqual([])
+  await young()
+  expect(await stage.rows()).toHaveLength(1)
+})
+
 test('a leader that loses its lead between reading a block and storing it stores nothing', async () => {
   const chain = await anew()
   const wallet = await stage.wallet()

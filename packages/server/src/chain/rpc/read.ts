@@ -3,20 +3,24 @@ import { fail } from '../errors.ts'
 import type { Head, Log, Receipt } from '../port.ts'
 import { isRecord, type RpcAnswer } from './rpc.ts'
 
-/** The problem `chain-unavailable`, for an answer with an invalid shape. */
-function invalidAnswer(what: string): Error {
-  return fail('chain-unavailable', {}, new Error(`the node's ${what} has an invalid shape`))
+/** The problem `chain-unavailable`, for an invalid response of a node. `cause` is for the log. */
+export function invalidResponse(cause: string): Error {
+  return fail('chain-unavailable', {}, new Error(cause))
+}
+
+function invalidShape(what: string): Error {
+  return invalidResponse(`the node's ${what} has an invalid shape`)
 }
 
 /** The call's result. Throws `chain-unavailable` when there is none. */
 export function resultOf(answer: RpcAnswer | undefined): unknown {
-  if (answer?.ok !== true) throw fail('chain-unavailable', {}, new Error(answer?.message ?? 'no answer'))
+  if (answer?.ok !== true) throw invalidResponse(answer?.message ?? 'no answer')
   return answer.result
 }
 
 /** The head from an answer to `eth_getBlockByNumber`. The base fee is 0 on a network without EIP-1559. */
 export function readHead(block: unknown): Head {
-  if (!isRecord(block)) throw fail('chain-unavailable', {}, new Error('the node has no latest block'))
+  if (!isRecord(block)) throw invalidResponse('the node has no latest block')
   return {
     number: readQuantity(block.number, 'block number'),
     timestampSeconds: readQuantity(block.timestamp, 'block time'),
@@ -26,21 +30,21 @@ export function readHead(block: unknown): Head {
 
 /** A JSON-RPC quantity: `0x` and hexadecimal digits. */
 export function readQuantity(value: unknown, what: string): bigint {
-  if (typeof value !== 'string' || !/^0x[0-9a-fA-F]{1,64}$/.test(value)) throw invalidAnswer(what)
+  if (typeof value !== 'string' || !/^0x[0-9a-fA-F]{1,64}$/.test(value)) throw invalidShape(what)
   return BigInt(value)
 }
 
 export function readHex(value: unknown, what: string): Hex {
-  if (typeof value !== 'string' || !isHex(value)) throw invalidAnswer(what)
+  if (typeof value !== 'string' || !isHex(value)) throw invalidShape(what)
   return value
 }
 
 /** The requested transaction's receipt; undefined when the node has none. */
 export function readReceipt(value: unknown, hash: Hex): Receipt | undefined {
   if (value === null) return undefined
-  if (!isRecord(value) || !Array.isArray(value.logs)) throw invalidAnswer('receipt')
+  if (!isRecord(value) || !Array.isArray(value.logs)) throw invalidShape('receipt')
   const transactionHash = readHex(value.transactionHash, 'receipt')
-  if (transactionHash.toLowerCase() !== hash.toLowerCase()) throw invalidAnswer('receipt')
+  if (transactionHash.toLowerCase() !== hash.toLowerCase()) throw invalidShape('receipt')
   const status = readQuantity(value.status, 'receipt status')
   return {
     transactionHash,
@@ -73,7 +77,7 @@ export function readLog(value: unknown): Log {
     !isAddress(value.address) ||
     !Array.isArray(value.topics)
   )
-    throw invalidAnswer('log')
+    throw invalidShape('log')
   const topics = value.topics.map((topic) => readHex(topic, 'log topic'))
   return { address: value.address, topics, data: readHex(value.data, 'log data') }
 }

@@ -1,5 +1,5 @@
 import { type Address, formatAmount, type Hex, l1FeeOf } from '@purser/protocol'
-import type { OfferedFees, Receipt } from '../../chain/port.ts'
+import type { OfferedFees } from '../../chain/port.ts'
 
 /** A token or a chain's native coin, with the decimals of its amounts. */
 export interface Coin {
@@ -81,11 +81,6 @@ export function feeOfGas(
 /** Most wei that a plain coin payment costs in addition to its value. */
 export function plainFee(prices: Prices): bigint {
   return feeOfCall({ gasLimit: plainGas, data: '0x' }, prices)
-}
-
-/** Cost of a mined transaction for its account, in wei: gas, and the L1 fee of an OP Stack network. */
-export function costOf({ gasUsed, effectiveGasPrice, l1Fee }: Receipt): bigint {
-  return gasUsed * effectiveGasPrice + l1Fee
 }
 
 const attodollarDecimals = 18

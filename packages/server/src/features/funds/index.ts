@@ -5,7 +5,6 @@ import type { Deps } from './ports.ts'
 export {
   bytesOf,
   type Coin,
-  costOf,
   feeInToken,
   feeOfCall,
   gasLimitOf,

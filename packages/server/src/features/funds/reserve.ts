@@ -48,7 +48,7 @@ export async function areCovered(
   const taken = new Map<string, bigint>()
   return claims.map(({ snapshot, wants, brings }) => {
     const needs = new Map<string, bigint>()
-    for (const want of wants) add(needs, nameOf(want.place), costOf(want, snapshot))
+    for (const want of wants) add(needs, nameOf(want.place), maxCostOf(want, snapshot))
     const covers = ([name, need]: readonly [string, bigint]): boolean => {
       const own = brings !== undefined && nameOf(brings.place) === name ? need - brings.rawAmount : need
       return own <= 0n || own <= (available.get(snapshot)?.get(name) ?? 0n) - (taken.get(name) ?? 0n)
@@ -68,7 +68,7 @@ function nameOf({ network, owner, coin }: Place): string {
 }
 
 /** Maximum cost in the smallest unit of the place's coin. */
-function costOf({ place: { network, coin }, rawAmount, gasLimit, dataBytes }: Want, { fees }: Snapshot): bigint {
+function maxCostOf({ place: { network, coin }, rawAmount, gasLimit, dataBytes }: Want, { fees }: Snapshot): bigint {
   if (gasLimit === 0n) return rawAmount
   if (network.nativeCoin === null) return rawAmount + feeInToken(gasLimit, fees.maxFee, coin.decimals)
   return rawAmount + feeOfGas({ gasLimit, dataBytes }, fees)

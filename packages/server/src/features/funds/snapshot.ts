@@ -1,4 +1,12 @@
-import { type Address, bytesToHex, type Hex, type Network, type NetworkName, selectorOf } from '@purser/protocol'
+import {
+  type Address,
+  bytesToHex,
+  type Hex,
+  isFinalAtDepth,
+  type Network,
+  type NetworkName,
+  selectorOf,
+} from '@purser/protocol'
 import { fail as failChain } from '../../chain/errors.ts'
 import type { ChainPorts, OfferedFees, StateQuestion } from '../../chain/port.ts'
 import type { Tenant } from '../../platform/ctx.ts'
@@ -269,11 +277,6 @@ function spendableBy({ snapshot, place: { network, owner, coin } }: Seen, taken:
 }
 
 const nothing: AmountOnHold = { frozen: 0n, unscreened: 0n, notFinal: 0n, isBooked: true }
-
-/** Whether balances are read at the depth that deposits wait for: then everything in the balance is final. */
-function isFinalAtDepth({ depositFinality, confirmationDepth }: Network): boolean {
-  return 'depth' in depositFinality && depositFinality.depth <= confirmationDepth
-}
 
 function ownerIn({ owners }: Snapshot, owner: Address): OwnerState {
   const state = owners.get(owner)

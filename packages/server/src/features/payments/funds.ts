@@ -1,7 +1,6 @@
-import { type Address, type Hex, isTempo } from '@purser/protocol'
+import { type Address, type Hex, isTempo, requireNetwork } from '@purser/protocol'
 import type { Chain } from '../../chain/port.ts'
 import { listOpenHashes } from './methods/mpp-tempo/store.ts'
-import { networkOf } from './new-payment.ts'
 import type { ChainMemory, Ctx, Funds } from './ports.ts'
 import { type CheckedRow, listOpenOf } from './settlement-store.ts'
 import type { NewPayment } from './store.ts'
@@ -21,7 +20,7 @@ export async function readFunds(
 ): Promise<Funds> {
   const { payer, network, asset } = payment
   if (payer === null) throw new Error('the payment has no payer')
-  const chain = chains.on(networkOf(network))
+  const chain = chains.on(requireNetwork(network))
   const known = fundsAt(chainMemory, network, (await chain.head()).number)
   const name = `${asset} ${payer}`
   const reading = known.get(name) ?? readAnew({ chain, db }, { payer, network, asset })

@@ -4,7 +4,6 @@ import {
   type Hex,
   type JsonObject,
   type Network,
-  networkByName,
   type PaymentPayload,
   type TokenInfo,
 } from '@purser/protocol'
@@ -282,11 +281,4 @@ export function gasOfSettlement<K extends Kind>(settlement: SettlementOf<K>): bi
 /** Returns the protocol's reason for a payment whose signature expired. */
 export function expiredReasonOf({ kind }: Pick<StoredSettlement, 'kind'>): string {
   return rules[kind].expiredReason
-}
-
-/** Returns the network of a stored payment. */
-export function networkOf(name: string): Network {
-  const network = networkByName(name)
-  if (network === undefined) throw new Error(`a payment is on ${name}, which this build does not know`)
-  return network
 }

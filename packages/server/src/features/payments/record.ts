@@ -1,4 +1,4 @@
-import { formatAmount, isTempo, networkByName } from '@purser/protocol'
+import { formatAmount, isTempo, requireNetwork } from '@purser/protocol'
 import type { z } from 'zod'
 import { instantOf } from '../../platform/clock.ts'
 import { batch } from '../../platform/db/batch.ts'
@@ -20,7 +20,7 @@ import { refused, refuseSanctioned } from './credential.ts'
 import { fail, refusedMpp } from './errors.ts'
 import { readFunds } from './funds.ts'
 import { sentenceOf } from './methods/mpp-tempo/follow.ts'
-import { gasOfSettlement, networkOf } from './new-payment.ts'
+import { gasOfSettlement } from './new-payment.ts'
 import type { Candidate, Ctx, Deps } from './ports.ts'
 import { insertReceipts, lockForRecording, type NewReceipt, type Verdict } from './record-store.ts'
 import { giveWay } from './release.ts'
@@ -203,7 +203,7 @@ function receiptOf({ ctx, payment, funds }: Candidate, { verifiedMsMax }: Record
     eventId: newId('evt', ctx),
     eventPayload: receivedPayload(payment),
     gasNanoUsd:
-      settlement === null ? 0n : ctx.gasPrices.costOf(networkOf(payment.network), gasOfSettlement(settlement)),
+      settlement === null ? 0n : ctx.gasPrices.costOf(requireNetwork(payment.network), gasOfSettlement(settlement)),
     checkAt: payment.status === 'verified' ? endOfWaiting(payment, verifiedMsMax) : null,
     rawBalance: funds?.rawBalance ?? null,
   }
@@ -295,8 +295,7 @@ export type Answerable = Pick<
 
 /** Returns the response of `payments.verify` for a payment. */
 export function answerOf(ctx: Ctx, payment: Answerable): z.input<typeof VerifiedPayment> {
-  const network = networkByName(payment.network)
-  if (network === undefined) throw new Error(`a payment is on ${payment.network}, which this build does not know`)
+  const network = requireNetwork(payment.network)
   const isMpp = payment.protocol === 'mpp' && payment.scheme !== 'stub'
   return {
     valid: true,

@@ -1,4 +1,4 @@
-import { formatAmount } from '@purser/protocol'
+import { formatAmount, requireNetwork } from '@purser/protocol'
 import { appendAudit } from '../../platform/audit.ts'
 import type { Tx } from '../../platform/db/db.ts'
 import { inLockOrder } from '../../platform/db/lock-order.ts'
@@ -7,7 +7,6 @@ import { id, type PaymentId } from '../../platform/ids.ts'
 import { forTenant, systemCtx } from '../../platform/work/runner.ts'
 import { changeCounters, changeGasLast, dayOf, type GasChange, monthOf } from '../plans/index.ts'
 import type { FailedRelay, Relay, RelayPurpose, SettledRelay } from '../relayer/index.ts'
-import { networkOf } from './new-payment.ts'
 import type { Ctx, Deps } from './ports.ts'
 import {
   addGasUsed,
@@ -174,7 +173,7 @@ function paymentIdOf({ subjectId }: Relay): PaymentId {
 }
 
 function worthOf({ gasPrices }: Pick<Ctx, 'gasPrices'>, { network }: Relay, wei: bigint): bigint {
-  return gasPrices.worthOf(networkOf(network), wei)
+  return gasPrices.worthOf(requireNetwork(network), wei)
 }
 
 /**
@@ -217,13 +216,4 @@ function gasChange(row: UsedRow, nanoUsd: bigint): GasChange {
 
 function tenantOf({ organisationId, environment }: UsedRow) {
   return { organisationId, environment }
-}
-
-/** Returns what a transaction cost its sender, in wei. */
-export function costOfReceipt(receipt: {
-  readonly gasUsed: bigint
-  readonly effectiveGasPrice: bigint
-  readonly l1Fee: bigint
-}): bigint {
-  return receipt.gasUsed * receipt.effectiveGasPrice + receipt.l1Fee
 }

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Network } from '@purser/protocol'
-import type { Chains } from '../../chain/port.ts'
+import type { Chains, Receipt } from '../../chain/port.ts'
 import { type Clock, instantOf } from '../../platform/clock.ts'
 import type { Log } from '../../platform/log.ts'
 
@@ -19,6 +19,15 @@ export interface GasPrices {
    * have readings for all of that time.
    */
   leastCostOf(network: Network, gas: bigint): bigint
+}
+
+/** Cost of a mined transaction for its sender, in wei: gas, and the L1 fee of an OP Stack network. */
+export function costOfReceipt({
+  gasUsed,
+  effectiveGasPrice,
+  l1Fee,
+}: Pick<Receipt, 'gasUsed' | 'effectiveGasPrice' | 'l1Fee'>): bigint {
+  return gasUsed * effectiveGasPrice + l1Fee
 }
 
 /** Nodes that answer later than this delay no challenge, which may name wallets on other networks. */

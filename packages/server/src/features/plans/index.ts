@@ -1,6 +1,7 @@
 export {
   areStale,
   type CoinPrices,
+  costOfReceipt,
   createGasPrices,
   type GasPrices,
   parseCoinPrices,

@@ -1,4 +1,13 @@
-import { formatAmount, type Network, networkByName, sameAddress, tokenBySymbol, zeroAddress } from '@purser/protocol'
+import {
+  formatAmount,
+  isFinalAtDepth,
+  type Network,
+  networkByName,
+  requireNetwork,
+  sameAddress,
+  tokenBySymbol,
+  zeroAddress,
+} from '@purser/protocol'
 import type { Chain, Receipt, Verdict } from '../../chain/port.ts'
 import { type AuditEntry, appendAudit } from '../../platform/audit.ts'
 import { instantOf } from '../../platform/clock.ts'
@@ -173,17 +182,10 @@ function coinAt(networkName: string, address: `0x${string}`) {
   return network?.tokens.find((token) => sameAddress(token.address, address))
 }
 
-/** The network of a stored transfer. */
-export function networkOf(name: string): Network {
-  const network = networkByName(name)
-  if (network === undefined) throw new Error('a transfer on an unknown network')
-  return network
-}
-
 /** Whether only the partner can report the arrival: on another chain, and for a coin, whose transfers have no logs. */
 export function isFollowed({ route, toNetwork, toToken }: TransferRow): boolean {
   if (route === 'partner-bridge') return true
-  const token = tokenBySymbol(networkOf(toNetwork), toToken)
+  const token = tokenBySymbol(requireNetwork(toNetwork), toToken)
   return route === 'partner-swap' && (token === undefined || sameAddress(token.address, zeroAddress))
 }
 
@@ -192,14 +194,6 @@ type Work = Omit<Ctx, 'tenant'>
 const atOnce = 200
 const pollMsMin = 2_000
 const pollMsMax = 12_000
-
-/**
- * Whether the payment depth is final on this network. On other networks a block may be reorganized until the chain marks it as safe or
- * final, as for deposits.
- */
-export function isFinalAtDepth({ depositFinality, confirmationDepth }: Network): boolean {
-  return 'depth' in depositFinality && depositFinality.depth <= confirmationDepth
-}
 
 /** Time of the next check of a block that is not final: two block times, within bounds. */
 function nextFinalityPoll({ clock }: Pick<Work, 'clock'>, { blockTimeMs }: Network): Date {

@@ -1,4 +1,4 @@
-import { bytesToHex, type Network, tokenBySymbol } from '@purser/protocol'
+import { bytesToHex, type Network, requireNetwork, tokenBySymbol } from '@purser/protocol'
 import type { PlannedCall, RouteRequest, RouteStatus, RoutingPartner } from '../../partners/routing/port.ts'
 import { instantOf } from '../../platform/clock.ts'
 import type { Tx } from '../../platform/db/db.ts'
@@ -6,7 +6,7 @@ import type { Recurring } from '../../platform/job.ts'
 import { forTenant } from '../../platform/work/runner.ts'
 import { assignReservations, type Coin, gasLimitOf } from '../funds/index.ts'
 import { lockPayer, nextPollTime, readPayer, storeAuxiliary } from './auxiliary.ts'
-import { end, networkOf } from './ending.ts'
+import { end } from './ending.ts'
 import {
   type DueForPoll,
   isAnyDueForPoll,
@@ -94,7 +94,7 @@ async function poll(ctx: Work, transfer: TransferRow): Promise<void> {
 
 /** Simulates the partner's call on the current chain state, and assigns its transaction if it succeeds and its quote has not expired. */
 async function tryStep(ctx: Work, transfer: TransferRow, step: StepRow): Promise<void> {
-  const network = networkOf(transfer.fromNetwork)
+  const network = requireNetwork(transfer.fromNetwork)
   const chain = ctx.chains.on(network)
   const call = { from: step.sender, to: step.toAddress, data: bytesToHex(step.data), value: step.value }
   const token = tokenBySymbol(network, transfer.fromToken)
@@ -159,8 +159,8 @@ async function queryStatus(ctx: Work, transfer: TransferRow): Promise<RouteStatu
 /** The request for which the quote was made. */
 function requestOf(transfer: TransferRow): RouteRequest {
   const { rawAmount, fromAddress, toAddress } = transfer
-  const from = networkOf(transfer.fromNetwork)
-  const to = networkOf(transfer.toNetwork)
+  const from = requireNetwork(transfer.fromNetwork)
+  const to = requireNetwork(transfer.toNetwork)
   const ends = { from: endOf(from, coinOf(from, transfer.fromToken)), to: endOf(to, coinOf(to, transfer.toToken)) }
   return { ...ends, rawAmount, fromAddress, toAddress, slippageBps }
 }
@@ -176,7 +176,7 @@ function coinOf(network: Network, symbol: string): Coin {
 /** The refund that the partner names, if the chain confirms it. */
 async function refundOf(ctx: Work, transfer: TransferRow, status: RouteStatus): Promise<ProvenRefund | undefined> {
   if (status.state !== 'failed' || status.refund !== 'done') return undefined
-  const chain = ctx.chains.on(networkOf(transfer.fromNetwork))
+  const chain = ctx.chains.on(requireNetwork(transfer.fromNetwork))
   const refund = await proveRefund(ctx, chain, transfer, status.refundTxHash)
   if (refund === undefined)
     ctx.log.warn(
@@ -195,7 +195,7 @@ async function messagesOf(
   if (status.state !== 'completed') return []
   if (status.message !== undefined) return [status.message]
   const { destinationTxHash, received } = status
-  const to = networkOf(transfer.toNetwork)
+  const to = requireNetwork(transfer.toNetwork)
   const deliveries = await findDeliveries(ctx, transfer, {
     ...{ network: to, hash: destinationTxHash },
     token: received?.token ?? endOf(to, coinOf(to, transfer.toToken)).token.address,
@@ -296,7 +296,7 @@ interface Claimable {
  */
 async function claim(ctx: Work, transfer: TransferRow, { status, before }: Claimable): Promise<void> {
   const { call, partnerStatus, message } = status
-  const network = networkOf(transfer.toNetwork)
+  const network = requireNetwork(transfer.toNetwork)
   const source = await ctx.findSource(ctx.db, forTenant(ctx, transfer).tenant, transfer.walletId)
   if (source === undefined || call.chainId !== network.chainId || call.value !== 0n)
     throw new Error('a claim that is not sent')

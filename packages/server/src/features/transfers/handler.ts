@@ -1,17 +1,20 @@
 import {
   bytesToHex,
   decodeTransferLog,
-  type Network,
+  isFinalAtDepth,
   networkByName,
+  requireNetwork,
   sameAddress,
+  tempoFeeManager,
   tokenBySymbol,
 } from '@purser/protocol'
 import type { LaneHandler, LaneTransaction, MinedTransaction, Receipt } from '../../chain/port.ts'
 import type { Tx } from '../../platform/db/db.ts'
 import { systemCtx } from '../../platform/work/runner.ts'
-import { assignReservations, costOf } from '../funds/index.ts'
+import { assignReservations } from '../funds/index.ts'
+import { costOfReceipt } from '../plans/index.ts'
 import { markStepsFinal } from './end-store.ts'
-import { awaitFinality, endOrAwait, isFinalAtDepth, isFollowed } from './ending.ts'
+import { awaitFinality, endOrAwait, isFollowed } from './ending.ts'
 import type { Settled } from './finality-store.ts'
 import { isExpired } from './follow.ts'
 import {
@@ -121,7 +124,7 @@ type Decided = Seen & { readonly fault?: string | undefined } & Pick<Settled, 's
 
 async function settle(ctx: Work, tx: Tx, decided: readonly Decided[]): Promise<void> {
   const awaited = new Set(decided.flatMap(({ seen }) => (seen?.isReported === true ? [seen.transferId] : [])))
-  for (const [network, some] of Map.groupBy(decided, ({ transfer }) => sourceOf(transfer))) {
+  for (const [network, some] of Map.groupBy(decided, ({ transfer }) => requireNetwork(transfer.fromNetwork))) {
     const rows = await endOrAwait(ctx, tx, network, some.map(settledBy))
     const reported = rows.filter(({ id }) => awaited.has(id))
     tx.afterCommit(() => ctx.outcomeWaiters.report(reported))
@@ -129,18 +132,12 @@ async function settle(ctx: Work, tx: Tx, decided: readonly Decided[]): Promise<v
 }
 
 async function awaitSettled(ctx: Work, tx: Tx, decided: readonly Decided[]): Promise<void> {
-  for (const [network, some] of Map.groupBy(decided, ({ transfer }) => sourceOf(transfer)))
+  for (const [network, some] of Map.groupBy(decided, ({ transfer }) => requireNetwork(transfer.fromNetwork)))
     if (!isFinalAtDepth(network)) await awaitFinality(ctx, tx, network, some.map(settledBy))
 }
 
 function settledBy({ transfer, transaction, receipt, fault, seen, fee }: Decided): Settled {
   return { transferId: transfer.id, transactionId: transaction.id, blockHash: receipt.blockHash, fault, seen, fee }
-}
-
-function sourceOf({ fromNetwork }: TransferRow): Network {
-  const network = networkByName(fromNetwork)
-  if (network === undefined) throw new Error('a transfer on an unknown network')
-  return network
 }
 
 /** Applies both updates at once if the block is already at its depth when first seen, so that simple transfers are written once. */
@@ -283,13 +280,10 @@ function tokenOf({ fromNetwork, fromToken }: TransferRow) {
   return network === undefined ? undefined : tokenBySymbol(network, fromToken)
 }
 
-/** Tempo's fee manager. The payer of each transaction sends it the fee, in the token that the payer chose. */
-const tempoFeeManager = '0xfeec000000000000000000000000000000000000'
-
 /** In wei; on Tempo in the smallest unit of the token that moves, which pays for it. */
 function feeOf(transfer: TransferRow, receipt: Receipt): bigint {
   const network = networkByName(transfer.fromNetwork)
-  if (network?.nativeCoin !== null) return costOf(receipt)
+  if (network?.nativeCoin !== null) return costOfReceipt(receipt)
   const token = tokenOf(transfer)
   return receipt.logs
     .filter(({ address }) => token !== undefined && sameAddress(address, token.address))

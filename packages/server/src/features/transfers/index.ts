@@ -13,7 +13,6 @@ import { createRecordTransfer } from './record.ts'
 import { transferOperations } from './routes.ts'
 import { createAnsweredState, TransferWaiters } from './transfer.ts'
 
-export { isFinalAtDepth } from './ending.ts'
 export { transferHandler } from './handler.ts'
 export { transferRecurring } from './jobs.ts'
 export { legacyWithdrawOperations } from './legacy/routes.ts'

@@ -1,8 +1,7 @@
-import { tokenBySymbol } from '@purser/protocol'
+import { requireNetwork, tokenBySymbol } from '@purser/protocol'
 import type { LaneTransaction } from '../../chain/port.ts'
 import type { Tx } from '../../platform/db/db.ts'
 import { areCovered, feeInToken, lockOwners } from '../funds/index.ts'
-import { networkOf } from './ending.ts'
 import type { Ctx } from './ports.ts'
 import { listStepsOf } from './store.ts'
 
@@ -15,7 +14,7 @@ export async function coverRaise(
   { id, network: name }: LaneTransaction,
   more: bigint,
 ): Promise<(tx: Tx) => Promise<boolean>> {
-  const network = networkOf(name)
+  const network = requireNetwork(name)
   const [found] = await listStepsOf(ctx.db, [id])
   const coin = found === undefined ? undefined : tokenBySymbol(network, found.transfer.fromToken)
   if (found === undefined || coin === undefined) throw new Error('a transaction without a transfer of a token')

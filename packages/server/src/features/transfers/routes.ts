@@ -20,7 +20,7 @@ export const transferPlanErrors = {
 }
 
 /** Partners are queried for offers on another chain or in another token. */
-function costOf({ fromChain, toChain, fromToken, toToken }: NewTransferQuote): number {
+function rateCostOf({ fromChain, toChain, fromToken, toToken }: NewTransferQuote): number {
   const isDirect = fromToken === toToken && (fromChain === undefined || fromChain === toChain)
   return isDirect ? 2 : 20
 }
@@ -45,7 +45,7 @@ export const transferOperations: readonly Operation<Deps>[] = [
     // It waits for a chain, which no database transaction waits for.
     idempotency: 'intent',
     resume: transferState,
-    cost: costOf,
+    cost: rateCostOf,
     run: (ctx, { body }) => createTransfer(ctx, body),
   }),
   operation({
@@ -61,7 +61,7 @@ export const transferOperations: readonly Operation<Deps>[] = [
     errors: transferPlanErrors,
     // It queries a chain, which no database transaction waits for; a repeat makes another quote, so none is stored for a key.
     idempotency: 'intent',
-    cost: costOf,
+    cost: rateCostOf,
     run: (ctx, { body }) => quoteTransfer(ctx, body),
   }),
   operation({

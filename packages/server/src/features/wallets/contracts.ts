@@ -8,11 +8,12 @@ import {
   permit2Proxies,
   sameAddress,
   selectorOf,
+  tempoFeeManager,
   tempoNonceManager,
 } from '@purser/protocol'
 import type { Chain } from '../../chain/port.ts'
 import { failPlatform, isProblem } from '../../platform/errors.ts'
-import { feeManager, policyGuard } from './deposits/booking.ts'
+import { policyGuard } from './deposits/booking.ts'
 import type { Ctx } from './ports.ts'
 
 /** Tokens of every network, and the contracts that payments call: money sent to one of them is lost. */
@@ -23,7 +24,7 @@ const contracts: ReadonlySet<string> = new Set(
     permit2Address,
     ...Object.values(permit2Proxies),
     tempoNonceManager,
-    feeManager,
+    tempoFeeManager,
     policyGuard,
   ].map((address) => address.toLowerCase()),
 )

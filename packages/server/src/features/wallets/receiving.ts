@@ -1,3 +1,4 @@
+import { requireNetwork } from '@purser/protocol'
 import { batch } from '../../platform/db/batch.ts'
 import { isId } from '../../platform/ids.ts'
 import { failNamed } from './errors.ts'
@@ -7,7 +8,6 @@ import {
   type ByoWalletRow,
   listRequestedWallets,
   listWalletsAt,
-  networkOf,
   type PlaceQuestion,
   type WalletQuestion,
 } from './store.ts'
@@ -77,7 +77,8 @@ function placeOf({ tenant, network, address }: PlaceQuestion): string {
 function receiving(row: ByoWalletRow): ReceivingWallet {
   const { id, address, chain, supportedTokens, amlStatus } = row
   const isActive = amlStatus !== 'flagged'
-  return { id, address, chain, network: networkOf(row), supportedTokens, amlStatus, isActive, isRetired: false }
+  const network = requireNetwork(row.network)
+  return { id, address, chain, network, supportedTokens, amlStatus, isActive, isRetired: false }
 }
 
 /** A managed wallet's own address is not screened; money from a flagged sender is frozen in it. */
@@ -88,7 +89,7 @@ function managedReceiving(row: ManagedReceiver): ReceivingWallet {
     id,
     address,
     chain,
-    network: networkOf(row),
+    network: requireNetwork(row.network),
     supportedTokens,
     amlStatus: 'clear',
     isActive: !isRetired,

@@ -1,4 +1,3 @@
-import { type Network, networkByName } from '@purser/protocol'
 import { z } from 'zod'
 import type { Tenant } from '../../platform/ctx.ts'
 import { type Queryable, type Sql, sql, type Tx } from '../../platform/db/db.ts'
@@ -146,11 +145,4 @@ export function listWalletsAt(
     where deleted_at is null and (organisation_id, environment, network, address) in
       (select * from unnest(${organisationIds}::text[], ${environments}::text[], ${networks}::text[], ${addresses}::text[]))`,
   )
-}
-
-/** The network of a stored wallet. */
-export function networkOf({ network: name }: { readonly network: string }): Network {
-  const network = networkByName(name)
-  if (network === undefined) throw new Error(`a wallet is on ${name}, which this build does not know`)
-  return network
 }

@@ -2,12 +2,12 @@ import {
   composeJws,
   type JsonObject,
   jwsSigningInput,
-  networkByName,
   type Offer,
   offerPayload,
   offersExtension,
   receiptPayload,
   requirementsV2,
+  requireNetwork,
   utf8,
 } from '@purser/protocol'
 import { unixSeconds } from '../../../platform/clock.ts'
@@ -40,17 +40,12 @@ export async function signOffers(ctx: Signing, offers: readonly Offer[], validUn
 export async function signReceipt(ctx: Signing, payment: PaymentRow): Promise<string | null> {
   const { resource, payer, txHash, settledAt, network } = payment
   if (resource === null || payer === null || settledAt === null) return null
-  const facts = { resourceUrl: resource, network: caip2Of(network), payer, issuedAt: unixSeconds(settledAt) }
+  const { caip2 } = requireNetwork(network)
+  const facts = { resourceUrl: resource, network: caip2, payer, issuedAt: unixSeconds(settledAt) }
   return sign(ctx, receiptPayload(txHash === null ? facts : { ...facts, transaction: txHash }))
 }
 
 async function sign({ serviceSeal, baseUrl }: Signing, payload: JsonObject): Promise<string> {
   const input = jwsSigningInput({ alg: 'EdDSA', kid: keyIdOf(baseUrl, serviceSeal.kid) }, payload)
   return composeJws(input, await serviceSeal.sign(utf8(input)))
-}
-
-function caip2Of(name: string): string {
-  const network = networkByName(name)
-  if (network === undefined) throw new Error(`a payment is on ${name}, which this build does not know`)
-  return network.caip2
 }

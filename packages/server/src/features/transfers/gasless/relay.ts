@@ -1,4 +1,4 @@
-import { networkByName } from '@purser/protocol'
+import { requireNetwork } from '@purser/protocol'
 import type { Tx } from '../../../platform/db/db.ts'
 import { id } from '../../../platform/ids.ts'
 import type { Recurring } from '../../../platform/job.ts'
@@ -15,7 +15,7 @@ import {
 } from '../../relayer/index.ts'
 import { budgetChange, createAccountSigners, signGasless } from '../../wallets/index.ts'
 import type { TransferEnd } from '../end-store.ts'
-import { endAll, endOrAwait, networkOf } from '../ending.ts'
+import { endAll, endOrAwait } from '../ending.ts'
 import { markConfirmed, markSent, markUndone, type SeenTransfer } from '../outcome-store.ts'
 import type { Ctx, Deps } from '../ports.ts'
 import { lockTransfer, lockTransfers, type TransferId } from '../store.ts'
@@ -81,7 +81,7 @@ export async function settleRelays(ctx: System, tx: Tx, settled: readonly Settle
       const seen = { transferId, hash, rawReceived: undefined }
       return { transferId, transactionId: undefined, blockHash, fault: undefined, seen }
     })
-    await endOrAwait(ctx, tx, networkOf(name), moved)
+    await endOrAwait(ctx, tx, requireNetwork(name), moved)
   }
 }
 
@@ -145,7 +145,7 @@ export function transferIdOf(subjectId: string): TransferId {
 }
 
 function worthOf({ gasPrices }: Pick<Ctx, 'gasPrices'>, name: string, wei: bigint): bigint {
-  return gasPrices.worthOf(networkOf(name), wei)
+  return gasPrices.worthOf(requireNetwork(name), wei)
 }
 
 const signedPerRunMax = 200
@@ -189,10 +189,9 @@ async function signOne(
 ): Promise<SignedTransfer | undefined> {
   const { transferId, fromAddress } = transfer
   try {
-    const network = networkByName(transfer.network)
     const signer = await signerOf(fromAddress)
-    if (network === undefined || signer === undefined) throw new Error('no signer for the address')
-    return { transferId, payload: await signGasless(signer, network, transfer) }
+    if (signer === undefined) throw new Error('no signer for the address')
+    return { transferId, payload: await signGasless(signer, requireNetwork(transfer.network), transfer) }
   } catch (error) {
     ctx.log.error({ err: error, transferId }, 'a transfer could not be signed; retrying')
     if (transfer.isPast) await endUnsigned(ctx, transfer)

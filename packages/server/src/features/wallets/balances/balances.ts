@@ -1,4 +1,4 @@
-import { type Address, type Chain, formatAmount, type Network } from '@purser/protocol'
+import { type Address, type Chain, formatAmount, type Network, requireNetwork } from '@purser/protocol'
 import { z } from 'zod'
 import type { ByoWalletId, ChildAddressId, MasterWalletId } from '../../../platform/ids.ts'
 import { named } from '../../../platform/named.ts'
@@ -9,7 +9,7 @@ import type { ChildAddressParams } from '../children/schema.ts'
 import { fail } from '../errors.ts'
 import { requireMasterWallet } from '../managed/managed.ts'
 import type { Ctx } from '../ports.ts'
-import { findByoWallet, networkOf } from '../store.ts'
+import { findByoWallet } from '../store.ts'
 import { partsOf } from './parts.ts'
 
 /** An account and the tokens that it was created for. */
@@ -45,7 +45,7 @@ export async function balancesOfByo(ctx: Ctx, walletId: ByoWalletId): Promise<Ba
 
 async function balancesOfManaged(ctx: Ctx, holder: ManagedHolder, { spendable }: BalanceQuery): Promise<Balance[]> {
   if (!spendable) return (await amountsOf(ctx, holder)).map((amount) => balance(holder, amount))
-  const network = networkOf(holder)
+  const network = requireNetwork(holder.network)
   const { id: walletId, address: owner } = holder
   const places = coinsOf(holder, network).map((coin) => ({ tenant: ctx.tenant, network, walletId, owner, coin }))
   // The newest block is read after that of the funds, so that it includes all that the funds include.
@@ -68,7 +68,7 @@ interface CoinAmount {
 
 /** The holder's present amounts: the native coin first, if the network has one, then the wallet's tokens in the wallet's order. */
 async function amountsOf(ctx: Ctx, holder: Holder): Promise<CoinAmount[]> {
-  const network = networkOf(holder)
+  const network = requireNetwork(holder.network)
   const { native, tokens } = await ctx.readHolding(network, holder.address)
   return coinsOf(holder, network).flatMap((coin) => {
     const raw =

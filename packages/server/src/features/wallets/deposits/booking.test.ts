@@ -1,17 +1,12 @@
-import { type Address, checksumAddress, type Network, networkByName, zeroAddress } from '@purser/protocol'
+import { type Address, checksumAddress, type Network, requireNetwork, zeroAddress } from '@purser/protocol'
 import { expect, test } from 'vitest'
 import type { TokenTransfer } from '../../../chain/block-port.ts'
 import { instantOf } from '../../../platform/clock.ts'
 import { bookingsOf, chainNameOf } from './booking.ts'
 import type { WatchRow } from './watch-store.ts'
 
-const networkOf = (name: string): Network => {
-  const network = networkByName(name)
-  if (network === undefined) throw new Error(`no network is called ${name}`)
-  return network
-}
-const base = networkOf('base-sepolia')
-const tempo = networkOf('tempo-moderato')
+const base = requireNetwork('base-sepolia')
+const tempo = requireNetwork('tempo-moderato')
 const tokenOf = (network: Network): Address => `0x${network.tokens[0]?.address.slice(2).toLowerCase()}`
 
 const blockSeconds = 1_800_000_000
@@ -203,6 +198,6 @@ test('on other chains the same addresses are ordinary, and a mint is a deposit',
 
 test('every network has a name of the public API', () => {
   expect(chainNameOf(base)).toBe('base-sepolia')
-  expect(chainNameOf(networkOf('optimism-sepolia'))).toBe('optimism')
-  expect(chainNameOf(networkOf('polygon-amoy'))).toBe('polygon')
+  expect(chainNameOf(requireNetwork('optimism-sepolia'))).toBe('optimism')
+  expect(chainNameOf(requireNetwork('polygon-amoy'))).toBe('polygon')
 })

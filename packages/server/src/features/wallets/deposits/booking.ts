@@ -5,6 +5,7 @@ import {
   isChain,
   isTempo,
   type Network,
+  tempoFeeManager,
   tokenByAddress,
 } from '@purser/protocol'
 import type { TokenTransfer } from '../../../chain/block-port.ts'
@@ -47,8 +48,7 @@ export interface Ledger {
 /** A block's time may be behind ours because of its producer's clock; its transfers must still count. */
 const clockFaultMsMax = 900_000
 
-/** Tempo's fee manager, and the guard that keeps money which a recipient's policy refuses (TIP-1028). */
-export const feeManager = '0xfeec000000000000000000000000000000000000'
+/** Tempo's guard that keeps money which a recipient's policy refuses (TIP-1028). */
 export const policyGuard = '0xb10c000000000000000000000000000000000000'
 /** A virtual address: 4 bytes that name its master, these 10, and 6 of its own (TIP-1022). */
 const virtualPattern = /^0x[0-9a-f]{8}(?:fd){10}[0-9a-f]{12}$/
@@ -180,7 +180,7 @@ function kindOf(
   { transfer, direction, watch, sides, origin, symbol, here }: Side,
 ): TransactionKind {
   if (isTempo(network)) {
-    if (transfer.to === feeManager || transfer.from === feeManager) return 'fee'
+    if (transfer.to === tempoFeeManager || transfer.from === tempoFeeManager) return 'fee'
     if (transfer.to === policyGuard) return 'held'
     if (isVirtual(transfer.from)) {
       const isWatched = here(transfer.from).some(({ organisationId }) => organisationId === watch.organisationId)

@@ -1,11 +1,13 @@
 import type { NetworkName } from '@purser/protocol'
 import { z } from 'zod'
-import { type Queryable, sql, type Tx } from '../../../platform/db/db.ts'
+import { type Queryable, type Sql, sql, type Tx } from '../../../platform/db/db.ts'
 
-/** The lease to follow a network, as stored: another epoch is another leader. */
+/** The lease to follow a network, as stored: another epoch or another name is another leader. */
 export interface Lease {
   readonly network: NetworkName
   readonly epoch: bigint
+  /** Random for each process: after an asynchronous fail-over of the database an epoch can be assigned twice. */
+  readonly leader: string
 }
 
 /** How far a network was read; null until its head is known. */
@@ -30,31 +32,32 @@ export async function takeLease(
     where cursor.lease_until is null or cursor.lease_until < clock_timestamp()
     returning epoch`,
   )
-  return row && { network, epoch: row.epoch }
+  return row && { network, epoch: row.epoch, leader: leader.name }
 }
 
 /** Renews the lease; false if another process has taken it. */
-export async function renewLease(db: Queryable, { network, epoch }: Lease, leaseMs: number): Promise<boolean> {
+export async function renewLease(db: Queryable, lease: Lease, leaseMs: number): Promise<boolean> {
   const renewed = await db.run(sql`
     update deposit_cursors set lease_until = clock_timestamp() + ${leaseMs} * interval '1 ms'
-    where network = ${network} and epoch = ${epoch}`)
+    where ${isUnder(lease)}`)
   return renewed === 1
 }
 
 /** Releases the lease immediately. */
-export async function releaseLease(db: Queryable, { network, epoch }: Lease): Promise<void> {
-  await db.run(sql`update deposit_cursors set lease_until = null where network = ${network} and epoch = ${epoch}`)
+export async function releaseLease(db: Queryable, lease: Lease): Promise<void> {
+  await db.run(sql`update deposit_cursors set lease_until = null where ${isUnder(lease)}`)
+}
+
+function isUnder({ network, epoch, leader }: Lease): Sql {
+  return sql`network = ${network} and epoch = ${epoch} and leader = ${leader}`
 }
 
 /**
  * The cursor, locked until the transaction ends; undefined if another process leads. Every write of a leader begins with it: a process that
  * lost the lease without noticing writes nothing.
  */
-export function lockCursor(tx: Tx, { network, epoch }: Lease): Promise<Cursor | undefined> {
-  return tx.maybeOne(
-    Cursor,
-    sql`select scanned, checked from deposit_cursors where network = ${network} and epoch = ${epoch} for update`,
-  )
+export function lockCursor(tx: Tx, lease: Lease): Promise<Cursor | undefined> {
+  return tx.maybeOne(Cursor, sql`select scanned, checked from deposit_cursors where ${isUnder(lease)} for update`)
 }
 
 /** Blocks the leader of a network, if there is one, until the transaction ends, for a write by another process. */
@@ -63,11 +66,8 @@ export async function lockNetwork(tx: Tx, network: NetworkName): Promise<void> {
   await tx.one(z.object({}), sql`select 1 as locked from deposit_cursors where network = ${network} for update`)
 }
 
-export function findCursor(db: Queryable, { network, epoch }: Lease): Promise<Cursor | undefined> {
-  return db.maybeOne(
-    Cursor,
-    sql`select scanned, checked from deposit_cursors where network = ${network} and epoch = ${epoch}`,
-  )
+export function findCursor(db: Queryable, lease: Lease): Promise<Cursor | undefined> {
+  return db.maybeOne(Cursor, sql`select scanned, checked from deposit_cursors where ${isUnder(lease)}`)
 }
 
 export async function moveCursor(

@@ -1,9 +1,9 @@
+import { requireNetwork } from '@purser/protocol'
 import type { MasterWalletId } from '../../../platform/ids.ts'
 import type { Page } from '../../../platform/operation.ts'
 import { openCursor, pageOf } from '../../../platform/wire.ts'
 import { fail } from '../errors.ts'
 import type { Ctx } from '../ports.ts'
-import { networkOf } from '../store.ts'
 import type { MasterWallet, MasterWalletListQuery } from './schema.ts'
 import { findMasterWallet, listMasterWallets, type MasterWalletRow } from './store.ts'
 
@@ -29,7 +29,7 @@ export async function pageOfMasterWallets(ctx: Ctx, query: MasterWalletListQuery
 }
 
 export function shownMasterWallet(row: MasterWalletRow): MasterWallet {
-  const { chainId, caip2 } = networkOf(row)
+  const { chainId, caip2 } = requireNetwork(row.network)
   const { id, address, chain, name, supportedTokens, keyVersion, autoSweep, metadata, retiredAt, createdAt } = row
   return {
     id,

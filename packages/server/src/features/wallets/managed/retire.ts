@@ -1,11 +1,10 @@
-import { formatAmount, type Network } from '@purser/protocol'
+import { formatAmount, type Network, requireNetwork } from '@purser/protocol'
 import { fail as failChain } from '../../../chain/errors.ts'
 import type { Chain } from '../../../chain/port.ts'
 import type { MasterWalletId } from '../../../platform/ids.ts'
 import { addToCounter, countOrRefuse, lockCounter, periodOf } from '../../plans/index.ts'
 import { fail } from '../errors.ts'
 import type { Ctx } from '../ports.ts'
-import { networkOf } from '../store.ts'
 import { hasOpenMovements, listUsedChildren, lockMasterWallet, type UsedChild } from './auto-store.ts'
 import { requireMasterWallet, shownMasterWallet } from './managed.ts'
 import type { MasterWallet } from './schema.ts'
@@ -33,7 +32,7 @@ export async function retireMasterWallet(ctx: Ctx, walletId: MasterWalletId): Pr
     if (present === undefined) throw fail('wallet-not-found')
     if (present.retiredAt !== null) return
     // Transfers and withdrawals are stored under the lock of this row.
-    if (await hasOpenMovements(tx, ctx.tenant, present, networkOf(present).name))
+    if (await hasOpenMovements(tx, ctx.tenant, present, requireNetwork(present.network).name))
       throw fail('wallet-not-empty', { holdings: [] })
     await setRetired(tx, ctx.tenant, walletId, now)
     await addToCounter(tx, ctx.tenant, 'managedWallets', period, -1)
@@ -61,7 +60,7 @@ export function restoreMasterWallet(ctx: Ctx, walletId: MasterWalletId): Promise
  * that block are not booked.
  */
 async function refuseFunded(ctx: Ctx, wallet: MasterWalletRow): Promise<void> {
-  const network = networkOf(wallet)
+  const network = requireNetwork(wallet.network)
   const chain = ctx.chains.on(network)
   const [dust, { number: block }] = await Promise.all([dustOf(network, chain), chain.blocks.head()])
   await refuseHoldings(chain, dust, [wallet])

@@ -1,4 +1,4 @@
-import { type Network, networkByName } from '@purser/protocol'
+import { requireNetwork } from '@purser/protocol'
 import { appendAudit } from '../../../platform/audit.ts'
 import type { Tx } from '../../../platform/db/db.ts'
 import { inLockOrder } from '../../../platform/db/lock-order.ts'
@@ -36,7 +36,7 @@ export async function recordEnded(ctx: System, tx: Tx, ends: readonly End[]): Pr
   await markCompleted(tx, sweepIds, ctx.clock.now())
   const wei = new Map(ends.map((end) => [subjectOf(end), end.wei]))
   const gas = ended.map((row) => {
-    const used = ctx.gasPrices.worthOf(networkOf(row.network), wei.get(subjectOf(row)) ?? 0n)
+    const used = ctx.gasPrices.worthOf(requireNetwork(row.network), wei.get(subjectOf(row)) ?? 0n)
     return budgetChange(row, used - row.gasReservedNanoUsd)
   })
   const groups = Map.groupBy(ended, ({ organisationId, environment, status, txHash, failureReason }) =>
@@ -69,13 +69,6 @@ export function endPlanned(ctx: System, transfer: TransferKey, reason: string): 
 /** The end of a transfer whose money did not move, and which cost nothing. */
 export function failedTransfer({ sweepId, childAddressId }: TransferKey, reason: string): End {
   return { sweepId, childAddressId, status: 'failed', txHash: null, reason, wei: 0n }
-}
-
-/** The network of a stored sweep. */
-export function networkOf(name: string): Network {
-  const network = networkByName(name)
-  if (network === undefined) throw new Error(`a sweep is on ${name}, which this build does not know`)
-  return network
 }
 
 /**

@@ -1,3 +1,4 @@
+import { requireNetwork } from '@purser/protocol'
 import type { Tx } from '../../../platform/db/db.ts'
 import type { Recurring } from '../../../platform/job.ts'
 import { systemCtx } from '../../../platform/work/runner.ts'
@@ -13,7 +14,7 @@ import {
 } from '../../relayer/index.ts'
 import { budgetChange, signGasless } from '../gasless.ts'
 import type { Ctx, Deps } from '../ports.ts'
-import { endPlanned, failedTransfer, frozenOnes, networkOf, recordEnded } from './outcome.ts'
+import { endPlanned, failedTransfer, frozenOnes, recordEnded } from './outcome.ts'
 import {
   isAnyPlanned,
   keyOf,
@@ -54,7 +55,7 @@ export function sweepRelays(deps: Deps): RelayPurpose {
     onSpent: async (tx, spent) =>
       changeGasLast(
         tx,
-        spent.map(({ relay, wei }) => budgetChange(relay, ctx.gasPrices.worthOf(networkOf(relay.network), wei))),
+        spent.map(({ relay, wei }) => budgetChange(relay, ctx.gasPrices.worthOf(requireNetwork(relay.network), wei))),
       ),
   }
 }
@@ -142,7 +143,7 @@ async function signOne(ctx: System, transfer: UnsignedRow): Promise<SignedTransf
       { organisationId, environment },
       { account, index, address: transfer.fromAddress },
     )
-    return { sweepId, childAddressId, payload: await signGasless(signer, networkOf(transfer.network), transfer) }
+    return { sweepId, childAddressId, payload: await signGasless(signer, requireNetwork(transfer.network), transfer) }
   } catch (error) {
     ctx.log.error({ err: error, sweepId }, 'a transfer of a sweep could not be signed; retrying')
     if (transfer.isPast) await endPlanned(ctx, transfer, 'authorization-expired')

@@ -1,4 +1,11 @@
-import { formatAmount, type Network, parseAmount, type TokenInfo, tokenBySymbol } from '@purser/protocol'
+import {
+  formatAmount,
+  type Network,
+  parseAmount,
+  requireNetwork,
+  type TokenInfo,
+  tokenBySymbol,
+} from '@purser/protocol'
 import type { z } from 'zod'
 import { failPlatform } from '../../../platform/errors.ts'
 import { id, type MasterWalletId } from '../../../platform/ids.ts'
@@ -9,7 +16,6 @@ import { isGasless } from '../gasless.ts'
 import { requireMasterWallet } from '../managed/managed.ts'
 import type { MasterWalletRow } from '../managed/store.ts'
 import type { Ctx } from '../ports.ts'
-import { networkOf } from '../store.ts'
 import { fail } from './errors.ts'
 import type { Sweep, SweepChild, SweepParams, SweepRequest, SweepSummary } from './schema.ts'
 import {
@@ -111,7 +117,7 @@ export function sweepTerms(
   request: Pick<SweepRequest, 'token' | 'minAmount' | 'childAddressIds'>,
   trigger: SweepRow['trigger'],
 ): SweepTerms {
-  const network = networkOf(wallet)
+  const network = requireNetwork(wallet.network)
   const at = trigger === 'automatic' ? '/autoSweep' : ''
   const token = sweepableToken(network, request.token, `${at}/token`)
   const requested = request.minAmount === undefined ? 1n : rawAmountOf(token, request.minAmount, `${at}/minAmount`)

@@ -1,10 +1,17 @@
-import { type Address, decodeTransferWithMemoLog, type Hex, isTempo, type Network, sameAddress } from '@purser/protocol'
+import {
+  type Address,
+  decodeTransferWithMemoLog,
+  type Hex,
+  isTempo,
+  type Network,
+  requireNetwork,
+  sameAddress,
+} from '@purser/protocol'
 import type { Log, LookUp, Receipt } from '../../../../chain/port.ts'
 import type { RecurringByNetwork } from '../../../../platform/job.ts'
-import { changeGasLast } from '../../../plans/index.ts'
-import { networkOf } from '../../new-payment.ts'
+import { changeGasLast, costOfReceipt } from '../../../plans/index.ts'
 import type { Ctx, Deps } from '../../ports.ts'
-import { chargeGas, costOfReceipt, recordFailed, recordSettled } from '../../settlement-outcome.ts'
+import { chargeGas, recordFailed, recordSettled } from '../../settlement-outcome.ts'
 import { isAnyDue, type SentRow, takeDue } from './store.ts'
 
 type System = Omit<Ctx, 'tenant'>
@@ -99,7 +106,7 @@ function outcomeFor(
 async function conclude(ctx: System, { row, receipt, outcome }: Seen): Promise<void> {
   if (outcome.kind !== 'settled' && outcome.kind !== 'failed') return
   const weiUsed = row.settlement.sponsoredGas === '0' || receipt === undefined ? 0n : costOfReceipt(receipt)
-  const gasNanoUsd = ctx.gasPrices.worthOf(networkOf(row.network), weiUsed)
+  const gasNanoUsd = ctx.gasPrices.worthOf(requireNetwork(row.network), weiUsed)
   await ctx.db.tx(async (tx) => {
     if (outcome.kind === 'settled')
       return void (await recordSettled(ctx, tx, [{ id: row.id, txHash: row.txHash, gasNanoUsd }]))

@@ -1,0 +1,14 @@
+import type { RpcAnswer } from './rpc/rpc.ts'
+
+/** Error messages of the different clients when the code of the call fails. A node that stops slow code (`execution aborted`) has no result. */
+const codeFaults = /revert|out of gas|invalid opcode|invalid jump|gas required exceeds|execution(?! aborted)/i
+
+/** Error messages of the different clients when the account has too little coin for the call's value and gas price. */
+const coinFaults = /insufficient|exceeds balance/i
+
+/** Why the call itself would fail; undefined for a result, and for an error of a node that is unable to answer. */
+export function callFaultOf(answer: RpcAnswer): 'code' | 'coin' | undefined {
+  if (answer.ok) return undefined
+  if (answer.data !== undefined || codeFaults.test(answer.message)) return 'code'
+  return coinFaults.test(answer.message) ? 'coin' : undefined
+}
