@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { Tenant } from '../../../platform/ctx.ts'
 import { type Queryable, type Sql, sql, type Tx } from '../../../platform/db/db.ts'
+import { onAnyOf } from '../../../platform/db/due-checks.ts'
 import { id, type MasterWalletId } from '../../../platform/ids.ts'
 import { StoredAddress } from '../store.ts'
 import { AutoSweep, MasterWalletRow, masterWalletColumns } from './store.ts'
@@ -14,20 +15,31 @@ export const DueWallet = MasterWalletRow.extend({
 })
 export type DueWallet = z.output<typeof DueWallet>
 
-/** A condition: whether the automatic sweep of any wallet is due. */
-export function isAnySweepDue(now: Date): Sql {
-  return sql`(select organisation_id from master_wallets
-    where auto_sweep is not null and retired_at is null and auto_sweep_due_at <= ${now} order by auto_sweep_due_at limit 1) is not null`
+/** A condition: whether the automatic sweep of any wallet on one of the networks is due. */
+export function isAnySweepDue(networks: readonly string[], now: Date): Sql {
+  return onAnyOf(
+    networks,
+    sql`select organisation_id from master_wallets
+      where network = n.network and auto_sweep is not null and retired_at is null and auto_sweep_due_at <= ${now} order by auto_sweep_due_at limit 1`,
+  )
 }
 
-export function listDue(db: Queryable, now: Date, most: number): Promise<DueWallet[]> {
+/** Most due wallets of a network that one list compares. */
+const comparedMax = 1_000
+
+/** Wallets of a network whose automatic sweep is due: the first of each organization, then the second of each, the longest due first. */
+export function listDue(db: Queryable, network: string, now: Date, most: number): Promise<DueWallet[]> {
   return db.many(
     DueWallet,
     sql`
     select ${masterWalletColumns}, organisation_id, environment,
-      (select suspended_at is not null from organisations where organisations.id = master_wallets.organisation_id) as is_suspended
-    from master_wallets
-    where auto_sweep is not null and retired_at is null and auto_sweep_due_at <= ${now} order by auto_sweep_due_at limit ${most}`,
+      (select suspended_at is not null from organisations where organisations.id = dealt.organisation_id) as is_suspended
+    from (
+      select *, row_number() over (partition by organisation_id order by auto_sweep_due_at, id) as turn from (
+        select * from master_wallets
+        where network = ${network} and auto_sweep is not null and retired_at is null and auto_sweep_due_at <= ${now}
+        order by auto_sweep_due_at limit ${comparedMax}) as due
+    ) as dealt order by turn, auto_sweep_due_at limit ${most}`,
   )
 }
 

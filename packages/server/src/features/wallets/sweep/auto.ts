@@ -1,4 +1,5 @@
 import { instantOf } from '../../../platform/clock.ts'
+import { inParallel } from '../../../platform/in-parallel.ts'
 import type { Recurring, RecurringByNetwork } from '../../../platform/job.ts'
 import { forTenant } from '../../../platform/work/runner.ts'
 import { type DueWallet, isAnySweepDue, listDue, markDue } from '../managed/auto-store.ts'
@@ -12,22 +13,25 @@ import { sweepOnTempo } from './tempo.ts'
 type System = Omit<Ctx, 'tenant'>
 
 const perRunMax = 20
+/** Wallets of a network that are swept at the same time: a scan of one with thousands of children takes long. */
+const atOnce = 4
 /** Delay before a wallet is tried again whose chain or gas budget refused. */
 const retryMs = 60_000
 
 /** Runs the automatic sweeps that are due. Idempotent: a child's token is moved by one authorization at a time. */
-const autoSweep: Recurring<Deps> = {
+const autoSweep: RecurringByNetwork<Deps> = {
   name: 'wallets.auto-sweep',
   everyMs: 5_000,
-  isDue: ({ clock }) => isAnySweepDue(clock.now()),
-  async run(ctx) {
-    for (const wallet of await listDue(ctx.db, ctx.clock.now(), perRunMax)) {
+  networks: ({ chains }) => chains.configured,
+  isDue: (networks, { clock }) => isAnySweepDue(networks, clock.now()),
+  async runOn(ctx, { name }) {
+    await inParallel(await listDue(ctx.db, name, ctx.clock.now(), perRunMax), atOnce, async (wallet) => {
       const nextMs = await sweepOne(ctx, wallet).catch((error: unknown) => {
         ctx.log.warn({ err: error, walletId: wallet.id }, 'the automatic sweep of a wallet failed; retrying')
         return retryMs
       })
       await markDue(ctx.db, wallet, instantOf(ctx.clock.now().getTime() + nextMs))
-    }
+    })
   },
 }
 
