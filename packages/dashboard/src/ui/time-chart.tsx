@@ -192,7 +192,7 @@ function Line({ points, color }: { points: readonly (readonly [x: number, y: num
         strokeLinejoin="round"
       />
       {points.map(([x, y]) => (
-        <circle key={x} cx={x} cy={y} r={2} fill={color} />
+        <circle key={x} cx={x} cy={y} r={points.length === 1 ? 3 : 2} fill={color} />
       ))}
     </g>
   )

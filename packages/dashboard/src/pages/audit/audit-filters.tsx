@@ -1,8 +1,8 @@
 import { Link } from '@tanstack/react-router'
 import { X } from 'lucide-react'
 import { buttonClasses } from '../../ui/button.tsx'
+import { ChoiceFilter } from '../../ui/choice-filter.tsx'
 import { Select, SubmittedInput } from '../../ui/form.tsx'
-import { middleTruncate } from '../../ui/format.ts'
 import { rangeNames, ranges } from '../../ui/range.ts'
 import { useActorNames } from './actor.tsx'
 import type { AuditSearch } from './search.ts'
@@ -16,7 +16,7 @@ interface FiltersProps {
 export function AuditFilters({ filters, onSet }: FiltersProps) {
   const { action, target, actor, range } = filters
   return (
-    <div className="mb-3 flex flex-wrap items-center gap-2">
+    <div className="mb-3 grid grid-cols-2 gap-2 sm:flex sm:flex-wrap sm:items-center">
       <SubmittedInput
         key={`action ${action ?? ''}`}
         label="Action"
@@ -51,16 +51,15 @@ export function AuditFilters({ filters, onSet }: FiltersProps) {
 
 /** Members and API keys by name. An id of the URL that is neither is shown as it is. */
 function ActorFilter({ value, onSet }: { value: string | undefined; onSet: (id: string) => void }) {
-  const known = [...useActorNames()].map(([id, name]) => ({ id, name }))
-  const others = value !== undefined && !known.some(({ id }) => id === value) ? [{ id: value, name: null }] : []
+  const choices = [...useActorNames()].map(([id, name]) => ({ id, name }))
   return (
-    <Select aria-label="Actor" value={value ?? ''} onChange={({ target }) => onSet(target.value)} className="max-w-60">
-      <option value="">All actors</option>
-      {[...known, ...others].map(({ id, name }) => (
-        <option key={id} value={id}>
-          {name ?? middleTruncate(id)}
-        </option>
-      ))}
-    </Select>
+    <ChoiceFilter
+      label="Actor"
+      any="All actors"
+      choices={choices}
+      value={value}
+      onSet={onSet}
+      className="sm:max-w-60"
+    />
   )
 }

@@ -5,9 +5,10 @@ import { useEffect, useState } from 'react'
 import { chainsQuery } from '../../api/chains.ts'
 import { usePurser, useWorkspace } from '../../api/context.ts'
 import { Button } from '../../ui/button.tsx'
+import { ChoiceFilter } from '../../ui/choice-filter.tsx'
 import { classes } from '../../ui/classes.ts'
 import { Select, SubmittedInput } from '../../ui/form.tsx'
-import { middleTruncate, networkName } from '../../ui/format.ts'
+import { networkName } from '../../ui/format.ts'
 import { rangeNames, ranges } from '../../ui/range.ts'
 import { toastDone, toastFailed } from '../../ui/toast.tsx'
 import { downloadCsv, exportRowsMax } from './export-csv.ts'
@@ -106,43 +107,11 @@ interface FilterProps {
   readonly onSet: (value: string) => void
 }
 
-/** Something that payments are filtered by; without a name it is shown by its id. */
-interface Choice {
-  readonly id: string
-  readonly name: string | null
-}
-
-/** A choice of one of several, or of any. What the address names is a choice too, although it may be unknown. */
-function ChoiceFilter({
-  label,
-  any,
-  choices,
-  value,
-  onSet,
-}: FilterProps & { readonly label: string; readonly any: string; readonly choices: readonly Choice[] }) {
-  const isKnown = value === undefined || choices.some(({ id }) => id === value)
-  return (
-    <Select
-      aria-label={label}
-      value={value ?? ''}
-      onChange={({ target }) => onSet(target.value)}
-      className="sm:max-w-40"
-    >
-      <option value="">{any}</option>
-      {[...choices, ...(isKnown ? [] : [{ id: value, name: null }])].map(({ id, name }) => (
-        <option key={id} value={id}>
-          {name ?? middleTruncate(id)}
-        </option>
-      ))}
-    </Select>
-  )
-}
-
 /** The chains that have a node here, by the names of wallets. */
 function ChainFilter(props: FilterProps) {
   const { data = [] } = useQuery(chainsQuery(usePurser()))
   const choices = data.filter(({ configured }) => configured).map(({ name }) => ({ id: name, name: networkName(name) }))
-  return <ChoiceFilter label="Network" any="Any network" choices={choices} {...props} />
+  return <ChoiceFilter label="Network" className="sm:max-w-40" any="Any network" choices={choices} {...props} />
 }
 
 function KeyFilter(props: FilterProps) {
@@ -155,7 +124,7 @@ function KeyFilter(props: FilterProps) {
       return items.filter((key) => key.environment === environment)
     },
   })
-  return <ChoiceFilter label="API key" any="Any key" choices={data} {...props} />
+  return <ChoiceFilter label="API key" className="sm:max-w-40" any="Any key" choices={data} {...props} />
 }
 
 function WalletFilter(props: FilterProps) {
@@ -170,7 +139,7 @@ function WalletFilter(props: FilterProps) {
       return [...byo.items, ...master.items].map(({ id, name }) => ({ id, name }))
     },
   })
-  return <ChoiceFilter label="Wallet" any="Any wallet" choices={data} {...props} />
+  return <ChoiceFilter label="Wallet" className="sm:max-w-40" any="Any wallet" choices={data} {...props} />
 }
 
 function ExportButton({ filters }: { filters: FiltersProps['filters'] }) {

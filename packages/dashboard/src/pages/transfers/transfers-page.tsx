@@ -6,8 +6,8 @@ import { useMay, usePurser } from '../../api/context.ts'
 import { useListing } from '../../api/listing.ts'
 import { useRefreshOn } from '../../live/use-live.ts'
 import { Button } from '../../ui/button.tsx'
-import { Select } from '../../ui/form.tsx'
-import { count, middleTruncate, movementWords } from '../../ui/format.ts'
+import { ChoiceFilter } from '../../ui/choice-filter.tsx'
+import { count, movementWords } from '../../ui/format.ts'
 import { ListCard } from '../../ui/list-card.tsx'
 import { Empty, Page } from '../../ui/page.tsx'
 import { RecordSheet } from '../../ui/record-sheet.tsx'
@@ -25,7 +25,6 @@ export function TransfersPage() {
   const navigate = useNavigate()
   const { open, fromWalletId } = route.useSearch()
   const wallets = useManagedWallets()
-  const isOther = fromWalletId !== undefined && wallets.data?.every(({ id }) => id !== fromWalletId) !== false
   const maySend = useMay('member')
   const [isSending, setSending] = useState(false)
   const listing = useListing(['transfers', 'list', fromWalletId ?? 'any'], (query, options) =>
@@ -50,26 +49,16 @@ export function TransfersPage() {
   return (
     <Page title="Transfers" state={stateWords(listing.rows, listing.hasMore)} action={send} wide>
       <div className="mb-3">
-        <Select
-          aria-label="From wallet"
+        <ChoiceFilter
+          label="From wallet"
+          any="Any wallet"
           className="max-w-72"
-          value={fromWalletId ?? ''}
-          onChange={({ target }) =>
-            void navigate({
-              to: '/transfers',
-              search: target.value === '' ? {} : { fromWalletId: target.value },
-              replace: true,
-            })
+          choices={(wallets.data ?? []).map((wallet) => ({ id: wallet.id, name: walletLabel(wallet) }))}
+          value={fromWalletId}
+          onSet={(id) =>
+            void navigate({ to: '/transfers', search: id === '' ? {} : { fromWalletId: id }, replace: true })
           }
-        >
-          <option value="">Any wallet</option>
-          {wallets.data?.map((wallet) => (
-            <option key={wallet.id} value={wallet.id}>
-              {walletLabel(wallet)}
-            </option>
-          ))}
-          {isOther && <option value={fromWalletId}>{middleTruncate(fromWalletId)}</option>}
-        </Select>
+        />
       </div>
       <ListCard
         label="Transfers"
