@@ -1,7 +1,7 @@
 import type { Address } from '@purser/protocol'
 import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createFakeScreening, type FakeScreening } from '../../server/src/partners/screening/index.ts'
+import { createFakeScreening, type FakeScreening } from '../../server/test/screening-double.ts'
 import { aWorld, type Org, request, type World } from '../../server/test/world.ts'
 import { type DevChain, startChain, tokenBalance } from '../src/index.ts'
 import { aPermit2Payer, requirementsOf } from './official-permit2-payers.ts'

@@ -1,6 +1,7 @@
 import { decodeBase64Url, encodeBase64Url } from './base64.ts'
 import { canonicalJson } from './canonical-json.ts'
-import { decodeUtf8, utf8 } from './utf8.ts'
+import { jsonObjectOf } from './mpp/encoding.ts'
+import { utf8 } from './utf8.ts'
 import type { JsonObject } from './x402/messages.ts'
 
 /**
@@ -50,27 +51,11 @@ export function composeJws(signingInput: string, signature: Uint8Array): string 
 export function parseJws(text: string): Jws | undefined {
   const [head, body, signed, ...more] = text.length > lengthMax ? [] : text.split('.')
   if (head === undefined || body === undefined || signed === undefined || more.length > 0) return undefined
-  const header = jsonObject(head)
-  const payload = jsonObject(body)
+  const header = jsonObjectOf(head)
+  const payload = jsonObjectOf(body)
   const signature = decodeBase64Url(signed)
   if (header === undefined || payload === undefined || signature?.length !== 64) return undefined
   const { alg, kid } = header
   if (alg !== 'EdDSA' || typeof kid !== 'string') return undefined
   return { header: { alg, kid }, payload, signingInput: utf8(`${head}.${body}`), signature }
-}
-
-function jsonObject(text: string): JsonObject | undefined {
-  const bytes = decodeBase64Url(text)
-  const json = bytes === undefined ? undefined : decodeUtf8(bytes)
-  if (json === undefined) return undefined
-  try {
-    const value: unknown = JSON.parse(json)
-    return isObject(value) ? value : undefined
-  } catch {
-    return undefined
-  }
-}
-
-function isObject(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

@@ -28,7 +28,7 @@ import { type Random, systemRandom } from './platform/random.ts'
 import { createSemaphores } from './platform/semaphores.ts'
 import { createMemoryBudget } from './platform/share.ts'
 import { createWitness, nameDeployment } from './platform/witness/witness.ts'
-import { createProbe } from './platform/work/probe.ts'
+import { createProbe } from './platform/work/due-work.ts'
 
 export interface Overrides {
   readonly clock?: Clock

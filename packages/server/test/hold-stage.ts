@@ -6,10 +6,10 @@ import { book as bookTransfers, withdraw } from '../src/features/wallets/deposit
 import { lockRowsAbove } from '../src/features/wallets/deposits/transaction-store.ts'
 import { amountsOnHold } from '../src/features/wallets/screening/deposit-store.ts'
 import { screeningRecurring } from '../src/features/wallets/screening/jobs.ts'
-import { createFakeScreening } from '../src/partners/screening/index.ts'
 import type { Screened } from '../src/partners/screening/port.ts'
 import { sql, type Tx } from '../src/platform/db/db.ts'
 import { systemCtx } from '../src/platform/work/runner.ts'
+import { createFakeScreening } from './screening-double.ts'
 import { ShiftedClock } from './webhooks/clock.ts'
 import { aWorld, unreachableMain } from './world.ts'
 

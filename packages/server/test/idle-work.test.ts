@@ -2,10 +2,10 @@ import { type DevChain, startChain } from '@purser/devnet'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
 import { markQuarters, sealNext } from '../src/features/payments/rollups/seal-store.ts'
-import { createFakeScreening } from '../src/partners/screening/index.ts'
 import { sql } from '../src/platform/db/db.ts'
 import { freshDatabase, type TestDatabase } from './database.ts'
 import { fillTable } from './fill-table.ts'
+import { createFakeScreening } from './screening-double.ts'
 import { aWorld, type World } from './world.ts'
 
 // A long history without open work, and a service that idles on it.

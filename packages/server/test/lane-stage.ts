@@ -18,7 +18,7 @@ import { createLog } from '../src/platform/log.ts'
 import { createMetrics } from '../src/platform/metrics.ts'
 import { createOutbound, type Outbound } from '../src/platform/outbound.ts'
 import { systemRandom } from '../src/platform/random.ts'
-import { createProbe } from '../src/platform/work/probe.ts'
+import { createProbe } from '../src/platform/work/due-work.ts'
 import { steadyWitness } from './steady-witness.ts'
 
 export const purpose = 'stage.pay'

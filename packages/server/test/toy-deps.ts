@@ -8,7 +8,7 @@ import { createMetrics } from '../src/platform/metrics.ts'
 import { systemRandom } from '../src/platform/random.ts'
 import type { Sealer } from '../src/platform/secret.ts'
 import { createSemaphores } from '../src/platform/semaphores.ts'
-import { createProbe } from '../src/platform/work/probe.ts'
+import { createProbe } from '../src/platform/work/due-work.ts'
 import { steadyWitness } from './steady-witness.ts'
 
 /** A sealer with a new key, for tests of the platform alone. */

@@ -63,7 +63,7 @@ export async function hasPassword(): Promise<boolean> {
 /** The least and the most characters of a password. */
 export const passwordLength = { min: 12, max: 128 } as const
 
-/** Changes the password and ends all other sessions. Throws 403 `password-incorrect` for another current one. */
+/** Changes the password and ends all other sessions. Throws `password-incorrect` if the current password is wrong. */
 export async function changePassword(currentPassword: string, newPassword: string): Promise<void> {
   const body = { currentPassword, newPassword, revokeOtherSessions: true }
   try {

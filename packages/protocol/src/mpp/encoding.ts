@@ -34,7 +34,12 @@ export function decodeMppJson(text: string): JsonObject | undefined {
 
 /** `decodeMppJson` without its limit, for a caller that has already checked the length. */
 export function decodeJsonObject(text: string): JsonObject | undefined {
-  const bytes = decodeBase64Url(text.replace(/={1,2}$/, ''))
+  return jsonObjectOf(text.replace(/={1,2}$/, ''))
+}
+
+/** The JSON object in a base64url text without padding; `undefined` for anything else. */
+export function jsonObjectOf(text: string): JsonObject | undefined {
+  const bytes = decodeBase64Url(text)
   const json = bytes === undefined ? undefined : decodeUtf8(bytes)
   if (json === undefined) return undefined
   try {

@@ -80,7 +80,7 @@ function poorest<T extends { readonly balance: bigint }>(answers: readonly T[]):
   return answers.reduce((lowest, answer) => (answer.balance < lowest.balance ? answer : lowest))
 }
 
-/** The lowest balance, and what all these nodes call spent: what one of them invents counts for nothing. */
+/** The lowest balance, and the nonces that at least `needed` nodes report as spent, so that a single node cannot invent one. */
 function agreedOf({ nonces, permits }: PayerQuestion, answers: readonly PayerFunds[], needed: number): PayerFunds {
   const isAgreed = (spent: (funds: PayerFunds) => boolean): boolean => answers.filter(spent).length >= needed
   return {

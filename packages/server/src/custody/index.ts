@@ -1,7 +1,8 @@
-import { createHmac, createSecretKey, type KeyObject, timingSafeEqual } from 'node:crypto'
+import { createHmac, createSecretKey, type KeyObject } from 'node:crypto'
 import type { Signatures } from '../chain/index.ts'
 import type { Signer } from '../chain/port.ts'
 import type { Clock } from '../platform/clock.ts'
+import { equalInConstantTime } from '../platform/constant-time.ts'
 import type { Db } from '../platform/db/db.ts'
 import type { Log } from '../platform/log.ts'
 import type { Outbound } from '../platform/outbound.ts'
@@ -132,16 +133,10 @@ function createSealer(key: KeyObject, random: Random): Sealer {
 
 function createTokens(key: KeyObject): Custody['settlementTokens'] {
   const mint = (paymentId: string): string => `stl_${createHmac('sha256', key).update(paymentId).digest('base64url')}`
-  return { mint, check: (paymentId, token) => isSame(mint(paymentId), token) }
+  return { mint, check: (paymentId, token) => equalInConstantTime(mint(paymentId), token) }
 }
 
 function createLinks(key: KeyObject): Custody['fileLinks'] {
   const sign = (link: string): string => createHmac('sha256', key).update(link).digest('base64url')
-  return { sign, check: (link, signature) => isSame(sign(link), signature) }
-}
-
-/** Compares in constant time. */
-function isSame(expected: string, given: string): boolean {
-  const [left, right] = [Buffer.from(expected), Buffer.from(given)]
-  return left.length === right.length && timingSafeEqual(left, right)
+  return { sign, check: (link, signature) => equalInConstantTime(sign(link), signature) }
 }

@@ -1,5 +1,5 @@
-import { timingSafeEqual } from 'node:crypto'
 import { type Auditing, auditOperator } from '../platform/audit.ts'
+import { equalInConstantTime } from '../platform/constant-time.ts'
 import type { Db } from '../platform/db/db.ts'
 import type { Random } from '../platform/random.ts'
 import { findCurrentFingerprint, lockKeys, markCurrent, type WrappedRow, type WrappedTable } from './kek-store.ts'
@@ -114,7 +114,7 @@ async function wrapVerified(kek: KeyEncryption, dataKey: Uint8Array, associatedD
   const wrapped = await kek.wrap(dataKey, associatedData)
   const opened = await kek.unwrap(wrapped, associatedData)
   try {
-    if (opened.length !== dataKey.length || !timingSafeEqual(opened, dataKey))
+    if (!equalInConstantTime(dataKey, opened))
       throw new Error('the new key-encryption key does not unwrap its own output')
     return wrapped
   } finally {

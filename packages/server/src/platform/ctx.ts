@@ -16,7 +16,7 @@ import type { Random } from './random.ts'
 import type { Sealer } from './secret.ts'
 import type { WithSemaphores } from './semaphores.ts'
 import type { Witness } from './witness/witness.ts'
-import type { Probe } from './work/probe.ts'
+import type { Probe } from './work/due-work.ts'
 
 /** A person who is signed in, as one request found them. */
 export interface Person {

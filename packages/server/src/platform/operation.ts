@@ -45,7 +45,7 @@ export type StreamRequest = Pick<OperationRequest<unknown, unknown, unknown>, 'h
 export class Reply {
   readonly status: number
   /**
-   * A `Readable` is sent as fast as the caller reads, and destroyed when the caller disconnects. A `Live` keeps the response open for later
+   * A `Readable` is sent as fast as the caller reads, and destroyed when the caller disconnects. An `EventStreamResponse` keeps the response open for later
    * writes.
    */
   readonly body: unknown

@@ -12,11 +12,11 @@ import type { BalanceReads } from '../../src/features/wallets/deposits/opening.t
 import { unwatchAddress, type WatchHead, watchAddress } from '../../src/features/wallets/deposits/watch.ts'
 import { createWatched } from '../../src/features/wallets/deposits/watched.ts'
 import type { Deps } from '../../src/modules.ts'
-import { createFakeScreening } from '../../src/partners/screening/index.ts'
 import type { Tenant } from '../../src/platform/ctx.ts'
 import { type Db, sql } from '../../src/platform/db/db.ts'
 import { newId } from '../../src/platform/ids.ts'
 import { freshDatabase, type TestDatabase } from '../database.ts'
+import { createFakeScreening } from '../screening-double.ts'
 import { toyDeps } from '../toy-deps.ts'
 import { type FakeTransfer, nodesOf } from './fake-chain.ts'
 

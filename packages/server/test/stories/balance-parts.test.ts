@@ -3,10 +3,10 @@ import { type DevChain, fundNative, fundToken, startChain } from '@purser/devnet
 import { type Address, networkByName, parseAmount, tokenBySymbol } from '@purser/protocol'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { screeningRecurring } from '../../src/features/wallets/index.ts'
-import { createFakeScreening, type FakeScreening } from '../../src/partners/screening/index.ts'
 import { sql } from '../../src/platform/db/db.ts'
 import { newId } from '../../src/platform/ids.ts'
 import { systemCtx } from '../../src/platform/work/runner.ts'
+import { createFakeScreening, type FakeScreening } from '../screening-double.ts'
 import { ShiftedClock } from '../webhooks/clock.ts'
 import { aWorld, type Org, type World } from '../world.ts'
 

@@ -3,9 +3,9 @@ import type { Address } from '@purser/protocol'
 import { keccak256 } from 'viem'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
-import { createFakeScreening } from '../../src/partners/screening/index.ts'
 import { sql } from '../../src/platform/db/db.ts'
 import { type LyingNode, startLyingNode } from '../lying-node.ts'
+import { createFakeScreening } from '../screening-double.ts'
 import { type Answer, aPayer, aWorld, type Org, type World } from '../world.ts'
 
 // Three nodes of one chain. The first is used where one suffices, and it misbehaves as a test says.

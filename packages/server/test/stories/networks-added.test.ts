@@ -3,7 +3,7 @@ import type { Address } from '@purser/protocol'
 import { createTestClient, http } from 'viem'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { RunningServer } from '../../src/boot.ts'
-import { createFakeScreening, type FakeScreening } from '../../src/partners/screening/index.ts'
+import { createFakeScreening, type FakeScreening } from '../screening-double.ts'
 import { masters, path, patient, stranger, untilBooked } from '../transfer-stage.ts'
 import { type Answer, aWorld, type Org, request, type World } from '../world.ts'
 

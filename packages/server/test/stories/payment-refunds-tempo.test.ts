@@ -1,7 +1,7 @@
 import { type DevChain, fundToken, startChain } from '@purser/devnet'
 import type { Address } from '@purser/protocol'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createFakeScreening } from '../../src/partners/screening/index.ts'
+import { createFakeScreening } from '../screening-double.ts'
 import { aTempoPayer, nodeCall, offerOf, push } from '../tempo-payer.ts'
 import { ShiftedClock } from '../webhooks/clock.ts'
 import { type Answer, aWorld, codeOf, type Org, type World } from '../world.ts'

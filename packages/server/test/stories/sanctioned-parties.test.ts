@@ -3,16 +3,12 @@ import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
 import { bundledList } from '../../src/partners/screening/bundled-list.ts'
-import {
-  createFakeScreening,
-  type FakeScreening,
-  sandboxFlaggedAddress,
-  sandboxPendingAddress,
-} from '../../src/partners/screening/index.ts'
+import { sandboxFlaggedAddress, sandboxPendingAddress } from '../../src/partners/screening/index.ts'
 import type { Screened } from '../../src/partners/screening/port.ts'
 import { sql } from '../../src/platform/db/db.ts'
 import { aPaymentBody, asV1, type Facilitator, facilitatorOf, withRequirements } from '../facilitated.ts'
 import { offersOf, payByEvmCharge, payByProof } from '../mpp-agent.ts'
+import { createFakeScreening, type FakeScreening } from '../screening-double.ts'
 import { aTempoPayer, aTempoWallet, push, offerOf as tempoOfferOf } from '../tempo-payer.ts'
 import { type Answer, aPayer, aWorld, codeOf, type Org, type Payer, unreachableMain, type World } from '../world.ts'
 

@@ -2,7 +2,7 @@ import { type DevChain, fundToken as mint, fundNative as setNative, startChain, 
 import { type Address, formatAmount, parseAmount } from '@purser/protocol'
 import { createTestClient, http } from 'viem'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createFakeScreening } from '../../src/partners/screening/index.ts'
+import { createFakeScreening } from '../screening-double.ts'
 import { type Managed, path, stranger, untilBooked } from '../transfer-stage.ts'
 import { type Answer, aWorld, codeOf, type Org, type World } from '../world.ts'
 

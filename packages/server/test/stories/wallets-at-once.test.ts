@@ -12,7 +12,6 @@ import {
 } from 'viem'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { z } from 'zod'
-import { createFakeScreening, type FakeScreening } from '../../src/partners/screening/index.ts'
 import { sql } from '../../src/platform/db/db.ts'
 import {
   aPartnerStage,
@@ -24,6 +23,7 @@ import {
   stranger,
   swapOf,
 } from '../partner-stage.ts'
+import { createFakeScreening, type FakeScreening } from '../screening-double.ts'
 import { patient, untilBooked } from '../transfer-stage.ts'
 import { type Answer, codeOf, countByStatus, request } from '../world.ts'
 

@@ -4,7 +4,7 @@ import { shareFirst } from '../../src/features/webhooks/delivery/endpoint.ts'
 import { leaseQueues } from '../../src/features/webhooks/delivery/queue-store.ts'
 import { WebhookWorker } from '../../src/features/webhooks/index.ts'
 import { type Db, type Sql, sql } from '../../src/platform/db/db.ts'
-import { createProbe } from '../../src/platform/work/probe.ts'
+import { createProbe } from '../../src/platform/work/due-work.ts'
 import type { Answering } from '../webhooks/receiver.ts'
 import { aStage, type Hook, type Stage } from '../webhooks/stage.ts'
 

@@ -72,7 +72,7 @@ async function findCandidates(
   const candidates = new Set<Hex>()
   const seen = new Set<Hex>()
   const consider = async (transaction: unknown): Promise<void> => {
-    if (!isRecord(transaction) || !isSame(transaction, call)) return
+    if (!isRecord(transaction) || !isSentCall(transaction, call)) return
     if ((await minedAtMs(rpc, transaction)) >= oldestMs) candidates.add(readHex(transaction.hash, 'transaction hash'))
   }
   await consider(
@@ -107,7 +107,7 @@ async function findAtNonce(rpc: Rpc, call: SentCallId, range: LogRange): Promise
   }
   const block = await rpc.result('eth_getBlockByNumber', [quantity(used), true])
   const transactions = isRecord(block) && Array.isArray(block.transactions) ? block.transactions : []
-  return transactions.find((one) => isSame(one, call) && readQuantity(one.nonce, 'nonce') === call.nonce)
+  return transactions.find((one) => isSentCall(one, call) && readQuantity(one.nonce, 'nonce') === call.nonce)
 }
 
 async function minedAtMs(rpc: Rpc, { blockNumber }: Readonly<Record<string, unknown>>): Promise<bigint> {
@@ -118,13 +118,13 @@ async function minedAtMs(rpc: Rpc, { blockNumber }: Readonly<Record<string, unkn
 async function isConfirmed(decision: Decision, hash: Hex, call: SentCallId): Promise<boolean> {
   const ask = async (rpc: Rpc): Promise<readonly ('yes' | 'no')[]> => {
     const [answer] = await rpc.batch([{ method: 'eth_getTransactionByHash', params: [hash] }])
-    return [isSame(resultOf(answer), call) ? 'yes' : 'no']
+    return [isSentCall(resultOf(answer), call) ? 'yes' : 'no']
   }
   return (await decision.vote({ count: 1, ask }))[0] === 'yes'
 }
 
 /** Whether the transaction is of the account, in a block, and makes these calls in this order. */
-function isSame(transaction: unknown, { sender, calls }: SentCallId): boolean {
+function isSentCall(transaction: unknown, { sender, calls }: SentCallId): boolean {
   if (!isRecord(transaction) || typeof transaction.from !== 'string' || typeof transaction.blockHash !== 'string')
     return false
   if (!sameAddress(transaction.from as Address, sender)) return false

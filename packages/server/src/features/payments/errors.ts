@@ -75,7 +75,7 @@ export const fail = defineErrors({
   'payment-voided': {
     status: 409,
     title: 'Payment Voided',
-    detail: 'The authorization expired before it was settled; no money moved.',
+    detail: 'Nobody requested settlement in time, or the authorization expired first; no money moved.',
     causes: [
       'Nobody called settle before the authorization’s `validBefore`, or within an hour after verify (`VERIFIED_SECONDS_MAX`).',
       'A settlement did not get into a block in time, for example during high gas prices.',

@@ -1,4 +1,4 @@
-import { hash, timingSafeEqual } from 'node:crypto'
+import { hash } from 'node:crypto'
 import {
   canonicalJson,
   type Hex,
@@ -9,6 +9,7 @@ import {
 } from '@purser/protocol'
 import type { MppMacs } from '../../custody/index.ts'
 import { instantOf } from '../../platform/clock.ts'
+import { equalInConstantTime } from '../../platform/constant-time.ts'
 import { callerId } from '../../platform/ctx.ts'
 import { logIdOf, newId } from '../../platform/ids.ts'
 import { gasOf, gasOfAuthorization } from '../relayer/index.ts'
@@ -239,13 +240,7 @@ export async function challengeIdOf(ctx: Ctx, payment: PaymentPayload): Promise<
   if (typeof named !== 'string' || !challengeIdPattern.test(named)) return null
   const { all } = await ctx.mppSecrets.macs(ctx.tenant)
   const [drawn = '', mac = ''] = named.split('.')
-  return all.some((macOf) => isSame(macOf(bindingOf(drawn)), mac)) ? named : null
-}
-
-/** Compares two texts in constant time. */
-export function isSame(expected: string, given: string): boolean {
-  const [left, right] = [Buffer.from(expected), Buffer.from(given)]
-  return left.length === right.length && timingSafeEqual(left, right)
+  return all.some((macOf) => equalInConstantTime(macOf(bindingOf(drawn)), mac)) ? named : null
 }
 
 /** Binds the id to a realm that no MPP challenge can have, because an MPP realm is a host name. */

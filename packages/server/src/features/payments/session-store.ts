@@ -27,8 +27,8 @@ export function lockBuying(tx: Tx, tenant: Tenant, paymentId: PaymentId): Promis
   )
 }
 
-/** Stores on the payment what it bought. */
-export async function markBought(
+/** Links the payment, which the caller has locked, to the session and the vault that it bought. */
+export async function linkPaymentToSession(
   tx: Tx,
   tenant: Tenant,
   paymentId: PaymentId,

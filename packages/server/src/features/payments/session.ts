@@ -1,9 +1,9 @@
 import type { Tx } from '../../platform/db/db.ts'
-import type { Id, PaymentId } from '../../platform/ids.ts'
+import type { PaymentId } from '../../platform/ids.ts'
 import { fail, failBody } from './errors.ts'
 import { refusePayment } from './logs.ts'
 import type { Ctx } from './ports.ts'
-import { lockBuying, markBought } from './session-store.ts'
+import { lockBuying } from './session-store.ts'
 
 /** The payer, wallet and host to which a session is bound. Null if the payment does not state it. */
 export interface BuyingPayment {
@@ -38,14 +38,4 @@ export async function lockBuyingPayment(
   if (status === 'voided') throw fail('payment-voided', { reason: payment.failureReason })
   if (payment.isRefunded) throw fail('payment-refunded')
   return { id, walletId, payer, host: resource === null ? null : new URL(resource).host }
-}
-
-/** Links the payment, which the caller has locked, to what it bought. */
-export function tieToSession(
-  tx: Tx,
-  { tenant }: Pick<Ctx, 'tenant'>,
-  paymentId: PaymentId,
-  bought: { readonly sessionId: Id<'sess'>; readonly vaultId: Id<'vlt'> },
-): Promise<void> {
-  return markBought(tx, tenant, paymentId, bought)
 }

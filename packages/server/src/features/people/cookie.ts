@@ -1,4 +1,5 @@
-import { createHmac, timingSafeEqual } from 'node:crypto'
+import { createHmac } from 'node:crypto'
+import { equalInConstantTime } from '../../platform/constant-time.ts'
 
 /** The prefix of every cookie's name. Over HTTPS it is `__Host-`, which binds the cookie to this host (RFC 6265bis, section 4.1.3.2). */
 export function cookiePrefixOf(baseUrl: string): string {
@@ -34,5 +35,5 @@ export function openSignedCookie(cookie: string, secret: string): string | undef
   const value = cookie.slice(0, at)
   const expected = createHmac('sha256', secret).update(value).digest()
   const given = Buffer.from(cookie.slice(at + 1), 'base64')
-  return given.length === expected.length && timingSafeEqual(given, expected) ? value : undefined
+  return equalInConstantTime(expected, given) ? value : undefined
 }

@@ -8,7 +8,7 @@ import type { Recurring } from '../../platform/job.ts'
 import { type Page, Reply } from '../../platform/operation.ts'
 import type { Random } from '../../platform/random.ts'
 import { openCursor, type PageQuery, pageOf } from '../../platform/wire.ts'
-import { type BuyingPayment, lockBuyingPayment, tieToSession } from '../payments/index.ts'
+import { type BuyingPayment, linkPaymentToSession, lockBuyingPayment } from '../payments/index.ts'
 import { createVaultIn, markOver } from '../vaults/index.ts'
 import type { Ctx, Deps } from './ports.ts'
 import type { NewSession, OpenedSession, Session, SessionId, VerifySession } from './schema.ts'
@@ -46,7 +46,7 @@ async function makeSession(ctx: Ctx, tx: Tx, payment: BuyingPayment, expiresIn: 
   const expiresAt = instantOf(createdAt.getTime() + expiresIn * 1_000)
   const binding = { host, walletId, payer, tokenHash: hashOf(sessionToken), expiresAt, createdAt }
   await insertSession(tx, ctx.tenant, { id: sessionId, paymentId, vaultId: vault.id, ...binding })
-  await tieToSession(tx, ctx, paymentId, { sessionId, vaultId: vault.id })
+  await linkPaymentToSession(tx, ctx.tenant, paymentId, { sessionId, vaultId: vault.id })
   return { sessionId, vaultId: vault.id, expiresAt, isExpired: false, sessionToken }
 }
 

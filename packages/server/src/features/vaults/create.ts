@@ -5,7 +5,7 @@ import { type Plan, planOf } from '../plans/index.ts'
 import { appendVaultEvent } from './events.ts'
 import { publishExpiring } from './lifetime.ts'
 import type { Ctx } from './ports.ts'
-import { refuseWithoutPayments, takeOrRefuse } from './quota.ts'
+import { refuseWithoutPayments, reserveQuota } from './quota.ts'
 import type { NewVault, Vault } from './schema.ts'
 import { insertVault, type VaultRow } from './store.ts'
 import { lifetimeFrom } from './ttl.ts'
@@ -42,7 +42,7 @@ export async function createVaultIn(tx: Tx, ctx: Ctx, order: VaultOrder): Promis
 
 async function open(tx: Tx, ctx: Ctx, plan: Plan, order: VaultOrder): Promise<VaultRow> {
   const lifetime = lifetimeFrom(ctx, plan, order.ttlSeconds)
-  await takeOrRefuse(tx, ctx, plan, { kind: 'activeVaults', count: 1 })
+  await reserveQuota(tx, ctx, plan, { kind: 'activeVaults', count: 1 })
   const made: VaultRow = { ...newRow(ctx, order), ...lifetime }
   await insertVault(tx, ctx.tenant, made)
   const payload = { description: made.description, expiresAt: lifetime.expiresAt.toISOString() }

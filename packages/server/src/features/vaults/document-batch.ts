@@ -6,7 +6,7 @@ import { type Plan, planOf } from '../plans/index.ts'
 import { type AddedDocument, insertDocuments } from './document-store.ts'
 import { linkOf, refuseFullStream } from './events.ts'
 import type { Ctx, GivenDocument } from './ports.ts'
-import { refuseOver, refuseUnsealable, type Taking, takingOf } from './quota.ts'
+import { type QuotaBatch, quotaBatchOf, refuseOver, refuseUnsealable } from './quota.ts'
 import type { VaultDocument, VaultId } from './schema.ts'
 import { lockFreeVaults, lockVault, type VaultRow } from './store.ts'
 import { writableOf } from './vault.ts'
@@ -61,19 +61,19 @@ export async function writeBatch(tx: Tx, batch: readonly Writing[], locking: Loc
     planOf(tx, ctx.tenant.organisationId),
   ])
   const vaults = new Map(rows.map((row) => [row.id, row]))
-  const taking = takingOf(tx, ctx, plan, 'storageBytes')
+  const quota = quotaBatchOf(tx, ctx, plan, 'storageBytes')
   const added: Added[] = []
   const outcomes: Outcome[] = []
   for (const writing of batch) {
     const interruption = writing.ctx.batchedKey && interruptions.get(writing.ctx.batchedKey)
-    const outcome = interruption ?? (await judge(writing, { vaults, plan, taking, locking }))
+    const outcome = interruption ?? (await judge(writing, { vaults, plan, quota, locking }))
     if (!(outcome instanceof Error) && outcome !== 'locked') {
       vaults.set(writing.vaultId, outcome.vault)
       added.push(outcome)
     }
     outcomes.push(outcome instanceof Error || outcome === 'locked' ? outcome : outcome.result)
   }
-  if (added.length > 0) await write(tx, ctx, { added, taking })
+  if (added.length > 0) await write(tx, ctx, { added, quota })
   return outcomes
 }
 
@@ -87,7 +87,7 @@ interface Added extends AddedDocument {
 interface Judging {
   readonly vaults: ReadonlyMap<VaultId, VaultRow>
   readonly plan: Plan
-  readonly taking: Taking
+  readonly quota: QuotaBatch
   readonly locking: Locking
 }
 
@@ -107,14 +107,14 @@ async function judge(writing: Writing, judging: Judging): Promise<Added | 'locke
 async function accept(
   writing: Writing,
   row: VaultRow | undefined,
-  { plan, taking }: Pick<Judging, 'plan' | 'taking'>,
+  { plan, quota }: Pick<Judging, 'plan' | 'quota'>,
 ): Promise<Added> {
   const { ctx, given } = writing
   const before = writableOf(row, ctx.clock.now())
   refuseOver(ctx, 'documents-per-vault-exceeded', plan.documentsPerVault, before.documentCount)
   refuseUnsealable(ctx, 'documents-per-vault-exceeded', before)
   refuseFullStream(before)
-  await taking.takeOrRefuse(given.size)
+  await quota.reserve(given.size)
   const { name, data, content, size, sha256 } = given
   const document = { id: newId('doc', ctx), name, size, sha256, createdAt: ctx.clock.now() }
   const payload = { documentId: document.id, name, size, sha256 }
@@ -127,11 +127,11 @@ async function accept(
 async function write(
   tx: Tx,
   ctx: Ctx,
-  { added, taking }: { readonly added: readonly Added[]; readonly taking: Taking },
+  { added, quota }: { readonly added: readonly Added[]; readonly quota: QuotaBatch },
 ): Promise<void> {
   const keyed = added.flatMap(({ writing, result }) => keyedOf(writing).map((request) => ({ ...request, result })))
-  await Promise.all([insertDocuments(tx, ctx.tenant, added), taking.count(), storeTogether(tx, keyed)])
-  await taking.report()
+  await Promise.all([insertDocuments(tx, ctx.tenant, added), quota.commit(), storeTogether(tx, keyed)])
+  await quota.report()
   const vaultIds = new Set(added.map(({ writing }) => writing.vaultId))
   tx.afterCommit(() => {
     for (const vaultId of vaultIds) ctx.vaultNews?.(vaultId)

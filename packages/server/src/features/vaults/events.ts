@@ -5,7 +5,7 @@ import { newId } from '../../platform/ids.ts'
 import { planOf } from '../plans/index.ts'
 import { fail } from './errors.ts'
 import type { Ctx } from './ports.ts'
-import { takeOrRefuse } from './quota.ts'
+import { reserveQuota } from './quota.ts'
 import type { NewVaultEvent, VaultEvent, VaultId } from './schema.ts'
 import { insertLink, type NewLink, type VaultGrowth, type VaultRow } from './store.ts'
 import { lockWritable } from './vault.ts'
@@ -96,7 +96,7 @@ export function emitEvent(ctx: Ctx, vaultId: VaultId, request: NewVaultEvent): P
     refuseFullStream(vault)
     const plan = await planOf(tx, ctx.tenant.organisationId)
     const { event } = await appendVaultEvent(tx, ctx, vault, { type, payload, size })
-    await takeOrRefuse(tx, ctx, plan, { kind: 'storageBytes', count: size })
+    await reserveQuota(tx, ctx, plan, { kind: 'storageBytes', count: size })
     return event
   })
 }

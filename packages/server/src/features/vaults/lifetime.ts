@@ -3,7 +3,7 @@ import { planOf } from '../plans/index.ts'
 import { fail } from './errors.ts'
 import { appendVaultEvent, refuseFullStream } from './events.ts'
 import type { Ctx } from './ports.ts'
-import { lockPlace, releaseCounts, takeOrRefuse } from './quota.ts'
+import { lockPlace, releaseCounts, reserveQuota } from './quota.ts'
 import type { ExtendRequest, Vault, VaultId } from './schema.ts'
 import { markPersisted, setLifetime, type VaultRow } from './store.ts'
 import { lifetimeFrom } from './ttl.ts'
@@ -40,7 +40,7 @@ export function persistVault(ctx: Ctx, vaultId: VaultId): Promise<Vault> {
     const persistedAt = ctx.clock.now()
     await releaseCounts(tx, ctx, { activeVaults: 1 })
     const plan = await planOf(tx, ctx.tenant.organisationId)
-    await takeOrRefuse(tx, ctx, plan, { kind: 'persistedVaults', count: 1 })
+    await reserveQuota(tx, ctx, plan, { kind: 'persistedVaults', count: 1 })
     await markPersisted(tx, ctx.tenant, vaultId, persistedAt)
     const payload = { persistedAt: persistedAt.toISOString() }
     await ctx.publish(tx, 'vault.persisted', { vaultId, ...payload })

@@ -42,24 +42,24 @@ export interface Taken {
  * vaults are in the counter until they are swept and are subtracted before anything is refused; the figure is exact, since the
  * sweep needs the counter that is locked here. No vault row is locked under the counter, because that could deadlock.
  */
-export async function takeOrRefuse(tx: Tx, ctx: Limits, plan: Plan, { kind, count }: Taken): Promise<void> {
-  const taking = takingOf(tx, ctx, plan, kind)
-  await taking.takeOrRefuse(count)
-  await taking.count()
-  await taking.report()
+export async function reserveQuota(tx: Tx, ctx: Limits, plan: Plan, { kind, count }: Taken): Promise<void> {
+  const batch = quotaBatchOf(tx, ctx, plan, kind)
+  await batch.reserve(count)
+  await batch.commit()
+  await batch.report()
 }
 
-/** Counts several things of a kind in one transaction: each is taken or refused, and then all that were taken are counted. */
-export interface Taking {
-  /** As the function of this name, for one of them. */
-  takeOrRefuse(count: number): Promise<void>
-  /** Adds what was taken to the counter, by one statement. */
-  count(): Promise<void>
-  /** Reports a share of the quota that is reached by what was counted. */
+/** Counts several things of a kind in one transaction: each is reserved or refused, and then all reserved ones are counted. */
+export interface QuotaBatch {
+  /** Reserves or refuses one of them, as `reserveQuota` does. */
+  reserve(count: number): Promise<void>
+  /** Adds all that was reserved to the counter, by one statement. */
+  commit(): Promise<void>
+  /** Reports a share of the quota that the counter reached. */
   report(): Promise<void>
 }
 
-export function takingOf(tx: Tx, ctx: Limits, plan: Plan, kind: VaultKind): Taking {
+export function quotaBatchOf(tx: Tx, ctx: Limits, plan: Plan, kind: VaultKind): QuotaBatch {
   const now = ctx.clock.now()
   const period = periodOf(kind, now)
   const limit = quotas[kind].limitOf(plan)
@@ -72,7 +72,7 @@ export function takingOf(tx: Tx, ctx: Limits, plan: Plan, kind: VaultKind): Taki
     return (usedBefore ?? 0) + taken + count - gone
   }
   return {
-    async takeOrRefuse(count) {
+    async reserve(count) {
       if (limit !== unlimited) {
         usedBefore ??= await lockCounter(tx, ctx.tenant, kind, period)
         const wanted = usedBefore + taken + count > limit ? await exact(count) : 0
@@ -80,7 +80,7 @@ export function takingOf(tx: Tx, ctx: Limits, plan: Plan, kind: VaultKind): Taki
       }
       taken += count
     },
-    count: () => addToCounter(tx, ctx.tenant, kind, period, taken),
+    commit: () => addToCounter(tx, ctx.tenant, kind, period, taken),
     async report() {
       if (usedBefore === undefined) return
       await reportThresholds(tx, ctx, { kind, limit, used: usedBefore + taken, exact: () => exact(0) })

@@ -172,8 +172,8 @@ export function readOrder(order: Order, request: RouteRequest): Omit<CallMeaning
   if (![from, to].every(({ network }) => chainNames.includes(network.name)) || output.chainId !== to.network.name)
     return undefined
   const isOurs = ({ chainId, recipient, currency }: (typeof input.refunds)[number]) =>
-    isSame(recipient, fromAddress) &&
-    [from, to].some(({ network, token }) => chainId === network.name && isSame(currency, token.address))
+    isPaddedAddress(recipient, fromAddress) &&
+    [from, to].some(({ network, token }) => chainId === network.name && isPaddedAddress(currency, token.address))
   if (input.refunds.length === 0 || !input.refunds.every(isOurs)) return undefined
   const { recipient, currency, minimumAmount } = payment
   if (recipient.length !== 42 || currency.length !== 42 || input.payment.currency.length !== 42) return undefined
@@ -184,6 +184,6 @@ export function readOrder(order: Order, request: RouteRequest): Omit<CallMeaning
   }
 }
 
-function isSame(bytes: Hex, account: Address): boolean {
+function isPaddedAddress(bytes: Hex, account: Address): boolean {
   return bytes.length === account.length && sameAddress(bytes, account)
 }

@@ -1,5 +1,3 @@
-export { createFakeScreening, type FakeScreening } from './fake.ts'
-
 export { refreshList } from './refresh.ts'
 export { ListRefused } from './sanctions-list.ts'
 export { sandboxFlaggedAddress, sandboxPendingAddress } from './sandbox.ts'

@@ -15,7 +15,7 @@ interface Waiting<I, O> {
 
 /**
  * Collects concurrent requests into batches, so that one statement or node call serves them all. A single request does not wait: a batch
- * starts on the next turn of the event loop unless `roundsMax` are in progress; meanwhile the next batch fills. `run` returns its results
+ * starts on the next turn of the event loop unless `batchesMax` are in progress; meanwhile the next batch fills. `run` returns its results
  * in the order of its items; a batch that throws fails its own items.
  */
 export function batch<I, O>(

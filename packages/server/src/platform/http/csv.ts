@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { type WeightedValue, weightedValues } from './accept.ts'
 
 type Json = Readonly<Record<string, unknown>>
 
@@ -15,31 +16,20 @@ export function csvHeaders(name: string): Readonly<Record<string, string>> {
  * everything. Of two equal weights the more exact name wins, then the first one. Parameters of a media type make no difference.
  */
 export function prefersCsv(accept: string | undefined): boolean {
-  const ranges = (accept ?? '').split(',').map(rangeOf)
+  const ranges = weightedValues(accept)
   const csv = rankOf(ranges, ['text/csv', 'text/*', '*/*'])
   const json = rankOf(ranges, ['application/json', 'application/*', '*/*'])
   const differing = csv.findIndex((part, at) => part !== json[at])
   return csv[0] > 0 && (csv[differing] ?? 0) > (json[differing] ?? 0)
 }
 
-interface MediaRange {
-  readonly type: string
-  readonly weight: number
-}
-
-function rangeOf(written: string): MediaRange {
-  const [type = '', ...parameters] = written.split(';').map((part) => part.trim().toLowerCase())
-  const weight = parameters.find((part) => part.startsWith('q='))?.slice('q='.length) ?? '1'
-  return { type, weight: /^(0(\.\d{0,3})?|1(\.0{0,3})?)$/.test(weight) ? Number(weight) : 0 }
-}
-
 /** The weight of the most exact range that includes the media type, how exact it is, and how early it is; greater is better. */
 function rankOf(
-  ranges: readonly MediaRange[],
+  ranges: readonly WeightedValue[],
   names: readonly [string, string, string],
 ): readonly [number, ...number[]] {
   for (const [exactness, name] of names.entries()) {
-    const at = ranges.findIndex(({ type }) => type === name)
+    const at = ranges.findIndex(({ value }) => value === name)
     const range = ranges[at]
     if (range !== undefined) return [range.weight, -exactness, -at]
   }

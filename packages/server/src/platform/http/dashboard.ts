@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import path from 'node:path'
+import { qualityOf } from './accept.ts'
 import type { RawAnswer } from './call.ts'
-import { accepts } from './encoded.ts'
 import type { PageRequest, PublicPage } from './server.ts'
 
 /** Where the built dashboard is: beside the compiled service, or in the workspace that this source is in. */
@@ -84,7 +84,7 @@ function fileAnswer(name: string, file: BuiltFile, { headers }: PageRequest): Ra
   const accepted = headers['accept-encoding'] ?? ''
   const encoding = encodings
     .map(([one]) => one)
-    .find((one) => file.encoded[one] !== undefined && accepts(accepted, one))
+    .find((one) => file.encoded[one] !== undefined && qualityOf(accepted, one) > 0)
   const own = name.startsWith('assets/')
     ? { 'cache-control': 'public, max-age=31536000, immutable', vary: 'accept-encoding' }
     : documentHeaders

@@ -1,20 +1,8 @@
 import { hash } from 'node:crypto'
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib'
+import { qualityOf } from './accept.ts'
 import type { RawAnswer } from './call.ts'
 import type { PageRequest } from './public-page.ts'
-
-/** Whether an `Accept-Encoding` names the coding, and not with a weight of zero (RFC 9110, section 12.5.3). */
-export function accepts(header: string, encoding: string): boolean {
-  return header
-    .split(',')
-    .map((part) =>
-      part
-        .trim()
-        .toLowerCase()
-        .split(/\s*;\s*/),
-    )
-    .some(([name, weight]) => name === encoding && !/^q=0(?:\.0*)?$/.test(weight ?? ''))
-}
 
 /** A text that stays as it is while the process runs. */
 interface Page {
@@ -38,7 +26,7 @@ function encodedPage({ headers: own, body }: Page): EncodedPage {
   const digest = hash('sha256', body, 'base64url').slice(0, 22)
   const encoded = new Map<string, Uint8Array>()
   return ({ headers: requested }) => {
-    const encoding = (['br', 'gzip'] as const).find((one) => accepts(requested['accept-encoding'] ?? '', one))
+    const encoding = (['br', 'gzip'] as const).find((one) => qualityOf(requested['accept-encoding'], one) > 0)
     const etag = `"${encoding === undefined ? digest : `${digest}-${encoding}`}"`
     const headers = {
       vary: 'Accept, Accept-Encoding',

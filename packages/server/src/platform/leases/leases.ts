@@ -49,14 +49,14 @@ export function keepLeases({ deps, shares, leaseMs, onTaken }: LeaseOptions): Le
   let endsAtMs = 0
 
   const takeFree = async (): Promise<number> => {
-    const others = shares.filter((share) => !leases.some((lease) => isSame(lease, share)))
+    const others = shares.filter((share) => !leases.some((lease) => isSameShare(lease, share)))
     if (others.length === 0) return leaseMs
     const beganAtMs = performance.now()
     const taken = await takeLeases(db, others, { ownerToken, leaseMs })
     if (leases.length === 0) endsAtMs = beganAtMs + leaseMs
     leases = [...leases, ...taken]
     for (const scope of new Set(taken.map((lease) => lease.scope))) onTaken(scope)
-    const waiting = others.filter((share) => !taken.some((lease) => isSame(lease, share)))
+    const waiting = others.filter((share) => !taken.some((lease) => isSameShare(lease, share)))
     const ms = waiting.length === 0 ? undefined : await readNextEnd(db, waiting)
     return ms === undefined ? leaseMs : Math.max(0, ms) + afterEndMs
   }
@@ -95,6 +95,6 @@ export function keepLeases({ deps, shares, leaseMs, onTaken }: LeaseOptions): Le
   }
 }
 
-function isSame(left: Share, right: Share): boolean {
+function isSameShare(left: Share, right: Share): boolean {
   return left.scope === right.scope && left.shard === right.shard
 }

@@ -6,8 +6,8 @@ import { newId } from '../ids.ts'
 import type { Beside, Loop, Recurring, RecurringByNetwork } from '../job.ts'
 import { keepLeases } from '../leases/leases.ts'
 import type { Tenant } from '../tenant.ts'
+import { startDueLoop } from './due-work.ts'
 import { startLoop, type Loop as Timer } from './loop.ts'
-import { startDueLoop } from './probe.ts'
 
 export interface Runner {
   /** Lets the current work end and releases the leases; nothing runs afterwards. */

@@ -11,12 +11,13 @@ import {
   sameDigest,
 } from '@purser/protocol'
 import type { z } from 'zod'
+import { equalInConstantTime } from '../../../platform/constant-time.ts'
 import type { Tx } from '../../../platform/db/db.ts'
 import type { PaymentId } from '../../../platform/ids.ts'
 import { isStub } from '../credential.ts'
 import { fail } from '../errors.ts'
 import { getPayment } from '../logs.ts'
-import { isSame, shownIdentifier } from '../new-payment.ts'
+import { shownIdentifier } from '../new-payment.ts'
 import type { Ctx } from '../ports.ts'
 import { answerOf } from '../record.ts'
 import type { Payment } from '../schema.ts'
@@ -258,7 +259,10 @@ function knowsSecret(row: RedeemableRow, { secrets }: Shown): boolean {
     [row.paymentIdentifier, paymentIdentifier],
   ] as const
   return (
-    stub || given.some(([known, shown]) => typeof known === 'string' && shown !== undefined && isSame(known, shown))
+    stub ||
+    given.some(
+      ([known, shown]) => typeof known === 'string' && shown !== undefined && equalInConstantTime(known, shown),
+    )
   )
 }
 

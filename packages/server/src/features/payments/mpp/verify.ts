@@ -1,4 +1,3 @@
-import { timingSafeEqual } from 'node:crypto'
 import {
   type Address,
   challengeBinding,
@@ -18,6 +17,7 @@ import {
 } from '@purser/protocol'
 import type { z } from 'zod'
 import { instantOf } from '../../../platform/clock.ts'
+import { equalInConstantTime } from '../../../platform/constant-time.ts'
 import type { ReceivingWallet } from '../../wallets/index.ts'
 import { isFree, rawAmountOf, refuseBelowMinimum } from '../credential.ts'
 import { fail, refusedMpp } from '../errors.ts'
@@ -192,11 +192,7 @@ function isKnownMethod({ method, intent }: MppChallenge): boolean {
 async function isGenuine(ctx: Ctx, challenge: MppChallenge): Promise<boolean> {
   const { all } = await ctx.mppSecrets.macs(ctx.tenant)
   const binding = challengeBinding(challenge)
-  const given = Buffer.from(challenge.id)
-  return all.some((mac) => {
-    const expected = Buffer.from(mac(binding))
-    return expected.length === given.length && timingSafeEqual(expected, given)
-  })
+  return all.some((mac) => equalInConstantTime(mac(binding), challenge.id))
 }
 
 function isExpired(ctx: Ctx, { expires }: MppChallenge): boolean {

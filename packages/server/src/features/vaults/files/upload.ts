@@ -9,7 +9,7 @@ import { type Plan, planOf } from '../../plans/index.ts'
 import { fail as failVault } from '../errors.ts'
 import { appendVaultEvent, refuseFullStream } from '../events.ts'
 import type { Ctx } from '../ports.ts'
-import { refuseOver, refuseUnsealable, takeOrRefuse } from '../quota.ts'
+import { refuseOver, refuseUnsealable, reserveQuota } from '../quota.ts'
 import type { VaultFile, VaultId } from '../schema.ts'
 import { vaultSemaphores } from '../semaphores.ts'
 import { findVault, type VaultRow } from '../store.ts'
@@ -117,7 +117,7 @@ function bindFile(ctx: Ctx, vaultId: VaultId, { file, blob }: Received): Promise
       await insertFile(tx, ctx.tenant, vaultId, bound)
       const payload = { fileId: bound.id, name: file.name, mimeType: file.mimeType, size, sha256 }
       await appendVaultEvent(tx, ctx, vault, { type: 'file.added', payload, growth: { files: 1, bytes: size } })
-      await takeOrRefuse(tx, ctx, plan, { kind: 'storageBytes', count: size })
+      await reserveQuota(tx, ctx, plan, { kind: 'storageBytes', count: size })
       await ctx.idempotency?.commit(tx, bound.id, contentOf(file, sha256))
       return bound
     })

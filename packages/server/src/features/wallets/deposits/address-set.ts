@@ -71,7 +71,7 @@ export class AddressSet {
     let slot = this.#hash(source, at) & this.#mask
     for (;;) {
       const place = slot * words
-      if (this.#isFree(place) || isSame(places, place, source, at)) return place
+      if (this.#isFree(place) || isSameAddressAt(places, place, source, at)) return place
       slot = (slot + 1) & this.#mask
     }
   }
@@ -104,7 +104,7 @@ export class AddressSet {
   }
 }
 
-function isSame(left: Uint32Array, leftAt: number, right: Uint32Array, rightAt: number): boolean {
+function isSameAddressAt(left: Uint32Array, leftAt: number, right: Uint32Array, rightAt: number): boolean {
   for (let word = 0; word < words; word++) if (left[leftAt + word] !== right[rightAt + word]) return false
   return true
 }

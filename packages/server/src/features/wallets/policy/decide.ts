@@ -124,11 +124,6 @@ export function looseningsOf(before: PolicyDocument | undefined, after: PolicyDo
   return [...operations.map((name) => `/operations/${name}`), ...tokensLoosened(before, after)]
 }
 
-/** Whether a new policy permits anything that the old one refuses. */
-export function isLoosened(before: PolicyDocument | undefined, after: PolicyDocument | undefined): boolean {
-  return looseningsOf(before, after).length > 0
-}
-
 function isOperationLoosened(before: PolicyDocument, after: PolicyDocument, name: PolicyOperation): boolean {
   const [old, now] = [before.operations[name], after.operations[name]]
   if (now === undefined) return false

@@ -1,7 +1,7 @@
 import { instantOf } from '../../../platform/clock.ts'
 import { newId } from '../../../platform/ids.ts'
+import { startDueLoop } from '../../../platform/work/due-work.ts'
 import { type Loop, pause } from '../../../platform/work/loop.ts'
-import { startDueLoop } from '../../../platform/work/probe.ts'
 import { endNext, isAnyEndDue } from '../delivery-store.ts'
 import type { Deps } from '../ports.ts'
 import type { WebhookId } from '../store.ts'

@@ -1,4 +1,5 @@
 import type { Operation } from '../../operation.ts'
+import { qualityOf } from '../accept.ts'
 import type { RawAnswer } from '../call.ts'
 import { keptPages } from '../encoded.ts'
 import type { PageRequest, PublicPage } from '../public-page.ts'
@@ -61,7 +62,7 @@ export function guidePages(options: GuideOptions): PublicPage[] {
     {
       path: '/',
       answer: (_, request) =>
-        /\btext\/html\b/.test(request.headers.accept ?? '')
+        qualityOf(request.headers.accept, 'text/html') > 0
           ? html('/', () => indexPage(read()))(request)
           : markdown('/', llms)(request),
     },
@@ -93,9 +94,10 @@ const searchCost = 4
 
 const robots = 'User-agent: *\nAllow: /$\nAllow: /docs\nAllow: /llms\nAllow: /openapi\nDisallow: /\n'
 
-/** A browser names HTML; an agent that wants Markdown names it, and no HTML. */
-function prefersMarkdown({ headers: { accept = '' } }: PageRequest): boolean {
-  return /\btext\/(?:markdown|plain)\b/.test(accept) && !/\btext\/html\b/.test(accept)
+/** A browser accepts HTML; an agent that wants Markdown accepts it or plain text, and no HTML. */
+function prefersMarkdown({ headers: { accept } }: PageRequest): boolean {
+  const isAccepted = (type: string) => qualityOf(accept, type) > 0
+  return (isAccepted('text/markdown') || isAccepted('text/plain')) && !isAccepted('text/html')
 }
 
 function guidesIn(guides: ReadonlyMap<string, Guide>, names: readonly string[]): Guide[] {

@@ -40,6 +40,14 @@ test('the first page is HTML for a browser and Markdown for an agent', async () 
   expect(String(forAgents.body)).toContain('https://pay.example.com/openapi.json')
 })
 
+test('a media type with the weight 0 is not what the client prefers', async () => {
+  const typeAt = async (path: string, accept: string) =>
+    (await get(path, { code: 'not-found' }, { accept })).headers['content-type']
+  expect(await typeAt('/', 'text/html;q=0, */*')).toContain('text/markdown')
+  expect(await typeAt('/problems/:code', 'text/markdown;q=0, */*')).toContain('text/html')
+  expect(await typeAt('/problems/:code', 'text/markdown, text/html;q=0.0')).toContain('text/markdown')
+})
+
 test('llms.txt names the OpenAPI document of each tag', async () => {
   const list = String((await get('/llms.txt')).body)
   expect(list).toContain('- [vaults](https://pay.example.com/openapi/vaults.json): About vaults.')

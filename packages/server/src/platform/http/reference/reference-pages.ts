@@ -1,8 +1,8 @@
 import { createReadStream, existsSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { createGunzip } from 'node:zlib'
+import { qualityOf } from '../accept.ts'
 import type { RawAnswer } from '../call.ts'
-import { accepts } from '../encoded.ts'
 import type { PageRequest, PublicPage } from '../public-page.ts'
 
 /** Where the built reference is: beside the compiled service, or in the workspace that this source is in. */
@@ -74,7 +74,7 @@ function assetAnswer(directory: string | undefined, name: string, { headers }: P
   const file = path.join(directory, 'assets', name)
   if (!existsSync(`${file}.gz`) || !existsSync(`${file}.br`)) return undefined
   const accepted = headers['accept-encoding'] ?? ''
-  const encoding = (['br', 'gzip'] as const).find((one) => accepts(accepted, one))
+  const encoding = (['br', 'gzip'] as const).find((one) => qualityOf(accepted, one) > 0)
   return {
     status: 200,
     headers: {

@@ -3,7 +3,7 @@ import { counting } from '../../../test/counting-db.ts'
 import { freshDatabase, type TestDatabase } from '../../../test/database.ts'
 import { type Sql, sql } from '../db/db.ts'
 import { createLog } from '../log.ts'
-import { createProbe, startDueLoop } from './probe.ts'
+import { createProbe, startDueLoop } from './due-work.ts'
 
 let database: TestDatabase
 const stops: (() => Promise<void>)[] = []

@@ -1,4 +1,4 @@
-import type { Screened, Screening } from './port.ts'
+import type { Screened, Screening } from '../src/partners/screening/port.ts'
 
 export interface FakeScreening extends Screening {
   /** Sets the result for an address. All others are clean. */
