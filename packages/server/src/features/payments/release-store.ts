@@ -27,7 +27,7 @@ export function findToRelease(
   )
 }
 
-/** What a payment finds used up: the month's count, or the day's gas on its network. */
+/** The quota that has no place for a payment: the month's count, or the day's gas on its network. */
 export type Lacking = 'plan-limit' | 'gas-budget'
 
 /**
