@@ -302,10 +302,11 @@ async function sessionsAndVaults({ record }: ExampleStage, paymentId: string, wa
   await record('vaults.quota')
 }
 
-async function webhooksAndEvents({ record, hookUrl }: ExampleStage): Promise<void> {
+async function webhooksAndEvents({ record, hookUrl, world, org }: ExampleStage): Promise<void> {
   const endpoint = { url: hookUrl, events: ['payment.received', 'vault.sealed'] }
   const { id } = await record('webhooks.create', { body: endpoint })
   const params = { webhookId: String(id) }
+  await world.call(org.testKey, 'PATCH', `/webhooks/${id}`, { isActive: false })
   await record('webhooks.update', { params, body: { isActive: true } })
   await record('webhooks.get', { params })
   await record('webhooks.list')

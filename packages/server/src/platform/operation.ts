@@ -159,6 +159,11 @@ interface OperationSpec<D extends Deps, P, Q, I, O> {
   readonly guests?: (deps: D, request: GuestRequest) => Promise<Caller | undefined>
   /** The cost of the call in the caller's rate limits, about one per millisecond of CPU. Default: 1. */
   readonly cost?: (body: Parsed<I>) => number
+  /**
+   * The call changes a setting of the organisation and leaves rows that nothing deletes: how much it takes of its owner's limit of such changes
+   * (`platform/http/setting-changes.ts`).
+   */
+  readonly settingCost?: number
   /** Queues that the call waits in before it takes a database connection, if many concurrent calls would lock the same rows. */
   readonly semaphores?: (tenant: Tenant, params: Readonly<Record<string, string>>) => readonly Semaphore[]
   readonly run: (ctx: D & Call, request: OperationRequest<Parsed<P>, Parsed<Q>, Parsed<I>>) => unknown

@@ -175,7 +175,10 @@ export function findApiKey(db: Queryable, tenant: Tenant, apiKeyId: ApiKeyId): P
   return db.maybeOne(ApiKeyRow, sql`select ${columns} from api_keys where ${inReach(tenant)} and id = ${apiKeyId}`)
 }
 
-/** Revokes keys; rows are locked in one order, as `markUsed` does. */
+/**
+ * Revokes keys; rows are locked in one order, as `markUsed` does. A revoked key makes none, so its row forgets its makers: it is stored for ever,
+ * and its makers may be hundreds.
+ */
 export async function markRevoked(
   tx: Tx,
   { organisationId }: Pick<Tenant, 'organisationId'>,
@@ -185,7 +188,7 @@ export async function markRevoked(
   await tx.run(sql`
     with locked as (
       select id from api_keys where organisation_id = ${organisationId} and id = any(${apiKeyIds}::text[]) order by id for no key update)
-    update api_keys set revoked_at = ${revokedAt} where id in (select id from locked) and revoked_at is null`)
+    update api_keys set revoked_at = ${revokedAt}, made_by_keys = '{}' where id in (select id from locked) and revoked_at is null`)
 }
 
 const LiveKey = z.object({

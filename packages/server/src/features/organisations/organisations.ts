@@ -99,6 +99,7 @@ export function renameOrganisation(ctx: Ctx, name: string): Promise<Organisation
     const { organisationId } = ctx.tenant
     const organisation = await lockOrganisation(tx, organisationId)
     if (organisation === undefined) throw fail('organisation-not-found')
+    if (organisation.name === name) return organisation
     await markRenamed(tx, organisationId, name)
     const details = { from: organisation.name, to: name }
     await auditIn(ctx, tx, organisationId, null, { action: 'organisations.update', target: organisationId, details })

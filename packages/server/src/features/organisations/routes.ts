@@ -41,6 +41,7 @@ const organisation: readonly Operation<Deps>[] = [
   }),
   operation({
     id: 'organisations.update',
+    settingCost: 1,
     needs: { role: 'admin', scope: 'organisation' },
     method: 'PATCH',
     path: '/organisations/current',
@@ -80,6 +81,7 @@ const members: readonly Operation<Deps>[] = [
   }),
   operation({
     id: 'organisations.members.add',
+    settingCost: 5,
     needs: { role: 'admin', scope: 'organisation' },
     method: 'POST',
     path: '/organisations/current/members',
@@ -97,6 +99,7 @@ const members: readonly Operation<Deps>[] = [
   }),
   operation({
     id: 'organisations.members.update',
+    settingCost: 1,
     needs: { role: 'admin', scope: 'organisation' },
     method: 'PATCH',
     path: '/organisations/current/members/{accountId}',
@@ -111,6 +114,7 @@ const members: readonly Operation<Deps>[] = [
   }),
   operation({
     id: 'organisations.members.remove',
+    settingCost: 1,
     needs: { role: 'admin', scope: 'organisation' },
     whileSuspended: true,
     method: 'DELETE',
@@ -135,6 +139,7 @@ const revocation =
 const apiKeys: readonly Operation<Deps>[] = [
   operation({
     id: 'organisations.apiKeys.create',
+    settingCost: 5,
     needs: { role: 'admin', scope: 'organisation' },
     method: 'POST',
     path: '/organisations/current/api-keys',
@@ -162,6 +167,7 @@ const apiKeys: readonly Operation<Deps>[] = [
   }),
   operation({
     id: 'organisations.apiKeys.revoke',
+    settingCost: 1,
     needs: { role: 'admin', scope: 'organisation' },
     whileSuspended: true,
     method: 'DELETE',
@@ -179,6 +185,7 @@ const apiKeys: readonly Operation<Deps>[] = [
 const apiKeysInPath: readonly Operation<Deps>[] = [
   operation({
     id: 'organisations.apiKeys.createIn',
+    settingCost: 5,
     needs: { role: 'admin', scope: 'organisation' },
     method: 'POST',
     path: '/organisations/{orgId}/api-keys',
@@ -213,6 +220,7 @@ const apiKeysInPath: readonly Operation<Deps>[] = [
   }),
   operation({
     id: 'organisations.apiKeys.revokeIn',
+    settingCost: 1,
     needs: { role: 'admin', scope: 'organisation' },
     whileSuspended: true,
     method: 'DELETE',

@@ -136,6 +136,8 @@ async function getRoute(ctx: Ctx, routeId: Id<'reg'>): Promise<RegistryRoute> {
 /** Makes a route public to every organization of the environment through the facilitator's discovery, or private again. */
 function publishRoute(ctx: Ctx, routeId: Id<'reg'>, isPublic: boolean): Promise<RegistryRoute> {
   return ctx.db.tx(async (tx) => {
+    const before = await findRoute(tx, ctx.tenant, routeId)
+    if (before?.isPublic === isPublic) return asRoute(before)
     const row = await setPublic(tx, ctx.tenant, { id: routeId, isPublic })
     if (row === undefined) throw fail('registry-route-not-found')
     await ctx.audit(tx, { action: 'registry.routes.update', target: routeId, details: { isPublic } })
@@ -213,6 +215,7 @@ export const registryOperations: readonly Operation<Deps>[] = [
   }),
   operation({
     id: 'registry.routes.update',
+    settingCost: 1,
     needs: { role: 'member', scope: 'payments' },
     method: 'PATCH',
     path: '/registry/routes/{id}',

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import { type Network, tokenBySymbol } from '@purser/protocol'
 import type { z } from 'zod'
 import { isProblem } from '../../platform/errors.ts'
@@ -94,6 +95,7 @@ export function changeByoWallet(ctx: Ctx, walletId: ByoWalletId, change: WalletC
     const wallet = await lockByoWallet(tx, ctx.tenant, walletId)
     if (wallet === undefined) throw fail('wallet-not-found')
     const { name = wallet.name, metadata = wallet.metadata } = change
+    if (isDeepStrictEqual({ ...wallet, name, metadata }, wallet)) return shown(wallet)
     await updateByoWallet(tx, ctx.tenant, { id: walletId, name, metadata })
     await ctx.audit(tx, { action: 'wallets.byo.update', target: walletId, details: { name } })
     return shown({ ...wallet, name, metadata })

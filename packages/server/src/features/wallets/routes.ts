@@ -22,6 +22,7 @@ const notFound = { 'wallet-not-found': fail.table['wallet-not-found'] }
 export const walletOperations: readonly Operation<Deps>[] = [
   operation({
     id: 'wallets.byo.create',
+    settingCost: 5,
     needs: { role: 'member', scope: 'wallets' },
     method: 'POST',
     path: '/wallet-infra/byo-wallets',
@@ -71,6 +72,7 @@ export const walletOperations: readonly Operation<Deps>[] = [
   }),
   operation({
     id: 'wallets.byo.update',
+    settingCost: 1,
     needs: { role: 'member', scope: 'wallets' },
     method: 'PATCH',
     path: '/wallet-infra/byo-wallets/{id}',
@@ -84,6 +86,7 @@ export const walletOperations: readonly Operation<Deps>[] = [
   }),
   operation({
     id: 'wallets.byo.delete',
+    settingCost: 1,
     needs: { role: 'member', scope: 'wallets' },
     method: 'DELETE',
     path: '/wallet-infra/byo-wallets/{id}',

@@ -32,6 +32,7 @@ const disabled = { 'webhook-disabled': fail.table['webhook-disabled'] }
 export const webhookOperations: readonly Operation<Deps>[] = [
   operation({
     id: 'webhooks.create',
+    settingCost: 1,
     needs: { role: 'admin', scope: 'webhooks', gives: 'read' },
     method: 'POST',
     path: '/webhooks',
@@ -72,6 +73,7 @@ export const webhookOperations: readonly Operation<Deps>[] = [
   }),
   operation({
     id: 'webhooks.update',
+    settingCost: 1,
     needs: { role: 'admin', scope: 'webhooks', gives: 'read' },
     method: 'PATCH',
     path: '/webhooks/{webhookId}',
@@ -86,6 +88,7 @@ export const webhookOperations: readonly Operation<Deps>[] = [
   }),
   operation({
     id: 'webhooks.delete',
+    settingCost: 1,
     needs: { role: 'admin', scope: 'webhooks' },
     method: 'DELETE',
     path: '/webhooks/{webhookId}',
@@ -145,6 +148,7 @@ export const webhookOperations: readonly Operation<Deps>[] = [
   }),
   operation({
     id: 'webhooks.rotateSecret',
+    settingCost: 1,
     needs: { role: 'admin', scope: 'webhooks' },
     method: 'POST',
     path: '/webhooks/{webhookId}/rotate-secret',

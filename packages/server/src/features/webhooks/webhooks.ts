@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import type { z } from 'zod'
 import { parseCustomerUrl } from '../../platform/customer-url.ts'
 import { newId } from '../../platform/ids.ts'
@@ -58,6 +59,7 @@ export function changeWebhook(ctx: Ctx, webhookId: WebhookId, change: WebhookCha
     if (webhook === undefined) throw fail('webhook-not-found')
     const { url = webhook.url, events = webhook.events, isActive = webhook.isActive } = change
     const changed = { ...webhook, url, events, isActive }
+    if (isDeepStrictEqual(changed, webhook)) return webhook
     await updateWebhook(tx, ctx.tenant, changed)
     const now = ctx.clock.now()
     if (webhook.isActive && !isActive) await endPending(tx, ctx.tenant, webhookId, now)

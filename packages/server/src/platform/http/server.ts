@@ -46,6 +46,7 @@ import { type HttpOptions, type HttpServer, limitsDefault, noCompilers, nodeOpti
 import { type Count, identify } from './identify.ts'
 import type { PublicPage } from './public-page.ts'
 import { urlOf } from './route-url.ts'
+import { type CountSetting, limitSettingChanges } from './setting-changes.ts'
 import { OpenSseConnections } from './sse-connection.ts'
 import { takeOver, writeStream } from './write-stream.ts'
 
@@ -117,7 +118,8 @@ export function createHttpServer(options: HttpOptions): HttpServer {
   const unknownPerAddressMax = options.trustProxy === false ? limits.connectionsPerAddressMax : undefined
   const trust = limitConnections(app.server, { connectionsMax: limits.connectionsMax, unknownPerAddressMax })
   const answers = createAnswerLimits(limits.bodiesBytesMax)
-  const context: RouteContext = { options, admit, bodies, answers, trust, connections }
+  const countSetting = limitSettingChanges(options.deps.clock)
+  const context: RouteContext = { options, admit, bodies, answers, trust, connections, countSetting }
   for (const page of options.pages) addPage(app, page, context)
   for (const [path, methods] of crossOriginMethods(options)) addPreflight(app, urlOf(path), methods, admit)
   const isStreamed = (operation: BoundOperation): boolean => operation.streamsInput !== undefined
@@ -238,6 +240,7 @@ function addOperation(app: FastifyInstance, operation: BoundOperation, context: 
       reply.header('connection', 'close')
       throw failPlatform('rate-limit-exceeded', { retryAfterSeconds: 1 })
     }
+    if (operation.settingCost !== undefined) context.countSetting(caller.placeOwner, operation.settingCost)
     reserveBody(bodies.ofOperations, { request, reply, bytesMax, owner: caller.placeOwner })
     callers.set(request, caller)
   }
@@ -281,6 +284,7 @@ interface RouteContext {
   readonly answers: AnswerLimits
   readonly trust: Trust
   readonly connections: OpenSseConnections
+  readonly countSetting: CountSetting
 }
 
 /** Identifies the caller and refuses one that may not make the call. Sets the rate-limit headers of the response. */

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import { type Address, type HdCurve, hdChildAddress, sameAddress } from '@purser/protocol'
 import { z } from 'zod'
 import { type Auditing, appendAudit } from '../../../platform/audit.ts'
@@ -129,6 +130,7 @@ export function changeChildAddress(
     const child = await lockChildAddress(tx, ctx.tenant, params)
     if (child === undefined) throw fail('child-address-not-found')
     const { name = child.name, metadata = child.metadata } = change
+    if (isDeepStrictEqual({ ...child, name, metadata }, child)) return shownChildAddress(child)
     await updateChildAddress(tx, ctx.tenant, { id: child.id, name, metadata })
     await ctx.audit(tx, { action: 'wallets.children.update', target: child.id, details: { name } })
     return shownChildAddress({ ...child, name, metadata })

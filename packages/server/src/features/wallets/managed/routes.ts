@@ -15,6 +15,7 @@ import { MasterWallet, MasterWalletListQuery, MasterWalletParams, NewMasterWalle
 export const masterWalletOperations: readonly Operation<Deps>[] = [
   operation({
     id: 'wallets.master.create',
+    settingCost: 5,
     needs: { role: 'member', scope: 'wallets' },
     method: 'POST',
     path: '/wallet-infra/master-wallets',
@@ -65,6 +66,7 @@ export const masterWalletOperations: readonly Operation<Deps>[] = [
   }),
   operation({
     id: 'wallets.master.retire',
+    settingCost: 20,
     needs: { role: 'member', scope: 'wallets' },
     method: 'DELETE',
     path: '/wallet-infra/master-wallets/{id}',
@@ -83,6 +85,7 @@ export const masterWalletOperations: readonly Operation<Deps>[] = [
   }),
   operation({
     id: 'wallets.master.restore',
+    settingCost: 1,
     needs: { role: 'member', scope: 'wallets' },
     method: 'POST',
     path: '/wallet-infra/master-wallets/{id}/restore',

@@ -16,6 +16,7 @@ const walletNotFound = { 'wallet-not-found': failWallets.table['wallet-not-found
 export const sweepOperations: readonly Operation<Deps>[] = [
   operation({
     id: 'wallets.master.update',
+    settingCost: 1,
     needs: { role: 'member', scope: 'wallets' },
     method: 'PATCH',
     path: '/wallet-infra/master-wallets/{id}',

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import type { MasterWalletId } from '../../../platform/ids.ts'
 import { fail } from '../errors.ts'
 import { lockMasterWallet, updateMasterWallet } from '../managed/auto-store.ts'
@@ -19,6 +20,7 @@ export function changeMasterWallet(
     if (autoSweep !== null) sweepTerms(ctx, wallet, autoSweep, 'automatic')
     const changed = { ...wallet, name, metadata, autoSweep }
     await updateMasterWallet(tx, ctx.tenant, { ...changed, dueAt: ctx.clock.now() })
+    if (isDeepStrictEqual(changed, wallet)) return shownMasterWallet(wallet)
     await ctx.audit(tx, { action: 'wallets.master.update', target: walletId, details: { name, autoSweep } })
     return shownMasterWallet(changed)
   })
