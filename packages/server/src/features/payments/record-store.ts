@@ -65,7 +65,7 @@ const monthlyLimits = JSON.stringify(
   Object.fromEntries(Object.entries(plans).map(([plan, { paymentsPerMonth }]) => [plan, paymentsPerMonth])),
 )
 
-/** The open payments of one payer take at most one part in this many of the month and of the day's gas; one is always allowed. */
+/** Payments of one payer whose settlement nobody has requested take at most one part in this many of the month and of the day's gas; one is always allowed. */
 const payerShare = 10
 
 const VerdictRow = z.object({ id: z.string(), verdict: Verdict })
@@ -74,7 +74,7 @@ const VerdictRow = z.object({ id: z.string(), verdict: Verdict })
  * Records a batch in one statement, for every plan; nothing else inserts payments. In the order of arrival it accepts a
  * payment if its claim is unused, its nonce is not that of a relay that the service sends (a transfer of its own
  * wallets) or of the payer's transaction that is already on its way, the payer's balance covers it in addition to all open payments, and the day's gas budget and the month's
- * quota suffice. The open payments of one payer take a share of either at most, except that one is always allowed. A proof, which pays a price of zero, has a
+ * quota suffice. Payments of one payer whose settlement nobody has requested take a share of either at most, except that one is always allowed. A proof, which pays a price of zero, has a
  * count of its own, so that it never takes the place of a payment. A trigger of `payments` claims for each row what it uses up, and leaves out a row of which another transaction has claimed
  * something since. A payment that is already on chain is accepted whatever the month's count. For each accepted payment
  * it writes the event, the count and the reservation of gas. It names tables of other features, because ten statements
@@ -104,7 +104,8 @@ export async function insertReceipts(
       cross join lateral (
         select network, asset, sum(raw_amount) filter (where id <> all(${limits.spentIds}::text[])) as raw,
           count(*) filter (where organisation_id = ${organisationId} and environment = ${environment}) as own,
-          sum(gas_reserved_nano_usd) filter (where organisation_id = ${organisationId} and environment = ${environment}) as own_gas
+          count(*) filter (where status = 'verified' and organisation_id = ${organisationId} and environment = ${environment}) as unasked,
+          sum(gas_reserved_nano_usd) filter (where status = 'verified' and organisation_id = ${organisationId} and environment = ${environment}) as unasked_gas
         from payments where status in ('verified', 'settling') and payer = payers.payer
         group by network, asset) as open
     ), monthly as materialized (
@@ -115,11 +116,14 @@ export async function insertReceipts(
           or coalesce(open.raw, 0) + given.raw_amount > raw_balance as is_short,
         status <> 'settled' and payer is not null and
           coalesce((select sum(own) from open as all_open where all_open.payer = given.payer), 0)
-          + count(*) filter (where status <> 'settled') over (partition by payer order by position) > least(${limits.openPerPayerMax}::bigint,
-            case when monthly.most >= 0 then greatest(1, monthly.most / ${payerShare}::int) end) as is_over_cap,
-        coalesce((select sum(own_gas) from open as all_open where all_open.payer = given.payer and all_open.network = given.network), 0)
-          + sum(gas_reserved_nano_usd) over (partition by payer, given.network order by position)
-          > greatest(gas_reserved_nano_usd, ${limits.nanoUsdPerDayMax.toString()}::numeric / ${payerShare}::int) as is_over_gas_share
+          + count(*) filter (where status <> 'settled') over (partition by payer order by position) > ${limits.openPerPayerMax} as is_over_cap,
+        status = 'verified' and monthly.most >= 0 and payer is not null and
+          coalesce((select sum(unasked) from open as all_open where all_open.payer = given.payer), 0)
+          + count(*) filter (where status = 'verified') over (partition by payer order by position) > greatest(1, monthly.most / ${payerShare}::int)
+          or status = 'verified' and gas_reserved_nano_usd > 0 and
+          coalesce((select sum(unasked_gas) from open as all_open where all_open.payer = given.payer and all_open.network = given.network), 0)
+          + sum(gas_reserved_nano_usd) filter (where status = 'verified') over (partition by payer, given.network order by position)
+          > greatest(gas_reserved_nano_usd, ${limits.nanoUsdPerDayMax.toString()}::numeric / ${payerShare}::int) as is_over_share
       from given cross join monthly left join open using (payer, network, asset)
       where not exists (select from payment_claims as known where known.claim_hash = claim_hash(given.claim_key) offset 0)
         and not exists (select from payment_claims as known where known.challenge_hash = claim_hash(given.challenge_id) offset 0)
@@ -135,7 +139,7 @@ export async function insertReceipts(
         > ${limits.nanoUsdPerDayMax.toString()}::numeric as is_over_budget
       from judged left join gas_budgets as budget on budget.organisation_id = ${organisationId} and budget.environment = ${environment}
         and budget.network = judged.network and budget.day = judged.day
-      where is_short is not true and is_over_cap is not true and (gas_reserved_nano_usd = 0 or is_over_gas_share is not true)
+      where is_short is not true and is_over_cap is not true and is_over_share is not true
     ), used as materialized (
       select period as month, kind as counted_as, sum(used) as used from usage_counters
       where organisation_id in (${sharersOf(organisationId)}) and environment = ${environment} and kind in ('payments', 'proofs')
@@ -169,7 +173,7 @@ export async function insertReceipts(
       on conflict (organisation_id, environment, network, day) do update set nano_usd = gas_budgets.nano_usd + excluded.nano_usd
     )
     select given.id, case when made.id is not null then 'recorded' when budgeted.is_over_plan then 'plan-limit' when funded.is_over_budget then 'gas-budget'
-      when judged.is_short then 'insufficient-funds' when judged.is_over_cap or judged.is_over_gas_share and judged.gas_reserved_nano_usd > 0 then 'too-many-open' else 'duplicate' end as verdict
+      when judged.is_short then 'insufficient-funds' when judged.is_over_cap or judged.is_over_share then 'too-many-open' else 'duplicate' end as verdict
     from given left join made using (id) left join judged using (id) left join funded using (id) left join budgeted using (id)`,
   )
   return new Map(rows.map(({ id, verdict }) => [id, verdict]))
