@@ -197,7 +197,7 @@ test('upto: the payer pays the settled amount, and the payment then shows it', a
 test('upto: of several concurrent settlements the first counts, and one success event states its amount', async () => {
   const payer = await aPermit2Payer(chain)
   const { payTo, settle } = await verified('upto', payer, '20000')
-  const answers = await Promise.all(['100', '200', '300', '400', '500'].map((amount) => settle({ amount })))
+  const answers = await Promise.all(['1000', '2000', '3000', '4000', '5000'].map((amount) => settle({ amount })))
   const successes = answers.filter(({ body }) => body.success === true)
   expect(successes.map(({ body }) => body.amount)).toEqual([String(await tokenBalance(chain, 'USDC', payTo))])
   expect((await settle({ amount: '20000' })).body).toMatchObject({ success: false, transaction: '' })
@@ -210,9 +210,9 @@ test('upto: a payment without a settled amount is not sent, and of two settlemen
   await deps.settlements.request(id)
   expect(await paymentTo(payTo)).toMatchObject({ status: 'verified', rawAmount: '10000' })
   const charges = await deps.db.tx(async (tx) => [
-    await markCharged(tx, id, 10_001n, deps.clock.now()),
-    await markCharged(tx, id, 100n, deps.clock.now()),
-    await markCharged(tx, id, 200n, deps.clock.now()),
+    await markCharged(tx, id, { amount: 10_001n, gas: undefined }, deps.clock.now()),
+    await markCharged(tx, id, { amount: 100n, gas: undefined }, deps.clock.now()),
+    await markCharged(tx, id, { amount: 200n, gas: undefined }, deps.clock.now()),
   ])
   expect(charges.map((row) => row?.rawAmount)).toEqual([undefined, 100n, undefined])
   await relays.enqueue(deps.db, 'payments', settling(id))

@@ -70,8 +70,19 @@ test('a payment is settled only under the scheme of its verification: no other o
   const metered = await verified('upto')
   expect(await metered.settle({ scheme: 'exact' })).toMatchObject(refused)
   expect(await exact.settle({})).toMatchObject({ success: true })
-  expect(await metered.settle({ amount: '7' })).toMatchObject({ success: true, amount: '7' })
-  expect([await balanceOf(exact), await balanceOf(metered)]).toEqual([980_000n, 999_993n])
+  expect(await metered.settle({ amount: '1007' })).toMatchObject({ success: true, amount: '1007' })
+  expect([await balanceOf(exact), await balanceOf(metered)]).toEqual([980_000n, 998_993n])
+})
+
+test('a charge below what its settlement costs is refused and sends nothing; the server may then charge more', async () => {
+  const metered = await verified('upto')
+  for (const amount of ['1', '999']) {
+    const refused = await metered.settle({ amount })
+    expect(refused).toMatchObject({ success: false, errorReason: 'invalid_payment_requirements', transaction: '' })
+    expect(refused.errorMessage).toContain('smallest charge')
+  }
+  expect([(await metered.row()).status, await balanceOf(metered)]).toEqual(['verified', 1_000_000n])
+  expect(await metered.settle({ amount: '1000' })).toMatchObject({ success: true, amount: '1000' })
 })
 
 test('a payer who withdraws between the steps pays what is left, or nothing for good, and then the session ends', async () => {

@@ -37,6 +37,7 @@ export interface Changes {
   readonly nonce?: number
   readonly gas?: bigint
   readonly maxFeePerGas?: bigint
+  readonly maxPriorityFeePerGas?: bigint
   readonly feeToken?: Address
   readonly sponsored?: boolean
 }
@@ -130,7 +131,7 @@ async function signFor(account: PrivateKeyAccount, challenge: MppChallenge, chan
     ...(changes.validAfterSeconds === undefined ? {} : { validAfter: now + changes.validAfterSeconds }),
     gas: changes.gas ?? 700_000n,
     maxFeePerGas: changes.maxFeePerGas ?? 20_000_000_000n,
-    maxPriorityFeePerGas: 0n,
+    maxPriorityFeePerGas: changes.maxPriorityFeePerGas ?? 0n,
     ...(sponsored ? { feePayer: true as const } : { feeToken: changes.feeToken ?? pathUsd }),
   } as const
   return account.signTransaction(transaction, { serializer: Transaction.serialize })

@@ -20,7 +20,7 @@ import {
 import { batch } from '../platform/db/batch.ts'
 import { fail } from './errors.ts'
 import type { Head } from './facts.ts'
-import { inspectPermit2, wouldSettle } from './permit2.ts'
+import { inspectPermit2, transactionGas, wouldSettle } from './permit2.ts'
 import type { AuthorizationFacts, AuthorizationProbe, Chain, PayerFunds, PayerQuestion } from './port.ts'
 import { electorateOf, requestAcceptance } from './rpc/acceptance.ts'
 import { readHex } from './rpc/read.ts'
@@ -249,11 +249,13 @@ async function inspectAlone(
 
 function aloneTrial(probe: AuthorizationProbe, block: 'latest' | 'pending'): RpcCall {
   const trial = trialOf(probe)
-  const gas = aloneGas[probe.signature.kind]
+  const deploymentOf = probe.deployment === undefined ? 0 : deploymentGas
+  const gas =
+    probe.gas === undefined ? aloneGas[probe.signature.kind] + deploymentOf : Number(probe.gas) + transactionGas
   if (probe.deployment === undefined) return ethCall(trial.target, trial.callData, block, gas)
   const { factory, factoryCalldata } = probe.deployment
   const data = encodeAggregate3([{ target: factory, allowFailure: true, callData: factoryCalldata }, trial])
-  return ethCall(multicall3Address, data, block, gas + deploymentGas)
+  return ethCall(multicall3Address, data, block, gas)
 }
 
 function readTrial(probe: AuthorizationProbe, answer: RpcAnswer | undefined): AuthorizationFacts['simulation'] {

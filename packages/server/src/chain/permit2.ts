@@ -17,6 +17,8 @@ import type { Rpc, RpcAnswer, RpcCall } from './rpc/rpc.ts'
 
 /** Gas limit of the trial. It equals what settlement allows; otherwise a wallet could pass here and run out of gas there. */
 const trialGas = 460_000
+/** What a transaction costs in addition to the grant of its payment. */
+export const transactionGas = 60_000
 
 /**
  * Inspects a Permit2 payment in one request to the node. Each read is a separate call, so that a payer's contract can only affect its own trial. A
@@ -68,9 +70,10 @@ function readings({ settlement }: Permit2Probe, block: string): RpcCall[] {
   ]
 }
 
-function trial({ settlement, settler }: Permit2Probe, block: string): RpcCall {
+function trial({ settlement, settler, gas }: Permit2Probe, block: string): RpcCall {
+  const limit = gas === undefined ? trialGas : Number(gas) + transactionGas
   const data = encodePermit2Settle(settlement)
-  return ethCall({ from: settler, to: settlement.transfer.spender, data, gas: `0x${trialGas.toString(16)}` }, block)
+  return ethCall({ from: settler, to: settlement.transfer.spender, data, gas: `0x${limit.toString(16)}` }, block)
 }
 
 function ethCall(call: Readonly<Record<string, string>>, block: BlockParameter): RpcCall {

@@ -190,6 +190,8 @@ export interface AuthorizationProbe {
   readonly deployment?: { readonly factory: Address; readonly factoryCalldata: Hex } | undefined
   /** The payer's contract validates the signature, so the probe runs untrusted code and gets a separate call. */
   readonly untrusted: boolean
+  /** Gas that settlement grants this payment, where it is less than the usual grant. */
+  readonly gas?: bigint | undefined
 }
 
 /** Wei per unit of gas (EIP-1559). */
@@ -243,6 +245,8 @@ export interface AuthorizationFacts {
 export interface Permit2Probe {
   readonly settlement: Permit2Settlement
   readonly settler: Address
+  /** As that of `AuthorizationProbe`. */
+  readonly gas?: bigint | undefined
 }
 
 export interface Permit2Facts {

@@ -147,6 +147,9 @@ function anAuthorization({ chance, payTo, price }: Market, payer: Payer, validBe
   return { form: 'eip3009', authorization: { from: payer.address, to: payTo, value: price, validBefore, nonce } }
 }
 
+/** The operator's minimum, in the token's smallest unit. */
+const leastCharge = 1_000n
+
 function aPermit(
   { chance, payTo, price, token, settler }: Market,
   { kind, payer, end }: { readonly kind: PayerKind; readonly payer: Payer; readonly end: bigint },
@@ -162,7 +165,7 @@ function aPermit(
     deadline: end,
     witness: { to: payTo, facilitator: scheme === 'upto' ? settler : undefined, validAfter: 0n },
   }
-  const amount = scheme === 'exact' ? price : chance.pick([price, price / 2n, 1n, 0n])
+  const amount = scheme === 'exact' ? price : chance.pick([price, price / 2n, leastCharge, 0n])
   return { form: 'permit2', permit, amount }
 }
 

@@ -1,5 +1,6 @@
 import { type DevChain, startChain } from '@purser/devnet'
 import { type Network, networkByName } from '@purser/protocol'
+import { createTestClient, http } from 'viem'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
 import type { Chain } from '../../src/chain/port.ts'
@@ -177,4 +178,36 @@ test('a challenge that was issued before gas became costly is honored until it e
 
 function validUntil(seconds: number): string {
   return String(Math.floor(clock.now().getTime() / 1_000) + seconds)
+}
+
+/** Code of an account that accepts every signature (EIP-1271) after it has used more than 300,000 gas. */
+const dear = '0x612ee05b6001900380600357631626ba7e60e01b60005260206000f3'
+
+test('a contract account gets the gas that its payment pays for, and one that needs more is refused', async () => {
+  const [node] = nodes
+  if (node === undefined) throw new Error('there is no node')
+  const contract = await aPayer(node)
+  const anvil = createTestClient({ mode: 'anvil', transport: http(node.rpcUrl) })
+  await anvil.setCode({ address: contract.account.address, bytecode: dear })
+  weiPerGas.set(ethereum.name, costly)
+  await pass(450)
+  const outcomeAt = async (price: string) => {
+    const credential = withLongSignature(
+      await contract.credential(await challenge({ price }), { sign: { validBefore: validUntil(900) } }),
+    )
+    const body = { protocol: 'x402', credential, price, walletId: onEthereum.id, resource }
+    const answer = await world.call(org.testKey, 'POST', '/payments/verify', body)
+    return [answer.status, answer.body.message]
+  }
+  expect(await outcomeAt('0.2')).toEqual([402, 'The chain refuses the payment with the gas that its amount pays for.'])
+  expect(await outcomeAt('0.45')).toEqual([200, undefined])
+  weiPerGas.set(ethereum.name, cheap)
+  await pass(30)
+})
+
+/** A credential with a signature that only a contract can check. */
+function withLongSignature(credential: string): string {
+  const payment = JSON.parse(Buffer.from(credential, 'base64').toString('utf8'))
+  payment.payload.signature = `0x${'ab'.repeat(70)}`
+  return Buffer.from(JSON.stringify(payment)).toString('base64')
 }

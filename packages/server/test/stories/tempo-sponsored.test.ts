@@ -111,6 +111,11 @@ test('a used up daily budget ends sponsoring: 429 for an earlier sponsored chall
 
 const greedy = [
   ['requests more gas than a payment uses', { gas: 1_000_001n }, 'the gas limit is above'],
+  [
+    'offers the highest fee as its tip',
+    { maxFeePerGas: 100_000_000_000n, maxPriorityFeePerGas: 100_000_000_000n },
+    'maxPriorityFeePerGas is above',
+  ],
   ['offers more for gas than the limit', { maxFeePerGas: 100_000_000_001n }, 'maxFeePerGas is above'],
   ['runs out of gas', { gas: 60_000n }, 'the gas limit is too low'],
   ['pays more than the payer has', { amount: price * 2n }, 'the amount is not the requested one'],

@@ -16,7 +16,14 @@ import { failPlatform } from '../../platform/errors.ts'
 import type { Recurring } from '../../platform/job.ts'
 import type { ReceivingWallet } from '../wallets/index.ts'
 import { deleteQuietCallers, findOldestRequest, noteCaller } from './caller-store.ts'
-import { isFree, isWorthSettling, rawPrice, refuseSanctionedReceivers, tokensByAuthorization } from './credential.ts'
+import {
+  isFree,
+  isWorthSettling,
+  isWorthSponsoring,
+  rawPrice,
+  refuseSanctionedReceivers,
+  tokensByAuthorization,
+} from './credential.ts'
 import { fail, failBody } from './errors.ts'
 import { type MppTerms, mppTermsOf, type Scope, scopeOf } from './mpp/terms.ts'
 import { mintChallengeId, paymentIdentifierExtension } from './new-payment.ts'
@@ -199,7 +206,9 @@ function allTermsOf(ctx: Ctx, request: ChallengeRequest, wallets: readonly Recei
 
 /** Whether the service pays the payer's fee, if any of these methods permits that. */
 async function paysFee(ctx: Ctx, terms: readonly MppTerms[]): Promise<boolean> {
-  const paid = new Map(terms.filter(({ rawAmount }) => rawAmount > 0n).map((one) => [one.network.name, one]))
+  const isWorthIt = ({ network, token, rawAmount }: MppTerms) =>
+    rawAmount > 0n && isWorthSponsoring(ctx, network, token, rawAmount)
+  const paid = new Map(terms.filter(isWorthIt).map((one) => [one.network.name, one]))
   const offers = await Promise.all([...paid.values()].map(({ method, network }) => method.paysFee(ctx, network)))
   return offers.includes(true)
 }

@@ -174,6 +174,42 @@ export function refuseBelowMinimum(ctx: PriceCtx, network: Network, token: Token
   if (isBelow(raw, token, nanoUsdMin(ctx, leastCost))) throw failBody('amount-below-minimum')
 }
 
+/** Gas of a transfer on Tempo to an account that has the token. */
+const gasOfTempoTransfer = 50_000n
+
+/** Whether an amount pays for its own transfer on Tempo, whose fee a sponsor would pay. */
+export function isWorthSponsoring(ctx: PriceCtx, network: Network, token: TokenInfo, raw: bigint): boolean {
+  return !isBelow(raw, token, ctx.gasPrices.knownCostOf(network, gasOfTempoTransfer))
+}
+
+/** Most gas that settling an ordinary permit uses. */
+const gasOfPermit = 200_000n
+
+/** Whether a charge of an `upto` permit is less than its settlement costs, or than the operator's minimum. */
+export function isBelowPermit(ctx: PriceCtx, network: Network, token: TokenInfo, raw: bigint): boolean {
+  return isBelow(raw, token, nanoUsdMin(ctx, ctx.gasPrices.leastCostOf(network, gasOfPermit)))
+}
+
+/** Beside the refusal of a payment whose contract gets less gas than usual. */
+export const paysForLessGas = 'The chain refuses the payment with the gas that its amount pays for.'
+
+const gasUnit = 1_000_000n
+
+/**
+ * Returns the grant of gas of a payment whose settlement may run a payer's contract: no more than its amount pays for, at the lowest price of the last
+ * minutes. Undefined if that is the usual grant or more.
+ */
+export function gasPaidBy(
+  ctx: PriceCtx,
+  { network, token, raw }: { readonly network: Network; readonly token: TokenInfo; readonly raw: bigint },
+  usual: bigint,
+): string | undefined {
+  const cost = ctx.gasPrices.leastCostOf(network, gasUnit)
+  if (cost === 0n) return undefined
+  const paid = (raw * 1_000_000_000n * gasUnit) / (cost * 10n ** BigInt(token.decimals))
+  return paid < usual ? paid.toString() : undefined
+}
+
 type PriceCtx = Pick<Ctx, 'settleMicroUsdMin' | 'gasPrices'>
 
 function nanoUsdMin({ settleMicroUsdMin }: PriceCtx, cost: bigint): bigint {

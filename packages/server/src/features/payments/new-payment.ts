@@ -14,7 +14,7 @@ import { callerId } from '../../platform/ctx.ts'
 import { logIdOf, newId } from '../../platform/ids.ts'
 import { gasOf, gasOfAuthorization } from '../relayer/index.ts'
 import type { ReceivingWallet } from '../wallets/index.ts'
-import { type GoodVerdict, type JudgedCredential, refused } from './credential.ts'
+import { type GoodVerdict, gasPaidBy, type JudgedCredential, refused } from './credential.ts'
 import type { Delivery } from './delivery/store.ts'
 import { fail } from './errors.ts'
 import type { Ctx } from './ports.ts'
@@ -57,7 +57,7 @@ export function newPayment(
     scheme: 'exact',
     rawAmount: authorization.value,
     payer,
-    settlement: storedAuthorization(judged.verdict),
+    settlement: storedAuthorization(ctx, wallet.network, judged),
     validBefore: expiryOf(authorization.validBefore),
     status: 'verified',
     txHash: null,
@@ -67,8 +67,12 @@ export function newPayment(
 }
 
 /** Returns the parts of a signed authorization that settlement needs. */
-export function storedAuthorization({ authorization, signature, deployment }: GoodVerdict): StoredAuthorization {
-  return {
+export function storedAuthorization(
+  ctx: Pick<Ctx, 'gasPrices' | 'settleMicroUsdMin'>,
+  network: Network,
+  { token, verdict: { authorization, signature, deployment } }: Pick<JudgedCredential, 'token' | 'verdict'>,
+): StoredAuthorization {
+  const stored: StoredAuthorization = {
     kind: 'eip3009',
     from: authorization.from,
     to: authorization.to,
@@ -79,6 +83,9 @@ export function storedAuthorization({ authorization, signature, deployment }: Go
     signature: storedSignature(signature),
     deployment: deployment === undefined ? null : { factory: deployment.factory, calldata: deployment.factoryCalldata },
   }
+  if (signature.kind === 'ecdsa') return stored
+  const gas = gasPaidBy(ctx, { network, token, raw: authorization.value }, gasOfAuthorization(stored))
+  return gas === undefined ? stored : { ...stored, gas }
 }
 
 /** Returns only the signature's own fields, without other members of the verdict. */

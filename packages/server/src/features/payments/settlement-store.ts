@@ -41,13 +41,13 @@ export function markingSettling(paymentIds: readonly PaymentId[], now: Date): Sq
 }
 
 /**
- * Marks an `upto` payment as settling with this amount, in the token's smallest unit; undefined unless it was verified and
- * permits as much.
+ * Marks an `upto` payment as settling with this amount, in the token's smallest unit, and the gas that it pays for where that is less than the usual
+ * grant; undefined unless it was verified and permits as much.
  */
 export function markCharged(
   tx: Tx,
   paymentId: PaymentId,
-  amount: bigint,
+  { amount, gas }: { readonly amount: bigint; readonly gas: string | undefined },
   now: Date,
 ): Promise<EndingPayment | undefined> {
   const charged = amount.toString()
@@ -55,7 +55,7 @@ export function markCharged(
     EndingPayment,
     sql`
     update payments set status = 'settling', settling_at = ${now}, check_at = null, raw_amount = ${charged}::numeric,
-      settlement = jsonb_set(settlement, '{charged}', to_jsonb(${charged}::text))
+      settlement = settlement || jsonb_strip_nulls(jsonb_build_object('charged', ${charged}::text, 'gas', ${gas ?? null}::text))
     where ${idIs(paymentId)} and status is not distinct from 'verified' and settlement ->> 'kind' = 'permit2' and settlement ->> 'scheme' = 'upto'
       and (settlement ->> 'permitted')::numeric >= ${charged}::numeric
     returning ${columns}`,

@@ -151,6 +151,8 @@ export const StoredAuthorization = z.object({
   nonce: HexText,
   signature: StoredSignature,
   deployment: z.object({ factory: HexText, calldata: HexText }).nullable(),
+  /** Most gas that its amount pays for, where that is less than the usual grant: a contract decides how much it uses. */
+  gas: z.string().optional(),
 })
 export type StoredAuthorization = z.output<typeof StoredAuthorization>
 
@@ -175,6 +177,8 @@ export const StoredPermit2 = z.object({
     .object({ value: z.string(), deadline: z.string(), v: z.number(), r: HexText, s: HexText })
     .nullable()
     .default(null),
+  /** As that of an authorization. */
+  gas: z.string().optional(),
 })
 export type StoredPermit2 = z.output<typeof StoredPermit2>
 

@@ -44,8 +44,9 @@ const nonceUsed: Reason = 'invalid_exact_evm_nonce_already_used'
 export function gasOfAuthorization({
   signature,
   deployment,
-}: Pick<StoredAuthorization, 'signature' | 'deployment'>): bigint {
-  return gasOfKind[signature.kind] + (deployment === null ? 0n : gasOfDeployment)
+  gas,
+}: Pick<StoredAuthorization, 'signature' | 'deployment' | 'gas'>): bigint {
+  return gas !== undefined ? BigInt(gas) : gasOfKind[signature.kind] + (deployment === null ? 0n : gasOfDeployment)
 }
 
 /** The authorization as it was signed. */
@@ -110,13 +111,14 @@ async function find(chain: Chain, payload: AuthorizationPayload, search: UseOpti
 
 async function judge(chain: Chain, payload: AuthorizationPayload): Promise<Trial> {
   const authorization = authorizationOf(payload)
-  const { token, signature, deployment } = payload
+  const { token, signature, deployment, gas } = payload
   const facts = await chain.inspectAuthorization({
     token,
     authorization,
     signature,
     deployment: deployment === null ? undefined : { factory: deployment.factory, factoryCalldata: deployment.calldata },
     untrusted: true,
+    gas: gas === undefined ? undefined : BigInt(gas),
   })
   if (facts.nonceUsed) return 'used'
   if (facts.balance < authorization.value) return shortOf('invalid_exact_evm_insufficient_balance')

@@ -12,14 +12,14 @@ import type { RelayFault, StoredPermit2 } from '../port.ts'
 import type { Form, Trial, Use, UseOptions } from './form.ts'
 
 /** Most gas that a permit costs the operator, without the base cost of its transaction. */
-const gasOfPermit2 = 400_000n
+export const gasOfPermit2 = 400_000n
 
 /**
  * A signed Permit2 transfer by one of the x402 proxies. It is sent alone, because its proxy checks the sender and its payer may
  * be a contract.
  */
 export const permit2Form: Form<StoredPermit2> = {
-  gas: () => gasOfPermit2,
+  gas: ({ gas }) => (gas === undefined ? gasOfPermit2 : BigInt(gas)),
   calls: (stored) => [
     { target: stored.spender, allowFailure: true, callData: encodePermit2Settle(settlementOf(stored)) },
   ],
@@ -67,7 +67,11 @@ async function find(chain: Chain, stored: StoredPermit2, search: UseOptions): Pr
 
 async function judge(chain: Chain, stored: StoredPermit2, settler: `0x${string}`): Promise<Trial> {
   const settlement = settlementOf(stored)
-  const facts = await chain.inspectPermit2({ settlement, settler })
+  const facts = await chain.inspectPermit2({
+    settlement,
+    settler,
+    gas: stored.gas === undefined ? undefined : BigInt(stored.gas),
+  })
   if (facts.nonceUsed) return 'used'
   const reason = whyNotPermit2(facts, settlement, true)
   if (reason === undefined) return 'taken'

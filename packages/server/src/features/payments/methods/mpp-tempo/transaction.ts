@@ -27,6 +27,8 @@ export interface Owed {
   readonly payer: Address | undefined
   /** Whether the challenge offered to pay the fee. */
   readonly feePayer: boolean
+  /** Most attodollars that a sponsored transaction may offer on top of the base fee, which the sponsor pays. */
+  readonly sponsoredTipMax: bigint
 }
 
 export interface Refusal {
@@ -91,10 +93,15 @@ function whyNotInTime({ validBefore, validAfter, nonceKey }: TempoTransaction, n
   return validAfter !== undefined && validAfter >= now ? failed('the transaction is not valid yet') : undefined
 }
 
-function whyNotAffordable({ feePaidBy, gasLimit, maxFeePerGas }: TempoTransaction, owed: Owed): Refusal | undefined {
+function whyNotAffordable(
+  { feePaidBy, gasLimit, maxFeePerGas, maxPriorityFeePerGas }: TempoTransaction,
+  owed: Owed,
+): Refusal | undefined {
   if (feePaidBy === 'sender') return undefined
   if (!owed.feePayer) return failed('the challenge does not offer to pay the fee')
   if (gasLimit > sponsoredGasMax) return failed(`the gas limit is above ${sponsoredGasMax}`)
+  if (maxPriorityFeePerGas > owed.sponsoredTipMax)
+    return failed(`maxPriorityFeePerGas is above ${owed.sponsoredTipMax}`)
   return maxFeePerGas > sponsoredMaxFeePerGasMax
     ? failed(`maxFeePerGas is above ${sponsoredMaxFeePerGasMax}`)
     : undefined

@@ -56,13 +56,16 @@ async function verify(ctx: Ctx, purchase: MppPurchase): Promise<z.input<typeof V
   const parsed = parseTempoPayload(purchase.payload)
   if (!parsed.ok) throw refusedMpp(parsed.fault.reason, parsed.fault.message, { path: parsed.fault.path })
   const { value: payload } = parsed
-  const owed = owedFor(purchase)
+  const owed = owedFor(ctx, purchase)
   if (payload.type === 'transaction') return payByTransaction(ctx, { ...purchase, owed }, payload.signature)
   if (payload.type === 'hash') return payByHash(ctx, { ...purchase, owed }, payload.hash)
   throw refusedMpp('invalid-payload', 'a proof pays for nothing but a price of zero')
 }
 
-function owedFor(purchase: MppPurchase): Owed {
+/** Gas whose cost in billionths of a US dollar is the price of one unit in attodollars. */
+const gasOfPrice = 1_000_000_000n
+
+function owedFor(ctx: Ctx, purchase: MppPurchase): Owed {
   const { challenge, network, token, wallet, rawAmount, feePayer } = purchase
   return {
     chainId: network.chainId,
@@ -73,6 +76,8 @@ function owedFor(purchase: MppPurchase): Owed {
     challengeId: challenge.id,
     payer: payerOf(purchase),
     feePayer,
+    // A fee of twice the base fee, plus the tip that nodes suggest, gets a transaction into a block.
+    sponsoredTipMax: ctx.gasPrices.costOf(network, gasOfPrice),
   }
 }
 

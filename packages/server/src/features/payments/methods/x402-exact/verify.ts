@@ -22,6 +22,7 @@ import {
   type JudgedCredential,
   judgeCredential,
   payableTokens,
+  paysForLessGas,
   rawPrice,
   refuseBelowMinimum,
   refused,
@@ -109,18 +110,20 @@ export async function refuseByChain(
   if (verdict.signatureKind === 'unproven' && (await ctx.chains.on(network).code(verdict.payer)) === '0x') {
     throw refused('invalid_exact_evm_signature', { payer: verdict.payer })
   }
+  const gas = payment.settlement?.kind === 'eip3009' ? payment.settlement.gas : undefined
   const facts = await ctx.chains.on(network).inspectAuthorization({
     token: token.address,
     authorization: verdict.authorization,
     signature: verdict.signature,
     deployment: verdict.deployment,
     untrusted: verdict.signatureKind !== 'eoa',
+    gas: gas === undefined ? undefined : BigInt(gas),
   })
   const reason = whyNotByChain(facts, verdict)
   if (reason === undefined) return { rawBalance: facts.balance, spentIds: [] }
   if (payment.claimKey !== null && (await listTakenClaims(ctx.db, [payment.claimKey])).size > 0)
     throw fail('duplicate-payment')
-  throw refused(reason, { payer: verdict.payer })
+  throw refused(reason, { payer: verdict.payer, ...(gas !== undefined && { message: paysForLessGas }) })
 }
 
 /**
@@ -210,7 +213,7 @@ function judge(ctx: Ctx, { paymentPayload: payload }: FacilitatorRequest, expect
   return {
     scheme: 'exact',
     rawAmount: verdict.authorization.value,
-    settlement: storedAuthorization(verdict),
+    settlement: storedAuthorization(ctx, network, { token, verdict }),
     validBefore: expiryOf(verdict.authorization.validBefore),
     async refuseByChain(payment) {
       await refuseDomainMismatch(ctx, network, token)

@@ -7,7 +7,6 @@ import {
   type Network,
   type Permit2Payment,
   type Permit2Scheme,
-  type Permit2Settlement,
   type Permit2Verdict,
   parsePaymentRequirementsV2,
   parsePermit2Payment,
@@ -18,8 +17,8 @@ import {
 import { unixSeconds } from '../../../../platform/clock.ts'
 import { isProblem } from '../../../../platform/errors.ts'
 import type { PaymentId } from '../../../../platform/ids.ts'
-import { relays, settlementOf, whyNotPermit2 } from '../../../relayer/index.ts'
-import { refused } from '../../credential.ts'
+import { gasOfPermit2, relays, settlementOf, whyNotPermit2 } from '../../../relayer/index.ts'
+import { gasPaidBy, isBelowPermit, paysForLessGas, refused } from '../../credential.ts'
 import { fail } from '../../errors.ts'
 import { refuseUnserved } from '../../facilitator/networks.ts'
 import { extensionsOf, objectOf } from '../../facilitator/paid-resource.ts'
@@ -100,7 +99,7 @@ function read(ctx: Ctx, body: FacilitatorBody, step: Step): Reading {
     usedReason: 'permit2_invalid_nonce',
     isPaidBy: (rawRecorded) =>
       scheme === 'upto' ? requested.rawAmount <= permitted : rawRecorded === requested.rawAmount,
-    ...(isCharge ? { charge: (paymentId) => chargeUpto(ctx, paymentId, requested.rawAmount) } : {}),
+    ...(isCharge ? { charge: (paymentId) => chargeUpto(ctx, requested, paymentId, payer) } : {}),
   }
   return { claim, judge: () => judge(ctx, { payment, scheme, expected }) }
 }
@@ -144,15 +143,19 @@ function judge(ctx: Ctx, { payment, scheme, expected }: Request): Judged {
     domainSeparator: separatorOf(ctx, network),
   })
   if (!verdict.ok) throw refused(verdict.reason, { payer: verdict.payer })
-  const settlement = storedPermit2(verdict)
+  const settlement = storedPermit2(verdict, grantOf(ctx, expected, verdict.transfer.permitted))
   return {
     scheme,
     rawAmount: verdict.transfer.permitted,
     settlement,
     validBefore: expiryOf(verdict.transfer.deadline),
-    refuseByChain: (payment) =>
-      refusePermit2ByChain(ctx, { network, settlement: settlementOf(settlement), isProven: verdict.isProven }, payment),
+    refuseByChain: (payment) => refusePermit2ByChain(ctx, { network, settlement, isProven: verdict.isProven }, payment),
   }
+}
+
+/** Returns the grant of gas of a permit whose charge is this amount, if it is less than the usual one. */
+function grantOf(ctx: Ctx, { network, token }: Expected, raw: bigint): string | undefined {
+  return gasPaidBy(ctx, { network, token, raw }, gasOfPermit2)
 }
 
 const separators = new Map<number, Uint8Array>()
@@ -167,11 +170,18 @@ function separatorOf(ctx: Pick<Ctx, 'signatures'>, { chainId }: Network): Uint8A
 /**
  * Requests settlement of an `upto` payment with the amount owed, in the token's smallest unit; at most what was permitted. Only
  * the first charge counts: a later one, whatever its amount, joins the settlement in progress. If nothing is owed it is settled
- * at once, without a transaction.
+ * at once, without a transaction. An amount below what its settlement costs is refused, and nothing is stored: the server may
+ * settle for more, or for nothing.
  */
-async function chargeUpto(ctx: Ctx, paymentId: PaymentId, amount: bigint): Promise<void> {
+async function chargeUpto(ctx: Ctx, requested: Expected, paymentId: PaymentId, payer: string): Promise<void> {
+  const { network, token, rawAmount: amount } = requested
+  if (amount !== 0n && isBelowPermit(ctx, network, token, amount))
+    throw refused('invalid_payment_requirements', {
+      payer,
+      message: 'the amount is below the smallest charge that is settled on chain; settle for nothing or for more',
+    })
   await ctx.db.tx(async (tx) => {
-    const payment = await markCharged(tx, paymentId, amount, ctx.clock.now())
+    const payment = await markCharged(tx, paymentId, { amount, gas: grantOf(ctx, requested, amount) }, ctx.clock.now())
     if (payment === undefined) return
     if (amount === 0n) return recordSettled(ctx, tx, [{ id: paymentId, txHash: null, gasNanoUsd: 0n }])
     await relays.enqueue(tx, paymentPurpose, settling(paymentId))
@@ -181,7 +191,7 @@ async function chargeUpto(ctx: Ctx, paymentId: PaymentId, amount: bigint): Promi
 
 interface Permit2Question {
   readonly network: Network
-  readonly settlement: Permit2Settlement
+  readonly settlement: StoredPermit2
   /** Whether the payer's key is known to have signed; false if only a contract could have. */
   readonly isProven: boolean
 }
@@ -192,15 +202,17 @@ interface Permit2Question {
  */
 async function refusePermit2ByChain(
   ctx: Ctx,
-  { network, settlement, isProven }: Permit2Question,
+  { network, settlement: stored, isProven }: Permit2Question,
   payment: Pick<NewPayment, 'claimKey'>,
 ): Promise<Funds> {
-  const facts = await ctx.chains.on(network).inspectPermit2({ settlement, settler: ctx.settlerAddress })
+  const settlement = settlementOf(stored)
+  const gas = stored.gas === undefined ? undefined : BigInt(stored.gas)
+  const facts = await ctx.chains.on(network).inspectPermit2({ settlement, settler: ctx.settlerAddress, gas })
   const reason = whyNotPermit2(facts, settlement, isProven)
   if (reason === undefined) return { rawBalance: facts.balance, spentIds: [] }
   if (payment.claimKey !== null && (await listTakenClaims(ctx.db, [payment.claimKey])).size > 0)
     throw fail('duplicate-payment')
-  throw refused(reason, { payer: settlement.transfer.owner })
+  throw refused(reason, { payer: settlement.transfer.owner, ...(gas !== undefined && { message: paysForLessGas }) })
 }
 
 type GoodVerdict = Extract<Permit2Verdict, { ok: true }>
@@ -209,7 +221,7 @@ type GoodVerdict = Extract<Permit2Verdict, { ok: true }>
  * Returns the row's settlement of a verified payment. Until settlement is requested, the whole permitted amount counts as
  * charged.
  */
-function storedPermit2({ transfer, signature, permit2612 }: GoodVerdict): StoredPermit2 {
+function storedPermit2({ transfer, signature, permit2612 }: GoodVerdict, gas: string | undefined): StoredPermit2 {
   const { scheme, spender, owner, token, witness } = transfer
   const permitted = transfer.permitted.toString()
   return {
@@ -232,5 +244,6 @@ function storedPermit2({ transfer, signature, permit2612 }: GoodVerdict): Stored
       permit2612 === undefined
         ? null
         : { ...permit2612, value: permit2612.value.toString(), deadline: permit2612.deadline.toString() },
+    ...(gas !== undefined && { gas }),
   }
 }
