@@ -174,7 +174,8 @@ test('an archived payment is 410 for its organisation, what it used up stays use
     expect(await listTakenClaims(db, [claimKey])).toEqual(new Set([claimKey]))
     expect(await findClaimed(db, claimKey)).toBeUndefined()
   }
-  expect(await findFingerprint(db, { organisationId: org.id, environment: 'test' }, `identifier_${bought}`)).toBe('')
+  const named = { payer: '', paymentIdentifier: `identifier_${bought}` }
+  expect(await findFingerprint(db, { organisationId: org.id, environment: 'test' }, named)).toBe('')
   expect(shown(await get(`/payments/${firstIdAt('pay', first.getTime())}`))).toEqual([404, 'payment-not-found'])
 
   const logs = (await get('/account/payment-logs')).list.map(({ paymentId }) => paymentId)

@@ -19,7 +19,7 @@ beforeAll(async () => {
 })
 afterAll(() => stage?.stop())
 
-type Claims = Partial<Pick<NewPayment, 'claimKey' | 'challengeId' | 'paymentIdentifier'>>
+type Claims = Partial<Pick<NewPayment, 'claimKey' | 'challengeId' | 'paymentIdentifier' | 'payer'>>
 
 /** Records a payment with these claims for one of the organizations, as a process of its own does; returns 'recorded' or the refusal's code. */
 async function record(claims: Claims, { by = 0, db = stage.db }: { by?: number; db?: Db } = {}): Promise<string> {
@@ -44,18 +44,21 @@ async function record(claims: Claims, { by = 0, db = stage.db }: { by?: number; 
 }
 
 let serial = 0
+const payer = `0x${'f'.repeat(40)}`
 const fresh = (): string => `name-${++serial}`
 const both = ['recorded', 'duplicate-payment']
 
-test('a claim and a challenge pay once for all organizations, an identifier once for its own', async () => {
+test('a claim and a challenge pay once for all organizations, an identifier once for its own and its payer', async () => {
   const [claimKey, challengeId, paymentIdentifier] = [fresh(), fresh(), fresh()]
-  expect(await record({ claimKey, challengeId, paymentIdentifier })).toBe('recorded')
+  expect(await record({ claimKey, challengeId, paymentIdentifier, payer })).toBe('recorded')
   for (const by of [0, 1]) {
     expect(await record({ claimKey }, { by })).toBe('duplicate-payment')
     expect(await record({ challengeId }, { by })).toBe('duplicate-payment')
   }
-  expect(await record({ paymentIdentifier })).toBe('duplicate-payment')
-  expect(await record({ paymentIdentifier }, { by: 1 })).toBe('recorded')
+  expect(await record({ paymentIdentifier, payer })).toBe('duplicate-payment')
+  expect(await record({ paymentIdentifier, payer: payer.toUpperCase() })).toBe('duplicate-payment')
+  expect(await record({ paymentIdentifier, payer }, { by: 1 })).toBe('recorded')
+  expect(await record({ paymentIdentifier, payer: `0x${'e'.repeat(40)}` }), 'another payer').toBe('recorded')
   expect(await record({ claimKey: null, challengeId: null })).toBe('recorded')
 })
 
@@ -64,7 +67,7 @@ test.each(['claimKey', 'challengeId', 'paymentIdentifier'] as const)(
   async (kind) => {
     const name = fresh()
     const uses = Array.from({ length: 20 }, (_, at) =>
-      record({ [kind]: name }, { by: kind === 'paymentIdentifier' ? 0 : at % 4 }),
+      record({ [kind]: name, payer }, { by: kind === 'paymentIdentifier' ? 0 : at % 4 }),
     )
     const outcomes = await Promise.all(uses)
     expect(outcomes.filter((outcome) => outcome === 'recorded')).toHaveLength(1)

@@ -170,6 +170,21 @@ test('a repeat of an unanswered verification does not get success once the payme
   ])
 })
 
+test('a payment identifier belongs to its payer: a stranger who has used it first takes it from nobody', async () => {
+  const after = (payload: V2Payload): void => {
+    Object.assign(payload, {
+      extensions: { 'payment-identifier': { info: { required: false, id: 'order-2026-11-29-0001' } } },
+    })
+  }
+  const stranger = await aPayer(chain)
+  const answers: string[] = []
+  for (const one of [stranger, payer, stranger]) {
+    const answer = await verify(await one.credential(await challenge(), { after }))
+    answers.push(`${answer.status} ${codeOf(answer)}`)
+  }
+  expect(answers).toEqual(['200 ', '200 ', '409 payment-identifier-conflict'])
+})
+
 test('of two payments sent at once under one id one is accepted, and the other gets a conflict', async () => {
   const after = (payload: V2Payload): void => {
     Object.assign(payload, {

@@ -184,18 +184,18 @@ export interface PaymentName {
 }
 
 /**
- * Reads the payment identifier, and refuses one that already names other signed parts: 409 `payment-identifier-conflict`. The
+ * Reads the payment identifier, and refuses one with which this payer already named other signed parts: 409 `payment-identifier-conflict`. The
  * identifier grants nothing by itself: the same payment under the same identifier is still used. Throws the protocol's
  * `invalid_payload` if it has another shape, or is missing where the challenge requires one.
  */
 export async function namePayment(
   ctx: Pick<Ctx, 'db' | 'tenant'>,
   extensions: JsonObject | undefined,
-  fingerprint: string,
+  { payer, fingerprint }: { readonly payer: string; readonly fingerprint: string },
 ): Promise<PaymentName> {
   const paymentIdentifier = identifierIn(extensions)
   if (paymentIdentifier === undefined) return { paymentIdentifier: null, paymentFingerprint: fingerprint }
-  const known = await findFingerprint(ctx.db, ctx.tenant, paymentIdentifier)
+  const known = await findFingerprint(ctx.db, ctx.tenant, { payer, paymentIdentifier })
   if (known !== undefined && known !== fingerprint) throw fail('payment-identifier-conflict')
   return { paymentIdentifier, paymentFingerprint: fingerprint }
 }

@@ -237,17 +237,22 @@ function textOf(instant: Date | null): string | null {
 
 const FingerprintRow = z.object({ paymentFingerprint: z.string().nullable() })
 
-/** Returns the digest of the tenant's payment with this identifier; undefined if there is none, and no digest if it was archived. */
+/**
+ * Returns the digest of the payer's payment with this identifier at the tenant; undefined if there is none, and no digest if it was archived. A payment
+ * from before migration 0240 has taken its identifier for every payer of the tenant, which binds only its own payer now.
+ */
 export async function findFingerprint(
   db: Queryable,
-  tenant: Tenant,
-  paymentIdentifier: string,
+  { organisationId, environment }: Tenant,
+  { payer, paymentIdentifier }: { readonly payer: string; readonly paymentIdentifier: string },
 ): Promise<string | undefined> {
   const row = await db.maybeOne(
     FingerprintRow,
     sql`
     select payment_fingerprint from payment_claims left join payments on payments.id = payment_id
-    where identifier_hash = identifier_hash(${tenant.organisationId}, ${tenant.environment}, ${paymentIdentifier})`,
+    where identifier_hash = payer_identifier_hash(${organisationId}, ${environment}, ${payer}, ${paymentIdentifier})
+      or identifier_hash = identifier_hash(${organisationId}, ${environment}, ${paymentIdentifier}) and lower(coalesce(payments.payer, ${payer})) = lower(${payer})
+    limit 1`,
   )
   return row === undefined ? undefined : (row.paymentFingerprint ?? '')
 }

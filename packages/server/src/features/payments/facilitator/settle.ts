@@ -231,7 +231,7 @@ export async function admit(
   const judged = judge()
   if (judged.rawAmount === 0n) throw refused('invalid_payment_requirements', { message: 'nothing is to be paid' })
   refuseBelowMinimum(ctx, claim.network, claim.token, judged.rawAmount)
-  const name = await namePayment(ctx, extensionsOf(body), claim.fingerprint)
+  const name = await namePayment(ctx, extensionsOf(body), claim)
   const payTo = checksumAddress(claim.payTo, ctx.signatures.keccak)
   if (isServiceAddress(ctx, payTo))
     throw refused('invalid_payment_requirements', { message: 'payTo is a token or an address of this service' })
@@ -251,7 +251,7 @@ export async function admit(
   const funds = await judged.refuseByChain(payment)
   await ctx.recordPayment({ ctx, payment, funds }).catch(async (error: unknown) => {
     // Of two payments that use one identifier at the same time, the second is refused because of the identifier.
-    if (isProblem(error, 'duplicate-payment')) await namePayment(ctx, extensionsOf(body), claim.fingerprint)
+    if (isProblem(error, 'duplicate-payment')) await namePayment(ctx, extensionsOf(body), claim)
     throw error
   })
 }

@@ -6,7 +6,6 @@ import {
   expectedOf,
   type FacilitatorRequest,
   type Network,
-  type PaymentPayload,
   parseFacilitatorRequest,
   reasonOfRevert,
   type TokenInfo,
@@ -62,7 +61,7 @@ export async function verifyExact(
     refuseBelowMinimum(ctx, wallet.network, token, rawAmount)
     return { network: wallet.network, token, rawAmount, payTo: wallet.address }
   })
-  const name = await nameOf(ctx, signed.payload)
+  const name = await nameOf(ctx, signed)
   await refuseDomainMismatch(ctx, wallet.network, signed.token)
   const judged = { ...signed, verdict: await resolveDeployment(ctx, wallet.network, signed.verdict) }
   const draft = newPayment(ctx, request, wallet, judged)
@@ -72,16 +71,16 @@ export async function verifyExact(
   const funds = await refuseByChain(ctx, wallet.network, judged, payment)
   await ctx.recordPayment({ ctx, payment, funds }).catch(async (error: unknown) => {
     // Of two payments that use one identifier at the same time, the second is refused because of the identifier.
-    if (isProblem(error, 'duplicate-payment')) await nameOf(ctx, signed.payload)
+    if (isProblem(error, 'duplicate-payment')) await nameOf(ctx, signed)
     throw error
   })
   return answerOf(ctx, payment)
 }
 
 /** Returns the payment identifier (x402 extension payment-identifier); version 1 has none. */
-function nameOf(ctx: Ctx, payment: PaymentPayload): Promise<PaymentName> {
+function nameOf(ctx: Ctx, { payload: payment, verdict: { payer } }: JudgedCredential): Promise<PaymentName> {
   const extensions = payment.x402Version === 2 ? payment.extensions : undefined
-  return namePayment(ctx, extensions, fingerprintOf(payment.payload))
+  return namePayment(ctx, extensions, { payer, fingerprint: fingerprintOf(payment.payload) })
 }
 
 /**
