@@ -94,7 +94,8 @@ function claimOf(context: PaymentContext, credential: Credential): Exclude<Claim
   const id = credential.protocol === 'x402' ? credential.paymentId : undefined
   if (id === undefined) return { kind: 'nameless', free: () => {} }
   const bound = JSON.stringify([credential.value, context.method, context.resource, context.digest])
-  return context.seller.replays.claim({ id, fingerprint: sha256(bytesOf(bound)).join() })
+  const payer = claimedPayer(credential)?.toLowerCase() ?? ''
+  return context.seller.replays.claim({ payer, id, fingerprint: sha256(bytesOf(bound)).join() })
 }
 
 async function verify(

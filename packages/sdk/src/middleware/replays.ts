@@ -2,6 +2,8 @@ import type { OwnAnswer } from './answers.ts'
 
 /** A purchase with a payment identifier: what must match for a repeat to be answered. */
 interface Purchase {
+  /** The account that the credential names. What is kept was paid by it. */
+  readonly payer: string
   /** The payment identifier (x402 extension `payment-identifier`). */
   readonly id: string
   /** Identifies the credential and its request: method, URL, and body if it is bound. */
@@ -22,14 +24,19 @@ export interface Replays {
   readonly claim: (purchase: Purchase) => Claim
 }
 
-interface Entry {
+interface Running {
   readonly fingerprint: string
   readonly endsAt: number
-  answer: OwnAnswer | undefined
-  bytes: number
+}
+
+interface Kept extends Running {
+  readonly payer: string
+  readonly answer: OwnAnswer
+  readonly bytes: number
 }
 
 const entriesMax = 1_000
+const runningMax = 10_000
 const answerBytesMax = 1_000_000
 const bytesMax = 32_000_000
 /** The size of an entry without the response body, in bytes. */
@@ -37,48 +44,77 @@ const entryBytes = 4_096
 
 /**
  * Keeps responses for payers whose connection broke. Within `ttlMs`, the same credential for the same request gets
- * the same response instead of a refusal, without a call to Purser. Kept in this process, within 1,000 entries and 32
- * MB; the oldest are dropped first. Responses above 1 MB are not kept. This does not decide whether a credential can
- * pay twice: Purser does.
+ * the same response instead of a refusal, without a call to Purser. Kept in this process, within 1,000 responses and 32
+ * MB; beyond that the oldest response of the payer with the most bytes is dropped. Responses above 1 MB are not kept. A purchase
+ * that is not paid yet takes no place of a response and refuses no other credential. This does not decide whether a credential can pay twice: Purser does.
  */
 export function openReplays(ttlMs: number, now: () => number = Date.now): Replays {
-  const entries = new Map<string, Entry>()
+  const running = new Map<string, Running>()
+  const kept = new Map<string, Kept>()
   let bytes = 0
-  const drop = (id: string, entry: Entry) => {
-    if (entries.get(id) !== entry) return
-    entries.delete(id)
+  const drop = (key: string, entry: Kept) => {
+    kept.delete(key)
     bytes -= entry.bytes
   }
-  const makeSpace = () => {
-    for (const [id, entry] of entries) {
-      if (entries.size <= entriesMax && bytes <= bytesMax && entry.endsAt > now()) return
-      drop(id, entry)
+  const prune = () => {
+    for (const [key, { endsAt }] of running) {
+      if (running.size <= runningMax && endsAt > now()) break
+      running.delete(key)
     }
+    for (const [key, entry] of kept) {
+      if (entry.endsAt > now()) break
+      drop(key, entry)
+    }
+    while (kept.size > entriesMax || bytes > bytesMax) drop(...oldestOfLargestPayer(kept))
   }
-  const keep = (id: string, entry: Entry, answer: OwnAnswer) => {
+  const keep = ({ payer, id }: Purchase, run: string, entry: Running, answer: OwnAnswer) => {
+    if (running.get(run) !== entry) return
+    running.delete(run)
     const size = answer.body?.length ?? 0
-    if (entries.get(id) !== entry || size > answerBytesMax) return
-    Object.assign(entry, { answer: replayed(answer), bytes: entry.bytes + size })
-    bytes += size
-    makeSpace()
+    if (size > answerBytesMax) return
+    const { fingerprint, endsAt } = entry
+    kept.set(JSON.stringify([payer, id]), {
+      fingerprint,
+      endsAt,
+      payer,
+      answer: replayed(answer),
+      bytes: entryBytes + size,
+    })
+    bytes += entryBytes + size
+    prune()
   }
   return {
-    claim: ({ id, fingerprint }) => {
-      makeSpace()
-      const known = entries.get(id)
+    claim: (purchase) => {
+      prune()
+      const { payer, id, fingerprint } = purchase
+      const known = kept.get(JSON.stringify([payer, id]))
       if (known !== undefined) return repeat(known, fingerprint)
-      const entry: Entry = { fingerprint, endsAt: now() + ttlMs, answer: undefined, bytes: entryBytes }
-      entries.set(id, entry)
-      bytes += entryBytes
-      makeSpace()
-      return { kind: 'claimed', keep: (answer) => keep(id, entry, answer), free: () => drop(id, entry) }
+      const run = JSON.stringify([payer, id, fingerprint])
+      if (running.has(run)) return { kind: 'duplicate' }
+      const entry: Running = { fingerprint, endsAt: now() + ttlMs }
+      running.set(run, entry)
+      return {
+        kind: 'claimed',
+        keep: (answer) => keep(purchase, run, entry, answer),
+        free: () => {
+          if (running.get(run) === entry) running.delete(run)
+        },
+      }
     },
   }
 }
 
-function repeat({ fingerprint, answer }: Entry, repeated: string): Claim {
-  if (fingerprint !== repeated) return { kind: 'conflict' }
-  return answer === undefined ? { kind: 'duplicate' } : { kind: 'replay', answer }
+function oldestOfLargestPayer(kept: ReadonlyMap<string, Kept>): [string, Kept] {
+  const totals = new Map<string, number>()
+  for (const { payer, bytes } of kept.values()) totals.set(payer, (totals.get(payer) ?? 0) + bytes)
+  const most = [...totals.values()].reduce((left, right) => Math.max(left, right), 0)
+  const found = [...kept].find(([, { payer }]) => totals.get(payer) === most)
+  if (found === undefined) throw new Error('nothing is kept')
+  return found
+}
+
+function repeat({ fingerprint, answer }: Kept, repeated: string): Claim {
+  return fingerprint === repeated ? { kind: 'replay', answer } : { kind: 'conflict' }
 }
 
 /** Headers that belong to one connection and are written anew for each. */
