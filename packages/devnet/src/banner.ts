@@ -14,7 +14,7 @@ export function banner(
     ['Wallet', `${dev.walletId} (USDC on base-sepolia)`],
     ['Payer', payerLine(dev, dataDir)],
     ...Object.entries(dev.chains).map(([name, { chainId, rpcUrl }]) => ['Chain', `${name} (${chainId}) at ${rpcUrl}`]),
-    ['Data', dataDir],
+    ['Data', `${dataDir} (its dev.env has the address and the keys as variables)`],
   ]
   return [
     ...(taken ? [`Port ${portRequested} is taken, so this is port ${dev.server.port}.`] : []),

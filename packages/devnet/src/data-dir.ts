@@ -6,6 +6,7 @@ import { takeLock } from './lock.ts'
 export interface DataDir {
   readonly path: string
   readonly devFile: string
+  readonly envFile: string
   readonly keyFile: string
   readonly filesDir: string
   readonly postgres: string
@@ -46,6 +47,7 @@ function placesIn(dir: string) {
   return {
     path: dir,
     devFile: path.join(dir, 'dev.json'),
+    envFile: path.join(dir, 'dev.env'),
     keyFile: path.join(dir, 'key-encryption-key'),
     filesDir: path.join(dir, 'files'),
     postgres: path.join(dir, 'postgres'),

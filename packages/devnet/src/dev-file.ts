@@ -60,11 +60,21 @@ function isChain(value: unknown): value is DevChainRecord {
   )
 }
 
+/** Writes the file for scripts, and one of variables for shells and `node --env-file` before it. */
+export function writeDevFiles(files: { readonly devFile: string; readonly envFile: string }, record: DevRecord): void {
+  const { baseUrl, apiKey, payer } = record
+  writePrivately(
+    files.envFile,
+    `PURSER_BASE_URL=${baseUrl}\nPURSER_API_KEY=${apiKey}\nPAYER_KEY=${payer.privateKey}\n`,
+  )
+  writePrivately(files.devFile, `${JSON.stringify(record, null, 2)}\n`)
+}
+
 /** Writes the file atomically, readable by its owner only: it contains an API key and an account's private key. */
-export function writeDevFile(file: string, record: DevRecord): void {
+function writePrivately(file: string, text: string): void {
   const half = `${file}.${process.pid}.half`
   rmSync(half, { force: true })
-  writeFileSync(half, `${JSON.stringify(record, null, 2)}\n`, { mode: 0o600, flag: 'wx', flush: true })
+  writeFileSync(half, text, { mode: 0o600, flag: 'wx', flush: true })
   renameSync(half, file)
 }
 

@@ -5,7 +5,7 @@ import type { DevChain } from './chains.ts'
 import { type DataDir, openDataDir } from './data-dir.ts'
 import { chainRecords, fundFaucet, fundSettler } from './dev-chains.ts'
 import { dashboardUrlOf, devConfig } from './dev-config.ts'
-import { type DevPayer, type DevRecord, readDevFile, writeDevFile } from './dev-file.ts'
+import { type DevPayer, type DevRecord, readDevFile, writeDevFiles } from './dev-file.ts'
 import type { DevOptions } from './dev-ground.ts'
 import { type Ground, startGround } from './dev-ground.ts'
 import { findFreePort, isPortTaken } from './free-port.ts'
@@ -22,7 +22,7 @@ export interface Dev extends DevRecord {
 }
 
 /**
- * Starts the whole service on a data directory, and writes dev.json there. Another start on the same directory has the
+ * Starts the whole service on a data directory, and writes dev.json and dev.env there. Another start on the same directory has the
  * same organization, key, wallet, payer and balances. When a part fails, what was started is stopped again.
  */
 export async function startDev(options: DevOptions): Promise<Dev> {
@@ -57,7 +57,7 @@ async function startOn(dataDir: DataDir, options: DevOptions, stops: Stops): Pro
   const signInUrl = await ownersSignInLink(server, baseUrl)
   const dashboardUrl = dashboardUrlOf(baseUrl)
   const record: DevRecord = { baseUrl, dashboardUrl, signInUrl, ...seeded, payer, chains: chainRecords(ground.chains) }
-  writeDevFile(dataDir.devFile, record)
+  writeDevFiles(dataDir, record)
   options.signal?.throwIfAborted()
   return { ...record, server, dataDir: dataDir.path, runningChains: ground.chains, stop: stops.run }
 }

@@ -10,7 +10,9 @@ export interface Page {
 
 /** The guide pages for agents that earn and spend. Pages on operating the service are not included. */
 export const pages: readonly Page[] = [
-  { name: 'quick-start', title: 'Quick start' },
+  { name: 'quick-start', title: 'Quick start: sell a route' },
+  { name: 'agent-wallet', title: 'Give an agent a wallet' },
+  { name: 'receive-deposits', title: 'Receive deposits' },
   { name: 'mcp-server', title: 'These tools' },
   { name: 'wallets', title: 'Wallets, child addresses, balances and deposits' },
   { name: 'transfers', title: 'Transfers: quotes, routes, states' },

@@ -11,7 +11,7 @@ import { allErrors } from '../src/platform/http/refusals.ts'
 const page = await readFile(new URL('../../../docs/testing.md', import.meta.url), 'utf8')
 
 test('its addresses are those of the sandbox', () => {
-  expect(new Set(page.match(/0x[0-9a-fA-F]{40}/g))).toEqual(new Set([sandboxFlaggedAddress, sandboxPendingAddress]))
+  expect(new Set(page.match(/0x[0-9a-fA-F]{40}\b/g))).toEqual(new Set([sandboxFlaggedAddress, sandboxPendingAddress]))
 })
 
 test('its bank details are accepted', () => {

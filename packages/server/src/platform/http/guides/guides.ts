@@ -12,7 +12,8 @@ export interface Guide {
 
 /** Guides in the order in which a reader meets them, in groups. Decisions are reached through the links of these. */
 export const groups: readonly (readonly [title: string, names: readonly string[]])[] = [
-  ['Start', ['README', 'quick-start', 'comparison', 'sdk', 'python', 'cli', 'mcp-server', 'testing']],
+  ['Start', ['README', 'comparison', 'sdk', 'python', 'cli', 'mcp-server', 'testing']],
+  ['Tutorials', ['quick-start', 'agent-wallet', 'receive-deposits', 'moving', 'production']],
   ['Get paid', ['protocols', 'x402', 'mpp', 'facilitator', 'refunds', 'sessions', 'registry', 'webhooks', 'events']],
   [
     'Hold and move money',
