@@ -63,10 +63,7 @@ function isChain(value: unknown): value is DevChainRecord {
 /** Writes the file for scripts, and one of variables for shells and `node --env-file` before it. */
 export function writeDevFiles(files: { readonly devFile: string; readonly envFile: string }, record: DevRecord): void {
   const { baseUrl, apiKey, payer } = record
-  writePrivately(
-    files.envFile,
-    `PURSER_BASE_URL=${baseUrl}\nPURSER_API_KEY=${apiKey}\nPAYER_KEY=${payer.privateKey}\n`,
-  )
+  writePrivately(files.envFile, `PURSER_BASE_URL=${baseUrl}\nPURSER_API_KEY=${apiKey}\nPAYER_KEY=${payer.privateKey}\n`)
   writePrivately(files.devFile, `${JSON.stringify(record, null, 2)}\n`)
 }
 

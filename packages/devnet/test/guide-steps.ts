@@ -32,7 +32,12 @@ export function stepsOf(page: string): readonly Step[] {
 }
 
 function lastParagraph(text: string): string {
-  return (text.trim().split(/\n\s*\n/).at(-1) ?? '').replaceAll(/\s+/g, ' ')
+  return (
+    text
+      .trim()
+      .split(/\n\s*\n/)
+      .at(-1) ?? ''
+  ).replaceAll(/\s+/g, ' ')
 }
 
 /** The file in which the reader saves this block: the last one that the paragraph before it names. */

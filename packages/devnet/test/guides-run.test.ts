@@ -22,7 +22,7 @@ test('the shop and the agent of the README', async () => {
   expect((await fetch(`http://localhost:${reader.port}/forecast`)).status).toBe(402)
   const printed = await reader.program('agent.mjs', reader.block('README.md', 'wrapFetchWithPayment'))
   expect(printed).toMatch(/^200 \{ sky: 'clear', paidBy: '0x[0-9a-fA-F]{40}' \} \{\s+success: true/)
-  })
+})
 
 test('the server of the guide describes its paid route with the offer that its 402 has', async () => {
   await reader.server('shop.mjs', reader.block('docs/sdk.md', 'discovery({ info'))
@@ -38,7 +38,7 @@ test('the server of the guide describes its paid route with the offer that its 4
       },
     },
   })
-  })
+})
 
 test('the MCP server of the guide sells its tool to the agent of the guide', async () => {
   writeFileSync(path.join(reader.folder, 'weather.mjs'), reader.block('docs/sdk.md', 'createPaidTool({'))
@@ -69,7 +69,9 @@ const hasPython = spawnSync('python3', ['-c', 'import sys; sys.exit(sys.version_
 test.skipIf(!hasPython)(
   'the agent of the guide to Python pays under its caps, and above one after a person has approved',
   async () => {
-    await reader.server('seller.mjs', reader.block('docs/agent-wallet.md', 'const prices'), { WALLET_ID: reader.dev.walletId })
+    await reader.server('seller.mjs', reader.block('docs/agent-wallet.md', 'const prices'), {
+      WALLET_ID: reader.dev.walletId,
+    })
     const code = [
       reader.block('docs/python.md', 'policy.set'),
       "agent_key, base_url, wallet_id = key['key'], os.environ['PURSER_BASE_URL'], wallet['id']",
@@ -90,7 +92,7 @@ test.skipIf(!hasPython)(
       '',
     ])
     await approving
-      },
+  },
 )
 
 test('the vault of the guide, and its proof', async () => {
@@ -105,8 +107,15 @@ test('the vault of the guide, and its proof', async () => {
     'const [file] = (await purser.vaults.get(vault.id)).files',
     'const proofOfItem = await purser.vaults.proof(vault.id, { item: file.id })',
   ]
-  const blocks = [reader.block('docs/vaults.md', 'vaults.create'), ...between, reader.block('docs/vaults.md', 'verifySeal')]
-  const printed = await reader.program('vault.ts', [...before, ...blocks, 'console.log(verdict.ok, ofOne.ok)'].join('\n'))
+  const blocks = [
+    reader.block('docs/vaults.md', 'vaults.create'),
+    ...between,
+    reader.block('docs/vaults.md', 'verifySeal'),
+  ]
+  const printed = await reader.program(
+    'vault.ts',
+    [...before, ...blocks, 'console.log(verdict.ok, ofOne.ok)'].join('\n'),
+  )
   expect(printed).toBe('true true\n')
 })
 
@@ -115,7 +124,9 @@ test('the receiver of the guide to webhooks takes a signed event, and answers 40
   const body = JSON.stringify({ url: `http://127.0.0.1:${reader.port}/purser`, events: ['payment.settled'] })
   const made = await fetch(`${reader.dev.baseUrl}/webhooks`, { method: 'POST', headers, body })
   const { secret } = (await made.json()) as { secret: string }
-  const receiver = await reader.server('hook.ts', reader.block('docs/webhooks.md', 'express.raw'), { WEBHOOK_SECRET: secret })
+  const receiver = await reader.server('hook.ts', reader.block('docs/webhooks.md', 'express.raw'), {
+    WEBHOOK_SECRET: secret,
+  })
   let printed = ''
   receiver.stdout?.on('data', (chunk: Buffer) => {
     printed += chunk
@@ -125,4 +136,4 @@ test('the receiver of the guide to webhooks takes a signed event, and answers 40
   await expect.poll(() => printed).toMatch(/^evt_\w+ pay_\w+ 0\.01\n$/)
   const unsigned = { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{}' }
   expect((await fetch(`http://127.0.0.1:${reader.port}/purser`, unsigned)).status).toBe(400)
-  })
+})

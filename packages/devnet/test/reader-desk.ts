@@ -42,10 +42,10 @@ export function createDesk(home: string, folder: string): Desk {
   const state = path.join(home, 'state.sh')
   const programs = `${path.dirname(process.execPath)}:${path.join(root, 'node_modules/.bin')}:${process.env.PATH}`
   const env = { PATH: programs, HOME: home, NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE }
-  const save = `trap '{ export -p; declare -f; printf "cd %q\\n" "$PWD"; } > ${state}' EXIT`
+  const save = `trap '{ declare -p | grep -v "^declare -[a-zA-Z]*r"; declare -f; printf "cd %q\\n" "$PWD"; } > ${state}' EXIT`
   writeFileSync(state, [...functions, `cd ${folder}`, ''].join('\n'))
   const terminal = (lines: readonly string[]): ChildProcess =>
-    spawn('bash', ['-c', [`. ${state}`, 'set -a', ...lines].join('\n')], { env, detached: true })
+    spawn('bash', ['-c', [`. ${state} 2> /dev/null`, ...lines].join('\n')], { env, detached: true })
   const adopt = (child: ChildProcess): ChildProcess => {
     const one: Running = { child, printed: '' }
     readAll(child, (_, text) => {
@@ -71,10 +71,8 @@ export function createDesk(home: string, folder: string): Desk {
     },
     async mustPrint(pattern) {
       const isPrinted = (): boolean => running.some((one) => take(one, new RegExp(pattern)))
-      const isOver = (): boolean => running.every(({ child }) => child.exitCode !== null)
-      let isFound = false
-      await expect.poll(() => (isFound ||= isPrinted()) || isOver()).toBe(true)
-      if (!isFound) expect(running.map(({ printed }) => printed).join('\n')).toMatch(new RegExp(pattern))
+      const printed = (): string => running.map((one) => one.printed).join('\n')
+      await expect.poll(() => (isPrinted() ? 'printed' : printed()), { message: pattern }).toBe('printed')
     },
     async endPrograms() {
       for (const { child } of running.splice(0)) await endGroup(child)

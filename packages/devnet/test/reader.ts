@@ -93,7 +93,7 @@ export async function startReader(): Promise<Reader> {
 /** A free port in place of each one of the guides. */
 async function portsFor(dev: Dev): Promise<ReadonlyMap<string, string>> {
   const ports = new Map([['4100', String(dev.server.port)]])
-  for (const port of ['3000', '3001']) ports.set(port, String(await findFreePort(0)))
+  for (const port of ['3000', '3001', '3002']) ports.set(port, String(await findFreePort(0)))
   return ports
 }
 

@@ -106,8 +106,10 @@ test('the commands of the guide to wallets do what it shows', async () => {
   const { wallets, test: faucet } = await newcomer()
   const master = await wallets.master.create({ chain: 'base', supportedTokens: ['USDC'] })
   const child = await wallets.children.create(master.id, {})
-  for (const walletId of [master.id, child.id]) await faucet.deposits.create({ walletId, token: 'USDC', amount: '12.5' })
-  const received = async () => (await wallets.children.transactions(master.id, child.id, { status: 'confirmed' }).toArray())[0]
+  for (const walletId of [master.id, child.id])
+    await faucet.deposits.create({ walletId, token: 'USDC', amount: '12.5' })
+  const received = async () =>
+    (await wallets.children.transactions(master.id, child.id, { status: 'confirmed' }).toArray({ limit: 10 }))[0]
   await expect.poll(received).toBeDefined()
   await reader.shell(`WALLET=${master.id}`)
   const instead = { 'mwt_…': master.id, '0x8f0d…': (await received())?.txHash ?? '' }
@@ -119,7 +121,9 @@ test('the commands of the guide to transfers move money', async () => {
   const { id } = await wallets.master.create({ chain: 'base', supportedTokens: ['USDC'] })
   await faucet.deposits.create({ walletId: id, token: 'USDC', amount: '100' })
   await faucet.deposits.create({ walletId: id, token: 'ETH', amount: '0.1' })
-  await expect.poll(async () => (await wallets.master.transactions(id, { status: 'confirmed' }).toArray()).length).toBe(1)
+  await expect
+    .poll(async () => (await wallets.master.transactions(id, { status: 'confirmed' }).toArray({ limit: 10 })).length)
+    .toBe(1)
   const { address } = await wallets.master.create({ chain: 'base', supportedTokens: ['USDC'] })
   await reader.follow(pathOf('transfers'), { instead: { 'mwt_…': id, '0x…': address } })
 })
@@ -129,7 +133,9 @@ test('the commands of the guide to withdrawals pay a bank account', async () => 
   const { id } = await wallets.master.create({ chain: 'base', supportedTokens: ['USDC'] })
   await faucet.deposits.create({ walletId: id, token: 'USDC', amount: '200' })
   await faucet.deposits.create({ walletId: id, token: 'ETH', amount: '0.1' })
-  await expect.poll(async () => (await wallets.master.transactions(id, { status: 'confirmed' }).toArray()).length).toBe(1)
+  await expect
+    .poll(async () => (await wallets.master.transactions(id, { status: 'confirmed' }).toArray({ limit: 10 })).length)
+    .toBe(1)
   const details = { currency: 'GBP', sortCode: '20-29-59', accountNumber: '63748472' } as const
   const bank = await withdrawals.bankAccounts.create({ accountName: 'Acme Ltd', ...details })
   await reader.follow(pathOf('withdrawals'), { instead: { 'mwt_…': id, 'bac_…': bank.id } })

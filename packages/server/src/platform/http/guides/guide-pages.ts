@@ -226,9 +226,17 @@ function neighbours(guides: ReadonlyMap<string, Guide>, { name }: Guide): string
 
 /** The guides that most readers need, on the first page. */
 const beginnings: readonly (readonly [title: string, href: string, text: string])[] = [
-  ['Sell a route', '/docs/quick-start', 'A paid route in Express, Hono, Fastify or Next, an agent that pays it, and a signed event.'],
+  [
+    'Sell a route',
+    '/docs/quick-start',
+    'A paid route in Express, Hono, Fastify or Next, an agent that pays it, and a signed event.',
+  ],
   ['Give an agent a wallet', '/docs/agent-wallet', 'Payments under caps, with a person who approves the large ones.'],
-  ['Receive deposits', '/docs/receive-deposits', 'An address for each customer, an event for each deposit, and one wallet at the end.'],
+  [
+    'Receive deposits',
+    '/docs/receive-deposits',
+    'An address for each customer, an event for each deposit, and one wallet at the end.',
+  ],
   ['Move an existing server', '/docs/moving', 'An x402 or mppx server with Purser as its facilitator.'],
   ['API reference', '/docs/reference', 'Every operation with its parameters, examples and errors.'],
   ['Run it in production', '/docs/production', 'A rehearsal on your machine, and the list to check before real money.'],
