@@ -113,7 +113,7 @@ test('the commands of the guide to wallets do what it shows', async () => {
   await expect.poll(received).toBeDefined()
   await reader.shell(`WALLET=${master.id}`)
   const instead = { 'mwt_…': master.id, '0x8f0d…': (await received())?.txHash ?? '' }
-  await reader.follow(pathOf('wallets'), { instead, differing: ['amlStatus', 'derivationPath'] })
+  await reader.follow(pathOf('wallets'), { instead, differing: ['amlStatus', 'derivationPath', 'formattedBalance', 'rawBalance'] })
 })
 
 test('the commands of the guide to transfers move money', async () => {
@@ -125,7 +125,10 @@ test('the commands of the guide to transfers move money', async () => {
     .poll(async () => (await wallets.master.transactions(id, { status: 'confirmed' }).toArray({ limit: 10 })).length)
     .toBe(1)
   const { address } = await wallets.master.create({ chain: 'base', supportedTokens: ['USDC'] })
-  await reader.follow(pathOf('transfers'), { instead: { 'mwt_…': id, '0x…': address } })
+  await reader.follow(pathOf('transfers'), {
+    instead: { 'mwt_…': id, '0x…': address },
+    differing: ['toAmount', 'minToAmount', 'feeAmount'],
+  })
 })
 
 test('the commands of the guide to withdrawals pay a bank account', async () => {
