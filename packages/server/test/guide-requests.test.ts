@@ -66,10 +66,16 @@ function operationAt(method: string, requested: string) {
   })
 }
 
+/** The ids that a member takes from a variable of the shell, where they are not those of an own wallet. */
+const prefixes: Readonly<Record<string, string>> = { fromWalletId: 'mwt', quoteId: 'qte' }
+
 /** A body as a reader fills it in: an id for `mwt_…`, an address or a hash for `0x…`, a value for a variable of the shell. */
 function filledIn(text: string): unknown {
   const filled = text
-    .replaceAll(/'\$\w+'/g, 'byw_01h455vb4pex5vsknk084sn02q')
+    .replaceAll(
+      /"(\w+)":\s*"'\$\w+'"/g,
+      (_, member: string) => `"${member}":"${prefixes[member] ?? 'byw'}_01h455vb4pex5vsknk084sn02q"`,
+    )
     .replaceAll(/\b([a-z]{2,4})_…/g, '$1_01h455vb4pex5vsknk084sn02q')
     .replaceAll('"0x…"', '"0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"')
     .replaceAll(/"0x[0-9a-f]{4}…"/g, `"0x${'8f0d'.repeat(16)}"`)
