@@ -113,7 +113,10 @@ test('the commands of the guide to wallets do what it shows', async () => {
   await expect.poll(received).toBeDefined()
   await reader.shell(`WALLET=${master.id}`)
   const instead = { 'mwt_…': master.id, '0x8f0d…': (await received())?.txHash ?? '' }
-  await reader.follow(pathOf('wallets'), { instead, differing: ['amlStatus', 'derivationPath', 'formattedBalance', 'rawBalance'] })
+  await reader.follow(pathOf('wallets'), {
+    instead,
+    differing: ['amlStatus', 'derivationPath', 'formattedBalance', 'rawBalance'],
+  })
 })
 
 test('the commands of the guide to transfers move money', async () => {
