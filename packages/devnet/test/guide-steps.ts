@@ -58,7 +58,7 @@ export function patternOf(text: string, { isExample = false } = {}): string {
   return shown
     .trim()
     .split('…')
-    .map((part) => RegExp.escape(part))
+    .map((part) => part.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&'))
     .join('[\\s\\S]*?')
 }
 

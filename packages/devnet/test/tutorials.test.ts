@@ -1,7 +1,8 @@
-/** The tutorials, followed as they stand on the page. */
+/** The tutorials, the test scenarios and the commands of guides, followed as they stand on the page. */
 
 import { writeFileSync } from 'node:fs'
 import path from 'node:path'
+import { createPurser } from '@purser/sdk'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { fileOf, stepsOf } from './guide-steps.ts'
 import { type Reader, startReader } from './reader.ts'
@@ -86,4 +87,71 @@ test('an x402 server and an mppx server have Purser as their facilitator, and th
   for (const section of ['The server after', 'Pay it', 'What is new']) await follow('moving', section)
   await reader.endPrograms()
   await follow('moving', 'An mppx server')
+})
+
+test('each test scenario ends as its page says', async () => {
+  await follow('quick-start', '3. Sell a route')
+  await reader.shell('curl() { command curl -sS "$@"; }')
+  await reader.follow(pathOf('testing'), { output: 'comments' })
+})
+
+/** Sets the variables of the guides, and returns a client. */
+async function newcomer() {
+  const { baseUrl, apiKey } = reader.dev
+  await reader.shell(`BASE=${baseUrl} KEY=${apiKey}`)
+  return createPurser({ baseUrl, apiKey })
+}
+
+test('the commands of the guide to wallets do what it shows', async () => {
+  const { wallets, test: faucet } = await newcomer()
+  const master = await wallets.master.create({ chain: 'base', supportedTokens: ['USDC'] })
+  const child = await wallets.children.create(master.id, {})
+  for (const walletId of [master.id, child.id])
+    await faucet.deposits.create({ walletId, token: 'USDC', amount: '12.5' })
+  const received = async () =>
+    (await wallets.children.transactions(master.id, child.id, { status: 'confirmed' }).toArray({ limit: 10 }))[0]
+  await expect.poll(received).toBeDefined()
+  await reader.shell(`WALLET=${master.id}`)
+  const instead = { 'mwt_…': master.id, '0x8f0d…': (await received())?.txHash ?? '' }
+  await reader.follow(pathOf('wallets'), {
+    instead,
+    differing: ['amlStatus', 'derivationPath', 'formattedBalance', 'rawBalance'],
+  })
+})
+
+test('the commands of the guide to transfers move money', async () => {
+  const { wallets, test: faucet } = await newcomer()
+  const { id } = await wallets.master.create({ chain: 'base', supportedTokens: ['USDC'] })
+  await faucet.deposits.create({ walletId: id, token: 'USDC', amount: '100' })
+  await faucet.deposits.create({ walletId: id, token: 'ETH', amount: '0.1' })
+  await expect
+    .poll(async () => (await wallets.master.transactions(id, { status: 'confirmed' }).toArray({ limit: 10 })).length)
+    .toBe(1)
+  const { address } = await wallets.master.create({ chain: 'base', supportedTokens: ['USDC'] })
+  await reader.follow(pathOf('transfers'), {
+    instead: { 'mwt_…': id, '0x…': address },
+    differing: ['toAmount', 'minToAmount', 'feeAmount'],
+  })
+})
+
+test('the commands of the guide to withdrawals pay a bank account', async () => {
+  const { wallets, withdrawals, test: faucet } = await newcomer()
+  const { id } = await wallets.master.create({ chain: 'base', supportedTokens: ['USDC'] })
+  await faucet.deposits.create({ walletId: id, token: 'USDC', amount: '200' })
+  await faucet.deposits.create({ walletId: id, token: 'ETH', amount: '0.1' })
+  await expect
+    .poll(async () => (await wallets.master.transactions(id, { status: 'confirmed' }).toArray({ limit: 10 })).length)
+    .toBe(1)
+  const details = { currency: 'GBP', sortCode: '20-29-59', accountNumber: '63748472' } as const
+  const bank = await withdrawals.bankAccounts.create({ accountName: 'Acme Ltd', ...details })
+  await reader.follow(pathOf('withdrawals'), { instead: { 'mwt_…': id, 'bac_…': bank.id } })
+})
+
+test('the commands of the guide to vaults end with a proof that is verified offline', async () => {
+  const { vaults } = await newcomer()
+  const { id } = await vaults.create({ description: 'Weather report', ttl: '24h' })
+  await reader.shell(`VAULT=${id}\nprintf 'day;mm\\n1;0\\n' > measurements.csv`)
+  await follow('vaults', 'Lifecycle', 'Files', 'Events', 'Access')
+  const [file] = (await vaults.get(id)).files
+  await reader.follow(pathOf('vaults'), { section: 'Seal and proof', instead: { 'fil_…': file?.id ?? '' } })
 })
