@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { Tenant } from '../../../platform/ctx.ts'
-import { type Queryable, type Sql, sql, type Tx } from '../../../platform/db/db.ts'
+import { type Db, type Queryable, type Sql, sql, type Tx } from '../../../platform/db/db.ts'
+import { firstIdAt, idLagMsMax } from '../../../platform/db/page.ts'
 import { type AccountId, type ApiKeyId, type EventId, type Id, id } from '../../../platform/ids.ts'
 import type { WebhookId } from '../store.ts'
 
@@ -15,29 +16,36 @@ export const beginning: Place = { writtenBy: '0', id: '0' }
 export type Since = 'now' | Date
 
 /** Returns the last entry that a listener does not receive, read at one moment; undefined if it receives everything. */
-export function findStart(db: Queryable, tenant: Tenant, since: Since): Promise<Place | undefined> {
+export function findStart(db: Db, tenant: Tenant, since: Since): Promise<Place | undefined> {
   const { organisationId, environment } = tenant
   const own = sql`organisation_id = ${organisationId} and environment = ${environment}`
-  return db.maybeOne(
-    Place,
-    sql`
-    with bound as (select coalesce(${firstAfter(own, since)}, pg_snapshot_xmin(pg_current_snapshot())) as written_by)
+  const statement = sql`
+    with bound as materialized (select coalesce(${firstAfter(own, since)}, pg_snapshot_xmin(pg_current_snapshot())) as written_by)
     select written_by::text as written_by, id from (
-      (select events.written_by, id from events, bound
-        where ${own} and events.written_by < bound.written_by order by events.written_by desc, id desc limit 1)
+      (select written_by, id from events
+        where ${own} and written_by < (select written_by from bound) order by events.written_by desc, id desc limit 1)
       union all
-      (select event_resends.written_by, id from event_resends, bound
-        where ${own} and event_resends.written_by < bound.written_by order by event_resends.written_by desc, id desc limit 1)
+      (select written_by, id from event_resends
+        where ${own} and written_by < (select written_by from bound) order by event_resends.written_by desc, id desc limit 1)
     ) as entry
-    order by entry.written_by desc, id desc limit 1`,
-  )
+    order by entry.written_by desc, id desc limit 1`
+  return db.tx((tx) => tx.maybeOne(Place, statement), { readsInOrder: true })
 }
 
+/**
+ * Selects the first transaction that wrote an event of after an instant. An event gets its id, its time and its transaction within a minute, so
+ * the search begins where the events of a minute before were written, and does not read what the tenant wrote until then. In a restored database
+ * the transactions of another cluster may have greater numbers: the first event after that minute bounds the search too.
+ */
 function firstAfter(own: Sql, since: Since): Sql {
   if (since === 'now') return sql`null`
+  const least = firstIdAt('evt', since.getTime() - idLagMsMax)
   return sql`(
     select written_by from events
-    where ${own} and created_at > ${since} and written_by < pg_snapshot_xmin(pg_current_snapshot())
+    where ${own} and id >= ${least} and created_at > ${since} and written_by < pg_snapshot_xmin(pg_current_snapshot())
+      and written_by >= coalesce(least(
+        (select written_by from events where ${own} and id < ${least} order by id desc limit 1),
+        (select written_by from events where ${own} and id >= ${least} order by id limit 1)), '0')
     order by written_by, id limit 1)`
 }
 
