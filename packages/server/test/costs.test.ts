@@ -94,3 +94,20 @@ test('a search of the guides costs its address four requests, and a guide one', 
   const after = await leftAfter('/docs/webhooks')
   expect([before - searched, searched - after]).toEqual([4, 1])
 })
+
+test('S6: a document of many members costs as many requests, and one of a few a single request', async () => {
+  const other = await world.organisation()
+  const vault = await world.call(other.testKey, 'POST', '/vaults', {})
+  const path = `/vaults/${String(vault.body.id)}/documents`
+  const costOfAdding = async (data: Record<string, number>): Promise<number> => {
+    const before = left((await world.call(other.testKey, 'GET', '/organisations/current')).headers)
+    const added = await world.call(other.testKey, 'POST', path, { name: 'a', data })
+    expect([added.status, codeOf(added)]).toEqual([201, ''])
+    return before - left(added.headers)
+  }
+  expect(await costOfAdding({ a: 1 })).toBe(1)
+  const many = Object.fromEntries(Array.from({ length: 60_000 }, (_, place) => [`k${place}`, 1]))
+  expect(await costOfAdding(many)).toBeGreaterThan(100)
+  const refused = await world.call(other.testKey, 'POST', path, { name: 'b', data: many })
+  expect([refused.status, codeOf(refused)]).toEqual([429, 'rate-limit-exceeded'])
+})

@@ -132,6 +132,8 @@ interface OperationSpec<D extends Deps, P, Q, I, O> {
     problem: { readonly type: string; readonly detail: string },
     body: unknown,
   ) => ProblemMembers
+  /** Values and names in a body above 4 KiB for each token of the caller's limits; fewer than the platform's default if each costs more to check. */
+  readonly nodesPerToken?: number
   /** Most bytes of a JSON body; default `bodyBytesMax` of the platform. */
   readonly bodyBytesMax?: number
   /** The body is not loaded into memory: the handler reads it. The media type is for the document. */

@@ -17,15 +17,31 @@ export const unstorableText = 'must be well-formed text without NUL characters'
  * This is the only such check: otherwise each operation would need one per field.
  */
 export function unstorableTexts(value: unknown, pathsMax = 100): (readonly PropertyKey[])[] {
-  if (typeof value === 'string') return isStorableText(value) ? [] : [[]]
-  if (typeof value !== 'object' || value === null) return []
   const found: (readonly PropertyKey[])[] = []
-  for (const [name, inner] of Object.entries(value)) {
-    if (!isStorableText(name)) found.push([name.toWellFormed().replaceAll('\u0000', '\ufffd')])
-    else for (const path of unstorableTexts(inner, pathsMax - found.length)) found.push([name, ...path])
-    if (found.length >= pathsMax) break
-  }
+  addUnstorable(value, { found, pathsMax, place: [] })
   return found
+}
+
+interface Unstorable {
+  readonly found: (readonly PropertyKey[])[]
+  readonly pathsMax: number
+  /** The names on the way to the value: copied only for a fault, because most values have none. */
+  readonly place: string[]
+}
+
+function addUnstorable(value: unknown, search: Unstorable): void {
+  const { found, pathsMax, place } = search
+  if (typeof value === 'string' && !isStorableText(value)) found.push([...place])
+  if (typeof value !== 'object' || value === null) return
+  for (const name of Object.keys(value)) {
+    if (found.length >= pathsMax) return
+    if (!isStorableText(name)) found.push([...place, name.toWellFormed().replaceAll('\u0000', '\ufffd')])
+    else {
+      place.push(name)
+      addUnstorable(Reflect.get(value, name), search)
+      place.pop()
+    }
+  }
 }
 
 function isStorableText(value: string): boolean {
@@ -72,8 +88,18 @@ const Json: z.ZodType<unknown> = z
   .unknown()
   .refine((value) => depthOf(value) <= jsonDepthMax, 'must be JSON nested at most 16 levels')
 
-/** A JSON object that is stored as it was sent; the body's own depth limit bounds it. */
-export const AnyJsonObject = z.record(z.string(), z.unknown())
+/** A JSON object that is stored as it was sent; the body's own depth limit bounds it. A record of zod would look at each member, which takes longer than parsing it. */
+export const AnyJsonObject = z
+  .custom<Record<string, unknown>>((value) => kindOf(value) === 'object', {
+    error: ({ input }) =>
+      input === undefined ? 'is missing' : `Invalid input: expected record, received ${kindOf(input)}`,
+  })
+  .meta({ type: 'object', propertyNames: { type: 'string' }, additionalProperties: {} })
+
+function kindOf(value: unknown): string {
+  if (value === null) return 'null'
+  return Array.isArray(value) ? 'array' : typeof value
+}
 
 /** A free-form object stored as it was sent, at most 16 KiB as text with its numbers expanded. */
 export const FreeForm = z

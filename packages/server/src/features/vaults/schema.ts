@@ -93,10 +93,9 @@ export const VaultQuery = PageQuery.extend({ status: VaultStatus.optional().desc
 export const VaultDocument = z.strictObject({
   id: id('doc'),
   name: z.string().describe('Name of the document.'),
-  data: z
-    .record(z.string(), z.unknown())
-    .optional()
-    .meta({ description: 'Left out of a vault’s own record beyond 256 KiB in all; the document’s address has it.' }),
+  data: AnyJsonObject.optional().meta({
+    description: 'Left out of a vault’s own record beyond 256 KiB in all; the document’s address has it.',
+  }),
   size: z.int().describe('Size of the data as canonical JSON (RFC 8785), in bytes.'),
   sha256: z.string().describe('SHA-256 of the canonical JSON, in hex.'),
   createdAt: CreatedAt,

@@ -10,19 +10,17 @@ import { publishEvent } from '../events.ts'
 import { newId, type RequestId } from '../ids.ts'
 import type { Operation } from '../operation.ts'
 import { describeSpan } from '../tracing/spans.ts'
-import { groupMetadata, unstorableText, unstorableTexts } from '../wire.ts'
 import type { Identity } from './authenticate.ts'
 import { AnsweredBefore } from './batched-keys.ts'
 import * as idempotency from './idempotency.ts'
+import { readInput } from './input.ts'
 import { readJson } from './json.ts'
-import { ProblemRecord, problemContentType, problemRecord, validationProblem, withMissing } from './problem.ts'
+import { ProblemRecord, problemContentType, problemRecord } from './problem.ts'
 import { type RawAnswer, type RawRequest, successAnswer } from './success-answer.ts'
 
 export type { RawAnswer, RawRequest } from './success-answer.ts'
 
 /** Created once: a schema is compiled when it is first used, which costs more than a request. */
-const noQuery = z.strictObject({})
-const noInput = z.strictObject({})
 const Params = z.record(z.string(), z.string())
 
 /** The caller of an API key. */
@@ -278,54 +276,6 @@ async function answerRepeat(
   throw failPlatform('idempotency-in-progress')
 }
 
-function readInput(
-  operation: Operation<Deps>,
-  request: RawRequest,
-): { params: unknown; query: unknown; body: unknown; headers: unknown; stream: unknown } {
-  const params = operation.params?.safeParse(request.params)
-  if (params?.success === false) throw unknownResource(operation)
-  const querySchema = operation.query ?? noQuery
-  const query = querySchema.safeParse(groupMetadata(request.query, querySchema), withMissing)
-  const given = operation.streamsInput === undefined ? readBody(request) : undefined
-  const body =
-    operation.streamsInput === undefined ? (operation.input ?? noInput).safeParse(given, withMissing) : undefined
-  const issues = [query, body].flatMap((parsed) => (parsed?.success === false ? parsed.error.issues : []))
-  if (operation.takesAnyText !== true) issues.push(...textIssues([request.params, request.query, given], issues))
-  if (issues.length > 0) throw validationProblem(issues)
-  return {
-    params: params?.data,
-    query: query.data,
-    body: operation.input === undefined ? undefined : body?.data,
-    headers: request.headers,
-    stream: request.stream,
-  }
-}
-
-function readBody(request: RawRequest): unknown {
-  if (request.body.length === 0) return {}
-  const type = request.headers['content-type']?.split(';')[0]?.trim().toLowerCase()
-  if (type !== 'application/json') throw failPlatform('unsupported-media-type')
-  return readJson(request.body)
-}
-
-/** Text that PostgreSQL cannot store is a fault anywhere in the request; a value that its schema already refused is not listed twice. */
-function textIssues(inputs: readonly unknown[], known: readonly z.core.$ZodIssue[]): z.core.$ZodIssue[] {
-  const isKnown = (path: readonly PropertyKey[]): boolean =>
-    known.some((issue) => issue.path.length > 0 && issue.path.every((part, index) => String(part) === path[index]))
-  return inputs
-    .flatMap((input) => unstorableTexts(input))
-    .filter((path) => !isKnown(path))
-    .map((path) => ({ code: 'custom', path: [...path], message: unstorableText, input: undefined }))
-}
-
-/** An id in the path that cannot exist gets the same response as one that does not. */
-function unknownResource(operation: Operation<Deps>): Problem {
-  const known = Object.entries(operation.errors ?? {}).find(
-    ([code, entry]) => code.endsWith('-not-found') && entry.status === 404,
-  )
-  return known === undefined ? failPlatform('not-found') : new Problem(known[0], known[1])
-}
-
 function storable({ status, headers, body }: RawAnswer): idempotency.StoredAnswer {
   if (body instanceof Readable || body instanceof EventStreamResponse)
     throw new Error('a streamed response cannot be stored')
@@ -375,7 +325,11 @@ export function withRefusalMembers(
   return { ...answer, body: JSON.stringify({ ...record, ...members }) }
 }
 
+/** Largest body that is parsed for a refusal: a refused caller may send many, and pays for none of them. */
+const refusedBytesMax = 65_536
+
 function parsedBody({ body }: Pick<RawRequest, 'body'>): unknown {
+  if (body.byteLength > refusedBytesMax) return undefined
   try {
     return readJson(body)
   } catch {

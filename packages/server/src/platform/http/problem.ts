@@ -69,15 +69,27 @@ interface Fault {
 
 /** One 422 that lists all faults. If all faults have schemas with the same problem code (`params.problem`), the record has that code. */
 export function validationProblem(issues: readonly z.core.$ZodIssue[]): Problem {
-  const errors: Fault[] = issues.flatMap(faultsOf).slice(0, 100)
+  const errors = firstFaults(issues)
   const codes = new Set(issues.map((issue) => (issue.code === 'custom' ? issue.params?.problem : undefined)))
   const only = codes.size === 1 ? [...codes][0] : undefined
   return failPlatform(only === 'address-format-invalid' ? 'address-format-invalid' : 'validation-error', { errors })
 }
 
+/** Most faults that are listed, and written at all. */
+const faultsMax = 100
+
+function firstFaults(issues: readonly z.core.$ZodIssue[]): Fault[] {
+  const faults: Fault[] = []
+  for (const issue of issues) {
+    if (faults.length >= faultsMax) break
+    faults.push(...faultsOf(issue).slice(0, faultsMax - faults.length))
+  }
+  return faults
+}
+
 function faultsOf(issue: z.core.$ZodIssue): Fault[] {
   if (issue.code === 'unrecognized_keys') {
-    return issue.keys.map((key) => ({ path: pointer([...issue.path, key]), message: 'is not a field of this request' }))
+    return issue.keys.slice(0, faultsMax).map((key) => ({ path: pointer([...issue.path, key]), message: 'is not a field of this request' }))
   }
   return [{ path: pointer(issue.path), message: messageOf(issue) }]
 }

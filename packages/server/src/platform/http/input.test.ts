@@ -1,0 +1,80 @@
+import { expect, test } from 'vitest'
+import { z } from 'zod'
+import type { Deps } from '../ctx.ts'
+import { failPlatform, Problem } from '../errors.ts'
+import { operationFor } from '../operation.ts'
+import { readInput } from './input.ts'
+
+/** Audit row S6: what a caller sends costs it what reading it takes. */
+
+const spec = {
+  id: 'toys.create',
+  needs: { role: 'viewer', scope: 'read' },
+  method: 'POST',
+  path: '/toys',
+  summary: 'Make toys.',
+  input: z.strictObject({ name: z.string(), data: z.record(z.string(), z.unknown()).optional() }),
+  run: () => undefined,
+} as const
+const operation = operationFor<Deps>()
+const toys = operation(spec)
+
+/** Reads a body and returns the tokens that it cost beyond its request. */
+function tokensOf(body: string, of = toys, tokensMax = Number.POSITIVE_INFINITY) {
+  let tokens = 0
+  const charge = (cost: number): void => {
+    if (tokens + cost > tokensMax) throw failPlatform('rate-limit-exceeded', { retryAfterSeconds: 1 })
+    tokens += cost
+  }
+  const headers = { 'content-type': 'application/json' }
+  const request = { method: 'POST', url: '/toys', params: {}, query: {}, headers, body: Buffer.from(body), charge }
+  try {
+    readInput(of, request)
+    return { tokens, refused: undefined }
+  } catch (error) {
+    return { tokens, refused: error instanceof Problem ? error : undefined }
+  }
+}
+
+const members = (count: number): Record<string, number> =>
+  Object.fromEntries(Array.from({ length: count }, (_, place) => [`k${place}`, 1]))
+const many = JSON.stringify({ name: 'x', data: members(90_000) })
+
+test('S6: a body of many members costs a token for each thousand values and names, and for each 64 KiB', () => {
+  expect(tokensOf(many)).toEqual({ tokens: 181 + 15, refused: undefined })
+  const unknown = tokensOf(JSON.stringify({ name: 'x', ...members(90_000) }))
+  expect([unknown.tokens, unknown.refused?.code]).toEqual([181 + 15, 'validation-error'])
+})
+
+test('S6: a body of at most 4 KiB costs nothing beyond its request, and a megabyte of text seventeen requests', () => {
+  expect(tokensOf(JSON.stringify({ name: 'x', data: members(300) })).tokens).toBe(0)
+  expect(tokensOf(JSON.stringify({ name: 'x'.repeat(1_000_000) })).tokens).toBe(17)
+})
+
+test('S6: a body whose caller lacks the tokens is not parsed', () => {
+  const { tokens, refused } = tokensOf(`${many.slice(0, -1)},`, toys, 100)
+  expect([tokens, refused?.code]).toEqual([15, 'rate-limit-exceeded'])
+})
+
+test('S6: an operation whose values cost more to check takes more tokens for them', () => {
+  const dear = operation({ ...spec, nodesPerToken: 100 })
+  expect(tokensOf(many, dear).tokens).toBe(1_801 + 15)
+})
+
+test('S6: of ninety thousand faults a hundred are listed', () => {
+  const { refused } = tokensOf(JSON.stringify({ name: 'x', ...members(90_000) }))
+  expect(refused?.members.errors).toHaveLength(100)
+})
+
+test.each([
+  ['a value', '{"name":"a\\u0000b"}', '/name'],
+  ['half a surrogate pair', '{"name":"\\uD83d"}', '/name'],
+  ['a name', '{"name":"x","data":{"a":{"\\u0000":1}}}', '/data/a/\ufffd'],
+])('text that PostgreSQL cannot store is refused in %s, with its place', (_, body, path) => {
+  const errors = [{ path, message: 'must be well-formed text without NUL characters' }]
+  expect(tokensOf(body).refused?.members.errors).toEqual(errors)
+})
+
+test.each(['{"name":"\\ud83d\\ude00"}', '{"name":"\\\\u0000"}', '{"name":"😀"}'])('%s is text that is stored', (body) => {
+  expect(tokensOf(body).refused).toBeUndefined()
+})
