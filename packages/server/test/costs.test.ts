@@ -111,3 +111,19 @@ test('S6: a document of many members costs as many requests, and one of a few a 
   const refused = await world.call(other.testKey, 'POST', path, { name: 'b', data: many })
   expect([refused.status, codeOf(refused)]).toEqual([429, 'rate-limit-exceeded'])
 })
+
+test('S6: a spend policy of 5,000 recipients costs a hundred requests, and its audit record is small', async () => {
+  const other = await world.organisation()
+  const wallet = { chain: 'base', supportedTokens: ['USDC'] }
+  const made = await world.call(other.testKey, 'POST', '/wallet-infra/master-wallets', wallet)
+  const recipients = Array.from({ length: 1_000 }, (_, place) => `0x${(place + 1).toString(16).padStart(40, '0')}`)
+  const names = ['transfer', 'pay', 'withdraw', 'legacyWithdraw', 'sweep']
+  const operations = Object.fromEntries(names.map((name) => [name, { recipients }]))
+  const path = `/wallet-infra/master-wallets/${String(made.body.id)}/policy`
+  const set = await world.call(other.testKey, 'PUT', path, { operations, tokens: { USDC: {} } })
+  expect([set.status, codeOf(set)]).toEqual([200, ''])
+  expect(left(made.headers) - left(set.headers)).toBeGreaterThan(100)
+  const log = await world.call(other.testKey, 'GET', '/organisations/current/audit-log?action=wallets.policy.set')
+  expect(log.list.map(({ details }) => details)).toMatchObject([{ from: null, to: { sha256: expect.any(String) } }])
+  expect(JSON.stringify(log.list).length).toBeLessThan(10_000)
+})

@@ -101,8 +101,9 @@ async function lockHead(tx: Queryable, organisationId: AuditOwner): Promise<z.ou
 function chained(head: z.output<typeof Head>, organisationId: AuditOwner, acts: readonly AuditedAct[]) {
   let { sequence } = head
   let hash: Uint8Array = head.hash
-  return acts.map(({ ctx, entry: { action, target = null, details = {} } }) => {
+  return acts.map(({ ctx, entry: { action, target = null, details: given = {} } }) => {
     const { environment } = ctx.tenant
+    const details = boundedDetails(given)
     const made = { environment, action, actor: ctx.actor, requestId: ctx.requestId, target, details }
     const record: AuditRecord = { id: newId('aud', ctx), sequence: sequence + 1n, ...made, createdAt: ctx.clock.now() }
     const previousHash = hash
@@ -111,6 +112,27 @@ function chained(head: z.output<typeof Head>, organisationId: AuditOwner, acts: 
     return { ...record, previousHash, hash }
   })
 }
+
+/** Most characters of a record's details as JSON: records are kept for years, and pages of them are read at once. */
+const detailsCharactersMax = 8_192
+
+/** Returns the details, if they are small. Of larger ones the members that do not fit are their SHA-256 as JSON and their size. */
+function boundedDetails(details: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  if (JSON.stringify(details).length <= detailsCharactersMax) return details
+  const entries = Object.entries(details)
+  let left = detailsCharactersMax - entries.length * digestCharacters
+  return Object.fromEntries(
+    entries.map(([name, value]) => {
+      const text = JSON.stringify(value ?? null)
+      const isKept = text.length <= left
+      if (isKept) left -= text.length
+      return [name, isKept ? value : { sha256: createHash('sha256').update(text).digest('hex'), characters: text.length }]
+    }),
+  )
+}
+
+/** Characters of a member's name and of what takes the place of a member that does not fit. */
+const digestCharacters = 160
 
 /** Appends to the operator's log, in the transaction of a change that concerns the whole deployment. */
 export function auditOperator({ clock, random, actor, requestId }: Auditing, tx: Tx, entry: AuditEntry): void {

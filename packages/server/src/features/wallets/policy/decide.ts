@@ -27,13 +27,13 @@ const windows = ['perHour', 'perDay', 'perMonth'] as const satisfies readonly Po
  * cap, including the movement itself. `usage` must be read under the lock under which the reservation is written, or two concurrent
  * movements could both fit.
  */
-export function decide(policy: PolicyDocument | undefined, movement: Movement, usage: Usage): PolicyVerdict {
+export function decide(policy: EffectivePolicy | undefined, movement: Movement, usage: Usage): PolicyVerdict {
   if (policy === undefined) return { allowed: true }
   const rule = ruleAgainst(policy, movement, usage)
   return rule === undefined ? { allowed: true } : { allowed: false, rule }
 }
 
-function ruleAgainst(policy: PolicyDocument, movement: Movement, usage: Usage): PolicyRule | undefined {
+function ruleAgainst(policy: EffectivePolicy, movement: Movement, usage: Usage): PolicyRule | undefined {
   const operation = policy.operations[movement.operation]
   if (operation === undefined) return 'operation'
   const recipients: 'any' | readonly string[] = operation.recipients
@@ -50,7 +50,7 @@ function ruleAgainst(policy: PolicyDocument, movement: Movement, usage: Usage): 
  * applies to the amount, not to the gas. `beside` is the other amount of the coin in the same movement, in 1e-18 of it.
  */
 export function gasRuleAgainst(
-  policy: PolicyDocument,
+  policy: EffectivePolicy,
   gas: { readonly token: string; readonly rawAmount: bigint; readonly decimals: number },
   { usage, beside }: { readonly usage: Usage; readonly beside: bigint },
 ): PolicyWindow | undefined {
@@ -64,7 +64,7 @@ export function gasRuleAgainst(
  * approval never replaces a cap: call it for a movement that `decide` allows.
  */
 export function approvalLimitOf(
-  policy: PolicyDocument,
+  policy: EffectivePolicy,
   { token, rawAmount }: Pick<Movement, 'token' | 'rawAmount'>,
 ): string | undefined {
   const limit = Object.hasOwn(policy.tokens, token.symbol) ? policy.tokens[token.symbol]?.approvalAbove : undefined
@@ -117,23 +117,24 @@ export function windowStartsAt(nowMs: number): Readonly<Record<PolicyWindow, num
  * Where a new policy permits what the old one refuses, as JSON pointers into the new one; empty if nowhere. An API key may only tighten, so
  * that an agent cannot raise its own cap. Setting the first policy is not a loosening; removing the last one is.
  */
-export function looseningsOf(before: PolicyDocument | undefined, after: PolicyDocument | undefined): readonly string[] {
+export function looseningsOf(before: EffectivePolicy | undefined, after: EffectivePolicy | undefined): readonly string[] {
   if (before === undefined) return []
   if (after === undefined) return ['']
   const operations = policyOperations.filter((name) => isOperationLoosened(before, after, name))
   return [...operations.map((name) => `/operations/${name}`), ...tokensLoosened(before, after)]
 }
 
-function isOperationLoosened(before: PolicyDocument, after: PolicyDocument, name: PolicyOperation): boolean {
+function isOperationLoosened(before: EffectivePolicy, after: EffectivePolicy, name: PolicyOperation): boolean {
   const [old, now] = [before.operations[name], after.operations[name]]
   if (now === undefined) return false
   if (old === undefined) return true
   if (old.recipients === 'any') return false
-  const known: readonly string[] = old.recipients
-  return now.recipients === 'any' || now.recipients.some((recipient) => !known.includes(recipient))
+  if (now.recipients === 'any') return true
+  const known: ReadonlySet<string> = new Set(old.recipients)
+  return now.recipients.some((recipient) => !known.has(recipient))
 }
 
-function tokensLoosened(before: PolicyDocument, after: PolicyDocument): string[] {
+function tokensLoosened(before: EffectivePolicy, after: EffectivePolicy): string[] {
   return Object.entries(after.tokens).flatMap(([symbol, now]) => {
     const old = Object.hasOwn(before.tokens, symbol) ? before.tokens[symbol] : undefined
     const path = `/tokens/${symbol.replaceAll('~', '~0').replaceAll('/', '~1')}`
@@ -211,6 +212,21 @@ export const PolicyDocument = z.strictObject({
 })
 export type PolicyDocument = z.output<typeof PolicyDocument>
 
+const EffectiveRule = z.strictObject({
+  recipients: z
+    .union([z.literal('any'), z.array(z.string())])
+    .describe('Addresses and bank accounts that may receive the money, or `any`.'),
+})
+
+/** A policy as it is stored and returned. Its addresses were checked and checksummed when it was set: reading it calculates nothing. */
+export const EffectivePolicy = z.strictObject({
+  operations: z
+    .partialRecord(z.enum(policyOperations), EffectiveRule)
+    .describe('What may move money out of the wallet, by operation. An operation that is not named may not.'),
+  tokens: z.record(z.string(), Caps).describe('What may leave, by token symbol. A token that is not named may not.'),
+})
+export type EffectivePolicy = z.output<typeof EffectivePolicy>
+
 const knownSymbols = new Set(
   networks.flatMap(({ nativeCoin, tokens }) => [
     ...(nativeCoin === null ? [] : [nativeCoin.symbol]),
@@ -244,4 +260,4 @@ export function attoOf(rawAmount: bigint, decimals: number): bigint {
   return rawAmount * 10n ** BigInt(capDecimals - decimals)
 }
 
-named({ PolicyCaps: Caps, PolicyDocument })
+named({ PolicyCaps: Caps, PolicyDocument, PolicyRule: EffectiveRule, EffectivePolicy })

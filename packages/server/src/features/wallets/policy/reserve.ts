@@ -12,8 +12,8 @@ import {
   capOf,
   decide,
   denialSentence,
+  type EffectivePolicy,
   gasRuleAgainst,
-  type PolicyDocument,
   type PolicyOperation,
   type PolicyRule,
   type PolicyWindow,
@@ -85,7 +85,7 @@ export async function reservePolicy(
   return policy === undefined ? undefined : limitOf(policy.document, movement)
 }
 
-function limitOf(document: PolicyDocument, movement: OutgoingMovement): string | undefined {
+function limitOf(document: EffectivePolicy, movement: OutgoingMovement): string | undefined {
   if (movement.isToOwnMaster === true) return undefined
   const { token: symbol, decimals, rawAmount } = movement
   return approvalLimitOf(document, { token: { symbol, decimals }, rawAmount })
@@ -297,7 +297,7 @@ async function denialOf(
 
 function explained(
   rule: PolicyRule,
-  caps: PolicyDocument['tokens'][string] | undefined,
+  caps: EffectivePolicy['tokens'][string] | undefined,
   usage: Usage,
 ): Pick<Denial, 'rule' | 'cap' | 'used'> {
   if (rule === 'operation' || rule === 'recipient' || rule === 'token') return { rule }
@@ -372,7 +372,7 @@ export async function policyStandings(
   })
 }
 
-function standingOf(document: PolicyDocument | undefined, wanted: Waiting, usage: Usage): PolicyStanding {
+function standingOf(document: EffectivePolicy | undefined, wanted: Waiting, usage: Usage): PolicyStanding {
   const { operation, token, decimals, rawAmount } = wanted
   const recipient = parseAddress(wanted.recipient) ?? wanted.recipient
   const verdict = decide(document, { operation, token: { symbol: token, decimals }, rawAmount, recipient }, usage)

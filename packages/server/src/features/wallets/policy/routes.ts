@@ -11,32 +11,19 @@ import { Instant } from '../../../platform/wire.ts'
 import { fail, failPolicy } from '../errors.ts'
 import { MasterWalletParams } from '../managed/schema.ts'
 import { type Ctx, type Deps, operation } from '../ports.ts'
-import { Caps, looseningsOf, miscasedTokensOf, PolicyDocument, policyOperations } from './decide.ts'
+import { policyChange } from './change.ts'
+import { EffectivePolicy, looseningsOf, miscasedTokensOf, PolicyDocument } from './decide.ts'
 import { underPolicy } from './reserve.ts'
 import { findPolicy, findTenantOfWallet, lockPolicy, type PolicyRow, removePolicy, writePolicy } from './store.ts'
 
-const ShownRule = z.strictObject({
-  recipients: z
-    .union([z.literal('any'), z.array(z.string())])
-    .describe('Addresses and bank accounts that may receive the money, or `any`.'),
-})
-
-/** A document as it is returned: its addresses are checksummed. */
-const ShownDocument = z.strictObject({
-  operations: z
-    .partialRecord(z.enum(policyOperations), ShownRule)
-    .describe('What may move money out of the wallet, by operation. An operation that is not named may not.'),
-  tokens: z.record(z.string(), Caps).describe('What may leave, by token symbol. A token that is not named may not.'),
-})
-
 export const WalletPolicy = z.strictObject({
   masterWalletId: id('mwt'),
-  policy: ShownDocument.nullable().meta({ description: 'The policy; null if none is set, and nothing is limited.' }),
+  policy: EffectivePolicy.nullable().meta({ description: 'The policy; null if none is set, and nothing is limited.' }),
   updatedAt: Instant.nullable().describe('When the policy was last set; null if none was.'),
 })
 export type WalletPolicy = z.input<typeof WalletPolicy>
 
-named({ PolicyRule: ShownRule, EffectivePolicy: ShownDocument, WalletPolicy })
+named({ WalletPolicy })
 
 const notFound = { 'wallet-not-found': fail.table['wallet-not-found'] }
 
@@ -62,6 +49,8 @@ export const policyRoutes: readonly Operation<Deps>[] = [
     description:
       'An operation or a token that the policy does not name may not leave; an omitted cap is unlimited. Once set, an API key only tightens it; a person with fresh authentication, or the operator, loosens it.',
     params: MasterWalletParams,
+    // The checksum of each recipient is calculated.
+    nodesPerToken: 50,
     input: PolicyDocument,
     output: WalletPolicy,
     errors: { ...notFound, 'policy-loosening-denied': failPolicy.table['policy-loosening-denied'] },
@@ -130,8 +119,7 @@ function replace(tx: Tx, tenant: Tenant, walletId: MasterWalletId, row: PolicyRo
 }
 
 function changeOf(target: MasterWalletId, before: PolicyRow | undefined, after: PolicyDocument | undefined) {
-  const details = { from: before?.document ?? null, to: after ?? null }
-  return { action: 'wallets.policy.set', target, details }
+  return { action: 'wallets.policy.set', target, details: policyChange(before?.document, after) }
 }
 
 function shown(masterWalletId: MasterWalletId, row: PolicyRow | undefined): WalletPolicy {

@@ -2,11 +2,11 @@ import { z } from 'zod'
 import type { Tenant } from '../../../platform/ctx.ts'
 import { type Queryable, type Sql, sql, type Tx } from '../../../platform/db/db.ts'
 import { id, type MasterWalletId } from '../../../platform/ids.ts'
-import { PolicyDocument, type PolicyOperation } from './decide.ts'
+import { EffectivePolicy, type PolicyOperation } from './decide.ts'
 
 const Atto = z.string().transform((text) => BigInt(text))
 
-const PolicyRow = z.object({ document: PolicyDocument, updatedAt: z.date() })
+const PolicyRow = z.object({ document: EffectivePolicy, updatedAt: z.date() })
 export type PolicyRow = z.output<typeof PolicyRow>
 
 const TenantRow = z.object({ organisationId: id('org'), environment: z.enum(['test', 'live']) })
