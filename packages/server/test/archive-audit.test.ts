@@ -105,7 +105,7 @@ test('a log of which months were archived is intact, whoever’s clock was wrong
   expect(output.stdout).toMatch(/^operator {2}intact/m)
 
   const page = { limit: 10, after: undefined }
-  const left = await listAuditRecords(db, { organisationId: plainLog, environment: 'live' }, {}, page)
+  const { rows: left } = await listAuditRecords(db, { organisationId: plainLog, environment: 'live' }, {}, page)
   expect(left.map(({ sequence }) => sequence)).toEqual([6n, 5n, 4n])
   const runs = await db.many(Run, runsOf(plainLog))
   expect(runs.map((run) => [run.first, run.last])).toEqual([

@@ -4,6 +4,7 @@ import { z } from 'zod'
 import type { Clock } from './clock.ts'
 import { type Queryable, type Sql, sql, type Tx } from './db/db.ts'
 import type { LastWrite } from './db/last-writes.ts'
+import { listRows } from './db/listed-rows.ts'
 import { inLockOrder } from './db/lock-order.ts'
 import { newId, type OrganisationId } from './ids.ts'
 import type { Random } from './random.ts'
@@ -126,7 +127,10 @@ function boundedDetails(details: Readonly<Record<string, unknown>>): Readonly<Re
       const text = JSON.stringify(value ?? null)
       const isKept = text.length <= left
       if (isKept) left -= text.length
-      return [name, isKept ? value : { sha256: createHash('sha256').update(text).digest('hex'), characters: text.length }]
+      return [
+        name,
+        isKept ? value : { sha256: createHash('sha256').update(text).digest('hex'), characters: text.length },
+      ]
     }),
   )
 }
@@ -247,17 +251,20 @@ async function listArchivedRuns(
   return new Map(runs.map((run) => [run.firstSequence, run]))
 }
 
-function listStored(
+async function listStored(
   db: Queryable,
   organisationId: AuditOwner,
   after: bigint,
-): Promise<z.output<typeof StoredRecord>[]> {
-  return db.many(
+): Promise<readonly z.output<typeof StoredRecord>[]> {
+  const { rows } = await listRows(
+    db,
     StoredRecord,
+    500,
     sql`
     select id, sequence, environment, action, actor, request_id, target, details, created_at, previous_hash, hash
-    from audit_log where organisation_id = ${organisationId} and sequence > ${after} order by sequence limit 500`,
+    from audit_log where organisation_id = ${organisationId} and sequence > ${after} order by sequence`,
   )
+  return rows
 }
 
 function equal(left: Uint8Array, right: Uint8Array): boolean {

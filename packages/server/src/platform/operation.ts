@@ -19,6 +19,8 @@ export interface Page<T> {
   readonly next: string | undefined
   /** The cursor of what follows this many items. With it a page of large items ends early; without it all its items are sent. */
   readonly cursorAfter?: (count: number) => string
+  /** Bytes of the rows that the database read for it, if not all of them fit. */
+  readonly bytesRead?: number
 }
 
 /** The request of a guest, before validation. */

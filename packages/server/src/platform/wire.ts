@@ -1,6 +1,7 @@
 import { parseAddress, parseInstant, zeroAddress } from '@purser/protocol'
 import { z } from 'zod'
 import { instantOf } from './clock.ts'
+import type { ListedRows } from './db/listed-rows.ts'
 import { failPlatform } from './errors.ts'
 import { named } from './named.ts'
 import type { Page } from './operation.ts'
@@ -205,14 +206,16 @@ export function openCursor(cursor: string | undefined): string | undefined {
 }
 
 /** A page from rows, one more than `limit` of which were queried; `key` names the row after which the next page starts. */
-export function pageOf<T>(rows: readonly T[], limit: number, key: (row: T) => string): Page<T> {
+export function pageOf<T>(listed: readonly T[] | ListedRows<T>, limit: number, key: (row: T) => string): Page<T> {
+  const { rows, isCut, bytes } = 'rows' in listed ? listed : { rows: listed, isCut: false, bytes: 0 }
   const items = rows.slice(0, limit)
   const last = items.at(-1)
-  const more = rows.length > limit && last !== undefined
+  const more = (isCut || rows.length > limit) && last !== undefined
   const cursorOf = (row: T): string => Buffer.from(key(row)).toString('base64url')
   return {
     items,
     next: more ? cursorOf(last) : undefined,
+    ...(isCut && { bytesRead: bytes }),
     cursorAfter(count) {
       const row = items[count - 1]
       if (row === undefined) throw new Error('a page has no such item')

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Tenant } from '../../platform/ctx.ts'
 import { type Queryable, type Sql, sql, type Tx } from '../../platform/db/db.ts'
-import { boundsOf, filtered } from '../../platform/db/page.ts'
+import { boundsOf, filtered, type ListedRows, listRows } from '../../platform/db/page.ts'
 import { type AccountId, type ApiKeyId, type Id, id, type MasterWalletId } from '../../platform/ids.ts'
 import { policyOperations } from '../wallets/index.ts'
 import { type ApprovalKind, type ApprovalStatus, approvalKinds, approvalStatuses } from './schema.ts'
@@ -100,16 +100,18 @@ export function listApprovals(
     readonly status: ApprovalStatus | undefined
     readonly walletId: string | undefined
   },
-): Promise<NamedApproval[]> {
+): Promise<ListedRows<NamedApproval>> {
   const { walletId, status, limit, after } = page
   const column = walletId?.startsWith('mwt_') ? sql`a.master_wallet_id` : sql`a.wallet_id`
   const filters = [[column, walletId] as const, [sql`a.status`, status] as const]
   const { where, order } = filtered(filters, sql`a.id`, boundsOf('apr', {}, after))
-  return db.many(
+  return listRows(
+    db,
     NamedRow,
+    limit,
     sql`${named}
     where a.organisation_id = ${tenant.organisationId} and a.environment = ${tenant.environment} and ${where}
-    order by ${order} limit ${limit + 1}`,
+    order by ${order}`,
   )
 }
 

@@ -140,7 +140,8 @@ export async function listKeysAsOperator(
   limit: number,
 ): Promise<ApiKeyRow[]> {
   if ((await findOrganisation(db, organisationId)) === undefined) throw fail('organisation-not-found')
-  return (await listApiKeys(db, wholeOf(organisationId), { limit, after: undefined })).slice(0, limit)
+  const { rows } = await listApiKeys(db, wholeOf(organisationId), { limit, after: undefined })
+  return rows.slice(0, limit)
 }
 
 export async function listKeys(ctx: Ctx, query: z.output<typeof PageQuery>): Promise<Page<ApiKeyRow>> {

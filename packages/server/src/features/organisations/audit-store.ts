@@ -3,7 +3,15 @@ import { operatorLog } from '../../platform/audit.ts'
 import { instantOf } from '../../platform/clock.ts'
 import type { Tenant } from '../../platform/ctx.ts'
 import { type Queryable, sql, type Tx } from '../../platform/db/db.ts'
-import { conjunction, filtered, idLagMsMax, type Period, within } from '../../platform/db/page.ts'
+import {
+  conjunction,
+  filtered,
+  idLagMsMax,
+  type ListedRows,
+  listRows,
+  type Period,
+  within,
+} from '../../platform/db/page.ts'
 import { id } from '../../platform/ids.ts'
 import { EnvironmentName } from './schema.ts'
 
@@ -43,7 +51,7 @@ export function listAuditRecords(
   tenant: Tenant,
   filters: AuditFilters,
   page: { readonly limit: number; readonly after: string | undefined },
-): Promise<AuditRow[]> {
+): Promise<ListedRows<AuditRow>> {
   const { action, target, actor, from, to } = filters
   // The sequence follows the time but for the clocks of several processes: the period's records are found a minute wider.
   const firstAfter = (time: Date) =>
@@ -64,13 +72,15 @@ export function listAuditRecords(
     ...(from === undefined ? [] : [sql`sequence >= ${firstAfter(instantOf(from.getTime() - idLagMsMax))}`]),
     ...(to === undefined ? [] : [sql`sequence < ${firstAfter(instantOf(to.getTime() + idLagMsMax))}`]),
   ])
-  return db.many(
+  return listRows(
+    db,
     AuditRow,
+    page.limit,
     sql`
     select id, sequence, environment, action, actor, request_id, target, details, created_at, previous_hash, hash from audit_log
     where organisation_id = ${tenant.organisationId}
       and (environment is null or environment = ${tenant.environment} or ${tenant.environment}::text = 'live')
-      and ${where} and ${period} order by ${order} limit ${page.limit + 1}`,
+      and ${where} and ${period} order by ${order}`,
   )
 }
 

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Environment, Tenant } from '../../platform/ctx.ts'
 import { type Queryable, type Sql, sql, type Tx } from '../../platform/db/db.ts'
-import { isBelow } from '../../platform/db/page.ts'
+import { isBelow, type ListedRows, listRows } from '../../platform/db/page.ts'
 import type { AccountId, ApiKeyId, OrganisationId } from '../../platform/ids.ts'
 import { id } from '../../platform/ids.ts'
 import { type Scope, scopes } from '../../platform/roles.ts'
@@ -161,13 +161,15 @@ export function listApiKeys(
   db: Queryable,
   tenant: Tenant,
   page: { readonly limit: number; readonly after: string | undefined },
-): Promise<ApiKeyRow[]> {
-  return db.many(
+): Promise<ListedRows<ApiKeyRow>> {
+  return listRows(
+    db,
     ApiKeyRow,
+    page.limit,
     sql`
     select ${columns} from api_keys
     where ${inReach(tenant)} and ${isBelow(sql`id`, page.after)}
-    order by id desc limit ${page.limit + 1}`,
+    order by id desc`,
   )
 }
 

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { type Queryable, sql, type Tx } from '../../platform/db/db.ts'
+import { type ListedRows, listRows } from '../../platform/db/page.ts'
 import type { AccountId, ApiKeyId, OrganisationId } from '../../platform/ids.ts'
 import { id } from '../../platform/ids.ts'
 import { Role } from './schema.ts'
@@ -71,12 +72,14 @@ export function listMembers(
   db: Queryable,
   organisationId: OrganisationId,
   page: { readonly limit: number; readonly after: string | undefined },
-): Promise<MemberRow[]> {
-  return db.many(
+): Promise<ListedRows<MemberRow>> {
+  return listRows(
+    db,
     MemberRow,
+    page.limit,
     sql`${rows}
     where members.organisation_id = ${organisationId} and ${page.after === undefined ? sql`true` : sql`members.sequence < ${page.after}::bigint`}
-    order by members.sequence desc limit ${page.limit + 1}`,
+    order by members.sequence desc`,
   )
 }
 

@@ -2,7 +2,16 @@ import { parseAddress } from '@purser/protocol'
 import { z } from 'zod'
 import type { Tenant } from '../../platform/ctx.ts'
 import { columnsNamed, columnsOf, type Queryable, type Sql, sql } from '../../platform/db/db.ts'
-import { boundsOf, filtered, idIs, oneOf, type Seek, within } from '../../platform/db/page.ts'
+import {
+  boundsOf,
+  filtered,
+  idIs,
+  type ListedRows,
+  listRows,
+  oneOf,
+  type Seek,
+  within,
+} from '../../platform/db/page.ts'
 
 import {
   type AccountId,
@@ -255,7 +264,7 @@ export function listPayments(
   tenant: Tenant,
   filters: ListFilters,
   page: { readonly limit: number; readonly after: string | undefined },
-): Promise<PaymentRow[]> {
+): Promise<ListedRows<PaymentRow>> {
   const { where, order } = matching(tenant, filters, page.after)
   const { amongIds } = filters
   // The few are read first: an index of another filter may find more.
@@ -263,10 +272,12 @@ export function listPayments(
     amongIds === undefined
       ? sql`payments`
       : sql`(select * from payments where ${oneOf(sql`id`, amongIds)} offset 0) as payments`
-  return db.many(
+  return listRows(
+    db,
     PaymentRow,
+    page.limit,
     sql`
-    select ${columns} from ${source} where ${where} order by ${order} limit ${page.limit + 1}`,
+    select ${columns} from ${source} where ${where} order by ${order}`,
   )
 }
 

@@ -32,12 +32,12 @@ async function acceptSnapshot(ctx: Ctx, snapshot: Snapshot): Promise<{ accepted:
   const { paymentLogId } = snapshot
   if (paymentLogId !== undefined && !(await ctx.paymentLogExists(ctx.db, ctx.tenant, paymentLogId)))
     throw failBody('payment-log-not-found')
-  const seen = seenRoute(ctx, snapshot)
+  const seen = withinBytes(seenRoute(ctx, snapshot))
   await ctx.db.tx(async (tx) => {
     if (await insertRoute(tx, ctx.tenant, seen)) return keepWithinPlan(tx, ctx.tenant)
     const known = await lockRoute(tx, ctx.tenant, seen)
     // If it was deleted between the two statements, the result is as if it had been reported just before.
-    if (known !== undefined) await markReported(tx, ctx.tenant, withKnown(known, seen))
+    if (known !== undefined) await markReported(tx, ctx.tenant, withinBytes(withKnown(known, seen)))
   })
   return { accepted: true }
 }
@@ -87,6 +87,29 @@ function mergeParams(before: readonly RouteParam[], now: readonly RouteParam[]):
   const byName = new Map<string, RouteParam>()
   for (const param of [...now, ...before]) if (!byName.has(param.name)) byName.set(param.name, param)
   return [...byName.values()].slice(0, paramsMax)
+}
+
+/** Most bytes of a route's parameters as JSON. */
+const paramsBytesMax = 16_384
+
+/**
+ * Returns the route with at most 16 KiB of parameters: without their examples if they are more, and with ever fewer of each kind if the names alone are
+ * more. Lists and discovery read many routes at once.
+ */
+function withinBytes(route: ReportedRoute): ReportedRoute {
+  if (bytesOf(route) <= paramsBytesMax) return route
+  const each = (of: (params: readonly RouteParam[]) => RouteParam[]): ReportedRoute => {
+    const { headers, queryParams, bodyParams } = route
+    return { ...route, headers: of(headers), queryParams: of(queryParams), bodyParams: of(bodyParams) }
+  }
+  const few = (most: number) => each((params) => params.slice(0, most).map(withoutExample))
+  let most = paramsMax
+  while (most > 1 && bytesOf(few(most)) > paramsBytesMax) most = Math.floor(most / 2)
+  return few(most)
+}
+
+function bytesOf({ headers, queryParams, bodyParams }: ReportedRoute): number {
+  return Buffer.byteLength(JSON.stringify([headers, queryParams, bodyParams]))
 }
 
 /** Matched anywhere in a name after everything but letters and digits is removed. */

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Environment, Tenant } from '../../platform/ctx.ts'
 import { type Queryable, type Sql, sql, type Tx } from '../../platform/db/db.ts'
-import { isBelow } from '../../platform/db/page.ts'
+import { isBelow, type ListedRows, listRows } from '../../platform/db/page.ts'
 import { type Id, id } from '../../platform/ids.ts'
 import { type RouteFilters, RouteParam } from './schema.ts'
 
@@ -113,14 +113,16 @@ export function listRoutes(
   tenant: Tenant,
   filters: RouteFilters,
   page: { readonly limit: number; readonly after: string | undefined },
-): Promise<RouteRow[]> {
-  return db.many(
+): Promise<ListedRows<RouteRow>> {
+  return listRows(
+    db,
     RouteRow,
+    page.limit,
     sql`
     select ${columns} from registry_routes
     where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and ${matching(filters)}
       and ${isBelow(sql`id`, page.after)}
-    order by id desc limit ${page.limit + 1}`,
+    order by id desc`,
   )
 }
 

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { Environment, Tenant } from '../../platform/ctx.ts'
 import { type Queryable, sql } from '../../platform/db/db.ts'
+import { type ListedRows, listRows } from '../../platform/db/page.ts'
 import { type AccountId, type ApiKeyId, id, type OrganisationId, type RequestId } from '../../platform/ids.ts'
 import type { RequestQuery } from './schema.ts'
 
@@ -40,11 +41,13 @@ export function listRequests(
   tenant: Tenant,
   { method, route, status, apiKeyId, from, to }: Omit<RequestQuery, 'limit' | 'cursor'>,
   page: { readonly limit: number; readonly after: string | undefined },
-): Promise<RequestRow[]> {
+): Promise<ListedRows<RequestRow>> {
   const least = status === undefined ? undefined : Number(status.replace('xx', '00'))
   const most = status === undefined ? undefined : Number(status.replace('xx', '99'))
-  return db.many(
+  return listRows(
+    db,
     RequestRow,
+    page.limit,
     sql`
     select ${columns} from request_log
     where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment}
@@ -55,7 +58,7 @@ export function listRequests(
       ${apiKeyId === undefined ? sql`` : sql`and api_key_id = ${apiKeyId}`}
       ${from === undefined ? sql`` : sql`and created_at >= ${from}`}
       ${to === undefined ? sql`` : sql`and created_at < ${to}`}
-    order by id desc limit ${page.limit + 1}`,
+    order by id desc`,
   )
 }
 

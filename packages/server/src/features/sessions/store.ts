@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Tenant } from '../../platform/ctx.ts'
 import { type Queryable, sql, type Tx } from '../../platform/db/db.ts'
-import { isBelow } from '../../platform/db/page.ts'
+import { isBelow, type ListedRows, listRows } from '../../platform/db/page.ts'
 import { id, type PaymentId } from '../../platform/ids.ts'
 import type { SessionId } from './schema.ts'
 
@@ -69,13 +69,15 @@ export function listSessions(
   db: Queryable,
   tenant: Tenant,
   page: { readonly limit: number; readonly after: string | undefined },
-): Promise<SessionRow[]> {
-  return db.many(
+): Promise<ListedRows<SessionRow>> {
+  return listRows(
+    db,
     SessionRow,
+    page.limit,
     sql`
     select ${columns} from ${withPayment}
     where ${owned(tenant)} and ${isBelow(sql`sessions.id`, page.after)}
-    order by sessions.id desc limit ${page.limit + 1}`,
+    order by sessions.id desc`,
   )
 }
 

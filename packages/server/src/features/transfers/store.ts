@@ -3,7 +3,15 @@ import { z } from 'zod'
 import type { ChainTransactionId } from '../../chain/port.ts'
 import type { Tenant } from '../../platform/ctx.ts'
 import { type Queryable, type Sql, sql, type Tx } from '../../platform/db/db.ts'
-import { boundsOf, filtered, type Period, within, withMetadata } from '../../platform/db/page.ts'
+import {
+  boundsOf,
+  filtered,
+  type ListedRows,
+  listRows,
+  type Period,
+  within,
+  withMetadata,
+} from '../../platform/db/page.ts'
 import { type Id, id } from '../../platform/ids.ts'
 import type { MetadataMember } from '../../platform/wire.ts'
 import { ChainName } from '../chains/index.ts'
@@ -320,7 +328,7 @@ export function listTransfers(
   tenant: Tenant,
   filters: TransferFilters,
   page: { readonly limit: number; readonly after: string | undefined },
-): Promise<TransferRow[]> {
+): Promise<ListedRows<TransferRow>> {
   const marked = withMetadata(sql`transfers`, tenant, filters.metadata)
   const columnsOf = [
     ...marked.filters,
@@ -328,12 +336,14 @@ export function listTransfers(
     [sql`status`, filters.status] as const,
   ]
   const { where, order } = filtered(columnsOf, marked.id, boundsOf('wtx', filters, page.after))
-  return db.many(
+  return listRows(
+    db,
     TransferRow,
+    page.limit,
     sql`
     select ${columns} from ${marked.from}
     where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and purpose <> 'withdrawal'
-      and ${where} and ${within(sql`created_at`, filters)} order by ${order} limit ${page.limit + 1}`,
+      and ${where} and ${within(sql`created_at`, filters)} order by ${order}`,
   )
 }
 

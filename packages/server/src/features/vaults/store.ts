@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Tenant } from '../../platform/ctx.ts'
 import { type Queryable, sql, type Tx } from '../../platform/db/db.ts'
-import { newestFirst, newestOf } from '../../platform/db/page.ts'
+import { type ListedRows, listRows, newestFirst, newestOf } from '../../platform/db/page.ts'
 import { id } from '../../platform/ids.ts'
 import type { VaultEvent, VaultId, VaultStatus } from './schema.ts'
 import type { Lifetime } from './ttl.ts'
@@ -114,17 +114,19 @@ export function listVaults(
   tenant: Tenant,
   { status, now }: VaultFilter,
   page: { readonly limit: number; readonly after: string | undefined },
-): Promise<VaultRow[]> {
+): Promise<ListedRows<VaultRow>> {
   const bounds = { prefix: 'vlt', below: page.after }
   const { where, order } =
     status === undefined ? newestFirst(sql`id`, bounds) : newestOf(statusOf, status, sql`id`, bounds)
-  return db.many(
+  return listRows(
+    db,
     VaultRow,
+    page.limit,
     sql`
     select ${vaultColumns} from vaults
     where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment}
       and (expires_at is null or expires_at > ${now})
-      and ${where} order by ${order} limit ${page.limit + 1}`,
+      and ${where} order by ${order}`,
   )
 }
 

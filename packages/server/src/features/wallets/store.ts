@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Tenant } from '../../platform/ctx.ts'
 import { type Queryable, type Sql, sql, type Tx } from '../../platform/db/db.ts'
-import { isBelow } from '../../platform/db/page.ts'
+import { isBelow, type ListedRows, listRows } from '../../platform/db/page.ts'
 import type { ByoWalletId } from '../../platform/ids.ts'
 import { id } from '../../platform/ids.ts'
 import { ChainName } from '../chains/index.ts'
@@ -49,14 +49,16 @@ export function listByoWallets(
   db: Queryable,
   tenant: Tenant,
   page: { readonly limit: number; readonly after: string | undefined },
-): Promise<ByoWalletRow[]> {
-  return db.many(
+): Promise<ListedRows<ByoWalletRow>> {
+  return listRows(
+    db,
     ByoWalletRow,
+    page.limit,
     sql`
     select ${columns} from byo_wallets
     where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and deleted_at is null
       and ${isBelow(sql`id`, page.after)}
-    order by id desc limit ${page.limit + 1}`,
+    order by id desc`,
   )
 }
 

@@ -1,7 +1,15 @@
 import { z } from 'zod'
 import type { Tenant } from '../../platform/ctx.ts'
 import { type Db, type Queryable, type Sql, sql, type Tx } from '../../platform/db/db.ts'
-import { boundsOf, filtered, firstIdAt, type Period, within } from '../../platform/db/page.ts'
+import {
+  boundsOf,
+  filtered,
+  firstIdAt,
+  type ListedRows,
+  listRows,
+  type Period,
+  within,
+} from '../../platform/db/page.ts'
 import { type Id, id } from '../../platform/ids.ts'
 import { deliveryStatuses } from './schema.ts'
 import type { WebhookId } from './store.ts'
@@ -208,17 +216,19 @@ export function listAttempts(
   tenant: Tenant,
   filters: Period & { readonly webhookId: WebhookId; readonly status?: AttemptRow['status'] | undefined },
   page: { readonly limit: number; readonly after: string | undefined },
-): Promise<AttemptRow[]> {
+): Promise<ListedRows<AttemptRow>> {
   const bounds = { ...boundsOf('att', filters, page.after), hasPartitions: true }
   const { where, order } = filtered([[sql`a.status`, filters.status]], sql`a.id`, bounds)
-  return db.many(
+  return listRows(
+    db,
     AttemptRow,
+    page.limit,
     sql`
     select a.id, a.delivery_id, d.event_id, d.type, a.attempt, a.status, a.response_status, a.response_body, a.duration_ms, a.error,
       a.next_attempt_at, a.created_at
     from webhook_attempts a join webhook_deliveries d on d.id = a.delivery_id
     where a.organisation_id = ${tenant.organisationId} and a.environment = ${tenant.environment} and a.webhook_id = ${filters.webhookId}
       and ${where} and ${within(sql`a.created_at`, filters)}
-    order by ${order} limit ${page.limit + 1}`,
+    order by ${order}`,
   )
 }

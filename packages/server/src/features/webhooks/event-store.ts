@@ -1,7 +1,16 @@
 import { z } from 'zod'
 import type { Tenant } from '../../platform/ctx.ts'
 import { type Db, type Queryable, sql, type Tx } from '../../platform/db/db.ts'
-import { boundsOf, filtered, firstIdAt, idLagMsMax, type Period, within } from '../../platform/db/page.ts'
+import {
+  boundsOf,
+  filtered,
+  firstIdAt,
+  idLagMsMax,
+  type ListedRows,
+  listRows,
+  type Period,
+  within,
+} from '../../platform/db/page.ts'
 import { sweep } from '../../platform/db/sweep.ts'
 import { type EventId, id } from '../../platform/ids.ts'
 
@@ -35,15 +44,17 @@ export function listEvents(
   tenant: Tenant,
   filter: Period & { readonly type?: string | undefined; readonly oldest: Date },
   page: { readonly limit: number; readonly after: string | undefined },
-): Promise<EventRow[]> {
+): Promise<ListedRows<EventRow>> {
   const bounds = { ...boundsOf('evt', filter, page.after), hasPartitions: true }
   const { where, order } = filtered([[sql`type`, filter.type]], sql`id`, bounds)
-  return db.many(
+  return listRows(
+    db,
     EventRow,
+    page.limit,
     sql`
     select ${columns} from events
     where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and created_at >= ${filter.oldest}
-      and ${where} and ${within(sql`created_at`, filter)} order by ${order} limit ${page.limit + 1}`,
+      and ${where} and ${within(sql`created_at`, filter)} order by ${order}`,
   )
 }
 

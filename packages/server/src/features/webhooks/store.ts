@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Tenant } from '../../platform/ctx.ts'
 import { type Queryable, type Sql, sql, type Tx } from '../../platform/db/db.ts'
-import { isBelow } from '../../platform/db/page.ts'
+import { isBelow, type ListedRows, listRows } from '../../platform/db/page.ts'
 import { type Id, id } from '../../platform/ids.ts'
 
 export type WebhookId = Id<'wh'>
@@ -58,14 +58,16 @@ export function listWebhooks(
   db: Queryable,
   tenant: Tenant,
   page: { readonly limit: number; readonly after: string | undefined },
-): Promise<WebhookRow[]> {
-  return db.many(
+): Promise<ListedRows<WebhookRow>> {
+  return listRows(
+    db,
     WebhookRow,
+    page.limit,
     sql`
     select ${columns} from webhooks
     where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and deleted_at is null
       and ${isBelow(sql`id`, page.after)}
-    order by id desc limit ${page.limit + 1}`,
+    order by id desc`,
   )
 }
 

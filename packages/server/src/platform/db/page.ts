@@ -4,6 +4,8 @@ import type { Tenant } from '../tenant.ts'
 import type { MetadataMember } from '../wire.ts'
 import { type Sql, sql } from './db.ts'
 
+export { type ListedRows, listRows } from './listed-rows.ts'
+
 /** The ids of a page: those below the cursor, and within a range of time where there is one. */
 export interface IdBounds {
   /** Of ids without both bounds. */

@@ -75,6 +75,9 @@ test.each([
   expect(tokensOf(body).refused?.members.errors).toEqual(errors)
 })
 
-test.each(['{"name":"\\ud83d\\ude00"}', '{"name":"\\\\u0000"}', '{"name":"😀"}'])('%s is text that is stored', (body) => {
-  expect(tokensOf(body).refused).toBeUndefined()
-})
+test.each(['{"name":"\\ud83d\\ude00"}', '{"name":"\\\\u0000"}', '{"name":"😀"}'])(
+  '%s is text that is stored',
+  (body) => {
+    expect(tokensOf(body).refused).toBeUndefined()
+  },
+)

@@ -89,7 +89,9 @@ function firstFaults(issues: readonly z.core.$ZodIssue[]): Fault[] {
 
 function faultsOf(issue: z.core.$ZodIssue): Fault[] {
   if (issue.code === 'unrecognized_keys') {
-    return issue.keys.slice(0, faultsMax).map((key) => ({ path: pointer([...issue.path, key]), message: 'is not a field of this request' }))
+    return issue.keys
+      .slice(0, faultsMax)
+      .map((key) => ({ path: pointer([...issue.path, key]), message: 'is not a field of this request' }))
   }
   return [{ path: pointer(issue.path), message: messageOf(issue) }]
 }

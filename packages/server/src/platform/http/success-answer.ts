@@ -78,7 +78,8 @@ function withinPage(page: Page<unknown>, output: z.ZodType) {
   }
   const isCut = items.length < page.items.length
   const next = isCut ? page.cursorAfter?.(items.length) : page.next
-  return { items, texts, next, bytesRead: isCut ? (bytes * page.items.length) / items.length : bytes }
+  const ofItems = isCut ? (bytes * page.items.length) / items.length : bytes
+  return { items, texts, next, bytesRead: Math.max(ofItems, page.bytesRead ?? 0) }
 }
 
 const jsonType = { 'content-type': 'application/json; charset=utf-8' } as const

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Tenant } from '../../../platform/ctx.ts'
 import { type Queryable, type Sql, sql, type Tx } from '../../../platform/db/db.ts'
-import { idIs, isBelow } from '../../../platform/db/page.ts'
+import { idIs, isBelow, type ListedRows, listRows } from '../../../platform/db/page.ts'
 import { type Id, id, type PaymentId } from '../../../platform/ids.ts'
 import type { TransferId } from '../../transfers/index.ts'
 import { Delivery } from '../delivery/store.ts'
@@ -115,13 +115,15 @@ export function listRefunds(
   tenant: Tenant,
   paymentId: PaymentId,
   page: { readonly limit: number; readonly after: string | undefined },
-): Promise<RefundRow[]> {
+): Promise<ListedRows<RefundRow>> {
   const { limit, after } = page
-  return db.many(
+  return listRows(
+    db,
     RefundRow,
+    limit,
     sql`${rows}
     where r.organisation_id = ${tenant.organisationId} and r.environment = ${tenant.environment} and r.payment_id = ${paymentId}
-      and ${isBelow(sql`r.id`, after)} order by r.id desc limit ${limit + 1}`,
+      and ${isBelow(sql`r.id`, after)} order by r.id desc`,
   )
 }
 

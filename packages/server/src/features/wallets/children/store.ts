@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { Tenant } from '../../../platform/ctx.ts'
 import { type Queryable, type Sql, sql, type Tx } from '../../../platform/db/db.ts'
+import { type ListedRows, listRows } from '../../../platform/db/page.ts'
 import { type ChildAddressId, id, type MasterWalletId } from '../../../platform/ids.ts'
 import { ChainName } from '../../chains/index.ts'
 import { StoredAddress } from '../store.ts'
@@ -145,14 +146,16 @@ export function listChildAddresses(
   tenant: Tenant,
   walletId: MasterWalletId,
   page: { readonly limit: number; readonly below: string | undefined },
-): Promise<ChildAddressRow[]> {
-  return db.many(
+): Promise<ListedRows<ChildAddressRow>> {
+  return listRows(
+    db,
     ChildAddressRow,
+    page.limit,
     sql`
     select ${columns} from child_addresses c join master_wallets m on m.id = master_wallet_id
     where c.organisation_id = ${tenant.organisationId} and c.environment = ${tenant.environment} and master_wallet_id = ${walletId}
       and ${page.below === undefined ? sql`true` : sql`child_index < ${page.below}::bigint`}
-    order by child_index desc limit ${page.limit + 1}`,
+    order by child_index desc`,
   )
 }
 

@@ -2,7 +2,7 @@ import { chains, type NetworkName } from '@purser/protocol'
 import { z } from 'zod'
 import type { Tenant } from '../../../platform/ctx.ts'
 import { type Queryable, type Sql, sql, type Tx } from '../../../platform/db/db.ts'
-import { boundsOf, filtered, type Period, within } from '../../../platform/db/page.ts'
+import { boundsOf, filtered, type ListedRows, listRows, type Period, within } from '../../../platform/db/page.ts'
 import { type Id, id } from '../../../platform/ids.ts'
 import { type Booking, transactionKinds } from './booking.ts'
 
@@ -243,7 +243,7 @@ export function listTransactions(
   tenant: Tenant,
   requested: { readonly walletId: string; readonly filter: TransactionFilter },
   page: { readonly limit: number; readonly after: string | undefined },
-): Promise<TransactionRow[]> {
+): Promise<ListedRows<TransactionRow>> {
   const { direction, network, token, status, ...period } = requested.filter
   const columnsOf = [
     [sql`token_symbol`, token] as const,
@@ -252,13 +252,15 @@ export function listTransactions(
     [sql`status`, status] as const,
   ]
   const { where, order } = filtered(columnsOf, sql`id`, boundsOf('wtx', period, page.after))
-  return db.many(
+  return listRows(
+    db,
     TransactionRow,
+    page.limit,
     sql`
     select ${columns} from wallet_transactions
     where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and wallet_id = ${requested.walletId}
       and ${where} and ${within(sql`created_at`, period)}
-    order by ${order} limit ${page.limit + 1}`,
+    order by ${order}`,
   )
 }
 

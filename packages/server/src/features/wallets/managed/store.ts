@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Tenant } from '../../../platform/ctx.ts'
 import { type Queryable, type Sql, sql, type Tx } from '../../../platform/db/db.ts'
-import { isBelow } from '../../../platform/db/page.ts'
+import { isBelow, type ListedRows, listRows } from '../../../platform/db/page.ts'
 import { type ChildAddressId, id, type MasterWalletId } from '../../../platform/ids.ts'
 import { named } from '../../../platform/named.ts'
 import { ChainName } from '../../chains/index.ts'
@@ -108,19 +108,21 @@ export function listMasterWallets(
   tenant: Tenant,
   { childAddressId }: { readonly childAddressId?: ChildAddressId | undefined },
   page: { readonly limit: number; readonly after: string | undefined },
-): Promise<MasterWalletRow[]> {
+): Promise<ListedRows<MasterWalletRow>> {
   const isParent =
     childAddressId === undefined
       ? sql`true`
       : sql`id = (select master_wallet_id from child_addresses
           where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and id = ${childAddressId})`
-  return db.many(
+  return listRows(
+    db,
     MasterWalletRow,
+    page.limit,
     sql`
     select ${masterWalletColumns} from master_wallets
     where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment}
       and legacy_coin is null and ${isBelow(sql`id`, page.after)} and ${isParent}
-    order by id desc limit ${page.limit + 1}`,
+    order by id desc`,
   )
 }
 

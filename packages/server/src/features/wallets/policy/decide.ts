@@ -117,7 +117,10 @@ export function windowStartsAt(nowMs: number): Readonly<Record<PolicyWindow, num
  * Where a new policy permits what the old one refuses, as JSON pointers into the new one; empty if nowhere. An API key may only tighten, so
  * that an agent cannot raise its own cap. Setting the first policy is not a loosening; removing the last one is.
  */
-export function looseningsOf(before: EffectivePolicy | undefined, after: EffectivePolicy | undefined): readonly string[] {
+export function looseningsOf(
+  before: EffectivePolicy | undefined,
+  after: EffectivePolicy | undefined,
+): readonly string[] {
   if (before === undefined) return []
   if (after === undefined) return ['']
   const operations = policyOperations.filter((name) => isOperationLoosened(before, after, name))

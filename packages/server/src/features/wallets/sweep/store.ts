@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Tenant } from '../../../platform/ctx.ts'
 import { type Queryable, sql, type Tx } from '../../../platform/db/db.ts'
-import { isBelow } from '../../../platform/db/page.ts'
+import { isBelow, type ListedRows, listRows } from '../../../platform/db/page.ts'
 import { type ChildAddressId, id, type MasterWalletId, type SweepId } from '../../../platform/ids.ts'
 import { ChainName } from '../../chains/index.ts'
 import { StoredAddress } from '../store.ts'
@@ -207,14 +207,16 @@ export function listSweeps(
   tenant: Tenant,
   walletId: MasterWalletId,
   page: { readonly limit: number; readonly after: string | undefined },
-): Promise<SweepSummaryRow[]> {
-  return db.many(
+): Promise<ListedRows<SweepSummaryRow>> {
+  return listRows(
+    db,
     SweepSummaryRow,
+    page.limit,
     sql`
     select ${summaryColumns} from sweeps left join sweep_transfers t on t.sweep_id = sweeps.id
     where sweeps.organisation_id = ${tenant.organisationId} and sweeps.environment = ${tenant.environment} and master_wallet_id = ${walletId}
       and ${isBelow(sql`sweeps.id`, page.after)}
-    group by sweeps.id order by sweeps.id desc limit ${page.limit + 1}`,
+    group by sweeps.id order by sweeps.id desc`,
   )
 }
 

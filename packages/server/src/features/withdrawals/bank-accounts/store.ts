@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Tenant } from '../../../platform/ctx.ts'
 import { type Queryable, sql, type Tx } from '../../../platform/db/db.ts'
-import { isBelow } from '../../../platform/db/page.ts'
+import { isBelow, type ListedRows, listRows } from '../../../platform/db/page.ts'
 import { type Id, id } from '../../../platform/ids.ts'
 
 export type BankAccountId = Id<'bac'>
@@ -63,14 +63,16 @@ export function listBankAccounts(
   db: Queryable,
   tenant: Tenant,
   page: { readonly limit: number; readonly after: string | undefined },
-): Promise<BankAccountRow[]> {
-  return db.many(
+): Promise<ListedRows<BankAccountRow>> {
+  return listRows(
+    db,
     BankAccountRow,
+    page.limit,
     sql`
     select ${columns} from bank_accounts
     where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and deleted_at is null
       and ${isBelow(sql`id`, page.after)}
-    order by id desc limit ${page.limit + 1}`,
+    order by id desc`,
   )
 }
 

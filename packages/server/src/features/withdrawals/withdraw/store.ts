@@ -2,7 +2,15 @@ import { z } from 'zod'
 import type { Payout, PayoutFailure } from '../../../partners/offramp/port.ts'
 import type { Tenant } from '../../../platform/ctx.ts'
 import { breaksUnique, type Queryable, type Sql, sql, type Tx } from '../../../platform/db/db.ts'
-import { boundsOf, filtered, type Period, within, withMetadata } from '../../../platform/db/page.ts'
+import {
+  boundsOf,
+  filtered,
+  type ListedRows,
+  listRows,
+  type Period,
+  within,
+  withMetadata,
+} from '../../../platform/db/page.ts'
 import { type EventId, type Id, id } from '../../../platform/ids.ts'
 import type { MetadataMember } from '../../../platform/wire.ts'
 import { ChainName } from '../../chains/index.ts'
@@ -117,16 +125,18 @@ export function listWithdrawals(
     readonly metadata?: MetadataMember | undefined
   },
   page: { readonly limit: number; readonly after: string | undefined },
-): Promise<WithdrawalRow[]> {
+): Promise<ListedRows<WithdrawalRow>> {
   const marked = withMetadata(sql`withdrawals`, tenant, filters.metadata)
   const columnsOf = [...marked.filters, [sql`status`, filters.status] as const]
   const { where, order } = filtered(columnsOf, marked.id, boundsOf('wdr', filters, page.after))
-  return db.many(
+  return listRows(
+    db,
     WithdrawalRow,
+    page.limit,
     sql`
     select ${columns} from ${marked.from}
     where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and ${where} and ${within(sql`created_at`, filters)}
-    order by ${order} limit ${page.limit + 1}`,
+    order by ${order}`,
   )
 }
 
