@@ -159,3 +159,22 @@ test('making a route public is in the audit log', async () => {
   const { list } = await world.call(org.testKey, 'GET', '/organisations/current/audit-log?limit=1')
   expect(list[0]).toMatchObject({ action: 'registry.routes.update', target: id, details: { isPublic: true } })
 })
+
+test('S6: routes with many long parameters leave a page of discovery small, with their first parameters', async () => {
+  const org = await world.organisation()
+  const reader = await world.organisation()
+  const params = Array.from({ length: 64 }, (_, place) => ({
+    name: `${place}${'語'.repeat(120)}`,
+    type: '語'.repeat(32),
+  }))
+  const ids = []
+  for (let place = 0; place < 20; place++)
+    ids.push(
+      await aRoute(org, `/large/of${'x'.repeat(place)}`, { headers: params, queryParams: params, bodyParams: params }),
+    )
+  for (const id of ids) await setPublic(org, id, true)
+  const { items } = await discovered(reader, '?limit=50')
+  expect(items.filter(({ resource }) => resource.includes('/large/'))).toHaveLength(20)
+  expect(Buffer.byteLength(JSON.stringify(items))).toBeLessThan(65_536)
+  for (const id of ids) await setPublic(org, id, false)
+})

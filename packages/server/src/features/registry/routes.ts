@@ -275,14 +275,24 @@ export async function publicRoutes(
 
 function asPublic(row: PublicRow): PublicRoute {
   const { organisationId: publisher, method, amount, protocols, bodyContentType } = row
-  const input = {
-    headers: row.headers.map(withoutExample),
-    queryParams: row.queryParams.map(withoutExample),
-    bodyParams: row.bodyParams.map(withoutExample),
-    bodyContentType,
-  }
+  const input = { ...shownParams(row), bodyContentType }
   const details = { metadata: { publisher, method, price: { amount, currency: 'USD' }, protocols, input } }
   return { url: `https://${row.host}${row.routePattern}`, lastSeenAt: row.lastSeenAt, details }
+}
+
+/** Most bytes of the parameters of a route in discovery as JSON, which are those of about forty. */
+const shownBytesMax = 2_048
+
+/** Returns the first parameters of each kind that are small enough together: what one route shows, all who search have to read. */
+function shownParams(row: PublicRow): Pick<PublicRow, 'headers' | 'queryParams' | 'bodyParams'> {
+  let left = shownBytesMax
+  const first = (params: readonly RouteParam[]): RouteParam[] =>
+    params.map(withoutExample).filter((param) => {
+      left -= Buffer.byteLength(JSON.stringify(param)) + 1
+      return left >= 0
+    })
+  const [queryParams, bodyParams, headers] = [first(row.queryParams), first(row.bodyParams), first(row.headers)]
+  return { headers, queryParams, bodyParams }
 }
 
 function withoutExample({ name, type, required }: RouteParam): RouteParam {

@@ -174,7 +174,7 @@ export function listPublicRoutes(
   return db.many(
     PublicRow,
     sql`
-    select ${columns}, organisation_id from registry_routes where environment = ${environment} and is_public and ${onSale}
+    select ${soldColumns}, organisation_id from registry_routes where environment = ${environment} and is_public and ${onSale}
     order by last_seen_at desc, id desc limit ${page.limit} offset ${page.offset}`,
   )
 }
