@@ -341,8 +341,8 @@ test('S6: a response costs a token for each 64 KiB that were read for it, and th
   expect(second.status, 'it has tokens left').toBe(200)
   await second.text()
   const third = await make(base, authorization, { name: 'a' })
-  // The first cost 16, and the second 62, of which the burst can be owed.
-  expect([third.status, third.headers.get('retry-after')]).toEqual([429, '31'])
+  // The first cost 16, and the second 62: the caller owes what is missing, and not its burst.
+  expect([third.status, third.headers.get('retry-after')]).toEqual([429, '49'])
   expect((await make(base, 'Bearer org2 key1', { name: 'a' })).status).toBe(200)
 })
 

@@ -16,20 +16,27 @@ interface Headed {
   headers(values: Record<string, string>): unknown
 }
 
+interface Caller {
+  readonly id: string
+  readonly placeOwner: string
+}
+
 /** Counts requests against the limits of their callers. Each function throws 429 beyond a limit. */
 export interface Admit {
   /** Counts a request of an identified caller. */
-  caller(caller: { readonly id: string; readonly placeOwner: string }, reply: Headed): void
+  caller(caller: Caller, reply: Headed): void
   /** Counts what a request costs beyond the one that admitted it. */
-  cost(caller: { readonly id: string; readonly placeOwner: string }, cost: number, reply: Headed): void
+  cost(caller: Caller, cost: number, reply: Headed): void
   /** Counts what an answered request turned out to cost: it is not refused, and the caller's next requests wait. */
-  owe(caller: { readonly id: string; readonly placeOwner: string }, cost: number): void
+  owe(caller: Caller, cost: number): void
   /** As `owe`, for a request without a credential. */
   oweAddress(ip: string, cost: number): void
-  /** As `owe`, for a guest: other callers of its address do not wait. */
-  oweGuest(guestId: string, cost: number): void
-  /** Counts a request of a guest against its address; refuses it while the guest owes. */
-  guest(guestId: string, ip: string, reply: Headed): void
+  /** As `cost`, for a guest. */
+  guestCost(guest: Caller, cost: number, reply: Headed): void
+  /** As `owe`, for a guest and for all guests of the same owner: other callers of its address do not wait. */
+  oweGuest(guest: Caller, cost: number): void
+  /** Counts a request of a guest against its address; refuses it while the guest owes, or the guests of its owner do together. */
+  guest(guest: Caller & { readonly ip: string }, reply: Headed): void
   /** Counts a request without a valid credential. */
   address(ip: string, reply: Headed, cost?: number): void
   /**
@@ -48,8 +55,11 @@ const knownMax = 100_000
 export function createAdmission(limits: AdmissionLimits, clock: Clock): Admit {
   const { keyLimit, addressLimit, organisationLimit } = limits
   const byKey = createLimiter(keyLimit, clock)
-  const byAddress = createLimiter(addressLimit, clock)
+  // Several people may share an address, so that it owes little.
+  const byAddress = createLimiter(addressLimit, clock, 'its-burst')
   const byGuest = createLimiter(addressLimit, clock)
+  const guestsLimit = organisationLimit ?? keyLimit
+  const byGuestsOf = createLimiter(guestsLimit, clock)
   const lookups = createLimiter(addressLimit, clock)
   const byOrganisation = organisationLimit === undefined ? undefined : createLimiter(organisationLimit, clock)
   const known = new Set<string>()
@@ -71,11 +81,22 @@ export function createAdmission(limits: AdmissionLimits, clock: Clock): Admit {
       byOrganisation?.owe(placeOwner, cost)
     },
     oweAddress: (ip, cost) => byAddress.owe(addressBlock(ip), cost),
-    oweGuest: byGuest.owe,
-    guest(guestId, ip, reply) {
+    guestCost({ id, placeOwner }, cost, reply) {
+      check(addressLimit, byGuest(id, cost), reply)
+      const admission = byGuestsOf(placeOwner, cost)
+      if (!admission.admitted) check(guestsLimit, admission, reply)
+    },
+    oweGuest({ id, placeOwner }, cost) {
+      byGuest.owe(id, cost)
+      byGuestsOf.owe(placeOwner, cost)
+    },
+    guest({ id, placeOwner, ip }, reply) {
       check(addressLimit, byAddress(addressBlock(ip)), reply)
-      const admission = byGuest(guestId, 0)
-      if (!admission.admitted) check(addressLimit, admission, reply)
+      for (const [limit, admission] of [
+        [addressLimit, byGuest(id, 0)],
+        [guestsLimit, byGuestsOf(placeOwner, 0)],
+      ] as const)
+        if (!admission.admitted) check(limit, admission, reply)
     },
     address: (ip, reply, cost) => check(addressLimit, byAddress(addressBlock(ip), cost), reply),
     lookup(ip, credential, reply) {

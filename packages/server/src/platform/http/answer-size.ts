@@ -20,6 +20,8 @@ interface Answered {
   readonly answer: RawAnswer
   /** Takes tokens of the limits that the request counted in. */
   readonly owe: (cost: number) => void
+  /** As `owe`, before the work: throws 429 if the caller may not make so large a request now. */
+  readonly charge?: (cost: number) => void
   readonly sending: Pick<ServerResponse, 'destroyed'> & { once(event: 'close', listener: () => void): unknown }
 }
 
@@ -42,18 +44,20 @@ export function createAnswerLimits(bytesMax: number): AnswerLimits {
 
 /**
  * Returns the function that counts what is sent. A response costs a token for each 64 KiB that were read for it, and the tokens beyond the
- * first are owed: the caller's next requests wait for them. The memory of responses that their callers have not read yet is limited, and an
- * organization may have half of what the others leave; beyond it a `GET` is refused with 429, without memory with 503. What another request
+ * first are owed: the caller's next requests wait for them. What is made while it is sent costs its tokens before its first piece. The memory of
+ * responses that their callers have not read yet is limited, and an organization may have half of what the others leave; beyond it a `GET` is refused with 429, without memory with 503. What another request
  * has changed is always reported. A response larger than half of the limit counts as half, so that it can be sent while others have nothing.
  */
 function createLimit(reserve: ReserveMemory, bytesMax: number): LimitAnswer {
-  return ({ ctx, placeOwner, method, answer, owe, sending }) => {
+  return ({ ctx, placeOwner, method, answer, owe, charge = owe, sending }) => {
     const bytes = bytesOf(answer)
     const cost = Math.ceil((answer.bytesRead ?? bytes) / bytesPerToken) - 1
-    if (cost > 0) owe(cost)
+    const isChargedFirst = answer.body instanceof Readable && method === 'GET'
+    if (cost > 0 && !isChargedFirst) owe(cost)
     if (bytes <= uncountedBytesMax || method !== 'GET' || sending.destroyed) return answer
     try {
       sending.once('close', reserve(placeOwner, Math.min(bytes, bytesMax / 2)))
+      if (cost > 0 && isChargedFirst) charge(cost)
       return answer
     } catch (error) {
       if (answer.body instanceof Readable) answer.body.destroy()

@@ -15,18 +15,23 @@ export interface Admission {
 /** Admits requests, each of which takes as many tokens as it costs, by default 1. */
 export interface Limiter {
   (who: string, cost?: number): Admission
-  /** Takes the tokens of what was done already, also those that are missing, up to the burst: the next requests wait for them. */
+  /** Takes the tokens of what was done already, also those that are missing: the next requests wait for them. */
   readonly owe: (who: string, cost: number) => void
 }
 
 const bucketsMax = 100_000
 
+/** Seconds for which a caller waits at most for what it owes. Without such a bound one mistake would lock it out for days. */
+const debtSecondsMax = 600
+
 /**
- * Token buckets in this process's memory, one per key, organization or address. A request takes as many tokens as it costs, by default 1. Each process has its own, so a deployment's limit is the figure times its
- * api processes. Beyond a bound the oldest buckets are dropped, and never refused.
+ * Token buckets in this process's memory, one per key, organization or address. A request takes as many tokens as it costs, by default 1. Each process has its own, so a
+ * deployment's limit is the figure times its api processes. Beyond a bound the oldest buckets are dropped, and never refused. A caller owes
+ * at most what ten minutes refill, or with `its-burst` its burst.
  */
-export function createLimiter(limit: RateLimit, clock: Clock): Limiter {
+export function createLimiter(limit: RateLimit, clock: Clock, owes: 'its-burst' | 'minutes' = 'minutes'): Limiter {
   const buckets = new Map<string, { tokens: number; at: number }>()
+  const debtMax = owes === 'its-burst' ? limit.burst : Math.max(limit.burst, limit.perSecond * debtSecondsMax)
   const refilled = (who: string) => {
     const now = clock.now().getTime()
     const bucket = buckets.get(who) ?? { tokens: limit.burst, at: now }
@@ -41,10 +46,10 @@ export function createLimiter(limit: RateLimit, clock: Clock): Limiter {
   }
   const take = (who: string, cost = 1): Admission => {
     const bucket = refilled(who)
-    // What costs more than the whole bucket is admitted when the bucket is full.
-    const price = Math.min(cost, limit.burst)
+    // What costs as much as the whole bucket, which others of the caller's requests never let fill, is admitted at half of it, and owes the rest.
+    const price = cost <= 1 || cost < limit.burst ? cost : limit.burst / 2
     const admitted = bucket.tokens >= price
-    if (admitted) bucket.tokens -= price
+    if (admitted) bucket.tokens = Math.max(-debtMax, bucket.tokens - cost)
     const wanted = admitted ? 1 : price
     const wait = bucket.tokens >= wanted ? 0 : (wanted - bucket.tokens) / limit.perSecond
     return {
@@ -55,7 +60,7 @@ export function createLimiter(limit: RateLimit, clock: Clock): Limiter {
   }
   const owe = (who: string, cost: number): void => {
     const bucket = refilled(who)
-    bucket.tokens = Math.max(-limit.burst, bucket.tokens - cost)
+    bucket.tokens = Math.max(-debtMax, bucket.tokens - cost)
   }
   return Object.assign(take, { owe })
 }

@@ -255,15 +255,14 @@ function addOperation(app: FastifyInstance, operation: BoundOperation, context: 
       if (caller === undefined) throw new Error('a request without a caller was admitted')
       const ctx = makeCtx(deps, caller, request.id as RequestId)
       const { actor, placeOwner } = caller
-      const who = { id: actorId(actor), placeOwner }
-      const isGuest = actor.kind === 'guest'
-      const owe = (cost: number): void => (isGuest ? admit.oweGuest(actor.guestId, cost) : admit.owe(who, cost))
-      const requested = {
-        ...rawRequest(request),
-        ...(!isGuest && { charge: (cost: number) => admit.cost(who, cost, reply) }),
-      }
+      const who = { id: actor.kind === 'guest' ? actor.guestId : actorId(actor), placeOwner }
+      const [take, oweLater] = actor.kind === 'guest' ? [admit.guestCost, admit.oweGuest] : [admit.cost, admit.owe]
+      const charge = (cost: number): void => take(who, cost, reply)
+      const owe = (cost: number): void => oweLater(who, cost)
+      const requested = { ...rawRequest(request), charge }
       const called = await callOperation(ctx, operation, requested)
-      const sent = context.answers.ofOperations({ ctx, placeOwner, method, owe, answer: called, sending: reply.raw })
+      const sending = { ctx, placeOwner, method, owe, charge, answer: called, sending: reply.raw }
+      const sent = context.answers.ofOperations(sending)
       const answer = withRefusalMembers(operation, requested, sent)
       stopTimer()
       deps.metrics.requests.inc({ operation: operation.id, status: String(answer.status) })
@@ -308,7 +307,7 @@ function identifyCaller(
       admit.caller({ id: actorId(actor), placeOwner }, reply)
     },
     address: () => admit.address(request.ip, reply),
-    guest: (guestId) => admit.guest(guestId, request.ip, reply),
+    guest: ({ guestId: id, placeOwner }) => admit.guest({ id, placeOwner, ip: request.ip }, reply),
     lookup: (credential) => admit.lookup(request.ip, credential, reply),
     found: admit.found,
   }
