@@ -6,7 +6,10 @@ import { table } from './figures.ts'
 
 const main = fileURLToPath(new URL('main.ts', import.meta.url))
 
-/** Runs every bench in a process of its own, one after the other. Returns how many gave wrong answers or missed a target. */
+/**
+ * Runs every benchmark in its own process, one after the other. Returns the number of benchmarks with wrong responses
+ * or a missed target.
+ */
 export async function benchAll(names: readonly string[], flags: readonly string[], closing: Closing): Promise<number> {
   const rows: string[][] = []
   let missed = 0

@@ -17,7 +17,7 @@ export const fullChallenge: ChallengePlan = { rounds: 3, msMax: 6_000, warmUpMs:
 export const quickChallenge: ChallengePlan = { rounds: 2, msMax: 1_000, warmUpMs: 500 }
 
 const connections = 32
-/** More than any round can use. */
+/** More requests than any run can send. */
 const requestsMax = 300_000
 const batch = 100
 
@@ -112,7 +112,9 @@ function loadOf({ port, request }: Target) {
 
 type TargetRun = Run & { readonly idsGivenTwice: number }
 
-/** A run whose answers are right when each is a 402 with a challenge; ids that two answers shared are counted. */
+/**
+ * Sends unpaid requests. A response is correct if it is a 402 with a challenge; also counts the ids that occur twice.
+ */
 async function ask(target: Target, plan: ChallengePlan): Promise<TargetRun> {
   const isRight = ({ status, body }: { readonly status: number; readonly body: string }) =>
     status === 402 && body !== ''
@@ -121,7 +123,7 @@ async function ask(target: Target, plan: ChallengePlan): Promise<TargetRun> {
   return { ...run, idsGivenTwice: ids.length - new Set(ids).size }
 }
 
-/** CPU of every process that the answer costs, in milliseconds. */
+/** CPU time per response over all processes, in milliseconds. */
 function cpuOf(run: Run | undefined): number {
   const used = [...(run?.cpuMs ?? [])].filter(([name]) => name !== 'load generator')
   return sum(used.map(([, ms]) => ms))

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 
-/** A process whose CPU time is measured, with those it started when `tree` says so (PostgreSQL's backends). */
+/** A process to measure; with `tree` also its child processes, such as PostgreSQL's backends. */
 export interface Watched {
   readonly name: string
   readonly pid: number
@@ -13,7 +13,10 @@ const msPerTick = 10 // USER_HZ is 100 on every Linux that this runs on
 export interface CpuUse {
   /** By process; the load generator is this one. */
   readonly byName: ReadonlyMap<string, number>
-  /** CPU time of everything else on the machine and of its host: how far to trust the other figures. */
+  /**
+   * CPU time of all other processes and of the host (steal). The larger it is, the less the other figures can be
+   * trusted.
+   */
   readonly elsewhere: number
 }
 

@@ -32,9 +32,9 @@ interface Frames {
 }
 
 /**
- * Scrolls the table of payments in a real browser, in turn with a bare virtual list of as many rows, and then shows it a thousand events a
- * second, in turn with a bare page that counts them. Returns the number of missed targets: at least 0.9 of the frames of the bare page each
- * time, and no task over 50 ms.
+ * Scrolls the table of payments in a real browser, alternating with a bare virtual list of the same length; then sends
+ * it a thousand events a second, alternating with a bare page that counts them. Returns the number of missed targets:
+ * at least 0.9 of the frames of the bare page each time, and no task over 50 ms.
  */
 export async function benchDashboard(plan: DashboardPlan, closing: Closing): Promise<number> {
   const { rows, scrollMs, runs } = plan

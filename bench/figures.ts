@@ -15,14 +15,14 @@ export function sum(values: readonly number[]): number {
   return values.reduce((total, value) => total + value, 0)
 }
 
-/** A figure with about three digits, as people compare them. */
+/** Formats a number with about three significant digits. */
 export function figure(value: number): string {
   if (!Number.isFinite(value)) return '-'
   if (Math.abs(value) >= 100) return Math.round(value).toLocaleString('en-US')
   return value.toFixed(Math.abs(value) >= 10 ? 1 : 2)
 }
 
-/** Rows under a head, columns aligned: text to the left, figures to the right. */
+/** Formats rows as a table: text left-aligned, numbers right-aligned. */
 export function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
   const widths = head.map((title, column) => Math.max(title.length, ...rows.map((row) => row[column]?.length ?? 0)))
   const line = (cells: readonly string[]) =>

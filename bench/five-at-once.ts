@@ -37,7 +37,7 @@ export function isOneOfFive({ answers, facts }: FiveAtOnce): boolean {
   return equal && facts.used === 1 && facts.received === 1 && facts.transactions === 1 && facts.reverted === 0
 }
 
-export function tellFive(name: string, five: FiveAtOnce): string {
+export function notifyFive(name: string, five: FiveAtOnce): string {
   const { transactions, reverted, gas, received } = five.facts
   const different = new Set(five.answers).size
   const verdict = isOneOfFive(five) ? 'as it should be' : 'not as it should be'

@@ -2,7 +2,7 @@ import { type DevChain, fundToken, startChain } from '@purser/devnet'
 import { networkByName, tokenBySymbol } from '@purser/protocol'
 import { type Bill, createPayers, type Payer } from './payments.ts'
 
-/** The part that both sides share: one chain, the same funded payers and the same bill. */
+/** The environment that both sides share: one chain, the funded payers and the payment terms. */
 export interface Ground {
   readonly chain: DevChain
   readonly payers: readonly Payer[]

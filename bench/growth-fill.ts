@@ -5,7 +5,7 @@ import type { Db } from '../packages/server/src/platform/db/db.ts'
 import { sql } from '../packages/server/src/platform/db/db.ts'
 import { type Expressions, fillTable, statement } from '../packages/server/test/fill-table.ts'
 
-/** The organization that owns half of the rows; 200 others own the rest. */
+/** The organization with half of the rows; 200 other organizations have the rest. */
 export interface Owner {
   readonly organisationId: string
   readonly apiKeyId: string

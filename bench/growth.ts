@@ -24,13 +24,13 @@ export const fullGrowth: GrowthPlan = { payments: 2_000_000, repeats: 100, idleM
 export const quickGrowth: GrowthPlan = { payments: 100_000, repeats: 40, idleMs: 5_000 }
 
 const ratioMax = 5
-/** Milliseconds of a statement that ran once while it was watched, and so found nothing in memory. */
+/** A statement that ran only once, with a cold cache, counts as unchanged below this time. */
 const onlyRunMsMax = 20
 /** Payments of the small database: a page of every list is full there too. */
 const smallPayments = 1_000
 /** Days in which the payments of a full page were made there; on the filled database it is one. */
 const smallPageDays = 10
-/** A statement of background work below this is fast, however much faster it was on small tables. */
+/** A background statement below this time is fast enough, whatever its ratio to the small database. */
 const statementMsMin = 1
 const idlePerSecondMax = 20
 const requestMsMax = 240_000
@@ -43,8 +43,8 @@ interface Figures {
 }
 
 /**
- * Measures every list, filter, summary, verify and the idle service's statements on a small database and on a filled one.
- * Returns how many became more than five times slower, plus what was answered wrongly.
+ * Measures every list, filter, summary, verify and the idle service's statements on a small database and on a filled
+ * one. Returns the number that became more than five times slower, plus the number of wrong responses.
  */
 export async function benchGrowth(plan: GrowthPlan, closing: Closing): Promise<number> {
   const ground = await startGround()

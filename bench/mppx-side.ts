@@ -8,7 +8,7 @@ export interface MppxServer {
   readonly port: number
 }
 
-/** A bill in the words of the official server, with a secret that is the bench's alone. */
+/** The payment terms in the form of the official server, with the benchmark's secret. */
 export function mppxBillOf({ payTo, token, network }: Bill): MppxBill {
   if (token.eip712 === null) throw new Error(`${token.symbol} cannot be paid by a signature`)
   return {
@@ -22,7 +22,7 @@ export function mppxBillOf({ payTo, token, network }: Bill): MppxBill {
   }
 }
 
-/** The bill as the parent wrote it; both ends are the bench's own. */
+/** Parses the payment terms that the parent process sent; trusted input. */
 export function readBill(text: string): MppxBill {
   return JSON.parse(text)
 }
@@ -36,7 +36,7 @@ export async function startMppx(bill: Bill): Promise<MppxServer> {
 const requiredMarks = ['PAYMENT-REQUIRED: ', 'payment-required: '].map((mark) => Buffer.from(mark))
 const idMark = Buffer.from('Payment id="')
 
-/** The id of the first MPP challenge in an answer that is also an x402 challenge; empty when it is not both. */
+/** The id of the first MPP challenge in a response that also has an x402 challenge; empty otherwise. */
 export function challengeIdOf(answer: Buffer, headEnd: number): string {
   const isRequested = requiredMarks.some((mark) => answer.indexOf(mark) >= 0)
   const at = answer.indexOf(idMark)

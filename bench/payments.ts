@@ -30,7 +30,7 @@ export interface Bill {
   readonly rawAmount: bigint
 }
 
-/** A payment that both sides take: as the header that ours is given and as the object that the official one is given. */
+/** A payment for both sides: as a header for our service, and as an object for the official facilitator. */
 export interface SignedPayment {
   readonly payer: Address
   readonly nonce: Hex
@@ -42,7 +42,7 @@ export const resource = 'https://api.example.com/reports/daily'
 
 const validSeconds = 3_600
 
-/** New accounts for payers; nobody has paid them anything yet. */
+/** Creates payer accounts without funds. */
 export function createPayers(count: number): Payer[] {
   return Array.from({ length: count }, () => {
     const privateKey = new Uint8Array(randomBytes(32))
@@ -54,7 +54,7 @@ export function createPayers(count: number): Payer[] {
   })
 }
 
-/** The requirements that the payments of a bill answer, as version 2 writes them. */
+/** The x402 v2 payment requirements of the payments. */
 export function requirementsOf(bill: Bill): PaymentRequirementsV2 {
   return requirementsV2({
     ...bill,

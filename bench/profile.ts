@@ -1,7 +1,7 @@
 import { Session } from 'node:inspector/promises'
 
 export interface Profile {
-  /** Share of the profiled time (0 to 1) by where it was spent; idle time is left out. */
+  /** Share of the busy time (0 to 1) by package, folder or part of the engine. */
   end(): Promise<Record<string, number>>
 }
 

@@ -1,7 +1,7 @@
 import { bootServer, type Config, type RunningServer } from '@purser/server'
 import { foundOrganisation, upsertAccount } from '../packages/server/src/features/organisations/index.ts'
 import { newId } from '../packages/server/src/platform/ids.ts'
-import { giveBackStartMemory } from '../packages/server/src/platform/memory.ts'
+import { releaseStartMemory } from '../packages/server/src/platform/memory.ts'
 import { type Ready, runAsChild, setting } from './child-side.ts'
 
 /**
@@ -11,7 +11,7 @@ import { type Ready, runAsChild, setting } from './child-side.ts'
  */
 await runAsChild(async () => {
   const server = await bootServer(config())
-  giveBackStartMemory()
+  releaseStartMemory()
   const ready: Ready = { port: String(server.port), settler: server.settlerAddress }
   const isSeeded = process.env.BENCH_SEED === 'yes'
   const seeded = isSeeded

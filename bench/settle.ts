@@ -1,7 +1,7 @@
 import { blockGasMaxOf, setBlockGasMax, setBlockTime } from './chain-audit.ts'
 import type { Closing } from './closing.ts'
 import { figure, median, sum, table } from './figures.ts'
-import { fiveAtOfficial, fiveAtOurs, isOneOfFive, tellFive } from './five-at-once.ts'
+import { fiveAtOfficial, fiveAtOurs, isOneOfFive, notifyFive } from './five-at-once.ts'
 import { type Ground, startGround } from './ground.ts'
 import { lostOf, profileOurs, type SettleRun, settleOfficially, settleOurs } from './settle-runs.ts'
 import { type PurserSide, type Side, startHome, startOfficial, startPurser } from './sides.ts'
@@ -141,7 +141,7 @@ async function checkFive(ground: Ground, official: Side, ours: PurserSide): Prom
   const theirs = await fiveAtOfficial(ground, official)
   const own = await fiveAtOurs(ground, ours)
   console.log('\nfive settlements of one payment at once\n')
-  console.log(tellFive('official', theirs))
-  console.log(tellFive('purser', own))
+  console.log(notifyFive('official', theirs))
+  console.log(notifyFive('purser', own))
   return isOneOfFive(own) ? 0 : 1
 }

@@ -10,7 +10,7 @@ import { type Answer, postRequest, runLoad } from './load.ts'
 import { parseObject } from './parse.ts'
 import { type Bill, requirementsOf, resource, type SignedPayment } from './payments.ts'
 
-/** One of the two that are compared. */
+/** One side of the comparison. */
 export interface Side {
   readonly name: 'official' | 'purser'
   readonly child: Child
@@ -23,7 +23,10 @@ export interface Side {
 }
 
 const settlerFunds = 10n ** 24n
-/** How often the official side asks for a receipt: viem's own would be 1,000 ms for this chain; this gave it the most per second here. */
+/**
+ * Receipt poll interval of the official side. viem's default for this chain is 1,000 ms; 500 ms gave it the highest
+ * throughput here.
+ */
 const receiptPollMs = 500
 const officialSettlerKey = `0x${'b7'.repeat(32)}`
 
@@ -47,7 +50,7 @@ export async function startOfficial(ground: Ground, rpcUrl = ground.chain.rpcUrl
   }
 }
 
-/** The bytes that ask a facilitator to verify or settle a payment. */
+/** The HTTP request to verify or settle a payment, as bytes. */
 export function facilitatorRequest(pathname: '/verify' | '/settle', bill: Bill, { payload }: SignedPayment): Buffer {
   const body = { x402Version: 2, paymentPayload: payload, paymentRequirements: requirementsOf(bill) }
   return postRequest(pathname, JSON.stringify(body))
@@ -62,7 +65,10 @@ export interface Home {
   stop(): Promise<void>
 }
 
-/** Starts a database of its own in a directory of its own. Its durability is PostgreSQL's default: what is answered is on disk. */
+/**
+ * Starts a database of its own in a directory of its own. Durability is PostgreSQL's default: a response is sent after
+ * its commit is on disk.
+ */
 export async function startHome(settings: Readonly<Record<string, string>> = {}): Promise<Home> {
   const directory = mkdtempSync(path.join(os.tmpdir(), 'purser-bench-'))
   const remove = () => rmSync(directory, { recursive: true, force: true, maxRetries: 3 })

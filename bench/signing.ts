@@ -10,7 +10,7 @@ const fees = { maxFeePerGas: 2_000_000_000n, maxPriorityFeePerGas: 1_000_000n }
  * Measures transactions per second signed by the signer of managed wallets and by viem, in turn, on one core and with
  * the key in memory. Returns how many differ from viem's.
  */
-export async function benchSigning(rounds: number, roundMs: number): Promise<number> {
+export async function benchSigning(rounds: number, pollMs: number): Promise<number> {
   const key = generatePrivateKey()
   const viem = privateKeyToAccount(key)
   const signatures = await createSignatures()
@@ -35,7 +35,7 @@ export async function benchSigning(rounds: number, roundMs: number): Promise<num
   for (let nonce = 0; nonce < 20; nonce += 1) if ((await withOurs(nonce)) !== (await withViem(nonce))) wrong += 1
   const rates: { readonly ours: number; readonly viem: number }[] = []
   for (let round = 0; round < rounds; round += 1)
-    rates.push({ ours: await perSecond(withOurs, roundMs), viem: await perSecond(withViem, roundMs) })
+    rates.push({ ours: await perSecond(withOurs, pollMs), viem: await perSecond(withViem, pollMs) })
   const rows = [
     ['purser, native secp256k1', figure(median(rates.map((rate) => rate.ours)))],
     ['viem signTransaction', figure(median(rates.map((rate) => rate.viem)))],

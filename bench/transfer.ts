@@ -11,7 +11,7 @@ export interface Content {
   readonly sha256: string
   /** The content in pieces. */
   pieces(): Iterable<Buffer>
-  /** Whether these bytes are the content's from this place on. */
+  /** Whether these bytes are the content at this offset. */
   isAt(place: number, found: Buffer): boolean
 }
 
@@ -57,7 +57,10 @@ const msMax = 120_000
  */
 const readBytes = 1_048_576
 
-/** Sends a content, with what a form puts around it; answers the status (0 for none), the body and the time until all of it was there. */
+/**
+ * Uploads the content as a multipart form. Returns the status (0 without a response), the body and the time until the
+ * response was complete.
+ */
 export async function upload(
   target: Target,
   content: Content,
@@ -80,7 +83,7 @@ export async function upload(
   return { status, body, ms }
 }
 
-/** Reads an answer and compares each byte of it; `isRight` when it was 200 and the content, whole. */
+/** Downloads and compares each byte. `isRight` if the response was a 200 with the complete content. */
 export async function download(
   target: Target,
   content: Content,
@@ -102,7 +105,7 @@ export async function download(
   return { isRight, detail: `${place} bytes${isSame ? '' : ', others than were stored'}; ${head.text()}`, ms }
 }
 
-/** Parts an answer's head from its body as they come in. */
+/** Separates the headers of a response from its body as the chunks arrive. */
 function createHead(): { take(chunk: Buffer): Buffer; text(): string } {
   let received: Buffer = Buffer.alloc(0)
   let end = -1
@@ -117,7 +120,7 @@ function createHead(): { take(chunk: Buffer): Buffer; text(): string } {
   }
 }
 
-/** Never fails: a connection that breaks is closed, and what it brought is looked at. */
+/** Never rejects: a broken connection counts as closed, and the bytes received so far are checked. */
 function until(socket: Socket, event: 'close' | 'drain'): Promise<void> {
   return new Promise((resolve) => socket.once(event, () => resolve()))
 }

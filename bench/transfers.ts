@@ -24,7 +24,7 @@ export const quickTransfers: TransfersPlan = { rounds: 1, count: 256, signingMs:
 const inFlight = 64
 const manyWallets = 50
 const runMsMax = 120_000
-/** How often viem asks for receipts: its own for this chain is 1,000 ms, which would make it look slow. */
+/** viem's receipt poll interval. Its default for this chain is 1,000 ms, which would make viem look slow. */
 const receiptPollMs = 50
 const rawAmount = 10_000n
 const rawFunds = 10n ** 12n

@@ -43,15 +43,15 @@ type Outcome = Pick<Transfer, 'ms' | 'fault'>
 interface Side {
   readonly name: string
   readonly service: Watched
-  /** Sends the content and keeps what `down` must ask for. */
+  /** Uploads the content and remembers its path for `down`. */
   up(content: Content): Promise<Outcome>
   down(content: Content): Promise<Outcome>
 }
 
 /**
- * Compares uploads and downloads of large files with a bare `node:http` server that pipes to and from the same disk, one
- * transfer at a time, each byte of them checked. Answers how many were wrong and how many targets were missed: our share of
- * the bare server's rate, and our process's peak memory while it served.
+ * Compares uploads and downloads of large files with a bare `node:http` server that pipes to and from the same disk,
+ * one transfer at a time, each byte of them checked. Returns the number of wrong transfers and missed targets: our
+ * share of the bare server's rate, and our process's peak memory while it served.
  */
 export async function benchVaultFiles(plan: FilesPlan, closing: Closing): Promise<number> {
   const home = await startHome()

@@ -54,8 +54,8 @@ export async function benchVaultStreams(plan: StreamsPlan, closing: Closing): Pr
   const used = watchCpu(holder.watched)
   await pause(plan.idleMs)
   const rest = { bytes: bytesOfEach(), cores: coresOf(used().byName, plan.idleMs) }
-  const near = await tellAll(holder, { streams, vaultIds, events: plan.events })
-  const far = await tellAll(other, { streams, vaultIds, events: plan.events })
+  const near = await emitToAll(holder, { streams, vaultIds, events: plan.events })
+  const far = await emitToAll(other, { streams, vaultIds, events: plan.events })
   const after = bytesOfEach()
   for (const stream of streams) stream.leave()
 
@@ -108,8 +108,11 @@ interface StreamDelivery {
   readonly missing: number
 }
 
-/** Emits events one after the other into every vault, each once all streams have the one before, or too late for that. */
-async function tellAll(
+/**
+ * Emits one event after the other into every vault; the next one follows when all streams have received the previous
+ * one, or after a timeout.
+ */
+async function emitToAll(
   { port, headers }: VaultService,
   runs: { readonly streams: readonly Stream[]; readonly vaultIds: readonly string[]; readonly events: number },
 ): Promise<StreamDelivery> {
@@ -148,7 +151,7 @@ async function openAll(service: VaultService, vaultIds: readonly string[], count
 
 const eventMark = Buffer.from('\ndata: ')
 
-/** A reader as lean as can be, since all of them share the machine with what they measure. */
+/** A minimal stream reader, because all readers share the machine with the service under test. */
 async function openOne({ port, headers }: VaultService, vaultId: string): Promise<Stream> {
   const socket = net.connect(port, '127.0.0.1')
   let come = (_at: number): void => undefined

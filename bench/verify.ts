@@ -6,7 +6,7 @@ import { runLoad } from './load.ts'
 import { measure, type Run } from './measure.ts'
 import { signPayments } from './payments.ts'
 import { type Home, type Side, startHome, startOfficial, startPurser } from './sides.ts'
-import { whereTheTimeGoes } from './where.ts'
+import { profileByPlace } from './where.ts'
 
 export interface VerifyPlan {
   readonly rounds: number
@@ -51,7 +51,7 @@ async function compareNear(plan: VerifyPlan, ground: Ground, home: Home, closing
   console.log(`\nverify: ${connections} connections, anvil on this machine, ${plan.rounds} rounds in turn, medians\n`)
   console.log(verifyTable(sides, rounds))
   console.log(`\n  ratio (ours / official, median of the rounds): ${figure(medianRatio(rounds))}x`)
-  console.log(await whereTheTimeGoes({ ground, sides, rounds, paymentsMax: plan.paymentsPerRound }))
+  console.log(await profileByPlace({ ground, sides, rounds, paymentsMax: plan.paymentsPerRound }))
   await stop()
   return reportWrong(sides, rounds)
 }

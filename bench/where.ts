@@ -18,7 +18,7 @@ const profiledMsMax = 3_000
 const placesMax = 12
 
 /** The paragraph that says where the time of a verification goes, from the runs' CPU and one more, profiled, run of each side. */
-export async function whereTheTimeGoes({ ground, sides, rounds, paymentsMax }: Measured): Promise<string> {
+export async function profileByPlace({ ground, sides, rounds, paymentsMax }: Measured): Promise<string> {
   const payments = signPayments(ground.payers, ground.bill, paymentsMax)
   const parts: string[] = ['\nwhere the time goes']
   for (const [index, side] of sides.entries()) {

@@ -4,7 +4,7 @@ import { brotliCompressSync, constants, gzipSync } from 'node:zlib'
 
 const root = import.meta.dirname
 const compressible = /\.(?:css|html|js|json|svg|txt)$/
-/** Below this a compressed file saves no packet. */
+/** Smaller files are not compressed: that would save no packet. */
 const compressBytesMin = 1_024
 
 /**
@@ -12,7 +12,7 @@ const compressBytesMin = 1_024
  * that a service that runs never serves half of one.
  */
 async function buildDashboard(): Promise<void> {
-  // Whoever starts the build, as a test may: React for development is half as large again.
+  // Always builds for production, also when a test starts it: React's development build is 50 % larger.
   process.env.NODE_ENV = 'production'
   const { build } = await import('vite')
   const next = path.join(root, `dist.next-${process.pid}`)

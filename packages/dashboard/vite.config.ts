@@ -49,7 +49,7 @@ export default defineConfig({
   root: import.meta.dirname,
   base: '/dashboard/',
   plugins: [react({ jsxImportSource: 'visible-text' }), tailwindcss()],
-  // The workspace has an older React for the tests of another package; the page has one, its own.
+  // Only this package's React is bundled: the workspace also installs an older one for the tests of another package.
   resolve: {
     dedupe: ['react', 'react-dom'],
     alias: [{ find: /^visible-text\/jsx-(?:dev-)?runtime$/, replacement: visibleText }],

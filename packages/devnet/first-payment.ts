@@ -40,7 +40,7 @@ function start(command: string, args: readonly string[], more: NodeJS.ProcessEnv
   return child
 }
 
-/** Waits until a condition holds. It fails when a program that was started has failed, or after `waitMsMax`. */
+/** Waits until a condition holds. Fails if a started program has failed, or after `waitMsMax`. */
 async function until(isTrue: () => boolean | Promise<boolean>): Promise<void> {
   const end = performance.now() + waitMsMax
   while (!(await isTrue())) {

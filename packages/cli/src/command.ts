@@ -1,6 +1,9 @@
 export type Format = 'text' | 'json'
 
-/** The parts of the machine that commands use, beside files. Commands use nothing else, so a test can replace all of it. */
+/**
+ * The dependencies of commands on the machine: network, terminal, environment and signals. Tests replace all of it.
+ * Files are accessed directly.
+ */
 export interface Io {
   readonly fetch: typeof globalThis.fetch
   readonly env: Readonly<Record<string, string | undefined>>
@@ -52,7 +55,10 @@ export interface CommandOf<Context> {
   readonly options: Readonly<Record<string, Option>>
   /** Further lines of help: exit codes and examples. */
   readonly notes: readonly string[]
-  /** Returns what is wrong with arguments that have the right form; undefined if nothing is. Left out: nothing ever is. */
+  /**
+   * Returns the fault of arguments that parsed correctly; undefined if there is none. Omit it if every parsed value is
+   * valid.
+   */
   readonly check?: (args: Args) => string | undefined
   /** `write` prints while the command still runs: lines, or one JSON value per line. */
   readonly run: (args: Args, context: Context, write: (output: Output) => void) => Promise<Outcome>

@@ -20,10 +20,10 @@ const ownCommands: readonly Command[] = [
   verify,
 ]
 
-/** Commands that \`purser --help\` lists one by one. Those of operations are listed by their first word. */
+/** Commands that `purser --help` lists one by one. Commands of API operations are grouped by their first word. */
 export const mainCommands: readonly Command[] = [...ownCommands, completionOf([...ownCommands, ...operationCommands])]
 
-/** Every command of \`purser\`. */
+/** Every command of `purser`. */
 export const commands: readonly Command[] = [...mainCommands, ...operationCommands]
 
 /** Commands of another program, with a message that names it. */

@@ -29,7 +29,7 @@ export async function readCredentials(settingsDirectory: string): Promise<Creden
   const read = readJson(text)
   if (isRecord(read) && typeof read.baseUrl === 'string' && typeof read.apiKey === 'string')
     return { baseUrl: read.baseUrl, apiKey: read.apiKey }
-  throw new CommandError(`${file} is not what purser login writes. Log in again.`)
+  throw new CommandError(`${file} is not a credentials file of purser. Log in again.`)
 }
 
 async function readOwn(file: string): Promise<Uint8Array | undefined> {

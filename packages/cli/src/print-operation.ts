@@ -76,7 +76,10 @@ function ofParameter({ name, required, description, schema }: Parameter, place: 
   return { name, in: place, type: typeOf(schema), required: required === true, about: aboutOf(about, schema) }
 }
 
-/** The members of a body. Of one that has several shapes, those of each, and required what every shape requires. */
+/**
+ * The members of a body. For a body with several variants: the members of all variants; required are those that every
+ * variant requires.
+ */
 function ofBody(schema: Schema): OperationArgument[] {
   const shapes = schema.properties === undefined ? (schema.anyOf ?? schema.oneOf ?? []) : [schema]
   const members = new Map(shapes.flatMap(({ properties = {} }) => Object.entries(properties)))
@@ -89,7 +92,7 @@ function ofBody(schema: Schema): OperationArgument[] {
   }))
 }
 
-/** `json` for whatever is neither a text, a number nor a boolean alone. */
+/** `json` for every type other than string, number and boolean. */
 function typeOf({ type, enum: values, anyOf, oneOf }: Schema): ArgumentType {
   const inner = anyOf ?? oneOf
   if (inner !== undefined) {

@@ -16,7 +16,7 @@ export interface Program<Context> {
   readonly commands: readonly CommandOf<Context>[]
   /** Help for the whole program. */
   readonly usage: readonly string[]
-  /** How a user writes the command of this name: `purser verify`, `purser admin set-plan`. */
+  /** Returns the full command line of a command, such as `purser verify` or `purser admin set-plan`. */
   readonly spell: (name: string) => string
   /** Commands of another program, with a message that names it. */
   readonly elsewhere?: Readonly<Record<string, string>>

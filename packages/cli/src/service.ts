@@ -19,8 +19,8 @@ export interface Service extends Credentials {
 }
 
 /**
- * The service that a command calls. Flags override the environment, which overrides what `purser login` stored. The stored key is
- * sent to the service that it was stored for and to no other, whatever address the flags name.
+ * The service that a command calls. Flags override the environment, which overrides what `purser login` stored. The
+ * stored key is only ever sent to the service that it was stored for, even if the flags name another address.
  */
 export async function serviceOf(args: Pick<Args, 'options'>, io: Io): Promise<Service> {
   const { key, baseUrl } = given(args, io)
@@ -44,7 +44,7 @@ export async function serviceAddress(io: Io): Promise<string> {
   return addressOf(kept.baseUrl)
 }
 
-/** Key and address from flags and environment. Flags win. */
+/** API key and base URL from flags and environment; flags take precedence. */
 export function given(
   { options }: Pick<Args, 'options'>,
   { env }: Pick<Io, 'env'>,

@@ -1,7 +1,7 @@
 const columnsMax = 7
 const widthMax = 44
 
-/** Columns that are shown first, in this order, where the items have them. */
+/** Columns that come first, in this order, if the items have them. */
 const first = ['id', 'status', 'state', 'amount', 'token', 'chain', 'name']
 /** The column that is shown last. */
 const last = 'createdAt'

@@ -59,7 +59,10 @@ export function App({ environment }: { environment: Environment }) {
   )
 }
 
-/** Loads the chains once: their explorers change with the deployment only. Whoever may not even read them works in the other environment. */
+/**
+ * Loads the chains once: their explorers change only with a deployment. A person who may not read them in live works in
+ * the test environment.
+ */
 function Chains({ children }: { children: ReactNode }) {
   const { data, error } = useQuery({ ...chainsQuery(usePurser()), staleTime: Number.POSITIVE_INFINITY })
   const { environment } = useWorkspace()
@@ -95,9 +98,9 @@ function NoOrganisation({ account: { email, invitations } }: { account: Account 
     <CSPProvider disableStyleElements>
       <Toasts>
         <main className="mx-auto max-w-155 p-4 pt-16">
-          <Empty icon={<Building2 />} heading="h1" title="You belong to no organization">
+          <Empty icon={<Building2 />} heading="h1" title="You are not a member of an organization">
             {invitations.length > 0
-              ? `Join one that invited ${email}.`
+              ? `Accept an invitation for ${email}.`
               : `Ask an owner to invite ${email}. The invitation appears here.`}
           </Empty>
           <Invitations invitations={invitations} />

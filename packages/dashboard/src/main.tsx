@@ -10,7 +10,7 @@ const container = document.getElementById('root')
 if (container === null) throw new Error('index.html has no root')
 const root = createRoot(container)
 
-/** A function, as a page that is imported needs this file to be done: an `await` at its top level would wait for itself. */
+/** A function, because the imported pages import this module: a top-level `await` would deadlock. */
 async function start(): Promise<void> {
   if (location.pathname === `${base}/sign-in`) {
     const { SignInPage } = await import('./sign-in/sign-in-page.tsx')

@@ -5,7 +5,7 @@ import { openReceiver } from './receiver.ts'
 
 /** Runs a command of the palette. What is typed before its field has the focus is lost, so it waits for that. */
 async function act(page: Page, words: string): Promise<void> {
-  await page.getByRole('combobox', { name: 'Search pages and acts' }).waitFor({ state: 'detached' })
+  await page.getByRole('combobox', { name: 'Search pages and actions' }).waitFor({ state: 'detached' })
   await page.keyboard.press('Control+k')
   await page.locator('[role="combobox"]:focus').waitFor()
   await page.keyboard.type(words)

@@ -45,7 +45,7 @@ export function paymentScenarios({ dev, purserOf, open }: Stage): void {
       await page.route('**/payments/logs/summary?*', (route) => route.fulfill(refused))
       await page.route('**/wallet-infra/holds', (route) => route.fulfill(refused))
       await page.goto(`${dev().dashboardUrl}/test?by=route`)
-      await page.getByRole('link', { name: 'Money on hold cannot be read now.' }).waitFor()
+      await page.getByRole('link', { name: 'The money on hold could not be loaded.' }).waitFor()
       const volume = page.locator('section').filter({ has: page.getByLabel('Measure') })
       await volume.getByRole('alert').waitFor()
       await page.unrouteAll()

@@ -102,7 +102,7 @@ export function peopleScenarios({ dev, purserOf, browser, open }: Stage): void {
     const signInUrl = await makeSignInLink(deps, deps.db, { email, baseUrl })
     await open({ storageState: { cookies: [], origins: [] } }, async (page) => {
       await page.goto(signInUrl)
-      await page.getByText('You belong to no organization').waitFor()
+      await page.getByText('You are not a member of an organization').waitFor()
     })
     const token = 'a-token-of-a-link-by-email'
     await deps.db.run(
@@ -126,7 +126,7 @@ export function peopleScenarios({ dev, purserOf, browser, open }: Stage): void {
       await page.getByLabel('Email').fill(email)
       await page.getByLabel('Password').fill(password)
       await page.getByRole('button', { name: 'Sign in', exact: true }).click()
-      await page.getByText('You belong to no organization').waitFor()
+      await page.getByText('You are not a member of an organization').waitFor()
       await chooseWith(token)
       await page.getByText('This link was used already').waitFor()
     })
@@ -190,7 +190,7 @@ export function peopleScenarios({ dev, purserOf, browser, open }: Stage): void {
       await row.getByText('Invited').waitFor()
       await open({ storageState: await signedIn(email) }, async (invited, seen) => {
         await invited.goto(`${dev().dashboardUrl}/test`)
-        await invited.getByText('You belong to no organization').waitFor()
+        await invited.getByText('You are not a member of an organization').waitFor()
         await invited.getByRole('button', { name: 'Join as viewer' }).click()
         await invited.getByRole('heading', { level: 1, name: 'Home' }).waitFor()
         await invited.goto(`${dev().dashboardUrl}/test/team`)
@@ -216,7 +216,7 @@ export function peopleScenarios({ dev, purserOf, browser, open }: Stage): void {
     await purserOf().organisations.members.add({ email, role: 'viewer' })
     await open({ storageState: await signedIn(email) }, async (page, { faults }) => {
       await page.goto(`${dev().dashboardUrl}/test`)
-      await page.getByText('You belong to no organization').waitFor()
+      await page.getByText('You are not a member of an organization').waitFor()
       const id = await page.evaluate(async () => {
         const headers = { 'content-type': 'application/json' }
         const answer = await fetch('/organisations', { method: 'POST', headers, body: '{"name":"Own"}' })
@@ -255,8 +255,8 @@ export function peopleScenarios({ dev, purserOf, browser, open }: Stage): void {
         await route.fulfill({ response: answer, body })
       })
       await dialog.getByRole('button', { name: 'Verify' }).click()
-      await dialog.getByText('Record 1 is not what was written').waitFor()
-      await dialog.getByLabel('A hash that you kept').fill('xyz')
+      await dialog.getByText('Record 1 was changed').waitFor()
+      await dialog.getByLabel('A hash that you stored').fill('xyz')
       await dialog.getByText('A hash has 64 digits').waitFor()
       expect(faults).toEqual([])
     })

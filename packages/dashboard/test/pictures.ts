@@ -37,7 +37,7 @@ try {
       for (const { name, path: place } of pages.filter(({ name }) => isWanted(name))) {
         await page.goto(`${dev.dashboardUrl}/test${pathOf(place, demo)}`)
         await shown(page)
-        await page.getByText('Reading what happened so far.').waitFor({ state: 'detached' })
+        await page.getByText('Loading past events.').waitFor({ state: 'detached' })
         const file = path.join(folder, `${name}-${theme}-${width}.png`)
         await page.screenshot({ path: file, fullPage: only.length > 0 })
         console.log(file)

@@ -24,7 +24,7 @@ export function workScenarios({ dev, purserOf, open }: Stage): void {
       expect((await read()).status).toBe(200)
       await sheet.getByRole('button', { name: /^Revoke / }).click()
       await expect.poll(async () => (await read()).status).toBe(401)
-      await sheet.getByText('Tokens that read it now').waitFor({ state: 'detached' })
+      await sheet.getByText('Valid read tokens').waitFor({ state: 'detached' })
       await sheet.getByRole('button', { name: 'Close' }).last().click()
 
       await page.getByRole('link', { name: 'page.html', exact: true }).click()

@@ -24,8 +24,8 @@ export interface Listening {
   refused(): number
   readonly secret: Promise<string>
   /**
-   * Resolves with the first delivery that the predicate accepts, also an earlier one. Rejects when none can come any
-   * more.
+   * Resolves with the first delivery, past or future, that the predicate accepts. Rejects once no delivery can arrive
+   * any more.
    */
   until(isIt: (delivery: Delivery) => boolean): Promise<Delivery>
   stop(): Promise<void>

@@ -27,7 +27,7 @@ interface Steps {
   readonly stopAll: () => Promise<void>
 }
 
-/** The agent checks what was sealed, offline, after every server has stopped. */
+/** The agent verifies the sealed vault offline, after every server has stopped. */
 export async function runProofSteps(cast: Cast, research: Research, { step, stopAll }: Steps): Promise<void> {
   const luggage = await step("The agent fetches the contents, and the service's keys", () => pack(cast, research))
   await step('Provider, service, chains and database are stopped', () => stopAndCheck(cast, stopAll))

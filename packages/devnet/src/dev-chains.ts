@@ -32,7 +32,7 @@ async function fundTokens(chain: DevChain, account: Address, units: bigint): Pro
   }
 }
 
-/** Keeps the account that sends settlements funded for fees: with the chain's coin, on Tempo with pathUSD. */
+/** Keeps the settler account funded for fees: with native coin, on Tempo with pathUSD. */
 export async function fundSettler(chain: DevChain, settler: Address): Promise<void> {
   await fundFees(chain, settler)
 }

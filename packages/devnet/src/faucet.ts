@@ -37,9 +37,9 @@ export async function nativeBalance({ rpcUrl }: ReachableChain, address: Hex): P
 }
 
 /**
- * Gives an account the balance that it pays fees with: 100 of the chain's coin, on Tempo 1,000 pathUSD. An account with
- * at least half of that is left alone. On Tempo it gets the coin too, which is never charged: anvil's pool requires a
- * balance for a plain EIP-1559 transaction, where a real node reports an endless one.
+ * Funds an account for fees: 100 of the native coin, on Tempo 1,000 pathUSD. An account with at least half of that is
+ * left alone. On Tempo it gets the coin too, which is never charged: anvil's pool requires a balance for a plain
+ * EIP-1559 transaction, where a real node reports an endless one.
  */
 export async function fundFees(chain: ReachableChain, address: Hex): Promise<void> {
   if ((await nativeBalance(chain, address)) < feeCoinWei / 2n)

@@ -3,7 +3,10 @@ import type { AddressInfo } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import { isRecord } from './rpc.ts'
 
-/** How a node fails: late, silent, dead, failing, wrong, rate limited, or one that does the work and loses the answer. */
+/**
+ * A fault of the node: slow, silent, unreachable, failing, wrong results, rate limited, or executes the request and
+ * loses the response.
+ */
 export type FaultMode =
   | { kind: 'pass' }
   | { kind: 'delay'; delayMs: number }

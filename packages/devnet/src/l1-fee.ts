@@ -6,7 +6,7 @@ import { rpc } from './rpc.ts'
 const gasPriceOracleAddress = '0x420000000000000000000000000000000000000F'
 /** The contract with the values from which nodes, and anvil with `--network optimism`, compute that fee. */
 const l1BlockAddress = '0x4200000000000000000000000000000000000015'
-/** The caller of an eth_call without `from`. */
+/** The sender of an `eth_call` without `from`. */
 const callerOfReads = '0x0000000000000000000000000000000000000000'
 
 /** Slots of `L1Block` (specifications, predeploys), as op-revm of anvil 1.7.1 reads them. */

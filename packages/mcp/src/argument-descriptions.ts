@@ -1,4 +1,4 @@
-/** Descriptions of the arguments that a tool takes otherwise than its operation. */
+/** Descriptions that replace those of the operation, for arguments that mean something else in a tool. */
 export const argumentDescriptions: Readonly<Record<string, string | undefined>> = {
   limit: 'Items per page.',
   cursor: 'The nextCursor of the page before.',

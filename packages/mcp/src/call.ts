@@ -85,7 +85,7 @@ async function answerOf(
   }
   const answer = await purser.request(method, path, { query, body, idempotencyKey, signal })
   if (answers === 'list') return { items: answer }
-  // An operation that makes several at once answers an array. A credential is of no use to a model.
+  // Bulk operations return an array. A `credential` member is removed, because a model has no use for it.
   const { credential: _, ...members } = Array.isArray(answer) ? { items: answer } : Object(answer)
   return { ...members, ...(idempotencyKey === undefined ? {} : { idempotencyKey }) }
 }

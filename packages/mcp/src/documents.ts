@@ -90,7 +90,10 @@ function problemsOf(
   return Object.fromEntries(names.map((name) => [name, components['x-problems'][name]]))
 }
 
-/** With an id, that operation with its schemas and errors. Without one, a line for each operation, because the whole document is large. */
+/**
+ * Returns one operation with its schemas and errors, or without an id one line per operation, because the whole
+ * document is large.
+ */
 function aboutOperations(document: ApiDocument, operationId: string): unknown {
   const all = Object.entries(document.paths).flatMap(([path, operations]) =>
     Object.entries(operations).map(([method, operation]) => ({ method: method.toUpperCase(), path, ...operation })),

@@ -43,7 +43,7 @@ async function listen(tools: readonly Tool[], { host, port, hosts, proxies }: Li
   io.untilStopped().addEventListener('abort', () => {
     server.close()
     server.closeIdleConnections()
-    // Calls that run are given a while to end.
+    // Running calls get some time to finish.
     setTimeout(() => server.closeAllConnections(), 10_000).unref()
   })
   const address = server.address()

@@ -7,7 +7,7 @@ export interface Listening {
   readonly host: string
   readonly port: number
   readonly hosts: readonly string[]
-  /** How many proxies before the server add an address to `X-Forwarded-For`. */
+  /** Number of trusted proxies in front of the server, each of which appends to `X-Forwarded-For`. */
   readonly proxies: number
 }
 
@@ -48,7 +48,7 @@ export function readOptions(args: readonly string[]): ParsedOptions {
 
 function offered(only: readonly string[] = groups, isWanted: (tool: Tool) => boolean): readonly Tool[] {
   const unknown = only.find((group) => !groups.includes(group))
-  if (unknown !== undefined) throw new Error(`There are no tools ${unknown}: ${groups.join(', ')}.`)
+  if (unknown !== undefined) throw new Error(`Unknown tool group ${unknown}. Groups: ${groups.join(', ')}.`)
   return tools.filter((tool) => only.includes(groupOf(tool)) && isWanted(tool))
 }
 

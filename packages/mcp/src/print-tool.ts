@@ -30,7 +30,7 @@ export interface ApiDocument {
   readonly paths: Readonly<Record<string, Readonly<Record<string, ApiOperation>>>>
 }
 
-/** Operations that agents know by another name, with a part of their arguments. */
+/** Tools with another name than their operation, and a subset of its arguments. */
 const shapes: Readonly<Record<string, Shape | undefined>> = {
   'wallets.pay': {
     name: 'pay_and_fetch',
@@ -69,7 +69,7 @@ const pageItemsDefault = 20
  * flattened.
  */
 export function toolsOf(document: ApiDocument): Tool[] {
-  // A client sees the tool without the document.
+  // A client sees the tool without the OpenAPI document.
   const paths = withoutReferences(document.paths, document) as ApiDocument['paths']
   const tools = Object.entries(paths).flatMap(([path, operations]) =>
     Object.entries(operations)

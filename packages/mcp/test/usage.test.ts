@@ -36,7 +36,12 @@ test('help and version are answered without a key', async () => {
 test.each<[string, readonly string[], Readonly<Record<string, string>>, RegExp]>([
   ['an unknown option', ['--key', 'x'], env, /--key/],
   ['an argument', ['serve'], env, /serve/],
-  ['a group without tools', ['--only', 'wallets,organisations'], env, /no tools organisations: .*vaults/],
+  [
+    'a group without tools',
+    ['--only', 'wallets,organisations'],
+    env,
+    /Unknown tool group organisations\. Groups: .*vaults/,
+  ],
   ['proxies without HTTP', ['--proxies', '1'], env, /for --http/],
   ['nobody who is logged in', [], {}, /Not logged in/],
   ['a key that was mistyped', [], { ...env, PURSER_API_KEY: `${env.PURSER_API_KEY}x` }, /missing or mistyped/],

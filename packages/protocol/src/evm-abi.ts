@@ -94,7 +94,7 @@ export function encodeTransferWithAuthorization(
 }
 
 /**
- * Call data to query whether an authorization's nonce is used or cancelled (EIP-3009).
+ * Call data to query whether an authorization's nonce is used or canceled (EIP-3009).
  *
  * @example
  * encodeAuthorizationState('0x036CbD53842c5426634e7929541eC2318f3dCF7e', '0x' + '00'.repeat(32)).slice(0, 10) // '0xe94a0102'

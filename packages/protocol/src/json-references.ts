@@ -35,6 +35,6 @@ function referred(reference: string, root: unknown): unknown {
         : undefined,
     root,
   )
-  if (found === undefined) throw new Error(`${reference} names nothing in this document`)
+  if (found === undefined) throw new Error(`${reference} is not in this document`)
   return found
 }

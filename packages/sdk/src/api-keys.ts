@@ -20,14 +20,19 @@ export type NewApiKeyIn = Answer<operations['organisations.apiKeys.createIn']>
 /** The operations on API keys; those that end in `In` name the organisation in the path, which must be the key's own. */
 export function apiKeysOf(send: Send) {
   return {
+    /** Creates an API key of the calling key's organisation. Only this response contains its secret. */
     create: (body: ApiKeyRequest, options?: CallOptions): Promise<NewApiKey> =>
       call(send, 'POST', '/organisations/current/api-keys', { ...options, body }),
+    /** API keys without their secrets, newest first. */
     list: (query?: PageQuery, options?: CallOptions): Listing<ApiKeyRecord> =>
       list(send, '/organisations/current/api-keys', { ...options, query }),
+    /** Revokes an API key immediately and permanently. */
     revoke: (keyId: string, query?: RevokeQuery, options?: CallOptions): Promise<RevokedKey | undefined> =>
       call(send, 'DELETE', '/organisations/current/api-keys/{keyId}', { ...options, params: { keyId }, query }),
+    /** As `create`, with the organisation's id in the path. */
     createIn: (orgId: string, body: ApiKeyRequestIn, options?: CallOptions): Promise<NewApiKeyIn> =>
       call(send, 'POST', '/organisations/{orgId}/api-keys', { ...options, params: { orgId }, body }),
+    /** As `list`, with the organisation's id in the path. */
     listIn: (orgId: string, query?: PageQuery, options?: CallOptions): Listing<ApiKeyRecord> =>
       list(send, '/organisations/{orgId}/api-keys', { ...options, params: { orgId }, query }),
     revokeIn: (

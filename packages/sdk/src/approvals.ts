@@ -15,14 +15,22 @@ export type ApprovalRefusal = Body<operations['approvals.refuse']>
 export function approvalsOf(send: Send) {
   const at = (id: string, options?: CallOptions) => ({ ...options, params: { id } })
   return {
+    /** Approvals that spend policies required, newest first. */
     list: (query?: ApprovalQuery, options?: CallOptions): Listing<Approval> =>
       list(send, '/approvals', { ...options, query }),
+    /** Returns an approval. Throws `NotFoundError` for an unknown id. */
     get: (id: string, options?: CallOptions): Promise<Approval> =>
       call(send, 'GET', '/approvals/{id}', at(id, options)),
+    /** Approves a waiting movement, which then starts. Requires a signed-in owner or admin. */
     approve: (id: string, options?: CallOptions): Promise<Approval> =>
       call(send, 'POST', '/approvals/{id}/approve', at(id, options)),
+    /**
+     * Refuses a waiting movement: it fails, and its reserved funds are available again. Requires a signed-in owner or
+     * admin.
+     */
     refuse: (id: string, body: ApprovalRefusal = {}, options?: CallOptions): Promise<Approval> =>
       call(send, 'POST', '/approvals/{id}/refuse', { ...at(id, options), body }),
+    /** Cancels the caller's own waiting request. */
     cancel: (id: string, options?: CallOptions): Promise<Approval> =>
       call(send, 'POST', '/approvals/{id}/cancel', at(id, options)),
   }

@@ -10,8 +10,11 @@ export type BillingUsage = Answer<operations['billing.usage']>
 /** The operations on the organisation's plan. */
 export function billingOf(send: Send) {
   return {
+    /** The usage of this month and the limits of the plan; -1 means no limit. */
     usage: (options?: CallOptions): Promise<BillingUsage> => call(send, 'GET', '/billing/usage', { ...options }),
+    /** The plan with all its limits; -1 means no limit. */
     plan: (options?: CallOptions): Promise<Plan> => call(send, 'GET', '/billing/plan', { ...options }),
+    /** Recounts the usage from the stored records. */
     rebuildCache: (options?: CallOptions): Promise<Answer<operations['billing.rebuildCache']>> =>
       call(send, 'POST', '/billing/rebuild-cache', { ...options }),
   }

@@ -15,10 +15,13 @@ export type DiscoveredResources = Answer<operations['facilitator.resources']>
  */
 export function facilitatorOf(send: Send) {
   return {
+    /** Verifies an x402 payment and records it once. A refusal is a result, not an error. */
     verify: (body: FacilitatorRequest, options?: CallOptions): Promise<FacilitatorVerification> =>
       call(send, 'POST', '/facilitator/verify', { ...options, body }),
+    /** Settles an x402 payment and waits for the outcome. A refusal is a result, not an error. */
     settle: (body: FacilitatorRequest, options?: CallOptions): Promise<FacilitatorSettlement> =>
       call(send, 'POST', '/facilitator/settle', { ...options, body }),
+    /** The schemes and networks that the facilitator supports in the environment of the key. */
     supported: (options?: CallOptions): Promise<FacilitatorSupport> =>
       call(send, 'GET', '/facilitator/supported', { ...options }),
     resources: (

@@ -18,9 +18,12 @@ export function legacyWalletOf(send: Send) {
     /** Creates the wallet. Later calls return the existing one. */
     create: (body: NewLegacyWallet = {}, options?: CallOptions): Promise<LegacyWallet> =>
       call(send, 'POST', '/wallets', { ...options, body }),
+    /** Returns the legacy wallet of the organisation. */
     get: (options?: CallOptions): Promise<LegacyWallet> => call(send, 'GET', '/wallets/me', { ...options }),
+    /** The balance of the legacy wallet, in whole units of each coin. */
     balance: (query?: LegacyBalanceQuery, options?: CallOptions): Promise<LegacyBalance> =>
       call(send, 'GET', '/wallets/balance', { ...options, query }),
+    /** Transactions of the legacy wallet, newest first. */
     history: (query?: TransactionQuery, options?: CallOptions): Listing<WalletTransaction> =>
       list(send, '/wallets/history', { ...options, query }),
     /** Returns as soon as the withdrawal is stored. `transfer.completed` or `transfer.failed` reports the outcome. */

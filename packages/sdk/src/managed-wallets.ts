@@ -32,16 +32,22 @@ const master = `${masters}/{id}` as const
 /** The operations on managed wallets, whose keys the service keeps. */
 export function masterWalletsOf(send: Send) {
   return {
+    /** Creates a managed wallet, whose key the service stores. */
     create: (body: NewMasterWallet, options?: CallOptions): Promise<MasterWallet> =>
       call(send, 'POST', masters, { ...options, body }),
+    /** Managed wallets, newest first. */
     list: (query?: MasterWalletQuery, options?: CallOptions): Listing<MasterWallet> =>
       list(send, masters, { ...options, query }),
+    /** Returns a managed wallet. Throws `NotFoundError` for an unknown id. */
     get: (id: string, options?: CallOptions): Promise<MasterWallet> =>
       call(send, 'GET', master, { ...options, params: { id } }),
+    /** The current balances of the wallet's tokens and coin, read from the chain: decimal amounts in whole tokens. */
     balances: (id: string, query?: BalanceQuery, options?: CallOptions): Promise<readonly Balance[]> =>
       callUntyped(send, 'GET', `${master}/balances`, { ...options, params: { id }, query }),
+    /** Deposits and outgoing transactions of the wallet, newest first. */
     transactions: (id: string, query?: TransactionQuery, options?: CallOptions): Listing<WalletTransaction> =>
       list(send, `${master}/transactions`, { ...options, params: { id }, query }),
+    /** Changes the name, metadata or automatic sweep of a wallet. Omitted members stay unchanged. */
     update: (id: string, body: MasterWalletChange, options?: CallOptions): Promise<MasterWallet> =>
       call(send, 'PATCH', master, { ...options, params: { id }, body }),
     /** Retires an empty wallet. Later deposits are still reported. */
@@ -52,6 +58,7 @@ export function masterWalletsOf(send: Send) {
       call(send, 'POST', `${master}/restore`, { ...options, params: { id } }),
     /** The spend policy of the wallet and its children. */
     policy: {
+      /** The spend policy of the wallet. */
       get: (id: string, options?: CallOptions): Promise<WalletPolicy> =>
         call(send, 'GET', `${master}/policy`, { ...options, params: { id } }),
       /** Sets the first policy, or one that is in no respect looser than the current one. */
@@ -67,8 +74,10 @@ export function masterWalletsOf(send: Send) {
 /** The operations on sweeps of master wallets. */
 export function sweepsOf(send: Send) {
   return {
+    /** Sweeps of the wallet, newest first. */
     list: (id: string, query?: PageQuery, options?: CallOptions): Listing<SweepSummary> =>
       list(send, `${master}/sweeps`, { ...options, params: { id }, query }),
+    /** Returns a sweep with its transfers. Throws `NotFoundError` for an unknown id. */
     get: (id: string, sweepId: string, options?: CallOptions): Promise<Sweep> =>
       call(send, 'GET', `${master}/sweeps/{sweepId}`, { ...options, params: { id, sweepId } }),
   }
@@ -84,12 +93,16 @@ export function childAddressesOf(send: Send) {
       options?: CallOptions,
     ): Promise<B extends { readonly count: number } ? ChildAddress[] : ChildAddress> =>
       callUntyped(send, 'POST', `${master}/child-addresses`, { ...options, params: { id }, body }),
+    /** Child addresses of the wallet, newest first. */
     list: (id: string, query?: PageQuery, options?: CallOptions): Listing<ChildAddress> =>
       list(send, `${master}/child-addresses`, { ...options, params: { id }, query }),
+    /** Returns a child address. Throws `NotFoundError` for an unknown id. */
     get: (id: string, cad: string, options?: CallOptions): Promise<ChildAddress> =>
       call(send, 'GET', `${master}/child-addresses/{cad}`, { ...options, params: { id, cad } }),
+    /** Changes the name or metadata of a child address. Omitted members stay unchanged. */
     update: (id: string, cad: string, body: ChildAddressChange, options?: CallOptions): Promise<ChildAddress> =>
       call(send, 'PATCH', `${master}/child-addresses/{cad}`, { ...options, params: { id, cad }, body }),
+    /** The current balances of the child address, read from the chain: decimal amounts in whole tokens. */
     balances: (id: string, cad: string, query?: BalanceQuery, options?: CallOptions): Promise<readonly Balance[]> =>
       callUntyped(send, 'GET', `${master}/child-addresses/{cad}/balances`, { ...options, params: { id, cad }, query }),
     transactions: (

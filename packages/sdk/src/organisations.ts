@@ -21,12 +21,16 @@ export type AuditQuery = Query<operations['organisations.auditLog']>
 /** The operations on the organisation of the API key, its members and its keys. */
 export function organisationsOf(send: Send) {
   return {
+    /** Creates an organisation with one test key. Only this response contains the key. */
     create: (body: NewOrganisation, options?: CallOptions): Promise<FoundedOrganisation> =>
       call(send, 'POST', '/organisations', { ...options, body }),
+    /** The organisation of the calling key. */
     current: (options?: CallOptions): Promise<Organisation> =>
       call(send, 'GET', '/organisations/current', { ...options }),
+    /** Renames the organisation. */
     update: (body: OrganisationChange, options?: CallOptions): Promise<Organisation> =>
       call(send, 'PATCH', '/organisations/current', { ...options, body }),
+    /** The hash-chained audit log, newest first. */
     auditLog: (query?: AuditQuery, options?: CallOptions): Listing<AuditRecord> =>
       list(send, '/organisations/current/audit-log', { ...options, query }),
     members: membersOf(send),
@@ -36,12 +40,16 @@ export function organisationsOf(send: Send) {
 
 function membersOf(send: Send) {
   return {
+    /** Members and open invitations, newest first. */
     list: (query?: PageQuery, options?: CallOptions): Listing<Member> =>
       list(send, '/organisations/current/members', { ...options, query }),
+    /** Invites a person by account id or email address. */
     add: (body: NewMember, options?: CallOptions): Promise<Member> =>
       call(send, 'POST', '/organisations/current/members', { ...options, body }),
+    /** Changes the role of a member. */
     update: (accountId: string, body: MemberChange, options?: CallOptions): Promise<Member> =>
       call(send, 'PATCH', '/organisations/current/members/{accountId}', { ...options, params: { accountId }, body }),
+    /** Removes a member or withdraws an invitation. */
     remove: (accountId: string, options?: CallOptions): Promise<void> =>
       call(send, 'DELETE', '/organisations/current/members/{accountId}', { ...options, params: { accountId } }),
   }

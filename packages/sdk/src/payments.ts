@@ -59,8 +59,13 @@ export type RouteSummary = Item<operations['payments.logs.summary']>
 export function paymentsOf(send: Send) {
   return {
     ...challengesOf(send),
+    /**
+     * Verifies a payment credential and records the payment once. Throws `PaymentRefusedError` with `reason` for an
+     * invalid credential, and `ConflictError` for a used one.
+     */
     verify: async (body: VerifyRequest, options?: CallOptions): Promise<Verification> =>
       confirm(await send('POST', '/payments/verify', { ...options, body }), readVerification),
+    /** Settles a verified payment on chain and waits for the outcome. */
     settle: async (body: SettleRequest, options?: CallOptions): Promise<Settlement> =>
       confirm(await send('POST', '/payments/settle', { ...options, body }), readSettlement),
     /** Voids a verified payment that you will not settle, so that it takes no place of the month and reserves no gas. */
@@ -78,6 +83,7 @@ export function paymentsOf(send: Send) {
       list: (id: string, query?: RefundQuery, options?: CallOptions): Listing<Refund> =>
         list(send, '/payments/{id}/refunds', { ...options, params: { id }, query }),
     },
+    /** Returns a payment. Throws `NotFoundError` for an unknown id. */
     get: (id: string, options?: CallOptions): Promise<Payment> =>
       call(send, 'GET', '/payments/{id}', { ...options, params: { id } }),
     /** Counts, amounts, latency and reasons of failures, per interval of time. */
@@ -108,6 +114,7 @@ function challengesOf(send: Send) {
   const post = (body: ChallengeBody, options?: CallOptions) =>
     send('POST', '/payments/challenge', { keyless: true, ...options, body })
   return {
+    /** Creates a challenge: the headers and body of a 402 for one route. `price` is decimal USD. */
     challenge: async (body: ChallengeRequest, options?: CallOptions): Promise<Challenge> =>
       confirm(await post(body, options), readChallenge),
     /** Creates up to 100 challenges for one route. Use each for one payer. */
@@ -118,10 +125,13 @@ function challengesOf(send: Send) {
 
 function logsOf(send: Send) {
   return {
+    /** Payment logs, newest first. */
     list: (query?: PaymentLogQuery, options?: CallOptions): Listing<PaymentLog> =>
       list(send, '/payments/logs', { ...options, query }),
+    /** Payment totals per route and token. */
     summary: (query?: PaymentLogFilters, options?: CallOptions): Promise<readonly RouteSummary[]> =>
       call(send, 'GET', '/payments/logs/summary', { ...options, query }),
+    /** Returns a payment log. Throws `NotFoundError` for an unknown id. */
     get: (paymentLogId: string, options?: CallOptions): Promise<PaymentLog> =>
       call(send, 'GET', '/payments/logs/{paymentLogId}', { ...options, params: { paymentLogId } }),
   }

@@ -19,14 +19,18 @@ export type RegistryRouteChange = Body<operations['registry.routes.update']>
 export function registryOf(send: Send) {
   return {
     snapshots: {
+      /** Reports a paid route to the registry. The middlewares do this automatically. */
       create: (body: RouteSnapshot, options?: CallOptions): Promise<SnapshotAccepted> =>
         call(send, 'POST', '/registry/snapshots', { ...options, body }),
     },
     routes: {
+      /** The organisation's reported routes, newest first. */
       list: (query?: RegistryQuery, options?: CallOptions): Listing<RegistryRoute> =>
         list(send, '/registry/routes', { ...options, query }),
+      /** Returns a reported route. Throws `NotFoundError` for an unknown id. */
       get: (id: string, options?: CallOptions): Promise<RegistryRoute> =>
         call(send, 'GET', '/registry/routes/{id}', { ...options, params: { id } }),
+      /** Makes a route public or private. */
       update: (id: string, body: RegistryRouteChange, options?: CallOptions): Promise<RegistryRoute> =>
         call(send, 'PATCH', '/registry/routes/{id}', { ...options, params: { id }, body }),
     },

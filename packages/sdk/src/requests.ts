@@ -12,8 +12,10 @@ export type RequestQuery = Query<operations['requests.list']>
 /** The request log: the last requests of the organization. */
 export function requestsOf(send: Send) {
   return {
+    /** The latest requests of the organisation, newest first. */
     list: (query?: RequestQuery, options?: CallOptions): Listing<LoggedRequest> =>
       list(send, '/requests', { ...options, query }),
+    /** Returns a request by the `X-Request-Id` of its response. */
     get: (requestId: string, options?: CallOptions): Promise<LoggedRequest> =>
       call(send, 'GET', '/requests/{requestId}', { ...options, params: { requestId } }),
   }

@@ -41,8 +41,10 @@ export function sessionsOf(send: Send) {
      */
     create: async (body: NewSession, options?: CallOptions): Promise<OpenedSession> =>
       confirm(await send('POST', '/sessions', { ...options, body }), readOpenedSession),
+    /** Sessions, newest first. */
     list: (query?: PageQuery, options?: CallOptions): Listing<Session> =>
       listUntyped(send, '/sessions', { ...options, query }),
+    /** Returns a session. Throws `NotFoundError` for an unknown id. */
     get: (sessionId: string, options?: CallOptions): Promise<Session> =>
       callUntyped(send, 'GET', '/sessions/{sessionId}', { ...options, params: { sessionId } }),
     /**

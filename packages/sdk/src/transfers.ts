@@ -22,8 +22,10 @@ export function transfersOf(send: Send) {
     /** Returns the cost and route of a transfer. Nothing moves. */
     quote: (body: NewTransfer, options?: CallOptions): Promise<TransferQuote> =>
       call(send, 'POST', '/wallet-infra/transfer/quote', { ...options, body }),
+    /** Transfers, newest first. */
     list: (query?: TransferQuery, options?: CallOptions): Listing<Transfer> =>
       list(send, '/wallet-infra/transfers', { ...options, query }),
+    /** Returns a transfer. Throws `NotFoundError` for an unknown id. */
     get: (id: string, options?: CallOptions): Promise<Transfer> =>
       call(send, 'GET', '/wallet-infra/transfers/{id}', { ...options, params: { id } }),
   }

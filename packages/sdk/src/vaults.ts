@@ -27,16 +27,20 @@ export function vaultsOf(send: Send, open: Open) {
     documents: documentsOf(send),
     files: filesOf(send, open),
     tokens: {
+      /** Creates a read token, or a ticket for an event stream, for this vault only. Only this response contains it. */
       create: (id: string, body: NewVaultToken = {}, options?: CallOptions): Promise<VaultToken> =>
         callUntyped(send, 'POST', '/vaults/{id}/tokens', { ...options, params: { id }, body }),
       /** The valid tokens and tickets, without their text. */
       list: (id: string, query?: PageQuery, options?: CallOptions): Listing<VaultTokenRecord> =>
         listUntyped(send, '/vaults/{id}/tokens', { ...options, params: { id }, query }),
+      /** Revokes a token or ticket; its open streams and links end immediately. */
       revoke: (id: string, tokenId: string, options?: CallOptions): Promise<void> =>
         callUntyped(send, 'DELETE', '/vaults/{id}/tokens/{tokenId}', { ...options, params: { id, tokenId } }),
+      /** Revokes all tokens and tickets of a vault; their open streams and links end immediately. */
       revokeAll: (id: string, options?: CallOptions): Promise<void> =>
         callUntyped(send, 'DELETE', '/vaults/{id}/tokens', { ...options, params: { id } }),
     },
+    /** Emits a custom event to all readers of the vault's stream. */
     emit: (id: string, body: NewVaultEvent, options?: CallOptions): Promise<VaultEvent> =>
       callUntyped(send, 'POST', '/vaults/{id}/emit', { ...options, params: { id }, body }),
     /**
@@ -50,15 +54,21 @@ export function vaultsOf(send: Send, open: Open) {
 
 function lifeOf(send: Send) {
   return {
+    /** Creates a vault. */
     create: (body: NewVault = {}, options?: CallOptions): Promise<Vault> =>
       callUntyped(send, 'POST', '/vaults', { ...options, body }),
+    /** Vaults, newest first. */
     list: (query?: PageQuery & { readonly status?: VaultStatus }, options?: CallOptions): Listing<Vault> =>
       listUntyped(send, '/vaults', { ...options, query }),
+    /** The usage of vaults and the limits of the plan; -1 means no limit. */
     quota: (options?: CallOptions): Promise<VaultQuota> => callUntyped(send, 'GET', '/vaults/quota', { ...options }),
+    /** Returns a vault with its documents, files and manifest. */
     get: (id: string, options?: CallOptions): Promise<VaultState> =>
       callUntyped(send, 'GET', '/vaults/{id}', { ...options, params: { id } }),
+    /** Changes the description or metadata of a vault. */
     update: (id: string, body: VaultChange, options?: CallOptions): Promise<Vault> =>
       callUntyped(send, 'PATCH', '/vaults/{id}', { ...options, params: { id }, body }),
+    /** Deletes a vault with its content. */
     delete: (id: string, options?: CallOptions): Promise<void> =>
       callUntyped(send, 'DELETE', '/vaults/{id}', { ...options, params: { id } }),
     /** Sets the expiry to `ttl` from now. */
@@ -78,8 +88,10 @@ function lifeOf(send: Send) {
 
 function documentsOf(send: Send) {
   return {
+    /** Adds a JSON document to a vault. */
     add: (id: string, body: NewDocument, options?: CallOptions): Promise<VaultDocument> =>
       callUntyped(send, 'POST', '/vaults/{id}/documents', { ...options, params: { id }, body }),
+    /** Returns a document with its data. */
     get: (id: string, docId: string, options?: CallOptions): Promise<VaultDocument> =>
       callUntyped(send, 'GET', '/vaults/{id}/documents/{docId}', { ...options, params: { id, docId } }),
   }
@@ -102,6 +114,7 @@ function filesOf(send: Send, open: Open) {
         ...options,
         headers: { accept: '*/*', ...options.headers },
       }),
+    /** Deletes a file of a vault that is not sealed. */
     delete: (id: string, fileId: string, options?: CallOptions): Promise<void> =>
       callUntyped(send, 'DELETE', '/vaults/{id}/files/{fileId}', { ...options, params: { id, fileId } }),
   }

@@ -49,18 +49,25 @@ export function walletsOf(send: Send) {
     payUrl: (body: NewUrlPayment, options?: CallOptions): Promise<UrlPayment> =>
       call(send, 'POST', '/wallet-infra/pay', { ...options, body }),
     byo: {
+      /** Registers a receiving address whose key you keep. */
       create: (body: NewByoWallet, options?: CallOptions): Promise<ByoWallet> =>
         call(send, 'POST', '/wallet-infra/byo-wallets', { ...options, body }),
+      /** BYO wallets, newest first. */
       list: (query?: PageQuery, options?: CallOptions): Listing<ByoWallet> =>
         list(send, '/wallet-infra/byo-wallets', { ...options, query }),
+      /** Returns a BYO wallet. Throws `NotFoundError` for an unknown id. */
       get: (id: string, options?: CallOptions): Promise<ByoWallet> =>
         call(send, 'GET', '/wallet-infra/byo-wallets/{id}', { ...options, params: { id } }),
+      /** Changes the name or metadata of a BYO wallet. Omitted members stay unchanged. */
       update: (id: string, body: ByoWalletChange, options?: CallOptions): Promise<ByoWallet> =>
         call(send, 'PATCH', '/wallet-infra/byo-wallets/{id}', { ...options, params: { id }, body }),
+      /** Stops the detection of deposits at a BYO wallet. Money at its address is not affected. */
       delete: (id: string, options?: CallOptions): Promise<void> =>
         call(send, 'DELETE', '/wallet-infra/byo-wallets/{id}', { ...options, params: { id } }),
+      /** The current balances of a BYO wallet, read from the chain: decimal amounts in whole tokens. */
       balances: (id: string, options?: CallOptions): Promise<readonly Balance[]> =>
         call(send, 'GET', '/wallet-infra/byo-wallets/{id}/balances', { ...options, params: { id } }),
+      /** Detected token transfers to and from a BYO wallet, newest first. */
       transactions: (id: string, query?: TransactionQuery, options?: CallOptions): Listing<WalletTransaction> =>
         list(send, '/wallet-infra/byo-wallets/{id}/transactions', { ...options, params: { id }, query }),
     },
@@ -84,8 +91,10 @@ export type Token = Item<operations['chains.tokens']>
 /** The operations on chains and their tokens. */
 export function chainsOf(send: Send) {
   return {
+    /** The chains that the calling key can use. */
     list: (query?: PageQuery, options?: CallOptions): Listing<Chain> =>
       list(send, '/wallet-infra/chains', { ...options, query }),
+    /** The supported tokens of a chain. */
     tokens: (chain: ChainName, query?: PageQuery, options?: CallOptions): Listing<Token> =>
       list(send, '/wallet-infra/chains/{chain}/tokens', { ...options, params: { chain }, query }),
   }

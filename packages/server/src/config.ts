@@ -44,7 +44,7 @@ export interface Config {
   /** JSON-RPC addresses per network name, tried in order. */
   readonly rpcUrls: Readonly<Record<string, readonly string[]>>
   readonly rpcTimeoutMs: number
-  /** Block explorers in place of the networks' own, by name of the network; null: none knows the chain. */
+  /** Block explorers that override a network's default, by network name; null if no explorer has the chain. */
   readonly explorerUrls?: Readonly<Record<string, string | null>>
   readonly eip6492Factories: readonly string[]
   readonly logLevel: string
@@ -98,7 +98,7 @@ export interface Config {
   readonly sandboxScreening: boolean
   /** Where the bytes of files are: a directory that all processes of the deployment share, or S3-compatible storage. */
   readonly files: { readonly directory: string } | { readonly s3: S3Settings }
-  /** Where the marks of the witness are, out of reach of a database restore; defaults to the place of the files. */
+  /** The storage of the witness's marks, which a database restore must not touch. Default: the file storage. */
   readonly witness?: Config['files']
   /** Default and maximum life of vaults per plan, where they override the plan; -1 means without end. */
   readonly vaultTtls?: Readonly<
@@ -136,7 +136,7 @@ export function readConfig(
   const { env, names } = watchReads(environment)
   const read = createReader(env, faults)
   const keys = readKeySettings(env, faults)
-  // The archive command's: one environment serves both.
+  // Read by `purser admin archive`. Checked here too, since both use the same environment.
   readKeptDays(read, 'PAYMENTS_KEPT_DAYS')
   readKeptDays(read, 'AUDIT_LOG_KEPT_DAYS')
   const config: Config = {
@@ -255,7 +255,7 @@ function readRole(args: readonly string[], env: Env, faults: ConfigFault[]): Rol
   return 'all'
 }
 
-/** With `live` it must be stated: what a lost server takes with it is the operator's decision. */
+/** Required with `live`, because the operator must decide which data the loss of a server may cost. */
 function readDurability(env: Env, faults: ConfigFault[]): Durability | undefined {
   const name = 'DATABASE_DURABILITY'
   const value = env[name]
@@ -291,7 +291,7 @@ function readVaultTtls(env: Env, faults: ConfigFault[]): NonNullable<Config['vau
       (secondsMax < 0 || secondsDefault <= secondsMax)
     )
       return [[plan, { secondsDefault, secondsMax }] as const]
-    faults.push({ name, fault: 'is not usable', how: 'set it to <default>/<most>, such as 24h/7d or 30d/unlimited' })
+    faults.push({ name, fault: 'is not usable', how: 'set it to <default>/<maximum>, such as 24h/7d or 30d/unlimited' })
     return []
   })
   return Object.fromEntries(bounds)

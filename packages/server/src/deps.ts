@@ -40,10 +40,10 @@ export interface Overrides {
   readonly routing?: (opened: RoutingPartners) => RoutingPartners
 }
 
-/** Sign-ins are few; what each request asks of a session goes through the service's own connections. */
+/** Connections for sign-ins, which are rare. Sessions of requests are looked up through the service's own pool. */
 const signInConnectionsMax = 2
 
-/** Opens everything outside: database, chains, keys, files, partners. The features are built on it (`modules.ts`). */
+/** Opens the external systems: database, chains, keys, files, partners. `modules.ts` builds the features on them. */
 export async function openPorts(config: Config, overrides: Overrides = {}) {
   const clock = overrides.clock ?? systemClock
   const random = overrides.random ?? systemRandom
@@ -167,7 +167,7 @@ export async function openPorts(config: Config, overrides: Overrides = {}) {
         chains: shownChains(chains),
         coinPrices: { date: coinPrices.date, state: areStale(coinPrices, clock.now()) ? 'stale' : 'fresh' },
       }),
-      /** Stops asking nodes; the rest is closed when nothing uses it any more. */
+      /** Stops requests to nodes; `close` releases the rest. */
       stopChains: () => chains.stop(),
       async close() {
         await stopScreening()

@@ -3,7 +3,7 @@ import { networks } from '@purser/protocol'
 import { bootServer } from './boot.ts'
 import { faultsAsText, readConfig } from './config.ts'
 import { Problem } from './platform/errors.ts'
-import { giveBackStartMemory, giveBackWhenIdle } from './platform/memory.ts'
+import { releaseMemoryWhenIdle, releaseStartMemory } from './platform/memory.ts'
 import { startTracing } from './platform/tracing/tracing.ts'
 import { serveUsage } from './serve-usage.ts'
 
@@ -38,8 +38,8 @@ const server = await bootServer(config).catch(exitUnstarted)
 isUp = true
 // Flushed now, since a killed process never reaches its end; only if a cache is configured (NODE_COMPILE_CACHE).
 flushCompileCache()
-giveBackStartMemory()
-giveBackWhenIdle()
+releaseStartMemory()
+releaseMemoryWhenIdle()
 
 const signal = await reported.promise
 server.log.info({ signal }, 'stopping')

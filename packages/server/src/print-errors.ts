@@ -19,7 +19,7 @@ operations.
 \`\`\`
 
 Branch on the code, which is the last part of \`type\`; titles and details may change. \`GET {type}\` answers a page
-with the causes of the error, what to do about it and the operations that answer with it; \`GET {type}.md\` is the same page as Markdown. \`requestId\` is also in the header \`X-Request-Id\` and in every log line of the request.
+with the causes of the error, its fix and the operations that return it; \`GET {type}.md\` is the same page as Markdown. \`requestId\` is also in the header \`X-Request-Id\` and in every log line of the request.
 
 | member | on |
 |---|---|
@@ -29,7 +29,7 @@ with the causes of the error, what to do about it and the operations that answer
 | \`limit\`, \`current\`, \`upgradeUrl\` | the errors titled Plan Limit Reached |
 | header \`Retry-After\`, in seconds | \`rate-limit-exceeded\`, \`idempotency-in-progress\`, every 503 |
 
-A resource of another organisation or environment answers exactly like one that never existed.
+A resource of another organisation or environment gets the same response as one that never existed.
 `
 
 const file = new URL('../../../docs/errors.md', import.meta.url)
@@ -56,9 +56,9 @@ function errorsPage(): string {
   )
   return [
     introduction,
-    '## What any operation may answer\n',
+    '## Errors of every operation\n',
     ...table(['code', 'status', 'says'], anywhere.toSorted(byStatus).map(cells)),
-    '\n## What single operations answer\n',
+    '\n## Errors of single operations\n',
     ...table(
       ['code', 'status', 'says', 'operations'],
       own.toSorted(byStatus).map((meaning) => [...cells(meaning), names(meaning)]),

@@ -15,8 +15,8 @@ export function watchReads(env: Env): { readonly env: Env; readonly names: Reado
 }
 
 /**
- * The variables that are set and that nothing reads, and that were probably meant: settings of unknown networks, and names that are nearly those of
- * settings which are not set. Other variables of the environment are none of the service's business.
+ * Returns environment variables that are no settings but were probably meant as such: settings of unknown networks, and misspelled names of settings
+ * that are not set. All other variables are ignored.
  */
 export function misspelledSettings(env: Env, known: ReadonlySet<string>): ConfigFault[] {
   const unset = [...known].filter((name) => (env[name] ?? '') === '')

@@ -29,7 +29,7 @@ function readSmtp(env: Env, faults: ConfigFault[]): SignInSettings['smtp'] {
   if (!/^smtps?:\/\/./.test(url) || !URL.canParse(url))
     faults.push({ name: 'SMTP_URL', fault: 'is not usable', how: 'set it to smtps://user:password@host:465' })
   if (!/^[^\s@<>]+@[^\s@<>]+$/.test(from))
-    faults.push({ name: 'SMTP_FROM', fault: 'is not usable', how: 'set it to the address that e-mail comes from' })
+    faults.push({ name: 'SMTP_FROM', fault: 'is not usable', how: 'set it to the sender address of emails' })
   return { url, from }
 }
 

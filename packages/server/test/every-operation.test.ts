@@ -91,7 +91,7 @@ const asksAChain = [
   'wallets.legacy.balance',
   'wallets.legacy.withdraw',
 ]
-/** What is for people, or for the account that was invited: `sign-in*.test.ts` has them. */
+/** Operations for people, or for the invited account; `sign-in*.test.ts` covers them. */
 const forPeople = [
   'account.sessions.list',
   'account.sessions.end',

@@ -42,7 +42,7 @@ interface State {
   frozenAt: bigint | undefined
 }
 
-/** A proxy of a real node that answers some calls as a test says: well-formed, of the right type, and false. */
+/** A proxy of a real node that answers some calls with the false but well-formed results of a test. */
 export async function startLyingNode(realUrl: string): Promise<LyingNode> {
   const state: State = { lies: new Map(), requested: new Map(), floodBytes: 0, frozenAt: undefined }
   const server = createServer((incoming, response) => {

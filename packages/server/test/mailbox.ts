@@ -1,7 +1,7 @@
 import { createServer } from 'node:net'
 import { vi } from 'vitest'
 
-/** An SMTP server that keeps what it is sent. */
+/** An SMTP server that stores received mails. */
 export interface Mailbox {
   readonly url: string
   /** The text of the newest mail to an address; waits until there is one that was not read. */

@@ -10,7 +10,7 @@ const runMinutesMax = 10
 /** The last characters of the ids of one kind: the first id is that of the schemas' examples. */
 const lastOfId = 'qrstvwxyz0123456789abcdefghjkmnp'
 
-/** What is different in each run, most specific first. */
+/** The values that differ between runs, most specific pattern first. */
 const varying = {
   json: /\beyJ[\w+/-]{20,}={0,2}/,
   id: /\b[a-z]{2,4}_[0-7][0-9a-hjkmnp-tv-z]{25}\b/,

@@ -11,8 +11,8 @@ export interface OidcIssuer {
   readonly clientId: string
   readonly clientSecret: string
   /**
-   * Lets a person through whom an authorization request led here. Returns the code and the state that the browser brings back. The claims
-   * take the place of those that a sound issuer would write, and `forge` has another key sign them.
+   * Signs in the person of an authorization request. Returns the code and the state that the browser brings back. The claims take the place of those
+   * that a sound issuer would write, and `forge` has another key sign them.
    */
   consent(
     authorizationUrl: string,

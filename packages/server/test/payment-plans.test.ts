@@ -59,7 +59,7 @@ test('a payment is found by its id alone, with plans from an empty month, howeve
   for (const [name, work] of statements) {
     const rows = await database.db.tx(async (tx) => {
       const before = await rowsRead(tx, '^payments')
-      // What it reads counts, and not whether these rows are whole payments.
+      // Only the rows read matter, so the rows need not be complete payments.
       await work(tx).catch(() => undefined)
       return (await rowsRead(tx, '^payments')) - before
     }, inOrder)

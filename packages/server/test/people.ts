@@ -92,7 +92,7 @@ export async function invite(
   return browser
 }
 
-/** Makes every session look as if it began so long ago. */
+/** Moves the start of every session back by this time. */
 export function ageSessions(world: World, minutes: number): Promise<number> {
   return world.database.db.run(
     sql`update auth."session" set "createdAt" = now() - make_interval(mins => ${minutes}) where "createdAt" > now() - make_interval(mins => ${minutes})`,

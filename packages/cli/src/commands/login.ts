@@ -49,7 +49,10 @@ async function newCredentials(args: Args, io: Io): Promise<Credentials> {
   return { apiKey: key ?? (await io.readSecret(`API key for ${address}: `)).trim(), baseUrl: address }
 }
 
-/** An unreadable credentials file does not prevent a new login. */
+/**
+ * The address of the previous login; undefined if the credentials file cannot be read, which must not prevent a new
+ * login.
+ */
 async function lastAddress({ settingsDirectory }: Io): Promise<string | undefined> {
   const kept = await readCredentials(settingsDirectory).catch(() => undefined)
   return kept?.baseUrl

@@ -10,7 +10,7 @@ const limitDefault = 20
 const limitMax = 10_000
 const pageMax = 500
 
-/** Operations whose work a command of its own does, or that only programs need. */
+/** Operations without a generated command: another command covers them, or only programs need them. */
 const withoutCommand: ReadonlySet<string> = new Set([
   'events list',
   'events get',
@@ -87,7 +87,9 @@ interface OperationRequest {
   readonly body: unknown
 }
 
-/** The request that the arguments mean. Throws a `CommandError` for one that is missing or is no value of its type. */
+/**
+ * Returns the request for the arguments. Throws a `CommandError` for a missing argument or a value of the wrong type.
+ */
 async function requestOf(operation: ApiOperation, { positionals, options }: Args): Promise<OperationRequest> {
   const all = operation.arguments.filter((argument) => !isPaging(operation, argument))
   const input = options.input === undefined ? undefined : await bodyIn(options.input)
@@ -120,7 +122,7 @@ function pathOf(operation: ApiOperation, positionals: readonly string[]): `/${st
   const names = operation.arguments.filter((argument) => argument.in === 'path').map(({ name }) => name)
   const filled = names.reduce<string>((path, name, index) => {
     const value = positionals[index] ?? ''
-    // A segment of dots would name another path.
+    // A path segment `.` or `..` would change the path of the request.
     if (/^\.{0,2}$/.test(value)) throw new CommandError(`<${optionOf(name)}> must be given.`)
     return path.replace(`{${name}}`, encodeURIComponent(value))
   }, operation.path)
@@ -141,12 +143,12 @@ function parsedValue({ name, type }: OperationArgument, text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {
-    // Of a member that may be a text or something else, a text needs no quotes.
+    // Not valid JSON: a member that may also be a string takes the text as it is, so a string needs no quotes.
     return text
   }
 }
 
-/** The object that `--input` gives: JSON, or `@` and the name of a file of JSON. */
+/** Parses `--input`: a JSON object, or `@` and the name of a JSON file. */
 async function bodyIn(text: string): Promise<Readonly<Record<string, unknown>>> {
   const json = text.startsWith('@') ? await readText(text.slice(1)) : text
   try {

@@ -42,7 +42,7 @@ interface Paid {
   readonly response?: { readonly status: number; readonly body?: string | null; readonly bodyEncoding?: string } | null
 }
 
-/** Whether the seller delivered: one that refused a payment, or that an approval keeps waiting, did not. */
+/** Whether the seller delivered. False if the seller refused the payment, or if the payment waits for an approval. */
 function isPaid(result: unknown): boolean {
   const { response } = result as Paid
   return response !== null && response !== undefined && response.status < 400

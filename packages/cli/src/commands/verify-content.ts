@@ -5,8 +5,8 @@ import { isRecord, readJson } from '../json.ts'
 const documentBytesMax = 67_108_864
 
 /**
- * The content of an item, read from a file. Files are hashed as they are, whatever their size; for documents only the
- * data counts, however the JSON is formatted.
+ * Reads the content of an item from a file. A vault file is hashed byte for byte, at any size; a document is parsed, so
+ * its JSON formatting does not matter.
  */
 export async function contentOf({ kind }: SealedItem, path: string): Promise<Content> {
   if (kind === 'file') return digestOf(path)

@@ -236,7 +236,7 @@ export const apiOperations: readonly ApiOperation[] = [
  },
  {
   "name": "account usage",
-  "summary": "Get what is used and what the plan grants; the same as billing usage.",
+  "summary": "Get the usage and the limits of the plan, as billing usage does.",
   "method": "GET",
   "path": "/account/usage",
   "isList": false,
@@ -376,7 +376,7 @@ export const apiOperations: readonly ApiOperation[] = [
  },
  {
   "name": "billing usage",
-  "summary": "Get what is used and what the plan grants.",
+  "summary": "Get the usage and the limits of the plan.",
   "method": "GET",
   "path": "/billing/usage",
   "isList": false,
@@ -502,7 +502,7 @@ export const apiOperations: readonly ApiOperation[] = [
  },
  {
   "name": "events listener",
-  "summary": "Get the secret that signs what listeners with this API key are sent.",
+  "summary": "Get the secret that signs the deliveries to listeners of this API key.",
   "method": "POST",
   "path": "/events/listener",
   "isList": false,
@@ -579,7 +579,7 @@ export const apiOperations: readonly ApiOperation[] = [
     "in": "query",
     "type": "text",
     "required": false,
-    "about": "Only what pays this address"
+    "about": "Only resources that pay this address"
    },
    {
     "name": "scheme",
@@ -600,7 +600,7 @@ export const apiOperations: readonly ApiOperation[] = [
     "in": "query",
     "type": "text",
     "required": false,
-    "about": "Only what declares this extension"
+    "about": "Only resources that declare this extension"
    },
    {
     "name": "limit",
@@ -923,7 +923,7 @@ export const apiOperations: readonly ApiOperation[] = [
     "in": "query",
     "type": "text",
     "required": false,
-    "about": "The id of what was changed"
+    "about": "The id of the changed object"
    },
    {
     "name": "actor",
@@ -1142,7 +1142,7 @@ export const apiOperations: readonly ApiOperation[] = [
     "in": "body",
     "type": "text",
     "required": false,
-    "about": "Media type of what is sold"
+    "about": "Media type of the sold response"
    },
    {
     "name": "intent",
@@ -1647,7 +1647,7 @@ export const apiOperations: readonly ApiOperation[] = [
     "in": "query",
     "type": "text",
     "required": true,
-    "about": "Length of one interval; at most 200 fit between `from` and `to`. For hours and days, `from` is the quarter of an hour in which it lies, and `to` the end of its own; one of minute, hour, day"
+    "about": "Length of one interval; at most 200 fit between `from` and `to`. For hours and days, `from` is rounded down and `to` is rounded up to a quarter of an hour; one of minute, hour, day"
    },
    {
     "name": "route",
@@ -2034,7 +2034,7 @@ export const apiOperations: readonly ApiOperation[] = [
  },
  {
   "name": "sessions create",
-  "summary": "Open the session of a payment, with a vault of its own.",
+  "summary": "Open the session of a payment, with its vault.",
   "method": "POST",
   "path": "/sessions",
   "isList": false,
@@ -2227,7 +2227,7 @@ export const apiOperations: readonly ApiOperation[] = [
     "in": "body",
     "type": "text",
     "required": false,
-    "about": "Kind of the wallet; its id says it too; one of master, child"
+    "about": "Kind of the wallet; the prefix of its id implies it; one of master, child"
    },
    {
     "name": "fromChain",
@@ -2397,7 +2397,7 @@ export const apiOperations: readonly ApiOperation[] = [
     "in": "body",
     "type": "text",
     "required": false,
-    "about": "Kind of the wallet; its id says it too; one of master, child"
+    "about": "Kind of the wallet; the prefix of its id implies it; one of master, child"
    },
    {
     "name": "fromChain",
@@ -2723,7 +2723,7 @@ export const apiOperations: readonly ApiOperation[] = [
  },
  {
   "name": "vaults quota",
-  "summary": "Get what vaults use and what the plan grants.",
+  "summary": "Get the usage of vaults and the limits of the plan.",
   "method": "GET",
   "path": "/vaults/quota",
   "isList": false,
@@ -2818,7 +2818,7 @@ export const apiOperations: readonly ApiOperation[] = [
  },
  {
   "name": "vaults tokens revoke",
-  "summary": "End one token or ticket of a vault, and what it opened, at once.",
+  "summary": "Revoke a token or ticket of a vault. Its streams and links end too.",
   "method": "DELETE",
   "path": "/vaults/{id}/tokens/{tokenId}",
   "isList": false,
@@ -2842,7 +2842,7 @@ export const apiOperations: readonly ApiOperation[] = [
  },
  {
   "name": "vaults tokens revoke-all",
-  "summary": "End all of a vault's tokens and tickets, and what they opened, at once.",
+  "summary": "Revoke all tokens and tickets of a vault. Their streams and links end too.",
   "method": "DELETE",
   "path": "/vaults/{id}/tokens",
   "isList": false,
@@ -2890,7 +2890,7 @@ export const apiOperations: readonly ApiOperation[] = [
  },
  {
   "name": "wallets byo balances",
-  "summary": "Read what a wallet of your own holds.",
+  "summary": "Get the balances of a wallet of your own.",
   "method": "GET",
   "path": "/wallet-infra/byo-wallets/{id}/balances",
   "isList": false,
@@ -3114,7 +3114,7 @@ export const apiOperations: readonly ApiOperation[] = [
  },
  {
   "name": "wallets children balances",
-  "summary": "Read what a child address holds.",
+  "summary": "Get the balances of a child address.",
   "method": "GET",
   "path": "/wallet-infra/master-wallets/{id}/child-addresses/{cad}/balances",
   "isList": false,
@@ -3389,7 +3389,7 @@ export const apiOperations: readonly ApiOperation[] = [
  },
  {
   "name": "wallets legacy balance",
-  "summary": "Read what the legacy wallet holds of its coins.",
+  "summary": "Get the balance of the legacy wallet, by coin.",
   "method": "GET",
   "path": "/wallets/balance",
   "isList": false,
@@ -3529,7 +3529,7 @@ export const apiOperations: readonly ApiOperation[] = [
  },
  {
   "name": "wallets master balances",
-  "summary": "Read what a managed wallet holds.",
+  "summary": "Get the balances of a managed wallet.",
   "method": "GET",
   "path": "/wallet-infra/master-wallets/{id}/balances",
   "isList": false,
@@ -3639,7 +3639,7 @@ export const apiOperations: readonly ApiOperation[] = [
  },
  {
   "name": "wallets master policy get",
-  "summary": "Get what may leave a managed wallet and its children.",
+  "summary": "Get the spend policy of a managed wallet and its children.",
   "method": "GET",
   "path": "/wallet-infra/master-wallets/{id}/policy",
   "isList": false,
@@ -3656,7 +3656,7 @@ export const apiOperations: readonly ApiOperation[] = [
  },
  {
   "name": "wallets master policy set",
-  "summary": "Set or tighten what may leave a managed wallet and its children.",
+  "summary": "Set or tighten the spend policy of a managed wallet and its children.",
   "method": "PUT",
   "path": "/wallet-infra/master-wallets/{id}/policy",
   "isList": false,
@@ -4205,7 +4205,7 @@ export const apiOperations: readonly ApiOperation[] = [
  },
  {
   "name": "webhooks rotate-secret",
-  "summary": "Make a new secret; the old one signs beside it for 24 hours.",
+  "summary": "Create a new secret; the old one also signs for 24 hours.",
   "method": "POST",
   "path": "/webhooks/{webhookId}/rotate-secret",
   "isList": false,
@@ -4412,7 +4412,7 @@ export const apiOperations: readonly ApiOperation[] = [
     "in": "body",
     "type": "text",
     "required": false,
-    "about": "Kind of the wallet; its id says it too; one of master, child"
+    "about": "Kind of the wallet; the prefix of its id implies it; one of master, child"
    },
    {
     "name": "amount",

@@ -28,7 +28,10 @@ export function usePurser(): Purser {
 
 const ranks: readonly Role[] = ['viewer', 'member', 'admin', 'owner']
 
-/** Whether the person has at least this role here. The service decides; this only keeps a button from promising too much. */
+/**
+ * Whether the person has at least this role here. The service decides; the dashboard only hides buttons that it would
+ * refuse.
+ */
 export function useMay(role: Role): boolean {
   return isAtLeast(useWorkspace().organisation.role, role)
 }

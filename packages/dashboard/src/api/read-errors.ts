@@ -1,11 +1,11 @@
 const failedReads = new WeakSet<Error>()
 
-/** Notes that an error is of a read, which changes nothing whatever became of it. */
+/** Marks an error as the error of a read, which changed nothing. */
 export function noteFailedRead(error: Error): void {
   failedReads.add(error)
 }
 
-/** Whether the error is of a read. */
+/** Whether the error was marked by `noteFailedRead`. */
 export function isOfRead(error: Error): boolean {
   return failedReads.has(error)
 }

@@ -5,8 +5,8 @@ const organisationKey = 'purser-organisation'
 const environmentKey = 'purser-environment'
 
 /**
- * The URL contains the environment, after `/dashboard`, so that a link always opens the environment that it was copied from. A URL
- * without one, such as the one of an upgrade, opens the last used environment.
+ * The URL contains the environment, after `/dashboard`, so that a link always opens the environment that it was copied
+ * from. A URL without an environment, such as `upgradeUrl`, opens the environment used last.
  */
 export function environmentOf(pathname: string): Environment | undefined {
   return /^\/dashboard\/(test|live)(?:\/|$)/.exec(pathname)?.[1] as Environment | undefined

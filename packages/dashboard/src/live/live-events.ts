@@ -2,7 +2,7 @@ import type { Purser } from '@purser/sdk'
 
 export type LiveStatus = 'connecting' | 'live' | 'reconnecting' | 'off'
 
-/** An event as it came over the stream; the payload is what a webhook would get. */
+/** An event of the stream, with the payload that a webhook receives. */
 export interface LiveEvent {
   readonly id: string
   readonly type: string
@@ -11,14 +11,14 @@ export interface LiveEvent {
 
 type Listener = (events: readonly LiveEvent[]) => void
 
-/** How long events are collected before the page takes them: a thousand a second are ten changes of the page. */
+/** Events are collected this long before the page is updated, so that it renders at most ten times a second. */
 const batchMs = 100
-/** More than these at once say only that much has changed. */
+/** Further events of a batch are dropped. */
 const batchEventsMax = 1_000
 
 /**
- * The events of one organisation and environment, as they happen. One stream serves the whole page; it opens with the first listener
- * and, when it breaks, goes on after the last event that came. What came is handed out in batches.
+ * The events of one organisation and environment, as they happen. One stream serves the whole page; it opens with the
+ * first listener and resumes after the last received event when it breaks. Events are delivered in batches.
  */
 export class LiveEvents {
   readonly #purser: Purser
@@ -37,7 +37,7 @@ export class LiveEvents {
     return this.#status
   }
 
-  /** Hands each batch to the listener until the function that is answered is called. */
+  /** Passes each batch to the listener. Returns a function that removes the listener. */
   listen(listener: Listener): () => void {
     this.#listeners.add(listener)
     if (this.#stop === undefined) void this.#run()
@@ -49,7 +49,7 @@ export class LiveEvents {
     return () => this.#statusListeners.delete(listener)
   }
 
-  /** Opens the stream again where the service had refused it. */
+  /** Opens the stream again after the service refused it. */
   retry(): void {
     if (this.#status === 'off') void this.#run()
   }

@@ -4,7 +4,10 @@ import { useWorkspace } from '../api/context.ts'
 import type { LiveEvent, LiveStatus } from './live-events.ts'
 import { usePaced } from './use-paced.ts'
 
-/** Hands over the events of these types (or of all that begin with `payment.`), in batches, while the component is on the page. */
+/**
+ * Calls `take` with batches of events of these types while the component is mounted. A type that ends in a dot, such as
+ * `payment.`, matches all types with that prefix.
+ */
 export function useLiveEvents(types: readonly string[], take: (events: readonly LiveEvent[]) => void): void {
   const { live } = useWorkspace()
   const latest = useRef(take)
@@ -31,13 +34,10 @@ export function useLiveStatus(): LiveStatus {
   )
 }
 
-/** The least time between two readings of one query, however much happens. */
+/** Minimum time between two refreshes of one query. */
 const refreshMsMin = 1_000
 
-/**
- * Reads the queries under a key again after events of these types: at most once a second, and never before the reading under way has
- * ended.
- */
+/** Refreshes the queries under a key after events of these types: at most once a second, and never two at a time. */
 export function useRefreshOn(types: readonly string[], queryKey: readonly unknown[]): void {
   const queries = useQueryClient()
   useLiveEvents(

@@ -31,8 +31,8 @@ function paceOf(msMin: number, work: () => Promise<unknown>): Pace {
 }
 
 /**
- * Returns a function that schedules the work `msMin` from now. Calls while it is scheduled are one; calls while it runs schedule it once
- * more after its end. So work that takes longer than `msMin` ends, however often it is requested.
+ * Returns a function that schedules the work `msMin` from now. Calls while it is scheduled have no further effect;
+ * calls while it runs schedule one more run after it. So slow work is never run twice at a time.
  */
 export function usePaced(msMin: number, work: () => Promise<unknown>): () => void {
   const latest = useRef(work)

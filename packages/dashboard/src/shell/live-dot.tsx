@@ -11,11 +11,11 @@ const words: Readonly<Record<LiveStatus, { readonly text: string; readonly dot: 
   off: { text: 'Not live. Connect again', dot: 'bg-failed' },
 }
 
-/** Whether what one sees is the present. */
+/** Shows whether the page receives live events, with a button to reconnect. */
 export function LiveDot({ full }: { full: boolean }) {
   const { live } = useWorkspace()
   const status = useLiveStatus()
-  // The stream is open on every page, also where nothing of the page changes with it.
+  // Keeps the event stream open on every page, also on pages without live content.
   useEffect(() => live.listen(() => undefined), [live])
   const { text, dot } = words[status]
   const label = <span className={full ? '' : 'max-lg:sr-only'}>{text}</span>

@@ -19,7 +19,7 @@ interface Command {
   readonly run: () => void
 }
 
-/** Every page, every act, and whatever a pasted id names, from the keyboard. */
+/** The command palette: opens pages, runs actions and opens the resource of a pasted id. */
 export function Palette({ open, onClose }: { open: boolean; onClose: () => void }) {
   const [sheet, setSheet] = useState<{ readonly Sheet: ActSheet }>()
   return (
@@ -89,15 +89,15 @@ function PaletteBody({ onClose, onAct }: BodyProps) {
           aria-expanded="true"
           aria-controls={listId}
           aria-activedescendant={commands[chosen] === undefined ? undefined : `${listId}-${commands[chosen].id}`}
-          aria-label="Search pages and acts, or paste an id"
-          placeholder="Go to a page, do something, or paste an id"
+          aria-label="Search pages and actions, or paste an ID"
+          placeholder="Search pages and actions, or paste an ID"
           className="h-12 w-full bg-transparent text-lg outline-none"
           spellCheck={false}
           autoComplete="off"
         />
       </div>
       <div id={listId} role="listbox" aria-label="Results" className="min-h-0 overflow-y-auto p-1.5">
-        {commands.length === 0 && <p className="px-3 py-6 text-center text-ink-2">Nothing is called that.</p>}
+        {commands.length === 0 && <p className="px-3 py-6 text-center text-ink-2">No results.</p>}
         {commands.map((command, index) => (
           // biome-ignore lint/a11y/useKeyWithClickEvents: the field above has the keyboard, as a combobox does
           <div
@@ -178,7 +178,7 @@ function useCommands(text: string, onAct: BodyProps['onAct']): readonly Command[
   ]
   const words = text.toLowerCase().split(/\s+/)
   const matches = ({ label }: Command) => words.every((word) => label.toLowerCase().includes(word))
-  // Without words the acts come first: pages are in the rail.
+  // Without a search text actions come first: the pages are in the navigation.
   const all = text === '' ? [...offered, ...pages] : [...pages, ...offered]
   return [...opened, ...[...all, ...switches].filter(matches)]
 }

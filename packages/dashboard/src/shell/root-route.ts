@@ -4,7 +4,7 @@ import { Shell } from './shell.tsx'
 
 export const rootRoute = createRootRoute({ notFoundComponent: PageNotFound })
 
-/** Parent of every page: the rail, the bar of the test environment, the palette. A page that fails leaves them as they are. */
+/** Parent of every page: navigation, test environment bar and palette. They stay when a page fails. */
 export const shellRoute = createRoute({
   getParentRoute: () => rootRoute,
   id: 'shell',

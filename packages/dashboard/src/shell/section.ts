@@ -12,9 +12,9 @@ export interface NavAct {
   readonly icon: LucideIcon
   /** The least role that may do it. */
   readonly needs: Role
-  /** The only environment in which it exists; both without one. */
+  /** The environment to which it is restricted; both if omitted. */
   readonly only?: Environment
-  /** Either loads the sheet in which it is done, or does it at once. */
+  /** Loads the sheet of the action, or runs the action directly. */
   readonly act:
     | { readonly load: () => Promise<ActSheet> }
     | { readonly run: (purser: Purser, queries: QueryClient) => Promise<void> }

@@ -13,7 +13,7 @@ const PhoneMenu = lazy(async () => ({ default: (await import('./phone-menu.tsx')
 /** The palette is fetched once the first page has what it needs, so that it opens at once later. */
 const fetchPaletteAfterMs = 1_500
 
-/** Whether something was open at least once: it is fetched then, and stays mounted for its closing. */
+/** Whether something was opened at least once: it is loaded then and stays mounted for its closing animation. */
 function useWasOpen(open: boolean): boolean {
   const [wasOpen, setWasOpen] = useState(open)
   if (open && !wasOpen) setWasOpen(true)
@@ -76,7 +76,7 @@ function TestBar() {
   )
 }
 
-/** Says on each page that the operator has suspended the organization, and why. */
+/** Shows on each page that the operator has suspended the organization, with the reason. */
 function Suspended() {
   const { suspendedAt, suspensionReason } = useWorkspace().organisation
   if (suspendedAt === null) return null

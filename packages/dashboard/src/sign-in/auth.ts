@@ -3,7 +3,7 @@ import { base } from '../api/scope.ts'
 
 const purser = createPurser({ session: {}, baseUrl: location.origin, maxRetries: 0 })
 
-/** Signs in with a password. Throws what the service answers. */
+/** Signs in with a password. Throws the service's `PurserError`. */
 export async function signInWithPassword(email: string, password: string): Promise<void> {
   await purser.request('POST', '/auth/sign-in/email', { body: { email, password } })
 }
@@ -25,7 +25,7 @@ export async function signInMethods(): Promise<SignInMethods> {
   }
 }
 
-/** Where an issuer lets a person sign in who then comes back to `to`. */
+/** Returns the sign-in URL of an OpenID Connect issuer, which redirects to `to` afterwards. */
 export async function issuerUrl(issuer: string, to: string): Promise<string> {
   const callbackURL = location.origin + to
   const errorCallbackURL = `${location.origin}${base}/sign-in`
@@ -36,7 +36,7 @@ export async function issuerUrl(issuer: string, to: string): Promise<string> {
   return answer.url
 }
 
-/** Has a link sent that signs in once. Answers alike whether or not somebody has that address. */
+/** Sends an email with a single-use sign-in link. The response does not reveal whether the address has an account. */
 export async function sendLink(email: string): Promise<void> {
   await purser.request('POST', '/auth/sign-in/link', { body: { email } })
 }
@@ -56,7 +56,7 @@ export async function signOut(): Promise<void> {
   location.assign(`${base}/sign-in`)
 }
 
-/** Where to go after signing in: only ever a page of the dashboard. */
+/** Returns the page to open after signing in. Only pages of the dashboard are accepted. */
 export function afterSignIn(search: string): string {
   const to = new URLSearchParams(search).get('to') ?? base
   return /^\/dashboard(?:\/[^\\]*)?$/.test(to) ? to : base

@@ -39,7 +39,8 @@ export async function addPasskey(name: string): Promise<void> {
   )
   const publicKey = PublicKeyCredential.parseCreationOptionsFromJSON(options as PublicKeyCredentialCreationOptionsJSON)
   const credential = await navigator.credentials.create({ publicKey })
-  if (!(credential instanceof PublicKeyCredential)) throw new DOMException('no passkey was made', 'NotAllowedError')
+  if (!(credential instanceof PublicKeyCredential))
+    throw new DOMException('The browser did not create a passkey.', 'NotAllowedError')
   await freshly(
     purser.request('POST', '/auth/passkey/verify-registration', { body: { response: credential.toJSON(), name } }),
   )
@@ -49,7 +50,7 @@ export async function renamePasskey(id: string, name: string): Promise<void> {
   await purser.request('POST', '/auth/passkey/update-passkey', { body: { id, name } })
 }
 
-/** Nobody signs in with it from then on. Browser and phone keep their half until the person deletes it there. */
+/** Removes a passkey. Browsers and phones keep their private key until the person deletes it there. */
 export async function removePasskey(id: string): Promise<void> {
   await purser.request('POST', '/auth/passkey/delete-passkey', { body: { id } })
 }
@@ -70,7 +71,7 @@ export async function changePassword(currentPassword: string, newPassword: strin
     await purser.request('POST', '/auth/change-password', { body })
   } catch (error) {
     if (!(error instanceof PurserError) || error.status !== 400) throw error
-    throw new PurserError('The current password is another one.', { status: 400, code: 'password-incorrect' })
+    throw new PurserError('The current password is wrong.', { status: 400, code: 'password-incorrect' })
   }
 }
 
@@ -85,7 +86,7 @@ export async function choosePassword(token: string, newPassword: string): Promis
   await purser.request('POST', '/auth/reset-password', { body: { token, newPassword } })
 }
 
-/** The sign-in service names no code of ours for a sign-in that is too old. */
+/** Turns the 403 of the sign-in service for an old sign-in into `fresh-authentication-required`. */
 async function freshly<T>(answer: Promise<T>): Promise<T> {
   try {
     return await answer

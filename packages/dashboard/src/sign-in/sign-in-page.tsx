@@ -153,10 +153,10 @@ function linkFault(search: string): string | undefined {
 
 function faultWords(error: unknown, act: Act): string {
   if (error instanceof DOMException) return 'No passkey was used. Try again, or sign in another way.'
-  if (!(error instanceof PurserError) || error.status === undefined) return 'The service does not answer. Try again.'
+  if (!(error instanceof PurserError) || error.status === undefined) return 'The service does not respond. Try again.'
   if (error.status === 429) return 'Too many attempts. Wait a minute, then try again.'
   if (act === 'link') return 'This service sends no email. Ask an operator for a link.'
-  if (act.startsWith('issuer')) return 'This issuer does not answer. Try again, or sign in another way.'
+  if (act.startsWith('issuer')) return 'This identity provider does not respond. Try again, or sign in another way.'
   if (act === 'passkey') return 'This passkey is not known here. Sign in another way.'
   return 'The email or the password is wrong.'
 }

@@ -20,7 +20,7 @@ export function errorWords(error: unknown): ErrorWords {
   const { requestId } = error
   if (isOfRead(error) && (error.status ?? 0) >= 500)
     return {
-      sentence: 'The service could not answer.',
+      sentence: 'The service could not process the request.',
       advice: 'Nothing was changed. Try again in a moment.',
       requestId,
     }
@@ -35,7 +35,7 @@ const adviceByCode: Readonly<Record<string, string>> = {
   'approval-own-request': 'No money moved.',
   'approval-not-waiting': 'You changed nothing. “All requests” shows what was decided.',
   'organisation-suspended': 'Nothing was changed.',
-  archived: 'Nothing else about it changed.',
+  archived: 'The rest of it is unchanged.',
 }
 
 function adviceFor(error: PurserError): string {
@@ -47,9 +47,10 @@ function adviceFor(error: PurserError): string {
   if (status === 401) return 'Sign in again.'
   if (status === 403) return 'Your role does not allow this. An owner of the organization can change it.'
   if (status === 404) return 'It may belong to another organization, or to the other environment.'
-  if (error instanceof LimitError) return 'It is the limit of your plan. Nothing was changed.'
+  if (error instanceof LimitError) return 'You have reached a limit of your plan. Nothing was changed.'
   if (status === 429) return 'Wait a moment, then try again.'
-  if (status >= 500) return 'It may or may not have happened. Reload to see before you repeat it.'
+  if (status >= 500)
+    return 'The outcome is unknown: the request may have taken effect. Reload the page before you repeat it.'
   return ''
 }
 

@@ -4,8 +4,9 @@ import { useState } from 'react'
 const inUse = new Set(['idempotency-key-reused', 'idempotency-in-progress'])
 
 /**
- * The key of a dialog's one act: a second press, or a press after an answer that was lost, does nothing twice. A refusal did nothing and is
- * kept under its key, so the next press takes another; a key whose first request may have been done never changes.
+ * The Idempotency-Key of a dialog's action, so that a second press, or a press after a lost response, has no second
+ * effect. After a refusal (4xx), which the service replays for its key, the next press gets a new key. After an unknown
+ * outcome the key stays.
  */
 export function useIdempotencyKey(): { readonly key: string; readonly onError: (error: unknown) => void } {
   const [key, setKey] = useState(() => crypto.randomUUID())

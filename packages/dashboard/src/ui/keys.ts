@@ -1,6 +1,6 @@
 import { useEffect, useRef } from 'react'
 
-/** Runs an act for a key that is pressed alone, while nothing is being written and no dialog is open. */
+/** Runs an action for a single key, unless a field has the focus or a dialog is open. */
 export function useKeys(acts: Readonly<Record<string, () => void>>): void {
   const latest = useRef(acts)
   useEffect(() => {
@@ -19,7 +19,10 @@ export function useKeys(acts: Readonly<Record<string, () => void>>): void {
   }, [])
 }
 
-/** A field takes letters, a button or a link takes Enter, and what is over the page takes all. */
+/**
+ * Whether the focused element uses the key itself: fields use letters, buttons and links use Enter, and dialogs and
+ * sheets use all keys.
+ */
 function isTaken({ target, key }: KeyboardEvent): boolean {
   if (document.querySelector('[role="dialog"][data-open]') !== null) return true
   if (!(target instanceof HTMLElement)) return false

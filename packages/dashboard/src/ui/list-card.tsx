@@ -10,7 +10,7 @@ type ListCardProps<Row> = Omit<DataTableProps<Row>, 'rows' | 'hasMore' | 'onMore
   readonly empty: ReactNode
 }
 
-/** A list of the API as a table: its skeleton while it is read, an error in its place, words where it is empty. */
+/** A list of the API as a table, with a skeleton while it loads, its error, and a text if it is empty. */
 export function ListCard<Row>({ listing, empty, ...table }: ListCardProps<Row>) {
   const { rows, isPending, error, hasMore, more, retry } = listing
   return (

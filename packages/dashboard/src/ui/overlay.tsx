@@ -8,11 +8,11 @@ interface OverlayProps {
   readonly onClose: () => void
   readonly title: ReactNode
   readonly children: ReactNode
-  /** Stays in view below what scrolls. */
+  /** Stays visible below the scrolling content. */
   readonly footer?: ReactNode
 }
 
-/** A panel from the right over the page it came from; esc closes it. */
+/** A panel that slides in from the right over the page; Escape closes it. */
 export function Sheet({ open, onClose, title, children, footer, head }: OverlayProps & { head?: ReactNode }) {
   // The panel itself takes the focus: on its first button a tooltip would open, and take the first Escape.
   const popup = useRef<HTMLDivElement>(null)
@@ -44,7 +44,7 @@ export function Sheet({ open, onClose, title, children, footer, head }: OverlayP
   )
 }
 
-/** A question in the middle of the page: what will happen, and one button that names the act. */
+/** A modal confirmation dialog, whose button names the action. */
 export function Dialog({ open, onClose, title, children, footer }: OverlayProps) {
   return (
     <Base.Root open={open} onOpenChange={(next) => !next && onClose()}>

@@ -1,7 +1,7 @@
 import type { ReactNode } from 'react'
 import { classes } from './classes.ts'
 
-/** A page under the shell: what it is, its state in one sentence, and its one main act on the right. */
+/** The frame of a page: title, one-sentence status, and the main action on the right. */
 export function Page({
   title,
   state,
@@ -104,7 +104,7 @@ export function Empty({
   )
 }
 
-/** Lines of the shape of what comes; they say so to a screen reader once. */
+/** Placeholder lines while content loads, announced once to screen readers. */
 export function Skeleton({ lines = 3, className }: { lines?: number; className?: string }) {
   const widths = ['w-3/5', 'w-4/5', 'w-2/5', 'w-2/3', 'w-1/2']
   return (

@@ -1,4 +1,4 @@
-/** The stretches of time that a page can show, by the word in its address. */
+/** The time ranges of a page, by their value in the URL. */
 export const ranges = {
   '1h': { label: 'Last hour', ms: 3_600_000 },
   '24h': { label: 'Last 24 hours', ms: 86_400_000 },
@@ -23,7 +23,7 @@ export function readRange(search: Readonly<Record<string, unknown>>): RangeSearc
   return isRange(search.range) ? { range: search.range } : {}
 }
 
-/** When the range began, to the full minute, so that one view asks one question. */
+/** Start of the range, rounded to the minute, so that all parts of a page send the same query. */
 export function rangeStart(range: RangeName, now: Date): Date {
   const minute = 60_000
   return new Date(Math.floor((now.getTime() - ranges[range].ms) / minute) * minute)

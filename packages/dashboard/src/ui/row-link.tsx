@@ -3,8 +3,9 @@ import { useWorkspace } from '../api/context.ts'
 import { base } from '../api/scope.ts'
 
 /**
- * The link of a row to its page, for a keyboard and for a new tab. A plain click is left to the row, which opens the sheet. It is an anchor
- * and not the router's link: rows come by the hundred while one scrolls, and each of those would follow every change of the address.
+ * The link of a row to its page, for a keyboard and for a new tab. A plain click is left to the row, which opens the
+ * sheet. It is an anchor and not the router's link: a list has hundreds of rows, and each router link would subscribe
+ * to every change of the URL.
  */
 export function RowLink({ to, children }: { to: string; children: ReactNode }) {
   const { environment } = useWorkspace()

@@ -1,7 +1,7 @@
 import type { ReactNode } from 'react'
 import { CodeBlock } from './code-block.tsx'
 
-/** A secret that no later answer shows, and what it is for. */
+/** A secret that is shown only once, and its purpose. */
 export function SecretOnce({
   secret,
   what = 'secret',

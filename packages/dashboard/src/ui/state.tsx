@@ -2,7 +2,7 @@ import { Ban, CircleCheck, CircleX, Clock, type LucideIcon, PauseCircle } from '
 import type { ReactNode } from 'react'
 import { classes } from './classes.ts'
 
-/** The five states that money has, everywhere. */
+/** The five states of money, the same on every page. */
 export type MoneyState = 'settled' | 'pending' | 'held' | 'failed' | 'void'
 
 const looks: Readonly<Record<MoneyState, { readonly icon: LucideIcon; readonly tone: string; readonly text: string }>> =
@@ -21,7 +21,7 @@ interface StateBadgeProps {
   readonly icon?: LucideIcon
 }
 
-/** Word, icon and color, never a color alone. The word is the state's own unless another says it better. */
+/** Word, icon and color, never a color alone. `children` replaces the default word of the state. */
 export function StateBadge({ state, children, icon }: StateBadgeProps) {
   const { tone } = looks[state]
   const Icon = icon ?? looks[state].icon
@@ -48,7 +48,7 @@ function wordOf(state: MoneyState): string {
   return { settled: 'Settled', pending: 'Pending', held: 'On hold', failed: 'Failed', void: 'Void' }[state]
 }
 
-/** A word about something that is not a state of money. */
+/** A label for a state of something other than money. */
 export function Tag({ children, mono = false }: { children: ReactNode; mono?: boolean }) {
   return (
     <span

@@ -1,7 +1,7 @@
 import { ArrowUp } from 'lucide-react'
 import { count as countWords } from './format.ts'
 
-/** Says how many rows came above what one reads; they come in when it is pressed. */
+/** Shows the number of new rows, and adds them to the list when pressed. */
 export function NewRowsPill({ count, noun, onShow }: { count: number; noun: string; onShow: () => void }) {
   if (count === 0) return null
   return (
@@ -17,7 +17,7 @@ export function NewRowsPill({ count, noun, onShow }: { count: number; noun: stri
   )
 }
 
-/** The shape of a table whose rows are on their way. */
+/** Placeholder of a table while its rows load. */
 export function TableSkeleton({ rows = 8 }: { rows?: number }) {
   return (
     <div role="status">

@@ -27,7 +27,7 @@ export interface DataTableProps<Row> {
   readonly onHover?: ((row: Row) => void) | undefined
   /** The row that is open beside the table. */
   readonly openKey?: string | undefined
-  /** Rows that came while one looked, to be shown as such. */
+  /** New rows, to be highlighted. */
   readonly arrivedKeys?: ReadonlySet<string> | undefined
   readonly hasMore?: boolean
   readonly onMore?: (() => void) | undefined
@@ -148,7 +148,7 @@ interface RowProps<Row> extends RowActs<Row> {
   readonly hasArrived: boolean
 }
 
-/** Each row has its own place and its own layout: one that comes or goes while the page scrolls changes no other. */
+/** Rows are positioned absolutely with layout containment, so that adding or removing one never moves another. */
 const placed = 'absolute inset-x-0 border-b border-line last:border-b-0 contain-size contain-layout contain-paint'
 
 function rowTone({ isActive, isOpen, hasArrived, onOpen }: RowProps<never>): string {

@@ -212,7 +212,7 @@ export function Legend({ series }: { series: readonly Series[] }) {
   )
 }
 
-/** The next even number that is round: an axis with a middle that can be read. */
+/** The next round, even maximum of the axis, so that its middle is a round number too. */
 function niceCeiling(most: number, isWhole: boolean): number {
   if (most <= 0) return isWhole ? 2 : 1
   const power = 10 ** Math.floor(Math.log10(most))

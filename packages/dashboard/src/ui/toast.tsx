@@ -5,12 +5,12 @@ import { errorWords } from './error-block.tsx'
 
 const manager = Toast.createToastManager()
 
-/** Says that something was done. What it did is also on the page: a toast is never the only place. */
+/** Shows a success message. The page must show the result too. */
 export function toastDone(title: string, description?: string): void {
   manager.add({ title, ...(description !== undefined && { description }), type: 'done' })
 }
 
-/** Says that something failed, with the id of the request. It stays until it is closed. */
+/** Shows an error with its request id until it is closed. */
 export function toastFailed(error: unknown): void {
   const { sentence, advice, requestId } = errorWords(error)
   const description = [advice, requestId === undefined ? '' : `Request ${requestId}`].filter(Boolean).join(' ')

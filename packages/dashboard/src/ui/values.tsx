@@ -10,7 +10,7 @@ import { fullTime, shortTime } from './time.ts'
 import { Tip } from './tip.tsx'
 
 interface AmountProps {
-  /** Decimal, as the API says it. */
+  /** Decimal, as in the API. */
   readonly value: string
   readonly token: string
   /** In the token's smallest unit, shown on hover. */
@@ -18,7 +18,7 @@ interface AmountProps {
   readonly className?: string
 }
 
-/** An amount with its token: all decimals that say something, thousands grouped, figures of one width. */
+/** An amount with its token: significant decimals only, thousands grouped, tabular figures. */
 export function Amount({ value, token, raw, className }: AmountProps) {
   const shown = (
     <span className={classes('num whitespace-nowrap', className)}>
@@ -134,7 +134,7 @@ setInterval(() => {
   for (const listener of clock.listeners) listener()
 }, tickMs)
 
-/** The present, for ages that grow while one looks; exact to ten seconds. */
+/** The current time, updated every ten seconds, for relative times. */
 export function useNow(): Date {
   return useSyncExternalStore(
     (listener) => {

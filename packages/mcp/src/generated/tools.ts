@@ -67,7 +67,7 @@ export const tools: readonly Tool[] = [
           "type": "string"
         },
         "mimeType": {
-          "description": "Media type of what is sold.",
+          "description": "Media type of the sold response.",
           "type": "string"
         },
         "intent": {
@@ -170,7 +170,7 @@ export const tools: readonly Tool[] = [
     "name": "payments_refunds_list",
     "operationId": "payments.refunds.list",
     "title": "Payments: refunds list",
-    "description": "List the refunds of a payment, newest first. A failed refund is listed too; what it took can be refunded again. For the next page, pass `nextCursor` as `cursor`.",
+    "description": "List the refunds of a payment, newest first. Includes failed refunds; their amounts can be refunded again. For the next page, pass `nextCursor` as `cursor`.",
     "method": "GET",
     "path": "/payments/{id}/refunds",
     "effect": "reads",
@@ -406,7 +406,7 @@ export const tools: readonly Tool[] = [
         },
         "payTo": {
           "type": "string",
-          "description": "Only what pays this address."
+          "description": "Only resources that pay this address."
         },
         "scheme": {
           "type": "string",
@@ -418,7 +418,7 @@ export const tools: readonly Tool[] = [
         },
         "extensions": {
           "type": "string",
-          "description": "Only what declares this extension."
+          "description": "Only resources that declare this extension."
         },
         "limit": {
           "default": 20,
@@ -652,7 +652,7 @@ export const tools: readonly Tool[] = [
     "name": "wallets_master_balances",
     "operationId": "wallets.master.balances",
     "title": "Wallets: master balances",
-    "description": "Read what a managed wallet holds. The native coin, where the chain has one, and the tokens of the wallet, as of the newest block.",
+    "description": "Get the balances of a managed wallet. The native coin, where the chain has one, and the tokens of the wallet, as of the newest block.",
     "method": "GET",
     "path": "/wallet-infra/master-wallets/{id}/balances",
     "effect": "reads",
@@ -688,7 +688,7 @@ export const tools: readonly Tool[] = [
     "name": "wallets_children_balances",
     "operationId": "wallets.children.balances",
     "title": "Wallets: children balances",
-    "description": "Read what a child address holds. The native coin, where the chain has one, and the tokens of the wallet, as of the newest block.",
+    "description": "Get the balances of a child address. The native coin, where the chain has one, and the tokens of the wallet, as of the newest block.",
     "method": "GET",
     "path": "/wallet-infra/master-wallets/{id}/child-addresses/{cad}/balances",
     "effect": "reads",
@@ -730,7 +730,7 @@ export const tools: readonly Tool[] = [
     "name": "wallets_byo_balances",
     "operationId": "wallets.byo.balances",
     "title": "Wallets: byo balances",
-    "description": "Read what a wallet of your own holds. The native coin, where the chain has one, and the tokens of the wallet, as of the newest block.",
+    "description": "Get the balances of a wallet of your own. The native coin, where the chain has one, and the tokens of the wallet, as of the newest block.",
     "method": "GET",
     "path": "/wallet-infra/byo-wallets/{id}/balances",
     "effect": "reads",
@@ -1063,7 +1063,7 @@ export const tools: readonly Tool[] = [
           "description": "The master wallet or child address that pays."
         },
         "fromWalletType": {
-          "description": "Kind of the wallet; its id says it too.",
+          "description": "Kind of the wallet; the prefix of its id implies it.",
           "type": "string",
           "enum": [
             "master",
@@ -1186,7 +1186,7 @@ export const tools: readonly Tool[] = [
           "description": "The master wallet or child address that pays."
         },
         "fromWalletType": {
-          "description": "Kind of the wallet; its id says it too.",
+          "description": "Kind of the wallet; the prefix of its id implies it.",
           "type": "string",
           "enum": [
             "master",
@@ -1557,7 +1557,7 @@ export const tools: readonly Tool[] = [
     "name": "approvals_get",
     "operationId": "approvals.get",
     "title": "Approvals: get",
-    "description": "Get an approval. While it waits, `deniedBy` shows whether the present policy would refuse the movement, and `remaining` what the caps leave.",
+    "description": "Get an approval. While it waits, `deniedBy` shows whether the present policy would refuse the movement, and `remaining` shows the remaining amount of each cap.",
     "method": "GET",
     "path": "/approvals/{id}",
     "effect": "reads",
@@ -1678,7 +1678,7 @@ export const tools: readonly Tool[] = [
           "description": "The master wallet or child address that pays."
         },
         "fromWalletType": {
-          "description": "Kind of the wallet; its id says it too.",
+          "description": "Kind of the wallet; the prefix of its id implies it.",
           "type": "string",
           "enum": [
             "master",
@@ -1827,7 +1827,7 @@ export const tools: readonly Tool[] = [
     "name": "chains_list",
     "operationId": "chains.list",
     "title": "Chains: list",
-    "description": "List the chains that the calling key can use. `configured` shows whether this deployment has a node for it; without one, what needs the chain is 503. For the next page, pass `nextCursor` as `cursor`.",
+    "description": "List the chains that the calling key can use. `configured` shows whether this deployment has a node for it; without one, operations that need the chain return 503. For the next page, pass `nextCursor` as `cursor`.",
     "method": "GET",
     "path": "/wallet-infra/chains",
     "effect": "reads",
@@ -1907,7 +1907,7 @@ export const tools: readonly Tool[] = [
     "name": "requests_list",
     "operationId": "requests.list",
     "title": "Requests: list",
-    "description": "List the last requests of the organisation, newest first. Requests with an API key, and what people changed in the dashboard, in the caller's environment: the last 5,000, for 7 days. A request appears about a second after its response. Bodies, queries and header fields are not stored. For the next page, pass `nextCursor` as `cursor`.",
+    "description": "List the last requests of the organisation, newest first. Requests by API keys, and changes that people made in the dashboard, in the caller's environment: the last 5,000, for 7 days. A request appears about a second after its response. Bodies, queries and header fields are not stored. For the next page, pass `nextCursor` as `cursor`.",
     "method": "GET",
     "path": "/requests",
     "effect": "reads",
@@ -2001,7 +2001,7 @@ export const tools: readonly Tool[] = [
     "name": "billing_usage",
     "operationId": "billing.usage",
     "title": "Billing: usage",
-    "description": "Get what is used and what the plan grants. Each quota with what is used of it. Payments are counted by calendar month (UTC).",
+    "description": "Get the usage and the limits of the plan. Each quota with what is used of it. Payments are counted by calendar month (UTC).",
     "method": "GET",
     "path": "/billing/usage",
     "effect": "reads",

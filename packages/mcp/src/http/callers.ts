@@ -37,7 +37,10 @@ export type Refused = 'unknown' | 'too-many' | 'unavailable'
 const callersMax = 1_000
 /** Stands for the organization of keys that may not read it: they share the place of one for their open calls. */
 const unreadable = 'unreadable'
-/** Keys in a minute that the service does not know, from one address and from all. The service itself has a limit for this server's address. */
+/**
+ * Limits for API keys that the service does not know, per minute: from one network address, and from all. The service
+ * itself has a limit for this server's address.
+ */
 const unknownPerAddressMax = 60
 const unknownPerMinuteMax = 900
 const minuteMs = 60_000
@@ -59,7 +62,10 @@ export function openCallers(
   const unknown = new Map<string, { readonly at: number; readonly block: string }>()
   const checking = new Map<string, { readonly checked: Promise<Caller | Refused>; readonly block: string }>()
 
-  /** Whether a key that is not known may be checked: invented keys of one address keep no other address from its first call. */
+  /**
+   * Whether an unknown key may be checked with the service. Limited per address, so that invented keys of one address
+   * do not block others.
+   */
   function mayCheck(block: string): boolean {
     const tried = [...unknown.values(), ...checking.values()]
     return (
@@ -83,7 +89,7 @@ export function openCallers(
         unknown.set(name, { at: now(), block })
         return 'unknown'
       }
-      // Any other refusal was decided for this key, so the service knows it.
+      // Any other refusal (4xx) proves that the service knows the key.
       if (error.status !== 403) return 'unavailable'
     }
     if (!hasPlace(known)) return 'unavailable'
@@ -125,7 +131,7 @@ function hasPlace(known: Map<string, Caller>): boolean {
   return false
 }
 
-/** Each request is served by a server of its own, so requests of one client may reach any process. */
+/** Each request gets its own MCP server, so consecutive requests of a client may reach different processes. */
 function callerOf({ serverOf, onError }: HandlerOptions, deps: CallerDeps): Caller {
   const calls = followCalls()
   const connections = new AsyncLocalStorage<AbortSignal>()

@@ -16,14 +16,14 @@ const runningPerKeyMax = 32
 export interface Reachable {
   /** The host names that requests may name besides loopback. */
   readonly hosts: readonly string[]
-  /** How many proxies before it add the address of their caller to `X-Forwarded-For`; default none. */
+  /** Number of trusted proxies in front of the server, each of which appends to `X-Forwarded-For`. Default: 0. */
   readonly proxies?: number
 }
 
 /**
- * An HTTP server that serves the tools over Streamable HTTP. Each request carries an API key as a bearer token. Only
- * requests for loopback names and for `hosts` are answered, and of pages only those on these hosts: a page elsewhere
- * must not reach a server on the reader's machine (DNS rebinding).
+ * An HTTP server that serves the tools over Streamable HTTP. Each request carries an API key as a bearer token.
+ * Requests must have a `Host`, and an `Origin` if they have one, that is loopback or in `hosts`, so that a web page
+ * cannot reach a server on the user's machine (DNS rebinding).
  */
 export function mcpHttpServer(options: HandlerOptions, { hosts, proxies = 0 }: Reachable): Server {
   const find = openCallers(options)
@@ -70,7 +70,10 @@ function limitPerAddress(server: Server): void {
   })
 }
 
-/** Returns the network address of the caller. The proxies' own entries are the last; earlier ones are what the caller wrote. */
+/**
+ * Returns the network address of the caller. Only the last entries of `X-Forwarded-For` are from the trusted proxies;
+ * the caller can forge earlier ones.
+ */
 function addressOf({ headers, socket }: IncomingMessage, proxies: number): string {
   const forwarded = [headers['x-forwarded-for'] ?? []].flat().join(',').split(',')
   const own = proxies === 0 ? undefined : forwarded.at(-proxies)?.trim()
@@ -100,18 +103,18 @@ const refusals: Readonly<Record<Refused, Refusal>> = {
   unavailable: {
     status: 503,
     code: -32_603,
-    message: 'The service does not answer.',
+    message: 'The service does not respond.',
     headers: { 'Retry-After': '5' },
   },
 }
 
-/** The connection is closed, because a body may follow that is not read. */
+/** Refuses the request and closes the connection, because its body is not read. */
 function refuse(res: ServerResponse, { status, code, message, headers = {} }: Refusal): void {
   res.writeHead(status, { 'Content-Type': 'application/json', Connection: 'close', ...headers })
   res.end(JSON.stringify({ jsonrpc: '2.0', error: { code, message }, id: null }))
 }
 
-/** Whether the message is a request. It is one at a server, whatever its type says. */
+/** Type guard: on a server, an incoming message always has a method and a URL. */
 function isRequest(message: IncomingMessage): message is RequestMessage {
   return message.method !== undefined && message.url !== undefined
 }

@@ -240,7 +240,7 @@ class AuditLogRecord(TypedDict):
     requestId: str
     """Id of the request."""
     target: Optional[str]
-    """Id of what was changed; null if there is none."""
+    """Id of the changed object; null if there is none."""
     details: Dict[str, Any]
     """More about the change. It contains no secret."""
     createdAt: "CreatedAt"
@@ -351,7 +351,7 @@ class ChainRecord(TypedDict):
 class Challenge(TypedDict):
     x402: Optional[str]
     """
-    Value of the PAYMENT-REQUIRED header (x402 version 2). Null for what x402 does not support: Tempo, and a
+    Value of the PAYMENT-REQUIRED header (x402 version 2). Null if x402 cannot be used: on Tempo, and for a
     price of zero.
     """
     x402V1: Optional[Dict[str, Any]]
@@ -387,7 +387,7 @@ class ChallengeRequest(_ChallengeRequestRequired, total=False):
     description: str
     """What is sold, for the payer to read."""
     mimeType: str
-    """Media type of what is sold."""
+    """Media type of the sold response."""
     intent: Literal["charge", "session"]
     """`charge` for one request, `session` for a pass for many requests."""
     acceptX402: bool
@@ -461,7 +461,7 @@ class ClockChange(TypedDict):
 
 class CompactChallenges(TypedDict):
     x402: Optional[str]
-    """Value of the PAYMENT-REQUIRED header without `extra.challengeId`; null for what x402 does not support."""
+    """Value of the PAYMENT-REQUIRED header without `extra.challengeId`; null if x402 cannot be used."""
     x402V1: Optional[Dict[str, Any]]
     """JSON body of the 402 response (x402 version 1)."""
     challengeIds: Optional[List[str]]
@@ -960,7 +960,7 @@ class _NewTransferRequired(TypedDict):
 
 class NewTransfer(_NewTransferRequired, total=False):
     fromWalletType: Literal["master", "child"]
-    """Kind of the wallet; its id says it too."""
+    """Kind of the wallet; the prefix of its id implies it."""
     fromChain: "ChainName"
     """The wallet's own chain if omitted."""
     minToAmount: str
@@ -993,7 +993,7 @@ class _NewTransferQuoteRequired(TypedDict):
 
 class NewTransferQuote(_NewTransferQuoteRequired, total=False):
     fromWalletType: Literal["master", "child"]
-    """Kind of the wallet; its id says it too."""
+    """Kind of the wallet; the prefix of its id implies it."""
     fromChain: "ChainName"
     """The wallet's own chain if omitted."""
     minToAmount: str
@@ -1086,7 +1086,7 @@ class _NewWithdrawalRequired(TypedDict):
 
 class NewWithdrawal(_NewWithdrawalRequired, total=False):
     fromWalletType: Literal["master", "child"]
-    """Kind of the wallet; its id says it too."""
+    """Kind of the wallet; the prefix of its id implies it."""
     reference: str
     """Text on the receiver's bank statement."""
     metadata: "NewMetadata"
@@ -1765,7 +1765,7 @@ class SellerResponse(TypedDict):
     headers: Optional[Dict[str, str]]
     """Header fields."""
     body: Optional[str]
-    """The body, written as `bodyEncoding` says."""
+    """The body, in the encoding that `bodyEncoding` names."""
     bodyEncoding: Literal["text", "base64"]
     """`text` for UTF-8, else `base64`."""
     isWhole: bool
@@ -1993,7 +1993,7 @@ class Transfer(TypedDict):
     receivedToken: Optional[str]
     """The token that a partner delivered if it is not toToken: its symbol, or its address."""
     destinationTxHash: Optional[str]
-    """Where a bridge delivered, if its partner says."""
+    """Hash of the transaction that delivered on the destination chain, if the partner reports it."""
     refundTxHash: Optional[str]
     """The transaction of the refund; null without one."""
     refundedAt: Optional[str]
@@ -2220,8 +2220,8 @@ class VerifiedPayment(TypedDict):
     """Send it to `payments.settle` with the payment id."""
     redeemable: bool
     """
-    Whether the credential alone, sent again, can redeem the payment if it is settled and never delivered: it
-    shows what the chain does not.
+    Whether sending the credential again is enough to redeem the payment if it is settled and never delivered:
+    the credential then contains something that is not on the chain.
     """
 
 
@@ -2466,8 +2466,8 @@ class Approval(ApprovalState):
     """
     remaining: Optional["ApprovalRemaining"]
     """
-    While it waits: what each cap of the token leaves after this movement, in whole tokens; null where there is
-    no cap.
+    While it waits: the remaining amount of each cap of the token after this movement, in whole tokens; null
+    without a cap.
     """
     note: Optional[str]
     """The requester's reference; for a refund its reason."""
@@ -2526,7 +2526,7 @@ class VaultState(Vault):
     eventCount: int
     """Number of events of the vault."""
     manifest: Union["Manifest", "RunningManifest"]
-    """What the seal froze; before it, what a seal would freeze now, with `sealedAt` null."""
+    """The sealed manifest; before the seal, the manifest that a seal would sign now, with `sealedAt` null."""
 
 
 class WalletPaymentCredential(TypedDict):

@@ -19,8 +19,8 @@ class WalletsMasterPolicyOperations:
         timeout: Optional[float] = None,
     ) -> "WalletPolicy":
         """
-        Get what may leave a managed wallet and its children. `policy` is null if none was set; then nothing is
-        limited.
+        Get the spend policy of a managed wallet and its children. `policy` is null if none was set; then
+        nothing is limited.
         """
         return self._transport.request(
             "GET",
@@ -37,9 +37,9 @@ class WalletsMasterPolicyOperations:
         timeout: Optional[float] = None,
     ) -> "WalletPolicy":
         """
-        Set or tighten what may leave a managed wallet and its children. An operation or a token that the policy
-        does not name may not leave; an omitted cap is unlimited. Once set, an API key only tightens it; a
-        person with fresh authentication, or the operator, loosens it.
+        Set or tighten the spend policy of a managed wallet and its children. An operation or a token that the
+        policy does not name may not leave; an omitted cap is unlimited. Once set, an API key only tightens it;
+        a person with fresh authentication, or the operator, loosens it.
         """
         return self._transport.request(
             "PUT",
@@ -67,7 +67,7 @@ class PaymentsRefundsOperations:
         timeout: Optional[float] = None,
     ) -> Listing["Refund"]:
         """
-        List the refunds of a payment, newest first. A failed refund is listed too; what it took can be refunded
+        List the refunds of a payment, newest first. Includes failed refunds; their amounts can be refunded
         again.
         """
         return self._transport.listing(
@@ -314,8 +314,8 @@ class WalletsByoOperations:
         timeout: Optional[float] = None,
     ) -> List["Balance"]:
         """
-        Read what a wallet of your own holds. The native coin, where the chain has one, and the tokens of the
-        wallet, as of the newest block.
+        Get the balances of a wallet of your own. The native coin, where the chain has one, and the tokens of
+        the wallet, as of the newest block.
         """
         return self._transport.request(
             "GET",
@@ -480,7 +480,7 @@ class WalletsMasterOperations:
         timeout: Optional[float] = None,
     ) -> List["Balance"]:
         """
-        Read what a managed wallet holds. The native coin, where the chain has one, and the tokens of the
+        Get the balances of a managed wallet. The native coin, where the chain has one, and the tokens of the
         wallet, as of the newest block.
         """
         return self._transport.request(
@@ -639,8 +639,8 @@ class WalletsChildrenOperations:
         timeout: Optional[float] = None,
     ) -> List["Balance"]:
         """
-        Read what a child address holds. The native coin, where the chain has one, and the tokens of the wallet,
-        as of the newest block.
+        Get the balances of a child address. The native coin, where the chain has one, and the tokens of the
+        wallet, as of the newest block.
         """
         return self._transport.request(
             "GET",
@@ -783,7 +783,7 @@ class WalletsLegacyOperations:
         coin: Optional[Literal["USDC_E", "USDC", "USDT"]] = None,
         timeout: Optional[float] = None,
     ) -> "LegacyBalance":
-        """Read what the legacy wallet holds of its coins. As of the newest block."""
+        """Get the balance of the legacy wallet, by coin. As of the newest block."""
         return self._transport.request(
             "GET",
             "/wallets/balance",
@@ -853,9 +853,8 @@ class WalletsDepositsOperations:
         timeout: Optional[float] = None,
     ) -> "RescanResult":
         """
-        Look for a deposit in one transaction. For a deposit that was not detected. What is found is recorded,
-        screened and reported as every deposit is; what is known already changes nothing. Returns at most 500
-        transactions.
+        Look for a deposit in one transaction. For a deposit that was not detected. New deposits are recorded,
+        screened and reported as usual; known deposits do not change. Returns at most 500 transactions.
         """
         return self._transport.request(
             "POST",
@@ -1104,8 +1103,8 @@ class OrganisationsMembersOperations:
         timeout: Optional[float] = None,
     ) -> "Member":
         """
-        Give a member another role. An API key cannot give or take the roles owner and admin, and a test key
-        changes nobody who works in the live environment. The last owner stays owner.
+        Give a member another role. An API key can neither grant nor remove the roles owner and admin. A test
+        key cannot change a member who works in the live environment. The last owner stays owner.
         """
         return self._transport.request(
             "PATCH",
@@ -1125,8 +1124,8 @@ class OrganisationsMembersOperations:
         timeout: Optional[float] = None,
     ) -> None:
         """
-        Remove a member. Their access ends at once. An API key cannot remove an owner or admin, a test key
-        nobody who works in the live environment, and nobody the last owner.
+        Remove a member. Their access ends at once. An API key cannot remove an owner or admin. A test key
+        cannot remove a member who works in the live environment. The last owner cannot be removed.
         """
         return self._transport.request(
             "DELETE",
@@ -1359,8 +1358,8 @@ class RegistrySnapshotsOperations:
     ) -> "SnapshotAccepted":
         """
         Register a paid route as it was seen; the middlewares send this by themselves. One route per host,
-        method and pattern, where what looks like an identifier is {id}; a known one is updated. Examples of
-        fields named like a credential are dropped.
+        method and pattern. Path segments that look like identifiers become {id}. A known route is updated.
+        Examples of fields named like a credential are dropped.
         """
         return self._transport.request(
             "POST",
@@ -1600,7 +1599,10 @@ class VaultsTokensOperations:
         *,
         timeout: Optional[float] = None,
     ) -> None:
-        """End all of a vault's tokens and tickets, and what they opened, at once. API keys still read the vault."""
+        """
+        Revoke all tokens and tickets of a vault. Their streams and links end too. API keys still read the
+        vault.
+        """
         return self._transport.request(
             "DELETE",
             path_of("/vaults/{id}/tokens", id=id),
@@ -1615,7 +1617,7 @@ class VaultsTokensOperations:
         timeout: Optional[float] = None,
     ) -> None:
         """
-        End one token or ticket of a vault, and what it opened, at once. API keys and other tokens still read
+        Revoke a token or ticket of a vault. Its streams and links end too. API keys and other tokens still read
         the vault.
         """
         return self._transport.request(
@@ -1967,12 +1969,12 @@ class PaymentsOperations:
         timeout: Optional[float] = None,
     ) -> "Refund":
         """
-        Pay a settled payment back to its payer. A transfer out of a managed wallet, under its spend policy. At
-        most what was settled, over all refunds of the payment. It returns before the transfer is in a block;
-        payment.refunded follows when that is final, transfer.failed if nothing was paid. A refunded payment
-        cannot be redeemed; one whose response may still be sent is 409 delivery-in-progress. On main networks
-        one whose block is not final is 409 payment-not-refundable with Retry-After. 202: it waits for the
-        `approval` that the wallet’s policy requires. Send an Idempotency-Key, so that a repeat never pays
+        Pay a settled payment back to its payer. A transfer out of a managed wallet, under its spend policy. All
+        refunds of a payment together are at most the settled amount. It returns before the transfer is in a
+        block; payment.refunded follows when that is final, transfer.failed if nothing was paid. A refunded
+        payment cannot be redeemed; one whose response may still be sent is 409 delivery-in-progress. On main
+        networks one whose block is not final is 409 payment-not-refundable with Retry-After. 202: it waits for
+        the `approval` that the wallet’s policy requires. Send an Idempotency-Key, so that a repeat never pays
         twice.
         """
         return self._transport.request(
@@ -2014,7 +2016,7 @@ class AccountOperations:
         *,
         timeout: Optional[float] = None,
     ) -> "Usage":
-        """Get what is used and what the plan grants; the same as billing usage. As `GET /billing/usage`."""
+        """Get the usage and the limits of the plan, as billing usage does. As `GET /billing/usage`."""
         return self._transport.request(
             "GET",
             "/account/usage",
@@ -2352,7 +2354,7 @@ class ApprovalsOperations:
     ) -> "Approval":
         """
         Get an approval. While it waits, `deniedBy` shows whether the present policy would refuse the movement,
-        and `remaining` what the caps leave.
+        and `remaining` shows the remaining amount of each cap.
         """
         return self._transport.request(
             "GET",
@@ -2514,7 +2516,7 @@ class ChainsOperations:
     ) -> Listing["ChainRecord"]:
         """
         List the chains that the calling key can use. `configured` shows whether this deployment has a node for
-        it; without one, what needs the chain is 503.
+        it; without one, operations that need the chain return 503.
         """
         return self._transport.listing(
             "/wallet-infra/chains",
@@ -2641,9 +2643,9 @@ class RequestsOperations:
         timeout: Optional[float] = None,
     ) -> Listing["LoggedRequest"]:
         """
-        List the last requests of the organisation, newest first. Requests with an API key, and what people
-        changed in the dashboard, in the caller's environment: the last 5,000, for 7 days. A request appears
-        about a second after its response. Bodies, queries and header fields are not stored.
+        List the last requests of the organisation, newest first. Requests by API keys, and changes that people
+        made in the dashboard, in the caller's environment: the last 5,000, for 7 days. A request appears about
+        a second after its response. Bodies, queries and header fields are not stored.
         """
         return self._transport.listing(
             "/requests",
@@ -2678,7 +2680,7 @@ class BillingOperations:
         timeout: Optional[float] = None,
     ) -> "Usage":
         """
-        Get what is used and what the plan grants. Each quota with what is used of it. Payments are counted by
+        Get the usage and the limits of the plan. Each quota with what is used of it. Payments are counted by
         calendar month (UTC).
         """
         return self._transport.request(
@@ -2737,8 +2739,8 @@ class SessionsOperations:
         timeout: Optional[float] = None,
     ) -> "OpenedSession":
         """
-        Open the session of a payment, with a vault of its own. A payment has one session: a repeated request
-        returns 200 and a new sessionToken, and the previous token is no longer valid.
+        Open the session of a payment, with its vault. A payment has one session: a repeated request returns 200
+        and a new sessionToken, and the previous token is no longer valid.
         """
         return self._transport.request(
             "POST",
@@ -2865,7 +2867,7 @@ class VaultsOperations:
         timeout: Optional[float] = None,
     ) -> "VaultQuota":
         """
-        Get what vaults use and what the plan grants. Active and persisted vaults, and the bytes of all
+        Get the usage of vaults and the limits of the plan. Active and persisted vaults, and the bytes of all
         documents and files.
         """
         return self._transport.request(
@@ -3047,7 +3049,7 @@ class VaultsOperations:
         timeout: Optional[float] = None,
     ) -> Iterator[StreamEvent]:
         """
-        Follow what happens in a vault, as server-sent events. Each event is `id: evt_…` and one `data:` line of
+        Follow the events of a vault, as server-sent events. Each event is `id: evt_…` and one `data:` line of
         JSON: `eventId, type, vaultId, timestamp, payload`. Without `from` and `Last-Event-ID` the stream begins
         now. It ends after `vault.sealed`, when the vault is gone and when the token or key ends; a client that
         returns with the last event of a sealed vault gets 204, which stops it. An unknown event id is 422.
@@ -3167,7 +3169,7 @@ class WebhooksOperations:
     ) -> Union["Delivery", "Replay"]:
         """
         Deliver again: one delivery, or all that died since a time. By `deliveryId` or `since`. The `eventId`
-        stays the same, so that a receiver recognizes what it has.
+        stays the same, so that a receiver can recognize duplicates.
         """
         return self._transport.request(
             "POST",
@@ -3209,7 +3211,7 @@ class WebhooksOperations:
         timeout: Optional[float] = None,
     ) -> "WebhookWithSecret":
         """
-        Make a new secret; the old one signs beside it for 24 hours. Store `secret`, which cannot be read later.
+        Create a new secret; the old one also signs for 24 hours. Store `secret`, which cannot be read later.
         For 24 hours each delivery has a signature of both.
         """
         return self._transport.request(
@@ -3302,7 +3304,7 @@ class EventsOperations:
     ) -> "Resend":
         """
         Send an event again, to all that it concerns or to one webhook. The `eventId` stays the same, so that a
-        receiver recognizes what it has.
+        receiver can recognize duplicates.
         """
         return self._transport.request(
             "POST",
@@ -3323,7 +3325,7 @@ class EventsOperations:
         timeout: Optional[float] = None,
     ) -> "ListenerSecret":
         """
-        Get the secret that signs what listeners with this API key are sent. Deliveries of `events.stream` are
+        Get the secret that signs the deliveries to listeners of this API key. Deliveries of `events.stream` are
         verified with it. It stays the same for the key.
         """
         return self._transport.request(

@@ -215,7 +215,7 @@ export interface paths {
         readonly put?: never;
         /**
          * Pay a settled payment back to its payer.
-         * @description A transfer out of a managed wallet, under its spend policy. At most what was settled, over all refunds of the payment. It returns before the transfer is in a block; payment.refunded follows when that is final, transfer.failed if nothing was paid. A refunded payment cannot be redeemed; one whose response may still be sent is 409 delivery-in-progress. On main networks one whose block is not final is 409 payment-not-refundable with Retry-After. 202: it waits for the `approval` that the wallet’s policy requires. Send an Idempotency-Key, so that a repeat never pays twice.
+         * @description A transfer out of a managed wallet, under its spend policy. All refunds of a payment together are at most the settled amount. It returns before the transfer is in a block; payment.refunded follows when that is final, transfer.failed if nothing was paid. A refunded payment cannot be redeemed; one whose response may still be sent is 409 delivery-in-progress. On main networks one whose block is not final is 409 payment-not-refundable with Retry-After. 202: it waits for the `approval` that the wallet’s policy requires. Send an Idempotency-Key, so that a repeat never pays twice.
          */
         readonly post: operations["payments.refund"];
         readonly delete?: never;
@@ -233,7 +233,7 @@ export interface paths {
         };
         /**
          * List the refunds of a payment, newest first.
-         * @description A failed refund is listed too; what it took can be refunded again.
+         * @description Includes failed refunds; their amounts can be refunded again.
          */
         readonly get: operations["payments.refunds.list"];
         readonly put?: never;
@@ -624,7 +624,7 @@ export interface paths {
             readonly cookie?: never;
         };
         /**
-         * Read what a managed wallet holds.
+         * Get the balances of a managed wallet.
          * @description The native coin, where the chain has one, and the tokens of the wallet, as of the newest block.
          */
         readonly get: operations["wallets.master.balances"];
@@ -644,7 +644,7 @@ export interface paths {
             readonly cookie?: never;
         };
         /**
-         * Read what a child address holds.
+         * Get the balances of a child address.
          * @description The native coin, where the chain has one, and the tokens of the wallet, as of the newest block.
          */
         readonly get: operations["wallets.children.balances"];
@@ -664,7 +664,7 @@ export interface paths {
             readonly cookie?: never;
         };
         /**
-         * Read what a wallet of your own holds.
+         * Get the balances of a wallet of your own.
          * @description The native coin, where the chain has one, and the tokens of the wallet, as of the newest block.
          */
         readonly get: operations["wallets.byo.balances"];
@@ -764,12 +764,12 @@ export interface paths {
             readonly cookie?: never;
         };
         /**
-         * Get what may leave a managed wallet and its children.
+         * Get the spend policy of a managed wallet and its children.
          * @description `policy` is null if none was set; then nothing is limited.
          */
         readonly get: operations["wallets.master.policy.get"];
         /**
-         * Set or tighten what may leave a managed wallet and its children.
+         * Set or tighten the spend policy of a managed wallet and its children.
          * @description An operation or a token that the policy does not name may not leave; an omitted cap is unlimited. Once set, an API key only tightens it; a person with fresh authentication, or the operator, loosens it.
          */
         readonly put: operations["wallets.master.policy.set"];
@@ -828,7 +828,7 @@ export interface paths {
             readonly cookie?: never;
         };
         /**
-         * Read what the legacy wallet holds of its coins.
+         * Get the balance of the legacy wallet, by coin.
          * @description As of the newest block.
          */
         readonly get: operations["wallets.legacy.balance"];
@@ -931,7 +931,7 @@ export interface paths {
         readonly put?: never;
         /**
          * Look for a deposit in one transaction.
-         * @description For a deposit that was not detected. What is found is recorded, screened and reported as every deposit is; what is known already changes nothing. Returns at most 500 transactions.
+         * @description For a deposit that was not detected. New deposits are recorded, screened and reported as usual; known deposits do not change. Returns at most 500 transactions.
          */
         readonly post: operations["wallets.deposits.rescan"];
         readonly delete?: never;
@@ -1149,7 +1149,7 @@ export interface paths {
         };
         /**
          * Get an approval.
-         * @description While it waits, `deniedBy` shows whether the present policy would refuse the movement, and `remaining` what the caps leave.
+         * @description While it waits, `deniedBy` shows whether the present policy would refuse the movement, and `remaining` shows the remaining amount of each cap.
          */
         readonly get: operations["approvals.get"];
         readonly put?: never;
@@ -1337,7 +1337,7 @@ export interface paths {
         };
         /**
          * List the chains that the calling key can use.
-         * @description `configured` shows whether this deployment has a node for it; without one, what needs the chain is 503.
+         * @description `configured` shows whether this deployment has a node for it; without one, operations that need the chain return 503.
          */
         readonly get: operations["chains.list"];
         readonly put?: never;
@@ -1468,14 +1468,14 @@ export interface paths {
         readonly post?: never;
         /**
          * Remove a member.
-         * @description Their access ends at once. An API key cannot remove an owner or admin, a test key nobody who works in the live environment, and nobody the last owner.
+         * @description Their access ends at once. An API key cannot remove an owner or admin. A test key cannot remove a member who works in the live environment. The last owner cannot be removed.
          */
         readonly delete: operations["organisations.members.remove"];
         readonly options?: never;
         readonly head?: never;
         /**
          * Give a member another role.
-         * @description An API key cannot give or take the roles owner and admin, and a test key changes nobody who works in the live environment. The last owner stays owner.
+         * @description An API key can neither grant nor remove the roles owner and admin. A test key cannot change a member who works in the live environment. The last owner stays owner.
          */
         readonly patch: operations["organisations.members.update"];
         readonly trace?: never;
@@ -1577,7 +1577,7 @@ export interface paths {
         };
         /**
          * List the last requests of the organisation, newest first.
-         * @description Requests with an API key, and what people changed in the dashboard, in the caller's environment: the last 5,000, for 7 days. A request appears about a second after its response. Bodies, queries and header fields are not stored.
+         * @description Requests by API keys, and changes that people made in the dashboard, in the caller's environment: the last 5,000, for 7 days. A request appears about a second after its response. Bodies, queries and header fields are not stored.
          */
         readonly get: operations["requests.list"];
         readonly put?: never;
@@ -1636,7 +1636,7 @@ export interface paths {
             readonly cookie?: never;
         };
         /**
-         * Get what is used and what the plan grants; the same as billing usage.
+         * Get the usage and the limits of the plan, as billing usage does.
          * @description As `GET /billing/usage`.
          */
         readonly get: operations["account.usage"];
@@ -1736,7 +1736,7 @@ export interface paths {
             readonly cookie?: never;
         };
         /**
-         * Get what is used and what the plan grants.
+         * Get the usage and the limits of the plan.
          * @description Each quota with what is used of it. Payments are counted by calendar month (UTC).
          */
         readonly get: operations["billing.usage"];
@@ -1799,7 +1799,7 @@ export interface paths {
         readonly put?: never;
         /**
          * Register a paid route as it was seen; the middlewares send this by themselves.
-         * @description One route per host, method and pattern, where what looks like an identifier is {id}; a known one is updated. Examples of fields named like a credential are dropped.
+         * @description One route per host, method and pattern. Path segments that look like identifiers become {id}. A known route is updated. Examples of fields named like a credential are dropped.
          */
         readonly post: operations["registry.snapshots.create"];
         readonly delete?: never;
@@ -1866,7 +1866,7 @@ export interface paths {
         readonly get: operations["sessions.list"];
         readonly put?: never;
         /**
-         * Open the session of a payment, with a vault of its own.
+         * Open the session of a payment, with its vault.
          * @description A payment has one session: a repeated request returns 200 and a new sessionToken, and the previous token is no longer valid.
          */
         readonly post: operations["sessions.create"];
@@ -1948,7 +1948,7 @@ export interface paths {
             readonly cookie?: never;
         };
         /**
-         * Get what vaults use and what the plan grants.
+         * Get the usage of vaults and the limits of the plan.
          * @description Active and persisted vaults, and the bytes of all documents and files.
          */
         readonly get: operations["vaults.quota"];
@@ -2191,7 +2191,7 @@ export interface paths {
          */
         readonly post: operations["vaults.tokens.create"];
         /**
-         * End all of a vault's tokens and tickets, and what they opened, at once.
+         * Revoke all tokens and tickets of a vault. Their streams and links end too.
          * @description API keys still read the vault.
          */
         readonly delete: operations["vaults.tokens.revokeAll"];
@@ -2211,7 +2211,7 @@ export interface paths {
         readonly put?: never;
         readonly post?: never;
         /**
-         * End one token or ticket of a vault, and what it opened, at once.
+         * Revoke a token or ticket of a vault. Its streams and links end too.
          * @description API keys and other tokens still read the vault.
          */
         readonly delete: operations["vaults.tokens.revoke"];
@@ -2228,7 +2228,7 @@ export interface paths {
             readonly cookie?: never;
         };
         /**
-         * Follow what happens in a vault, as server-sent events.
+         * Follow the events of a vault, as server-sent events.
          * @description Each event is `id: evt_…` and one `data:` line of JSON: `eventId, type, vaultId, timestamp, payload`. Without `from` and `Last-Event-ID` the stream begins now. It ends after `vault.sealed`, when the vault is gone and when the token or key ends; a client that returns with the last event of a sealed vault gets 204, which stops it. An unknown event id is 422.
          */
         readonly get: operations["vaults.events"];
@@ -2323,7 +2323,7 @@ export interface paths {
         readonly put?: never;
         /**
          * Deliver again: one delivery, or all that died since a time.
-         * @description By `deliveryId` or `since`. The `eventId` stays the same, so that a receiver recognizes what it has.
+         * @description By `deliveryId` or `since`. The `eventId` stays the same, so that a receiver can recognize duplicates.
          */
         readonly post: operations["webhooks.replay"];
         readonly delete?: never;
@@ -2362,7 +2362,7 @@ export interface paths {
         readonly get?: never;
         readonly put?: never;
         /**
-         * Make a new secret; the old one signs beside it for 24 hours.
+         * Create a new secret; the old one also signs for 24 hours.
          * @description Store `secret`, which cannot be read later. For 24 hours each delivery has a signature of both.
          */
         readonly post: operations["webhooks.rotateSecret"];
@@ -2463,7 +2463,7 @@ export interface paths {
         readonly put?: never;
         /**
          * Send an event again, to all that it concerns or to one webhook.
-         * @description The `eventId` stays the same, so that a receiver recognizes what it has.
+         * @description The `eventId` stays the same, so that a receiver can recognize duplicates.
          */
         readonly post: operations["events.resend"];
         readonly delete?: never;
@@ -2482,7 +2482,7 @@ export interface paths {
         readonly get?: never;
         readonly put?: never;
         /**
-         * Get the secret that signs what listeners with this API key are sent.
+         * Get the secret that signs the deliveries to listeners of this API key.
          * @description Deliveries of `events.stream` are verified with it. It stays the same for the key.
          */
         readonly post: operations["events.listener"];
@@ -4155,7 +4155,7 @@ export interface components {
             readonly approvalAbove: string;
             /** @description While it waits: the rule of the present policy that would refuse the movement, gas left out; null if none would. */
             readonly deniedBy: string | null;
-            /** @description While it waits: what each cap of the token leaves after this movement, in whole tokens; null where there is no cap. */
+            /** @description While it waits: the remaining amount of each cap of the token after this movement, in whole tokens; null without a cap. */
             readonly remaining: {
                 /** @description What the hourly cap leaves. */
                 readonly perHour: string | null;
@@ -4263,7 +4263,7 @@ export interface components {
             };
             /** @description Id of the request. */
             readonly requestId: string;
-            /** @description Id of what was changed; null if there is none. */
+            /** @description Id of the changed object; null if there is none. */
             readonly target: string | null;
             /** @description More about the change. It contains no secret. */
             readonly details: {
@@ -4409,7 +4409,7 @@ export interface components {
          */
         readonly ChainTransactionId: string;
         readonly Challenge: {
-            /** @description Value of the PAYMENT-REQUIRED header (x402 version 2). Null for what x402 does not support: Tempo, and a price of zero. */
+            /** @description Value of the PAYMENT-REQUIRED header (x402 version 2). Null if x402 cannot be used: on Tempo, and for a price of zero. */
             readonly x402: string | null;
             /** @description JSON body of the 402 response (x402 version 1). */
             readonly x402V1: {
@@ -4451,7 +4451,7 @@ export interface components {
             readonly method?: string;
             /** @description What is sold, for the payer to read. */
             readonly description?: string;
-            /** @description Media type of what is sold. */
+            /** @description Media type of the sold response. */
             readonly mimeType?: string;
             /**
              * @description `charge` for one request, `session` for a pass for many requests.
@@ -4535,7 +4535,7 @@ export interface components {
             };
         };
         readonly CompactChallenges: {
-            /** @description Value of the PAYMENT-REQUIRED header without `extra.challengeId`; null for what x402 does not support. */
+            /** @description Value of the PAYMENT-REQUIRED header without `extra.challengeId`; null if x402 cannot be used. */
             readonly x402: string | null;
             /** @description JSON body of the 402 response (x402 version 1). */
             readonly x402V1: {
@@ -5194,7 +5194,7 @@ export interface components {
             /** @description The master wallet or child address that pays. */
             readonly fromWalletId: components["schemas"]["MasterWalletId"] | components["schemas"]["ChildAddressId"];
             /**
-             * @description Kind of the wallet; its id says it too.
+             * @description Kind of the wallet; the prefix of its id implies it.
              * @enum {string}
              */
             readonly fromWalletType?: "master" | "child";
@@ -5238,7 +5238,7 @@ export interface components {
             /** @description The master wallet or child address that pays. */
             readonly fromWalletId: components["schemas"]["MasterWalletId"] | components["schemas"]["ChildAddressId"];
             /**
-             * @description Kind of the wallet; its id says it too.
+             * @description Kind of the wallet; the prefix of its id implies it.
              * @enum {string}
              */
             readonly fromWalletType?: "master" | "child";
@@ -5372,7 +5372,7 @@ export interface components {
             /** @description The master wallet or child address that pays. */
             readonly fromWalletId: components["schemas"]["MasterWalletId"] | components["schemas"]["ChildAddressId"];
             /**
-             * @description Kind of the wallet; its id says it too.
+             * @description Kind of the wallet; the prefix of its id implies it.
              * @enum {string}
              */
             readonly fromWalletType?: "master" | "child";
@@ -6172,7 +6172,7 @@ export interface components {
             readonly headers: {
                 readonly [key: string]: string;
             } | null;
-            /** @description The body, written as `bodyEncoding` says. */
+            /** @description The body, in the encoding that `bodyEncoding` names. */
             readonly body: string | null;
             /**
              * @description `text` for UTF-8, else `base64`.
@@ -6444,7 +6444,7 @@ export interface components {
             readonly reason: string | null;
             /** @description The token that a partner delivered if it is not toToken: its symbol, or its address. */
             readonly receivedToken: string | null;
-            /** @description Where a bridge delivered, if its partner says. */
+            /** @description Hash of the transaction that delivered on the destination chain, if the partner reports it. */
             readonly destinationTxHash: string | null;
             /** @description The transaction of the refund; null without one. */
             readonly refundTxHash: string | null;
@@ -6667,7 +6667,7 @@ export interface components {
             readonly files: readonly components["schemas"]["VaultFile"][];
             /** @description Number of events of the vault. */
             readonly eventCount: number;
-            /** @description What the seal froze; before it, what a seal would freeze now, with `sealedAt` null. */
+            /** @description The sealed manifest; before the seal, the manifest that a seal would sign now, with `sealedAt` null. */
             readonly manifest: components["schemas"]["Manifest"] | components["schemas"]["RunningManifest"];
         };
         readonly VaultToken: {
@@ -6742,7 +6742,7 @@ export interface components {
             readonly settlementPending: boolean;
             /** @description Send it to `payments.settle` with the payment id. */
             readonly settlementToken: string;
-            /** @description Whether the credential alone, sent again, can redeem the payment if it is settled and never delivered: it shows what the chain does not. */
+            /** @description Whether sending the credential again is enough to redeem the payment if it is settled and never delivered: the credential then contains something that is not on the chain. */
             readonly redeemable: boolean;
         };
         readonly VerifyAnswer: {
@@ -7486,7 +7486,7 @@ export interface operations {
                 readonly from: string;
                 /** @description End of the period (ISO 8601), exclusive. */
                 readonly to: string;
-                /** @description Length of one interval; at most 200 fit between `from` and `to`. For hours and days, `from` is the quarter of an hour in which it lies, and `to` the end of its own. */
+                /** @description Length of one interval; at most 200 fit between `from` and `to`. For hours and days, `from` is rounded down and `to` is rounded up to a quarter of an hour. */
                 readonly interval: "minute" | "hour" | "day";
                 /** @description Only `intervals` of this paid route. */
                 readonly route?: string;
@@ -8040,13 +8040,13 @@ export interface operations {
             readonly query?: {
                 /** @description Only resources of this type. */
                 readonly type?: "http" | "mcp";
-                /** @description Only what pays this address. */
+                /** @description Only resources that pay this address. */
                 readonly payTo?: string;
                 /** @description Only this payment scheme, such as `exact`. */
                 readonly scheme?: string;
                 /** @description Only this network, such as `eip155:8453`. */
                 readonly network?: string;
-                /** @description Only what declares this extension. */
+                /** @description Only resources that declare this extension. */
                 readonly extensions?: string;
                 /** @description Most items of a page. */
                 readonly limit?: number;
@@ -9938,7 +9938,7 @@ export interface operations {
                 readonly to?: components["parameters"]["to"];
                 /** @description Only this action, such as `organisations.apiKeys.create`. */
                 readonly action?: string;
-                /** @description The id of what was changed. */
+                /** @description The id of the changed object. */
                 readonly target?: string;
                 /** @description The API key or the account that made the change. */
                 readonly actor?: components["schemas"]["ApiKeyId"] | components["schemas"]["AccountId"];
@@ -11250,7 +11250,7 @@ export interface operations {
             readonly query?: {
                 /** @description Of a signed link: when it ends, in Unix seconds. */
                 readonly expires?: string;
-                /** @description Of a signed link: who read it, and whose end is its end. */
+                /** @description Of a signed link: the credential for which it was issued. The link ends with that credential. */
                 readonly by?: string;
                 /** @description Of a signed link, which needs no header. */
                 readonly signature?: string;
@@ -11969,9 +11969,9 @@ export interface operations {
             readonly query?: {
                 /** @description Types with commas between them; all when left out. */
                 readonly events?: string;
-                /** @description Begins with what happened after that time (ISO 8601) and is kept still; with now when left out. */
+                /** @description Starts after this time (ISO 8601), as far back as events are stored. Default: now. */
                 readonly from?: string;
-                /** @description With `false` the stream ends with what there is, and is 204 where that is nothing. */
+                /** @description With `false`, the stream ends after the existing events; 204 if there are none. */
                 readonly follow?: "true" | "false";
             };
             readonly header?: never;

@@ -13,7 +13,7 @@ type Step =
 
 type Verdict = ReservationVerdict | boolean | undefined
 
-/** A file that was read up to some line, and what is spent after that line. */
+/** The journal as read up to some line, with the budget after that line. */
 interface OpenBudget {
   readonly journal: Journal
   readonly budget: Budget

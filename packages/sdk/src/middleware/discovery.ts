@@ -54,7 +54,7 @@ interface Sale {
 
 const sales = new WeakMap<object, Sale>()
 
-/** Notes how a handler sells its route, so that a discovery document can say it. Returns the handler. */
+/** Records the options with which a handler sells its route, for the discovery document. Returns the handler. */
 export function markSold<H extends object>(handler: H, sale: Sale): H {
   sales.set(handler, sale)
   return handler
@@ -70,7 +70,7 @@ const routeNames: Named<DiscoveredRoute> = {
   requestBody: true,
 }
 
-/** Offers are fetched again after this, since a wallet may have been added; a failure is repeated for some seconds only. */
+/** Offers are cached this long, because wallets may be added; a failure is cached for a few seconds. */
 const keptMs = 300_000
 const failureKeptMs = 5_000
 
@@ -85,7 +85,10 @@ interface Made {
 /** Returns the response to `GET /openapi.json` of a seller's routes. */
 export type Discovery = (seller: Seller | undefined, origin: string) => Promise<OwnAnswer>
 
-/** Checks the configuration of a discovery document, and returns its maker. Throws a `TypeError` for a route that nothing sells. */
+/**
+ * Checks the configuration of a discovery document. Returns the function that responds with the document. Throws a
+ * `TypeError` for a route without a paid handler.
+ */
 export function openDiscovery(config: DiscoveryConfig, now: () => number = Date.now): Discovery {
   mustKnow(config, discoveryNames)
   must(Array.isArray(config.routes) && config.routes.length > 0, 'routes', config.routes, 'List the paid routes.')
@@ -179,7 +182,7 @@ async function soldRoute(route: DiscoveredRoute, seller: Seller, offers: OffersO
 
 function optionsOf(handler: object): PayOptions<never> {
   const sale = sales.get(handler)
-  if (sale === undefined) throw new Error('nothing sells this route')
+  if (sale === undefined) throw new Error('this route has no paid handler')
   return sale.options
 }
 

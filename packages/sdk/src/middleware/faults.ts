@@ -10,7 +10,7 @@ export interface Fault {
   readonly settleAgain?: (() => Promise<Settlement>) | undefined
 }
 
-/** A payment that was or may be settled, and whose response did not reach the payer. */
+/** A payment that was or may have been settled but whose response did not reach the payer. */
 export interface Undelivered {
   readonly payment: VerifiedPayment
   /**

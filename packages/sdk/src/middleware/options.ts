@@ -11,7 +11,7 @@ export interface RouteDefaults {
   readonly description?: string | undefined
   readonly mimeType?: string | undefined
   /**
-   * The behaviour if the transaction is in a block but not final in time. `release` (default) sends the response; `hold`
+   * The behavior if the transaction is in a block but not final in time. `release` (default) sends the response; `hold`
    * waits up to `holdMsMax` and then responds with 503. A payment that is not in a block is never released.
    */
   readonly onPending?: 'release' | 'hold' | undefined

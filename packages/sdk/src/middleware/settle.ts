@@ -14,7 +14,7 @@ import type { Route, Seller } from './seller.ts'
  * The delay between two settle requests. Purser itself waits for the outcome, so this only prevents a tight loop if it
  * responds quickly.
  */
-const askAgainMs = 500
+const retryMs = 500
 /**
  * A response may be sent without a redemption for this long after Purser confirmed that there is none. Purser's grace
  * period is 30 s.
@@ -94,7 +94,7 @@ async function settled(settle: () => Promise<Settlement>, route: Route): Promise
     if (Date.now() >= deadline) {
       throw new PurserError('The settlement is still pending.', { code: 'settlement-pending' })
     }
-    await pause(askAgainMs)
+    await pause(retryMs)
   }
 }
 

@@ -17,7 +17,7 @@ const payingOptions: Named<PayingFetchOptions> = {
   random: true,
 }
 
-/** Throws a `TypeError` for options whose shape is wrong, which a caller without types may give. */
+/** Throws a `TypeError` for options of the wrong type, as untyped callers may pass. */
 export function checkPayingOptions(options: PayingFetchOptions): void {
   mustKnow(options, payingOptions)
   const { signer, limits, prefer, ledger, tokens, sessions, allowInsecure } = options

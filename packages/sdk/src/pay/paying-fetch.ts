@@ -42,7 +42,7 @@ function walletFetch(options: WalletFetchOptions): PayingFetch {
     const { response, readings } = await sendUnpaid(payer, call)
     if (readings.length === 0) return response
     try {
-      const url = askingUrl(payer, call, response)
+      const url = payableUrl(payer, call, response)
       const paid = await payFromWallet(payer, options, { url, response, readings, purchase })
       return await sendPaid({ payer, call, url, ...paid }, call.signal)
     } finally {
@@ -60,7 +60,7 @@ function keyFetch(payer: Payer): PayingFetch {
     const { response, readings } = await sendUnpaid(payer, call)
     if (readings.length === 0) return response
     discard(response)
-    const url = askingUrl(payer, call, response)
+    const url = payableUrl(payer, call, response)
     const reservation = await reserve(payer, { url, purchase, quotes: choose(payer, readings) })
     if ('state' in reservation) return sendAgain(payer, call, reservation)
     const credential = await credentialFor(payer, call, reservation)
@@ -109,7 +109,7 @@ async function record(sending: Sending, { spendsOnSigning }: Quote): Promise<voi
  * The URL to pay, if it may be paid: only the URL that was called. A redirect target must be called directly to be
  * paid, because the caller's body and headers may not be meant for it.
  */
-function askingUrl(payer: Payer, call: Call, response: Response): URL {
+function payableUrl(payer: Payer, call: Call, response: Response): URL {
   const isElsewhere = response.url !== '' && withoutHash(response.url) !== withoutHash(call.url.href)
   const reason = response.redirected || isElsewhere ? 'redirected' : whyNotThere(payer, call.url)
   if (reason !== undefined) throw new UnsupportedPaymentError([{ offer: '*', reason }])

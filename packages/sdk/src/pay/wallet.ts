@@ -139,7 +139,7 @@ function checkWallet(given: WalletFetchOptions): void {
   must(isProtocol, 'prefer', prefer, 'Give "x402" or "mpp".')
 }
 
-/** Refuses what only a payer with a key has: a limit that is given and not applied would be worse than none. */
+/** Throws for options that only apply to a payer with a key: a limit that has no effect would be worse than none. */
 function checkNotForWallets(given: WalletFetchOptions): void {
   const options: object = given
   const limits: object = given.limits ?? {}

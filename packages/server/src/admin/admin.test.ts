@@ -195,7 +195,7 @@ test('create-key limits a key to scopes and an end; set-role makes an owner, and
     admin(['set-role', '--organisation', organisation.id, '--account', String(account), '--role', role])
   expect(await roleOf(owner.id, 'admin')).toMatchObject({
     exitCode: 1,
-    stderr: expect.stringContaining('without an owner'),
+    stderr: expect.stringContaining('must have an owner'),
   })
   expect(await roleOf(invited.body.accountId, 'owner')).toMatchObject({ exitCode: 0 })
   expect(await roleOf(owner.id, 'admin')).toMatchObject({ exitCode: 0 })

@@ -44,7 +44,7 @@ function shown(planned: readonly Planned[]): Outcome {
   return { text: lines.join('\n') || 'Nothing ends before that month.', json: planned, exitCode: 0 }
 }
 
-/** The last month of a partition, by its exclusive end. */
+/** `YYYY-MM` of the last instant before an exclusive end. */
 function monthBefore(end: Date): string {
   return instantOf(end.getTime() - 1)
     .toISOString()

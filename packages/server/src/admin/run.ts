@@ -13,7 +13,7 @@ import type { AsOperator, Operator } from './command.ts'
 import { commands } from './commands.ts'
 import { type AdminSettings, readAdminSettings } from './settings.ts'
 
-/** The words that a user writes. `migrate` and the commands of keys have been commands of `purser` from the start. */
+/** The command as a user types it: `purser migrate` and `purser keys …`, otherwise `purser admin …`. */
 const spell = (name: string): string =>
   name.startsWith('keys ') || name === 'migrate' ? `purser ${name}` : `purser admin ${name}`
 

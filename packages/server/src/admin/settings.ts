@@ -17,9 +17,9 @@ export interface AdminSettings {
   readonly environments: readonly Environment[]
   /** From `PAYMENTS_KEPT_DAYS` and `AUDIT_LOG_KEPT_DAYS`. */
   readonly keptDays?: KeptDays | undefined
-  /** Public base address of the deployment, without a trailing slash; undefined where `BASE_URL` does not say it well. */
+  /** Public base address of the deployment, without a trailing slash; undefined if `BASE_URL` is missing or invalid. */
   readonly baseUrl: string | undefined
-  /** Where the key-encryption keys are; undefined if the setting is missing or invalid, which only key commands refuse. */
+  /** Where the key-encryption keys are; undefined if the setting is missing or invalid. Only key commands then fail. */
   readonly keys: KeySources | undefined
   /** Where the marks of the witness are; undefined if the setting is missing or invalid. */
   readonly witness?: Config['files'] | undefined

@@ -36,7 +36,7 @@ export type Archived = Pick<ArchiveRow, 'partition' | 'tableName' | 'beginsAt' |
 const rowsPerPage = 1_000
 const rowsPerFileMax = 50_000
 const bytesPerFileMax = 64 * 2 ** 20
-/** More than a file of that many bytes takes, compressed or not. */
+/** Upper limit of a stored file's size, above every size that Parquet can give `bytesPerFileMax` of rows. */
 const storedBytesMax = 4 * bytesPerFileMax
 
 /** A file of an archive, as the manifest names it. */
@@ -51,9 +51,9 @@ const File = z.object({
 type File = z.output<typeof File>
 
 /**
- * Writes a partition to files, detaches it, and drops it once the detached rows and the stored files were compared. Each step is recorded before
- * the next begins, so that a run after a crash continues: the rows stay in their table until the files are complete. Throws if the partition is
- * archived already: its rows are in the files alone, which nothing may write again.
+ * Writes a partition to files, detaches it, and drops it once the detached rows and the stored files were compared. Each step is recorded before the
+ * next begins, so that a run after a crash continues: the rows stay in their table until the files are complete. Throws if the partition is archived
+ * already: its rows exist only in the files, which must not be overwritten.
  */
 export async function archivePartition(deps: ArchiveDeps, wanted: Archived): Promise<ArchiveRow> {
   const { db, clock } = deps
@@ -131,7 +131,7 @@ async function* pagesOf(db: Db, partition: string, columns: readonly Column[]): 
   }
 }
 
-/** Writes the files and the manifest anew, each read back before the next. */
+/** Writes the files and the manifest, and reads each back before the next. */
 async function write(deps: ArchiveDeps, wanted: Archived): Promise<void> {
   const { db, blobs, clock } = deps
   const { partition } = wanted

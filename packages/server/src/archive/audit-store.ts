@@ -2,8 +2,8 @@ import { type Db, sql } from '../platform/db/db.ts'
 import { plain } from '../platform/db/partitions.ts'
 
 /**
- * Stores where the chain of each audit log goes on behind the records of a partition: a run of records that follow one another has one row. A log has more
- * than one run in a month where the clocks of two processes disagreed at its end.
+ * Stores, for each audit log, the consecutive runs of records in a partition, so that the chain can be verified across them. A log has several runs
+ * in a month if the clocks of two processes differed at the end of the month.
  */
 export function noteRuns(db: Db, partition: string): Promise<void> {
   return db.tx(async (tx) => {

@@ -51,7 +51,7 @@ export async function readParquet(columns: readonly Column[], file: Uint8Array):
   return objects.map((object) => columns.map(({ name }) => (object[name] ?? null) as Cell))
 }
 
-/** Adds up the hash of rows, one after another, and counts them. */
+/** Returns an incremental SHA-256 over rows, with their count. */
 export function startRowsHash() {
   const hash = createHash('sha256')
   let count = 0

@@ -5,7 +5,7 @@ import { type ArchiveRow, listUnfinished, sizeOf } from './store.ts'
 import { findUse } from './use-store.ts'
 
 const dayMs = 86_400_000
-/** How long the API answers events; with a day for requests under way. */
+/** Days for which the API returns events, plus one for requests in progress. */
 const answeredDays = 31
 
 /** Days for which rows stay in the database after the end of their month; undefined: for ever. */
@@ -17,9 +17,9 @@ export interface Kept {
   readonly keptDays?: KeptDays | undefined
 }
 
-/** A partition that a run would archive, or why it would not yet. */
+/** A partition of the archive plan; `obstacle` is why it cannot be archived yet. */
 export interface Planned extends Pick<ArchiveRow, 'partition' | 'tableName' | 'beginsAt' | 'endsAt'> {
-  /** Whether an earlier run began it. */
+  /** Whether an earlier run has begun it. */
   readonly isBegun: boolean
   readonly obstacle: string | undefined
   /** The planner's count. */

@@ -15,8 +15,9 @@ export interface SignedTable {
 const KeyRow = z.object({ key: z.string() })
 
 /**
- * A payment needs its signature until its money has moved, or the signature has expired and no read of the chain can find its money any more. What a
- * refund reads stays: the nonce of an authorization is in the payment's claim, and a permit and a transaction keep everything but their signatures.
+ * A payment needs its signature until its money has moved, or the signature has expired and no read of the chain can find its money any more. The
+ * data that a refund needs is kept: the nonce of an authorization is part of the payment's claim key, and only the signature of a permit or
+ * transaction is dropped.
  */
 const payments: SignedTable = {
   name: 'payments',
@@ -85,10 +86,13 @@ const transactions: SignedTable = {
     select id as key from chain_transactions where id = any(${keys}::text[]) and id not in (select id from dropped)`,
 }
 
-/** In the order in which payments end: a payment keeps its signature while its relay is open. */
+/** In processing order: a payment keeps its signature while its relay is open. */
 export const signedTables: readonly SignedTable[] = [payments, relays, transactions]
 
-/** Passes the next rows of the table. Returns how many it read; 0 also while another process does the same. */
+/**
+ * Drops the signed bytes of the next batch of rows, and moves the walk behind it. Returns the number of rows read; 0 also while another process has
+ * the walk locked.
+ */
 export function passNext(db: Db, table: SignedTable, bound: Date, retryAt: Date): Promise<number> {
   return db.tx(async (tx) => {
     const walk = await tx.maybeOne(
@@ -108,7 +112,7 @@ export function passNext(db: Db, table: SignedTable, bound: Date, retryAt: Date)
   })
 }
 
-/** Visits rows again that kept their bytes, longest due first. Returns how many it visited. */
+/** Retries rows that still needed their bytes, longest due first. Returns the number of rows read. */
 export function passAgain(
   db: Db,
   table: SignedTable,

@@ -31,7 +31,7 @@ export function listUnfinished(db: Queryable): Promise<ArchiveRow[]> {
   return db.many(ArchiveRow, sql`select ${columns} from archives where state <> 'archived' order by ends_at, partition`)
 }
 
-/** Returns the newest archive of a table before an instant: the one before in the chain of manifests. */
+/** Returns the newest archive of a table before an instant, which precedes it in the chain of manifests. */
 export function findPrevious(db: Queryable, { tableName, endsAt }: ArchiveRow): Promise<ArchiveRow | undefined> {
   return db.maybeOne(
     ArchiveRow,
@@ -70,7 +70,7 @@ export async function markWritten(
     where partition = ${partition}`)
 }
 
-/** Drops the table, whose rows are in the files, and says so in the same transaction. */
+/** Drops the table, whose rows are in the files, and marks the archive as `archived` in the same transaction. */
 export async function dropArchived(
   db: Db,
   partition: string,
@@ -86,14 +86,14 @@ export async function dropArchived(
   })
 }
 
-/** Takes a partition out of its table, so that nothing writes to it any more. Other requests go on. An interrupted detaching is ended. */
+/** Detaches a partition from its table without blocking other requests, so that nothing writes to it any more. Completes an interrupted detach. */
 export async function detach(db: Db, table: string, { name, isDetaching }: Partition): Promise<void> {
   await db.run(plain(`alter table ${table} detach partition ${name} ${isDetaching ? 'finalize' : 'concurrently'}`))
 }
 
 /**
- * Takes a partition out of its table unless its rows are needed: then it returns why. The table is locked meanwhile, so that nothing that begins to
- * need a row, such as a refund of a payment, can come between the question and the detaching.
+ * Detaches a partition from its table. If its rows are still needed, does nothing and returns the reason. The table is locked meanwhile, so that no
+ * new use of a row, such as a refund, can begin between the check and the detach.
  */
 export function detachUnused(
   db: Db,
@@ -193,7 +193,9 @@ export async function noteIds(db: Db, partition: string, own: readonly Column[],
   })
 }
 
-/** Runs work that no other process does meanwhile. The lock ends with the transaction, which locks no table that is detached. */
+/**
+ * Runs the work in one process at a time. Throws if another process is archiving. The lock ends with its transaction, which locks none of the tables.
+ */
 export function onlyArchiver<T>(db: Db, work: () => Promise<T>): Promise<T> {
   return db.tx(
     async (tx) => {

@@ -4,10 +4,12 @@ import { type Queryable, type Sql, sql } from '../platform/db/db.ts'
 import { idLagMsMax } from '../platform/db/page.ts'
 import { type Partition, type PartitionedTable, plain } from '../platform/db/partitions.ts'
 
-/** Something that needs the rows of a partition: what it is, and the statement that says whether there is any. */
+/** A possible use of the rows of a partition: its name, and the statement that returns whether there is one. */
 type Use = readonly [reason: string, is: Sql]
 
-/** Why the rows of a partition are still needed; undefined if they are not. It is read under a lock too, so each condition reads only open rows. */
+/**
+ * Why the rows of a partition are still needed; undefined if they are not. It also runs under a table lock, so each condition reads open rows only.
+ */
 export async function findUse(
   db: Queryable,
   { table }: Pick<PartitionedTable, 'table'>,

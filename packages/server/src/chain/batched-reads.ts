@@ -16,7 +16,7 @@ import { invalidResponse, readHex, readQuantity } from './rpc/read.ts'
 import { isRecord, type Rpc, type RpcAnswer, type RpcCall } from './rpc/rpc.ts'
 
 const requestedAtOnce = 64
-const roundsMax = 4
+const batchesMax = 4
 /** A call about more accounts than this gets its own request. */
 const questionsMax = 8
 
@@ -30,16 +30,15 @@ export function createBatchedReads(
   readFees: () => Promise<OfferedFees>,
 ): Pick<Chain, 'holdings' | 'tryCall' | 'offeredFees'> {
   const holdings = batch<readonly HoldingQuestion[], readonly (Holding | Error)[]>(
-    { itemsMax: requestedAtOnce, batchesMax: roundsMax },
+    { itemsMax: requestedAtOnce, batchesMax },
     async (requested) => {
       const all = await readHoldings(rpc, network, requested.flat())
       const starts = requested.map((_, index) => requested.slice(0, index).flat().length)
       return requested.map(({ length }, index) => all.slice(starts[index], (starts[index] ?? 0) + length))
     },
   )
-  const tryBatched = batch<TriedCall, CallTrial | Error>(
-    { itemsMax: requestedAtOnce, batchesMax: roundsMax },
-    (calls) => tryEach(rpc, calls),
+  const tryBatched = batch<TriedCall, CallTrial | Error>({ itemsMax: requestedAtOnce, batchesMax }, (calls) =>
+    tryEach(rpc, calls),
   )
   const offeredFees = batch<undefined, OfferedFees>({ itemsMax: 1_000, batchesMax: 1 }, async (requested) => {
     const fees = await readFees()

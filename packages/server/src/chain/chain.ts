@@ -135,7 +135,7 @@ async function agreedRefusal({ voters }: NodeRpc, call: TriedCall): Promise<stri
   return trial.ok ? undefined : (trial.reason ?? undefined)
 }
 
-/** An account counts as one without code only if a majority of the nodes says so, since one with code may burn gas that others paid for. */
+/** An account counts as having no code only if a majority of the nodes reports none: a contract account could burn gas that others pay for. */
 async function withCode({ voters }: NodeRpc, accounts: readonly Address[]): Promise<ReadonlySet<string>> {
   if (accounts.length === 0) return new Set()
   const calls = accounts.map((account) => ({ method: 'eth_getCode', params: [account, 'latest'] }))

@@ -28,7 +28,7 @@ export interface ChainsOptions {
   readonly networks: readonly Network[]
   readonly rpcUrls: Readonly<Record<string, readonly string[]>>
   readonly rpcTimeoutMs: number
-  /** Block explorers in place of the networks' own, by name of the network; null: none knows the chain. */
+  /** Block explorers that override a network's default, by network name; null if no explorer has the chain. */
   readonly explorerUrls?: Readonly<Record<string, string | null>> | undefined
   readonly log?: Log
   /** Called for every node at startup and whenever its health changes. */

@@ -5,7 +5,7 @@ export const fail = defineErrors({
   'chain-unavailable': {
     status: 503,
     title: 'Chain Unavailable',
-    detail: 'The chain could not be reached: its nodes do not answer correctly. Try again shortly.',
+    detail: 'The chain could not be reached: its nodes do not respond correctly. Try again shortly.',
     causes: [
       'The RPC nodes of the network (`RPC_URL_…`) do not answer, are behind, or fewer than a majority of them agree.',
       'A deposit on which the request depends is in a block that is not booked yet.',

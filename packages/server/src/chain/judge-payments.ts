@@ -30,7 +30,7 @@ import { type SentCall, trySending } from './try-sending.ts'
 type PaymentReads = Pick<Chain, 'inspectAuthorization' | 'inspectPermit2' | 'payerFunds' | 'trySending'>
 
 /**
- * The reads by which payments of others are taken: a majority of the configured nodes must accept a payment, since a payer who controls one of them
+ * The reads that decide whether a payment is accepted: a majority of the configured nodes must accept it, since a payer who controls one of them
  * could invent a balance or a signature, and the settler would pay for transactions that revert. A single node decides alone.
  */
 export function createPaymentReads(rpc: Rpc & NodeRpc, headOf: (rpc: Rpc) => Promise<Head>): PaymentReads {
@@ -50,14 +50,14 @@ export function createPaymentReads(rpc: Rpc & NodeRpc, headOf: (rpc: Rpc) => Pro
         simulation.ok && !nonceUsed && balance >= probe.authorization.value
       const query = (voter: Voter) => (inspects.get(voter) ?? inspect)(probe)
       const found = await requestAcceptance(electorateOf(rpc.voters), query, isAccepting)
-      return found.isAccepted ? poorest(found.answers) : found.answer
+      return found.isAccepted ? lowestBalanceOf(found.answers) : found.answer
     },
     async inspectPermit2(probe) {
       const query = ({ rpc: one }: Voter) => inspectPermit2(one, probe)
       const found = await requestAcceptance(electorateOf(rpc.voters), query, (facts) =>
         wouldSettle(facts, probe.settlement.amount),
       )
-      return found.isAccepted ? poorest(found.answers) : found.answer
+      return found.isAccepted ? lowestBalanceOf(found.answers) : found.answer
     },
     async payerFunds(question) {
       const electorate = electorateOf(rpc.voters)
@@ -75,8 +75,8 @@ export function createPaymentReads(rpc: Rpc & NodeRpc, headOf: (rpc: Rpc) => Pro
   }
 }
 
-/** The answer with the lowest balance: at least one honest node is among a majority. */
-function poorest<T extends { readonly balance: bigint }>(answers: readonly T[]): T {
+/** The answer with the lowest balance, since a majority contains at least one honest node. */
+function lowestBalanceOf<T extends { readonly balance: bigint }>(answers: readonly T[]): T {
   return answers.reduce((lowest, answer) => (answer.balance < lowest.balance ? answer : lowest))
 }
 

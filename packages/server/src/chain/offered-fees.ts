@@ -6,10 +6,10 @@ import { collect, electorateOf } from './rpc/acceptance.ts'
 import { readHead, readQuantity, resultOf } from './rpc/read.ts'
 import type { NodeRpc, Rpc, RpcAnswer, RpcCall } from './rpc/rpc.ts'
 
-/** How long further nodes are waited for once a majority has reported its fees. */
+/** How long to wait for the remaining nodes once a majority has reported its fees. */
 const furtherFeesMs = 250
 
-/** How many times the fees of the last majority may be exceeded by fewer nodes. */
+/** The factor by which reports of fewer nodes may exceed the fees of the last majority. */
 const minorityRaiseMax = 2n
 
 /** Fees that nodes report now, in wei: per unit of gas, and per 256 bytes for L1. */
@@ -28,7 +28,7 @@ export function createOfferedFees({ voters }: Pick<NodeRpc, 'voters'>, network: 
   let ofMajority: Fees | undefined
   return async () => {
     const { reports, isMajority } = await reportedFees({ voters }, network)
-    if (reports.length === 0) throw fail('chain-unavailable', {}, new Error('no node says what gas costs'))
+    if (reports.length === 0) throw fail('chain-unavailable', {}, new Error('no node returned a gas price'))
     const reported = combine(reports, medianOf)
     if (isMajority) ofMajority = reported
     const { baseFee, tip, l1Fee } = ofMajority === undefined ? reported : bounded(reported, ofMajority)

@@ -17,7 +17,7 @@ import type { Rpc, RpcAnswer, RpcCall } from './rpc/rpc.ts'
 
 /** Gas limit of the trial. It equals what settlement allows; otherwise a wallet could pass here and run out of gas there. */
 const trialGas = 460_000
-/** What a transaction costs in addition to the grant of its payment. */
+/** Gas of a transaction in addition to the grant of its payment. */
 export const transactionGas = 60_000
 
 /**

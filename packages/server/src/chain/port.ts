@@ -52,7 +52,7 @@ export interface Chains {
   readonly configured: readonly Network[]
   /** The health of the network's nodes, as observed by this process; undefined when it has none. */
   health(network: Network): ChainHealth | undefined
-  /** The address of the network's block explorer; null where the deployment says that none knows its chain. */
+  /** The URL of the network's block explorer; null if the deployment is configured without one. */
   explorerUrl(network: Network): string | null
   /** Whether the token's EIP-712 domain matches the registry. A token with a wrong domain must not be offered for payment by signature. */
   tokenDomainState(network: Network, token: TokenInfo): TokenDomainState
@@ -86,7 +86,7 @@ export interface Chain extends QuorumReads {
   /** Whether the call would succeed on the latest block, with the gas used, or the contract's revert reason. */
   tryCall(call: TriedCall): Promise<CallTrial>
   /**
-   * Why a call would revert on the latest block, as a majority of the nodes reports; undefined where it would not, or where the contract gives no
+   * The revert reason of a call on the latest block, confirmed by a majority of the nodes; undefined if it would not revert, or reverts without a
    * reason.
    */
   refusalOf(call: TriedCall): Promise<string | undefined>

@@ -5,7 +5,7 @@ const fail = defineErrors({
   'custody-unavailable': {
     status: 503,
     title: 'Custody Unavailable',
-    detail: 'The key service does not answer correctly. Nothing was created or sent. Try again shortly.',
+    detail: 'The key service does not respond correctly. Nothing was created or sent. Try again shortly.',
     causes: [
       'The key service that seals and signs (AWS KMS, or the operator’s key file) does not answer, or refuses temporarily.',
     ],

@@ -1,9 +1,12 @@
 /**
- * Memory for the buffers of all files of a process that are read, or all that are written. Whoever reads or sends slowly keeps its buffers: with
- * large ones for each, some thousand transfers of one tenant would take the memory of the process.
+ * The memory for large buffers of all downloads, or of all uploads, of a process. A slow caller keeps its buffers for long: with large buffers for
+ * each, some thousand transfers of one tenant would exhaust the memory of the process.
  */
 export interface BufferBudget {
-  /** Reserves memory; returns what releases it, once, and undefined if there is too little: the transfer then has small buffers. */
+  /**
+   * Reserves memory and returns the function that releases it, to be called once. Undefined if there is too little; the transfer then uses small
+   * buffers.
+   */
   take(bytes: number): (() => void) | undefined
 }
 

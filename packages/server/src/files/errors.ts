@@ -5,7 +5,7 @@ export const fail = defineErrors({
   'file-storage-unavailable': {
     status: 503,
     title: 'File Storage Unavailable',
-    detail: 'The storage of files does not answer or is full. Nothing was stored. Try again shortly.',
+    detail: 'The file storage does not respond or is full. Nothing was stored. Try again shortly.',
     causes: ['The disk of `FILES_DIR` is full or not writable, or the S3 service of the operator does not answer.'],
     fix: 'Upload again in a minute: nothing of the file was stored. The operator frees space or repairs the settings of the storage (`FILES_DIR`, `FILES_S3_ENDPOINT`); the log has the storage’s own message.',
   },

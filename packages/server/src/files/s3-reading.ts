@@ -1,7 +1,7 @@
 import { finished, Readable } from 'node:stream'
 import { GetObjectCommand, HeadObjectCommand, type S3Client, S3ServiceException } from '@aws-sdk/client-s3'
 import { freed } from '../platform/freed.ts'
-import { giveBackRecentMemory } from '../platform/memory.ts'
+import { releaseRecentMemory } from '../platform/memory.ts'
 import { ReusedBufferStream, type TakeBytes } from '../platform/reused-buffer-stream.ts'
 import type { Turns } from '../platform/turns.ts'
 import { BlobRangeOutside, fail } from './errors.ts'
@@ -171,7 +171,7 @@ class ObjectContent extends ReusedBufferStream {
       if (isStalled) break
       unfreed += byteLength
       if (unfreed < unfreedBytesMax) continue
-      giveBackRecentMemory()
+      releaseRecentMemory()
       unfreed = 0
     }
     return sent

@@ -87,8 +87,8 @@ async function uploadParts(
 }
 
 /**
- * Splits content into parts of equal size and a last one, which alone may be empty. A full part comes when more content has. The buffers are reused:
- * with two, while a part is being sent; with one, after that.
+ * Splits content into parts of `partBytes` and a last part, which may be smaller or empty. A full part is yielded once more content has arrived. With
+ * two buffers, one is filled while the other is sent; with one, the next part waits until it was sent.
  */
 async function* partsOf({ content, memory }: Upload, progress: Progress): AsyncGenerator<Part> {
   let filling = Buffer.allocUnsafeSlow(firstBytes)

@@ -1,25 +1,25 @@
 import { failPlatform } from '../platform/errors.ts'
 import { createMemoryBudget, mayTake, memoryRefusal } from '../platform/share.ts'
 
-/** One part in this many of the memory is for second buffers, which are optional: they take nothing from the first ones. */
+/** A sixth of the memory is for second buffers, which are optional and never reduce the memory for first buffers. */
 const secondPart = 6
 /** An upload that fills no buffer for this time is slow. */
 const slowMs = 120_000
 
 /**
- * The memory that one upload has taken. A slow sender keeps it for long, so an owner has a share: otherwise some hundred uploads of one tenant would
- * take the memory of the process.
+ * The memory of one upload. A slow sender occupies it for long, so each owner has a share: otherwise some hundred uploads of one tenant would exhaust
+ * the memory of the process.
  */
 export interface UploadMemory {
-  /** Throws if the share is used up. Before that it ends slow uploads of an owner with more, if that suffices. */
+  /** Reserves memory. If the share is used up, ends slow uploads of owners that use more; throws if that does not suffice. */
   take(bytes: number): void
   /** Returns whether there was memory for a second buffer. */
   takeSecond(bytes: number): boolean
-  /** Notes that a buffer begins to fill. */
+  /** Records that a buffer has begun to fill. */
   fills(): void
-  /** Notes that the buffer is full or the content at its end: until the next buffer begins to fill, the sender is not slow. */
+  /** Records that the buffer is full or the content has ended. Until the next buffer begins to fill, the sender does not count as slow. */
   waits(): void
-  /** Returns the content, which fails when the upload is ended for another. */
+  /** Returns the content as a stream that fails when this upload is ended in favor of another. */
   endable(content: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array>
   /** Releases all of it. */
   release(): void
@@ -31,18 +31,18 @@ export interface UploadMemory {
 interface Upload {
   readonly owner: string
   bytes: number
-  /** Since when its buffer fills; undefined while it waits for the storage. */
+  /** When its buffer began to fill; undefined while it waits for the storage. */
   fillingSince: number | undefined
   end(): void
 }
 
 interface BudgetOptions {
   readonly bytesMax: number
-  /** Milliseconds of a clock that never goes back. */
+  /** Milliseconds of a monotonic clock. */
   readonly now?: (() => number) | undefined
 }
 
-/** The memory of all uploads of a process. Returns the memory of a new upload of an owner. */
+/** Creates the budget for the uploads of a process: a function that returns the memory of a new upload of an owner. */
 export function createUploadBudget({
   bytesMax,
   now = () => performance.now(),
@@ -50,12 +50,12 @@ export function createUploadBudget({
   const secondMax = Math.floor(bytesMax / secondPart)
   const reserveSecond = createMemoryBudget(secondMax)
   const uploads = new Set<Upload>()
-  const makeWay = (owner: string, more: number): void => {
+  const freeMemoryFor = (owner: string, more: number): void => {
     const wanted = { owner, more, max: bytesMax - secondMax, slowBefore: now() - slowMs }
     for (const slow of slowUploadsFor(wanted, [...uploads])) slow.end()
   }
   return (owner) =>
-    uploadMemory({ owner, uploads, now, makeWay, reserveSecond: (bytes) => reserveSecond(owner, bytes) })
+    uploadMemory({ owner, uploads, now, freeMemoryFor, reserveSecond: (bytes) => reserveSecond(owner, bytes) })
 }
 
 interface UploadOptions {
@@ -64,11 +64,11 @@ interface UploadOptions {
   readonly uploads: Set<Upload>
   readonly now: () => number
   /** Throws if the owner may not have more. */
-  readonly makeWay: (owner: string, more: number) => void
+  readonly freeMemoryFor: (owner: string, more: number) => void
   readonly reserveSecond: (bytes: number) => () => void
 }
 
-function uploadMemory({ owner, uploads, now, makeWay, reserveSecond }: UploadOptions): UploadMemory {
+function uploadMemory({ owner, uploads, now, freeMemoryFor, reserveSecond }: UploadOptions): UploadMemory {
   let refusal: unknown
   let isEnded = false
   let interrupt = (_fault: unknown): void => undefined
@@ -86,7 +86,7 @@ function uploadMemory({ owner, uploads, now, makeWay, reserveSecond }: UploadOpt
     end() {
       isEnded = true
       refusal = failPlatform('request-timeout', {
-        detail: 'The file arrived slowly while the memory for uploads was short. Nothing of it was stored.',
+        detail: 'The upload was too slow while memory for uploads was short. Nothing was stored.',
       })
       release()
       interrupt(refusal)
@@ -96,7 +96,7 @@ function uploadMemory({ owner, uploads, now, makeWay, reserveSecond }: UploadOpt
     take(bytes) {
       try {
         if (isEnded) throw refusal
-        makeWay(owner, bytes)
+        freeMemoryFor(owner, bytes)
       } catch (cause) {
         refusal = cause
         throw cause
@@ -133,7 +133,7 @@ function uploadMemory({ owner, uploads, now, makeWay, reserveSecond }: UploadOpt
         throw refusal
       } finally {
         const returned = chunks.return?.()
-        // A sender that is silent lets its content end only when its connection does.
+        // If the sender is silent, its content ends only when the connection is closed, so this is not awaited.
         if (isEnded) returned?.catch(() => undefined)
         else await returned
       }
@@ -152,8 +152,8 @@ interface Wanted {
 }
 
 /**
- * Returns the slow uploads after whose end an owner may have more: none if it may now. They are of the owners that have most, and no less than it
- * would have itself, the slowest first. Throws if their end does not suffice.
+ * Returns the slow uploads to end so that an owner may reserve more memory; empty if it may already. Only owners that use at least as much as this
+ * one would are chosen, the largest first, and of each its slowest upload first. Throws if ending them does not suffice.
  */
 function slowUploadsFor({ owner, more, max, slowBefore }: Wanted, uploads: readonly Upload[]): readonly Upload[] {
   const isSlow = ({ fillingSince = Number.POSITIVE_INFINITY }: Upload) => fillingSince <= slowBefore

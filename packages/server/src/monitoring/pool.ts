@@ -1,6 +1,6 @@
 import type { Deps } from '../platform/ctx.ts'
 
-/** Shows the connections of the process to PostgreSQL, and what waits for one. The values are those of the moment when they are read. */
+/** Sets gauges of the process's PostgreSQL connections and of the callers that wait for one. They are read when Prometheus requests them. */
 export function showPool(
   { db, fairDb, metrics }: Pick<Deps, 'db' | 'fairDb' | 'metrics'>,
   connectionsMax: number,

@@ -26,8 +26,8 @@ const waitingEvents = sql`
     select event_id from events_due union all select event_id from events_postponed) as due join events on events.id = event_id`
 
 /**
- * Returns what waits in each queue: payments that are not settled or void, relays that no transaction carries, events without deliveries,
- * deliveries that are due, files to delete, and transfers that the operator has to look at. An empty queue of a network has no row.
+ * Returns what waits in each queue: payments that are not settled or void, relays that no transaction carries, events without deliveries, deliveries
+ * that are due, files to delete, and transfers that the operator must investigate. An empty queue of a network has no row.
  */
 export function listDepths(db: Queryable): Promise<Depth[]> {
   return db.many(

@@ -5,7 +5,7 @@ import { z } from 'zod'
 import { createOutbound, type Outbound } from '../platform/outbound.ts'
 import { type PartnerApi, requestPartner } from './partner-request.ts'
 
-// A partner whose HTTP is hostile, whatever it would say.
+// A partner with hostile HTTP responses.
 
 const bytesMax = 262_144
 const mebibyte = 1_048_576

@@ -4,10 +4,10 @@ import { type Role, roles, type Scope } from './roles.ts'
 
 /** The permissions that an operation requires of its caller. */
 export interface Needs {
-  /** The lowest role that may call it; `person` for what everybody who is signed in may do, a member of an organisation or not. */
+  /** The lowest role that may call it; `person` for every signed-in person, whether or not a member of an organisation. */
   readonly role: Role | 'person'
   readonly scope: Scope
-  /** The scope of the right that the result gives to somebody else. A key needs it too, so that it gives nobody what it has not. */
+  /** The scope of the access that the result grants to others. A key needs it too, so that it cannot grant more than it has. */
   readonly gives?: Scope
   /** A person must have signed in within the last ten minutes. */
   readonly fresh?: true
@@ -31,8 +31,8 @@ interface Called {
 }
 
 /**
- * Whether a caller may call an operation. Roles bind people; scopes bind an API key that has some; a guest was admitted by the operation
- * itself, to the one thing that the guest's token opens. A suspended organisation binds its keys and its people alike.
+ * Whether a caller may call an operation. Roles limit people, and scopes limit API keys. A guest was already limited by the operation, to the
+ * resource of the guest's token. Suspension limits keys and people alike.
  */
 export function mayDo(
   { person, scopes: allowed, isSuspended }: Pick<Caller, 'person' | 'scopes' | 'isSuspended'>,
@@ -46,7 +46,7 @@ export function mayDo(
   return needs.fresh === true && !isFresh(person, now) ? 'fresh-authentication-required' : 'yes'
 }
 
-/** The first scope that a key with these scopes would need besides; undefined where it needs none, and for a key with all scopes. */
+/** The first scope that a key with these scopes lacks; undefined if none is missing, and for a key with all scopes. */
 export function missingScope(allowed: readonly Scope[] | undefined, { scope, gives }: Needs): Scope | undefined {
   return [scope, gives].find((needed) => needed !== undefined && allowed?.includes(needed) === false)
 }

@@ -185,7 +185,7 @@ export type AuditVerdict =
   | { readonly intact: true; readonly records: bigint; readonly archived?: bigint }
   | { readonly intact: false; readonly brokenAt: bigint }
 
-/** Archived records that follow one another: what is left of them in the database. */
+/** A range of consecutive archived records, as the database still describes it. */
 const ArchivedRun = z.object({
   firstSequence: z.bigint(),
   lastSequence: z.bigint(),
@@ -200,8 +200,8 @@ interface Place {
 }
 
 /**
- * Recomputes the chain of one log from its first record to the stored head, a page at a time. Where records were archived it goes on behind them, if the
- * hash before the first of them is that of the record before.
+ * Recomputes the chain of one log from its first record to the stored head, a page at a time. Archived records are skipped, if their first
+ * `previousHash` is the hash of the record before them.
  */
 export async function verifyAudit(db: Queryable, organisationId: AuditOwner): Promise<AuditVerdict> {
   const head = await db.maybeOne(

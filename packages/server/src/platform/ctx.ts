@@ -18,7 +18,7 @@ import type { WithSemaphores } from './semaphores.ts'
 import type { Witness } from './witness/witness.ts'
 import type { Probe } from './work/due-work.ts'
 
-/** A person who is signed in, as one request found them. */
+/** A signed-in person, as of one request. */
 export interface Person {
   readonly accountId: AccountId
   readonly sessionId: Id<'ssn'>
@@ -30,11 +30,11 @@ export interface Person {
   readonly isSuspended: boolean
   /** The owner of the places that calls in that organisation take; the account itself where the request names none. */
   readonly placeOwner: string
-  /** When this session began: the last time that the person showed who they are. */
+  /** When this session began: the last time that the person authenticated. */
   readonly authenticatedAt: Date
 }
 
-/** The caller: an API key, a guest with a token of one thing, or a person. */
+/** The caller: an API key, a guest with a token for one resource, or a person. */
 export interface Caller {
   readonly tenant: Tenant
   readonly actor: Actor
@@ -49,8 +49,8 @@ export interface Caller {
 }
 
 /**
- * The tenant of what a person does without naming an organisation: the account by itself. Its Idempotency-Keys and its audit log are
- * the account's own, and no organisation has such an id.
+ * The tenant of a person's call that names no organisation: the account itself. Its Idempotency-Keys and audit log belong to the account; no
+ * organisation has such an id.
  */
 export function tenantOfAccount(accountId: AccountId): Tenant {
   return { organisationId: accountId as string as OrganisationId, environment: 'test' }
@@ -89,7 +89,7 @@ export interface Deps {
   readonly log: Log
   readonly metrics: Metrics
   readonly sealer: Sealer
-  /** Prevents a restored database from repeating what was done before. */
+  /** Prevents a restored database from repeating actions that were done before the restore. */
   readonly witness: Witness
   /** Public base URL of this deployment, without a trailing slash; problem types and links begin with it. */
   readonly baseUrl: string
@@ -99,7 +99,7 @@ export interface Deps {
   readonly environments: readonly Environment[]
   /** Additional details of `/readyz`. Never an address or a path: the page is public. */
   readonly readinessDetails?: () => Promise<Readonly<Record<string, unknown>>>
-  /** Looks up a key that does not exist, as each request looks up its own; part of readiness. Rejects if the database does not answer. */
+  /** Readiness check: looks up an API key that does not exist, with the query of each request. Rejects if the database does not respond. */
   readonly lookUpKey?: () => Promise<unknown>
   /** Called after each commit that wrote events, in the process that wrote them; the outbox is authoritative. Must not throw. */
   readonly eventsCommitted?: () => void
@@ -142,7 +142,9 @@ export interface IdempotencyHandle {
 export interface BatchedKey {
   readonly key: string
   readonly fingerprint: Uint8Array
-  /** Returns the response to a result as it is stored. Its body is null if it is too large, and `resourceId` is then what it is made from. */
+  /**
+   * Returns the stored form of the response to a result. If the body is too large it is null, and a repeat rebuilds the response from `resourceId`.
+   */
   storedAs(result: unknown): {
     readonly status: number
     readonly headers: Readonly<Record<string, string>>

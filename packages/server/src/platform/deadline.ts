@@ -1,7 +1,7 @@
 /** The time limit of a request. It is a plain timer, because an `AbortController` takes 2 µs of each webhook delivery. */
 export interface Deadline {
   readonly isOver: boolean
-  /** Called once when the time is over, unless it was cancelled before. Replaces the function set before. */
+  /** Called once at the deadline, unless canceled. Replaces the function that was set before. */
   onOver: (() => void) | undefined
   cancel(): void
 }

@@ -98,7 +98,7 @@ export const failPlatform = defineErrors({
     status: 403,
     title: 'Organisation Suspended',
     detail:
-      'The operator suspended this organisation: it can read, and not sell or change anything. GET /organisations/current has the reason.',
+      'The operator suspended this organisation: it can read, but cannot sell or change anything. GET /organisations/current has the reason.',
     causes: [
       'The operator of the deployment suspended the organisation; its reads go on, and what was paid or begun before still ends.',
       'The account owns a suspended organisation and creates another one.',
@@ -236,12 +236,13 @@ export const failPlatform = defineErrors({
       'Two requests with the same `Idempotency-Key` overlap: the client timed out and repeated while the first one still ran.',
       'The process that ran the first one died; its key is free after at most 60 seconds.',
     ],
-    fix: 'Send the same request again after the seconds in `Retry-After`: it then gets the answer of the first one. Do not draw another key, which would do the work twice.',
+    fix: 'Send the same request again after the seconds in `Retry-After`: it then gets the response of the first one. Do not use another key, which would repeat the work.',
   },
   'idempotency-storage-exceeded': {
     status: 429,
     title: 'Idempotency Storage Exceeded',
-    detail: 'Too much is stored for Idempotency-Keys of a day. Nothing was done.',
+    detail:
+      'The organisation has used its share of the storage for responses to the Idempotency-Keys of a day. Nothing was done.',
     causes: [
       'The responses that are stored for the organisation’s `Idempotency-Key`s of the last 24 hours take its share of the storage: half of what other organisations leave. `current` is their bytes.',
     ],
@@ -275,7 +276,7 @@ export const failPlatform = defineErrors({
     causes: [
       'The service has a defect, or met a state that it does not know. Nothing that the transaction had begun was stored.',
     ],
-    fix: 'Repeat once with the same `Idempotency-Key`: a POST that took effect answers its result. If it fails again, give the operator the `requestId`; the log line with that id has the cause.',
+    fix: 'Repeat once with the same `Idempotency-Key`: a POST that took effect returns its result. If it fails again, give the operator the `requestId`; the log line with that id has the cause.',
   },
   'service-unavailable': {
     status: 503,

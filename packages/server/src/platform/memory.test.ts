@@ -1,14 +1,14 @@
 import { performance } from 'node:perf_hooks'
 import { getHeapSpaceStatistics } from 'node:v8'
 import { expect, onTestFinished, test, vi } from 'vitest'
-import { giveBackRecentMemory, giveBackStartMemory, giveBackWhenIdle } from './memory.ts'
+import { releaseMemoryWhenIdle, releaseRecentMemory, releaseStartMemory } from './memory.ts'
 
 const mebibyte = 2 ** 20
 
 test('the young generation that grew during the start is released, and the process continues', () => {
   for (let round = 0; round < 20; round += 1) churn()
   expect(youngMegabytes()).toBeGreaterThan(8)
-  giveBackStartMemory()
+  releaseStartMemory()
   expect(youngMegabytes()).toBeLessThan(4)
   expect(churn()).toBe(100_000)
   expect('gc' in globalThis).toBe(false)
@@ -26,8 +26,8 @@ test('an idle process that grew releases memory, and a busy one does not', () =>
     active: 0,
     utilization: share.now,
   }))
-  giveBackStartMemory()
-  giveBackWhenIdle()
+  releaseStartMemory()
+  releaseMemoryWhenIdle()
   for (let round = 0; round < 20; round += 1) churn()
   vi.advanceTimersByTime(60_000)
   expect(youngMegabytes()).toBeGreaterThan(8)
@@ -37,11 +37,11 @@ test('an idle process that grew releases memory, and a busy one does not', () =>
 })
 
 test('unused external memory is released', async () => {
-  giveBackStartMemory()
+  releaseStartMemory()
   const before = process.memoryUsage().arrayBuffers
   for (let piece = 0; piece < 16; piece += 1) Buffer.allocUnsafeSlow(mebibyte)
   expect(process.memoryUsage().arrayBuffers - before).toBeGreaterThan(15 * mebibyte)
-  giveBackRecentMemory()
+  releaseRecentMemory()
   // Another thread releases them.
   await expect.poll(() => process.memoryUsage().arrayBuffers - before).toBeLessThan(2 * mebibyte)
 })

@@ -5,11 +5,11 @@ import { runInNewContext } from 'node:vm'
 type Collect = (options: { readonly type: 'major' | 'minor'; readonly flavor?: 'last-resort' }) => void
 
 /**
- * Releases memory that loading the program used and serving does not: V8 lets its young generation grow to 32 MB while a thousand modules
- * are loaded, keeps data of the compiler, and shrinks neither until memory runs short. About a quarter of a fresh process's memory, for 50
- * to 100 ms once; it grows again under load.
+ * Releases memory that only the start of the program needed: V8 lets its young generation grow to 32 MB while a thousand modules are loaded, keeps
+ * data of the compiler, and shrinks neither until memory runs short. About a quarter of a fresh process's memory, for 50 to 100 ms once; it grows
+ * again under load.
  */
-export function giveBackStartMemory(): void {
+export function releaseStartMemory(): void {
   collector()({ type: 'major', flavor: 'last-resort' })
 }
 
@@ -21,7 +21,7 @@ const grownBytesMin = 8 * 2 ** 20
  * Does so again after each half minute in which the process did nearly nothing and grew: V8 collects by how much was allocated, so that an idle
  * process would keep for hours what its background work left behind.
  */
-export function giveBackWhenIdle(): void {
+export function releaseMemoryWhenIdle(): void {
   let before = performance.eventLoopUtilization()
   let least = process.memoryUsage.rss()
   const timer = setInterval(() => {
@@ -31,7 +31,7 @@ export function giveBackWhenIdle(): void {
     const resident = process.memoryUsage.rss()
     least = Math.min(least, resident)
     if (utilization > busyShareMax || resident < least + grownBytesMin) return
-    giveBackStartMemory()
+    releaseStartMemory()
     least = process.memoryUsage.rss()
   }, idleMs)
   timer.unref()
@@ -41,7 +41,7 @@ export function giveBackWhenIdle(): void {
  * Releases recently freed memory. For streams of chunks in external memory: V8 counts it late, and leaves some 60 MB uncollected. One to
  * three milliseconds.
  */
-export function giveBackRecentMemory(): void {
+export function releaseRecentMemory(): void {
   collector()({ type: 'minor' })
 }
 

@@ -81,7 +81,7 @@ interface OperationSpec<D extends Deps, P, Q, I, O> {
   readonly id: string
   /** The permissions that its caller needs (`platform/access.ts`). */
   readonly needs: Needs
-  /** A suspended organisation may call it too: it ends what was paid or requested before, or takes access away. */
+  /** A suspended organisation may call it too, because it completes or cancels earlier work, or revokes access. */
   readonly whileSuspended?: true
   /** Makes the operation a tool of the MCP server (packages/mcp); otherwise agents do not see it. */
   readonly agent?: AgentUse
@@ -109,8 +109,8 @@ interface OperationSpec<D extends Deps, P, Q, I, O> {
    */
   readonly isRepeatable?: true
   /**
-   * For `transaction` and `batch`: what `resume` finds the resource by, from the response body and the path. A response too large to be stored is not,
-   * and its repeat is the resource's present state.
+   * For `transaction` and `batch`: Returns the key with which `resume` finds the resource, from the response body and the path. A response too large
+   * to be stored is not, and its repeat is the resource's present state.
    */
   readonly resourceOf?: (answer: unknown, params: unknown) => string
   /** The resource's present state, for a repeat with the same Idempotency-Key whose first response was never stored. */

@@ -226,7 +226,7 @@ function parse(text: string): unknown {
   }
 }
 
-/** The body of an error status is often a page of a proxy. */
+/** Undefined if the body is not JSON: an error status often has an HTML page of a proxy. */
 function parseIfJson(text: string): unknown {
   try {
     return JSON.parse(text)

@@ -1,29 +1,29 @@
 import { type Ctx, callerId, type Environment } from './ctx.ts'
 import { type ApiKeyId, type Id, isId, type OrganisationId } from './ids.ts'
 
-/** By whose right an answer stays open: an API key, a person's session in an organisation and environment, or a vault's token. */
+/** The credential under which a response stays open: an API key, a person's session in an organisation and environment, or a vault token. */
 export type Reader = ApiKeyId | SessionReader | Id<'vat'>
 
 type SessionReader = `${Id<'ssn'>}@${OrganisationId}/${Environment}`
 
-/** Which of these readers may not read any more: keys and tokens that were revoked, sessions that ended, members who were removed. */
+/** Returns those of these readers that have lost access: revoked keys and tokens, ended sessions, and sessions of removed members. */
 export type EndedReaders = (readers: readonly Reader[]) => Promise<readonly Reader[]>
 
-/** The reader that a call is of; undefined for a guest with something else than a token. */
+/** The reader of a call; undefined for a guest without a vault token. */
 function readerOf({ actor, person, tenant }: Pick<Ctx, 'actor' | 'person' | 'tenant'>): Reader | undefined {
   if (person !== undefined) return readerOfSession({ sessionId: person.sessionId, ...tenant })
   if (actor.kind === 'guest' && isId('vat', actor.guestId)) return actor.guestId
   return actor.kind === 'api-key' ? actor.apiKeyId : undefined
 }
 
-/** For operations that take no other guests. */
+/** Returns the reader of a call. Throws for other guests, which the operation must not admit. */
 export function requireReader(ctx: Pick<Ctx, 'actor' | 'person' | 'tenant'>): Reader {
   const reader = readerOf(ctx)
-  if (reader === undefined) throw new Error(`${callerId(ctx.actor)} reads nothing`)
+  if (reader === undefined) throw new Error(`${callerId(ctx.actor)} is not a reader`)
   return reader
 }
 
-/** Finds out who of them ended, keys, tokens and sessions each in one look. */
+/** Creates `EndedReaders` from one query each for keys, tokens and sessions. */
 export function endedReaders(looks: {
   readonly keys: (apiKeyIds: readonly ApiKeyId[]) => Promise<readonly ApiKeyId[]>
   readonly tokens: (ids: readonly Id<'vat'>[]) => Promise<readonly Id<'vat'>[]>

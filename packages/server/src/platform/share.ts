@@ -1,7 +1,7 @@
 import { addressBlock } from '@purser/protocol'
 import { failPlatform, type Problem } from './errors.ts'
 
-/** Places of a limited kind: how many the caller has, how many all have together, and how many there are. */
+/** The use of a limited resource: by the owner, by all owners, and the maximum. */
 export interface Places {
   readonly own: number
   readonly taken: number
@@ -19,15 +19,15 @@ export function mayTake({ own, taken, max, more = 1 }: Places): boolean {
   return own === 0 || own + more < (max - (taken - own)) / 2 + 1
 }
 
-/** The problem of a body for which there is no memory: 503 if the budget is used up, otherwise 429. */
+/** The refusal when there is no memory for a body: 503 if the budget is used up, 429 if only the owner's share is. */
 export function memoryRefusal({ taken, max, more }: { readonly [name in 'taken' | 'max' | 'more']: number }): Problem {
   const code = taken + more > max ? 'service-unavailable' : 'rate-limit-exceeded'
   return failPlatform(code, { retryAfterSeconds: 1 })
 }
 
 /**
- * Returns the most that each owner may have so that nobody has more than all together leave free. Owners below it keep what they have, and the
- * others have that much each. With this no owner's place in the list decides what it loses.
+ * Returns the cap for each owner at which the largest owner uses no more than all owners together leave free. Owners below the cap are not affected.
+ * The result does not depend on the order of the owners.
  */
 export function levelOf(totals: readonly number[], max: number): number {
   let kept = totals.reduce((sum, total) => sum + total, 0)
@@ -41,7 +41,7 @@ export function levelOf(totals: readonly number[], max: number): number {
   return (max - kept) / (lowered + 1)
 }
 
-/** Reserves memory; returns what releases it. Throws 429 for an owner above its share, 503 if the budget is used up. */
+/** Reserves memory; returns the function that releases it. Throws 429 for an owner above its share, 503 if the budget is used up. */
 export type ReserveMemory = (owner: string, bytes: number) => () => void
 
 /** The part of a budget that only owners with little take from: an eighth. Little is a thousandth of the budget. */

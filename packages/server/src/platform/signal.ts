@@ -1,4 +1,4 @@
-/** Tells parts of this process that something happened. Nothing is stored: whoever listens must also look by itself from time to time. */
+/** Notifies listeners in this process that there may be work. Nothing is stored, so a listener must also poll. */
 export interface Signal {
   /** Calls every listener. Never throws if no listener does. */
   readonly raise: () => void

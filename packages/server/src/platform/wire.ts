@@ -110,7 +110,7 @@ export const FreeForm = z
 /** Most members of metadata: each is checked for each response, and each text, number and boolean of some is in an index. */
 const metadataMembersMax = 50
 
-/** Your own data of a resource. */
+/** Metadata of a resource, chosen by the customer. */
 export const Metadata = FreeForm.refine(
   (value) => Object.keys(value).length <= metadataMembersMax,
   `must have at most ${metadataMembersMax} members`,

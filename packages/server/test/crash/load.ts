@@ -4,7 +4,7 @@ import { toHex } from 'viem'
 import { type Answer, codeOf, request } from '../world.ts'
 import { type Deployment, verifyBody } from './stage.ts'
 
-/** One payment as its buyer sees it: what was signed, and what the service acknowledged. */
+/** One payment from its buyer's view: the signed payload, and the service's acknowledgments. */
 export interface Purchase {
   readonly payer: `0x${string}`
   readonly nonce: `0x${string}`
@@ -23,7 +23,7 @@ export interface Load {
   readonly purchases: readonly Purchase[]
   /** The number of each outcome by step; `lost` when the connection broke. */
   readonly counts: Readonly<Record<string, number>>
-  /** Answers that no buyer may get, whichever process dies. */
+  /** Responses that a buyer must never get, whichever process dies. */
   readonly faults: readonly string[]
   acknowledged(): number
   /** The number of 503 answers so far. */

@@ -218,7 +218,7 @@ export function gatedDb(db: Db, gate: Gate, life: Life): Db {
   }
 }
 
-/** Runs a step of a process; `what` says what it does. */
+/** Runs a step of a process; `what` is its label. */
 export type Step = <T>(what: string, doing: () => Promise<T>) => Promise<T>
 
 /** Statements of one transaction that were sent together are steps one after the other, as at the server. */

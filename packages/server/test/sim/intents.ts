@@ -59,7 +59,7 @@ function amountOf(
   { isCoin, count, chance }: { readonly isCoin: boolean; readonly count: number; readonly chance: Chance },
 ): bigint {
   const unique = BigInt(count)
-  // The two digits behind the point say what the sandbox makes of a payout.
+  // The two decimals of the amount select the sandbox's outcome of a payout.
   if (kind === 'withdrawal') return 50_000_000n + 10_000n * BigInt(chance.below(5)) + unique
   if (isCoin) return 10n ** 15n * BigInt(1 + chance.below(150)) + unique
   return 1_000_000n * BigInt(1 + chance.below(chance.happens(0.2) ? 300 : 40)) + unique

@@ -11,7 +11,7 @@ export const themes = ['all-paid', 'all-expired', 'nothing-happened', 'no-receip
 /** `hides-deposits`: leaves half of the transactions out of every range of logs, always the same. */
 export type Theme = (typeof themes)[number] | 'hides-deposits'
 
-/** Gives answers instead of the truth. */
+/** Replaces true responses by lies. */
 export interface Liar {
   theme: Theme
   /** Whether it lies to every question while it lies. */
@@ -34,7 +34,7 @@ export function liarAbout(chain: SimChain, chance: Chance, signed: () => readonl
     const logs = signed().flatMap((one) => logsOfMoney(chain.rules, one))
     return shownReceipt(deep(), { transaction: { hash }, status: '0x1', gasUsed: 60_000n, logs })
   }
-  /** What is really in a block, as if it had moved all money. */
+  /** The true object, reported as successful, with the logs of every signed transfer. */
   const succeeded = (truth: object): unknown => ({
     ...truth,
     status: '0x1',

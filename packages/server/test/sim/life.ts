@@ -90,7 +90,7 @@ function gatedKeys(keys: WalletKeys, step: Step): WalletKeys {
   }
 }
 
-/** What a process does for the lanes of one network, turn by turn. */
+/** The steps of a process for the lanes of one network. */
 export class LaneTurns {
   readonly #db: Db
   readonly #network: Network

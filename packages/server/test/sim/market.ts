@@ -20,7 +20,7 @@ import {
 } from './token.ts'
 import { accountIn, numberIn, wordOf } from './words.ts'
 
-/** The contracts of the partner's sandbox: a pool that swaps the token and the coin, and a bridge. What they do is the partner's to say. */
+/** The contracts of the partner's sandbox: a pool that swaps the token and the coin, and a bridge. Their behavior is set by the partner's state. */
 export const sandbox = { pool: `0x${'a1'.repeat(20)}`, bridge: `0x${'b2'.repeat(20)}` } as const
 
 const zero = `0x${'0'.repeat(40)}` as const
@@ -173,7 +173,7 @@ function swap({ token, temper }: Ledger, state: TokenState, call: RawCall): Ran 
   return done([...taken.logs, ...given], 120_000n)
 }
 
-/** Out of what a partner has without end. */
+/** Paid from the partner's unlimited funds. */
 function give(
   { token }: { readonly token: Address },
   state: TokenState,
@@ -230,7 +230,7 @@ export function openDeposits({ blocks, rules }: SimChain, upTo: number): readonl
   )
 }
 
-/** The bridge's relayer gives a deposit back, less what it keeps. */
+/** The bridge's relayer refunds a deposit, less its fee. */
 export function giveBack(chain: SimChain, { id, from, token, rawAmount }: Bridged, keptBps: bigint): void {
   const back = rawAmount - (rawAmount * keptBps) / 10_000n
   const run = (state: TokenState, _: Circumstances): Ran => {
@@ -258,7 +258,7 @@ export function isPaidOut(far: SimChain, { id }: Bridged): boolean {
   return (far.head.state.storage.get(`fill ${id.slice(2)}`) ?? 0n) > 0n
 }
 
-/** Somebody pays coin to an account. */
+/** Sends native coin to an account. */
 export function payCoinTo(chain: SimChain, chance: Chance, to: Address): void {
   const value = 10n ** 15n * BigInt(1 + chance.below(5))
   const run = (state: TokenState): Ran => {

@@ -21,7 +21,7 @@ import {
 export interface Faults {
   /** Refuses connections. */
   isDown: boolean
-  /** Answers nothing in time. Half of the requests reach it all the same, which their callers cannot know. */
+  /** Never responds in time. Half of the requests are executed nevertheless; callers cannot know which. */
   isHanging: boolean
   /** Leaves calls of some batches unanswered, and answers others in another order. */
   isPartial: boolean
@@ -33,7 +33,7 @@ export interface Faults {
   logBlocksMax: number
   /** The share of its answers that are lies; 0 for an honest node. */
   lies: number
-  /** Does not forward what it is sent. */
+  /** Does not broadcast the transactions that it accepts. */
   isSilent: boolean
 }
 
@@ -236,7 +236,7 @@ export class SimNode {
     throw new RpcError(3, 'execution reverted', ran.outcome === 'reverted' ? ran.data : '0x')
   }
 
-  /** Calls one after the other on the newest state, which nobody keeps. */
+  /** Runs calls one after the other on a discarded copy of the newest state. */
   #simulate(requested: unknown): unknown {
     const block: unknown =
       isRecord(requested) && Array.isArray(requested.blockStateCalls) ? requested.blockStateCalls[0] : undefined

@@ -20,7 +20,7 @@ import { moneyKey, type Signed, textOf } from './signed.ts'
 import type { Authorization } from './token.ts'
 import { signatureOf } from './words.ts'
 
-/** What a payer plans to do. */
+/** The plan of a payer. */
 export const payerKinds = [
   'honest',
   'honest',
@@ -49,7 +49,7 @@ export type PayerKind = (typeof payerKinds)[number]
  */
 type EntryPoint = 'verify' | 'reporting' | 'facilitator' | 'upfront'
 
-/** What a buyer sends to a shop, and what is known of it outside of the service. */
+/** A buyer's request to a shop, with the facts about it that are known outside the service. */
 export interface Purchase {
   readonly tenant: Tenant
   readonly kind: PayerKind

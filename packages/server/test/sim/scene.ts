@@ -17,7 +17,7 @@ interface SceneOptions {
   readonly setNow: (ms: number) => Promise<unknown>
   readonly countLocked: () => Promise<number>
   readonly chainAt: (timestamp: bigint) => SimChain
-  /** What a liar pretends to have moved. */
+  /** The transfer that a lying node pretends. */
   readonly signed: () => readonly Signed[]
   /** The lies of the node. A repeated entry is more likely. */
   readonly themes: readonly Theme[]
@@ -95,7 +95,7 @@ export class Scene {
     this.chain.reorganize(1 + chance.below(network.confirmationDepth - 1), forgotten)
   }
 
-  /** Makes the nodes of the next round as they are, and the chain go another way now and then; answers whether final blocks are gone. */
+  /** Sets the state of the nodes for the next round, and sometimes reorganizes the chain. Returns whether final blocks were removed. */
   disturb(): boolean {
     const { chance } = this.#options
     if (chance.happens(0.2)) this.#reorganize(chance.pick([0, 0, 1]))
@@ -114,7 +114,7 @@ export class Scene {
     return isDeep
   }
 
-  /** Faults end, but for the liar's, where it goes on. Answers whether it does. */
+  /** Ends all faults except those of the lying node, if it continues. Returns whether it continues. */
   calm(): boolean {
     this.isChaos = false
     this.gate.deaths = 0
@@ -141,7 +141,7 @@ export class Scene {
   }
 }
 
-/** A process that is gone, or an answer that a caller may get. */
+/** A killed process, or a response that a caller may get. */
 function isExpected(error: unknown): boolean {
   return error instanceof Death || isProblem(error)
 }

@@ -19,13 +19,13 @@ export interface Sale extends Purchase {
   isTaken: boolean
   /** The number of batches, and of lone transactions, planned before its settlement was requested. */
   requestedAt: { readonly batches: number; readonly alone: number; most?: number } | undefined
-  /** The reason in an answer that it will never be charged. */
+  /** The reason in a response that promises that the payment will never be charged. */
   refusal: string | undefined
   /** How often it was served. */
   served: number
   /** Served without a report to the service. */
   isUnreported: boolean
-  /** The handler died after settlement and before its answer left; the payer must come back. */
+  /** The handler died after settlement and before its response was sent; the payer must retry. */
   isAbandoned: boolean
   redemptionToken: string | undefined
   hasStruck: boolean

@@ -22,10 +22,10 @@ import { openStates } from './states.ts'
 /** A migrated database whose clock a test sets, the service's parts on it, and organizations. */
 export type Theater = Awaited<ReturnType<typeof openTheater>>
 
-/** On a database of its own, which goes with it. */
+/** Uses its own database, which is dropped afterwards. */
 export async function openTheater(database: TestDatabase, organizations: number) {
   await setUpClock(database.db)
-  // Its connections know the clock, since it is on their search path.
+  // The simulated clock is on the search path of its connections.
   const db = openDb({
     url: database.url,
     connectionsMax: 24,
@@ -49,7 +49,9 @@ export async function openTheater(database: TestDatabase, organizations: number)
     deps: built.deps,
     signer,
     tenants,
-    /** As the operator, for what a history begins with. A history names its own chance: of the shared one its predecessors have drawn. */
+    /**
+     * The operator's context, to set up a history. A history passes its own random source, because earlier histories have drawn from the shared one.
+     */
     actingFor: (tenant: Tenant, random: Random = chance): Ctx => ({
       ...forTenant(systemCtx({ ...first, random }), tenant),
       actor: { kind: 'operator' },
@@ -74,7 +76,7 @@ export async function openTheater(database: TestDatabase, organizations: number)
   }
 }
 
-/** The database's own time is what a sequence says: stores ask for it by these names alone. */
+/** Replaces the database clock by a sequence. Stores read the time by these function names only. */
 async function setUpClock(db: Db): Promise<void> {
   const statements = [
     'create schema simulated',

@@ -32,7 +32,7 @@ export type TokenCall =
   | { readonly kind: 'contract'; readonly run: Run }
   | { readonly kind: 'unknown' }
 
-/** What a call of some other contract does to the state. */
+/** The effect of a call to another contract on the state. */
 export type Run = (state: TokenState, around: Circumstances) => Ran
 
 export interface TokenState {
@@ -66,7 +66,7 @@ export interface RawCall {
   readonly sender: string
 }
 
-/** What a chain has beside its token and Permit2. Where it has any, accounts pay for their gas in coin. */
+/** Contracts of a chain in addition to its token and Permit2. If there are any, accounts pay gas in native coin. */
 export interface Contracts {
   /** Undefined for a call that is none of theirs. */
   decode(call: RawCall): Run | undefined
@@ -89,7 +89,7 @@ export interface SimLog {
   readonly data: string
 }
 
-/** What is the same for every call on a chain. */
+/** The context shared by all calls on a chain. */
 export interface Rules {
   readonly token: Address
   readonly settler: Address
@@ -126,7 +126,7 @@ export function authorizationText({ from, to, value, validBefore, nonce }: Autho
   return [from, to, value, validBefore, nonce].join(' ').toLowerCase()
 }
 
-/** What call data asks of the token, of a proxy of Permit2 or of another contract. */
+/** Call data decoded as a call to the token, a Permit2 proxy or another contract. */
 export function decodeCall({ contracts }: Pick<Rules, 'contracts'>, call: RawCall): TokenCall {
   const { target, data } = call
   const run = contracts?.decode(call)
@@ -317,7 +317,7 @@ export function logsOfMove(rules: Pick<Rules, 'token'>, authorization: Authoriza
   return ran.outcome === 'ok' ? ran.logs : []
 }
 
-/** A read of the token, of Permit2 or of another contract; undefined for what is none. */
+/** Executes a read of the token, Permit2 or another contract; undefined if the call data is no read. */
 export function readToken(
   { constants, contracts }: Rules,
   state: TokenState,

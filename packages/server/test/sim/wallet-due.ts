@@ -24,7 +24,7 @@ export async function nextWalletWork(db: Db): Promise<Date | null> {
   return at
 }
 
-/** What is open still: nothing when all that happened up to a block has ended, is booked and is screened. */
+/** Returns the open work: nothing once everything up to a block has ended, is booked and is screened. */
 export async function openWalletWork(db: Db, lastBlock: number): Promise<readonly string[]> {
   const rows = await db.many(
     z.object({ what: z.string() }),
@@ -42,7 +42,7 @@ export async function openWalletWork(db: Db, lastBlock: number): Promise<readonl
   return rows.map(({ what }) => what)
 }
 
-/** The rows of the transfers that are open, and of what was signed for them, as JSON: what a violation shows of them. */
+/** The rows of open transfers and their signed payloads as JSON, for the report of a violation. */
 export async function describeOpen(db: Db): Promise<string> {
   const rows = await db.many(
     z.object({ row: z.string() }),
@@ -66,7 +66,7 @@ export async function countReports(db: Db): Promise<ReadonlyMap<string | null, n
   return new Map(reports.map(({ id, count }) => [id, Number(count)]))
 }
 
-/** What the service says of the token at each wallet: what may be spent and is on hold, together, and what is reserved. */
+/** The service's balances of the token at each wallet: available plus on hold, and reserved. */
 export async function fundsNow(
   deps: Deps,
   {

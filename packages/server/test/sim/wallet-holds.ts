@@ -8,7 +8,7 @@ const Raw = z.string().transform((text) => BigInt(text))
 const Row = z.object({ walletId: z.string(), sender: z.string(), rawAmount: Raw, rawKept: Raw })
 
 /**
- * Checks that the service keeps back, at each wallet, no less than the booked money of listed and unscreened senders. It finds an amount that is
+ * Checks that the service keeps at least the booked money of listed and unscreened senders on hold, at each wallet. It finds an amount that is
  * released wrongly in the round in which that happens; the chain shows it only if the rest of the wallet’s money leaves too.
  */
 export async function checkHolds(db: Db, inflows: readonly Inflow[]): Promise<void> {

@@ -35,7 +35,7 @@ export interface Out {
   readonly rawAmount: bigint
 }
 
-/** Money that somebody paid to a wallet; `isDirty` while its sender is listed or not screened since before its block. */
+/** A deposit to a wallet; `isDirty` while its sender is listed, or has not been screened since before its block. */
 export interface Inflow {
   readonly wallet: SimWallet
   readonly sender: Address
@@ -47,7 +47,7 @@ const hourMs = 3_600_000
 /** How far apart the clocks of processes are, twice. */
 const clockSlackMs = 200_000
 
-/** What must hold after each round, whatever happened in it. */
+/** Invariants after each round. */
 export class WalletModel {
   readonly intents: Intent[] = []
   readonly inflows: Inflow[] = []
@@ -90,7 +90,7 @@ export class WalletModel {
     this.#isShaken = true
   }
 
-  /** An older database took the place of the present one: what it lost has no records, and its nonces begin anew. */
+  /** An older database was restored: the later records are lost, and its nonces start again. */
   restored(): void {
     this.era += 1
     this.#ended.clear()
@@ -171,7 +171,7 @@ export class WalletModel {
     )
   }
 
-  /** What was frozen before it could be spent is still there. */
+  /** Amounts that were frozen before they could be spent must still be there. */
   async #checkDirty(): Promise<void> {
     if (this.#isShaken || this.#hasLiar || this.era > 0) return
     await checkHolds(this.#db, this.inflows)
@@ -228,7 +228,7 @@ export class WalletModel {
     ]
   }
 
-  /** When all is quiet: what the chain says and what the records say is one. */
+  /** After quiescence, records and chain must agree. */
   async checkEnd(): Promise<void> {
     const rows = await this.check()
     const open = rows.filter(({ isEnded }) => !isEnded)
@@ -288,7 +288,7 @@ export class WalletModel {
     })
   }
 
-  /** What transfers say that they cost is what their transactions burnt. */
+  /** The recorded costs of transfers must equal the fees of their transactions. */
   async #checkFees(): Promise<void> {
     const burnt = [...this.#chain.blocks].flatMap(({ receipts, baseFee }) =>
       [...receipts.values()].flatMap(({ transaction: { from, nonce }, gasUsed }) =>
@@ -303,7 +303,7 @@ export class WalletModel {
     if (sum !== real) throw new Violation(`the wallets burnt ${real} wei, and their transfers say ${sum}`)
   }
 
-  /** What policies count of the token is what left, and of what has failed and is back nothing. */
+  /** The spending that policies count must equal the amount that left; failed and returned transfers must not count. */
   async #checkPolicies(rows: readonly Row[]): Promise<void> {
     const { sum } = await this.#db.one(
       z.object({ sum: Raw }),

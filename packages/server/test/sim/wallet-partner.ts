@@ -3,7 +3,7 @@ import type { RouteQuote, RoutingPartner } from '../../src/partners/routing/port
 import { failPlatform } from '../../src/platform/errors.ts'
 import type { Chance } from './chance.ts'
 
-/** What a partner is like now: the share of its answers that are hostile. */
+/** The state of a partner: the share of hostile responses. */
 export interface Mood {
   malice: number
   /** Hashes of transactions that it calls refunds of anything. */
@@ -12,7 +12,7 @@ export interface Mood {
 
 const thief: Address = `0x${'66'.repeat(20)}`
 
-/** The partner that the service asks: most often the sandbox's own adapter, and now and then one that somebody has taken over. */
+/** The partner that the service queries: usually the sandbox's adapter, sometimes a compromised one. */
 export function tempered(honest: RoutingPartner, mood: Mood, chance: Chance): RoutingPartner {
   return {
     ...honest,

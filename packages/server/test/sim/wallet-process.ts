@@ -114,7 +114,7 @@ export class WalletProcess {
     return { ...forTenant(systemCtx(this.deps), tenant), actor: { kind: 'api-key', apiKeyId } }
   }
 
-  /** What a process does again and again, each for itself. */
+  /** The recurring tasks of a process. */
   tasks(): readonly (() => Promise<void>)[] {
     const loops = bindLoops(this.deps, [
       ...transferRecurring,
@@ -159,7 +159,7 @@ export class WalletProcess {
   }
 }
 
-/** The off-ramp believes what is at the depth of the chain, which nobody tells it wrong. */
+/** The off-ramp reads the chain at depth, and always correctly. */
 function offRampOf({ chain }: WalletGround, clock: Deps['clock']) {
   const balanceOf = async (_: string, __: Address, account: Address): Promise<bigint> =>
     chain.blocks[chain.finalNumber]?.state.balances.get(account.toLowerCase()) ?? 0n

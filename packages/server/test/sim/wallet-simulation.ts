@@ -49,7 +49,7 @@ export class WalletSimulation {
   readonly #mood: Mood = { malice: 0, claimed: [] }
   readonly #processes: WalletProcess[] = []
   readonly #standings = new Map<Address, Standing>()
-  /** In which rounds a copy of the database is taken and put back. */
+  /** The rounds in which the database is backed up and restored. */
   readonly #copyAt: number
   readonly #restoreAt: number
   /** The newest when faults ended. */
@@ -267,7 +267,7 @@ export class WalletSimulation {
     return [sweepAll(process.as(this.#stage.tenant, this.#apiKeyId), this.#chance.pick(this.#stage.wallets))]
   }
 
-  /** Other accounts pay wallets, some of them listed, and some of whom nobody can say anything yet. */
+  /** Other accounts pay wallets. Some are listed, some cannot be screened yet. */
   #pay(): void {
     const { chance } = this.#ground
     const { chain } = this.#scene
@@ -309,7 +309,7 @@ export class WalletSimulation {
       this.#list(chance.pick(this.#model.intents.map(({ recipient }) => recipient).concat(this.#stranger())), 'listed')
   }
 
-  /** The bridge's own relayer: it pays out, gives back, or lets people wait. */
+  /** The bridge's relayer: it pays out, refunds or delays. */
   #relayBridge(far: Parameters<typeof payOut>[0]): void {
     const { chance } = this.#ground
     const { chain } = this.#scene
@@ -360,7 +360,7 @@ export class WalletSimulation {
     for (const one of this.#processes) await one.connect(this.#ground)
   }
 
-  /** The operator looks at the chain, and says what became of what a restore made unknown. */
+  /** The operator checks the chain and ends the transfers that a restore made unknown. */
   async #decideUnknown(): Promise<void> {
     const [process] = this.#processes
     if (process === undefined) return

@@ -127,7 +127,7 @@ export function aWalletChain(
   return new SimChain(rules, chance, { timestamp, depth })
 }
 
-/** Gives the wallets what they begin with. The token is minted, with the logs by which the service books it. */
+/** Funds the wallets. The token is minted, with the logs from which the service books the deposits. */
 export function endow(
   { wallets, signer }: Pick<WalletStage, 'wallets' | 'signer'>,
   chain: SimChain,
@@ -142,7 +142,7 @@ export function endow(
   }
 }
 
-/** Who signed the bytes, in a checked form: a signature of nobody is of the zero address. */
+/** Recovers the signer; the zero address for an invalid signature. */
 function senderOf({ deps }: Pick<Theater, 'deps'>, raw: Hex): string {
   const { r, s, v, yParity, ...unsigned } = parseTransaction(raw)
   const hash = keccak256(

@@ -2,7 +2,7 @@ import type { Chance } from './chance.ts'
 import type { Theme } from './lies.ts'
 import { type Faults, noFaults } from './nodes.ts'
 
-/** The state of the nodes in a round, and the theme of the liar among them. */
+/** The state of the nodes in a round, and the subject that the lying node lies about. */
 export interface Weather {
   readonly theme: Theme
   readonly faults: readonly Faults[]
@@ -12,7 +12,7 @@ interface Nodes {
   readonly count: number
   /** The index of the node that may lie; below zero for none. */
   readonly faulty: number
-  /** What the liar may say. */
+  /** The subjects that the lying node may lie about. */
   readonly themes: readonly Theme[]
 }
 

@@ -28,7 +28,7 @@ const limitedTo: readonly (readonly Scope[])[] = scopes.flatMap((one, index) => 
   ...scopes.slice(index + 1).map((other) => [one, other]),
 ])
 
-/** What a key can make that lets somebody else read, with the scope that making it needs besides `read`. */
+/** The credentials that a key can create for other readers, with the scope that this requires in addition to `read`. */
 const gifts: readonly {
   readonly name: string
   readonly scope: Scope

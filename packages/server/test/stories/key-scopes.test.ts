@@ -10,7 +10,7 @@ import { aWorld, type Org, type World } from '../world.ts'
 let world: World
 let org: Org
 let ids: Resources
-/** Keys by their scopes: each scope by itself, and those that make what lets somebody else read. */
+/** Keys by their scopes: each scope alone, and the combinations that create read access for others. */
 const keys = new Map<string, string>()
 const allowed: readonly (readonly Scope[])[] = [
   ...scopes.map((scope) => [scope]),
@@ -53,7 +53,7 @@ const inOrder = [...operations].sort(
   (left, right) => Number(left.method === 'DELETE') - Number(right.method === 'DELETE'),
 )
 
-/** What lets somebody else read (decision 0191): a token, a ticket, and where events are sent. */
+/** The ways to give others read access (decision 0191): a token, a ticket and a webhook URL. */
 const givesRead = ['vaults.tokens.create', 'webhooks.create', 'webhooks.update']
 
 function scopesOf(operation: Operation): readonly Scope[] {

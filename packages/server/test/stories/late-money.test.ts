@@ -12,7 +12,7 @@ import { createFakeScreening, type FakeScreening } from '../screening-double.ts'
 import { network } from '../wallet-payment-stage.ts'
 import { aPayer, aWorld, codeOf, type Org, type V2Payload, type World } from '../world.ts'
 
-/** A process that only answers: the chain is read when a test does it. */
+/** A process that only serves requests: the tests run the chain reads themselves. */
 let chain: DevChain
 let world: World
 let org: Org

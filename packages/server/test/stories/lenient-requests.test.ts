@@ -115,10 +115,10 @@ test('a limit error has its figures in its message', async () => {
   }
   const wallet = await stage.call(org, 'POST', '/wallet-infra/byo-wallets', second)
   expect(wallet.body).toMatchObject({ title: 'Plan Limit Reached', limit: 1, current: 1 })
-  expect(wallet.body.detail).toBe('The plan takes no more wallets of your own: 1 of 1 used.')
+  expect(wallet.body.detail).toBe('The plan allows no more wallets of your own: 1 of 1 used.')
   for (let made = 0; made < 3; made++) await stage.vault(org)
   const vault = await stage.call(org, 'POST', '/vaults', {})
-  expect(vault.body.detail).toBe('The plan takes no more active vaults: 3 of 3 used.')
+  expect(vault.body.detail).toBe('The plan allows no more active vaults: 3 of 3 used.')
 })
 
 test('the examples’ bank account is accepted in test alone', async () => {

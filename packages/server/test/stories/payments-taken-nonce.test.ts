@@ -13,7 +13,7 @@ import { aFamily, sweep } from '../sweep-stage.ts'
 import { network } from '../wallet-payment-stage.ts'
 import { aPayer, aWorld, codeOf, type Org, type V2Payload, type World } from '../world.ts'
 
-/** A process that only answers: nothing is sent unless a test does it. */
+/** A process that only serves requests: nothing is broadcast unless a test does it. */
 let chain: DevChain
 let world: World
 let org: Org
@@ -41,7 +41,7 @@ interface Verified {
   readonly call: `0x${string}`
 }
 
-/** A new payer's payment that nobody settles. */
+/** A payment of a new payer for which settlement is not requested. */
 async function verified(own: Org): Promise<Verified> {
   const wallet = await world.wallet(own)
   const challenge = await world.call(own.testKey, 'POST', '/payments/challenge', priced(wallet.id))

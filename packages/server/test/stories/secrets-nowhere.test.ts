@@ -15,7 +15,7 @@ import { aWorld, type Org, type World } from '../world.ts'
 
 const { lines, log } = aKeptLog()
 const marker = (name: string) => `mark${name}${randomBytes(9).toString('hex')}`
-/** Every secret of the test, by what it is. */
+/** Every secret of the test, by name. */
 const secrets = new Map<string, string>()
 const rpcKey = marker('rpc')
 const smtpPassword = marker('smtp')

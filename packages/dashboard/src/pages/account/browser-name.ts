@@ -15,7 +15,7 @@ const systems = [
   [/\bLinux\b/, 'Linux'],
 ] as const
 
-/** `Chrome on macOS`, from what a browser sends of itself; its first 40 characters where none is known. */
+/** Returns a name such as `Chrome on macOS` for a `User-Agent`, or the first 40 characters of an unknown one. */
 export function browserName(userAgent: string): string {
   const browser = browsers.find(([pattern]) => pattern.test(userAgent))?.[1]
   const system = systems.find(([pattern]) => pattern.test(userAgent))?.[1]

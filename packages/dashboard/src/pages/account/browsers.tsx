@@ -76,7 +76,7 @@ function SessionRow({ session, isEnding, onEnd }: SessionRowProps) {
       <Icon className="size-4 shrink-0 text-ink-3" aria-hidden />
       <div className="min-w-0 flex-1">
         <p className="flex flex-wrap items-center gap-x-2 font-medium">
-          <span className="truncate">{userAgent === null ? 'A program without a name' : browserName(userAgent)}</span>
+          <span className="truncate">{userAgent === null ? 'Unknown browser' : browserName(userAgent)}</span>
           {isCurrent && <Tag>This browser</Tag>}
         </p>
         <p className="text-sm text-ink-2">

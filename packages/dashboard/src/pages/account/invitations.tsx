@@ -10,7 +10,9 @@ import { Time } from '../../ui/values.tsx'
 
 type Invitation = Account['invitations'][number]
 
-/** Organizations that invited the person, who joins each or declines. Nothing where there is none. */
+/**
+ * The open invitations of the person, each with buttons to accept and to decline. Renders nothing if there are none.
+ */
 export function Invitations({ invitations }: { invitations: readonly Invitation[] }) {
   if (invitations.length === 0) return null
   return (

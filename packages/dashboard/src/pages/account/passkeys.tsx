@@ -84,7 +84,7 @@ function useDone(onClose: () => void) {
   }
 }
 
-/** Names a passkey: a new one, which the browser then makes, or one that there is. */
+/** Names a new passkey, which the browser then creates, or renames an existing one. */
 function NameDialog({ passkey, onClose }: { passkey?: Passkey; onClose: () => void }) {
   const [name, setName] = useState(passkey?.name ?? browserName(navigator.userAgent))
   const done = useDone(onClose)

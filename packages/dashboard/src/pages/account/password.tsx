@@ -9,7 +9,7 @@ import { Card, Skeleton } from '../../ui/page.tsx'
 import { toastDone, toastFailed } from '../../ui/toast.tsx'
 import { passwordQuery } from './queries.ts'
 
-/** The password of the person: changed where there is one, otherwise chosen through a link by email. */
+/** Changes the password of the person, or sends an email link to choose a first one. */
 export function PasswordCard({ email }: { email: string }) {
   const password = useQuery(passwordQuery)
   const links = useQuery({ queryKey: ['sign-in-methods'], queryFn: signInMethods })
@@ -92,7 +92,7 @@ function ChangeForm({ email }: { email: string }) {
   )
 }
 
-/** The field for a password that is new, with how long it must be. */
+/** The field for a new password, with its minimum length. */
 export function NewPasswordField({
   label,
   value,
@@ -103,7 +103,7 @@ export function NewPasswordField({
   onChange: (value: string) => void
 }) {
   return (
-    <Field label={label} hint={`At least ${passwordLength.min} characters. A sentence is good.`}>
+    <Field label={label} hint={`At least ${passwordLength.min} characters. A whole sentence makes a good password.`}>
       {(wiring) => (
         <TextInput
           {...wiring}

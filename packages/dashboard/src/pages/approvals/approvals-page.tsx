@@ -47,8 +47,8 @@ export function ApprovalsPage() {
       ) : waiting.data.items.length === 0 ? (
         <div className="rounded-card border border-line bg-surface">
           <Empty icon={<CircleCheck />} title="Nothing needs your attention">
-            A transfer, payment or withdrawal appears here when its amount needs an approval. Set the amount in the
-            spending policy of the wallet.
+            A transfer, payment or withdrawal appears here when its amount needs an approval. Set that amount in the
+            spend policy of the wallet.
           </Empty>
         </div>
       ) : (
@@ -98,7 +98,7 @@ function AllRequests() {
         openKey={open}
         empty={
           <Empty icon={<History />} title="No approval requests yet">
-            Every request stays listed here, with who decided it and why.
+            Every request stays listed here, with the person who decided it and the reason.
           </Empty>
         }
       />

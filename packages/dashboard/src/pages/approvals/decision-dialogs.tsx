@@ -20,11 +20,11 @@ interface DialogProps {
 }
 
 interface ApproveProps extends DialogProps {
-  /** Declines the request, where it turns out that nobody can approve it. */
+  /** Opens the dialog that declines the request; offered when nobody can approve it. */
   readonly onRefuse: () => void
 }
 
-/** Asks once more for one of the three acts, in words. */
+/** Confirms an approval, a refusal or a cancellation. */
 export function DecisionDialog({ act, onRefuse, ...props }: ApproveProps & { act: Act }) {
   if (act === 'approve') return <ApproveDialog {...props} onRefuse={onRefuse} />
   return act === 'refuse' ? <RefuseDialog {...props} /> : <CancelDialog {...props} />
@@ -52,7 +52,7 @@ function ApproveDialog({ approval, onClose, onRefuse }: ApproveProps) {
     <Dialog
       open
       onClose={onClose}
-      title={`Let ${money} leave`}
+      title={`Approve ${money}`}
       footer={
         <>
           <Button onClick={onClose}>Not yet</Button>
@@ -73,7 +73,7 @@ function ApproveDialog({ approval, onClose, onRefuse }: ApproveProps) {
           <Amount value={amount} token={token} className="font-medium" /> goes to <Recipient approval={approval} />
         </p>
         <p className="text-ink-2">
-          It starts within a second and cannot be canceled. The limits of the policy are checked again first.
+          The limits of the policy are checked again. The movement then starts within a second and cannot be canceled.
         </p>
         {approve.error !== null && <ErrorBlock error={approve.error} onRetry={() => approve.mutate()} />}
       </div>
@@ -81,7 +81,7 @@ function ApproveDialog({ approval, onClose, onRefuse }: ApproveProps) {
   )
 }
 
-/** Whether the requester may not move money any more, so that nobody can approve the request. */
+/** Whether the requester has lost the right to move money, so that nobody can approve the request. */
 function isForNobody(error: Error | null): boolean {
   return error instanceof PurserError && error.code === 'approval-requester-not-allowed'
 }

@@ -3,7 +3,7 @@ import { queryOptions } from '@tanstack/react-query'
 
 export const approvalsKey = ['approvals'] as const
 
-/** More than these wait in the badge as `20+`. */
+/** The badge shows a larger number as `20+`. */
 export const shownWaitingMax = 20
 
 /** The approvals that wait for a decision, newest first. */

@@ -52,8 +52,8 @@ export function ChainDialog({ onClose }: { onClose: () => void }) {
           was changed, moved or removed breaks the chain.
         </p>
         <Field
-          label="A hash that you kept (optional)"
-          hint="With it you also see whether the whole log was rewritten."
+          label="A hash that you stored (optional)"
+          hint="It shows whether the whole log was rewritten."
           fault={isKeptWrong ? 'A hash has 64 digits, 0 to 9 and a to f.' : undefined}
         >
           {(wiring) => (
@@ -104,7 +104,7 @@ function Result({ verdict, isWhole, wasKept }: ResultProps) {
       )}
       {fault === undefined && newestHash !== undefined && (
         <p className="mt-1 text-ink-2">
-          Keep this hash outside of the service: <Id value={newestHash} whole />
+          Store this hash outside the service: <Id value={newestHash} whole />
         </p>
       )}
     </div>
@@ -116,11 +116,12 @@ function faultOf(
   { ok, brokenAt, gaps, records, fromFirst, oldest, hasKept }: AuditLogVerdict,
   { isWhole, wasKept }: Pick<ResultProps, 'isWhole' | 'wasKept'>,
 ): string | undefined {
-  if (!ok) return `Record ${brokenAt ?? 'unknown'} is not what was written: the chain breaks there.`
+  if (!ok)
+    return `Record ${brokenAt ?? 'unknown'} was changed, or the record before it was: the hash chain breaks there.`
   if (records === 0) return 'The log is empty. Every organization begins with a record.'
   if (isWhole && gaps > 0) return `Records are missing at ${count(gaps, 'place')}.`
   if (wasKept && !hasKept)
-    return 'The hash that you kept is not in the log: the log was rewritten, or the hash is of another log.'
+    return 'The hash that you entered is not in the log: the log was rewritten, or the hash belongs to another log.'
   if (isWhole && !fromFirst && !hasKept)
     return `The log begins with record ${oldest?.sequence ?? 'unknown'}. Ask the operator whether the records before it were archived, or enter a hash that you kept.`
   return undefined

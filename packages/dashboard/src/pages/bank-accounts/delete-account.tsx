@@ -7,7 +7,7 @@ import { Sheet } from '../../ui/overlay.tsx'
 import { toastDone } from '../../ui/toast.tsx'
 import { accountLabel, bankAccountsKey } from './queries.ts'
 
-/** Deletes a bank account, after saying what that means. */
+/** Deletes a bank account, after a confirmation. */
 export function DeleteAccountSheet({ account, onClose }: { account: BankAccount; onClose: () => void }) {
   const purser = usePurser()
   const queries = useQueryClient()

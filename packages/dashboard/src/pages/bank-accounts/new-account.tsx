@@ -32,7 +32,7 @@ const currencies: Readonly<Record<string, readonly Detail[]>> = {
   ],
 }
 
-/** Registers a bank account. What is written is sent once and never shown again. */
+/** Registers a bank account. The details are sent once and never shown again. */
 export function NewAccountSheet({ onClose }: { onClose: () => void }) {
   const purser = usePurser()
   const queries = useQueryClient()

@@ -70,7 +70,7 @@ export function Catalogue() {
   )
 }
 
-/** A description of the catalogue: what stands between backticks is code. */
+/** Renders a description of the catalogue: text between backticks is code. */
 function Marked({ text }: { text: string }) {
   return text.split('`').map((part, index) =>
     index % 2 === 0 ? (
@@ -84,7 +84,7 @@ function Marked({ text }: { text: string }) {
   )
 }
 
-/** Publishes a made-up event of the type, for every webhook and listener. In the live environment there is none. */
+/** Sends a sample event of the type to every webhook and listener. Test environment only. */
 function SampleButton({ type }: { type: string }) {
   const { purser, environment } = useWorkspace()
   const maySend = useMay('member')
@@ -92,7 +92,7 @@ function SampleButton({ type }: { type: string }) {
   const send = useMutation({
     mutationFn: () => purser.events.trigger({ type } as Parameters<typeof purser.events.trigger>[0]),
     onSuccess: () => {
-      toastDone(`A made-up ${type} is sent`)
+      toastDone(`A sample ${type} event was sent`)
       void queries.invalidateQueries({ queryKey: [...eventsKey, 'list'] })
     },
     onError: toastFailed,

@@ -4,7 +4,7 @@ import { isSearchText, type OpenSearch, readOpen } from '../../ui/search.ts'
 
 export interface EventsSearch extends OpenSearch {
   readonly view?: 'types'
-  /** The type that is shown, of recent events or of the catalogue. */
+  /** The selected event type, in the list of events or in the catalogue. */
   readonly type?: string
 }
 

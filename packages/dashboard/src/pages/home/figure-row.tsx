@@ -5,7 +5,7 @@ import { Amount } from '../../ui/values.tsx'
 import type { Figures } from './figures.ts'
 import { Sparkline } from './sparkline.tsx'
 
-/** Four figures of the range: what came in, how often, how well, how fast. */
+/** Four figures of the range: revenue, number of payments, success rate and time to settle. */
 export function FigureRow({
   figures,
   statistics,
@@ -71,7 +71,10 @@ function Figure({
   )
 }
 
-/** The token with the most first; others in a line below, never added up. */
+/**
+ * The revenue in the token with the most payments, and the other tokens in a line below. Amounts of different tokens
+ * are never added up.
+ */
 function Revenue({ revenue }: { revenue: Figures['revenue'] }) {
   const [first, ...others] = revenue
   if (first === undefined) return <>0</>
@@ -89,7 +92,7 @@ function Revenue({ revenue }: { revenue: Figures['revenue'] }) {
   )
 }
 
-/** All, or down to a tenth of a percent; what is less than all never becomes 100. */
+/** Formats a rate in percent with one decimal, rounded down, so that only a complete success is 100 %. */
 function share(success: number): string {
   return success === 1 ? '100 %' : `${(Math.floor(success * 1_000) / 10).toFixed(1)} %`
 }

@@ -44,7 +44,7 @@ export interface Figures {
   /** Challenges that were issued, and credentials that were presented for them. */
   readonly issued: number
   readonly paid: number
-  /** Share of what ended that ended well, from 0 to 1; undefined where nothing ended. */
+  /** Share of the finished payments that were settled, from 0 to 1; undefined if none has finished. */
   readonly success: number | undefined
 }
 

@@ -11,7 +11,7 @@ interface Step {
   readonly lost?: string | false
 }
 
-/** From the challenge to the money: four bars with what was lost between them in words, and the reasons of failures. */
+/** The funnel from challenge to settlement: four bars, the losses between them, and the reasons of failures. */
 export function Funnel({ figures, failures }: { figures: Figures; failures: PaymentStatistics['failures'] }) {
   const { issued, paid, payments, settled, open, failed } = figures
   const refused = paid - payments

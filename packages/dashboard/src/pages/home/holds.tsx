@@ -15,7 +15,9 @@ export function holdNeeds(holds: { readonly data: HoldSummary | undefined; reado
   const { data, error } = holds
   const icon = <PauseCircle />
   if (data === undefined)
-    return error === null ? [] : [{ key: 'holds', icon, text: 'Money on hold cannot be read now.', to: '/wallets' }]
+    return error === null
+      ? []
+      : [{ key: 'holds', icon, text: 'The money on hold could not be loaded.', to: '/wallets' }]
   const { amounts, wallets, isWhole } = data
   if (amounts.length <= linesMax && isWhole)
     return amounts.map((held) => ({

@@ -20,7 +20,7 @@ import { WalletBalances } from './wallet-balances.tsx'
 
 const route = getRouteApi('/shell/')
 
-/** Is money coming in, is anything wrong, does anything wait for the reader? */
+/** The overview: revenue, problems, and work that waits for the person. */
 export function HomePage() {
   const purser = usePurser()
   const navigate = useNavigate()
@@ -28,7 +28,7 @@ export function HomePage() {
   const statistics = useQuery(statisticsQuery(purser, range))
   useRefreshOn(['payment.'], statisticsKey)
   const figures = statistics.data === undefined ? undefined : figuresOf(statistics.data)
-  /** Nothing is known of the payments. Their place shows why, and no figures that never come. */
+  /** The statistics could not be loaded: shows the error in place of the figures. */
   const hasFailed = statistics.data === undefined && statistics.error !== null
   const choose = (next: string) => {
     if (isRange(next)) void navigate({ to: '/', search: (old) => ({ ...old, range: next }), replace: true })

@@ -15,10 +15,10 @@ import { healthOf, healthQuery } from '../webhooks/queries.ts'
 import { holdNeeds } from './holds.tsx'
 import type { Need } from './need.ts'
 
-/** How many endpoints Home reads the attempts of, the newest. Their page shows all. */
+/** Home checks the attempts of this many endpoints, the newest. The page of webhooks checks all that it lists. */
 const endpointsReadMax = 5
 
-/** Share of the day's gas budget of a network from which it is named. */
+/** A network is listed once this share of its daily gas budget is used. */
 const gasShareMin = 0.8
 
 /** The work that waits for the reader: approvals, money on hold, gas budgets that run out, networks without a node, endpoints that are off or fail, quotas that run out; and how full the plan is. */
@@ -50,13 +50,13 @@ export function NeedsYou({ statistics }: { statistics: PaymentStatistics | undef
     ...gasNeeds(statistics),
     ...(chains.data ?? [])
       .filter(({ configured, status }) => configured && status === 'down')
-      .map(({ name }) => ({ key: name, icon: <ServerOff />, text: `No node of ${networkName(name)} answers.` })),
+      .map(({ name }) => ({ key: name, icon: <ServerOff />, text: `No RPC node of ${networkName(name)} responds.` })),
     ...(webhooks.data ?? [])
       .filter(({ isActive }) => !isActive)
       .map(({ id, url }) => ({
         key: id,
         icon: <WebhookOff />,
-        text: `${new URL(url).host} receives no events: its endpoint is off.`,
+        text: `${new URL(url).host} receives no events: the endpoint is turned off.`,
         to: `/webhooks/${id}`,
       })),
     ...failing.map(({ id, url }) => ({

@@ -15,7 +15,7 @@ const rowsShown = 8
 const filters = {}
 const columns = paymentColumns.filter(({ id }) => id !== 'id' && id !== 'chain')
 
-/** The newest payments, as they come. */
+/** The newest payments, updated live. */
 export function RecentPayments() {
   const purser = usePurser()
   const navigate = useNavigate()

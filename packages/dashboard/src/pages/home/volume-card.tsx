@@ -19,7 +19,7 @@ interface VolumeProps {
   readonly onChange: (change: { readonly measure?: string; readonly by?: 'protocol' | 'route' }) => void
 }
 
-/** Routes that have a series of their own. */
+/** Number of routes that get their own series. */
 const routesMax = 3
 
 /** The income over time: an amount of one token, or the number of payments, by protocol or by route. */

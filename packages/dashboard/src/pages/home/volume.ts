@@ -15,7 +15,7 @@ interface Volume {
 
 const colors = ['var(--chart-1)', 'var(--chart-2)', 'var(--chart-3)', 'var(--chart-4)'] as const
 
-/** The tokens in which something was settled, that of the most payments first. */
+/** The tokens of settled payments, the one with the most payments first. */
 export function tokensOf({ intervals }: PaymentStatistics): readonly string[] {
   const counts = new Map<string, number>()
   for (const { token, status, payments } of intervals)
@@ -76,7 +76,7 @@ function sumsOf(rows: readonly Row[], measure: Measure): (at: number) => string 
   }
 }
 
-/** A payment that came between the two readings can be in that of a route and not in the total. */
+/** Returns 0 for a negative difference: the total may have been read before a payment that a route already counts. */
 function atLeastZero(decimal: string): string {
   return decimal.includes('-') ? '0' : decimal
 }

@@ -9,7 +9,7 @@ import { HolderBalance } from '../wallets/columns.tsx'
 import { walletsKey } from '../wallets/queries.ts'
 import { walletName } from '../wallets/wallet-state.tsx'
 
-/** Each costs a request to a node. The page of wallets shows all. */
+/** Each balance costs an RPC request. The page of wallets shows all. */
 const walletsMax = 4
 
 /** The newest managed wallets; undefined while they are read. */
@@ -23,7 +23,7 @@ function useNewestWallets() {
   return { active, error, refetch }
 }
 
-/** The newest managed wallets with what each has now. Nothing where there are none. */
+/** The newest managed wallets with their balances. Renders nothing if there are none. */
 export function WalletBalances() {
   const { active, error, refetch } = useNewestWallets()
   useRefreshOn(['deposit.', 'transfer.'], walletsKey)

@@ -82,7 +82,7 @@ function End({ apiKey: { revokedAt, expiresAt } }: KeyProps) {
   return at === null ? <span className="text-ink-3">never</span> : <Time at={at} />
 }
 
-/** The actor that made the key, from the audit log; without an audit record, the key that made it, if any. */
+/** The creator of the key according to the audit log; without a record, the key that created it, if any. */
 function Maker({ apiKey: { id, madeBy } }: KeyProps) {
   const actor = useMakers().get(id)
   if (actor !== undefined) return <Actor record={{ actor }} />

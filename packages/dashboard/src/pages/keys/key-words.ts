@@ -29,7 +29,7 @@ export function endOf(days: number | undefined, now: Date): string | undefined {
   return days === undefined ? undefined : new Date(now.getTime() + days * 86_400_000).toISOString()
 }
 
-/** A key as people recognize it: without the part that opens anything. */
+/** A key shortened for display: its prefix and its last four characters. */
 export function shownKey(environment: Environment, last4: string): string {
   return `svc_${environment}_sk_…${last4}`
 }

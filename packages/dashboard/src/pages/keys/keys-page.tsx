@@ -14,7 +14,7 @@ import { RevokeDialog } from './revoke-dialog.tsx'
 
 type KeyPage = PageOf<ApiKeyRecord>
 
-/** The keys of the environment, without their values: who may use the API, for what, until when. */
+/** The API keys of the environment with their scopes and expiry, without their values. */
 export function KeysPage() {
   const { purser, environment } = useWorkspace()
   const mayRevoke = useMay('admin')
@@ -57,7 +57,10 @@ export function KeysPage() {
   )
 }
 
-/** The next keys of one environment. Live reads the keys of both, and a page without any of the wanted ones is not the last. */
+/**
+ * Reads the next page that has keys of this environment. In live the API returns keys of both environments, so pages
+ * without any are skipped.
+ */
 async function pageOf(
   environment: Environment,
   query: PageRequest,

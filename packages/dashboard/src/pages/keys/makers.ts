@@ -7,7 +7,9 @@ import { keysKey } from './key-words.ts'
 const recordsMax = 500
 const none: ReadonlyMap<string, AuditRecord['actor']> = new Map()
 
-/** The actors that made the newest keys, from the audit log: a key itself names only the key that made it. */
+/**
+ * The creators of the newest keys, by key id, from the audit log: a key itself names only the API key that created it.
+ */
 export function useMakers(): ReadonlyMap<string, AuditRecord['actor']> {
   const purser = usePurser()
   const { data } = useQuery({

@@ -10,7 +10,7 @@ import { Sheet } from '../../ui/overlay.tsx'
 import { SecretOnce } from '../../ui/secret-once.tsx'
 import { endOf, type KeyScope, keysKey, lifetimes, scopeWords } from './key-words.ts'
 
-/** Opens the sheet that makes a key. Who is no admin has no such button. */
+/** Opens the sheet that creates a key. Only admins and owners see the button. */
 export function NewKeyButton({ onOpen }: { onOpen: () => void }) {
   const { environment } = useWorkspace()
   if (!useMay('admin')) return null
@@ -35,7 +35,7 @@ export function NewKeySheet({ onClose }: { onClose: () => void }) {
       const limits = { ...(scopes !== null && { scopes: [...scopes] }), ...(expiresAt !== undefined && { expiresAt }) }
       return purser.organisations.apiKeys.create({ name: name.trim(), environment, ...limits }, { idempotencyKey: key })
     },
-    // Nothing keeps the value once the sheet is closed.
+    // The value is discarded when the sheet is closed.
     gcTime: 0,
     onError,
     onSuccess: () => queries.invalidateQueries({ queryKey: keysKey }),

@@ -11,7 +11,7 @@ import { toastDone } from '../../ui/toast.tsx'
 import { Time } from '../../ui/values.tsx'
 import { keysKey, shownKey } from './key-words.ts'
 
-/** Ends a key for good, after saying what that means; the keys that it made too, if so chosen. */
+/** Revokes a key after a confirmation, and the keys that it created if the person chooses so. */
 export function RevokeDialog({ apiKey, onClose }: { apiKey: ApiKeyRecord; onClose: () => void }) {
   const purser = usePurser()
   const queries = useQueryClient()
@@ -65,5 +65,5 @@ function othersWords(revoked: RevokedKey | undefined): string | undefined {
   if (revoked === undefined) return undefined
   const { ended, stillValid } = revoked
   if (ended.length > 0) return `${count(ended.length, 'key')} that it created ended with it.`
-  return stillValid.length === 0 ? undefined : `${count(stillValid.length, 'key')} that it created: still valid.`
+  return stillValid.length === 0 ? undefined : `${count(stillValid.length, 'key')} that it createdremain valid.`
 }

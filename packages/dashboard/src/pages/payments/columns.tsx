@@ -71,7 +71,7 @@ export function shortRoute(route: string): string {
   return route.replace(/^https?:\/\//, '')
 }
 
-/** Two lines on a phone: the money, and what it was for. */
+/** A payment in two lines, for narrow screens: its amount and its route. */
 export function CompactPayment({ row }: { row: PaymentLog }) {
   return (
     <>

@@ -10,7 +10,7 @@ export interface TestPayment {
   readonly coin: string
 }
 
-/** Refusals that mean that nothing on a chain can pay the wallet here. */
+/** Error codes for which a stub payment is made instead: no faucet can pay the wallet on a chain. */
 const withoutChain = new Set(['test-payments-off', 'chain-not-supported'])
 
 /**

@@ -21,7 +21,7 @@ import { paymentSteps, refundSteps, withEvents } from './payment-steps.tsx'
 import { paymentQuery, paymentsKey } from './queries.ts'
 import { RefundDialog } from './refund-dialog.tsx'
 
-/** Where the money of one payment is now, and why; the rest is evidence. */
+/** One payment: where its money is and why, followed by its steps and data. */
 export function PaymentDetail({ paymentId, wide = false }: { paymentId: string; wide?: boolean }) {
   const purser = usePurser()
   const payment = useQuery(paymentQuery(purser, paymentId))
@@ -36,7 +36,7 @@ export function PaymentDetail({ paymentId, wide = false }: { paymentId: string; 
         <Card title="What happened">
           <History payment={data} />
         </Card>
-        <Card title="Facts">
+        <Card title="Details">
           <PaymentFacts payment={data} />
         </Card>
       </div>
@@ -96,7 +96,7 @@ function Head({ payment }: { payment: Payment }) {
   )
 }
 
-/** The call that answers this payment, with the key left for the reader to fill in. */
+/** The curl command that reads this payment. The key comes from `PURSER_API_KEY`. */
 function curlOf({ id }: Payment): string {
   return `curl -s ${location.origin}/payments/${id} -H "Authorization: Bearer $PURSER_API_KEY"`
 }

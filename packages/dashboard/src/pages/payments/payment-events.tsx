@@ -10,11 +10,11 @@ import { paymentsKey } from './queries.ts'
 /** Events are searched this long before and after the change of the payment; both are written in one transaction. */
 const aroundMs = 5_000
 const readMax = 100
-/** Most endpoints whose attempts are read, the newest; each costs a request. */
+/** The attempts of at most this many endpoints are read, the newest; each costs a request. */
 const endpointsMax = 5
 /** Attempts are read from the event until this much later. */
 const attemptsMs = 120_000
-/** The time between two readings of the attempts of a new event. */
+/** Poll interval for the attempts of a new event. */
 const attemptsEveryMs = 3_000
 
 type EventType = 'payment.received' | 'payment.settled' | 'payment.settlement_failed' | 'payment.refunded'

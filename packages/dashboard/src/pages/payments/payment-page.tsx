@@ -4,7 +4,7 @@ import { PaymentDetail } from './payment-detail.tsx'
 
 const route = getRouteApi('/shell/payments/$paymentId')
 
-/** A payment on a page of its own: what its address shows when it is loaded. */
+/** The page of one payment. */
 export function PaymentPage() {
   const { paymentId } = route.useParams()
   return (

@@ -26,15 +26,16 @@ export function whereItIs({ status, failureReason, token, chain, txHash }: Payme
     return 'A simulated payment of the test environment: no chain was involved.'
   if (status === 'settled') return 'The money has moved to your wallet.'
   if (status === 'settling')
-    return `The transaction is on its way to ${networkName(chain)}. The payment is settled when a block has it.`
-  if (status === 'verified') return `The payer signed for it. No ${token} has moved yet: it waits for settlement.`
+    return `The transaction is on its way to ${networkName(chain)}. The payment is settled when a block includes it.`
+  if (status === 'verified')
+    return `The payer has signed it. No ${token} has moved yet: the payment waits for settlement.`
   if (status === 'voided') return 'It was voided before any money moved.'
   return `No money moved: ${failureWords(failureReason)}`
 }
 
 const failures: Readonly<Record<string, string>> = {
   insufficient_funds: 'the payer no longer had enough when it was settled.',
-  transaction_expired: 'its time ran out before a block took it.',
+  transaction_expired: 'the transaction expired before a block included it.',
   transaction_reverted: 'the chain refused the transaction.',
   expired: 'the signature expired before it reached the chain.',
   authorization_expired: 'the signature expired before it reached the chain.',
@@ -44,6 +45,6 @@ const failures: Readonly<Record<string, string>> = {
 
 /** The reason of a failure as a sentence; one that has no sentence yet is shown as it is. */
 export function failureWords(reason: string | null): string {
-  if (reason === null) return 'the chain gave no reason.'
+  if (reason === null) return 'the chain returned no reason.'
   return failures[reason.replaceAll('-', '_')] ?? `${sentenceCase(reason).toLowerCase()}.`
 }

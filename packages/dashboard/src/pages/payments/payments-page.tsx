@@ -18,7 +18,7 @@ import { useLivePayments } from './use-live-payments.ts'
 
 const route = getRouteApi('/shell/payments')
 
-/** All payments, newest first, live; one opens in a sheet with an address of its own. */
+/** All payments, newest first, updated live. A payment opens in a sheet with its own URL. */
 export function PaymentsPage() {
   const purser = usePurser()
   const queries = useQueryClient()

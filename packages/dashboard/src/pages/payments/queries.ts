@@ -9,7 +9,7 @@ export type PaymentPages = InfiniteData<Page<PaymentLog>, string | undefined>
 
 export const paymentsKey = ['payments'] as const
 
-/** The filters as the API takes them; the range begins where it did when the list was first requested. */
+/** The filters as query parameters of the API. The range starts at the time of the first request of the list. */
 export function filtersOf(
   { protocol, route, walletId, batchId, range, status, chain, payer, apiKeyId }: PaymentsSearch,
   now: Date,
@@ -36,7 +36,7 @@ export function paymentsQuery(purser: Purser, filters: Filters) {
     initialPageParam: undefined as string | undefined,
     queryFn: ({ pageParam, signal }) => firstPage(purser, filters, pageParam, signal),
     getNextPageParam: ({ cursor }) => cursor,
-    // Changes arrive over the stream; a long list is never read again page by page.
+    // Never stale: changes arrive over the event stream.
     staleTime: Number.POSITIVE_INFINITY,
   })
 }

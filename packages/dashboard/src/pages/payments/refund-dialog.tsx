@@ -14,7 +14,7 @@ import { toastDone } from '../../ui/toast.tsx'
 import { Amount, OnChain } from '../../ui/values.tsx'
 import { paymentsKey } from './queries.ts'
 
-/** Pays a payment back: from, to and how much, in words, then one button that names the act. */
+/** Refunds a payment: states wallet, recipient and amount before the person confirms. */
 export function RefundDialog({ payment, onClose }: { payment: Payment; onClose: () => void }) {
   const { purser, environment } = useWorkspace()
   const queries = useQueryClient()

@@ -24,7 +24,7 @@ export interface PaymentsSearch extends RangeSearch {
   readonly open?: string
 }
 
-/** Reads the search of an address; what is none of ours is left out. */
+/** Reads the filters of the list of payments from a URL; unknown parameters are ignored. */
 export function readPaymentsSearch(search: Readonly<Record<string, unknown>>): PaymentsSearch {
   const { protocol, route, walletId, batchId, open, range, status, chain, payer, apiKeyId } = search
   const known = paymentStatuses.find((one) => one === status)

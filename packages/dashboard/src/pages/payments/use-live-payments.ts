@@ -7,22 +7,22 @@ import { useLiveEvents } from '../../live/use-live.ts'
 import { usePaced } from '../../live/use-paced.ts'
 import { type filtersOf, firstPage, mergeFirstPage, type PaymentPages, withStatuses } from './queries.ts'
 
-/** The least time between two readings of the newest page. */
+/** Minimum time between two refreshes of the first page. */
 const readMsMin = 400
-/** How far down a reader may be and still be at the top. */
+/** Scroll positions up to this count as the top of the page. */
 const topPixels = 120
 
 export interface LivePayments {
-  /** Rows that came and are not shown yet, because the reader has scrolled. */
+  /** Number of new rows that are not shown yet, because the page is scrolled down. */
   readonly waiting: number
-  /** Rows that came while one looked, to be marked. */
+  /** New rows, to be highlighted. */
   readonly arrived: ReadonlySet<string>
   readonly show: () => void
 }
 
 /**
- * Keeps a list of payments true while it is looked at. New rows come in at once while the reader is at the top; otherwise they wait
- * until they are wanted, so that what one reads never moves. A row that is shown changes in its place.
+ * Keeps a list of payments up to date. New rows are added at once while the page is scrolled to the top; otherwise they
+ * are added on request, so that the visible rows do not move. Shown rows are updated in place.
  */
 export function useLivePayments(
   queryKey: QueryKey,

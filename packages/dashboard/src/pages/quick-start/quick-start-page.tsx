@@ -90,7 +90,7 @@ function NoWallet({ error, onRetry }: { error: unknown; onRetry: () => void }) {
   )
 }
 
-/** Where the key in the code comes from. Its value is kept on this page alone, and is gone when the page is left. */
+/** Explains which key the code contains. The value exists on this page only and is lost when the page is left. */
 function KeyLine({ isMade, isBusy, onMake }: { isMade: boolean; isBusy: boolean; onMake: () => void }) {
   const { environment } = useWorkspace()
   const mayMake = useMay('admin')
@@ -104,7 +104,7 @@ function KeyLine({ isMade, isBusy, onMake }: { isMade: boolean; isBusy: boolean;
     <div className="flex flex-wrap items-center justify-between gap-3">
       <p className="min-w-0 flex-1 basis-60 text-ink-2">
         {mayMake
-          ? 'The code needs an API key. This one can take payments and cannot move money out.'
+          ? 'The code needs an API key. This key can accept payments but cannot move money out.'
           : 'Insert one of your keys. Admins create keys.'}
       </p>
       {mayMake && (

@@ -13,7 +13,7 @@ import { toastDone } from '../../ui/toast.tsx'
 import { Amount, CopyButton, Id, Time } from '../../ui/values.tsx'
 import { Protocols, Visibility } from './columns.tsx'
 
-/** One route: its price, its demand, how it is called, and whether everybody may find it. */
+/** One route: its price, its demand, how it is called, and whether it is public. */
 export function RouteSheet({ id, onClose }: { id: string | undefined; onClose: () => void }) {
   return (
     <RecordSheet title="Route" open={id !== undefined} onClose={onClose}>
@@ -96,7 +96,7 @@ function Params({ title, params }: { title: string; params: RegistryRoute['heade
   )
 }
 
-/** Puts a route into the public registry or takes it out, after saying who sees it then. */
+/** Makes a route public or private, after a confirmation. */
 function VisibilityButton({ row }: { row: RegistryRoute }) {
   const purser = usePurser()
   const queries = useQueryClient()
@@ -124,7 +124,7 @@ function VisibilityButton({ row }: { row: RegistryRoute }) {
         title={act}
         footer={
           <>
-            <Button onClick={() => setAsking(false)}>Leave it as it is</Button>
+            <Button onClick={() => setAsking(false)}>Cancel</Button>
             <Button tone="primary" busy={change.isPending} onClick={() => change.mutate()}>
               {act}
             </Button>

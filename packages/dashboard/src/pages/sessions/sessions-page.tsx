@@ -13,7 +13,10 @@ import type { Column } from '../../ui/table.tsx'
 import { Id, Time } from '../../ui/values.tsx'
 import { sessionsKey, TestSessionButton } from './test-session.tsx'
 
-/** All sessions, newest first. A session is one payment that admits its payer for a while; its vault says what was done. */
+/**
+ * All sessions, newest first. A session grants the payer of one payment access until it expires; its vault contains the
+ * goods delivered.
+ */
 export function SessionsPage() {
   const purser = usePurser()
   const navigate = useNavigate()

@@ -30,7 +30,7 @@ export function SettingsPage() {
             <Card title="Organization">
               {current.data === undefined ? <Skeleton lines={3} /> : <NameForm name={current.data.name} />}
             </Card>
-            <Card title="Facts">
+            <Card title="Details">
               {current.data === undefined ? (
                 <Skeleton lines={4} />
               ) : (

@@ -13,7 +13,7 @@ interface RemoveDialogProps {
   readonly onClose: () => void
 }
 
-/** Removes a person, or takes an invitation back, after saying what that means. */
+/** Removes a member or revokes an invitation, after a confirmation. */
 export function RemoveDialog({ member, isSelf, onClose }: RemoveDialogProps) {
   const { purser, organisation } = useWorkspace()
   const queries = useQueryClient()

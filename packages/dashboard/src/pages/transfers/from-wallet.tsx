@@ -6,7 +6,7 @@ import { Id } from '../../ui/values.tsx'
 import { walletPath } from '../wallets/wallet-path.ts'
 import { useWalletName } from './wallets.ts'
 
-/** The wallet or child address that money left, by its name if it is known, with its chain. */
+/** The source wallet or child address with its chain, by its name if it is known. */
 export function FromWallet({ walletId, chain }: { walletId: string; chain: string }) {
   return (
     <>
@@ -31,7 +31,7 @@ export function WalletLink({ walletId }: { walletId: string }) {
   )
 }
 
-/** The name of the wallet that money left, for a row of a list, which opens the movement. */
+/** The name of the source wallet, for a row of a list; without a link, because the row opens the movement. */
 export function FromName({ walletId }: { walletId: string }) {
   const name = useWalletName(walletId)
   return (

@@ -31,14 +31,14 @@ function draftFrom({ id, chain, supportedTokens: [token = ''] }: MasterWallet): 
   return { ...emptyDraft, walletId: id, token, toChain: chain, toToken: token }
 }
 
-/** Sends money in two steps: a quote that repeats in words what will happen, then one button that names the act. */
+/** Sends money in two steps: a quote to review, then a confirmation. */
 export function NewTransferSheet({ from, onClose, onSent }: SheetProps) {
   const purser = usePurser()
   const queries = useQueryClient()
   const [draft, setDraft] = useState(() => (from === undefined ? emptyDraft : draftFrom(from)))
   const quote = useMutation({ mutationFn: (body: NewTransfer) => purser.transfers.quote(body) })
   const send = useMutation({
-    // The quote is the key: a second press, or a press after a lost answer, never sends twice.
+    // The quote's id is the Idempotency-Key: a second press, or a press after a lost response, never sends twice.
     mutationFn: ({ quoteId }: TransferQuote) =>
       purser.transfers.create(
         { ...bodyOf(draft), quoteId, ...(draft.reference !== '' && { reference: draft.reference }) },

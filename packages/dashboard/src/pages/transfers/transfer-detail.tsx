@@ -42,7 +42,7 @@ export function TransferDetail({ transferId, wide = false }: { transferId: strin
         <Card title="What happened">
           <Timeline steps={transferSteps(data)} />
         </Card>
-        <Card title="Facts">
+        <Card title="Details">
           <TransferFacts transfer={data} />
         </Card>
       </div>

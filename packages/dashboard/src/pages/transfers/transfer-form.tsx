@@ -171,7 +171,10 @@ function RecipientFields({ draft, onChange }: FormProps) {
         )}
       </Field>
       <div className="grid grid-cols-amount gap-3">
-        <Field label="On" hint="Another network is a bridge, another token a swap. The quote says what it costs.">
+        <Field
+          label="On"
+          hint="To another network the money is bridged, to another token it is swapped. The quote states the cost."
+        >
           {(wiring) => (
             <Select
               {...wiring}

@@ -34,7 +34,7 @@ export function whereTransferIs({ status, txHash, reason, refundTxHash, approval
   }
   return txHash === null
     ? 'It waits for its transaction to be sent.'
-    : 'Its transaction is sent. It has arrived when the network confirms it.'
+    : 'Its transaction was sent. The transfer completes when the network confirms it.'
 }
 
 /** Describes the route. The partner's own reason follows; a direct transfer has none to add. */

@@ -70,7 +70,7 @@ export function TransfersPage() {
         openKey={open}
         empty={
           <Empty icon={<ArrowLeftRight />} title="No transfers yet" action={send}>
-            A transfer sends money from a managed wallet to any address, on any network that the service has.
+            A transfer sends money from a managed wallet to any address, on any supported network.
           </Empty>
         }
       />

@@ -40,7 +40,7 @@ export function quotasOf(usage: Usage | undefined): readonly Quota[] {
   return names.map((name) => ({ name, label: labels[name], ...usage[name] }))
 }
 
-/** Share of a quota from which it is worth a word. */
+/** A quota is marked as nearly used from this share on. */
 const nearlyUsedShare = 0.8
 
 export function isNearlyUsed({ used, limit }: Quota): boolean {

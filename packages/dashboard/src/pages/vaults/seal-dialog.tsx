@@ -11,7 +11,7 @@ import { toastDone } from '../../ui/toast.tsx'
 import { vaultsKey } from './queries.ts'
 import { vaultName } from './vault-state.tsx'
 
-/** Seals a vault for ever: says what that means, then one button that names the act. */
+/** Seals a vault, after a confirmation that explains the consequences. */
 export function SealDialog({ vault, onClose }: { vault: VaultState; onClose: () => void }) {
   const purser = usePurser()
   const queries = useQueryClient()

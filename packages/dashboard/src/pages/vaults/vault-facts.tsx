@@ -6,7 +6,7 @@ import { Ends } from './columns.tsx'
 export function VaultFacts({ vault }: { vault: VaultState }) {
   const { id, sessionId, createdAt, ttl, sealedAt, summary, manifestHash } = vault
   return (
-    <Card title="Facts">
+    <Card title="Details">
       <Facts>
         <Fact name="Vault">
           <Id value={id} />

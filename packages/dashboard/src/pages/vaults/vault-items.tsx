@@ -14,8 +14,8 @@ export function VaultItems({ vault, chosen }: { vault: VaultState; chosen: strin
   if (vault.documents.length + vault.files.length === 0)
     return (
       <Card title="Documents and files">
-        <Empty icon={<Inbox />} title="Nothing is in it yet">
-          Documents and files appear here the moment they are written.
+        <Empty icon={<Inbox />} title="This vault is empty">
+          Documents and files appear here as soon as they are written.
         </Empty>
       </Card>
     )

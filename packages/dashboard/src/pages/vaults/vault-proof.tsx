@@ -82,7 +82,7 @@ function Result({ ok, kid, items }: { ok: boolean; kid: string | undefined; item
       <p className={`font-medium ${ok ? 'text-settled' : 'text-failed'}`}>
         {ok
           ? `Verified: ${items === 1 ? 'the one item is' : `all ${items} items are`} exactly what was sealed.`
-          : 'Not verified: the content differs from what was sealed.'}
+          : 'Not verified: the content differs from the sealed content.'}
       </p>
       {ok && kid !== undefined && (
         <p className="mt-0.5 flex flex-wrap items-center gap-x-1.5 text-ink-2">

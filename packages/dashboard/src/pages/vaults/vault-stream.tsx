@@ -35,9 +35,9 @@ export function VaultStream({ vault }: { vault: VaultState }) {
 }
 
 const emptyWords = {
-  connecting: 'Reading what happened so far.',
+  connecting: 'Loading past events.',
   live: 'Waiting for the first event.',
-  ended: 'Nothing was reported in it.',
+  ended: 'This vault has no events.',
 } as const
 
 const statusWords = { connecting: 'Connecting', live: 'Live', ended: 'Ended' } as const

@@ -24,7 +24,7 @@ export function VaultTokens({ vaultId }: { vaultId: string }) {
   if (tokens.data === undefined || tokens.data.length === 0) return null
   return (
     <div>
-      <h4 className="mb-1 font-medium">Tokens that read it now</h4>
+      <h4 className="mb-1 font-medium">Valid read tokens</h4>
       <ul className="divide-y divide-line">
         {tokens.data.map(({ id, expiresAt }) => (
           <li key={id} className="flex flex-wrap items-center justify-between gap-x-4 gap-y-1 py-2">

@@ -68,7 +68,7 @@ const rowKey = ({ id }: Vault) => id
 const compact = (vault: Vault) => <CompactVault vault={vault} />
 
 function quotaWords(quota: VaultQuota | undefined): string {
-  if (quota === undefined) return 'What was delivered for a payment, sealed so that anyone can verify it.'
+  if (quota === undefined) return 'The goods delivered for payments, sealed so that anyone can verify them.'
   const { active, storageBytes } = quota
   const vaults = isUnlimited(active)
     ? count(active.used, 'vault')
@@ -87,7 +87,7 @@ function NoVaults({ isFiltered }: { isFiltered: boolean }) {
     return (
       <Empty
         icon={<FilterX />}
-        title="No vault is in this state"
+        title="No vault has this status"
         action={
           <Link to="/vaults" search={{}} className={buttonClasses()}>
             Show all vaults

@@ -29,7 +29,7 @@ interface ChildProps {
 
 const route = getRouteApi('/shell/wallets/$walletId')
 
-/** One child address: its balance, what came, what was swept, and what holds the rest. */
+/** One child address: its balance, deposits and sweeps, and the amounts on hold or reserved. */
 export function ChildPage({ id }: { id: string }) {
   const { data, error, refetch } = useQuery(childQuery(usePurser(), id))
   if (data === undefined)
@@ -41,7 +41,7 @@ export function ChildPage({ id }: { id: string }) {
   if (data === null)
     return (
       <DetailPage to="/wallets" list="Wallets">
-        <Empty icon={<QrIcon />} title="There is no such child address" heading="h1">
+        <Empty icon={<QrIcon />} title="Child address not found" heading="h1">
           It may belong to another organization, or to the other environment.
         </Empty>
       </DetailPage>
@@ -134,7 +134,7 @@ function WalletLink({ wallet }: Pick<ChildProps, 'wallet'>) {
 
 function ChildFacts({ child, wallet }: ChildProps) {
   return (
-    <Card title="Facts">
+    <Card title="Details">
       <Facts>
         <Fact name="Child address">
           <Id value={child.id} />

@@ -54,7 +54,7 @@ export function HolderBalance({ holder }: { holder: Holder }) {
   )
 }
 
-/** Two lines on a phone: which wallet, and what it has. */
+/** A wallet in two lines, for narrow screens: its name and its balance. */
 export function CompactWallet({ wallet }: { wallet: AnyWallet }) {
   return (
     <>

@@ -15,7 +15,10 @@ const pollMs = 1_000
 /** Longest that the page reads the balance again until it shows the coin. */
 const arrivalMsMax = 60_000
 
-/** Gives a wallet of the test environment the coin that pays for gas. No event reports coin, so the balance is read until it shows it. */
+/**
+ * Sends native coin for gas to a wallet of the test environment. No event reports native coin, so the balance is polled
+ * until it has arrived.
+ */
 export function GasFaucet({ wallet, balances }: { wallet: MasterWallet; balances: readonly Balance[] | undefined }) {
   const { environment, purser } = useWorkspace()
   const mayAsk = useMay('member') && wallet.provisionStatus === 'active'

@@ -8,7 +8,10 @@ import { PolicyLines } from './policy-lines.tsx'
 import { PolicyTester } from './policy-tester.tsx'
 import { denialWords, policyVerdict, type TriedMovement } from './policy-verdict.ts'
 
-/** “Would 30 USDC to 0x… pass?”, by the policy in force; a transfer also by a quote, which counts what has left and what the wallet has. */
+/**
+ * “Would 30 USDC to 0x… pass?”, answered by the current policy; for a transfer also by a quote, which counts earlier
+ * spending and the balance.
+ */
 export function PolicyCheck({ wallet, policy }: { wallet: MasterWallet; policy: PolicyDocument | null }) {
   const mayQuote = useMay('member')
   return (
@@ -31,7 +34,9 @@ export function PolicyCheck({ wallet, policy }: { wallet: MasterWallet; policy: 
   )
 }
 
-/** A quote moves nothing. It is refused where the wallet has too little, and names the rule that the money of the last days has used up. */
+/**
+ * Requests a quote, which moves no money. It fails if the balance is too low, and names the rule whose cap is used up.
+ */
 function QuoteCheck({ wallet, movement }: { wallet: MasterWallet; movement: TriedMovement }) {
   const purser = usePurser()
   const { amount, token, recipient } = movement

@@ -17,7 +17,7 @@ export interface TokenDraft {
 
 export interface PolicyDraft {
   readonly transfer: RecipientsDraft
-  /** Prices of the web: who may be paid for a 402. */
+  /** Payments of a 402: the allowed payment addresses of sellers. */
   readonly pay: RecipientsDraft
   readonly withdraw: RecipientsDraft
   readonly tokens: readonly TokenDraft[]

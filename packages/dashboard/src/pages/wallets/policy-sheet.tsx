@@ -56,7 +56,7 @@ export function PolicySheet({ walletId, tokens, policy, onClose }: SheetProps) {
       title="Spending policy of this wallet"
       footer={
         <>
-          <Button onClick={onClose}>Leave it as it is</Button>
+          <Button onClick={onClose}>Cancel</Button>
           <Button tone="primary" busy={save.isPending} disabled={!isReadable} onClick={() => save.mutate()}>
             Set this policy
           </Button>
@@ -100,7 +100,7 @@ export function PolicySheet({ walletId, tokens, policy, onClose }: SheetProps) {
           <section className="rounded-card border border-line p-4">
             <h3 className="mb-3 font-medium">Would a movement pass?</h3>
             <PolicyTester policy={next} tokens={tokens} />
-            <p className="mt-2 text-sm text-ink-3">It counts no money that has left before.</p>
+            <p className="mt-2 text-sm text-ink-3">Earlier transfers, payments and withdrawals are not counted.</p>
           </section>
         )}
         <p className="text-sm text-ink-3">

@@ -14,7 +14,7 @@ interface TesterProps {
 
 const operations = { transfer: 'Transfer', pay: 'Payment to a paid API', withdraw: 'Withdrawal' } as const
 
-/** Answers at each key press whether a policy would let one movement out, and by which rule. */
+/** Shows, as the person types, whether a policy would allow one movement, and by which rule. */
 export function PolicyTester({ policy, tokens, after }: TesterProps) {
   const symbols = [...new Set([...tokens, ...Object.keys(policy?.tokens ?? {})])]
   const [movement, setMovement] = useState<TriedMovement>({

@@ -24,8 +24,8 @@ const capWords = {
 const decimals = 18
 
 /**
- * Says whether a policy would let a movement out of a wallet from which nothing has left yet, and by which rule. The service refuses in the
- * same order (`decide` in wallets/policy); a test compares the two.
+ * Returns whether a policy would allow a movement out of a wallet that has spent nothing yet, and by which rule. The
+ * service refuses in the same order (`decide` in wallets/policy); a test compares the two.
  */
 export function policyVerdict(policy: PolicyDocument | null, movement: TriedMovement): PolicyLine {
   const { operation, token, amount, recipient } = movement
@@ -68,7 +68,7 @@ export function denialWords(rule: string, token: string): PolicyLine {
   return refused(`with what has left already, it is more ${token} than may leave ${cap}.`)
 }
 
-/** In any letter case an address is the same recipient. */
+/** Normalizes a recipient: addresses are compared without regard to letter case. */
 function normal(recipient: string): string {
   return parseAddress(recipient) ?? recipient
 }

@@ -2,7 +2,7 @@ import type { PolicyDocument } from '@purser/sdk'
 import { count, groupDecimal, middleTruncate } from '../../ui/format.ts'
 
 export interface PolicyLine {
-  /** Whether it lets money out, makes a person decide, or keeps money in. */
+  /** Whether the rule allows, requires an approval or refuses. */
   readonly kind: 'allows' | 'person' | 'refuses'
   readonly text: string
 }

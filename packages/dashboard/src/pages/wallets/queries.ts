@@ -39,7 +39,7 @@ export function walletQuery(purser: Purser, walletId: string) {
   })
 }
 
-/** Balances as people look for them: the dollar token first, then other tokens, then the coin that pays for gas. */
+/** Sorts balances: the dollar token first, then other tokens, then the native coin. */
 export function inOrder(balances: readonly Balance[]): readonly Balance[] {
   const rank = ({ tokenSymbol }: Balance) => (tokenSymbol === 'USDC' ? 0 : tokenSymbol === 'ETH' ? 2 : 1)
   return balances.toSorted((one, other) => rank(one) - rank(other))
@@ -74,7 +74,7 @@ export function balancesQuery(purser: Purser, holder: Holder) {
   return queryOptions({
     queryKey: [...walletsKey, 'balances', holder.id],
     queryFn: ({ signal }) => readBalances(purser, holder, { signal, spendable: false }),
-    // A balance costs a question to a node: a list that one scrolls back and forth does not repeat it.
+    // Cached, because each balance costs an RPC request and a list is scrolled back and forth.
     staleTime: 60_000,
   })
 }

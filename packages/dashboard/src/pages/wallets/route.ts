@@ -4,7 +4,7 @@ import { readOpen } from '../../ui/search.ts'
 import { type WalletSearch, walletViews } from './views.ts'
 
 export interface WalletsSearch {
-  /** The wallets whose keys the organization keeps, in place of those of the service. */
+  /** `own` lists the wallets whose keys the organization keeps; otherwise the managed wallets. */
   readonly kind?: 'own'
 }
 

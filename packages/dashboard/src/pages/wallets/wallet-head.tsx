@@ -101,7 +101,7 @@ interface DialogProps {
   readonly onClose: () => void
 }
 
-/** Takes a wallet out of use, after saying what stays. */
+/** Retires or removes a wallet, after a confirmation. */
 function EndDialog({ wallet, onClose }: DialogProps) {
   const purser = usePurser()
   const queries = useQueryClient()

@@ -21,7 +21,7 @@ import { WalletTransactions } from './wallet-transactions.tsx'
 
 const route = getRouteApi('/shell/wallets/$walletId')
 
-/** One wallet or child address: what it has, what may leave it, and what came and went. */
+/** One wallet or child address: its balances, its spend policy and its transactions. */
 export function WalletPage() {
   const { walletId } = route.useParams()
   useRefreshOn(['deposit.', 'transfer.', 'withdrawal.', 'wallet.'], walletsKey)
@@ -78,7 +78,7 @@ function WalletDetail({ wallet }: { wallet: AnyWallet }) {
 
 function WalletFacts({ wallet }: { wallet: AnyWallet }) {
   return (
-    <Card title="Facts">
+    <Card title="Details">
       <Facts>
         <Fact name="Wallet">
           <Id value={wallet.id} />

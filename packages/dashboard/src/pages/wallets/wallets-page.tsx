@@ -16,7 +16,7 @@ import { standingOf } from './wallet-state.tsx'
 
 const route = getRouteApi('/shell/wallets')
 
-/** All wallets of one kind, newest first, with what each has now. */
+/** All wallets of one kind, newest first, with their balances. */
 export function WalletsPage() {
   const purser = usePurser()
   const queries = useQueryClient()

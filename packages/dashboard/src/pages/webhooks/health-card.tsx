@@ -7,7 +7,7 @@ import { Card, Fact, Facts, Skeleton } from '../../ui/page.tsx'
 import { Id, Time } from '../../ui/values.tsx'
 import { attemptWords, eventWords, healthOf, healthQuery } from './queries.ts'
 
-/** How the newest attempts went, one stripe each, the newest on the right. */
+/** The outcomes of the newest attempts, one stripe each, the newest on the right. */
 export function HealthCard({ webhook }: { webhook: Webhook }) {
   const { data, error, refetch } = useQuery(healthQuery(usePurser(), webhook.id))
   return (

@@ -14,7 +14,7 @@ import { webhooksKey } from './queries.ts'
 import { keepSecret } from './revealed-secret.ts'
 import { WebhookSecret } from './webhook-secret.tsx'
 
-/** Opens the sheet that registers an endpoint. Who is no admin has no such button. */
+/** Opens the sheet that registers an endpoint. Only admins and owners see the button. */
 export function NewWebhookButton({ onOpen }: { onOpen: () => void }) {
   if (!useMay('admin')) return null
   return (

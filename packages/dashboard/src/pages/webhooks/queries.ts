@@ -20,7 +20,7 @@ export function webhookQuery(purser: Purser, webhookId: string) {
   })
 }
 
-/** How many attempts the health of an endpoint is read from. */
+/** The health of an endpoint is computed from this many attempts. */
 const healthAttempts = 100
 
 export function healthQuery(purser: Purser, webhookId: string) {
@@ -40,7 +40,7 @@ export interface Health {
   readonly isFailing: boolean
 }
 
-/** One attempt may fail where nothing is wrong. This many in a row do not. */
+/** An endpoint counts as failing after this many failed attempts in a row. */
 const failedInRow = 3
 
 export function healthOf(attempts: readonly WebhookAttempt[]): Health {

@@ -1,7 +1,7 @@
 import { type QueryClient, skipToken, useQuery } from '@tanstack/react-query'
 
 const secretsKey = ['webhook-secrets'] as const
-/** How long a secret is kept after the page of its endpoint is left. It is in the memory of the page alone. */
+/** A secret stays in the memory of the page this long after the page of its endpoint is left. */
 const keptMs = 60_000
 
 /** Keeps a secret that the service has just shown, so that the reader can verify a signature with it. */

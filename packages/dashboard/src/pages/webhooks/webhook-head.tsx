@@ -100,7 +100,7 @@ interface AskProps {
   readonly onClose: () => void
 }
 
-/** Says what one act does, and does it. */
+/** Confirms an action and runs it. */
 function Ask({ title, act, keep, danger = false, isReady = true, children, work, onDone, onClose }: AskProps) {
   const queries = useQueryClient()
   const run = useMutation({

@@ -16,12 +16,12 @@ interface SheetProps {
   readonly onCreated: (withdrawalId: string) => void
 }
 
-/** Withdraws in two steps: the words of what will happen, then one button that names the act. */
+/** Withdraws in two steps: a summary to review, then a confirmation. */
 export function NewWithdrawalSheet({ onClose, onCreated }: SheetProps) {
   const purser = usePurser()
   const queries = useQueryClient()
   const [draft, setDraft] = useState(emptyWithdrawal)
-  // One key for each review: a second press, or a press after a lost answer, never withdraws twice.
+  // One Idempotency-Key for each review: a second press, or a press after a lost response, never withdraws twice.
   const [reviewKey, setReviewKey] = useState<string>()
   const wallet = useManagedWallets().data?.find(({ id }) => id === draft.walletId)
   const account = useBankAccounts().data?.find(({ id }) => id === draft.bankAccountId)

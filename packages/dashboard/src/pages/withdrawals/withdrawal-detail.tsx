@@ -40,7 +40,7 @@ export function WithdrawalDetail({ withdrawalId, wide = false }: { withdrawalId:
         <Card title="What happened">
           <Timeline steps={steps(data)} />
         </Card>
-        <Card title="Facts">
+        <Card title="Details">
           <WithdrawalFacts withdrawal={data} />
         </Card>
       </div>

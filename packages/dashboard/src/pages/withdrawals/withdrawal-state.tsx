@@ -21,7 +21,7 @@ const refunds: Readonly<Record<string, string>> = {
   none: 'No tokens had left the wallet.',
   expected: 'The tokens are on their way back to the wallet.',
   done: 'The tokens are back in the wallet.',
-  held: 'The partner keeps the tokens. An operator must act there.',
+  held: 'The payout partner still has the tokens. The operator of this service must resolve it with the partner.',
 }
 
 /** Describes where the tokens of a failed withdrawal are. */

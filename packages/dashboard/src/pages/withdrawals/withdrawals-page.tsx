@@ -50,7 +50,7 @@ export function WithdrawalsPage() {
         openKey={open}
         empty={
           <Empty icon={<Landmark />} title="No withdrawals yet" action={action}>
-            A withdrawal turns tokens of a managed wallet into money on a bank account.
+            A withdrawal converts tokens of a managed wallet and pays them to a bank account.
           </Empty>
         }
       />
@@ -71,7 +71,7 @@ const rowKey = ({ id }: Withdrawal) => id
 const compact = (row: Withdrawal) => <CompactWithdrawal row={row} />
 
 function stateWords(rows: readonly Withdrawal[], hasMore: boolean): string {
-  if (rows.length === 0) return 'Tokens that become money on a bank account.'
+  if (rows.length === 0) return 'Tokens paid out to bank accounts.'
   const waiting = rows.filter(({ approval }) => approval?.status === 'waiting').length
   return movementWords(`${hasMore ? 'The newest ' : ''}${count(rows.length, 'withdrawal')}`, {
     waiting,

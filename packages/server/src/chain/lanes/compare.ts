@@ -39,7 +39,7 @@ export const compareLanes: Recurring<ComparingDeps> = {
     if (!ctx.witness.isCurrent()) return
     for (const network of ctx.chains.configured)
       await compareNetwork(ctx, network).catch((error: unknown) =>
-        ctx.log.warn({ err: error, network: network.name }, 'lanes could not be compared with the chain; will retry'),
+        ctx.log.warn({ err: error, network: network.name }, 'lanes could not be compared with the chain; retrying'),
       )
   },
 }
@@ -74,10 +74,10 @@ async function compareSome(ctx: Work, chain: Chain, senders: readonly Address[])
 }
 
 /**
- * Transaction counts of accounts in the newest block of the quorum, and for how many empty transactions their coin pays at its base fee. A lane skips
- * mined nonces, however many, so only the quorum's count counts. An empty transaction that its account cannot pay would block the lane, and an
- * account that cannot pay for it could not pay for a lost call of more gas either, whatever nodes report as pending. (A lost
- * payment of coin takes less gas. Should it be mined, it takes the nonce of the lane's next transaction, which is then looked for.)
+ * Transaction counts of accounts in the newest block of the quorum, and the number of empty transactions that their coin pays for at its base fee. A
+ * lane skips all mined nonces, so only the count of the quorum is used. An empty transaction that its account cannot pay would block the lane, and an
+ * account that cannot pay for it could not pay for a lost call of more gas either, whatever nodes report as pending. (A lost payment of coin takes
+ * less gas. Should it be mined, it takes the nonce of the lane's next transaction, which is then looked for.)
  */
 async function newestOf(chain: Chain, senders: readonly Address[]) {
   const counts = senders.map((account) => ({ account, count: 'transactions' }) as const)
@@ -118,8 +118,8 @@ export type Comparison =
   | { readonly outcome: 'fill'; readonly nonces: readonly bigint[]; readonly nextNonce: bigint }
 
 /**
- * The work that is required before the lane can plan. Where half of the nodes report transactions that the others do not have, the lane waits: to fill what one
- * node invents costs fees, and to plan over a lost transaction that one node hides could pay twice.
+ * The work that is required before the lane can plan. If half of the nodes report transactions that the others do not have, the lane waits: filling
+ * nonces that one node invented costs fees, and planning over a lost transaction that one node hides could pay twice.
  */
 export function comparisonOf(lane: LanePlace, seen: SeenNonces): Comparison {
   const known = seen.pending > seen.mined ? seen.pending : seen.mined

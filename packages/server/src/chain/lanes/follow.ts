@@ -331,7 +331,7 @@ async function fillGap(
 
 /** Logs that one transaction could not be followed. The next turn retries. */
 function logNotFollowed({ deps }: Pick<LaneParts, 'deps'>, { id }: TransactionRow, error: unknown): void {
-  deps.log.error({ err: error, transactionId: id }, 'a transaction could not be followed; will retry')
+  deps.log.error({ err: error, transactionId: id }, 'a transaction could not be followed; retrying')
 }
 
 /** Throws for a purpose without a handler. Its transactions stay unchanged until a process with a handler follows them. */

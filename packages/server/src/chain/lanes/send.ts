@@ -59,7 +59,7 @@ export async function isolateFailures<T>(
 export function logStalled({ deps, chain }: LaneParts, sender: Address) {
   return (error: unknown): [] => {
     const details = { err: error, network: chain.network.name, sender }
-    deps.log.warn(details, 'the lane of an account failed; will retry')
+    deps.log.warn(details, 'the lane of an account failed; retrying')
     return []
   }
 }

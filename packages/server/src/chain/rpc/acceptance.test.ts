@@ -6,7 +6,7 @@ import type { Voter } from './rpc.ts'
 
 type Answer = 'accepts' | 'refuses' | 'fails' | 'hangs'
 
-/** What a majority says where the nodes answer like this. */
+/** Returns the majority result for these node responses. */
 async function judged(...answers: readonly Answer[]): Promise<'accepted' | 'refused' | 'unavailable'> {
   const voters = answers.map(() => ({}) as Voter)
   const query = async (voter: Voter): Promise<Answer> => {

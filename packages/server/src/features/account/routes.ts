@@ -58,7 +58,7 @@ export const accountOperations: readonly Operation<Deps>[] = [
     needs: { role: 'viewer', scope: 'read' },
     method: 'GET',
     path: '/account/usage',
-    summary: 'Get what is used and what the plan grants; the same as billing usage.',
+    summary: 'Get the usage and the limits of the plan, as billing usage does.',
     description: 'As `GET /billing/usage`.',
     output: Usage,
     run: (ctx) => getUsage(ctx),

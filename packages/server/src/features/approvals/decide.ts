@@ -125,7 +125,7 @@ const actions = {
   expired: 'approvals.expire',
 } as const
 
-/** Stores a decision with its event and audit record. The caller has locked the row and found it waiting. */
+/** Stores a decision with its event and audit record. The caller must have locked the row and checked that it is `waiting`. */
 async function storeDecision(ctx: Ctx, tx: Tx, row: ApprovalRow, decision: Decision): Promise<void> {
   const { status, by, reason, at } = decision
   if (!(await markDecided(tx, row.id, decision))) throw new Error('an approval was decided twice')
@@ -206,8 +206,8 @@ function payloadOf(row: Omit<NewApproval, 'createdAt'>) {
 const pageRows = 50
 
 /**
- * Ends approvals that nobody decided in time. Idempotent: each is decided under its row's lock, and a locked one is skipped, since
- * somebody decides it.
+ * Expires approvals that were not decided in time. Idempotent: each is decided under its row lock, and locked rows are skipped, since another caller
+ * is deciding them.
  */
 export const expireApprovals: Recurring<Deps> = {
   name: 'approvals.expire',
@@ -228,10 +228,10 @@ export const expireApprovals: Recurring<Deps> = {
 /** Most decisions that are written at the same time. */
 const writtenAtOnce = 20
 const retryMs = 10_000
-/** Longest after the decision that a movement which cannot begin, such as for a node that does not respond, is retried. */
+/** How long after the decision a movement that cannot begin is retried, for example while a node does not respond. */
 const beginMsMax = 3_600_000
 
-/** How a feature applies decisions about what it stores. Both functions change nothing unless `markApplied` returns true. */
+/** A feature's handler of decisions about its movements. Its functions change nothing unless `markApplied` returns true. */
 export interface Application<D extends Deps> {
   readonly name: string
   readonly kinds: readonly ApprovalKind[]
@@ -251,8 +251,8 @@ export interface Application<D extends Deps> {
 }
 
 /**
- * Applies decisions: begins what was approved, and fails what was not. A process that dies leaves the decision to the next run. Safe to run
- * twice concurrently: of two applications `markApplied` lets one change anything.
+ * Applies decisions: begins what was approved, and fails what was not. A process that dies leaves the decision to the next run. Safe to run twice
+ * concurrently: `markApplied` returns true to only one of two runs.
  */
 export function applyDecisions<D extends Deps>(application: Application<D>): Recurring<D> {
   return {

@@ -13,7 +13,7 @@ export type ApprovalKind = (typeof approvalKinds)[number]
 
 const Status = z.enum(approvalStatuses)
 
-/** An approval as a part of what it is about. */
+/** The approval as embedded in a transfer, withdrawal or payment. */
 export const ApprovalState = z.strictObject({
   id: id('apr'),
   status: Status.describe(
@@ -61,7 +61,7 @@ export const Approval = z.strictObject({
     .nullable()
     .meta({
       description:
-        'While it waits: what each cap of the token leaves after this movement, in whole tokens; null where there is no cap.',
+        'While it waits: the remaining amount of each cap of the token after this movement, in whole tokens; null without a cap.',
     }),
   note: z.string().nullable().meta({ description: "The requester's reference; for a refund its reason." }),
   requestedBy: z
@@ -110,12 +110,12 @@ export const fail = defineErrors({
       'Somebody else decided first: `approvalStatus` is `granted`, `refused` or `canceled`.',
       'Nobody decided within 24 hours: `expired`.',
     ],
-    fix: 'Read the state with `GET /approvals/{id}`. For another attempt, the requester makes the movement again, which makes another approval.',
+    fix: 'Read the state with `GET /approvals/{id}`. To try again, the requester requests the movement again, which creates a new approval.',
   },
   'approval-needs-person': {
     status: 403,
     title: 'Approval Needs a Person',
-    detail: 'An API key cannot approve or refuse. An owner or admin who is signed in does it.',
+    detail: 'An API key cannot approve or refuse. A signed-in owner or admin must decide.',
     causes: ['The request was made with an API key. A key that can move money must not approve its own movements.'],
     fix: 'An owner or admin signs in to the dashboard and decides under **Approvals**. Without a mail server the operator makes a link with `purser admin sign-in-link`; `npm start` prints one.',
   },
@@ -142,7 +142,8 @@ export const fail = defineErrors({
   'approval-not-yours': {
     status: 403,
     title: 'Not Your Request',
-    detail: 'Only the API key or the person that made the request cancels it, or the person who created that key.',
+    detail:
+      'Only the requester can cancel it: the API key or person that made the request, or the person who created that key.',
     causes: ['Another API key or person made the request, and you did not create that key.'],
     fix: 'Cancel with the key that made the request. An owner or admin ends it for everybody with `POST /approvals/{id}/refuse`.',
   },

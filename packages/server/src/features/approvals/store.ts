@@ -234,8 +234,8 @@ export function findCreator(
 const Allowed = z.object({ isAllowed: z.boolean() })
 
 /**
- * Whether nobody took the requester's authority back: the API key is not revoked, or the person is a member who may do more than read in this environment. A key
- * that has expired was not taken back.
+ * Whether the requester still has the authority: the API key is not revoked, or the person is still a member with a role above viewer in this
+ * environment. An expired key still counts.
  */
 export async function mayStillRequest(
   tx: Tx,

@@ -77,7 +77,7 @@ export const billingOperations: readonly Operation<Deps>[] = [
     agent: 'reads',
     method: 'GET',
     path: '/billing/usage',
-    summary: 'Get what is used and what the plan grants.',
+    summary: 'Get the usage and the limits of the plan.',
     description: 'Each quota with what is used of it. Payments are counted by calendar month (UTC).',
     output: Usage,
     run: (ctx) => getUsage(ctx),
@@ -129,8 +129,8 @@ async function getPlan(ctx: Ctx): Promise<PlanRecord> {
 }
 
 /**
- * Corrects the counters to what the rows say. Rows and counter are compared as of one instant and only their difference is added, so that no
- * sale waits while rows are counted, and what is sold meanwhile counts once.
+ * Corrects the counters from the rows. Rows and counters are read as of one instant and only the difference is added, so that payments need not wait
+ * while rows are counted, and payments made meanwhile count once.
  */
 async function rebuildCache(ctx: Ctx): Promise<z.input<typeof Rebuilt>> {
   const now = ctx.clock.now()

@@ -89,7 +89,7 @@ export const chainOperations: readonly Operation<Deps>[] = [
     path: '/wallet-infra/chains',
     summary: 'List the chains that the calling key can use.',
     description:
-      '`configured` shows whether this deployment has a node for it; without one, what needs the chain is 503.',
+      '`configured` shows whether this deployment has a node for it; without one, operations that need the chain return 503.',
     query: PageQuery,
     output: ChainRecord,
     list: true,

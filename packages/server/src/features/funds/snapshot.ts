@@ -323,7 +323,7 @@ export interface HoldQuestion {
   readonly upTo: bigint
   /** Hash of that block. Deposits that were booked in another block at its height do not answer the query. */
   readonly upToHash?: Hex | undefined
-  /** Balance after that block. If it is given, money that the ledger lacks does not make flagged money spendable. */
+  /** Balance after that block. If given, money that the ledger does not have cannot make flagged money spendable. */
   readonly rawBalance?: bigint | undefined
 }
 
@@ -332,13 +332,13 @@ export interface AmountOnHold {
   /** The rest of flagged money. */
   readonly frozen: bigint
   /**
-   * Money from senders that screening has not cleared, money from before deposits were booked that no rescan has booked since, and money that is not
-   * booked where flagged money seems to have left.
+   * Money from senders that screening has not cleared; money from before deposits were booked that no rescan has booked since; and unbooked money at
+   * a wallet that flagged money seems to have left.
    */
   readonly unscreened: bigint
   /** Other money in blocks that are not final. */
   readonly notFinal: bigint
-  /** Whether the deposits of the chain with the block `upTo` are booked, as far as is known: not while the watcher is at another fork. */
+  /** Whether the deposits up to the block `upTo` are booked on the same fork; false while the watcher follows another fork. */
   readonly isBooked: boolean
 }
 

@@ -73,7 +73,7 @@ export async function assignReservations(
     from chain_transactions c where c.id = ${transactionId} and r.subject_id = ${subjectId} and r.part = ${part}`)
 }
 
-/** Makes the reservation of a subject that waited that of the authorization that it signs now. */
+/** Assigns the reservation of a waiting subject to the authorization that it signs now. */
 export async function authorizeReservation(
   tx: Tx,
   subjectId: string,
@@ -148,7 +148,7 @@ export async function keepAllowances(
     where r.subject_id = given.subject_id and r.spender is not null and r.nonce is null`)
 }
 
-/** Releases what allowances kept reserved: the subjects' contracts could take nothing since their calls. */
+/** Releases the amounts that were reserved for allowances, for subjects whose contracts have had no allowance since their calls. */
 export async function endAllowances(db: Queryable, subjectIds: readonly string[]): Promise<void> {
   if (subjectIds.length === 0) return
   await db.run(
@@ -157,8 +157,8 @@ export async function endAllowances(db: Queryable, subjectIds: readonly string[]
 }
 
 /**
- * Releases what allowances kept reserved, in balances of this block and later ones: the allowances are gone there. Until `deleteEnded`, balances of earlier
- * blocks may be in use, in which a contract has not taken yet what it has taken since.
+ * Releases the amounts that were reserved for allowances, for balances of this block and later ones, in which the allowances are zero. The rows stay
+ * until `deleteEnded`, because balances of earlier blocks may still be in use, and in those the contract has not taken its tokens yet.
  */
 export async function markAllowancesGone(
   db: Queryable,

@@ -32,9 +32,9 @@ import { type AccountRow, findAccount, findKeyCreator, findOrganisation, lockOrg
 
 /** Most valid keys of an organization in one environment. */
 const keysMax = 50
-/** Most makers in a row; a rotation that ends the old key within a week and makes one an hour has fewer. */
+/** Longest chain of keys that created one another. A rotation each hour that revokes the old key within a week stays below it. */
 const makersMax = 200
-/** After this time a revoked key is not remembered as a maker of new keys. */
+/** A key that was revoked longer ago is left out of the chain of new keys. */
 const makersKeptMs = 7 * 24 * 3_600_000
 
 /** The scopes of a key, null for all, and its expiry. */
@@ -47,8 +47,8 @@ export interface Limits extends KeyLimits {
 type KeyToMake = Pick<StoredApiKey, 'name' | 'environment' | 'createdBy'> & Partial<Limits>
 
 /**
- * Creates a key of 256 random bits and stores only its hash, so that reading the database grants no access. The text in the
- * response exists nowhere else. The caller has locked the organization.
+ * Creates a key of 256 random bits and stores only its hash, so that reading the database grants no access. Only this response contains its text. The
+ * caller has locked the organization.
  */
 export async function makeApiKey(
   ctx: Acting,
@@ -72,7 +72,7 @@ export async function makeApiKey(
   return { ...made, scopes: scopes === null ? null : [...scopes], key, madeBy: makers.at(-1) ?? null }
 }
 
-/** Creates a key for the caller's organization. A key makes only keys of its own environment, scopes and end, or narrower. */
+/** Creates a key for the caller's organization. A key creates only keys of its own environment, with scopes and expiry within its own. */
 export function createApiKey(ctx: Ctx, request: KeyRequest): Promise<NewApiKey> {
   return ctx.db.tx(async (tx) => {
     refuseEnvironment(ctx, request.environment)
@@ -89,8 +89,8 @@ export function createApiKey(ctx: Ctx, request: KeyRequest): Promise<NewApiKey> 
 }
 
 /**
- * The limits of a key that the caller makes: those of the request, and what it leaves out as a calling key has it. Throws 403 for wider
- * limits than the calling key's, and 401 for a key that was revoked meanwhile.
+ * The limits of a key that the caller creates: those of the request; an omitted one is inherited from the calling key. Throws 403 for wider limits
+ * than the calling key's, and 401 for a key that was revoked meanwhile.
  */
 export async function limitsOf(
   ctx: Ctx,
@@ -151,10 +151,10 @@ export async function listKeys(ctx: Ctx, query: z.output<typeof PageQuery>): Pro
 }
 
 /**
- * Revokes a key for good. Every request reads its key's row, so once this has committed no process accepts it. Returns the valid keys
- * that it made in organizations of the same account, directly or through others, and revokes them too with `cascade`; undefined if there
- * are none. Invitations that nobody has accepted end with the key that made them. A key that is making another one is waited for. Revoking a
- * revoked key again changes only what `cascade` does.
+ * Revokes a key for good. Every request reads its key's row, so once this has committed no process accepts it. Returns the valid keys that it made in
+ * organizations of the same account, directly or through others, and revokes them too with `cascade`; undefined if there are none. Invitations that
+ * nobody has accepted end with the key that made them. Waits for a key that is being created by this key. Revoking a revoked key again changes only
+ * what `cascade` does.
  */
 export function revokeApiKey(ctx: Ctx, apiKeyId: ApiKeyId, { cascade }: Cascade): Promise<Reply | undefined> {
   return ctx.db.tx(async (tx) => {

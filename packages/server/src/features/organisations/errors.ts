@@ -47,7 +47,7 @@ export const fail = defineErrors({
     title: 'Already A Member',
     detail: 'The account is a member of this organisation already.',
     causes: ['The account has accepted an earlier invitation to this organisation.'],
-    fix: 'Nothing needs to be done. To change the role, send `PATCH /organisations/current/members/{accountId}`.',
+    fix: 'The person is already a member. To change the role, send `PATCH /organisations/current/members/{accountId}`.',
   },
   'invitation-limit-reached': {
     status: 409,
@@ -59,7 +59,7 @@ export const fail = defineErrors({
   'last-owner': {
     status: 409,
     title: 'Last Owner',
-    detail: 'The organisation would be left without an owner. Make somebody else an owner first.',
+    detail: 'An organisation must have an owner. Make another member an owner first.',
     causes: ['The change would remove or demote the only owner.'],
     fix: 'Give somebody else the role `owner` first, in the dashboard under **Members** or with `purser admin set-role`.',
   },
@@ -76,14 +76,14 @@ export const fail = defineErrors({
     status: 403,
     title: 'Environment Not Allowed',
     detail:
-      'A key makes keys of its own environment. The operator or an owner in the dashboard makes the first live key.',
+      'An API key creates keys of its own environment only. The operator, or an owner in the dashboard, creates the first live key.',
     causes: ['A test key requested a live key, or a live key a test key.'],
     fix: 'Use a key of the environment that you want. The first live key is made by an owner in the dashboard (switch it to **Live**, then **API keys**), or by the operator with `purser admin create-key --environment live`.',
   },
   'key-not-narrower': {
     status: 403,
     title: 'Key Not Narrower',
-    detail: 'A key makes only keys with its own scopes and end, or narrower.',
+    detail: 'An API key creates only keys whose scopes and expiry do not exceed its own.',
     causes: [
       'The requested `scopes` contain one that the calling key lacks, or `expiresAt` is later than that of the calling key (or null).',
     ],

@@ -99,10 +99,9 @@ const MadeKeyRow = ApiKeyRow.extend({ organisationId: id('org') })
 export type MadeKeyRow = z.output<typeof MadeKeyRow>
 
 /**
- * Returns the valid keys that this key made, and those that they made. It searches across organizations, because a key also makes the first
- * key of an organization that it creates. With `revoker`, an organization, only those of organizations whose quotas count for the same
- * account: one that has another owner since is not the revoker's any more. There are few: valid keys are limited, and so are organizations
- * of an account.
+ * Returns the valid keys that this key made, and those that they made. It searches across organizations, because a key also makes the first key of an
+ * organization that it creates. With `revoker`, an organization, only those of organizations whose quotas count for the same account: an organization
+ * that has changed its owner is excluded. There are few: valid keys are limited, and so are organizations of an account.
  */
 export function listKeysMadeBy(
   db: Queryable,

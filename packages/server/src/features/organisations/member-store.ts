@@ -31,9 +31,9 @@ export interface NewMemberRow {
   readonly createdAt: Date
   /** Null for an invitation. */
   readonly acceptedAt: Date | null
-  /** The address that was invited, where it was one. */
+  /** The invited email address; null if the member was not invited by address. */
   readonly invitedEmail: string | null
-  /** The API key that made the invitation, where it was one. */
+  /** The API key that made the invitation; null if a person made it. */
   readonly invitedByKey: ApiKeyId | null
 }
 

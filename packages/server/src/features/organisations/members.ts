@@ -73,7 +73,7 @@ function refuseRoles({ actor, person, clock }: Ctx, involved: readonly Role[]): 
   requireFresh({ person, clock })
 }
 
-/** Whether a test key makes the call: whom it invites or gives a role works in the test environment alone. */
+/** Whether a test key makes the call: people whom it invites or gives a role work in the test environment only. */
 function isTestKey({ actor, tenant }: Pick<Ctx, 'actor' | 'tenant'>): boolean {
   return actor.kind === 'api-key' && tenant.environment === 'test'
 }
@@ -81,12 +81,14 @@ function isTestKey({ actor, tenant }: Pick<Ctx, 'actor' | 'tenant'>): boolean {
 /** Refuses a test key that would change what a person may do in the live environment. */
 function refuseTestKey(ctx: Ctx, { isLive }: MemberRow): void {
   if (isLive && isTestKey(ctx))
-    throw failPlatform('role-not-allowed', { detail: 'A test key changes nobody who works in the live environment.' })
+    throw failPlatform('role-not-allowed', {
+      detail: 'A test key cannot change a member who works in the live environment.',
+    })
 }
 
 /**
- * Refuses an API key that would give a person more than it may do itself: a key with limited scopes invites only viewers, if it may read, and
- * one that ends invites nobody, because a member stays.
+ * Refuses an API key that would give a person more than it may do itself: a key with limited scopes may only invite viewers, and only if it has
+ * `read`; a key with an expiry may invite nobody, because a membership does not expire.
  */
 async function refuseWider(
   ctx: Ctx,
@@ -97,10 +99,12 @@ async function refuseWider(
   if (ctx.actor.kind !== 'api-key' || !isRaised) return
   const { scopes, expiresAt } = await limitsOf(ctx, tx, {})
   if (expiresAt !== null)
-    throw failPlatform('role-not-allowed', { detail: 'An API key that ends makes nobody a member, who would stay.' })
+    throw failPlatform('role-not-allowed', {
+      detail: 'An API key with an expiry cannot add members or raise roles, because a membership does not expire.',
+    })
   if (scopes !== null && !(role === 'viewer' && scopes.includes('read')))
     throw failPlatform('role-not-allowed', {
-      detail: 'An API key with limited scopes gives nobody more than it may do.',
+      detail: 'An API key with limited scopes can only invite viewers, and only if it has the scope read.',
     })
 }
 

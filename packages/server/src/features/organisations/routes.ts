@@ -105,7 +105,7 @@ const members: readonly Operation<Deps>[] = [
     path: '/organisations/current/members/{accountId}',
     summary: 'Give a member another role.',
     description:
-      'An API key cannot give or take the roles owner and admin, and a test key changes nobody who works in the live environment. The last owner stays owner.',
+      'An API key can neither grant nor remove the roles owner and admin. A test key cannot change a member who works in the live environment. The last owner stays owner.',
     params: schema.MemberParams,
     input: schema.MemberChange,
     output: schema.Member,
@@ -121,7 +121,7 @@ const members: readonly Operation<Deps>[] = [
     path: '/organisations/current/members/{accountId}',
     summary: 'Remove a member.',
     description:
-      'Their access ends at once. An API key cannot remove an owner or admin, a test key nobody who works in the live environment, and nobody the last owner.',
+      'Their access ends at once. An API key cannot remove an owner or admin. A test key cannot remove a member who works in the live environment. The last owner cannot be removed.',
     params: schema.MemberParams,
     errors: { 'member-not-found': refusals['member-not-found'], 'last-owner': refusals['last-owner'] },
     run: (ctx, { params }) => removeMember(ctx, params.accountId),

@@ -153,7 +153,7 @@ export const AuditLogRecord = z.strictObject({
     .looseObject({ kind: z.enum(['api-key', 'person', 'guest', 'operator', 'system']).describe('Kind of the actor.') })
     .describe('Who made the change: its kind, and its id.'),
   requestId: z.string().describe('Id of the request.'),
-  target: z.string().nullable().describe('Id of what was changed; null if there is none.'),
+  target: z.string().nullable().describe('Id of the changed object; null if there is none.'),
   details: z.record(z.string(), z.unknown()).describe('More about the change. It contains no secret.'),
   createdAt: CreatedAt,
   previousHash: z.string().describe('Hash of the record before; zeros for the first.'),
@@ -163,7 +163,7 @@ export const AuditLogRecord = z.strictObject({
 export const AuditLogQuery = PageQuery.extend({
   ...periodFilters,
   action: text(64, 1).optional().describe('Only this action, such as `organisations.apiKeys.create`.'),
-  target: text(128, 1).optional().meta({ description: 'The id of what was changed.' }),
+  target: text(128, 1).optional().meta({ description: 'The id of the changed object.' }),
   actor: z
     .union([id('key'), id('acc')])
     .optional()

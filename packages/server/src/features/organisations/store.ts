@@ -42,9 +42,7 @@ interface Ownership {
   readonly isAnySuspended: boolean
 }
 
-/**
- * Counts the organizations of an account, and says whether it owns a suspended one. Locks the account, so that the count stays true.
- */
+/** Returns the number of organizations of an account, and whether it owns a suspended one. Locks the account, so that the count stays true. */
 export async function lockOwnership(tx: Tx, accountId: AccountId): Promise<Ownership> {
   await tx.run(sql`select 1 from accounts where id = ${accountId} for no key update`)
   const row = await tx.one(

@@ -47,7 +47,7 @@ export async function challenge(
   if (request.ip !== undefined) await admitCaller(ctx, request.ip)
   const wallets = await walletsOf(ctx, request)
   refuseSanctionedReceivers(ctx, wallets)
-  // A process that has just started would know no minimum.
+  // A process that has just started has no gas prices yet, and so no minimum.
   await ctx.gasPrices.firstReads(wallets.map(({ network }) => network))
   const expiresAt = instantOf(ctx.clock.now().getTime() + challengeSeconds * 1000)
   const x402 = await x402Challenges(ctx, request, wallets, expiresAt)
@@ -144,7 +144,7 @@ async function admitCaller(ctx: Ctx, ip: string): Promise<void> {
   throw failPlatform('rate-limit-exceeded', { retryAfterSeconds: Math.max(1, Math.ceil(waitMs / 1_000)) })
 }
 
-/** Deletes callers whose requests no longer count. Running it again is harmless. */
+/** Deletes callers without a request in the last minute. Running it again is harmless. */
 export const sweepCallers: Recurring<Deps> = {
   name: 'payments.sweep-challenge-callers',
   everyMs: windowMs,
@@ -158,9 +158,9 @@ const nonceBytes = 16
 const descriptionMax = 160
 
 /**
- * Returns a function that mints values of `WWW-Authenticate` for this price, each with its own randomness, so that no two payers
- * share an id; the common parts are computed once. Undefined if MPP cannot pay the wallet. An `intent` of `session` requests a
- * pass and is still a `charge`: official clients pay a `session` only as a payment channel.
+ * Returns a function that mints values of `WWW-Authenticate` for this price, each with its own randomness, so that no two payers share an id; the
+ * common parts are computed once. Undefined if MPP cannot pay the wallet. With the `intent` `session`, the payment buys a session, but the challenge
+ * still has the intent `charge`: official clients pay a `session` only as a payment channel.
  */
 async function createMppMint(
   ctx: Ctx,

@@ -11,7 +11,7 @@ export const fail = defineErrors({
       'The `pay_…` in the path is of no payment of this organisation and environment.',
       'The payment was made at another seller of the same deployment.',
     ],
-    fix: 'Take `paymentId` from the answer of `POST /payments/verify`, or list payments with `GET /payments/logs`, with a key of the environment in which it was made.',
+    fix: 'Take `paymentId` from the response of `POST /payments/verify`, or list payments with `GET /payments/logs`, with a key of the environment in which it was made.',
   },
   'payment-log-not-found': {
     status: 404,
@@ -42,7 +42,7 @@ export const fail = defineErrors({
       '`insufficient_funds` and `…_insufficient_balance`: the payer’s balance does not cover this payment and their other open ones.',
       '`stub_not_allowed`: a live key got a stub payment.',
     ],
-    fix: 'Answer the payer with a fresh 402, as the middleware does; the payer signs again. As the seller, send the same `walletId`, `otherWalletIds`, `resource` and `price` to challenge and verify. As the payer, sign the offer unchanged. [x402](/docs/x402) and [MPP](/docs/mpp) list the codes.',
+    fix: 'Respond with a fresh 402, as the middleware does; the payer signs again. As the seller, send the same `walletId`, `otherWalletIds`, `resource` and `price` to challenge and verify. As the payer, sign the offer unchanged. [x402](/docs/x402) and [MPP](/docs/mpp) list the codes.',
   },
   'duplicate-payment': {
     status: 409,
@@ -93,7 +93,7 @@ export const fail = defineErrors({
   'payment-refunded': {
     status: 409,
     title: 'Payment Refunded',
-    detail: 'The whole payment was refunded, or a refund of it is under way. It buys nothing any more.',
+    detail: 'The payment was fully refunded, or a full refund is in progress, so no session can be opened for it.',
     causes: ['A session was requested for a payment whose whole amount was sent back, or is being sent back.'],
     fix: 'The payer pays again. Refund only after access has ended.',
   },
@@ -123,7 +123,7 @@ export const fail = defineErrors({
     status: 409,
     title: 'Answer Lost',
     detail:
-      'The payment was settled, its answer was not delivered, and it can no longer be served. Do not pay again for it: it can be refunded.',
+      'The payment was settled, its response was not delivered, and it can no longer be served. Do not pay for it again: the seller can refund it.',
     causes: [
       'The process stopped after settlement and before the answer left, and the request cannot be run again: its method is not GET or HEAD, or it was run again too often.',
     ],
@@ -168,7 +168,7 @@ export const fail = defineErrors({
       'The `redemptionToken` is older than `expiresIn` seconds, and another caller has got the right to serve the payment.',
       'The answer was already reported as delivered.',
     ],
-    fix: 'Drop the answer: the other caller sends it. Call redeem again only if the payer comes back without an answer.',
+    fix: 'Discard the response: the other caller sends it. Call redeem again only if the payer retries without having received a response.',
   },
   ...gasErrors,
   'too-many-open-payments': {
@@ -203,16 +203,16 @@ export const failBody = defineErrors({
     causes: [
       '`paymentId` in the body is of no payment of this organisation and environment: often settle runs with another API key than verify.',
     ],
-    fix: 'Send the `paymentId` that `POST /payments/verify` answered, with the same API key or another one of the same organisation and environment.',
+    fix: 'Send the `paymentId` from the response of `POST /payments/verify`, with the same API key or another one of the same organisation and environment.',
   },
   'settlement-token-invalid': {
     status: 422,
     title: 'Settlement Token Invalid',
-    detail: 'settlementToken is not the one that verifying this payment answered.',
+    detail: 'settlementToken is not the one that verify returned for this payment.',
     causes: [
       '`settlementToken` was cut, or is of another payment. It proves that the caller of settle has seen the answer of verify.',
     ],
-    fix: 'Keep `paymentId` and `settlementToken` of one answer together. If the token is lost, verify the same credential again with the first `Idempotency-Key`: it answers the same token.',
+    fix: 'Store `paymentId` and `settlementToken` of a response together. If the token is lost, verify the same credential again with the same `Idempotency-Key`: the response has the same token.',
   },
   'amount-invalid': {
     status: 422,

@@ -82,7 +82,7 @@ export interface Settlements {
   outcome(paymentId: PaymentId, waitMs: number): Promise<Outcome>
 }
 
-/** Counts what comes before payments: challenges that were issued, and credentials that were refused. */
+/** Counts the events before a payment: challenges issued and credentials refused. */
 export interface AttemptCounts {
   /** Adds to the present minute; never throws and waits for nothing. */
   add(tenant: Tenant, added: { readonly challenges: number } | { readonly refused: number }): void

@@ -13,7 +13,7 @@ export interface NewReceipt {
   readonly eventPayload: Readonly<Record<string, unknown>>
   /** Most that its settlement costs the operator, in billionths of a US dollar; 0 for a payment that costs nothing. */
   readonly gasNanoUsd: bigint
-  /** When the chain is read for it if nobody requests settlement before. */
+  /** When the chain is checked for the payment, unless settlement is requested earlier. */
   readonly checkAt: Date | null
   /** The payer's balance of the token, where it limits the payer's open payments. */
   readonly rawBalance: bigint | null

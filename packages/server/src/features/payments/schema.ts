@@ -58,7 +58,7 @@ export const ChallengeRequest = z
         'The paid route’s method, where its price is the same for every request. Money sent for an MPP challenge of a `resource` then pays at the challenge’s price until it expires, even if the price has risen.',
     }),
     description: text(1024).optional().describe('What is sold, for the payer to read.'),
-    mimeType: text(255).optional().describe('Media type of what is sold.'),
+    mimeType: text(255).optional().describe('Media type of the sold response.'),
     intent: z
       .enum(['charge', 'session'])
       .default('charge')
@@ -95,7 +95,7 @@ export const ChallengeRequest = z
   })
   .refine((body) => body.ip === undefined || body.count === undefined, {
     path: ['ip'],
-    message: 'give either ip or count: challenges that are fetched ahead are for callers that nobody knows yet',
+    message: 'give either ip or count: the callers of prefetched challenges are not known yet',
   })
   .refine((body) => body.resource !== undefined || body.hostname !== undefined, {
     path: ['resource'],
@@ -113,7 +113,7 @@ export type ChallengeRequest = z.output<typeof ChallengeRequest>
 export const Challenge = z.strictObject({
   x402: z.string().nullable().meta({
     description:
-      'Value of the PAYMENT-REQUIRED header (x402 version 2). Null for what x402 does not support: Tempo, and a price of zero.',
+      'Value of the PAYMENT-REQUIRED header (x402 version 2). Null if x402 cannot be used: on Tempo, and for a price of zero.',
   }),
   x402V1: z
     .record(z.string(), z.unknown())
@@ -130,7 +130,7 @@ export const CompactChallenges = z.strictObject({
   x402: z
     .string()
     .nullable()
-    .describe('Value of the PAYMENT-REQUIRED header without `extra.challengeId`; null for what x402 does not support.'),
+    .describe('Value of the PAYMENT-REQUIRED header without `extra.challengeId`; null if x402 cannot be used.'),
   x402V1: z.record(z.string(), z.unknown()).nullable().describe('JSON body of the 402 response (x402 version 1).'),
   challengeIds: z.array(z.string()).nullable().meta({
     description:
@@ -194,7 +194,7 @@ export const VerifiedPayment = z.strictObject({
   settlementToken: z.string().describe('Send it to `payments.settle` with the payment id.'),
   redeemable: z.boolean().meta({
     description:
-      'Whether the credential alone, sent again, can redeem the payment if it is settled and never delivered: it shows what the chain does not.',
+      'Whether sending the credential again is enough to redeem the payment if it is settled and never delivered: the credential then contains something that is not on the chain.',
   }),
 })
 

@@ -4,8 +4,8 @@ import type { Deps } from './ports.ts'
 import { findAccountOfUser, lockAccountOf, markUser, type UserRow } from './store.ts'
 
 /**
- * The account of a user whose address was verified: the one that is joined already, otherwise the account with that address, which is
- * made where there is none. Repeating it changes nothing, so a crash between the user and the account is mended by the next sign-in.
+ * Returns the account of a user whose address is verified: the linked one, otherwise the account with that address, which is created if there is
+ * none. Idempotent, so that the next sign-in completes the work of a crash between the two.
  */
 export function accountOf(
   deps: Pick<Deps, 'db' | 'clock' | 'random'>,
@@ -14,7 +14,7 @@ export function accountOf(
   return deps.db.tx(async (tx) => {
     const joined = await findAccountOfUser(tx, userId)
     if (joined !== undefined) return joined.id
-    if (!emailVerified) throw new Error('an account is joined by a verified address alone')
+    if (!emailVerified) throw new Error('an account is linked only by a verified address')
     const now = deps.clock.now()
     const person = { id: newId('acc', deps), email, name: name === '' ? null : name }
     await upsertAccount(tx, { ...person, acceptedAt: now, createdAt: now })

@@ -56,7 +56,7 @@ export function createAuth(deps: SignInDeps, options: SignInOptions) {
     // Errors that are not better-auth's own refusals are thrown to the caller of the handler.
     onAPIError: { throw: true },
     session: { expiresIn: sessionSeconds, disableSessionRefresh: true, freshAge: freshMs / 1_000 },
-    // Otherwise whoever reads the database or a copy of it could choose a password for whoever requested a link.
+    // Otherwise anybody who can read the database or a copy of it could set the password of a person who requested a link.
     verification: { storeIdentifier: 'hashed' },
     account: { encryptOAuthTokens: true, accountLinking: { enabled: true, trustedProviders: [] } },
     emailAndPassword: {
@@ -66,7 +66,7 @@ export function createAuth(deps: SignInDeps, options: SignInOptions) {
       maxPasswordLength: 128,
       revokeSessionsOnPasswordReset: true,
       ...(sendMail !== undefined && {
-        // Not awaited: how long the answer takes must not show whether the address has an account.
+        // Not awaited: the duration of the response must not reveal whether the address has an account.
         sendResetPassword: async ({ user: { email }, url, token }, request) => {
           const cookies = request?.headers.get('cookie') ?? undefined
           void sendResetMail(deps, options, { email, url, token, cookies })
@@ -126,7 +126,7 @@ function requireVerified(info: { readonly userVerified: boolean } | undefined): 
 
 type AfterHook = Parameters<typeof createAuthMiddleware>[0]
 
-/** A browser that signs in again leaves no session behind that nobody can use and somebody might steal. */
+/** Ends the browser's previous session at a new sign-in, so that no unused session remains that could be stolen. */
 async function endEarlierSession(ctx: Parameters<AfterHook>[0], newToken: string): Promise<void> {
   const { authCookies, secret, internalAdapter } = ctx.context
   const earlier = await ctx.getSignedCookie(authCookies.sessionToken.name, secret)

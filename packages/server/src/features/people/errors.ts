@@ -11,7 +11,7 @@ export const fail = defineErrors({
   'person-required': {
     status: 403,
     title: 'Person Required',
-    detail: 'This is for a person who is signed in, not for an API key.',
+    detail: 'This operation requires a signed-in person; an API key cannot call it.',
     causes: ['The request was made with an API key. Sign-ins belong to people, and a key has none.'],
     fix: 'Sign in to the dashboard and open **Account**.',
   },

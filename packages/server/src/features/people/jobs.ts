@@ -6,7 +6,7 @@ import { sweepEnded } from './store.ts'
 
 const keptMs = 86_400_000
 
-/** Forgets sessions, links, proofs and mails a day after they ended. Deleting what is deleted changes nothing. */
+/** Deletes sessions, links, proofs and mails a day after they ended. Idempotent. */
 export const sweepSignIns: Recurring<Deps> = {
   name: 'people.sweep-sign-ins',
   everyMs: 600_000,

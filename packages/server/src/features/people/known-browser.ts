@@ -9,14 +9,14 @@ export function knownBrowserCookieOf(baseUrl: string): string {
   return `${cookiePrefixOf(baseUrl)}.known_browser`
 }
 
-/** The content of the cookie, before it is signed. `browserId` tells the browsers of one e-mail address apart. */
+/** The content of the cookie, before it is signed. `browserId` distinguishes the browsers of one e-mail address. */
 export function knownBrowserValue(email: string, browserId: string): string {
   return `known:${nameOf(email)}:${browserId}`
 }
 
 /**
- * Returns a name of the browser that sent these cookies if somebody signed in there with the e-mail address. It opens nothing: it is only
- * counted apart from strangers.
+ * Returns the identity of the browser that sent these cookies, if it has signed in with the e-mail address before. It grants no access: it only
+ * selects the rate limit.
  */
 export function knownBrowserOf(
   cookies: string | undefined,

@@ -26,7 +26,7 @@ function openLink({ db, clock }: SignInDeps, { dashboardUrl }: SignInOptions) {
     const refused = `${dashboardUrl}/sign-in?error=link-not-valid`
     if (link === undefined) throw ctx.redirect(refused)
     const user = await userOf(ctx.context.internalAdapter, link.email)
-    // Last before the session, so that what fails before leaves the link as it was.
+    // Last before the session, so that an earlier failure does not use the link up.
     if (!(await markLinkUsed(db, tokenHash, clock.now()))) throw ctx.redirect(refused)
     const session = await internalAdapter.createSession(user.id)
     await setSessionCookie(ctx, { session, user })
@@ -36,7 +36,7 @@ function openLink({ db, clock }: SignInDeps, { dashboardUrl }: SignInOptions) {
 
 type Users = Pick<AuthContext['internalAdapter'], 'findUserByEmail' | 'createUser'>
 
-/** The user with this address, made where there is none. Of two that make one at once, both get the same. */
+/** Returns the user with this address, and creates it if there is none. Two concurrent calls return one user. */
 async function userOf(users: Users, email: string) {
   const find = async () => (await users.findUserByEmail(email))?.user
   const create = () => users.createUser({ email, emailVerified: true, name: '' }, { method: 'magic-link' })
@@ -52,7 +52,7 @@ async function userOf(users: Users, email: string) {
 
 const LinkRequest = z.object({ email: z.email().max(254) })
 
-/** Sends a link to an address. Whether it has an account shows neither in the answer nor in how long it takes. */
+/** Sends a link to an address. Neither the response nor its duration reveals whether the address has an account. */
 function sendLink(deps: SignInDeps, options: SignInOptions) {
   const { sendMail, isSignUpOpen } = options
   return createAuthEndpoint('/sign-in/link', { method: 'POST', body: LinkRequest }, async (ctx) => {

@@ -25,7 +25,7 @@ export async function makeSignInLink(
   return url
 }
 
-/** Returns a new link and the row that makes it valid once it is stored. */
+/** Returns a new link and its row. The link is valid once the row is stored. */
 export function newSignInLink(
   { clock, random }: Pick<Deps, 'clock' | 'random'>,
   { email, baseUrl }: { readonly email: string; readonly baseUrl: string },

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { type Queryable, type Sql, sql, type Tx } from '../../platform/db/db.ts'
 import { sweep } from '../../platform/db/sweep.ts'
 
-/** A mail brings a link that signs in, or one to choose a password. */
+/** The kind of a mail: a sign-in link, or a link to set a password. */
 type MailKind = 'link' | 'reset'
 
 export interface MailRow {
@@ -14,8 +14,8 @@ export interface MailRow {
 }
 
 /**
- * Records that a mail is sent now, unless one that was sent after `since` brought what can still be used. Returns whether it was recorded:
- * of any number at once one is.
+ * Records a mail as sent, unless a mail since `since` contains a link that can still be used. Returns whether it was recorded; of concurrent calls,
+ * one is.
  */
 export async function claimMail(
   tx: Tx,
@@ -37,12 +37,12 @@ function usable(kind: MailKind, now: Date): Sql {
     : sql`select from auth."verification" where "id" = sent.proof and "expiresAt" > ${now}`
 }
 
-/** Forgets a mail that could not be sent, so that the next request sends one. */
+/** Deletes the record of a mail that could not be sent, so that the next request sends one. */
 export async function deleteMail(db: Queryable, { kind, email, proof }: MailRow): Promise<void> {
   await db.run(sql`delete from auth.sign_in_mails where kind = ${kind} and email = ${email} and proof = ${proof}`)
 }
 
-/** Returns the id of the proof behind a link to a new password. better-auth 1.7.6 stores its SHA-256 (`processIdentifier`). */
+/** Returns the id of the `verification` row of a password link. better-auth 1.7.6 stores its SHA-256 (`processIdentifier`). */
 export async function findResetProof(db: Queryable, token: string): Promise<string | undefined> {
   const identifier = hash('sha256', `reset-password:${token}`, 'base64url')
   const row = await db.maybeOne(

@@ -4,7 +4,7 @@ import { claimMail, deleteMail, findResetProof, type MailRow } from './mail-stor
 import type { Deps } from './ports.ts'
 import type { SignInDeps, SignInOptions } from './sign-in-options.ts'
 
-/** For how long a request of an unknown browser sends no further mail, while what the last one brought can be used; half the life of a link. */
+/** For this long after a mail, requests of unknown browsers send no other one while its link can be used; half the lifetime of a link. */
 const quietMs = 300_000
 
 interface Request {
@@ -13,8 +13,8 @@ interface Request {
 }
 
 /**
- * Returns whether a mail is sent at a request. One of a browser in which the person signed in before is always sent. Strangers can have one
- * sent in five minutes, and never keep the person from one: whoever may not have another has one that works in the mailbox.
+ * Returns whether a request sends a mail. A browser in which the person has signed in before always may. Unknown browsers may send one in five
+ * minutes. A refused request never locks the person out, because the mailbox then contains a link that works.
  */
 export async function maySend(
   { db, clock, baseUrl }: Pick<Deps, 'db' | 'clock' | 'baseUrl'>,
@@ -27,7 +27,7 @@ export async function maySend(
   return db.tx((tx) => claimMail(tx, mail, { now, since: instantOf(now.getTime() - quietMs) }))
 }
 
-/** Sends the link to a new password, as `maySend` says. Never rejects. */
+/** Sends a password link if `maySend` allows it. Never rejects. */
 export async function sendResetMail(
   deps: SignInDeps,
   options: SignInOptions,
@@ -36,13 +36,13 @@ export async function sendResetMail(
   const { email } = request
   try {
     const proof = await findResetProof(deps.db, token)
-    if (proof === undefined) throw new Error('a link to a new password is not stored')
+    if (proof === undefined) throw new Error('a password link is not stored')
     const mail = { kind: 'reset', email: email.toLowerCase(), proof } as const
     if (!(await maySend(deps, options, mail, request))) return
     const text = `${url}\n\nThe link works once, for an hour.`
     await sendOrForget(deps, mail, () => options.sendMail?.({ to: email, subject: 'Choose a new password', text }))
   } catch (err) {
-    deps.log.warn({ err }, 'a link to a new password could not be sent')
+    deps.log.warn({ err }, 'a password link could not be sent')
   }
 }
 

@@ -12,7 +12,7 @@ import type { Deps } from './ports.ts'
 import { createSignInLimit, type SignInLimit } from './sign-in-limits.ts'
 import { addressHeader, type SignInOptions } from './sign-in-options.ts'
 
-/** The reachable paths of better-auth; the rest answers 404. What it says of tokens is left out of its answers. */
+/** The reachable paths of better-auth; all others return 404. Tokens are removed from its responses. */
 const paths: Readonly<Record<string, readonly RegExp[]>> = {
   GET: [
     /^\/link$/,
@@ -30,8 +30,8 @@ const paths: Readonly<Record<string, readonly RegExp[]>> = {
 }
 
 /**
- * The paths that begin at an issuer, and the members of its body. better-auth also takes an `idToken` there: whoever has read one anywhere could sign
- * in with it, as often as it is valid, without the browser that the issuer answered.
+ * The paths that start a sign-in at an issuer, and the members of their body. better-auth also accepts an `idToken` there, which is refused: anybody
+ * who obtained one could sign in with it while it is valid, from any browser.
  */
 const issuerPath = /^\/(sign-in\/social|link-social)$/
 const IssuerBody = z.strictObject({
@@ -43,7 +43,7 @@ const IssuerBody = z.strictObject({
 /** Paths that sign a person in when they are opened. */
 const openedPath = /^\/(link$|callback\/)/
 
-/** Paths that could leave the person without a way to sign in, or somebody else with one. */
+/** Paths that could remove the person's ways to sign in, or give one to somebody else; they need a fresh sign-in. */
 const freshPath = /^\/(change-password|link-social|unlink-account|passkey\/delete-passkey)$/
 
 /** better-auth's handler of requests. */
@@ -122,7 +122,7 @@ async function answerSignIn(
 /** Headers of the connection, which are not forwarded. */
 const hopHeaders = /^(host|connection|content-length|transfer-encoding|keep-alive|upgrade|expect|x-forwarded-.*)$/
 
-/** A page elsewhere can neither send a cookie's holder here nor sign its visitor in as somebody else. */
+/** Refuses requests of other origins: a foreign page must neither use the visitor's session nor sign the visitor in to another account. */
 function refuseForeign(people: People, headers: PageRequest['headers'], body: Uint8Array): void {
   if (headers.origin !== undefined || headers.cookie !== undefined) refuseOtherOrigin(people, headers.origin)
   const type = headers['content-type']?.split(';')[0]?.trim().toLowerCase()
@@ -130,13 +130,14 @@ function refuseForeign(people: People, headers: PageRequest['headers'], body: Ui
 }
 
 /**
- * A page elsewhere cannot sign its visitor in as somebody else unseen, by an image, a frame or a script; and what a browser loads ahead uses
- * up no link. Browsers name the destination of each request, and pages cannot choose it (Fetch Metadata; Sec-Purpose of Fetch, section 3.7).
+ * Refuses a sign-in address that is not opened as a page: a foreign page must not sign its visitor in to another account by an image, a frame or a
+ * script, and a prefetch must not use a link up. Browsers send the destination of each request, and pages cannot change it (Fetch Metadata;
+ * Sec-Purpose of Fetch, section 3.7).
  */
 function refuseUnseen(headers: PageRequest['headers']): void {
   const { 'sec-fetch-dest': destination = 'document', 'sec-purpose': purpose = '' } = headers
   if (destination === 'document' && !/^prefetch\b/.test(purpose)) return
-  throw failPlatform('origin-not-allowed', { detail: 'This address signs in only when it is opened as a page.' })
+  throw failPlatform('origin-not-allowed', { detail: 'Open this address as a page in a browser to sign in.' })
 }
 
 /** As for every operation: better-auth would fail at the database. */

@@ -3,7 +3,7 @@ import { cookieValue, openSignedCookie } from './cookie.ts'
 import type { Deps } from './ports.ts'
 import { findSession } from './store.ts'
 
-/** How people are found by their cookies. */
+/** Looks up people by their session cookies. */
 export interface PeopleOptions {
   readonly cookieName: string
   readonly secret: string

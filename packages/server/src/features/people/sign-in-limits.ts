@@ -10,11 +10,14 @@ const emailPath = /^\/sign-in\/link$|^\/request-password-reset$/
 const passwordPath = /^\/sign-in\/email$/
 const otherPath = /^\/(passkey\/verify-authentication|reset-password)$/
 
-/** Attempts of one network address, whatever they name, and of all browsers of one person that are known. */
+/** Attempts of one network address, and, for known browsers, of one person. */
 const sourceLimit: RateLimit = { perSecond: 1 / 2, burst: 30 }
-/** Guesses of one network address with one e-mail address: a fifth of what all strangers together may, so that one does not use it up. */
+/**
+ * Password attempts of one network address with one e-mail address: a fifth of the rate of all unknown browsers, so that one address cannot use that
+ * up.
+ */
 const pairLimit: RateLimit = { perSecond: 1 / 300, burst: 10 }
-/** Guesses of all strangers together with one e-mail address. This bounds how fast a password is guessed from many network addresses. */
+/** Password attempts of all unknown browsers with one e-mail address. It limits how fast a password can be guessed from many network addresses. */
 const strangersLimit: RateLimit = { perSecond: 1 / 60, burst: 20 }
 /** Attempts of a browser in which somebody signed in with the e-mail address before. */
 const knownLimit: RateLimit = { perSecond: 1 / 60, burst: 10 }
@@ -58,9 +61,9 @@ function siteOf(address: string): string {
 }
 
 /**
- * The limits of one process. A stranger can use up neither what a known browser may, nor, from one network address, what other strangers may:
- * otherwise a request a minute would keep a person from signing in. Requests for mail have no limit of their e-mail address, which strangers
- * from many network addresses would use up.
+ * The limits of one process. An unknown browser can use up neither the limit of known browsers nor, from one network address, that of other unknown
+ * browsers: otherwise a request a minute would lock a person out. Requests for mail have no limit of their e-mail address, which strangers from many
+ * network addresses would use up.
  */
 export function createSignInLimit(
   clock: Clock,
@@ -84,7 +87,7 @@ export function createSignInLimit(
         () => ofPair(`${source} ${email}`),
         () => ofStrangers(email),
       )
-    // One by one: what a limit refuses takes nothing of those after it.
+    // In order: a refusal by one limit takes no tokens from the next.
     for (const admit of admissions) {
       const { admitted, resetSeconds } = admit()
       if (!admitted) throw failPlatform('rate-limit-exceeded', { retryAfterSeconds: resetSeconds })

@@ -8,11 +8,11 @@ export const addressHeader = 'x-purser-address'
 
 /** How people sign in to this deployment. */
 export interface SignInOptions {
-  /** From which better-auth derives what it signs. At least 32 bytes of chance, as text. */
+  /** The secret of better-auth's signatures: at least 32 random bytes, as text. */
   readonly secret: string
   readonly pool: PostgresPool
   readonly dashboardUrl: string
-  /** Whether somebody without an account or an invitation may make an account. */
+  /** Whether people without an account or an invitation may sign up. */
   readonly isSignUpOpen: boolean
   readonly issuers: readonly OidcIssuer[]
   /** Undefined where no SMTP server is configured. */

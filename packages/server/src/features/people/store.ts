@@ -27,7 +27,7 @@ export interface FoundSession {
   readonly placeOwner: string
 }
 
-/** The session of a token that is good at that instant, its account, and the account's role in the organisation that is named. */
+/** The session of a token, if it is valid at that instant, with its account and the account's role in the named organisation. */
 export function findSession(
   db: Queryable,
   organisationId: OrganisationId | undefined,
@@ -124,7 +124,7 @@ export function findLink(
   )
 }
 
-/** Uses a link up. Of two who use it at once, one is answered true. */
+/** Marks a link as used. Returns true for one of several concurrent calls. */
 export async function markLinkUsed(db: Queryable, tokenHash: Uint8Array, now: Date): Promise<boolean> {
   const used = await db.run(sql`
     update auth.sign_in_links set used_at = ${now}
@@ -162,8 +162,8 @@ export async function deleteSession(tx: Tx, accountId: AccountId, sessionId: Id<
 }
 
 /**
- * Forgets sessions, links and other proofs that ended before an instant. Anybody can have proofs made without signing in, so all of them are
- * deleted, however many there are.
+ * Forgets sessions, links and other proofs that ended before an instant. Anybody can cause proofs without signing in, so all of them are deleted,
+ * however many there are.
  */
 export async function sweepEnded(db: Queryable, before: Date): Promise<void> {
   const ended = sql`"expiresAt" < ${before}`
@@ -178,7 +178,7 @@ const SessionPlace = z.object({
   environment: z.enum(['test', 'live']),
 })
 
-/** Those of the sessions that are over at that instant, or whose person works in that environment of the organisation no more. */
+/** Those of the sessions that have ended at that instant, or whose person no longer has access to that environment of the organisation. */
 export function listEndedSessions(
   db: Queryable,
   sessions: readonly SessionInOrganisation[],

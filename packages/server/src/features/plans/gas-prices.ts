@@ -41,7 +41,7 @@ const gapMsMax = 60_000
 /** Assumed before any node has reported: higher than these networks usually are, so that no budget is exceeded. */
 const unknownWeiPerGas = { ETH: 2_000_000_000n, POL: 100_000_000_000n } as const
 const unknownAttodollarsPerGas = 20_000_000_000n
-/** A payment is about this many units of 256 bytes and this much gas: its data fee is spread over its gas. */
+/** Assumed size of a payment, in units of 256 bytes, and its gas: the L1 data fee is added to the gas price in this proportion. */
 const l1Shares = 2n
 const l1SharedGas = 100_000n
 const oneCoin = 10n ** 18n

@@ -5,7 +5,7 @@ import type { Recount } from './quotas.ts'
 
 /** Dependencies of the feature plans. */
 export interface Deps extends PlatformDeps, ChainPorts {
-  /** How each feature counts what it stores; a kind that is missing keeps its counter. */
+  /** Counts the stored rows of each kind, for the recount; counters of other kinds are left unchanged. */
   readonly recounts: readonly Recount[]
   /**
    * Most that one organization's payments, sweeps and gasless transfers may cost the operator per network and UTC day, in

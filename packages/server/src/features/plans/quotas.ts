@@ -84,7 +84,7 @@ const fail = defineErrors({
   'byo-wallet-limit-reached': {
     status: 429,
     title,
-    detail: 'The plan takes no more wallets of your own.',
+    detail: 'The plan allows no more wallets of your own.',
     causes: [
       'The organisation has registered as many of its own wallets as the plan includes (`limit`); wallets that were deleted do not count.',
     ],
@@ -93,7 +93,7 @@ const fail = defineErrors({
   'managed-wallet-limit-reached': {
     status: 429,
     title,
-    detail: 'The plan takes no more managed wallets.',
+    detail: 'The plan allows no more managed wallets.',
     causes: [
       'The organisation has as many master wallets as the plan includes. A retired one does not count, but restoring it does.',
     ],
@@ -102,14 +102,14 @@ const fail = defineErrors({
   'webhook-limit-reached': {
     status: 429,
     title,
-    detail: 'The plan takes no more webhooks.',
+    detail: 'The plan allows no more webhooks.',
     causes: ['The organisation has as many webhooks as the plan includes; a webhook that is turned off counts too.'],
     fix: 'Subscribe an existing webhook to more types (`PATCH /webhooks/{webhookId}` with `events`), delete one, or raise the plan at `upgradeUrl`. `GET /events/stream` needs no webhook.',
   },
   'child-address-limit-reached': {
     status: 429,
     title,
-    detail: 'The plan takes no more child addresses.',
+    detail: 'The plan allows no more child addresses.',
     causes: [
       'The child addresses of all managed wallets together, with those of this request (`count`), are more than the plan includes.',
     ],
@@ -118,7 +118,7 @@ const fail = defineErrors({
   'vault-quota-exceeded': {
     status: 429,
     title,
-    detail: 'The plan takes no more active vaults.',
+    detail: 'The plan allows no more active vaults.',
     causes: [
       'The organisation has as many active vaults as the plan includes. A vault counts until it expires or is deleted.',
       'A session makes a vault of its own, so it counts too.',
@@ -128,7 +128,7 @@ const fail = defineErrors({
   'persisted-vault-quota-exceeded': {
     status: 429,
     title,
-    detail: 'The plan takes no more persisted vaults.',
+    detail: 'The plan allows no more persisted vaults.',
     causes: [
       'The organisation has as many persisted vaults as the plan includes; a persisted vault counts until it is deleted.',
     ],
@@ -137,7 +137,7 @@ const fail = defineErrors({
   'documents-per-vault-exceeded': {
     status: 422,
     title,
-    detail: 'The vault takes no more documents.',
+    detail: 'The plan allows no more documents in a vault.',
     causes: [
       'The vault has as many documents as the plan includes per vault (50 on hobby). Documents cannot be removed.',
     ],
@@ -146,7 +146,7 @@ const fail = defineErrors({
   'files-per-vault-exceeded': {
     status: 422,
     title,
-    detail: 'The vault takes no more files.',
+    detail: 'The plan allows no more files in a vault.',
     causes: ['The vault has as many files as the plan includes per vault (`limit`).'],
     fix: 'Delete a file of the vault (`DELETE /vaults/{id}/files/{fileId}`, while it is not sealed), pack several into one archive, or raise the plan at `upgradeUrl`.',
   },
@@ -166,12 +166,12 @@ export const gasErrors = {
   'settlement-budget-exceeded': {
     status: 429,
     title: 'Settlement Budget Exceeded',
-    detail: 'What the operator spends on gas for this organisation per network and day is used up.',
+    detail: 'The daily gas budget of this organisation on the network is used up.',
     causes: [
       'The gas that the operator pays for this organisation on this network has reached the budget of the UTC day (`SETTLE_MICRO_USD_PER_DAY_MAX`). Payments that are verified and not settled reserve a part.',
       'Gas prices rose, so that each settlement reserves more.',
     ],
-    fix: 'Settle or let expire what is open, since that frees its reservation; offer a wallet on a cheaper network in `otherWalletIds`; or wait for 00:00 UTC. The operator raises the setting. The credential was not used and may be verified later.',
+    fix: 'Settle open payments or let them expire, which releases their reservations; offer a wallet on a cheaper network in `otherWalletIds`; or wait for 00:00 UTC. The operator raises the setting. The credential was not used and may be verified later.',
   },
 } as const
 

@@ -29,8 +29,8 @@ export async function listSharers(db: Queryable, organisationId: OrganisationId)
 }
 
 /**
- * Selects the owner of the places of a process that an organization takes: on the free plan its account, so that an account gets no more
- * places by making organizations; otherwise itself. `organisationId` is the name of a column, with its table.
+ * Selects the owner to which an organization's share of a process's resources counts: on the free plan its account, so that more organizations do not
+ * get an account more; otherwise the organization itself. `organisationId` is the name of a column, with its table.
  */
 export function placeOwnerSql(organisationId: Sql): Sql {
   return sql`(
@@ -96,7 +96,7 @@ async function lockRow(tx: Tx, tenant: Tenant, kind: UsageKind, period: string):
   return row === undefined ? undefined : Number(row.used)
 }
 
-/** Adds to a counter (a negative `n` subtracts) in the transaction that changes what it counts. */
+/** Adds to a counter (a negative `n` subtracts). Call it in the transaction that changes the counted rows. */
 export async function addToCounter(tx: Tx, tenant: Tenant, kind: UsageKind, period: string, n: number): Promise<void> {
   await tx.run(sql`
     insert into usage_counters (organisation_id, environment, kind, period, used)
@@ -128,7 +128,7 @@ export async function changeCounters(tx: Tx, changes: readonly CounterChange[]):
 export interface CounterToCheck {
   readonly kind: UsageKind
   readonly period: string
-  /** Selects what the counter should say. */
+  /** Selects the correct value of the counter. */
   readonly counting: Sql
 }
 
@@ -136,8 +136,8 @@ const Drift = z.object({ drift: z.bigint(), rebuilds: z.number() })
 export type Drift = z.output<typeof Drift>
 
 /**
- * Returns by how much the rows differ from their counter, both as of one instant, and how often the counter was rebuilt before. Nothing is
- * locked: whatever changes the rows changes the counter in the same transaction, so that the difference stays what it is.
+ * Returns by how much the rows differ from their counter, both as of one instant, and how often the counter was rebuilt before. Takes no locks: rows
+ * and counter always change in one transaction, so concurrent changes do not alter the difference.
  */
 export function findDrift(db: Queryable, tenant: Tenant, { kind, period, counting }: CounterToCheck): Promise<Drift> {
   return db.one(
@@ -212,7 +212,7 @@ export interface GasBudget {
   readonly day: string
 }
 
-/** Returns what is reserved and used of a day's budgets, by network, in billionths of a US dollar, without a lock. */
+/** Returns the reserved and used amounts of a day's budgets, by network, in billionths of a US dollar, without a lock. */
 export async function listGasTaken(db: Queryable, tenant: Tenant, day: string): Promise<ReadonlyMap<string, bigint>> {
   const rows = await db.many(
     z.object({ network: z.string(), nanoUsd: NanoUsd }),
@@ -223,7 +223,7 @@ export async function listGasTaken(db: Queryable, tenant: Tenant, day: string): 
   return new Map(rows.map((row) => [row.network, row.nanoUsd]))
 }
 
-/** Returns what is reserved and used of the budgets of the days of a period, oldest first. */
+/** Returns the reserved and used amounts of the daily budgets of a period, oldest first. */
 export function gasByDay(db: Queryable, tenant: Tenant, { from, to }: { readonly from: Date; readonly to: Date }) {
   return db.many(
     z.object({ day: z.string(), network: z.string(), nanoUsd: NanoUsd }),
@@ -243,7 +243,7 @@ export function gasLockName({ tenant: { organisationId, environment }, network }
   return `gas-budget:${organisationId}/${environment}/${network}`
 }
 
-/** Locks a budget and returns what is taken of it. */
+/** Locks a budget and returns its reserved and used amount. */
 export async function lockGasTaken(tx: Tx, budget: GasBudget): Promise<bigint> {
   await tx.run(sql`select pg_advisory_xact_lock(hashtextextended(${gasLockName(budget)}, 0))`)
   return (await listGasTaken(tx, budget.tenant, budget.day)).get(budget.network) ?? 0n

@@ -88,7 +88,7 @@ export async function hasGasLeft(ctx: BudgetCtx & Pick<Ctx, 'db'>, network: Netw
   return (await gasLeft(ctx, network)) >= ctx.gasPrices.costOf(network, gas)
 }
 
-/** Returns what is left of the day's budget now, in billionths of a US dollar. */
+/** Returns the remaining budget of the day, in billionths of a US dollar. */
 export async function gasLeft(
   ctx: Pick<BudgetCtx, 'tenant' | 'clock' | 'settleNanoUsdPerDayMax'> & Pick<Ctx, 'db'>,
   network: Network,

@@ -25,8 +25,8 @@ import {
 } from './store.ts'
 
 /**
- * Stores a paid route as its middleware reported it: one row per host, method and normalized route, however many report it at
- * once. Possible credentials are dropped before anything is stored.
+ * Stores a paid route as its middleware reported it: one row per host, method and route pattern, also for concurrent reports. Possible credentials
+ * are dropped before anything is stored.
  */
 async function acceptSnapshot(ctx: Ctx, snapshot: Snapshot): Promise<{ accepted: true }> {
   const { paymentLogId } = snapshot
@@ -36,13 +36,13 @@ async function acceptSnapshot(ctx: Ctx, snapshot: Snapshot): Promise<{ accepted:
   await ctx.db.tx(async (tx) => {
     if (await insertRoute(tx, ctx.tenant, seen)) return keepWithinPlan(tx, ctx.tenant)
     const known = await lockRoute(tx, ctx.tenant, seen)
-    // If it was deleted between the two statements, the result is as if it had been reported just before.
+    // Undefined if it was deleted between the two statements; the report then counts as made before that.
     if (known !== undefined) await markReported(tx, ctx.tenant, withinBytes(withKnown(known, seen)))
   })
   return { accepted: true }
 }
 
-/** Paths of a route that is reported without a pattern must not fill the table: the plan limits the routes of an environment. */
+/** Deletes the oldest routes above the plan's limit, so that a route that is reported without a pattern cannot fill the table. */
 async function keepWithinPlan(tx: Tx, tenant: Tenant): Promise<void> {
   const { registryRoutes } = await planOf(tx, tenant.organisationId)
   if (registryRoutes !== unlimited) await forgetOldest(tx, tenant, registryRoutes)
@@ -203,7 +203,7 @@ export const registryOperations: readonly Operation<Deps>[] = [
     path: '/registry/snapshots',
     summary: 'Register a paid route as it was seen; the middlewares send this by themselves.',
     description:
-      'One route per host, method and pattern, where what looks like an identifier is {id}; a known one is updated. Examples of fields named like a credential are dropped.',
+      'One route per host, method and pattern. Path segments that look like identifiers become {id}. A known route is updated. Examples of fields named like a credential are dropped.',
     input: schema.Snapshot,
     output: schema.SnapshotAccepted,
     status: 202,

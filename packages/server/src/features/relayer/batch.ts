@@ -68,11 +68,15 @@ export async function pickTurn(parts: RelayerParts, network: Network, { alone, m
   const purposes = [...parts.purposes.values()].filter(({ share }) => open < share).map(({ purpose }) => purpose)
   const bounds = { network: network.name, alone, purposes, turnsMax, rowsOfSignerMax, most }
   const rows = await pickDue(parts.ctx.db, { ...bounds, timeLeftMs: parts.timings.timeLeftMs })
-  return dealTurn({ network: network.name, alone }, rows, most)
+  return selectFairly({ network: network.name, alone }, rows, most)
 }
 
 /** Updates the queues after a turn that served these relays. */
-export async function endTurn({ ctx, timings }: RelayerParts, turn: Turn, served: readonly Dealt[]): Promise<void> {
+export async function endTurn(
+  { ctx, timings }: RelayerParts,
+  turn: Turn,
+  served: readonly SelectedRelays[],
+): Promise<void> {
   await ctx.db.tx((tx) => endVisit(tx, visitedBy(turn, served), timings.timeLeftMs))
 }
 
@@ -114,7 +118,7 @@ async function postponeFailing(parts: RelayerParts, turn: Turn): Promise<boolean
     const relayIds = dealt.map(({ relayId }) => relayId)
     const admitting = ctx.db.tx(async (tx) => admit(parts, tx, await lockWaiting(tx, relayIds)))
     await admitting.catch(async (error: unknown) => {
-      ctx.log.error({ err: error, queues: name }, 'relays could not be admitted; they are tried again')
+      ctx.log.error({ err: error, queues: name }, 'relays could not be admitted; retrying')
       await postpone(ctx.db, relayIds, timings.backoff)
       hasFailing = true
     })
@@ -173,27 +177,30 @@ function partition<T>(items: readonly T[], belongs: (item: T) => boolean): [T[],
   return parts
 }
 
-/** The relays of a turn, and the queues that it found empty. */
+/** The selected relays of a batch, and the queues that were found empty. */
 export interface Turn {
   /** In the order in which they are taken. */
-  readonly dealt: readonly Dealt[]
+  readonly dealt: readonly SelectedRelays[]
   /** Nothing in them can be sent now. */
   readonly empty: Visited
 }
 
-/** A relay that has a place in a turn. */
-export interface Dealt {
+/** A relay that is part of the batch. */
+export interface SelectedRelays {
   readonly relayId: bigint
   readonly queue: QueueKey
 }
 
 /**
- * Assigns the places of a turn one by one: to each organization its first relay, then to each its second, until all places are
- * assigned. Within an organization its signers alternate. So nobody gets less because of others' backlog, and no place stays
- * free.
+ * Fills a batch fairly: each organization's first relay, then each one's second, until the batch is full. Within an organization its signers
+ * alternate. So a backlog of one organization does not reduce the share of others, and no capacity is left unused.
  */
-export function dealTurn(slot: Pick<QueueKey, 'network' | 'alone'>, rows: readonly PickedRow[], most: number): Turn {
-  const turns = new Map<bigint, Dealt[]>()
+export function selectFairly(
+  slot: Pick<QueueKey, 'network' | 'alone'>,
+  rows: readonly PickedRow[],
+  most: number,
+): Turn {
+  const turns = new Map<bigint, SelectedRelays[]>()
   const emptyQueues: QueueKey[] = []
   const turnKeys = new Map<bigint, TurnKey>()
   for (const row of rows.toSorted(inOrder)) {
@@ -221,7 +228,7 @@ export function dealTurn(slot: Pick<QueueKey, 'network' | 'alone'>, rows: readon
 /**
  * Returns the queues and organizations that a turn visited: those with nothing to send, and those of the relays that it served.
  */
-export function visitedBy({ empty }: Turn, served: readonly Dealt[]): Visited {
+export function visitedBy({ empty }: Turn, served: readonly SelectedRelays[]): Visited {
   const queues = new Map(served.map(({ queue }) => [`${queue.organisationId} ${queue.purpose} ${queue.signer}`, queue]))
   const turns = new Map(
     served.map(({ queue: { signer: _, ...turn } }) => [`${turn.organisationId} ${turn.purpose}`, turn]),
@@ -238,9 +245,9 @@ function compare(left: bigint, right: bigint): number {
   return left < right ? -1 : Number(left > right)
 }
 
-function deal(hands: readonly (readonly Dealt[])[], most: number): Dealt[] {
+function deal(hands: readonly (readonly SelectedRelays[])[], most: number): SelectedRelays[] {
   const longest = Math.max(0, ...hands.map((hand) => hand.length))
-  const dealt: Dealt[] = []
+  const dealt: SelectedRelays[] = []
   for (let round = 0; round < longest && dealt.length < most; round += 1)
     for (const hand of hands) {
       const next = hand[round]

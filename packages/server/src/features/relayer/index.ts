@@ -46,7 +46,7 @@ export function relayerParts(deps: Deps, purposes: readonly RelayPurpose[], leas
   }
 }
 
-/** Builds the feature: it sends what was signed for `purposes`, and reads its queue at once when `wanted` is raised. */
+/** Builds the feature. It sends the relays of `purposes`, and reads its queue at once when `wanted` is raised. */
 export function createRelayer(
   deps: Deps,
   {

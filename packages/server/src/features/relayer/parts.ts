@@ -60,7 +60,7 @@ export async function conclude(parts: RelayerParts, conclusions: readonly Conclu
     if (first === undefined) continue
     await concludeGroup(parts, purposeOf(parts, first.relay.purpose), group).catch(async (error: unknown) => {
       const { organisationId, purpose } = first.relay
-      parts.ctx.log.error({ err: error, organisationId, purpose }, 'relays could not be ended; they are tried again')
+      parts.ctx.log.error({ err: error, organisationId, purpose }, 'relays could not be ended; retrying')
       await postpone(
         parts.ctx.db,
         group.map(({ relay }) => relay.id),

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { freshDatabase, type TestDatabase } from '../../../test/database.ts'
 import { readBy, spy } from '../../../test/statement-reads.ts'
 import { type Sql, sql } from '../../platform/db/db.ts'
-import { dealTurn, visitedBy } from './batch.ts'
+import { selectFairly, visitedBy } from './batch.ts'
 import { endVisit, findBacklog, listDue, listForgotten, pickDue } from './queue-store.ts'
 import { takeChecks } from './store.ts'
 
@@ -89,7 +89,7 @@ async function statementsOfTurn(): Promise<readonly (readonly [name: string, sta
   await note('backlog', findBacklog(spied, network, 100))
   const picking = pickDue(spied, bounds)
   await note('pick', picking)
-  const turn = dealTurn({ network, alone: false }, await picking, bounds.most)
+  const turn = selectFairly({ network, alone: false }, await picking, bounds.most)
   const ending = db.tx((tx) => {
     const run = (statement: Sql) => tx.run(statement).finally(() => statements.push(statement))
     return endVisit({ ...tx, many: spy(statements, tx.many), run }, visitedBy(turn, turn.dealt), bounds.timeLeftMs)

@@ -195,9 +195,9 @@ export interface PickBounds {
 }
 
 /**
- * Selects whose turn it is, without locking: organizations by the time of their turn, the signers of each by theirs, and of each
- * signer its first relays that are due and have enough time left. It reads an equal share of the places for each organization, and
- * as many as there are places only where the shares leave some. So what it reads is bounded by these numbers and not by the backlog.
+ * Selects the next relays without locking: organizations in the order in which they were served last, their signers likewise, and of each signer its
+ * first due relays that do not expire too soon. It reads an equal share of the places for each organization, and as many as there are places only
+ * where the shares leave some. So what it reads is bounded by these numbers and not by the backlog.
  */
 export async function pickDue(db: Queryable, bounds: PickBounds): Promise<PickedRow[]> {
   const { most } = bounds

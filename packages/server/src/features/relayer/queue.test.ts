@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { z } from 'zod'
 import { freshDatabase, type TestDatabase } from '../../../test/database.ts'
 import { type Sql, sql, type Tx } from '../../platform/db/db.ts'
-import { dealTurn, type Turn, visitedBy } from './batch.ts'
+import { selectFairly, type Turn, visitedBy } from './batch.ts'
 import {
   endVisit,
   isNonceTaken,
@@ -72,7 +72,7 @@ function rowsOf({ organisation, signer, count, endsIn = 3_600, kind = 'ecdsa' }:
 const put = (given: Given): Promise<void> => relays.enqueue(database.db, 'payments', rowsOf(given))
 
 async function pick(alone = false): Promise<Turn> {
-  return dealTurn({ network, alone }, await pickDue(database.db, { ...bounds, alone }), bounds.most)
+  return selectFairly({ network, alone }, await pickDue(database.db, { ...bounds, alone }), bounds.most)
 }
 
 /** One turn as the planner takes it, without a chain: who was served, by organization and signer. */
@@ -211,7 +211,7 @@ test('an organisation that enqueues without a pause still takes its turn behind 
   const { db } = database
   await put({ organisation: 'a', signer: '0x1', count: 30 })
   await put({ organisation: 'b', signer: '0x2', count: 1 })
-  const first = dealTurn({ network, alone: false }, await pickDue(db, { ...bounds, turnsMax: 1 }), 8)
+  const first = selectFairly({ network, alone: false }, await pickDue(db, { ...bounds, turnsMax: 1 }), 8)
   expect(first.dealt.map(({ queue }) => queue.signer)).toEqual(Array.from({ length: 8 }, () => '0x1'))
   await db.tx(async (tx) => {
     await relays.enqueue(tx, 'payments', rowsOf({ organisation: 'a', signer: '0x1', count: 1 }))

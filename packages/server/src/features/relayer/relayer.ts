@@ -3,7 +3,7 @@ import type { Beside } from '../../platform/job.ts'
 import { keepLeases } from '../../platform/leases/leases.ts'
 import { startDueLoop } from '../../platform/work/due-work.ts'
 import { pause } from '../../platform/work/loop.ts'
-import { admit, type Dealt, endTurn, pickTurn, planTransaction, sendBatch } from './batch.ts'
+import { admit, endTurn, pickTurn, planTransaction, type SelectedRelays, sendBatch } from './batch.ts'
 import type { Trial } from './forms/form.ts'
 import { faultOf, findUse, nonceStates, tryAlone } from './forms/index.ts'
 import { type Conclusion, conclude, purposeOf, type RelayerParts } from './parts.ts'
@@ -133,7 +133,7 @@ class NetworkDriver {
       if (!due[task] || this.#running.has(task)) continue
       const run = this.#run(task)
         .catch(async (error: unknown) => {
-          ctx.log.error({ err: error, network: this.network.name, task }, 'a task of the relayer failed; it is retried')
+          ctx.log.error({ err: error, network: this.network.name, task }, 'a task of the relayer failed; retrying')
           await pause(failureMs, this.#stopped)
         })
         .finally(() => this.#running.delete(task))
@@ -254,7 +254,7 @@ function endsNow(parts: RelayerParts) {
 }
 
 /** Plans the transaction of one relay; a failure postpones only that relay. */
-async function planOne(parts: RelayerParts, network: Network, { relayId }: Dealt): Promise<void> {
+async function planOne(parts: RelayerParts, network: Network, { relayId }: SelectedRelays): Promise<void> {
   const { ctx, timings } = parts
   const planning = ctx.db.tx(async (tx) => {
     const { sent, refused } = await admit(parts, tx, await lockWaiting(tx, [relayId]))

@@ -12,7 +12,7 @@ export interface RequestLogLimits {
   /** Requests of all organizations, and of one, that wait to be written. Further ones are dropped. */
   readonly waitingMax: number
   readonly waitingOwnMax: number
-  /** How long a request waits for others to be written with. */
+  /** How long requests are collected before they are written together. */
   readonly writeMs: number
 }
 
@@ -116,8 +116,8 @@ export function startRequestLog(
 }
 
 /**
- * The row of a request; undefined where none is stored. What a person reads in the dashboard is left out, and so are guests, who would
- * replace an organization's own requests.
+ * The row of a request; undefined where none is stored. Reads by people in the dashboard and requests of guests are not recorded, because they would
+ * crowd out the organization's own requests.
  */
 function rowOf(answered: AnsweredRequest, now: Date): NewRequest | undefined {
   const { requestId, caller, method, route, status, code } = answered
@@ -142,7 +142,7 @@ function rowOf(answered: AnsweredRequest, now: Date): NewRequest | undefined {
 const keptMs = 7 * 86_400_000
 const batchRowsMax = 5_000
 
-/** Deletes requests after seven days, in batches. Deleting what is deleted changes nothing. */
+/** Deletes requests after seven days, in batches. Idempotent. */
 export const sweepRequests: Recurring<Deps> = {
   name: 'requests.sweep',
   everyMs: 600_000,

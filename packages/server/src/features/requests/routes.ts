@@ -15,7 +15,7 @@ const fail = defineErrors({
       'The request is older than 7 days, or more than 5,000 requests came after it.',
       'It was made less than about a second ago, without a valid key, or with a key of the other environment. Reads in the dashboard are not logged.',
     ],
-    fix: 'Repeat after a second for a fresh one. `GET /requests` lists what is stored. For an older one, the operator searches the log for the `requestId`.',
+    fix: 'For a new request, try again after a second. `GET /requests` lists the stored requests. For an older one, the operator searches the log for the `requestId`.',
   },
 })
 
@@ -28,7 +28,7 @@ export const requestOperations: readonly Operation<Deps>[] = [
     path: '/requests',
     summary: 'List the last requests of the organisation, newest first.',
     description:
-      "Requests with an API key, and what people changed in the dashboard, in the caller's environment: the last 5,000, for 7 days. A request appears about a second after its response. Bodies, queries and header fields are not stored.",
+      "Requests by API keys, and changes that people made in the dashboard, in the caller's environment: the last 5,000, for 7 days. A request appears about a second after its response. Bodies, queries and header fields are not stored.",
     query: RequestQuery,
     output: LoggedRequest,
     list: true,

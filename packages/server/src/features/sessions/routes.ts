@@ -14,7 +14,7 @@ export const sessionOperations: readonly Operation<Deps>[] = [
     whileSuspended: true,
     method: 'POST',
     path: '/sessions',
-    summary: 'Open the session of a payment, with a vault of its own.',
+    summary: 'Open the session of a payment, with its vault.',
     description:
       'A payment has one session: a repeated request returns 200 and a new sessionToken, and the previous token is no longer valid.',
     input: NewSession,

@@ -137,7 +137,7 @@ export const fail = defineErrors({
       'The `sess_…` in the path is of no payment session of this organisation and environment.',
       'A session’s token (`sessionToken`) was sent in place of its id.',
     ],
-    fix: 'Take `sessionId` from the answer of `POST /sessions`, or list them with `GET /sessions`.',
+    fix: 'Take `sessionId` from the response of `POST /sessions`, or list them with `GET /sessions`.',
   },
 })
 
@@ -153,7 +153,7 @@ export const failToken = defineErrors({
       'The session has expired or was revoked, or the payment that bought it did not settle.',
       'The `hostname` or wallet of this request is not the one for which the session was bought.',
     ],
-    fix: 'Answer the visitor with a fresh 402 (`POST /payments/challenge`), as the middleware does: they pay and get another session. All causes have one answer, so that it discloses nothing about sessions of others.',
+    fix: 'Respond with a fresh 402 (`POST /payments/challenge`), as the middleware does: the payer pays and gets a new session. All causes have the same response, so that it discloses nothing about other sessions.',
   },
 })
 

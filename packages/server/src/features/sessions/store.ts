@@ -6,8 +6,8 @@ import { id, type PaymentId } from '../../platform/ids.ts'
 import type { SessionId } from './schema.ts'
 
 /**
- * `isDead`: its payment ended without money, marked or not, so that a session ends in the transaction that ends its payment; or refunds take all of it. A
- * refund that fails gives its part back, and the session lives again.
+ * `isDead`: the session is revoked, its payment ended without money (from the transaction that ends it), or refunds take the whole payment. If a
+ * refund fails, the session is valid again.
  */
 export const SessionRow = z.object({
   id: id('sess'),

@@ -1,14 +1,14 @@
 import type { Tenant } from '../../platform/ctx.ts'
 import { type Sql, sql, type Tx } from '../../platform/db/db.ts'
 
-/** Uses older than this count in no period of a policy. */
+/** No period of a policy counts uses that are older. */
 const policyDaysMax = 32
 
 /**
- * Moves what waits for a time in the tenant's test environment nearer by these seconds, and returns the counts of rows. Tables are locked in
- * the order in which others lock them, and rows by id.
+ * Moves due times and expiries of the tenant's test environment forward by these seconds, and returns the numbers of rows. Tables are locked in the
+ * order in which others lock them, and rows by id.
  */
-export async function bringNearer(
+export async function advanceDueTimes(
   tx: Tx,
   tenant: Tenant,
   { now, seconds }: { readonly now: Date; readonly seconds: number },

@@ -4,7 +4,7 @@ import { failPlatform } from '../../platform/errors.ts'
 import { Reply } from '../../platform/operation.ts'
 import type { ReceivingWallet } from '../wallets/index.ts'
 import { fail } from './errors.ts'
-import { type Gift, refuseEmpty } from './faucet.ts'
+import { type Funding, refuseEmpty } from './faucet.ts'
 import type { Ctx, Deps } from './ports.ts'
 import { NewTestDeposit, type TestDeposit } from './schema.ts'
 
@@ -19,9 +19,9 @@ const gasOfTransfer = 120_000n
 const gasOfTempoTransfer = 700_000n
 
 /**
- * Sends test money from the faucet to a wallet, on its test network: a real deposit, which the watcher finds, books, screens and
- * reports like any other; of the chain's coin, which leaves no log, only the balance shows it. The transfer is planned in one transaction with the caller's Idempotency-Key, so that a repeat sends
- * nothing more.
+ * Sends test money from the faucet to a wallet, on its test network: a real deposit, which the watcher finds, books, screens and reports like any
+ * other; a deposit of the native coin has no log, so only the balance shows it. The transfer is planned in one transaction with the caller's
+ * Idempotency-Key, so that a repeat sends nothing more.
  */
 export async function createTestDeposit(ctx: Ctx, request: NewTestDeposit): Promise<Reply> {
   const { faucet, tenant } = ctx
@@ -61,17 +61,17 @@ function answer(from: TestDeposit['from'], wallet: ReceivingWallet, { token, amo
 }
 
 /** A token of the network, or its coin, which has no address. */
-function giftOf(network: Network, symbol: string): Gift | undefined {
+function giftOf(network: Network, symbol: string): Funding | undefined {
   return symbol === network.nativeCoin?.symbol ? network.nativeCoin : tokenBySymbol(network, symbol)
 }
 
-function callOf({ address: token }: Gift, { address, network }: ReceivingWallet, rawAmount: bigint) {
+function callOf({ address: token }: Funding, { address, network }: ReceivingWallet, rawAmount: bigint) {
   if (token === undefined) return { to: address, data: '0x' as Hex, value: rawAmount, gasLimit: gasOfCoin }
   const gasLimit = network.nativeCoin === null ? gasOfTempoTransfer : gasOfTransfer
   return { to: token, data: encodeTransfer(address, rawAmount), value: 0n, gasLimit }
 }
 
-function amountOf(text: string, { decimals, address }: Gift): bigint {
+function amountOf(text: string, { decimals, address }: Funding): bigint {
   const most = address === undefined ? coinMax : amountMax
   const [raw, rawMax] = [parseAmount(text, decimals), parseAmount(most, decimals)]
   if (typeof raw === 'bigint' && typeof rawMax === 'bigint' && raw > 0n && raw <= rawMax) return raw
@@ -79,7 +79,7 @@ function amountOf(text: string, { decimals, address }: Gift): bigint {
   throw failPlatform('validation-error', { errors: [{ path: '/amount', message }] })
 }
 
-/** A deposit is known by its transfer's log, so that nothing is written here. */
+/** Only logs outcomes: the watcher books the deposit from its transfer log. */
 export function testDepositHandler({ log }: Pick<Deps, 'log'>): LaneHandler {
   return {
     purpose,

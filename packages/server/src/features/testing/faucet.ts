@@ -3,22 +3,22 @@ import { fail } from './errors.ts'
 import type { Ctx } from './ports.ts'
 
 /** The asset that the faucet gives: a token, or the coin of the network, which has no address. */
-export interface Gift {
+export interface Funding {
   readonly symbol: string
   readonly decimals: number
   readonly address?: Address
 }
 
-interface Giving {
+interface FundingRequest {
   readonly network: Network
-  readonly gift: Gift
+  readonly gift: Funding
   readonly rawAmount: bigint
   /** The faucet's address. */
   readonly account: Address
 }
 
 /** Throws `faucet-empty` unless the faucet has that much of the token or coin. */
-export async function refuseEmpty(ctx: Ctx, { network, gift, rawAmount, account }: Giving): Promise<void> {
+export async function refuseEmpty(ctx: Ctx, { network, gift, rawAmount, account }: FundingRequest): Promise<void> {
   const chain = ctx.chains.on(network)
   const [holding] = await chain.holdings([{ account, tokens: gift.address === undefined ? [] : [gift.address] }])
   const available = (gift.address === undefined ? holding?.native : holding?.tokens[0]) ?? 0n

@@ -23,7 +23,7 @@ export const fail = defineErrors({
   'wallet-retired': {
     status: 422,
     title: 'Wallet Retired',
-    detail: 'The wallet is retired: it takes no payment and sends nothing until it is restored.',
+    detail: 'The wallet is retired: it cannot receive payments or send money until it is restored.',
     causes: ['`fromWalletId` is a retired wallet, or a child address of one; it sends nothing.'],
     fix: 'Restore it with `POST /wallet-infra/master-wallets/{id}/restore`, send, and retire it again when it is empty.',
   },
@@ -49,7 +49,7 @@ export const fail = defineErrors({
   'recipient-flagged': {
     status: 422,
     title: 'Recipient Flagged',
-    detail: 'The recipient is on a sanctions list; nothing is sent there.',
+    detail: 'The recipient is on a sanctions list. Nothing was sent.',
     causes: ['The address that would receive the money is on a sanctions list. Nothing was signed.'],
     fix: 'Do not send there. If the listing is an error, the source of the list must correct it; the operator then runs `purser admin refresh-sanctions`.',
   },
@@ -66,7 +66,7 @@ export const fail = defineErrors({
   'transfer-reverted': {
     status: 422,
     title: 'Transfer Reverted',
-    detail: 'The chain refused the transfer; nothing but gas was spent.',
+    detail: 'The chain refused the transfer. Only gas was spent.',
     causes: [
       'The call was simulated before it was sent, or was in a block, and the token refused it; `reason` is the token’s own word. Frequent: the recipient or the wallet is on the token issuer’s block list, the token is paused, or the recipient is a contract that refuses it.',
     ],
@@ -109,7 +109,7 @@ export const fail = defineErrors({
     causes: [
       '`quoteId` was used by another transfer, is of another organisation, or was deleted after it had expired.',
     ],
-    fix: 'Request another quote and send its `quoteId` within 60 seconds. To repeat a transfer whose answer was lost, send its `Idempotency-Key` and not the quote again.',
+    fix: 'Request another quote and send its `quoteId` within 60 seconds. To retry a transfer after a lost response, send the same request with the same `Idempotency-Key`; a new request with the used quote is refused.',
   },
   'quote-expired': {
     status: 422,

@@ -58,12 +58,12 @@ async function pollSafely(ctx: Work, transfer: TransferRow): Promise<void> {
   const { id: transferId, createdAt } = transfer
   try {
     await poll(ctx, transfer).catch(async (error: unknown) => {
-      ctx.log.warn({ err: error, transferId }, 'a transfer could not be followed; it will be tried again')
+      ctx.log.warn({ err: error, transferId }, 'a transfer could not be followed; retrying')
       await ctx.db.tx((tx) => setNextPollAt(tx, transferId, nextPollTime(ctx, createdAt)))
     })
     await reportOverdue(ctx, transfer)
   } catch (error) {
-    ctx.log.error({ err: error, transferId }, 'a transfer could not be postponed; it stays due')
+    ctx.log.error({ err: error, transferId }, 'a transfer could not be postponed; retrying')
   }
 }
 

@@ -19,7 +19,7 @@ const unansweredMs = 120_000
  * waits. Idempotent: each is published once, under its row's lock.
  */
 const publishUnanswered: Recurring<Deps> = {
-  name: 'transfers.tell-unanswered',
+  name: 'transfers.publish-unanswered',
   everyMs: 30_000,
   async run(ctx) {
     const before = instantOf(ctx.clock.now().getTime() - unansweredMs)

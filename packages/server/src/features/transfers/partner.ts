@@ -16,8 +16,8 @@ const approvalGas = 100_000n
 /** Requests a quote from the partner; accepts only one for exactly this request. Nothing moves. */
 async function requestQuote(ctx: Ctx, name: PartnerName, request: RouteRequest): Promise<RouteQuote> {
   const quoted = await partnerNamed(ctx, name).quote(request)
-  if (!quoted.ok && quoted.notUnderstood !== undefined)
-    ctx.log.warn({ partner: name, call: quoted.notUnderstood }, 'a partner offers a call that is not supported here')
+  if (!quoted.ok && quoted.undecodedCall !== undefined)
+    ctx.log.warn({ partner: name, call: quoted.undecodedCall }, 'a partner offers a call that is not supported here')
   if (!quoted.ok && quoted.reason !== 'unsafe') throw fail('no-route', { partner: name, reason: quoted.reason })
   const unsafe = quoted.ok ? whyNotTaken(quoted.quote, request, ctx.clock.now()) : quoted.words
   if (!quoted.ok || unsafe !== undefined) {

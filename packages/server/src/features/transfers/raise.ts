@@ -6,8 +6,8 @@ import type { Ctx } from './ports.ts'
 import { listStepsOf } from './store.ts'
 
 /**
- * Whether a wallet of a network without a native coin can pay this much more, in 1e-18 US dollars, for a step that waits: from what it may spend, and
- * so neither from money on hold nor from what others have reserved. The stored bytes then count with their new fee, under the same lock.
+ * Whether a wallet on a network without a native coin can pay a fee that is higher by `more` (1e-18 US dollars) for a waiting step, from its
+ * available balance. The returned function decides under the lock of the wallet's funds, in the transaction that stores the new bytes.
  */
 export async function coverRaise(
   ctx: Omit<Ctx, 'tenant'>,

@@ -53,7 +53,7 @@ interface Approval {
 
 /** Most transactions for one approval; a reverted one costs gas too. */
 const triesMax = 3
-/** Time until the next look at an approval that cannot be revoked now. */
+/** Time until the next check of an allowance that cannot be revoked now. */
 const laterMs = 600_000
 
 async function check(ctx: Work, network: Network, transfer: TransferRow): Promise<void> {
@@ -118,7 +118,7 @@ async function finish({ db }: Work, { id: transferId }: TransferRow, block: bigi
 }
 
 /**
- * Leaves the allowance in place, and looks at it again after ten minutes. It is limited to one amount, which stays reserved. The next transfer at the
+ * Leaves the allowance in place, and checks it again after ten minutes. It is limited to one amount, which stays reserved. The next transfer at the
  * same contract need not wait, since its approval replaces this one.
  */
 async function leaveInPlace(ctx: Work, transfer: TransferRow, { network, ...approval }: Approval): Promise<void> {

@@ -21,7 +21,10 @@ const Amount = z.string().min(1).max(100).meta({ description: 'Decimal amount in
 /** Request for a transfer. `fromWalletType` may be omitted: the id's prefix implies it. */
 export const NewTransfer = z.strictObject({
   fromWalletId: z.union([id('mwt'), id('cad')]).describe('The master wallet or child address that pays.'),
-  fromWalletType: z.enum(['master', 'child']).optional().describe('Kind of the wallet; its id says it too.'),
+  fromWalletType: z
+    .enum(['master', 'child'])
+    .optional()
+    .describe('Kind of the wallet; the prefix of its id implies it.'),
   fromChain: ChainName.optional().meta({ description: "The wallet's own chain if omitted." }),
   fromToken: TokenSymbol.describe('Symbol of the token that is sent.'),
   toAddress: EvmAddress.describe('Address of the recipient.'),
@@ -78,7 +81,9 @@ export const Transfer = z.strictObject({
   receivedToken: z.string().nullable().meta({
     description: 'The token that a partner delivered if it is not toToken: its symbol, or its address.',
   }),
-  destinationTxHash: z.string().nullable().meta({ description: 'Where a bridge delivered, if its partner says.' }),
+  destinationTxHash: z.string().nullable().meta({
+    description: 'Hash of the transaction that delivered on the destination chain, if the partner reports it.',
+  }),
   refundTxHash: z.string().nullable().describe('The transaction of the refund; null without one.'),
   refundedAt: Instant.nullable().meta({
     description: 'When a partner refunded the money; this may be after the transfer has failed.',

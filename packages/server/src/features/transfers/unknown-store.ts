@@ -40,7 +40,7 @@ export type Doubt = z.output<typeof Doubt>
 
 const doubt = sql`case when left_at is null then 'nonce' when failing_since is null then 'delivery' else 'refund' end`
 
-/** A transfer that the operator has to look at. */
+/** A transfer that the operator must investigate. */
 export interface UnknownTransfer {
   readonly transfer: TransferRow
   readonly unknownAt: Date

@@ -3,7 +3,7 @@ import type { Tenant } from '../../platform/ctx.ts'
 import { type Db, type Sql, sql } from '../../platform/db/db.ts'
 import { id } from '../../platform/ids.ts'
 
-/** Up to so many vaults of a tenant, a recount reads each of them and what it contains; above, it reads the counts that triggers keep. */
+/** Up to this many vaults of a tenant, a recount reads every vault with its content; above it, the counts that triggers maintain. */
 const recountedVaultsMax = 1_000
 
 /** Selects the number of vaults of a kind. */
@@ -32,7 +32,7 @@ export function summingBytes(tenant: Tenant): Sql {
   )
 }
 
-/** Selects what the vaults say, or for a tenant with many of them what their counts say. */
+/** Selects the numbers from the vaults themselves, or from their maintained counts for a tenant with many vaults. */
 function unlessMany(tenant: Tenant, vaults: Sql, counts: Sql): Sql {
   const { organisationId, environment } = tenant
   // `between`, with this order, leaves only the index of a tenant's vaults to choose. With `=`, vaults of others may be read in the order of ids.

@@ -46,7 +46,7 @@ const countsIn = ({ id }: Org, table: Sql) =>
     from ${table} as counted where organisation_id = ${id} and environment = 'test'`,
   )
 
-/** What is there, counted one by one. */
+/** The actual numbers, counted row by row. */
 const vaultsOf = (org: Org) =>
   countsIn(
     org,

@@ -7,8 +7,8 @@ const checkedEveryMs = 86_400_000
 const checksMax = 100
 
 /**
- * Adds up what changed in the numbers of vaults, and compares each tenant's numbers with its vaults once a day. Safe to run twice at once: each
- * change is added by the transaction that deletes it, and the numbers are locked while they are compared.
+ * Adds pending changes to the vault counters, and once a day compares each tenant's counters with its vaults. Safe to run twice at once: each change
+ * is added by the transaction that deletes it, and the numbers are locked while they are compared.
  */
 export const countVaults: Recurring<Deps> = {
   name: 'vaults.count',

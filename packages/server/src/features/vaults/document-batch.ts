@@ -103,7 +103,7 @@ async function judge(writing: Writing, judging: Judging): Promise<Added | 'locke
   }
 }
 
-/** Returns the document as it is written; throws the refusal of a vault, or of storage, that has no place for it. */
+/** Returns the document as it is written. Throws if the vault is not writable, or if a limit of the vault or of storage would be exceeded. */
 async function accept(
   writing: Writing,
   row: VaultRow | undefined,

@@ -17,7 +17,7 @@ export const fail = defineErrors({
     title: 'Vault Token Not Found',
     detail: 'The vault has no such token, or it has expired.',
     causes: ['The `tokenId` in the path is no token of this vault, or the token has expired or was revoked already.'],
-    fix: 'List the valid tokens with `GET /vaults/{id}/tokens`. If it is not there, it opens nothing any more and no revocation is needed.',
+    fix: 'List the valid tokens with `GET /vaults/{id}/tokens`. If it is not listed, it is no longer valid and needs no revocation.',
   },
   'document-not-found': {
     status: 404,
@@ -33,19 +33,19 @@ export const fail = defineErrors({
     causes: [
       'The id for which a proof was requested is not in the manifest that was sealed, for example a file that was deleted before the seal.',
     ],
-    fix: 'Request the proof for a document or file that `GET /vaults/{id}` lists. What was never in the sealed vault has no proof.',
+    fix: 'Request the proof for a document or file that `GET /vaults/{id}` lists. Only items of the sealed vault have a proof.',
   },
   'vault-sealed': {
     status: 409,
     title: 'Vault Sealed',
-    detail: 'The vault is sealed and takes no more writes.',
+    detail: 'The vault is sealed and cannot be changed.',
     causes: ['The vault was sealed, by you or by another holder of a token, and its content can never change again.'],
     fix: 'Write into another vault. Seal only after the last write.',
   },
   'vault-not-sealed': {
     status: 409,
     title: 'Vault Not Sealed',
-    detail: 'The vault is not sealed yet; there is nothing to prove.',
+    detail: 'The vault is not sealed yet, so it has no proof.',
     causes: [
       'A proof was requested from a vault that still accepts writes; the proof is made from the sealed manifest.',
     ],
@@ -56,12 +56,12 @@ export const fail = defineErrors({
     title: 'Vault Persisted',
     detail: 'The vault is persisted and has no expiry to extend.',
     causes: ['The vault was persisted, so it never expires and `expiresAt` is null.'],
-    fix: 'Nothing needs to be extended. To end it, delete it with `DELETE /vaults/{id}`.',
+    fix: 'A persisted vault does not expire. To end it, delete it with `DELETE /vaults/{id}`.',
   },
   'ttl-exceeds-plan': {
     status: 422,
     title: 'TTL Exceeds Plan',
-    detail: 'The plan does not keep a vault that long; maxSeconds says how long it does.',
+    detail: 'The plan does not allow this lifetime. maxSeconds is the longest one.',
     causes: [
       '`ttl` is longer than the plan keeps a vault: 24 hours on hobby, 7 days on pro, or what the operator set. `maxSeconds` has the figure.',
     ],

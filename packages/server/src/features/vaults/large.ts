@@ -11,7 +11,7 @@ import { shownVault } from './vault.ts'
 
 /** A vault with more documents and files than this is read and sent a few hundred at a time. */
 const itemsAtOnceMax = 1_000
-/** About the bytes of an item in a vault's record, where it is twice, and in its manifest. */
+/** Approximate bytes of an item in a vault's record, where it occurs twice, and in its manifest. */
 const stateBytesPerItem = 600
 const manifestBytesPerItem = 250
 

@@ -37,10 +37,10 @@ export interface Taken {
 }
 
 /**
- * Counts more of a kind in the transaction that creates it, or refuses with the document's limit error. Vaults whose payments
- * have no settlement request are in the counter but block no others, because they cost the payer nothing. Contents of expired
- * vaults are in the counter until they are swept and are subtracted before anything is refused; the figure is exact, since the
- * sweep needs the counter that is locked here. No vault row is locked under the counter, because that could deadlock.
+ * Counts more of a kind in the transaction that creates it, or refuses with the document's limit error. Vaults whose payments have no settlement
+ * request are in the counter but block no others, because they cost the payer nothing. Contents of expired vaults are in the counter until they are
+ * swept and are subtracted before anything is refused; the figure is exact, because the sweep of expired vaults takes the same counter lock. No vault
+ * row is locked under the counter, because that could deadlock.
  */
 export async function reserveQuota(tx: Tx, ctx: Limits, plan: Plan, { kind, count }: Taken): Promise<void> {
   const batch = quotaBatchOf(tx, ctx, plan, kind)
@@ -97,7 +97,9 @@ export async function lockStorage(tx: Tx, ctx: Pick<Ctx, 'tenant' | 'clock'>): P
   return used - (await notCounted(tx, ctx.tenant, 'storageBytes', now))
 }
 
-/** Returns what is in the counters of the organizations that share the quota and does not count. */
+/**
+ * Returns the part of the counters of all organizations that share the quota that does not count: expired vaults, and vaults of unsettled payments.
+ */
 async function notCounted(db: Queryable, tenant: Tenant, kind: VaultKind, now: Date): Promise<number> {
   if (kind === 'persistedVaults') return 0
   let count = 0
@@ -110,8 +112,8 @@ async function notCounted(db: Queryable, tenant: Tenant, kind: VaultKind, now: D
 }
 
 /**
- * Locks the counters that a vault counts in before its end is extended, so that nobody else is given its place if it expires
- * meanwhile. Throws if it expired while waiting for the locks: by then another vault may have its place.
+ * Locks the counters of a vault before its expiry is changed, so that no other vault takes its place in the quota if it expires meanwhile. Throws if
+ * it expired while waiting for the locks.
  */
 export async function lockPlace(tx: Tx, ctx: Pick<Ctx, 'tenant' | 'clock'>, vault: VaultRow): Promise<void> {
   for (const kind of vaultKinds) await lockCounter(tx, ctx.tenant, kind, periodOf(kind, ctx.clock.now()))
@@ -158,7 +160,7 @@ export function refuseUnsealable(
   refuseOver(ctx, code, sealLimits.itemsMax, documentCount + fileCount)
 }
 
-/** Returns what is used and what the plan grants. An expired vault does not count, swept or not. */
+/** Returns the used amounts and the plan's limits. An expired vault does not count, whether or not it has been deleted. */
 export async function getVaultQuota(ctx: Ctx): Promise<VaultQuota> {
   const { figureOf } = await usageOf(ctx)
   return {

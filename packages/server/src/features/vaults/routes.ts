@@ -78,7 +78,7 @@ const ofVaults: readonly Operation<Deps>[] = [
     needs: { role: 'viewer', scope: 'read' },
     method: 'GET',
     path: '/vaults/quota',
-    summary: 'Get what vaults use and what the plan grants.',
+    summary: 'Get the usage of vaults and the limits of the plan.',
     description: 'Active and persisted vaults, and the bytes of all documents and files.',
     output: VaultQuota,
     run: (ctx) => getVaultQuota(ctx),

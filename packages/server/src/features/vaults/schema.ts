@@ -151,9 +151,9 @@ export const VaultState = Vault.extend({
   documents: z.array(VaultDocument).describe('Documents of the vault.'),
   files: z.array(VaultFile).describe('Files of the vault.'),
   eventCount: z.int().describe('Number of events of the vault.'),
-  manifest: z
-    .union([Manifest, RunningManifest])
-    .meta({ description: 'What the seal froze; before it, what a seal would freeze now, with `sealedAt` null.' }),
+  manifest: z.union([Manifest, RunningManifest]).meta({
+    description: 'The sealed manifest; before the seal, the manifest that a seal would sign now, with `sealedAt` null.',
+  }),
 })
 export type VaultState = z.input<typeof VaultState>
 

@@ -1,7 +1,7 @@
 import type { Tenant } from '../../platform/ctx.ts'
 import type { Semaphore } from '../../platform/semaphores.ts'
 
-/** One writes, and the next already waits at the lock. */
+/** One writes while the next waits for the lock. */
 const writersMax = 2
 
 /**

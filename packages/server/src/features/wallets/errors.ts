@@ -98,12 +98,12 @@ export const failNamed = defineErrors({
     causes: [
       'Screening found the wallet’s address on a sanctions list, so `amlStatus` is `flagged` and `isActive` false.',
     ],
-    fix: 'Register another receiving address and offer that one. If the listing is wrong, the operator looks at the source that flagged it; there is no operation that clears it.',
+    fix: 'Register another receiving address and offer that one. If the listing is wrong, ask the operator to check the source that flagged it; no API operation clears it.',
   },
   'wallet-retired': {
     status: 422,
     title: 'Wallet Retired',
-    detail: 'The wallet is retired: it takes no payment and sends nothing until it is restored.',
+    detail: 'The wallet is retired: it cannot receive payments or send money until it is restored.',
     causes: ['The managed wallet that the body names was retired, or it is a child address of one.'],
     fix: 'Name another wallet in `walletId` or `fromWalletId`, or restore this one first with `POST /wallet-infra/master-wallets/{id}/restore`.',
   },

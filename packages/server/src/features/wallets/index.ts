@@ -56,7 +56,7 @@ export { screeningRecurring } from './screening/jobs.ts'
 export { hasNoSource } from './screening/next.ts'
 export { tempoSweepHandler } from './sweep/tempo.ts'
 
-/** Builds the feature; `api` is what it adds to the dependencies of features above it. */
+/** Builds the feature; `api` is its contribution to the dependencies of later features. */
 export function createWallets(needs: Omit<Deps, keyof WalletPorts>, curve: HdCurve) {
   const api = createWalletPorts(needs, curve)
   const deps: Deps = { ...needs, ...api }

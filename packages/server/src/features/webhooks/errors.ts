@@ -38,7 +38,7 @@ export const fail = defineErrors({
   'webhook-url-not-allowed': {
     status: 422,
     title: 'Webhook URL Not Allowed',
-    detail: 'Events are delivered to public addresses over HTTPS alone; reason says what is wrong.',
+    detail: 'Events are only delivered to public addresses over HTTPS. reason names the fault.',
     causes: [
       '`reason` `scheme-refused`: the URL is not `https`.',
       '`host-refused` or `address-refused`: it names `localhost`, a local name or a private address, which the service must not reach into.',
@@ -53,6 +53,6 @@ export const fail = defineErrors({
     causes: [
       'Somebody turned the webhook off, or the service did after its deliveries had failed for days (event `webhook.disabled`).',
     ],
-    fix: 'Repair the receiver, send `PATCH /webhooks/{webhookId}` with `{ "isActive": true }`, and replay what was missed.',
+    fix: 'Fix the receiver, send `PATCH /webhooks/{webhookId}` with `{ "isActive": true }`, and replay the missed deliveries.',
   },
 })

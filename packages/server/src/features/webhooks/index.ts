@@ -15,7 +15,7 @@ export { listenOperations } from './listen/index.ts'
 export { eventOperations, webhookOperations } from './routes.ts'
 export { eventPayloads } from './schema.ts'
 
-/** Builds the feature; what it sends is read at once when `committed` reports new events. `stop` ends the streams that are open. */
+/** Builds the feature. Its queues are read at once when `committed` reports new events. `stop` ends all open streams. */
 export function createWebhooks(
   needs: Omit<Deps, 'listeners' | 'redeliveries' | 'deliveriesWaiting'>,
   committed: Signal,

@@ -5,7 +5,7 @@ import { planErrors } from '../plans/index.ts'
 import { fail } from './errors.ts'
 import { getEvent, pageOfAttempts, pageOfEvents } from './history.ts'
 import { type Deps, operation } from './ports.ts'
-import { countCost, limitRedeliveries, madeUpCost } from './redeliveries.ts'
+import { countCost, limitRedeliveries, sampleEventCost } from './redeliveries.ts'
 import { replayDeliveries, testWebhook } from './replay.ts'
 import {
   Attempt,
@@ -119,7 +119,8 @@ export const webhookOperations: readonly Operation<Deps>[] = [
     method: 'POST',
     path: '/webhooks/{webhookId}/replay',
     summary: 'Deliver again: one delivery, or all that died since a time.',
-    description: 'By `deliveryId` or `since`. The `eventId` stays the same, so that a receiver recognizes what it has.',
+    description:
+      'By `deliveryId` or `since`. The `eventId` stays the same, so that a receiver can recognize duplicates.',
     params: WebhookParams,
     input: ReplayRequest,
     output: z.union([Delivery, Replay]),
@@ -143,7 +144,7 @@ export const webhookOperations: readonly Operation<Deps>[] = [
     params: WebhookParams,
     output: Delivery,
     errors: { ...notFound, ...disabled },
-    cost: () => madeUpCost,
+    cost: () => sampleEventCost,
     run: (ctx, { params }) => testWebhook(ctx, params.webhookId),
   }),
   operation({
@@ -152,7 +153,7 @@ export const webhookOperations: readonly Operation<Deps>[] = [
     needs: { role: 'admin', scope: 'webhooks' },
     method: 'POST',
     path: '/webhooks/{webhookId}/rotate-secret',
-    summary: 'Make a new secret; the old one signs beside it for 24 hours.',
+    summary: 'Create a new secret; the old one also signs for 24 hours.',
     description: 'Store `secret`, which cannot be read later. For 24 hours each delivery has a signature of both.',
     params: WebhookParams,
     output: WebhookWithSecret,

@@ -9,7 +9,7 @@ import { insertSecret, lockWebhook, retireSecrets, type WebhookId } from './stor
 
 const secretBytes = 32
 const overlapMs = 86_400_000
-/** Most secrets that sign at once; a receiver checks a bounded number of signatures. */
+/** Maximum number of active signing secrets, because receivers check a limited number of signatures. */
 const secretsMax = 5
 
 /** Creates a secret that signs from now on and returns it; no other response shows it. The caller has locked the webhook. */

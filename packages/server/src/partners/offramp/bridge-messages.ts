@@ -125,8 +125,8 @@ export const bankRails = {
 } as const
 
 /**
- * Whether an answer names something else than was requested: another customer, bank account, currency or reference. Tokens sent for it would pay
- * somebody else. What the answer leaves out is not compared.
+ * Whether a response differs from the request in customer, bank account, currency or reference: tokens sent for it would pay somebody else. Members
+ * that the response omits are not compared.
  */
 export function isOfAnother(transfer: Transfer, requested: RequestedPayout): boolean {
   const { destination } = transfer

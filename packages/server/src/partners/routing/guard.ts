@@ -125,12 +125,12 @@ export function changesOf(
 export function refusedFor(fault: GuardReason, calls: readonly PlannedCall[]): Quoted {
   if (fault !== 'call-not-understood') return { ok: false, reason: 'unsafe', words: fault }
   const data = calls.at(-1)?.data ?? '0x'
-  const notUnderstood = `${selectorIn(data) ?? 'no selector'}, ${(data.length - 2) / 2} bytes`
+  const undecodedCall = `${selectorIn(data) ?? 'no selector'}, ${(data.length - 2) / 2} bytes`
   return {
     ok: false,
     reason: 'no-route',
     words: 'The partner’s route uses a call that is not supported.',
-    notUnderstood,
+    undecodedCall,
   }
 }
 

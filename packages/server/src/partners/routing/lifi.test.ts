@@ -156,7 +156,7 @@ test.each<readonly [string, Hex]>([
   reported = stepOf(bridge, data)
   const quoted = await lifi.quote(bridge)
   expect(quoted).toMatchObject({ ok: false, reason: 'no-route' })
-  expect(quoted.ok ? '' : quoted.notUnderstood).toContain(data.slice(0, 10))
+  expect(quoted.ok ? '' : quoted.undecodedCall).toContain(data.slice(0, 10))
 })
 
 test('LI.FI does not bridge to a native coin, because the form in which it arrives is unknown', async () => {

@@ -105,7 +105,7 @@ export type Quoted =
       readonly reason: 'no-route' | 'amount-too-low' | 'amount-too-high' | 'unsafe'
       readonly words: string
       /** For the operator: the partner's call that has no decoder. */
-      readonly notUnderstood?: string
+      readonly undecodedCall?: string
     }
 
 /** A sent route, as the sender stores it. */
@@ -167,9 +167,12 @@ export interface ChainReader {
 
 /** Reads that prove a delivery by a contract on the destination chain. */
 export interface DeliveryReader {
-  /** The number that a contract returns in the newest block at the confirmation depth; undefined where no majority of the nodes says one. */
+  /** The number that a contract returns in the newest block at the confirmation depth; undefined if no majority of the nodes agrees on one. */
   numberAtDepth(network: Network, to: Address, data: Hex): Promise<bigint | undefined>
-  /** Why a call would revert in the latest block, as a majority of the nodes reports; undefined where it would not, or where there is no reason. */
+  /**
+   * The revert reason of a call in the latest block, confirmed by a majority of the nodes; undefined if it would not revert, or reverts without a
+   * reason.
+   */
   refusalOf(
     network: Network,
     call: { readonly from: Address; readonly to: Address; readonly data: Hex },

@@ -215,7 +215,7 @@ test.each<readonly [string, Changes]>([
   ['a refund to another', ordered({ refundTo: stranger })],
 ])('%s is no route, because it is not supported', async (_, changes) => {
   reported = quoteWith(changes)
-  expect(await relay.quote(request)).toMatchObject({ ok: false, reason: 'no-route', notUnderstood: expect.any(String) })
+  expect(await relay.quote(request)).toMatchObject({ ok: false, reason: 'no-route', undecodedCall: expect.any(String) })
 })
 
 test.each<readonly [string, Changes, string]>([

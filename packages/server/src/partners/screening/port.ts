@@ -37,7 +37,7 @@ export interface Screened {
 }
 
 /** The result of one query of all sources, for all screened addresses. */
-export interface ScreeningRound {
+export interface ScreeningBatch {
   readonly listVersion: bigint
   readonly listAsOf: Date
   /** The networks whose oracle was queried. */
@@ -59,7 +59,7 @@ export interface ListState {
 /** Screens addresses against the sanctions list and the on-chain oracle. */
 export interface Screening {
   /** Screens at most `addressesMax` addresses. A failing source leads to the result `pending` and never throws. */
-  screen(addresses: readonly Address[]): Promise<ScreeningRound>
+  screen(addresses: readonly Address[]): Promise<ScreeningBatch>
   readonly addressesMax: number
   /**
    * Screens an address from memory: the list, which follows the database within seconds, and the oracle's answers of the last day. Queries no node

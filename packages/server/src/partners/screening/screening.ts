@@ -6,7 +6,7 @@ import { pause } from '../../platform/work/loop.ts'
 import { isStale } from './dating.ts'
 import { findCurrentList, type ListRow } from './list-store.ts'
 import { createListReader, ensureBundledList, type LoadedList, readAddresses } from './lists.ts'
-import type { ListState, OracleAnswer, Screened, Screening, ScreeningRound } from './port.ts'
+import type { ListState, OracleAnswer, Screened, Screening, ScreeningBatch } from './port.ts'
 import { refreshWhenDue } from './refresh.ts'
 import { sandboxVerdict } from './sandbox.ts'
 
@@ -110,7 +110,7 @@ interface Findings {
   readonly judge: Judge
 }
 
-function roundOf({ list, oracleRound, judge }: Findings, addresses: readonly Address[]): ScreeningRound {
+function roundOf({ list, oracleRound, judge }: Findings, addresses: readonly Address[]): ScreeningBatch {
   const positions = new Map(addresses.map((address, index) => [address.toLowerCase(), index]))
   return {
     listVersion: list.row.version,

@@ -17,7 +17,7 @@ export type DueStarts = Map<string, string>
 const organisationsMax = 200
 
 /**
- * A condition: whether a query returns a value for any of the networks. It names the network `n.network`, and is ordered and limited to one row, so
+ * Condition: whether a query returns a value for any of the networks. It names the network `n.network`, and is ordered and limited to one row, so
  * that an index is read whatever the statistics say.
  */
 export function onAnyOf(networks: readonly string[], query: Sql): Sql {

@@ -4,7 +4,7 @@ import type { Db, Queryable } from './db.ts'
 export interface FairDb {
   /** Returns a database whose statements and transactions wait for a connection of the tenant's share. */
   (db: Db, tenant: string): Db
-  /** How many of them wait now, of all tenants. */
+  /** The number of waiting statements and transactions of all tenants. */
   waiting(): number
 }
 
@@ -48,7 +48,7 @@ export function createFairDb(connectionsMax: number): FairDb {
       async tx(work, options) {
         const release = await take(tenant)
         try {
-          // What the caller waits for after the commit may need a place itself.
+          // The place is released first: work that the caller awaits after the commit may need one.
           return await db.tx(work, { ...options, onReleased: release })
         } finally {
           release()

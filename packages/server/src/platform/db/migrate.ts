@@ -83,8 +83,8 @@ export async function migrate(options: MigrateOptions): Promise<string[]> {
 }
 
 /**
- * Runs the missing migrations. The transaction's lock ends with its connection. The building of an index waits for every snapshot, so this
- * transaction must keep none: a last command without a snapshot ends that of the query before.
+ * Runs the missing migrations. The transaction's lock ends with its connection. Building an index concurrently waits for every open snapshot, so this
+ * transaction must not keep one: its last command takes no snapshot, which releases the previous one.
  */
 function migrateUnderLock(
   db: Db,
@@ -194,7 +194,7 @@ async function dropUnfinishedIndexes(db: Db, { text }: Migration): Promise<void>
 /** A migration cannot run now: another process or transaction has the lock. */
 class Busy extends Error {}
 
-/** Runs work again while it is busy, for this long altogether. */
+/** Retries work that is `Busy`, for this long in total. */
 function createPersistence(patienceMs: number): (work: () => Promise<void>) => Promise<void> {
   const endsAtMs = performance.now() + patienceMs
   return async (work) => {

@@ -38,7 +38,7 @@ export function timeOfId(id: string): Date | undefined {
   return bytes && instantOf(Number(new DataView(bytes.buffer, bytes.byteOffset).getBigUint64(0) >> 16n))
 }
 
-/** Returns the ids of a page of a period: a minute wider at each end, for `within` decides by the rows' times. */
+/** Returns the bounds of ids for a page of a period. They are a minute wider at each end, because `within` compares the exact times. */
 export function boundsOf(prefix: string, { from, to }: Period, after: string | undefined): IdBounds {
   const end = to && firstIdAt(prefix, to.getTime() + idLagMsMax)
   const below = after === undefined || (end !== undefined && end < after) ? end : after
@@ -60,7 +60,10 @@ export function oneOf(id: Sql, ids: readonly string[]): Sql {
   return sql`${id} = any(array(select unnest(${ids}::text[]))) and ${id} >= concat(${sorted[0] ?? ''}::text) and ${id} <= concat(${sorted.at(-1) ?? ''}::text)`
 }
 
-/** Returns the condition that an id is behind the cursor of a list, newest first. Without a cursor it names none, so that a plan for all values reads from the cursor on. */
+/**
+ * Returns the condition that an id is after the cursor of a list, newest first. Without a cursor it is `true`, so that the cached plan with a cursor
+ * still uses the index from the cursor on.
+ */
 export function isBelow(id: Sql, after: string | undefined): Sql {
   return after === undefined ? sql`true` : sql`${id} < ${after}`
 }
@@ -93,7 +96,7 @@ export function newestFirst(id: Sql, { below, least }: IdBounds): Seek {
  */
 export function newestOf(column: Sql, value: string, id: Sql, bounds: IdBounds): Seek {
   const { prefix, below, least, hasPartitions = false } = bounds
-  // The planner does not look into `select`: if it knew the value at both ends, it would expect no row between them, and sort all partitions.
+  // `select` hides the value from the planner, which would otherwise expect no row between two equal bounds and sort all partitions.
   const end = hasPartitions ? sql`(select ${value}::text)` : sql`${value}`
   // Each id is above its prefix and below the prefix with a letter that no id begins with.
   return {

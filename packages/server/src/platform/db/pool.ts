@@ -21,7 +21,7 @@ export interface PoolOptions {
   readonly onConnect?: (connection: Pick<Connection, 'query'>) => Promise<void>
 }
 
-/** A connection that its user has to itself until `release`. */
+/** A connection with exclusive use until `release`. */
 export interface Connection {
   /** Sends a statement without waiting for those before it, which the server executes first. Statements of one tick go out in one write. */
   query(query: pg.QueryConfig | string): Promise<pg.QueryResult>

@@ -12,7 +12,7 @@ export function sql(strings: TemplateStringsArray, ...values: readonly unknown[]
   return new Statement(textOf(strings, values), parameters)
 }
 
-/** The texts of a template, by the fragments in them. */
+/** A cached text of a template for one combination of fragments. */
 interface Variant {
   readonly fragments: readonly (string | undefined)[]
   readonly text: string
@@ -74,8 +74,8 @@ export function listed(fragments: readonly Sql[]): Sql {
 }
 
 /**
- * An array whose length the planner does not look at, so that a statement keeps one plan for all lengths. PostgreSQL would otherwise plan it anew
- * for each short array, because it assumes ten elements where it does not know them.
+ * An array whose length the planner ignores, so that a statement keeps one plan for all lengths. PostgreSQL would otherwise plan it anew for each
+ * short array, because it assumes ten elements where it does not know them.
  */
 export function anyLength(values: readonly unknown[], type: Sql): Sql {
   return sql`(select ${values}::${type}[])`

@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto'
 import { addressBlock } from '@purser/protocol'
 import type { Clock } from '../clock.ts'
+import { type Actor, actorId } from '../ctx.ts'
 import { failPlatform } from '../errors.ts'
 import { type Admission, createLimiter, type RateLimit, rateLimitHeaders } from './limits.ts'
 
@@ -27,7 +28,7 @@ export interface Admit {
   caller(caller: Caller, reply: Headed): void
   /** Counts what a request costs beyond the one that admitted it. */
   cost(caller: Caller, cost: number, reply: Headed): void
-  /** Counts what an answered request turned out to cost: it is not refused, and the caller's next requests wait. */
+  /** Charges the further cost of a request that was already answered. It delays the caller's next requests. */
   owe(caller: Caller, cost: number): void
   /** As `owe`, for a request without a credential. */
   oweAddress(ip: string, cost: number): void
@@ -50,6 +51,18 @@ export interface Admit {
 
 /** Most credentials that a process remembers as valid. */
 const knownMax = 100_000
+
+/** Returns the functions that charge an admitted request beyond its first token: `charge` before its work is done, `owe` after its response. */
+export function chargesOf(
+  admit: Admit,
+  { actor, placeOwner }: { readonly actor: Actor; readonly placeOwner: string },
+  reply: Headed,
+): { charge(cost: number): void; owe(cost: number): void } {
+  const isGuest = actor.kind === 'guest'
+  const caller = { id: isGuest ? actor.guestId : actorId(actor), placeOwner }
+  const [charge, owe] = isGuest ? [admit.guestCost, admit.oweGuest] : [admit.cost, admit.owe]
+  return { charge: (cost) => charge(caller, cost, reply), owe: (cost) => owe(caller, cost) }
+}
 
 /** Creates the limits of one server. They are kept in this process's memory. */
 export function createAdmission(limits: AdmissionLimits, clock: Clock): Admit {

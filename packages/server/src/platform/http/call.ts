@@ -97,7 +97,7 @@ async function answerOnce(ctx: Ctx, operation: Operation<Deps>, request: RawRequ
 /** Items of a page for which a list costs as much as another request. */
 const itemsPerCost = 50
 
-/** A large page costs as much as the small ones that it replaces. As CSV it is the same page. */
+/** Cost of a page: one token for each 50 items. CSV costs the same. */
 function pageCost({ list }: Operation<Deps>, query: unknown): number {
   const { data } = PageSize.safeParse(list === true ? query : undefined)
   return data === undefined ? 1 : Math.ceil(data.limit / itemsPerCost)
@@ -172,13 +172,13 @@ async function answerOnceInBatch(
   }
 }
 
-/** Returns what a response that is too large to be stored is made from again. */
+/** Returns the key of the resource from which a response that is too large to be stored is rebuilt. */
 function resourceOfLarge(operation: Operation<Deps>, request: RawRequest, body: Uint8Array): string | undefined {
   if (!idempotency.isLarge(body)) return undefined
   return operation.resourceOf?.(JSON.parse(new TextDecoder().decode(body)), request.params)
 }
 
-/** Returns the refusal that an error is, and stores it for the key if a repeat gets the same. */
+/** Converts an error to its refusal, and stores the refusal for the key if a repeat must get the same one. */
 async function refuseOnce(
   ctx: Ctx,
   operation: Operation<Deps>,

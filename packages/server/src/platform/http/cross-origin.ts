@@ -32,7 +32,7 @@ const readable = [
   'X-Service-Version',
 ]
 
-/** The headers that let the dashboard, where another host of the same site serves it, read answers and send its cookie. */
+/** CORS headers for a dashboard on another host of the same site: it may read responses and send its cookie. */
 export function dashboardHeaders(origin: string): Readonly<Record<string, string>> {
   return {
     'access-control-allow-origin': origin,
@@ -42,7 +42,7 @@ export function dashboardHeaders(origin: string): Readonly<Record<string, string
   }
 }
 
-/** The `Vary` of an answer that gets the dashboard's headers too: with its own, the origin. */
+/** `Vary` of a response with the dashboard's headers: the existing names, and `Origin`. */
 export function varyOf(before: unknown, { vary }: Readonly<Record<string, string>>): { readonly vary?: string } {
   return typeof before === 'string' && vary !== undefined ? { vary: `${vary}, ${before}` } : {}
 }

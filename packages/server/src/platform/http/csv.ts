@@ -12,8 +12,8 @@ export function csvHeaders(name: string): Readonly<Record<string, string>> {
 }
 
 /**
- * Whether the client prefers CSV to JSON (RFC 9110, section 12.5.1). A client that accepts neither gets JSON, and so does one that accepts
- * everything. Of two equal weights the more exact name wins, then the first one. Parameters of a media type make no difference.
+ * Whether the client prefers CSV to JSON (RFC 9110, section 12.5.1). A client that accepts neither or everything gets JSON. Of two equal weights the
+ * more exact name wins, then the first one. Parameters of a media type make no difference.
  */
 export function prefersCsv(accept: string | undefined): boolean {
   const ranges = weightedValues(accept)
@@ -55,16 +55,16 @@ function cellOf(value: unknown): string {
   )
 }
 
-/** Where Excel separates cells at semicolons, as it does in most of Europe, it sees no quotes here: a formula would begin after one. */
+/** In most of Europe, Excel separates cells at semicolons and ignores these quotes, so that a formula could begin after a semicolon. */
 const beginsAfterSemicolon = /(?<=;)[=+\-@＝＋－＠]/g
 
 /** The sign is matched first: a look back at each place of a run of quotes would take time in proportion to its square. */
 const startsCell = /(?=[=+\-@＝＋－＠])(?<=[;\t\r\n]"*)/g
 
 /**
- * Others wrote some texts, and a spreadsheet runs a cell that begins like a formula (CWE-1236). Such a cell gets an apostrophe, which
- * makes it a text, unless it is a number; so does a part of it that another separator than a comma makes a cell, also behind quotes. Some spreadsheets read the
- * full-width forms as well.
+ * Some texts are written by third parties, and a spreadsheet evaluates a cell that begins like a formula (CWE-1236). Such a cell gets a leading
+ * apostrophe, unless it is a number. So does each part of a cell that another separator than a comma would make a cell, also after quotes. Some
+ * spreadsheets read the full-width forms as well.
  */
 function withoutFormula(text: string): string {
   if (/^[+-]?\d+(\.\d+)?$/.test(text)) return text

@@ -25,10 +25,7 @@ const encodings = [
   ['gzip', '.gz'],
 ] as const
 
-/**
- * Nothing is loaded from, sent to or shown in another origin. Frames and images made in the page itself show the files of vaults,
- * in a sandbox.
- */
+/** No other origin may load, receive or frame anything. Files of vaults are shown in sandboxed frames and images that the page itself creates. */
 const contentSecurityPolicy = [
   "default-src 'self'",
   "img-src 'self' data: blob:",
@@ -62,8 +59,8 @@ interface Build {
 }
 
 /**
- * The dashboard under `/dashboard`: the built files, and `index.html` for every address that the dashboard routes by itself. A file is
- * found by its name among those that were read, so that no path leads anywhere else. Without a build the pages say how to make one.
+ * The dashboard under `/dashboard`: the built files, and `index.html` for every address that the dashboard routes by itself. A file is found by its
+ * name among those that were read, so that no path leads anywhere else. Without a build the pages explain how to build it.
  */
 export function dashboardPages(directories: readonly string[] = builtDirectories): PublicPage[] {
   const read = buildReader(directories)

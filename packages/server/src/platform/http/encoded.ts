@@ -4,7 +4,7 @@ import { qualityOf } from './accept.ts'
 import type { RawAnswer } from './call.ts'
 import type { PageRequest } from './public-page.ts'
 
-/** A text that stays as it is while the process runs. */
+/** A text that does not change while the process runs. */
 interface Page {
   readonly headers: Readonly<Record<string, string>>
   readonly body: string
@@ -19,8 +19,8 @@ const encoders = {
 } as const
 
 /**
- * Answers with the encoding that the client accepts, and 304 without a body if the client has the page already. A client asks again each
- * time (`no-cache`), so a new version of the service is seen at once.
+ * Answers with the encoding that the client accepts, and 304 without a body if the client has the page already. Clients revalidate on each use
+ * (`no-cache`), so that a new version of the service is visible at once.
  */
 function encodedPage({ headers: own, body }: Page): EncodedPage {
   const digest = hash('sha256', body, 'base64url').slice(0, 22)
@@ -43,7 +43,7 @@ function encodedPage({ headers: own, body }: Page): EncodedPage {
   }
 }
 
-/** Pages with these headers, by name: each is made when it is first requested, and kept. */
+/** Returns a cache of pages with these headers, by name. Each is rendered on its first request. */
 export function keptPages(headers: Page['headers']): (name: string, make: () => string) => EncodedPage {
   const kept = new Map<string, EncodedPage>()
   return (name, make) => {

@@ -3,8 +3,8 @@ import type { Operation } from '../operation.ts'
 import { errorsOf } from './refusals.ts'
 
 /**
- * One meaning of an error code, and the operations that answer with it. A code may have several: `wallet-not-found` is 404 for a wallet in the
- * path and 422 for one in the body.
+ * One meaning of an error code, with the operations that return it. A code may have several: `wallet-not-found` is 404 for a wallet in the path and
+ * 422 for one in the body.
  */
 export interface Meaning {
   readonly code: string

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { failPlatform, type Problem } from '../errors.ts'
 
-/** Header fields of which a request has one at most. Of two, a proxy and this service could use different ones. */
+/** Header fields that a request may have once. With two, a proxy and this service could read different ones. */
 const single = ['host', 'authorization']
 
 /**

@@ -70,8 +70,8 @@ export function isKept(status: number): boolean {
 }
 
 /**
- * Whether a response is stored if nothing was committed before it: no refusal but a conflict, and nothing large. A conflict that says when to
- * retry is over by then.
+ * Whether a response is stored if nothing was committed before it: successes, and conflicts without `Retry-After`, up to the size limit. A conflict
+ * with `Retry-After` is temporary.
  */
 export function isKeptUncommitted({ status, headers, body }: StoredAnswer): boolean {
   return (status < 400 || (status === 409 && headers['retry-after'] === undefined)) && !isLarge(body)
@@ -83,9 +83,9 @@ export function isLarge(body: Uint8Array): boolean {
 }
 
 /**
- * For handlers that commit in one transaction: claims the key for that transaction. A concurrent second request is refused immediately,
- * unless the key already has its response, which is returned whoever else compares a request with it at that moment. A crash releases the
- * key and leaves no effect, since both were in the transaction.
+ * For handlers that commit in one transaction: claims the key for that transaction. A concurrent second request is refused immediately, unless the
+ * key already has its response, which is returned even while another request reads it. A crash releases the key and leaves no effect, since both were
+ * in the transaction.
  */
 export async function claimInTransaction(ctx: Ctx, tx: Tx, request: IdempotentRequest): Promise<Claim> {
   const lock = lockNameOf(ctx, request.key)
@@ -169,8 +169,8 @@ export async function answerRepeat(ctx: Ctx, request: IdempotentRequest): Promis
 }
 
 /**
- * Ties the key to the resource and to the content that was read, in the intent's own transaction. A claim that another request took over
- * ties nothing: of two requests with one key one takes effect.
+ * Ties the key to the resource and to the content that was read, in the intent's own transaction. If another request has taken over the claim, throws
+ * `idempotency-in-progress`: of two requests with one key, one takes effect.
  */
 export function unreadHandle(
   ctx: Pick<Ctx, 'tenant'>,

@@ -20,7 +20,7 @@ export interface People {
 export interface IdentifyOptions {
   readonly deps: Deps
   readonly authenticate: (authorization: string | undefined) => Promise<Identity>
-  /** Left out where nobody can sign in. */
+  /** Omitted if people cannot sign in. */
   readonly people?: People
 }
 
@@ -154,7 +154,7 @@ async function findPerson(
 const testOnly =
   'A test key invited you, so you work in the test environment alone until an owner or admin gives you a role.'
 
-/** Test where the request does not say. */
+/** `test` if the request names no environment. */
 function environmentOf(named: string | undefined, served: readonly Environment[]): Environment {
   const environment = served.find((known) => known === (named ?? 'test'))
   if (environment === undefined) throw failPlatform('environment-not-served')

@@ -21,9 +21,7 @@ const countedMs = 25 * hourMs
 
 /** The bytes that requests with an Idempotency-Key stored within a day, by the owner of the places that they took. */
 export interface KeptBytes {
-  /**
-   * The bytes of an owner that may store nothing more, because it has its share of the storage, or of this part of it; undefined for all others.
-   */
+  /** The stored bytes of an owner whose share of the storage, or of this part of it, is used up; undefined for other owners. */
   beyondShare(owner: string, part?: number): Promise<number | undefined>
   /** Counts bytes that were stored for an owner, or released if negative. */
   add(owner: string, bytes: number): void

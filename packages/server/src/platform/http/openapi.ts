@@ -178,7 +178,7 @@ function streamed(operation: Operation, mediaType: string): Json {
   return { description: 'OK', ...successHeaders(operation), content }
 }
 
-/** Those of this operation, beside those of every response and of its method. */
+/** Header fields of this operation's success responses, in addition to those that all responses of its method have. */
 function successHeaders({ list, csvName, answerHeaders: own = {} }: Operation): Json {
   const headers = {
     ...(list === true ? headerRefs(['Link']) : {}),
@@ -214,7 +214,7 @@ interface Examples {
 
 type ExampleOf = Pick<Operation, 'id' | 'output' | 'csvName' | 'streamExample'>
 
-/** Below this many characters a value is written where it is used, since a reference is hardly shorter. */
+/** Shorter values are inlined, because a `$ref` would hardly be shorter. */
 const sharedLengthMin = 100
 
 function examplesOf(recorded: RecordedExamples): Examples {

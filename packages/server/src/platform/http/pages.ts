@@ -40,10 +40,10 @@ export function publicPages(
   return pages.map((page) => ({ ...page, crossOrigin: true }))
 }
 
-/** Says that the process answers. It reads no database, so that a probe restarts no process while the database is away. */
+/** Says that the process answers. It does not query the database, so that a liveness probe does not restart processes while the database is down. */
 export const healthPage: PublicPage = { path: '/healthz', answer: () => json({ status: 'ok' }) }
 
-/** Prometheus text; on its own port in production, on the main one under `npm start`. `refresh` sets what is read when it is requested. */
+/** Prometheus text; on its own port in production, on the main one under `npm start`. `refresh` updates the gauges that are read on request. */
 export function metricsPage(deps: Deps, refresh: () => Promise<void>): PublicPage {
   return {
     path: '/metrics',

@@ -8,7 +8,7 @@ import type { RequestId } from '../ids.ts'
 import type { BoundOperation } from '../operation.ts'
 import { ReusedBufferStream } from '../reused-buffer-stream.ts'
 import { type BodyBudgets, createBodyBudgets } from '../share.ts'
-import { type Admit, createAdmission } from './admission.ts'
+import { type Admit, chargesOf, createAdmission } from './admission.ts'
 import { type AnswerLimits, createAnswerLimits } from './answer-size.ts'
 import { accessHook, answered, type Reportable, reportAnswer, tracedRequests } from './answered.ts'
 import {
@@ -254,11 +254,8 @@ function addOperation(app: FastifyInstance, operation: BoundOperation, context: 
       const caller = callers.get(request)
       if (caller === undefined) throw new Error('a request without a caller was admitted')
       const ctx = makeCtx(deps, caller, request.id as RequestId)
-      const { actor, placeOwner } = caller
-      const who = { id: actor.kind === 'guest' ? actor.guestId : actorId(actor), placeOwner }
-      const [take, oweLater] = actor.kind === 'guest' ? [admit.guestCost, admit.oweGuest] : [admit.cost, admit.owe]
-      const charge = (cost: number): void => take(who, cost, reply)
-      const owe = (cost: number): void => oweLater(who, cost)
+      const { placeOwner } = caller
+      const { charge, owe } = chargesOf(admit, caller, reply)
       const requested = { ...rawRequest(request), charge }
       const called = await callOperation(ctx, operation, requested)
       const sending = { ctx, placeOwner, method, owe, charge, answer: called, sending: reply.raw }

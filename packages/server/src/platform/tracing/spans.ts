@@ -20,7 +20,7 @@ export const rowsChangedAttribute = 'purser.rows_changed'
 
 /** A request that is being answered. */
 export interface RequestSpan {
-  /** Runs the work as a part of the request. */
+  /** Runs the work inside the span. */
   within(work: () => void): void
   /** Ends the span with the status of the response; undefined if the connection closed before one was sent. */
   end(status: number | undefined): void

@@ -15,7 +15,7 @@ export interface LoopOptions {
   /** Delay after a failure, however often it is woken; default `everyMs`. */
   readonly failureMs?: number
   readonly log: Pick<Log, 'warn'> | undefined
-  /** Whether its runs are traces; default true. */
+  /** Whether its runs are traced; default true. */
   readonly isTraced?: boolean
   /** Runs once. The signal is aborted when the loop stops. Returns the milliseconds until the next run if that differs from `everyMs`. */
   readonly run: (stopped: AbortSignal) => Promise<number | undefined>

@@ -158,10 +158,7 @@ export async function finishRedemption(
   return payment
 }
 
-/**
- * Undoes the end of a redemption, or returns the right early: the answer was not sent, so the payment can be redeemed again at
- * once.
- */
+/** Undoes a finished redemption, or ends an unfinished one early: the response was not sent, so the payment can be redeemed again at once. */
 export async function takeBackRedemption(
   ctx: Ctx,
   paymentId: PaymentId,

@@ -52,7 +52,7 @@ function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** A resource as it is listed. */
+/** A resource of the discovery listing. */
 export interface Declaration {
   /** Origin and path without the query, which may contain a caller's private input. */
   readonly resource: string

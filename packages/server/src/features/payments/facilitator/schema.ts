@@ -60,10 +60,10 @@ const offsetMax = 10_000
 /** The filters of the official discovery client. */
 export const DiscoveryQuery = z.strictObject({
   type: z.enum(['http', 'mcp']).optional().describe('Only resources of this type.'),
-  payTo: text(128, 1).optional().describe('Only what pays this address.'),
+  payTo: text(128, 1).optional().describe('Only resources that pay this address.'),
   scheme: text(64, 1).optional().describe('Only this payment scheme, such as `exact`.'),
   network: text(64, 1).optional().describe('Only this network, such as `eip155:8453`.'),
-  extensions: text(64, 1).optional().describe('Only what declares this extension.'),
+  extensions: text(64, 1).optional().describe('Only resources that declare this extension.'),
   limit: wholeNumber.min(1).max(100).default(20).describe('Most items of a page.'),
   offset: wholeNumber
     .min(0)

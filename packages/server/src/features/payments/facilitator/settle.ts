@@ -229,7 +229,7 @@ export async function admit(
   door: 'facilitator' | 'upfront',
 ): Promise<void> {
   const judged = judge()
-  if (judged.rawAmount === 0n) throw refused('invalid_payment_requirements', { message: 'nothing is to be paid' })
+  if (judged.rawAmount === 0n) throw refused('invalid_payment_requirements', { message: 'the amount is zero' })
   refuseBelowMinimum(ctx, claim.network, claim.token, judged.rawAmount)
   const name = await namePayment(ctx, extensionsOf(body), claim)
   const payTo = checksumAddress(claim.payTo, ctx.signatures.keccak)

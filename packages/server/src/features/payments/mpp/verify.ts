@@ -114,7 +114,7 @@ function purchaseOf(
   refuseOtherNetwork(request, network)
   if (BigInt(requested.amount) < rawAmount) throw tooLittle()
   if (BigInt(requested.amount) > rawAmount)
-    throw refusedMpp('invalid-challenge', 'The challenge asks for more than the price is now.')
+    throw refusedMpp('invalid-challenge', 'The challenge requires more than the current price.')
   const { feePayer } = requested
   return {
     request,
@@ -132,7 +132,7 @@ function purchaseOf(
 }
 
 function tooLittle(): Error {
-  return refusedMpp('payment-insufficient', 'The challenge asks for less than the price is now.')
+  return refusedMpp('payment-insufficient', 'The challenge requires less than the current price.')
 }
 
 /**
@@ -165,7 +165,7 @@ async function openMppCredential(ctx: Ctx, request: VerifyRequest): Promise<MppC
   if (!isKnownMethod(challenge))
     throw refusedMpp('method-unsupported', `Pay with ${mppMethodNames.map((name) => `${name}/charge`).join(' or ')}.`)
   if (!(await isGenuine(ctx, challenge)))
-    throw refusedMpp('invalid-challenge', 'The challenge is not one that was made here, or it was changed.')
+    throw refusedMpp('invalid-challenge', 'The challenge was not issued by this service, or it was changed.')
   if (!isSent(parsed.value) && isExpired(ctx, challenge))
     throw refusedMpp('payment-expired', 'The challenge has expired.')
   if (!isInScope(challenge, request.resource))
@@ -239,7 +239,7 @@ function proverOf(ctx: Ctx, { payload, source, challenge, network }: MppPurchase
   const parsed = parseTempoPayload(payload)
   if (!parsed.ok) throw refusedMpp(parsed.fault.reason, parsed.fault.message, { path: `/payload${parsed.fault.path}` })
   if (parsed.value.type !== 'proof')
-    throw refusedMpp('invalid-payload', 'A price of zero is answered with a proof.', { path: '/payload/type' })
+    throw refusedMpp('invalid-payload', 'A price of zero requires a payload of type proof.', { path: '/payload/type' })
   const named = source === undefined ? undefined : parsePayerSource(source)
   if (named?.chainId !== network.chainId)
     throw refusedMpp('verification-failed', `A proof names its account: source is did:pkh:${network.caip2}:<address>.`)
@@ -258,7 +258,10 @@ function refuseUnlessSigned(
   const signed = parseSignature(signature)
   if (typeof signed === 'string') throw refusedMpp('invalid-payload', 'The signature cannot be read.')
   if (signed.kind !== 'ecdsa')
-    throw refusedMpp('verification-failed', 'A proof is signed by the account’s own key; contract accounts have none.')
+    throw refusedMpp(
+      'verification-failed',
+      'A proof must be signed by the account’s own key; contract accounts cannot sign proofs.',
+    )
   const digest = proofDigest({ chainId, account, challengeId: challenge.id, realm: challenge.realm }, keccak)
   if (recoverAddress(recover, keccak, digest, signed) !== account.toLowerCase())
     throw refusedMpp('verification-failed', 'The proof is not signed by the account that source names.')

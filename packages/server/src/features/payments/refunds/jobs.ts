@@ -46,7 +46,7 @@ async function endAll(system: System, rows: readonly RefundRow[]): Promise<void>
     await ctx.db
       .tx((tx) => end(ctx, tx, row, outcome))
       .catch((error: unknown) =>
-        ctx.log.error({ err: error, refundId: row.id }, 'a refund could not be ended; it is tried again'),
+        ctx.log.error({ err: error, refundId: row.id }, 'a refund could not be ended; retrying'),
       )
   }
 }

@@ -16,7 +16,7 @@ export const refundOperations: readonly Operation<Deps>[] = [
     path: '/payments/{id}/refund',
     summary: 'Pay a settled payment back to its payer.',
     description:
-      'A transfer out of a managed wallet, under its spend policy. At most what was settled, over all refunds of the payment. It returns before the transfer is in a block; payment.refunded follows when that is final, transfer.failed if nothing was paid. A refunded payment cannot be redeemed; one whose response may still be sent is 409 delivery-in-progress. On main networks one whose block is not final is 409 payment-not-refundable with Retry-After. 202: it waits for the `approval` that the wallet’s policy requires. Send an Idempotency-Key, so that a repeat never pays twice.',
+      'A transfer out of a managed wallet, under its spend policy. All refunds of a payment together are at most the settled amount. It returns before the transfer is in a block; payment.refunded follows when that is final, transfer.failed if nothing was paid. A refunded payment cannot be redeemed; one whose response may still be sent is 409 delivery-in-progress. On main networks one whose block is not final is 409 payment-not-refundable with Retry-After. 202: it waits for the `approval` that the wallet’s policy requires. Send an Idempotency-Key, so that a repeat never pays twice.',
     params: PaymentParams,
     input: RefundRequest,
     output: Refund,
@@ -45,7 +45,7 @@ export const refundOperations: readonly Operation<Deps>[] = [
     method: 'GET',
     path: '/payments/{id}/refunds',
     summary: 'List the refunds of a payment, newest first.',
-    description: 'A failed refund is listed too; what it took can be refunded again.',
+    description: 'Includes failed refunds; their amounts can be refunded again.',
     params: PaymentParams,
     query: RefundQuery,
     output: Refund,

@@ -73,8 +73,9 @@ async function standingOf(on: On, shown: Shown): Promise<Standing> {
 }
 
 /**
- * Returns what was signed for a payment that another account's transaction settles; undefined for one that its payer sent as a transaction. Of an
- * authorization whose signature was dropped (archive/signed-bytes.ts), the claim still names the nonce: it is enough to read the chain, not to send.
+ * Returns the signed authorization or permit of a payment that another account's transaction settles; undefined for a payment that the payer sent as
+ * a transaction. Of an authorization whose signature was dropped (archive/signed-bytes.ts), the claim still names the nonce: it is enough to read the
+ * chain, not to send.
  */
 function signedPayload({ asset, settlement, ...payment }: Shown): RelayPayload | undefined {
   if (settlement !== null) return settlement.kind === 'tempo' ? undefined : payloadOf({ asset, settlement })
@@ -122,8 +123,8 @@ function sentStanding({ isOld, settlement, ...payment }: Shown, { isConfirmed, r
 }
 
 /**
- * For a used nonce, where too few nodes have the receipt any more. It was used for this payment unless a log shows that it was not. The nodes may
- * have forgotten the logs too: they then answer with none, or with an error.
+ * For a used nonce whose receipt too few nodes still have. It counts as used for this payment unless a log shows otherwise. Nodes may also have
+ * pruned the logs: they then return none, or an error.
  */
 async function usedStanding(on: On, payload: RelayPayload, since: Date): Promise<Standing> {
   try {

@@ -4,10 +4,10 @@ import type { Recurring } from '../../../platform/job.ts'
 import type { AttemptCounts, Deps } from '../ports.ts'
 import { addAttempts, type CountedAttempts, deleteOldAttempts } from './attempt-store.ts'
 
-/** How long counts wait for others to be written with. */
+/** How long counts are collected before they are written together. */
 const writeMs = 2_000
 const minuteMs = 60_000
-/** Minutes of tenants that wait at most; the counts of others are dropped until the next write. */
+/** Most counters (tenant and minute) in memory; counts for further ones are dropped until the next write. */
 const waitingMax = 20_000
 
 /**

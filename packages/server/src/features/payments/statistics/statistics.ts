@@ -95,7 +95,7 @@ const StatisticsQuery = z.strictObject({
   to: InstantInput.describe('End of the period (ISO 8601), exclusive.'),
   interval: z.enum(['minute', 'hour', 'day']).meta({
     description:
-      'Length of one interval; at most 200 fit between `from` and `to`. For hours and days, `from` is the quarter of an hour in which it lies, and `to` the end of its own.',
+      'Length of one interval; at most 200 fit between `from` and `to`. For hours and days, `from` is rounded down and `to` is rounded up to a quarter of an hour.',
   }),
   route: text(2_048).optional().describe('Only `intervals` of this paid route.'),
 })

@@ -21,7 +21,7 @@ export type Use =
   | {
       readonly outcome: 'lost'
       readonly fault: RelayFault
-      /** The logs that a node no longer has look like none. True if a log shows the other use or the cancellation. */
+      /** Whether a log shows the other use or the cancellation. False proves nothing: a node that has pruned its logs returns none. */
       readonly isLogged: boolean
     }
   | { readonly outcome: 'undecided' }

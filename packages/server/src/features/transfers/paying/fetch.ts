@@ -168,14 +168,14 @@ export async function paymentState(ctx: Ctx, transferId: string): Promise<Wallet
   return isWaiting ? new Reply(202, payment) : payment
 }
 
-/** A payment as it is answered, with what decides about the answer. */
+/** A payment as returned to the caller, with the flags that select the status of the response. */
 type ShownPayment = WalletPayment & {
   readonly isWaiting: boolean
   /** The first request may still wait for the seller. */
   readonly isFetching: boolean
 }
 
-/** A stored payment with its credential, which is signed if nobody has signed it yet. */
+/** Returns a stored payment with its credential; signs it if it has no signature yet. */
 async function paymentOf(ctx: Ctx, transferId: TransferId): Promise<ShownPayment> {
   const row = await findOwnTransfer(ctx.db, ctx.tenant, transferId)
   const payment = await findPayment(ctx.db, ctx.tenant, transferId)

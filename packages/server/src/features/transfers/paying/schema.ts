@@ -123,7 +123,7 @@ const SellerResponse = z
   .strictObject({
     status: z.int().describe('HTTP status.'),
     headers: z.record(z.string(), z.string()).nullable().describe('Header fields.'),
-    body: z.string().nullable().describe('The body, written as `bodyEncoding` says.'),
+    body: z.string().nullable().describe('The body, in the encoding that `bodyEncoding` names.'),
     bodyEncoding: z.enum(['text', 'base64']).describe('`text` for UTF-8, else `base64`.'),
     isWhole: z.boolean().meta({ description: 'False if the body is longer than 1 MiB, or broke off.' }),
     receipt: z

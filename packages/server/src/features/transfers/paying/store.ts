@@ -116,7 +116,7 @@ export async function keepSignature(db: Queryable, transferId: TransferId, signa
   return row.signature
 }
 
-/** Stores what the seller's response to the credential says, once. */
+/** Stores the outcome that the seller's response reports, once. */
 export async function keepOutcome(
   db: Queryable,
   transferId: TransferId,

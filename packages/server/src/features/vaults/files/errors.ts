@@ -14,7 +14,7 @@ export const fail = defineErrors({
   'malformed-multipart': {
     status: 400,
     title: 'Malformed Multipart',
-    detail: 'The body is not the multipart/form-data that its Content-Type announces, or it ends too early.',
+    detail: 'The body is not valid multipart/form-data, or it ends too early.',
     causes: [
       '`Content-Type` was set by hand and lacks the `boundary`, or has another one than the body.',
       'A part has no `name`, or the connection ended before the closing boundary.',

@@ -25,8 +25,8 @@ export interface Linked {
 }
 
 /**
- * Returns an address that opens one file of one vault, for anyone who has it, without a header, until the vault expires, or for 24 hours
- * if it does not. The link ends with the key, the session or the token that read it, and opens nothing once the file or its vault is gone.
+ * Returns an address that opens one file of one vault, for anyone who has it, without a header, until the vault expires, or for 24 hours if it does
+ * not. The link ends with the key, session or token for which it was issued, and with the file and its vault.
  */
 export function fileUrl(
   ctx: Pick<Ctx, 'baseUrl' | 'clock' | 'fileLinks' | 'actor' | 'person' | 'tenant'>,

@@ -17,7 +17,9 @@ import { presentFile, readRepeat, uploadFile } from './upload.ts'
 const FileParams = z.strictObject({ id: id('vlt'), fileId: id('fil') })
 const LinkQuery = z.strictObject({
   expires: z.string().max(12).optional().meta({ description: 'Of a signed link: when it ends, in Unix seconds.' }),
-  by: z.string().max(80).optional().meta({ description: 'Of a signed link: who read it, and whose end is its end.' }),
+  by: z.string().max(80).optional().meta({
+    description: 'Of a signed link: the credential for which it was issued. The link ends with that credential.',
+  }),
   signature: z.string().max(64).optional().meta({ description: 'Of a signed link, which needs no header.' }),
 })
 const fileNotFound = { 'file-not-found': fail.table['file-not-found'] }

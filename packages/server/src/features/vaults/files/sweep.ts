@@ -59,7 +59,7 @@ async function deleteOne(
     await blobs.delete(blobKey)
     return true
   } catch (error) {
-    log.error({ err: error, blobKey, attempts: attempts + 1 }, 'a blob could not be deleted; it is tried again later')
+    log.error({ err: error, blobKey, attempts: attempts + 1 }, 'a blob could not be deleted; retrying later')
     await postponeDeletion(db, blobKey, instantOf(clock.now().getTime() + retryDelayMs(retry, attempts + 1)))
     return false
   }

@@ -144,7 +144,10 @@ async function giveUp(ctx: Ctx, blobKey: BlobKey): Promise<void> {
   }
 }
 
-/** Returns what a repeat of an upload is compared by: the form's boundary differs each time. */
+/**
+ * Returns the bytes that the Idempotency-Key's fingerprint covers: name, type and SHA-256 of the file. The raw body does not serve, because its form
+ * boundary differs each time.
+ */
 function contentOf({ name, mimeType }: Pick<FormFile, 'name' | 'mimeType'>, sha256: string): Uint8Array {
   return Buffer.from(JSON.stringify([name, mimeType, sha256]))
 }

@@ -6,7 +6,7 @@ import { type Frame, frameOf } from './frame.ts'
 import { type Followed, listNews, type News } from './store.ts'
 
 /** How often the table is read for all followed vaults; events of other processes arrive with at most this delay. */
-const roundMs = 200
+const pollMs = 200
 /** After a slow read the pause is this many times its duration, so that reading never overloads the database. */
 const pauseFactor = 4
 const afterFailureMs = 2_000
@@ -75,7 +75,7 @@ export class Hub {
   #follow({ tenant, vaultId, sent }: EventStream): FollowedVault {
     const vault = { tenant, vaultId, sequence: sent, streams: new Set<EventStream>() }
     this.#vaults.set(vaultId, vault)
-    if (this.#timer === undefined) this.#pause(roundMs)
+    if (this.#timer === undefined) this.#pause(pollMs)
     return vault
   }
 
@@ -103,7 +103,7 @@ export class Hub {
     try {
       while (this.#isDue || this.#woken.size > 0) await this.#round()
     } catch (error) {
-      this.#deps.log.warn({ err: error }, 'new events of vaults could not be read; they are read again soon')
+      this.#deps.log.warn({ err: error }, 'new events of vaults could not be read; retrying')
       if (this.#vaults.size > 0) this.#pause(afterFailureMs)
     }
     this.#running = undefined
@@ -119,7 +119,7 @@ export class Hub {
     const began = performance.now()
     const { isMore, news } = await this.#read(vaults)
     if (isMore) this.#isDue = true
-    else if (isWhole) this.#pause(Math.max(roundMs, pauseFactor * (performance.now() - began)))
+    else if (isWhole) this.#pause(Math.max(pollMs, pauseFactor * (performance.now() - began)))
     for (const [vault, rows] of news) await this.#send(vault, rows)
   }
 

@@ -22,7 +22,7 @@ export const vaultStreamOperations: readonly Operation<Deps>[] = [
     needs: { role: 'viewer', scope: 'read' },
     method: 'GET',
     path: '/vaults/{id}/events',
-    summary: 'Follow what happens in a vault, as server-sent events.',
+    summary: 'Follow the events of a vault, as server-sent events.',
     description: [
       'Each event is `id: evt_…` and one `data:` line of JSON: `eventId, type, vaultId, timestamp, payload`. Without `from` and `Last-Event-ID`',
       'the stream begins now. It ends after `vault.sealed`, when the vault is gone and when the token or key ends; a client that returns with the last',

@@ -56,7 +56,7 @@ export async function pageOfTokens(
   return pageOf(await listTokens(db, tenant, page), query.limit, (row) => row.id)
 }
 
-/** Ends a vault's token, or all of them, at once: what they opened ends too. Revoking again changes nothing. */
+/** Revokes a vault's token, or all of them. Their streams and file links end too. Revoking again changes nothing. */
 export function revokeTokens(ctx: Ctx, vaultId: VaultId, tokenId?: Id<'vat'>): Promise<void> {
   return ctx.db.tx(async (tx) => {
     const vault = await lockPresent(tx, ctx, vaultId)

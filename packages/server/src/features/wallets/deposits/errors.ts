@@ -5,12 +5,12 @@ export const fail = defineErrors({
   'transaction-not-found': {
     status: 422,
     title: 'Transaction Not Found',
-    detail: 'The chain has no such transaction in a block.',
+    detail: 'No block of the chain contains this transaction.',
     causes: [
       'No block contains the `txHash` yet: the transaction is pending, was replaced, or its block was undone.',
       'The hash is of another chain than `chain` names. With a test key `base` means Base Sepolia.',
     ],
-    fix: 'Look the hash up in the explorer of the chain. When it is in a block, send the request again; correct `chain` otherwise. A deposit needs no rescan in the usual case: it is found by itself.',
+    fix: 'Look up the hash in the chain’s block explorer. If it is in a block, send the request again; otherwise correct `chain`. Deposits are normally detected without a rescan.',
   },
   'deposit-not-found': {
     status: 422,

@@ -34,12 +34,12 @@ export interface Following {
   readonly stopped: AbortSignal
 }
 
-interface PaceKeeper {
+interface RangeSizer {
   now: Pace
 }
 
 /** The state of the second reading. It runs independently, so that a node that fails in it delays nothing else. */
-interface Checking extends PaceKeeper {
+interface Checking extends RangeSizer {
   failures: number
   /** The number of next passes without a second reading, after failures. */
   pause: number
@@ -59,7 +59,7 @@ interface Place {
  * `LeadLost` if another process leads.
  */
 export function createFollower(following: Following): () => Promise<void> {
-  const pace: PaceKeeper = { now: firstPace }
+  const pace: RangeSizer = { now: firstPace }
   const checking: Checking = { now: firstPace, failures: 0, pause: 0 }
   let isOpened = false
   /** Hash of the head of the last pass. */
@@ -126,10 +126,10 @@ async function placeOf({ deps, lease }: Following): Promise<Place | undefined> {
 interface Reading {
   readonly place: Place
   readonly head: BlockHeader
-  readonly pace: PaceKeeper
+  readonly pace: RangeSizer
 }
 
-/** Reads up to the head. Returns where it has come. */
+/** Reads new blocks up to the head. Returns the new cursor. */
 function readNew(following: Following, reading: Reading): Promise<Place> {
   const { network } = following
   const { head, pace } = reading
@@ -139,7 +139,7 @@ function readNew(following: Following, reading: Reading): Promise<Place> {
   })
 }
 
-/** Reads older blocks for the second time, at more than one node where there are more. What fails is read again in a later pass. */
+/** Reads older blocks a second time, at several nodes if there are several. A range that fails is read again in a later pass. */
 async function check(
   following: Following,
   { place, head, checking }: { readonly place: Place; readonly head: BlockHeader; readonly checking: Checking },
@@ -165,7 +165,7 @@ async function check(
       failures: checking.failures,
       unchecked: Number(to - place.checked),
     }
-    deps.log.warn(details, 'blocks could not be read for the second time; it is tried again')
+    deps.log.warn(details, 'blocks could not be read for the second time; retrying')
   }
 }
 

@@ -26,10 +26,10 @@ export interface Opening {
 const balancesMost = 1_000
 
 /**
- * Records what managed wallets hold of tokens whose transfers on the network were not booked so far, since nobody has screened it: on a network
- * that is followed for the first time, and of a token that the registry did not have before. A network that was never read begins after the block
- * `start`, in the transaction that ends the recording: after a crash neither is there, or both. Idempotent: each balance is of its own block, and
- * what is booked up to that block is subtracted when it is read. A token that no node has is left for the next time.
+ * Records the balances of managed wallets in tokens whose transfers on the network were not booked so far; they are on hold, because their senders
+ * were not screened: on a network that is followed for the first time, and of a token that the registry did not have before. A network that was never
+ * read begins after the block `start`, in the transaction that ends the recording: after a crash neither is there, or both. Idempotent: each balance
+ * is of its own block, and what is booked up to that block is subtracted when it is read. A token that no node has is left for the next time.
  */
 export async function recordOpenings(opening: Opening, start: bigint): Promise<void> {
   const { deps, network, lease } = opening

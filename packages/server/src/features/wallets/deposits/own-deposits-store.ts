@@ -9,10 +9,9 @@ export type OwnVerdict = (typeof verdicts)[number]
 const VerdictRow = z.object({ id: id('wtx'), verdict: z.enum(verdicts) })
 
 /**
- * Judges rows between managed wallets of one tenant, in a token of the wallet: those that a sweep moved are no
- * deposits, because the tenant requested them. A sweep is recognized by its transaction and not by its amount: any of
- * the hashes under which it was sent, or the one that the chain shows. One transaction may carry a sweep beside a
- * transfer of the same amount; the first of their logs is the sweep's.
+ * Judges rows between managed wallets of one tenant, in a token of the wallet: transfers of sweeps are not deposits, because the tenant requested
+ * them. A sweep is recognized by its transaction and not by its amount: any of the hashes under which it was sent, or the one that the chain shows.
+ * One transaction may carry a sweep beside a transfer of the same amount; the first of their logs is the sweep's.
  */
 export async function judgeOwnDeposits(
   tx: Tx,

@@ -28,7 +28,7 @@ export function slower({ span, good }: Pace): Pace {
   return { span: next, good: next, bad: span, calm: 0 }
 }
 
-/** After a success: a larger span, closer to the one that failed; near that one it stays for a while. */
+/** After a success: a larger block range, approaching the one that failed; close to it, the range stays constant for a while. */
 export function faster({ span, bad, calm }: Pace): Pace {
   const isNear = bad - span <= Math.max(1, span >> 4)
   if (!isNear)

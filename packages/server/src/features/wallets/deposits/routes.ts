@@ -86,7 +86,7 @@ export const depositOperations: readonly Operation<Deps>[] = [
     path: '/wallet-infra/deposits/rescan',
     summary: 'Look for a deposit in one transaction.',
     description:
-      'For a deposit that was not detected. What is found is recorded, screened and reported as every deposit is; what is known already changes nothing. Returns at most 500 transactions.',
+      'For a deposit that was not detected. New deposits are recorded, screened and reported as usual; known deposits do not change. Returns at most 500 transactions.',
     input: RescanRequest,
     output: RescanResult,
     idempotency: 'intent',

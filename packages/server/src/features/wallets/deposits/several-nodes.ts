@@ -12,7 +12,7 @@ import { isProblem } from '../../../platform/errors.ts'
 import type { ScannedBlock } from './cursor-store.ts'
 import { contradicts } from './fork.ts'
 
-/** How many nodes read a range, where there are so many: one of them hides nothing alone. */
+/** Number of nodes that read a range, if there are that many, so that a single node cannot hide a transfer. */
 const nodesMost = 2
 
 export interface Several {

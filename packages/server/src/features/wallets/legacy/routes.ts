@@ -53,7 +53,7 @@ export const legacyWalletOperations: readonly Operation<Deps>[] = [
     needs: { role: 'viewer', scope: 'read' },
     method: 'GET',
     path: '/wallets/balance',
-    summary: 'Read what the legacy wallet holds of its coins.',
+    summary: 'Get the balance of the legacy wallet, by coin.',
     description: 'As of the newest block.',
     query: LegacyBalanceQuery,
     output: LegacyBalance,

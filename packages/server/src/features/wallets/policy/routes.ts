@@ -33,7 +33,7 @@ export const policyRoutes: readonly Operation<Deps>[] = [
     needs: { role: 'viewer', scope: 'read' },
     method: 'GET',
     path: '/wallet-infra/master-wallets/{id}/policy',
-    summary: 'Get what may leave a managed wallet and its children.',
+    summary: 'Get the spend policy of a managed wallet and its children.',
     description: '`policy` is null if none was set; then nothing is limited.',
     params: MasterWalletParams,
     output: WalletPolicy,
@@ -45,7 +45,7 @@ export const policyRoutes: readonly Operation<Deps>[] = [
     needs: { role: 'admin', scope: 'wallets' },
     method: 'PUT',
     path: '/wallet-infra/master-wallets/{id}/policy',
-    summary: 'Set or tighten what may leave a managed wallet and its children.',
+    summary: 'Set or tighten the spend policy of a managed wallet and its children.',
     description:
       'An operation or a token that the policy does not name may not leave; an omitted cap is unlimited. Once set, an API key only tightens it; a person with fresh authentication, or the operator, loosens it.',
     params: MasterWalletParams,

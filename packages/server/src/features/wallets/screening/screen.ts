@@ -1,4 +1,4 @@
-import type { Screened, ScreeningRound } from '../../../partners/screening/port.ts'
+import type { Screened, ScreeningBatch } from '../../../partners/screening/port.ts'
 import type { Tenant } from '../../../platform/ctx.ts'
 import type { Tx } from '../../../platform/db/db.ts'
 import { newId } from '../../../platform/ids.ts'
@@ -19,7 +19,7 @@ export type WorkCtx = Omit<Ctx, 'tenant'>
 
 /** One query of the sources, and its order among queries. */
 export interface SourceAnswers {
-  readonly round: ScreeningRound
+  readonly round: ScreeningBatch
   readonly ticket: bigint
 }
 
@@ -41,7 +41,7 @@ export async function screenWallets(ctx: WorkCtx, wallets: readonly DueWallet[])
   )
   for (const wallet of wallets)
     await writeWallet(ctx, wallet, requested).catch((error: unknown) =>
-      ctx.log.error({ err: error, walletId: wallet.id }, 'the screening of a wallet could not be stored; it stays due'),
+      ctx.log.error({ err: error, walletId: wallet.id }, 'the screening of a wallet could not be stored; retrying'),
     )
 }
 
@@ -57,9 +57,9 @@ async function writeWallet(work: WorkCtx, wallet: DueWallet, { round, ticket }: 
     // Unchanged, and still due: the list changed meanwhile, or a later screening was stored first.
     if (amlStatus === 'again') return
     const decidedAt = found.result === 'pending' ? null : now
-    const sinceMs = now.getTime() - (known.lastSaidAt ?? known.createdAt).getTime()
+    const sinceMs = now.getTime() - (known.lastReportedAt ?? known.createdAt).getTime()
     const dueAt = dueAfter(now, { id: wallet.id, result: found.result, sinceMs })
-    await markWalletScreened(tx, wallet, wallet.id, { amlStatus, saidAt: decidedAt, dueAt })
+    await markWalletScreened(tx, wallet, wallet.id, { amlStatus, reportedAt: decidedAt, dueAt })
     await recordScreenings(ctx, tx, round, [{ tenant: wallet, subjectId: wallet.id, address: wallet.address, found }])
     if (amlStatus === known.amlStatus) return
     const details = { address: wallet.address, from: known.amlStatus, to: amlStatus, ...evidenceOf(found, round) }
@@ -72,7 +72,7 @@ async function writeWallet(work: WorkCtx, wallet: DueWallet, { round, ticket }: 
 }
 
 /** The evidence of an audit entry. */
-export function evidenceOf(found: Screened, round: ScreeningRound) {
+export function evidenceOf(found: Screened, round: ScreeningBatch) {
   return {
     reason: found.reason,
     listVersion: round.listVersion.toString(),
@@ -96,7 +96,7 @@ export interface SubjectScreening {
 export async function recordScreenings(
   ctx: WorkCtx,
   tx: Tx,
-  round: ScreeningRound,
+  round: ScreeningBatch,
   screenings: readonly SubjectScreening[],
 ): Promise<void> {
   const now = ctx.clock.now()

@@ -38,31 +38,31 @@ const ScreenedWallet = z.object({
   amlStatus: AmlStatus,
   amlTicket: z.bigint(),
   createdAt: z.date(),
-  lastSaidAt: z.date().nullable(),
+  lastReportedAt: z.date().nullable(),
 })
 export type ScreenedWallet = z.output<typeof ScreenedWallet>
 
-/** Locks the wallet's row until the transaction ends; undefined once it is deleted. `lastSaidAt`: when a screening last had a result. */
+/** Locks the wallet's row until the transaction ends; undefined once it is deleted. `lastReportedAt`: when a screening last had a result. */
 export function lockScreenedWallet(tx: Tx, tenant: Tenant, walletId: ByoWalletId): Promise<ScreenedWallet | undefined> {
   return tx.maybeOne(
     ScreenedWallet,
     sql`
-    select aml_status, aml_ticket, created_at, aml_screened_at as last_said_at from byo_wallets
+    select aml_status, aml_ticket, created_at, aml_screened_at as last_reported_at from byo_wallets
     where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and id = ${walletId} and deleted_at is null
     for update`,
   )
 }
 
-/** `saidAt` is null for a screening without a result, which keeps the time of the last one. */
+/** `reportedAt` is null for a screening without a result, which keeps the time of the last one. */
 export async function markWalletScreened(
   tx: Tx,
   tenant: Tenant,
   walletId: ByoWalletId,
-  screened: { readonly amlStatus: string; readonly saidAt: Date | null; readonly dueAt: Date },
+  screened: { readonly amlStatus: string; readonly reportedAt: Date | null; readonly dueAt: Date },
 ): Promise<void> {
   await tx.run(sql`
     update byo_wallets set aml_status = ${screened.amlStatus}, aml_ticket = nextval('screening_tickets'),
-      aml_screened_at = coalesce(${screened.saidAt}, aml_screened_at), aml_due_at = ${screened.dueAt}
+      aml_screened_at = coalesce(${screened.reportedAt}, aml_screened_at), aml_due_at = ${screened.dueAt}
     where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and id = ${walletId}`)
 }
 

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { type Queryable, type Sql, sql, type Tx } from '../../../platform/db/db.ts'
 import { type Change, ChangeRow, changeOf, type Place } from './taint-store.ts'
 
-/** A change whose trace goes on: `block` is the next block to trace, `first` the first one whose frozen amounts change. */
+/** A change with an unfinished trace: `block` is the next block to trace, `first` the first block with changed frozen amounts. */
 export interface Trace extends Change {
   readonly first: bigint
 }
@@ -24,7 +24,7 @@ export async function takeTraces(tx: Tx, network: string, most: number): Promise
   return rows.map(({ first, ...change }) => ({ ...changeOf(change), first }))
 }
 
-/** Leaves traces to a later transaction; of two at one place the lower blocks are kept. */
+/** Stores traces for a later transaction. If a place already has one, the lower blocks are kept. */
 export async function insertTraces(tx: Tx, traces: readonly Trace[]): Promise<void> {
   if (traces.length === 0) return
   const each = <T>(read: (trace: Trace) => T): T[] => traces.map(read)
@@ -37,7 +37,7 @@ export async function insertTraces(tx: Tx, traces: readonly Trace[]): Promise<vo
       first_block = least(taint_traces.first_block, excluded.first_block)`)
 }
 
-/** Those of these places at which a trace goes on that was left before. */
+/** Returns the places of these changes that have an unfinished trace. */
 export async function listTraced(tx: Tx, changes: readonly Change[]): Promise<Place[]> {
   if (changes.length === 0) return []
   const each = <T>(read: (change: Change) => T): T[] => changes.map(read)
@@ -52,12 +52,12 @@ export async function listTraced(tx: Tx, changes: readonly Change[]): Promise<Pl
   return rows.map((row) => changeOf(row).place)
 }
 
-/** A condition: whether any trace goes on. */
+/** Condition: whether any trace is unfinished. */
 export function isAnyTrace(): Sql {
   return sql`(select block_number from taint_traces limit 1) is not null`
 }
 
-/** The networks on which traces go on. */
+/** The networks with unfinished traces. */
 export async function listTracedNetworks(db: Queryable): Promise<NetworkName[]> {
   const rows = await db.many(
     z.object({ network: z.string() }),

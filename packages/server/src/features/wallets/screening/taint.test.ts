@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { shareOut, traceTaint } from './taint.ts'
+import { distribute, traceTaint } from './taint.ts'
 import type { LedgerRow } from './taint-store.ts'
 
 const nothing = { block: 0n, rawBalance: 0n, rawTainted: 0n, rawLeft: 0n }
@@ -16,7 +16,7 @@ function left(id: string, rawAmount: bigint): LedgerRow {
 function traced(...ledger: readonly LedgerRow[]) {
   const { end, moved } = traceTaint(nothing, ledger)
   const tainted = ledger.filter(({ rawTaint }) => rawTaint > 0n).reverse()
-  const { changed } = shareOut(
+  const { changed } = distribute(
     end.rawTainted,
     tainted.map(({ txHash: id, rawTaint }) => ({ id, rawTaint, rawFrozen: 0n })),
   )

@@ -151,7 +151,7 @@ export function traceTaint(
 async function freeze(tx: Tx, { place, block, end: { rawTainted, rawLeft } }: Traced): Promise<void> {
   let [rawRest, rawBelow] = [rawTainted, await findFrozen(tx, place)]
   for await (const rows of taintedPages(tx, place, { below: null, from: block })) {
-    const shared = shareOut(rawRest, rows)
+    const shared = distribute(rawRest, rows)
     await updateFrozen(tx, place, shared.changed)
     rawRest = shared.rawRest
     rawBelow = rows.reduce((rest, { rawFrozen }) => rest - rawFrozen, rawBelow)
@@ -197,7 +197,7 @@ async function freezeOlder(tx: Tx, place: Place, below: bigint, raw: bigint): Pr
   let rest = raw
   const take = async (rows: readonly TaintedRow[]): Promise<void> => {
     const frozenBefore = rows.reduce((sum, { rawFrozen }) => sum + rawFrozen, 0n)
-    const shared = shareOut(rest + frozenBefore, rows)
+    const shared = distribute(rest + frozenBefore, rows)
     await updateFrozen(tx, place, shared.changed)
     rest = shared.rawRest
   }
@@ -211,7 +211,7 @@ async function freezeOlder(tx: Tx, place: Place, below: bigint, raw: bigint): Pr
 /**
  * Distributes an amount over tainted rows, newest first. Returns the rows whose frozen amount changes, and the remainder for older rows.
  */
-export function shareOut(
+export function distribute(
   raw: bigint,
   rows: readonly Pick<TaintedRow, 'id' | 'rawTaint' | 'rawFrozen'>[],
 ): { readonly changed: ReadonlyMap<string, bigint>; readonly rawRest: bigint } {

@@ -14,7 +14,7 @@ const aheadMax = 128
 /** Deliveries read longer ago are read again, so that nothing is sent to an endpoint long after it was changed or deleted. */
 const staleMs = 1_000
 
-/** The leased queue of an endpoint: what was read of it and what is in flight. Times are of `performance.now()`. */
+/** The leased queue of an endpoint, with the deliveries that were read and those in flight. Times are of `performance.now()`. */
 export class EndpointQueue {
   readonly webhookId: WebhookId
   /** When the process leased it. */
@@ -109,7 +109,7 @@ export class EndpointQueue {
     this.forgetAhead()
   }
 
-  /** Drops what was read and not sent; it is still pending in the table. */
+  /** Drops the deliveries that were read but not sent; they are still pending in the table. */
   forgetAhead(): void {
     if (this.#ahead.length > 0) this.#mayHaveMore = true
     for (const { id } of this.#ahead) this.#inHand.delete(id)

@@ -40,10 +40,10 @@ interface FannedOut {
 }
 
 /**
- * Returns the function that writes the deliveries of new events, each time a bounded number: those of the oldest events, and then those of
- * one tenant whose events are postponed, of one tenant after the other. Postponed is what would delay others: events of many webhooks, events
- * beyond the limit of a transaction, and events of a webhook that a request has locked. Deliveries are written in the transaction that marks
- * their event: whichever process dies, each event has all of its deliveries once.
+ * Returns a function that writes the deliveries of new events. Each call writes a bounded number: for the oldest events, then for the postponed
+ * events of one tenant, in turn. Events that would delay others are postponed: events of many webhooks, events beyond the limit of a transaction, and
+ * events of a webhook that a request has locked. Deliveries are written in the transaction that marks their event: whichever process dies, each event
+ * has all of its deliveries once.
  */
 export function createFanOut(deps: FanOutDeps): () => Promise<FannedOut> {
   let last: Tenant | undefined

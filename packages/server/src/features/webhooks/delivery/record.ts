@@ -9,12 +9,12 @@ import type { Sent } from './send.ts'
 
 /** An endpoint that accepted nothing for this long is turned off. */
 const failingMsMax = 5 * 86_400_000
-const roundItemsMax = 500
-/** One batch fills while the other is written. */
-const roundsMax = 1
+const batchItemsMax = 500
+/** One batch is written at a time, while the next fills. */
+const batchesMax = 1
 
 /**
- * Stores the outcomes of deliveries, many in one transaction, and then turns endpoints off that accept nothing any more. Rejects if an
+ * Stores the outcomes of deliveries, many in one transaction, and then disables endpoints that have stopped accepting deliveries. Rejects if an
  * outcome could not be stored: the delivery is then still pending. Turning one endpoint off delays no outcome of another.
  */
 export function createRecord(deps: Deps): (sent: Sent) => Promise<void> {
@@ -25,7 +25,7 @@ export function createRecord(deps: Deps): (sent: Sent) => Promise<void> {
     disabling.set(endpoint.id, begun)
     return begun
   }
-  const store = batch({ itemsMax: roundItemsMax, batchesMax: roundsMax }, async (round: readonly Sent[]) => {
+  const store = batch({ itemsMax: batchItemsMax, batchesMax }, async (round: readonly Sent[]) => {
     await keep(deps, round)
     for (const [status, all] of Map.groupBy(round, (sent) => sent.status))
       deps.metrics.jobs.inc({ job: 'webhooks.deliver', outcome: outcomeOf(status) }, all.length)
@@ -65,9 +65,8 @@ function healthOf(round: readonly Sent[]) {
 type Reason = 'gone' | 'failing'
 
 /**
- * Returns, for each delivery, why its endpoint is to be turned off, if it is: at once after a 410, and when a delivery dies whose endpoint
- * accepted nothing for five days. The outcomes are already stored, so if a process dies before it does so, the next dead delivery turns the
- * endpoint off.
+ * Returns for each delivery the reason to turn its endpoint off, if there is one: a 410, or a dead delivery of an endpoint that has accepted nothing
+ * for five days. The outcomes are already stored, so if a process dies before it does so, the next dead delivery turns the endpoint off.
  */
 async function reasonsOf(deps: Deps, round: readonly Sent[]): Promise<readonly (Reason | undefined)[]> {
   const dying = round.filter(({ status }) => status === 'dead').map(({ endpoint }) => endpoint.id)

@@ -220,8 +220,8 @@ interface Composed {
 const composedMax = 1_000
 
 /**
- * Returns what all endpoints of an event get in the same second: the same bytes with the same id, and so the same signature by the service's key. They
- * are kept for that second, and a failure is not kept.
+ * Returns the message of an event for one second, which is the same for all endpoints: bytes, id and signature by the service's key. They are kept
+ * for that second, and a failure is not kept.
  */
 function createComposer({ serviceSeal }: ServiceSealPort) {
   let keptOf = Number.NaN

@@ -20,7 +20,7 @@ import {
 import { createRecord } from './record.ts'
 import { createSignDelivery, type SendDeps, send } from './send.ts'
 
-/** How often the leased queues are read for what other processes wrote and for what has become due. */
+/** Interval at which the leased queues are read for deliveries that other processes wrote or that have become due. */
 const pollMs = 50
 /** After a slow read the pause is this many times its duration, so that reading never overloads the database. */
 const pauseFactor = 1
@@ -39,10 +39,10 @@ const limitsDefault: WorkerLimits = { endpointsMax: 1_000, turnMs: 2_000 }
 const underWayMax = 1_024
 /** Pause after a failure to store an outcome, so that no receiver gets the same delivery in a tight loop. */
 const afterFailureMs = 5_000
-/** Most times that a process that stops tries to release queues that somebody has locked. */
+/** Maximum attempts of a stopping process to release locked queues. */
 const releasesMax = 20
 /** Pause after a failed read. */
-const afterLookMs = 1_000
+const afterReadMs = 1_000
 
 /**
  * Delivers events. Endpoints take turns, not deliveries: a process leases an endpoint's queue, sends what is due to it a few at a
@@ -76,7 +76,7 @@ export class WebhookWorker {
     this.#writeDeliveries = createFanOut(deps)
     const { probe, log, clock, random, guardedFetch } = deps
     this.#sendDeps = { clock, random, guardedFetch, signDelivery: createSignDelivery(deps) }
-    const options = { probe, everyMs: 0, failureMs: afterLookMs, log }
+    const options = { probe, everyMs: 0, failureMs: afterReadMs, log }
     this.#fanningOut = startDueLoop({
       ...options,
       name: 'webhooks.fan-out',
@@ -133,7 +133,7 @@ export class WebhookWorker {
     return isMore ? 0 : undefined
   }
 
-  /** Reads what is to be delivered; returns the milliseconds until the next read of the leased queues, if there are any. */
+  /** Reads the deliveries to send. Returns the milliseconds until the next read of the leased queues, if there are any. */
   async #look(): Promise<number | undefined> {
     if (performance.now() - this.#renewedAt >= renewMs) await this.#renew()
     const began = performance.now()

@@ -4,7 +4,7 @@ export const fail = defineErrors({
   'event-not-found': {
     status: 422,
     title: 'Event Not Found',
-    detail: 'Nothing with the id in Last-Event-ID is kept any more; use from, or begin without it.',
+    detail: 'No event with the id in Last-Event-ID is stored; use from, or start without it.',
     causes: [
       'The event of `Last-Event-ID` is older than 30 days and was deleted, or the id is of another organisation.',
     ],
@@ -20,7 +20,7 @@ export const fail = defineErrors({
   'test-environment-only': {
     status: 403,
     title: 'Test Environment Only',
-    detail: 'Events are made up in the test environment alone; use a test key.',
+    detail: 'Sample events exist in the test environment only; use a test key.',
     causes: ['The API key is a live key. Made-up events must not reach receivers that act on real money.'],
     fix: 'Use a test key. To test a live receiver, send `POST /webhooks/{webhookId}/test`, whose event type is `webhook.test`.',
   },

@@ -15,7 +15,7 @@ const streamsOfKeyMax = 10
 const retryAfterSeconds = 5
 
 /** How often the table is read for all listeners; events of other processes arrive with at most this delay. */
-const roundMs = 200
+const pollMs = 200
 /** After a slow read the pause is this many times its duration, so that reading never overloads the database. */
 const pauseFactor = 4
 const afterFailureMs = 2_000
@@ -144,16 +144,16 @@ export class Listeners {
   async #run(): Promise<void> {
     // Wake-ups come in bursts, of one transaction or of many: they share a statement.
     await turn()
-    let pauseMs = roundMs
+    let pauseMs = pollMs
     try {
       while (this.#hasNews) {
         this.#hasNews = false
         const began = performance.now()
         await this.#round()
-        pauseMs = Math.max(roundMs, pauseFactor * (performance.now() - began))
+        pauseMs = Math.max(pollMs, pauseFactor * (performance.now() - began))
       }
     } catch (error) {
-      this.#deps.log.warn({ err: error }, 'events could not be read for listeners; they are read again soon')
+      this.#deps.log.warn({ err: error }, 'events could not be read for listeners; retrying')
       pauseMs = afterFailureMs
     }
     this.#running = undefined

@@ -4,7 +4,7 @@ import type { Operation } from '../../../platform/operation.ts'
 import { deliveryHeaders } from '../delivery/send.ts'
 import { fail as failWebhook } from '../errors.ts'
 import { type Deps, operation } from '../ports.ts'
-import { limitRedeliveries, madeUpCost } from '../redeliveries.ts'
+import { limitRedeliveries, sampleEventCost } from '../redeliveries.ts'
 import { Event, EventParams } from '../schema.ts'
 import { fail } from './errors.ts'
 import { listen } from './open.ts'
@@ -56,7 +56,7 @@ export const listenOperations: readonly Operation<Deps>[] = [
     output: Event,
     status: 201,
     errors: { 'test-environment-only': fail.table['test-environment-only'] },
-    cost: () => madeUpCost,
+    cost: () => sampleEventCost,
     run: (ctx, { body }) => triggerEvent(ctx, body),
   }),
   operation({
@@ -65,7 +65,7 @@ export const listenOperations: readonly Operation<Deps>[] = [
     method: 'POST',
     path: '/events/{eventId}/resend',
     summary: 'Send an event again, to all that it concerns or to one webhook.',
-    description: 'The `eventId` stays the same, so that a receiver recognizes what it has.',
+    description: 'The `eventId` stays the same, so that a receiver can recognize duplicates.',
     params: EventParams,
     input: ResendRequest,
     output: Resend,
@@ -89,7 +89,7 @@ export const listenOperations: readonly Operation<Deps>[] = [
     whileSuspended: true,
     method: 'POST',
     path: '/events/listener',
-    summary: 'Get the secret that signs what listeners with this API key are sent.',
+    summary: 'Get the secret that signs the deliveries to listeners of this API key.',
     description: 'Deliveries of `events.stream` are verified with it. It stays the same for the key.',
     output: ListenerSecret,
     secretAnswer: true,

@@ -12,12 +12,12 @@ const Types = text(2_048, 1)
 export const ListenQuery = z.strictObject({
   events: Types.optional().meta({ description: 'Types with commas between them; all when left out.' }),
   from: InstantInput.optional().meta({
-    description: 'Begins with what happened after that time (ISO 8601) and is kept still; with now when left out.',
+    description: 'Starts after this time (ISO 8601), as far back as events are stored. Default: now.',
   }),
   follow: z
     .enum(['true', 'false'])
     .optional()
-    .meta({ description: 'With `false` the stream ends with what there is, and is 204 where that is nothing.' }),
+    .meta({ description: 'With `false`, the stream ends after the existing events; 204 if there are none.' }),
 })
 export type ListenQuery = z.output<typeof ListenQuery>
 

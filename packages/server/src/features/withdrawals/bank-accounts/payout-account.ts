@@ -49,7 +49,7 @@ export async function payoutAccountOf(ctx: Ctx, partner: OffRamp, account: BankA
     return { ok: false, code: agreed.refusal.code }
   }
   if (!(await setPayoutAccount(ctx.db, ctx.tenant, key, agreed.value))) {
-    // What is paid to it would reach the owner of the other bank account.
+    // Otherwise a payout would go to the owner of the other bank account.
     ctx.log.error({ partner: partner.name, bankAccountId: account.id }, 'a partner answered with another bank account')
     await deleteRequest(ctx.db, ctx.tenant, key)
     return { ok: false, code: 'account-of-another' }
@@ -136,9 +136,7 @@ async function removeOne(ctx: Ctx, account: AccountRemoval): Promise<void> {
   }
 }
 
-/**
- * The account whose id was never stored: the partner returns it for a repeated request with the same name. Undefined if it created none.
- */
+/** The account whose id was never stored: the partner returns it for a repeated request with the same key. Undefined if it created none. */
 async function lostAccount(ctx: Ctx, partner: OffRamp, account: AccountRemoval): Promise<string | undefined> {
   const { accountName, details: sealed } = account
   if (sealed === null) return undefined

@@ -15,7 +15,7 @@ export const fail = defineErrors({
     causes: [
       '`fromWalletId` of the withdrawal is of no managed wallet or child address of this organisation and environment.',
     ],
-    fix: 'Send a `mwt_…` or `cad_…`. Money in a wallet of your own goes to a bank only after you have sent it to a managed wallet.',
+    fix: 'Send a `mwt_…` or `cad_…`. To withdraw money of a BYO wallet, first send it to a managed wallet.',
   },
   'bank-account-not-found': {
     status: 422,
@@ -29,7 +29,7 @@ export const fail = defineErrors({
   'bank-account-refused': {
     status: 422,
     title: 'Bank Account Refused',
-    detail: 'The partner does not pay to this bank account; see reason, its code. Nothing was moved.',
+    detail: 'The partner refuses this bank account. reason is the partner’s code. Nothing was moved.',
     causes: [
       'The payout partner does not pay to this account; `reason` is its code: `address-required` (dollar accounts need the owner’s address, which is not stored), a closed account, or a country that it does not serve.',
     ],

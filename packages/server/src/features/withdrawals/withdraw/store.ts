@@ -83,19 +83,19 @@ export type NewWithdrawalRow = Pick<
   | 'approvalId'
 >
 
-/** `nextLookAt`: when another process continues it if this one dies; null for one that waits for an approval. */
+/** `nextCheckAt`: when another process continues it if this one dies; null for one that waits for an approval. */
 export async function insertWithdrawal(
   tx: Tx,
   tenant: Tenant,
   row: NewWithdrawalRow,
-  nextLookAt: Date | null,
+  nextCheckAt: Date | null,
 ): Promise<void> {
   await tx.run(sql`
     insert into withdrawals (id, organisation_id, environment, wallet_id, from_address, chain, network, token, decimals, raw_amount,
       bank_account_id, currency, reference, metadata, status, partner, partner_account_id, created_at, next_look_at, approval_id)
     values (${row.id}, ${tenant.organisationId}, ${tenant.environment}, ${row.walletId}, ${row.fromAddress}, ${row.chain}, ${row.network},
       ${row.token}, ${row.decimals}, ${row.rawAmount.toString()}, ${row.bankAccountId}, ${row.currency}, ${row.reference},
-      ${JSON.stringify(row.metadata)}::jsonb, 'pending_conversion', ${row.partner}, ${row.partnerAccountId}, ${row.createdAt}, ${nextLookAt}, ${row.approvalId})`)
+      ${JSON.stringify(row.metadata)}::jsonb, 'pending_conversion', ${row.partner}, ${row.partnerAccountId}, ${row.createdAt}, ${nextCheckAt}, ${row.approvalId})`)
 }
 
 export function findWithdrawal(
@@ -265,10 +265,10 @@ export async function setNextPoll(
   db: Queryable,
   tenant: Tenant,
   withdrawalId: WithdrawalId,
-  nextLookAt: Date | null,
+  nextCheckAt: Date | null,
 ): Promise<void> {
   await db.run(sql`
-    update withdrawals w set next_look_at = case when ${nextLookAt}::timestamptz is not null then least(${nextLookAt}::timestamptz,
+    update withdrawals w set next_look_at = case when ${nextCheckAt}::timestamptz is not null then least(${nextCheckAt}::timestamptz,
       (select h.heard_at from payout_hints h where h.partner = w.partner and h.payout_id = w.payout_id)) end
     where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and id = ${withdrawalId}`)
 }

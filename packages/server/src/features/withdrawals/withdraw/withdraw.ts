@@ -56,8 +56,8 @@ async function store(ctx: Ctx, request: NewWithdrawal): Promise<Stored> {
   return underPolicy(ctx, async (tx) => {
     await reserveFunds(ctx, tx, row, plan)
     const approvalId = await approvalFor(ctx, tx, row, masterWalletId)
-    const nextLookAt = approvalId === null ? instantOf(row.createdAt.getTime() + requestMsMax) : null
-    await insertWithdrawal(tx, ctx.tenant, { ...row, approvalId }, nextLookAt)
+    const nextCheckAt = approvalId === null ? instantOf(row.createdAt.getTime() + requestMsMax) : null
+    await insertWithdrawal(tx, ctx.tenant, { ...row, approvalId }, nextCheckAt)
     const { walletId, bankAccountId, network, token } = row
     const details = { from: walletId, bankAccountId, network, token, amount: request.amount }
     await ctx.audit(tx, { action: 'withdrawals.create', target: row.id, details })

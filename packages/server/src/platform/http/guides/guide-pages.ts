@@ -81,7 +81,7 @@ export function guidePages(options: GuideOptions): PublicPage[] {
   ]
 }
 
-/** No page ends with a slash: one that a reader typed leads to the page. The path is taken as sent, since a decoded one may break the header. */
+/** Redirects an address with a slash at the end to the page. Uses the path as sent, since a decoded path could break the header. */
 function withoutSlash(url: string): RawAnswer {
   const [path = '', ...query] = url.split('?')
   const location = [path.replace(/\/$/, ''), ...query].join('?')

@@ -55,9 +55,7 @@ function guideOf(name: string, markdown: string): Guide {
   return { name, title, summary: /^.*?\.(?= |$)/.exec(text)?.[0] ?? text, markdown }
 }
 
-/**
- * The address of a link in the page `from`. Files that are not guides have none. The anchor stays, and other sites are left as they are.
- */
+/** The address of a link in the page `from`. Files that are not guides have none. Anchors are kept; links to other sites are unchanged. */
 export function linkTarget(guides: ReadonlyMap<string, Guide>, from: string, href: string): string | undefined {
   if (/^(?:https?:|mailto:|#|\/)/.test(href)) return href
   const [file = '', anchor] = href.split('#')

@@ -160,7 +160,7 @@ function paragraphAt(reader: Reader, at: number): Block {
 /** Inline code first, since nothing is marked up in it. */
 function inline(markdown: string, target: LinkTarget): string {
   const codes: string[] = []
-  // A control character, which no page has, keeps the place of each code.
+  // A control character, which no page contains, is the placeholder of each code.
   const kept = markdown.replaceAll(/`([^`]+)`/g, (_, text: string) => `\u0001${codes.push(text) - 1}\u0001`)
   return escapeHtml(kept)
     .replaceAll(/\[([^\]]+)\]\(([^()\s]+)\)/g, (_, text: string, href: string) => linked(text, target(href)))

@@ -59,7 +59,7 @@ function authorizationOf({ challenge, payload, source, network, rawAmount }: Mpp
   if (source !== undefined && !isPayer)
     throw refusedMpp('verification-failed', 'The credential’s source is not the account that signed.')
   if (BigInt(authorization.value) < rawAmount)
-    throw refusedMpp('payment-insufficient', 'The authorization is for less than the challenge asks for.')
+    throw refusedMpp('payment-insufficient', 'The authorized amount is less than the challenge requires.')
   return authorization
 }
 

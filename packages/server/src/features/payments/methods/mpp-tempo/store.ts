@@ -42,16 +42,19 @@ export function isAnyDue(networks: readonly string[]): Sql {
   )
 }
 
-/** How long the follower waits before it looks at an open payment again, at least and at most, and after which end it looks at once. */
-const nextLook = sql`
+/**
+ * Next check of an open payment: after a quarter of its age, 0.5 to 30 seconds; at the latest 7 seconds after `valid_before`, and from then on by the
+ * time since.
+ */
+const nextCheck = sql`
   case when valid_before + interval '7 seconds' > now()
     then least(valid_before + interval '7 seconds', now() + least(greatest((now() - settling_at) / 4, interval '0.5 seconds'), interval '30 seconds'))
     else now() + least(greatest((now() - valid_before) / 4, interval '0.5 seconds'), interval '30 seconds') end`
 
 /**
- * Takes open payments of one network for which the chain is to be read, fairly by organization, and postpones each before the read: one whose
- * read always fails, or even ends the process, delays no others. The time to the next look grows with the time that the payment is open, so
- * that one that no block takes costs little. A payment that is ending meanwhile is left out.
+ * Takes open payments of one network for which the chain is to be read, fairly by organization, and postpones each before the read: one whose read
+ * always fails, or even ends the process, delays no others. The interval grows with the age of the payment, so that a payment that is never mined
+ * costs little. A payment that is ending meanwhile is left out.
  */
 export function takeDue(
   db: Db,
@@ -68,7 +71,7 @@ export function takeDue(
         with due as (
           select id from payments where ${oneOf(sql`id`, ids)} and check_at <= now() and ${isOpen} order by id for no key update skip locked
         )
-        update payments set check_at = ${nextLook} where ${oneOf(sql`id`, ids)} and id in (select id from due)
+        update payments set check_at = ${nextCheck} where ${oneOf(sql`id`, ids)} and id in (select id from due)
         returning ${columns}`,
       )
     },
