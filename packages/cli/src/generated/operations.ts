@@ -2227,7 +2227,7 @@ export const apiOperations: readonly ApiOperation[] = [
     "in": "body",
     "type": "text",
     "required": false,
-    "about": "Kind of the wallet; the prefix of its id implies it; one of master, child"
+    "about": "Kind of the wallet; one of master, child"
    },
    {
     "name": "fromChain",
@@ -2397,7 +2397,7 @@ export const apiOperations: readonly ApiOperation[] = [
     "in": "body",
     "type": "text",
     "required": false,
-    "about": "Kind of the wallet; the prefix of its id implies it; one of master, child"
+    "about": "Kind of the wallet; one of master, child"
    },
    {
     "name": "fromChain",
@@ -4412,7 +4412,7 @@ export const apiOperations: readonly ApiOperation[] = [
     "in": "body",
     "type": "text",
     "required": false,
-    "about": "Kind of the wallet; the prefix of its id implies it; one of master, child"
+    "about": "Kind of the wallet; one of master, child"
    },
    {
     "name": "amount",

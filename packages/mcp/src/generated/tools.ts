@@ -1063,7 +1063,7 @@ export const tools: readonly Tool[] = [
           "description": "The master wallet or child address that pays."
         },
         "fromWalletType": {
-          "description": "Kind of the wallet; the prefix of its id implies it.",
+          "description": "Kind of the wallet.",
           "type": "string",
           "enum": [
             "master",
@@ -1186,7 +1186,7 @@ export const tools: readonly Tool[] = [
           "description": "The master wallet or child address that pays."
         },
         "fromWalletType": {
-          "description": "Kind of the wallet; the prefix of its id implies it.",
+          "description": "Kind of the wallet.",
           "type": "string",
           "enum": [
             "master",
@@ -1557,7 +1557,7 @@ export const tools: readonly Tool[] = [
     "name": "approvals_get",
     "operationId": "approvals.get",
     "title": "Approvals: get",
-    "description": "Get an approval. While it waits, `deniedBy` shows whether the present policy would refuse the movement, and `remaining` shows the remaining amount of each cap.",
+    "description": "Get an approval. While it waits, `deniedBy` shows whether the present policy would refuse the movement, and `remaining` what each cap still allows.",
     "method": "GET",
     "path": "/approvals/{id}",
     "effect": "reads",
@@ -1678,7 +1678,7 @@ export const tools: readonly Tool[] = [
           "description": "The master wallet or child address that pays."
         },
         "fromWalletType": {
-          "description": "Kind of the wallet; the prefix of its id implies it.",
+          "description": "Kind of the wallet.",
           "type": "string",
           "enum": [
             "master",

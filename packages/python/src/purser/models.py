@@ -960,7 +960,7 @@ class _NewTransferRequired(TypedDict):
 
 class NewTransfer(_NewTransferRequired, total=False):
     fromWalletType: Literal["master", "child"]
-    """Kind of the wallet; the prefix of its id implies it."""
+    """Kind of the wallet."""
     fromChain: "ChainName"
     """The wallet's own chain if omitted."""
     minToAmount: str
@@ -993,7 +993,7 @@ class _NewTransferQuoteRequired(TypedDict):
 
 class NewTransferQuote(_NewTransferQuoteRequired, total=False):
     fromWalletType: Literal["master", "child"]
-    """Kind of the wallet; the prefix of its id implies it."""
+    """Kind of the wallet."""
     fromChain: "ChainName"
     """The wallet's own chain if omitted."""
     minToAmount: str
@@ -1086,7 +1086,7 @@ class _NewWithdrawalRequired(TypedDict):
 
 class NewWithdrawal(_NewWithdrawalRequired, total=False):
     fromWalletType: Literal["master", "child"]
-    """Kind of the wallet; the prefix of its id implies it."""
+    """Kind of the wallet."""
     reference: str
     """Text on the receiver's bank statement."""
     metadata: "NewMetadata"

@@ -2354,7 +2354,7 @@ class ApprovalsOperations:
     ) -> "Approval":
         """
         Get an approval. While it waits, `deniedBy` shows whether the present policy would refuse the movement,
-        and `remaining` shows the remaining amount of each cap.
+        and `remaining` what each cap still allows.
         """
         return self._transport.request(
             "GET",

@@ -1149,7 +1149,7 @@ export interface paths {
         };
         /**
          * Get an approval.
-         * @description While it waits, `deniedBy` shows whether the present policy would refuse the movement, and `remaining` shows the remaining amount of each cap.
+         * @description While it waits, `deniedBy` shows whether the present policy would refuse the movement, and `remaining` what each cap still allows.
          */
         readonly get: operations["approvals.get"];
         readonly put?: never;
@@ -5194,7 +5194,7 @@ export interface components {
             /** @description The master wallet or child address that pays. */
             readonly fromWalletId: components["schemas"]["MasterWalletId"] | components["schemas"]["ChildAddressId"];
             /**
-             * @description Kind of the wallet; the prefix of its id implies it.
+             * @description Kind of the wallet.
              * @enum {string}
              */
             readonly fromWalletType?: "master" | "child";
@@ -5238,7 +5238,7 @@ export interface components {
             /** @description The master wallet or child address that pays. */
             readonly fromWalletId: components["schemas"]["MasterWalletId"] | components["schemas"]["ChildAddressId"];
             /**
-             * @description Kind of the wallet; the prefix of its id implies it.
+             * @description Kind of the wallet.
              * @enum {string}
              */
             readonly fromWalletType?: "master" | "child";
@@ -5372,7 +5372,7 @@ export interface components {
             /** @description The master wallet or child address that pays. */
             readonly fromWalletId: components["schemas"]["MasterWalletId"] | components["schemas"]["ChildAddressId"];
             /**
-             * @description Kind of the wallet; the prefix of its id implies it.
+             * @description Kind of the wallet.
              * @enum {string}
              */
             readonly fromWalletType?: "master" | "child";

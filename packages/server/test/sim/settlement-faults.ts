@@ -343,8 +343,8 @@ export const settlementFaults: readonly Fault[] = [
   {
     name: 'a-void-payment-is-not-watched',
     file: 'features/payments/void.ts',
-    find: "if (state === 'expired') return null",
-    replace: "if (state !== 'used') return null",
+    find: "one.state === 'expired' ? null :",
+    replace: "one.state !== 'used' ? null :",
     within: 30,
     testedBy: 'test/stories/unpaid-payments.test.ts',
   },

@@ -38,7 +38,7 @@ export const approvalOperations: readonly Operation<Deps>[] = [
     path: '/approvals/{id}',
     summary: 'Get an approval.',
     description:
-      'While it waits, `deniedBy` shows whether the present policy would refuse the movement, and `remaining` shows the remaining amount of each cap.',
+      'While it waits, `deniedBy` shows whether the present policy would refuse the movement, and `remaining` what each cap still allows.',
     params: ApprovalParams,
     output: Approval,
     errors: { 'approval-not-found': notFound },

@@ -21,10 +21,7 @@ const Amount = z.string().min(1).max(100).meta({ description: 'Decimal amount in
 /** Request for a transfer. `fromWalletType` may be omitted: the id's prefix implies it. */
 export const NewTransfer = z.strictObject({
   fromWalletId: z.union([id('mwt'), id('cad')]).describe('The master wallet or child address that pays.'),
-  fromWalletType: z
-    .enum(['master', 'child'])
-    .optional()
-    .describe('Kind of the wallet; the prefix of its id implies it.'),
+  fromWalletType: z.enum(['master', 'child']).optional().describe('Kind of the wallet.'),
   fromChain: ChainName.optional().meta({ description: "The wallet's own chain if omitted." }),
   fromToken: TokenSymbol.describe('Symbol of the token that is sent.'),
   toAddress: EvmAddress.describe('Address of the recipient.'),

@@ -19,10 +19,7 @@ const referenceLengthMax = 140
 /** Request for a withdrawal. `fromWalletType` may be omitted: the id's prefix implies it. */
 export const NewWithdrawal = z.strictObject({
   fromWalletId: z.union([id('mwt'), id('cad')]).describe('The master wallet or child address that pays.'),
-  fromWalletType: z
-    .enum(['master', 'child'])
-    .optional()
-    .describe('Kind of the wallet; the prefix of its id implies it.'),
+  fromWalletType: z.enum(['master', 'child']).optional().describe('Kind of the wallet.'),
   amount: z
     .string()
     .min(1)
