@@ -314,8 +314,8 @@ class WalletsByoOperations:
         timeout: Optional[float] = None,
     ) -> List["Balance"]:
         """
-        Get the balances of a wallet of your own. The native coin, where the chain has one, and the tokens of
-        the wallet, as of the newest block.
+        Get the balances of a wallet of your own. The native coin, if the chain has one, and the tokens of the
+        wallet, in the newest block.
         """
         return self._transport.request(
             "GET",
@@ -480,8 +480,8 @@ class WalletsMasterOperations:
         timeout: Optional[float] = None,
     ) -> List["Balance"]:
         """
-        Get the balances of a managed wallet. The native coin, where the chain has one, and the tokens of the
-        wallet, as of the newest block.
+        Get the balances of a managed wallet. The native coin, if the chain has one, and the tokens of the
+        wallet, in the newest block.
         """
         return self._transport.request(
             "GET",
@@ -639,8 +639,8 @@ class WalletsChildrenOperations:
         timeout: Optional[float] = None,
     ) -> List["Balance"]:
         """
-        Get the balances of a child address. The native coin, where the chain has one, and the tokens of the
-        wallet, as of the newest block.
+        Get the balances of a child address. The native coin, if the chain has one, and the tokens of the
+        wallet, in the newest block.
         """
         return self._transport.request(
             "GET",
@@ -2679,10 +2679,7 @@ class BillingOperations:
         *,
         timeout: Optional[float] = None,
     ) -> "Usage":
-        """
-        Get the usage and the limits of the plan. Each quota with what is used of it. Payments are counted by
-        calendar month (UTC).
-        """
+        """Get the usage and the limits of the plan. Payments are counted by calendar month (UTC)."""
         return self._transport.request(
             "GET",
             "/billing/usage",

@@ -625,7 +625,7 @@ export interface paths {
         };
         /**
          * Get the balances of a managed wallet.
-         * @description The native coin, where the chain has one, and the tokens of the wallet, as of the newest block.
+         * @description The native coin, if the chain has one, and the tokens of the wallet, in the newest block.
          */
         readonly get: operations["wallets.master.balances"];
         readonly put?: never;
@@ -645,7 +645,7 @@ export interface paths {
         };
         /**
          * Get the balances of a child address.
-         * @description The native coin, where the chain has one, and the tokens of the wallet, as of the newest block.
+         * @description The native coin, if the chain has one, and the tokens of the wallet, in the newest block.
          */
         readonly get: operations["wallets.children.balances"];
         readonly put?: never;
@@ -665,7 +665,7 @@ export interface paths {
         };
         /**
          * Get the balances of a wallet of your own.
-         * @description The native coin, where the chain has one, and the tokens of the wallet, as of the newest block.
+         * @description The native coin, if the chain has one, and the tokens of the wallet, in the newest block.
          */
         readonly get: operations["wallets.byo.balances"];
         readonly put?: never;
@@ -1737,7 +1737,7 @@ export interface paths {
         };
         /**
          * Get the usage and the limits of the plan.
-         * @description Each quota with what is used of it. Payments are counted by calendar month (UTC).
+         * @description Payments are counted by calendar month (UTC).
          */
         readonly get: operations["billing.usage"];
         readonly put?: never;

@@ -78,7 +78,7 @@ export const billingOperations: readonly Operation<Deps>[] = [
     method: 'GET',
     path: '/billing/usage',
     summary: 'Get the usage and the limits of the plan.',
-    description: 'Each quota with what is used of it. Payments are counted by calendar month (UTC).',
+    description: 'Payments are counted by calendar month (UTC).',
     output: Usage,
     run: (ctx) => getUsage(ctx),
   }),

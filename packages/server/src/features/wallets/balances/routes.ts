@@ -8,7 +8,7 @@ import { type Deps, operation } from '../ports.ts'
 import { ByoWalletParams } from '../schema.ts'
 import { Balance, BalanceQuery, balancesOfByo, balancesOfChild, balancesOfMaster } from './balances.ts'
 
-const description = 'The native coin, where the chain has one, and the tokens of the wallet, as of the newest block.'
+const description = 'The native coin, if the chain has one, and the tokens of the wallet, in the newest block.'
 const output = z.array(Balance)
 const walletErrors = { 'wallet-not-found': fail.table['wallet-not-found'], ...chainErrors }
 
