@@ -167,7 +167,7 @@ const Cap = z
   .string()
   .refine((text) => typeof parseAmount(text, capDecimals) === 'bigint', 'must be a decimal amount, not negative')
 
-export const Caps = z.strictObject({
+const Caps = z.strictObject({
   perTransaction: Cap.optional().describe('Most of one movement, in whole tokens.'),
   perHour: Cap.optional().describe('Most of any 60 minutes, in whole tokens.'),
   perDay: Cap.optional().describe('Most of any 24 hours, in whole tokens.'),
