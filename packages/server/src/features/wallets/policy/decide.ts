@@ -176,7 +176,6 @@ const Caps = z.strictObject({
     description: 'A person approves each movement of more than this amount, in whole tokens.',
   }),
 })
-export type Caps = z.output<typeof Caps>
 
 const recipientsMax = 1_000
 const tokensMax = 64
