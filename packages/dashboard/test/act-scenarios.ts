@@ -27,9 +27,11 @@ export function actScenarios({ dev, purserOf, open }: Stage): void {
         ['send money', 'Send money'],
       ] as const) {
         await act(page, words)
-        await page.getByRole('dialog', { name: title }).waitFor()
+        const sheet = page.getByRole('dialog', { name: title })
+        await sheet.waitFor()
         await page.keyboard.press('Escape')
-        await page.getByRole('dialog').waitFor({ state: 'detached' })
+        // A notice of what was done is a dialog too, and stays for a while.
+        await sheet.waitFor({ state: 'detached' })
       }
       await page.getByRole('heading', { level: 1, name: 'Team' }).waitFor()
       await act(page, 'dark theme')
@@ -37,9 +39,12 @@ export function actScenarios({ dev, purserOf, open }: Stage): void {
       await act(page, 'light theme')
       await page.locator('html:not(.dark)').waitFor()
       await act(page, 'create a vault')
-      await page.getByRole('dialog').getByRole('button', { name: 'Create the vault' }).click()
+      await page
+        .getByRole('dialog', { name: 'Create a vault' })
+        .getByRole('button', { name: 'Create the vault' })
+        .click()
       await page.waitForURL(/\/vaults\/vlt_/)
-      await page.getByRole('dialog').waitFor({ state: 'detached' })
+      await page.getByRole('dialog', { name: 'Create a vault' }).waitFor({ state: 'detached' })
       expect(faults).toEqual([])
     })
   })

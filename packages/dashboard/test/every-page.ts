@@ -74,7 +74,7 @@ export function everyPageScenarios({ dev, browser, open }: Stage, demoData: () =
       await page.goto(`${dev().baseUrl}/docs/quick-start`)
       await page.getByRole('button', { name: 'Copy' }).first().click()
       await page.getByRole('button', { name: 'Copied' }).waitFor()
-      expect(await page.evaluate(() => navigator.clipboard.readText())).toContain('npm run build')
+      expect(await page.evaluate(() => navigator.clipboard.readText())).toContain('npm ci && npm start')
       expect(faults).toEqual([])
     })
   })

@@ -2,8 +2,10 @@ import type { Purser } from '@purser/sdk'
 import type { Browser, BrowserContext, Page } from 'playwright-core'
 import { expect, test } from 'vitest'
 import type { Dev } from '../../devnet/src/dev.ts'
+import { foundOrganisation, upsertAccount } from '../../server/src/features/organisations/index.ts'
 import { makeSignInLink } from '../../server/src/features/people/index.ts'
 import { sql } from '../../server/src/platform/db/db.ts'
+import { newId } from '../../server/src/platform/ids.ts'
 import type { Watched } from './browser.ts'
 import { signedInBy } from './stage.ts'
 
@@ -213,20 +215,22 @@ export function peopleScenarios({ dev, purserOf, browser, open }: Stage): void {
 
   test('the upgrade address of a limit leads to the plan, its limits and the command that changes it', async () => {
     const email = 'founder@example.com'
-    await purserOf().organisations.members.add({ email, role: 'viewer' })
+    const { deps } = dev().server
+    const organisation = await deps.db.tx(async (tx) => {
+      const [now, acting] = [
+        deps.clock.now(),
+        { ...deps, actor: { kind: 'operator' }, requestId: newId('req', deps) } as const,
+      ]
+      const person = { id: newId('acc', deps), email, name: null, acceptedAt: now, createdAt: now }
+      const owner = await upsertAccount(tx, person)
+      const founding = { name: 'Own', type: 'team', plan: 'hobby', ownerId: owner.id, environments: ['test'] } as const
+      return (await foundOrganisation(acting, tx, founding)).organisation
+    })
     await open({ storageState: await signedIn(email) }, async (page, { faults }) => {
-      await page.goto(`${dev().dashboardUrl}/test`)
-      await page.getByText('You are not a member of an organization').waitFor()
-      const id = await page.evaluate(async () => {
-        const headers = { 'content-type': 'application/json' }
-        const answer = await fetch('/organisations', { method: 'POST', headers, body: '{"name":"Own"}' })
-        const { id }: { id: string } = await answer.json()
-        return id
-      })
       await page.goto(`${dev().dashboardUrl}/settings/billing`)
       await page.getByRole('heading', { level: 1, name: 'Hobby plan' }).waitFor()
       expect(new URL(page.url()).pathname).toBe('/dashboard/test/settings/billing')
-      await page.getByText(`set-plan --organisation ${id} --plan pro`).waitFor()
+      await page.getByText(`set-plan --organisation ${organisation.id} --plan pro`).waitFor()
       await page.getByRole('row', { name: 'Storage of all vaults 500 MB' }).waitFor()
       await page.getByRole('link', { name: 'Usage and plan' }).click()
       await page.getByText('0 of 100').waitFor()

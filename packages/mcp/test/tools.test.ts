@@ -85,7 +85,7 @@ test('an operation with two parameters of one name, a body without names or a re
   expect(() => toolsOf(operation({ parameters, ...body({ properties: { id: {} } }) }))).toThrow(/x\.do: two/)
   expect(() => toolsOf(operation(body({ properties: { idempotencyKey: {} } })))).toThrow(/x\.do: two/)
   expect(() => toolsOf(operation(body({ anyOf: [] })))).toThrow(/x\.do: its body/)
-  expect(() => toolsOf(operation(body({ properties: { a: { $ref: '#/a' } } })))).toThrow('#/a names nothing')
+  expect(() => toolsOf(operation(body({ properties: { a: { $ref: '#/a' } } })))).toThrow('#/a is not in this document')
   expect(() => toolsOf(operation(body({ properties: { bare: {} } })))).toThrow('bare (body) has no description')
   expect(toolsOf(operation(body({ properties: { a: { description: 'A.' } } })))).toHaveLength(1)
 })

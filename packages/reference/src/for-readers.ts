@@ -67,7 +67,7 @@ function shown(document: ApiDocument, operation: Operation, method: string): Ope
     ...operation,
     parameters: (operation.parameters ?? []).flatMap((one) => {
       const parameter = resolved(components.parameters, one)
-      return parameter === undefined ? [] : [unfilled(parameter)]
+      return parameter === undefined ? [] : [unfilled(parameter, components.schemas)]
     }),
     summary: operation.summary.replace(/\.$/, ''),
     responses: mapped(operation.responses, (answer, status) => {
@@ -81,9 +81,9 @@ function shown(document: ApiDocument, operation: Operation, method: string): Ope
 }
 
 /** Scalar sends the examples of optional filters, and a list between two examples of a time is empty. */
-function unfilled(parameter: Parameter): Parameter {
-  if (parameter.in !== 'query' || parameter.required === true || '$ref' in parameter.schema) return parameter
-  const { example: _example, default: _default, ...schema } = parameter.schema
+function unfilled(parameter: Parameter, schemas: ApiDocument['components']['schemas']): Parameter {
+  if (parameter.in !== 'query' || parameter.required === true) return parameter
+  const { example: _example, default: _default, ...schema } = resolved(schemas, parameter.schema) ?? {}
   return { ...parameter, schema }
 }
 

@@ -165,7 +165,7 @@ interface OperationSpec<D extends Deps, P, Q, I, O> {
   readonly cost?: (body: Parsed<I>) => number
   /**
    * The call changes a setting of the organisation and leaves rows that nothing deletes: how much it takes of its owner's limit of such changes
-   * (`platform/http/setting-changes.ts`).
+   * (`platform/http/setting-changes.ts`). Undefined for an operation that ends access, such as a revocation: a leaked key must not keep its owner from it.
    */
   readonly settingCost?: number
   /** Queues that the call waits in before it takes a database connection, if many concurrent calls would lock the same rows. */

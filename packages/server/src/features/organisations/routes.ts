@@ -114,7 +114,6 @@ const members: readonly Operation<Deps>[] = [
   }),
   operation({
     id: 'organisations.members.remove',
-    settingCost: 1,
     needs: { role: 'admin', scope: 'organisation' },
     whileSuspended: true,
     method: 'DELETE',
@@ -167,7 +166,6 @@ const apiKeys: readonly Operation<Deps>[] = [
   }),
   operation({
     id: 'organisations.apiKeys.revoke',
-    settingCost: 1,
     needs: { role: 'admin', scope: 'organisation' },
     whileSuspended: true,
     method: 'DELETE',
@@ -220,7 +218,6 @@ const apiKeysInPath: readonly Operation<Deps>[] = [
   }),
   operation({
     id: 'organisations.apiKeys.revokeIn',
-    settingCost: 1,
     needs: { role: 'admin', scope: 'organisation' },
     whileSuspended: true,
     method: 'DELETE',

@@ -86,7 +86,6 @@ export const walletOperations: readonly Operation<Deps>[] = [
   }),
   operation({
     id: 'wallets.byo.delete',
-    settingCost: 1,
     needs: { role: 'member', scope: 'wallets' },
     method: 'DELETE',
     path: '/wallet-infra/byo-wallets/{id}',

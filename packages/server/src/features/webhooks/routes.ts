@@ -88,7 +88,6 @@ export const webhookOperations: readonly Operation<Deps>[] = [
   }),
   operation({
     id: 'webhooks.delete',
-    settingCost: 1,
     needs: { role: 'admin', scope: 'webhooks' },
     method: 'DELETE',
     path: '/webhooks/{webhookId}',

@@ -32,12 +32,12 @@ export interface Admit {
   owe(caller: Caller, cost: number): void
   /** As `owe`, for a request without a credential. */
   oweAddress(ip: string, cost: number): void
-  /** As `cost`, for a guest. */
+  /** As `cost`, for a guest and all guests of the same owner. */
   guestCost(guest: Caller, cost: number, reply: Headed): void
-  /** As `owe`, for a guest and for all guests of the same owner: other callers of its address do not wait. */
+  /** As `owe`, for a guest and for the expensive requests of all guests of the same owner: other callers of its address do not wait. */
   oweGuest(guest: Caller, cost: number): void
-  /** Counts a request of a guest against its address; refuses it while the guest owes, or the guests of its owner do together. */
-  guest(guest: Caller & { readonly ip: string }, reply: Headed): void
+  /** Counts a request of a guest against its address; refuses it while the guest owes. */
+  guest(guest: { readonly id: string; readonly ip: string }, reply: Headed): void
   /** Counts a request without a valid credential. */
   address(ip: string, reply: Headed, cost?: number): void
   /**
@@ -74,7 +74,9 @@ export function createAdmission(limits: AdmissionLimits, clock: Clock): Admit {
   const guestsLimit = organisationLimit ?? keyLimit
   const byGuestsOf = createLimiter(guestsLimit, clock)
   const lookups = createLimiter(addressLimit, clock)
-  const byOrganisation = organisationLimit === undefined ? undefined : createLimiter(organisationLimit, clock)
+  // One key's reads keep the account's other keys waiting for seconds, not minutes; the key itself owes the rest.
+  const byOrganisation =
+    organisationLimit === undefined ? undefined : createLimiter(organisationLimit, clock, 'its-burst')
   const known = new Set<string>()
   const check = (limit: RateLimit, admission: Admission, reply: Headed): void => {
     reply.headers(rateLimitHeaders(limit, admission))
@@ -82,9 +84,11 @@ export function createAdmission(limits: AdmissionLimits, clock: Clock): Admit {
   }
   const count: Admit['cost'] = ({ id, placeOwner }, cost, reply) => {
     check(keyLimit, byKey(id, cost), reply)
-    if (organisationLimit === undefined || byOrganisation === undefined) return
-    const admission = byOrganisation(placeOwner, cost)
-    if (!admission.admitted) check(organisationLimit, admission, reply)
+    const shared = byOrganisation?.(placeOwner, cost)
+    if (organisationLimit === undefined || shared === undefined || shared.admitted) return
+    // A request that is refused owes nothing.
+    byKey.owe(id, -cost)
+    check(organisationLimit, shared, reply)
   }
   return {
     caller: (caller, reply) => count(caller, 1, reply),
@@ -96,20 +100,19 @@ export function createAdmission(limits: AdmissionLimits, clock: Clock): Admit {
     oweAddress: (ip, cost) => byAddress.owe(addressBlock(ip), cost),
     guestCost({ id, placeOwner }, cost, reply) {
       check(addressLimit, byGuest(id, cost), reply)
-      const admission = byGuestsOf(placeOwner, cost)
-      if (!admission.admitted) check(guestsLimit, admission, reply)
+      const shared = byGuestsOf(placeOwner, cost)
+      if (shared.admitted) return
+      byGuest.owe(id, -cost)
+      check(guestsLimit, shared, reply)
     },
     oweGuest({ id, placeOwner }, cost) {
       byGuest.owe(id, cost)
       byGuestsOf.owe(placeOwner, cost)
     },
-    guest({ id, placeOwner, ip }, reply) {
+    guest({ id, ip }, reply) {
       check(addressLimit, byAddress(addressBlock(ip)), reply)
-      for (const [limit, admission] of [
-        [addressLimit, byGuest(id, 0)],
-        [guestsLimit, byGuestsOf(placeOwner, 0)],
-      ] as const)
-        if (!admission.admitted) check(limit, admission, reply)
+      const own = byGuest(id, 0)
+      if (!own.admitted) check(addressLimit, own, reply)
     },
     address: (ip, reply, cost) => check(addressLimit, byAddress(addressBlock(ip), cost), reply),
     lookup(ip, credential, reply) {

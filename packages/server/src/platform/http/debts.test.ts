@@ -41,12 +41,41 @@ test('S6: what costs more than the burst needs half of it, and the rest is owed'
   expect(waitOf(() => admit.caller(key, reply))).toBe(32)
 })
 
-test('S6: guests owe by themselves and to the owner of what they read, and keep none of its keys waiting', () => {
-  const admit = admission()
-  const guest = (id: string, placeOwner: string) =>
-    waitOf(() => admit.guest({ id, placeOwner, ip: '203.0.113.1' }, reply))
-  for (const id of ['vat_1', 'vat_2']) admit.oweGuest({ id, placeOwner: 'org_1' }, 62)
-  expect([guest('vat_3', 'org_1'), guest('vat_4', 'org_2')]).toEqual([114, 0])
+test('S6: nothing needs more than half of the burst at once', () => {
+  for (const cost of [6, 9, 10, 11]) {
+    const admit = admission()
+    for (let request = 0; request < 5; request += 1) admit.caller(key, reply)
+    expect([cost, waitOf(() => admit.cost(key, cost, reply))]).toEqual([cost, 0])
+    expect(waitOf(() => admit.caller(key, reply))).toBe(cost - 4)
+  }
+})
+
+const organisationLimit = { perSecond: 2, burst: 20 }
+const addressLimit = { perSecond: 1_000, burst: 1_000 }
+
+test('S6: the reads of one key keep the other keys of its organisation waiting for seconds, and itself for minutes', () => {
+  const admit = createAdmission({ keyLimit, addressLimit, organisationLimit }, clock)
+  admit.owe(key, 10_000)
+  expect(waitOf(() => admit.caller({ ...key, id: 'key_2' }, reply))).toBe(11)
+  expect(waitOf(() => admit.caller({ ...key, placeOwner: 'org_2' }, reply))).toBe(601)
+})
+
+test('S6: a request that one of two limits refuses takes nothing from the other', () => {
+  const admit = createAdmission({ keyLimit, addressLimit, organisationLimit }, clock)
+  const keyOf = (name: string) => ({ id: name, placeOwner: 'org_1' })
+  expect(waitOf(() => admit.cost(keyOf('key_1'), 100, reply))).toBe(0)
+  for (let time = 0; time < 3; time += 1) expect(waitOf(() => admit.cost(keyOf('key_2'), 100, reply))).toBe(15)
+  expect(waitOf(() => admit.caller({ id: 'key_2', placeOwner: 'org_2' }, reply))).toBe(0)
+  for (let time = 0; time < 3; time += 1) expect(waitOf(() => admit.cost(keyOf('key_1'), 100, reply))).toBe(95)
+})
+
+test('S6: expensive requests of guests share a limit of the owner, and take nothing from its keys or from small requests', () => {
+  const admit = createAdmission({ keyLimit, addressLimit: { perSecond: 1, burst: 10 }, organisationLimit }, clock)
+  const guest = (id: string) => ({ id, placeOwner: 'org_1' })
+  const small = (id: string, ip: string) => waitOf(() => admit.guest({ id, ip }, reply))
+  expect(waitOf(() => admit.guestCost(guest('vat_1'), 60, reply))).toBe(0)
+  expect(waitOf(() => admit.guestCost(guest('vat_2'), 60, reply))).toBe(25)
+  expect([small('vat_1', '203.0.113.1'), small('vat_2', '203.0.113.2')]).toEqual([50, 0])
   expect(waitOf(() => admit.caller(key, reply))).toBe(0)
 })
 

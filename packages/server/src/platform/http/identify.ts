@@ -28,7 +28,7 @@ export interface IdentifyOptions {
 export interface Count {
   caller(caller: Caller): void
   address(): void
-  guest(caller: { readonly guestId: string; readonly placeOwner: string }): void
+  guest(guestId: string): void
   /** Counts a look-up of a credential that is not known as valid; throws before the database is read if there were too many. */
   lookup(credential: string): void
   /** Records whether a credential was valid. */
@@ -89,7 +89,7 @@ async function findCaller(
   const isReadable = unstorableTexts([params, query]).length === 0
   const guest = isReadable ? await operation.guests?.(operation.deps, request) : undefined
   if (guest !== undefined) {
-    if (guest.actor.kind === 'guest') count.guest({ guestId: guest.actor.guestId, placeOwner: guest.placeOwner })
+    if (guest.actor.kind === 'guest') count.guest(guest.actor.guestId)
     else count.address()
     return guest
   }

@@ -53,10 +53,10 @@ function readBody(operation: Operation<Deps>, { body, headers, charge }: RawRequ
   const type = headers['content-type']?.split(';')[0]?.trim().toLowerCase()
   if (type !== 'application/json') throw failPlatform('unsupported-media-type')
   if (body.length <= freeBytesMax) return readJson(body)
-  // A caller without the tokens for the bytes is refused before they are looked at.
-  charge?.(Math.ceil(body.length / bytesPerToken))
   const shape = shapeOf(body)
-  charge?.(Math.ceil(shape.nodes / (operation.nodesPerToken ?? nodesPerToken)))
+  // One charge: after the first of two, a caller could lack the tokens for the second for ever.
+  const cost = Math.ceil(body.length / bytesPerToken + shape.nodes / (operation.nodesPerToken ?? nodesPerToken)) - 1
+  if (cost > 0) charge?.(cost)
   return readJson(body, shape)
 }
 

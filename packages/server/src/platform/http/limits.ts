@@ -15,7 +15,7 @@ export interface Admission {
 /** Admits requests, each of which takes as many tokens as it costs, by default 1. */
 export interface Limiter {
   (who: string, cost?: number): Admission
-  /** Takes the tokens of what was done already, also those that are missing: the next requests wait for them. */
+  /** Takes the tokens of what was done already, also those that are missing: the next requests wait for them. A negative cost gives tokens back. */
   readonly owe: (who: string, cost: number) => void
 }
 
@@ -46,8 +46,8 @@ export function createLimiter(limit: RateLimit, clock: Clock, owes: 'its-burst' 
   }
   const take = (who: string, cost = 1): Admission => {
     const bucket = refilled(who)
-    // What costs as much as the whole bucket, which others of the caller's requests never let fill, is admitted at half of it, and owes the rest.
-    const price = cost <= 1 || cost < limit.burst ? cost : limit.burst / 2
+    // Nothing needs more than half of the bucket, which others of the caller's requests may never let fill. The rest is owed.
+    const price = Math.min(cost, Math.max(1, limit.burst / 2))
     const admitted = bucket.tokens >= price
     if (admitted) bucket.tokens = Math.max(-debtMax, bucket.tokens - cost)
     const wanted = admitted ? 1 : price
@@ -60,7 +60,7 @@ export function createLimiter(limit: RateLimit, clock: Clock, owes: 'its-burst' 
   }
   const owe = (who: string, cost: number): void => {
     const bucket = refilled(who)
-    bucket.tokens = Math.max(-debtMax, bucket.tokens - cost)
+    bucket.tokens = Math.min(limit.burst, Math.max(-debtMax, bucket.tokens - cost))
   }
   return Object.assign(take, { owe })
 }

@@ -46,7 +46,7 @@ import { type HttpOptions, type HttpServer, limitsDefault, noCompilers, nodeOpti
 import { type Count, identify } from './identify.ts'
 import type { PublicPage } from './public-page.ts'
 import { urlOf } from './route-url.ts'
-import { type CountSetting, limitSettingChanges } from './setting-changes.ts'
+import { limitSettingChanges, type SettingChanges } from './setting-changes.ts'
 import { OpenSseConnections } from './sse-connection.ts'
 import { takeOver, writeStream } from './write-stream.ts'
 
@@ -118,8 +118,8 @@ export function createHttpServer(options: HttpOptions): HttpServer {
   const unknownPerAddressMax = options.trustProxy === false ? limits.connectionsPerAddressMax : undefined
   const trust = limitConnections(app.server, { connectionsMax: limits.connectionsMax, unknownPerAddressMax })
   const answers = createAnswerLimits(limits.bodiesBytesMax)
-  const countSetting = limitSettingChanges(options.deps.clock)
-  const context: RouteContext = { options, admit, bodies, answers, trust, connections, countSetting }
+  const settings = limitSettingChanges(options.deps.clock)
+  const context: RouteContext = { options, admit, bodies, answers, trust, connections, settings }
   for (const page of options.pages) addPage(app, page, context)
   for (const [path, methods] of crossOriginMethods(options)) addPreflight(app, urlOf(path), methods, admit)
   const isStreamed = (operation: BoundOperation): boolean => operation.streamsInput !== undefined
@@ -240,7 +240,7 @@ function addOperation(app: FastifyInstance, operation: BoundOperation, context: 
       reply.header('connection', 'close')
       throw failPlatform('rate-limit-exceeded', { retryAfterSeconds: 1 })
     }
-    if (operation.settingCost !== undefined) context.countSetting(caller.placeOwner, operation.settingCost)
+    if (operation.settingCost !== undefined) context.settings.check(caller.placeOwner)
     reserveBody(bodies.ofOperations, { request, reply, bytesMax, owner: caller.placeOwner })
     callers.set(request, caller)
   }
@@ -258,9 +258,9 @@ function addOperation(app: FastifyInstance, operation: BoundOperation, context: 
       const { charge, owe } = chargesOf(admit, caller, reply)
       const requested = { ...rawRequest(request), charge }
       const called = await callOperation(ctx, operation, requested)
+      if (called.status < 300) context.settings.count(placeOwner, operation.settingCost)
       const sending = { ctx, placeOwner, method, owe, charge, answer: called, sending: reply.raw }
-      const sent = context.answers.ofOperations(sending)
-      const answer = withRefusalMembers(operation, requested, sent)
+      const answer = withRefusalMembers(operation, requested, context.answers.ofOperations(sending))
       stopTimer()
       deps.metrics.requests.inc({ operation: operation.id, status: String(answer.status) })
       deps.log.debug({ requestId: request.id, operation: operation.id, status: answer.status }, 'answered')
@@ -280,7 +280,7 @@ interface RouteContext {
   readonly answers: AnswerLimits
   readonly trust: Trust
   readonly connections: OpenSseConnections
-  readonly countSetting: CountSetting
+  readonly settings: SettingChanges
 }
 
 /** Identifies the caller and refuses one that may not make the call. Sets the rate-limit headers of the response. */
@@ -304,7 +304,7 @@ function identifyCaller(
       admit.caller({ id: actorId(actor), placeOwner }, reply)
     },
     address: () => admit.address(request.ip, reply),
-    guest: ({ guestId: id, placeOwner }) => admit.guest({ id, placeOwner, ip: request.ip }, reply),
+    guest: (guestId) => admit.guest({ id: guestId, ip: request.ip }, reply),
     lookup: (credential) => admit.lookup(request.ip, credential, reply),
     found: admit.found,
   }

@@ -8,14 +8,24 @@ import { createLimiter } from './limits.ts'
  */
 const settingLimit = { perSecond: 1, burst: 5_000 }
 
-/** Counts a change of an owner; throws 429 beyond the limit. */
-export type CountSetting = (owner: string, cost: number) => void
+/** Limits the changes of settings of each owner. */
+export interface SettingChanges {
+  /** Throws 429 while the owner has none left. */
+  check(owner: string): void
+  /** Counts a change that was made; nothing for an operation that changes no setting. A refused request counts nothing. */
+  count(owner: string, cost: number | undefined): void
+}
 
 /** Creates the limit of a process. */
-export function limitSettingChanges(clock: Clock): CountSetting {
+export function limitSettingChanges(clock: Clock): SettingChanges {
   const changes = createLimiter(settingLimit, clock)
-  return (owner, cost) => {
-    const { admitted, resetSeconds } = changes(owner, cost)
-    if (!admitted) throw failPlatform('rate-limit-exceeded', { retryAfterSeconds: resetSeconds })
+  return {
+    check(owner) {
+      const { admitted, resetSeconds } = changes(owner, 0)
+      if (!admitted) throw failPlatform('rate-limit-exceeded', { retryAfterSeconds: resetSeconds })
+    },
+    count(owner, cost) {
+      if (cost !== undefined) changes.owe(owner, cost)
+    },
   }
 }
