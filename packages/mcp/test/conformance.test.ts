@@ -20,6 +20,7 @@ const runner = path.resolve(
 
 const fake = await startFakePurser()
 fake.script('/wallet-infra/chains', { status: 200, body: [] })
+fake.script('/organisations/current', { status: 200, body: { id: 'org_1' } })
 afterAll(() => fake.stop())
 
 /** The server under test, behind a proxy that adds the key: the package can send none. */
