@@ -98,7 +98,7 @@ function NoOrganisation({ account: { email, invitations } }: { account: Account 
     <CSPProvider disableStyleElements>
       <Toasts>
         <main className="mx-auto max-w-155 p-4 pt-16">
-          <Empty icon={<Building2 />} heading="h1" title="You are not a member of an organization">
+          <Empty icon={<Building2 />} heading="h1" title="You are not a member of any organization">
             {invitations.length > 0
               ? `Accept an invitation for ${email}.`
               : `Ask an owner to invite ${email}. The invitation appears here.`}

@@ -82,6 +82,25 @@ export function developerScenarios({ dev, browser, open }: Stage): void {
     })
   })
 
+  test('revoking a key says that a key that it created remains valid', async () => {
+    const { apiKey, baseUrl, dashboardUrl } = dev()
+    const { apiKeys } = createPurser({ apiKey, baseUrl }).organisations
+    const maker = await apiKeys.create({ name: 'Maker', environment: 'test' })
+    const makers = createPurser({ apiKey: maker.key, baseUrl }).organisations.apiKeys
+    const created = await makers.create({ name: 'Created', environment: 'test' })
+    await open({}, async (page, { faults }) => {
+      await page.goto(`${dashboardUrl}/test/keys`)
+      await page.getByRole('button', { name: 'Revoke Maker' }).click()
+      await page
+        .getByRole('dialog')
+        .getByRole('button', { name: /^Revoke / })
+        .click()
+      await page.getByText('1 key that it created remains valid.').waitFor()
+      expect(faults).toEqual([])
+    })
+    await apiKeys.revoke(created.id)
+  })
+
   test('the log shows a request, why it was refused, and what its filters name, and an id leads to it', async () => {
     const purser = createPurser({ apiKey: dev().apiKey, baseUrl: dev().baseUrl })
     const refused = await purser.vaults.get('vlt_01h455vb4pex5vsknk084sn02q').catch((error: unknown) => Object(error))

@@ -20,7 +20,7 @@ export interface Desk {
   leaveRunning(commands: string): void
   /** Waits until a program that was left running has printed this, after what it printed before. */
   mustPrint(pattern: string): Promise<void>
-  /** Ends a program that `endPrograms` does not know otherwise. */
+  /** Lets `endPrograms` end a program that was started elsewhere. Returns the program. */
   adopt(child: ChildProcess): ChildProcess
   /** The folder of the next command. */
   place(): string

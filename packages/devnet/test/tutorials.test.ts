@@ -26,14 +26,15 @@ async function follow(page: string, ...sections: readonly string[]): Promise<voi
   for (const section of sections) await reader.follow(pathOf(page), { section })
 }
 
-test('a tutorial says where to save each program, and installs what it imports', () => {
+test('a tutorial says where to save each program, and installs in the same section what it imports', () => {
   const ours = /^(?:\.|node:|@purser\/sdk)/
   for (const page of tutorials) {
     const before = stepsOf(pathOf('quick-start')).filter(({ sections: [section] }) => /^1\./.test(section ?? ''))
-    const installed = [...before, ...stepsOf(page)].flatMap(({ code }) =>
-      [...code.matchAll(/^npm install (.+)$/gm)].flatMap(([, names = '']) => names.split(' ')),
-    )
     for (const step of stepsOf(page).filter(({ language }) => /^(?:js|ts|python)$/.test(language))) {
+      const own = stepsOf(page).filter(({ sections: [section] }) => section === step.sections[0])
+      const installed = [...before, ...own].flatMap(({ code }) =>
+        [...code.matchAll(/^npm install (.+)$/gm)].flatMap(([, names = '']) => names.split(' ')),
+      )
       const imported = [...step.code.matchAll(/^import .* from '([^']+)'$/gm)].map(([, from = '']) => from)
       const packages = imported.map((from) => /^(?:@[^/]+\/)?[^/]+/.exec(from)?.[0] ?? '')
       expect([page, packages.filter((name) => !ours.test(name) && !installed.includes(name))]).toEqual([page, []])

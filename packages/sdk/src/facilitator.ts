@@ -18,7 +18,10 @@ export function facilitatorOf(send: Send) {
     /** Verifies an x402 payment and records it once. A refusal is a result, not an error. */
     verify: (body: FacilitatorRequest, options?: CallOptions): Promise<FacilitatorVerification> =>
       call(send, 'POST', '/facilitator/verify', { ...options, body }),
-    /** Settles an x402 payment and waits for the outcome. A refusal is a result, not an error. */
+    /**
+     * Settles an x402 payment and waits for the outcome. A refusal is a result, not an error. A result with the reason
+     * `settlement_pending` means that the outcome is not known yet: repeat the call.
+     */
     settle: (body: FacilitatorRequest, options?: CallOptions): Promise<FacilitatorSettlement> =>
       call(send, 'POST', '/facilitator/settle', { ...options, body }),
     /** The schemes and networks that the facilitator supports in the environment of the key. */

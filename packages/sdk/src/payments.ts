@@ -65,7 +65,10 @@ export function paymentsOf(send: Send) {
      */
     verify: async (body: VerifyRequest, options?: CallOptions): Promise<Verification> =>
       confirm(await send('POST', '/payments/verify', { ...options, body }), readVerification),
-    /** Settles a verified payment on chain and waits for the outcome. */
+    /**
+     * Settles a verified payment on chain. Resolves with `settled`, or with `settling` if its outcome is not known in
+     * time: call it again.
+     */
     settle: async (body: SettleRequest, options?: CallOptions): Promise<Settlement> =>
       confirm(await send('POST', '/payments/settle', { ...options, body }), readSettlement),
     /** Voids a verified payment that you will not settle, so that it takes no place of the month and reserves no gas. */

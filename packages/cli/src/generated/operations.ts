@@ -236,7 +236,7 @@ export const apiOperations: readonly ApiOperation[] = [
  },
  {
   "name": "account usage",
-  "summary": "Get the usage and the limits of the plan, as billing usage does.",
+  "summary": "Get the usage of the organisation and the limits of its plan.",
   "method": "GET",
   "path": "/account/usage",
   "isList": false,

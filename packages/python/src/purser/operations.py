@@ -2016,7 +2016,7 @@ class AccountOperations:
         *,
         timeout: Optional[float] = None,
     ) -> "Usage":
-        """Get the usage and the limits of the plan, as billing usage does. As `GET /billing/usage`."""
+        """Get the usage of the organisation and the limits of its plan. As `GET /billing/usage`."""
         return self._transport.request(
             "GET",
             "/account/usage",

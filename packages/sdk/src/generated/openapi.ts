@@ -1636,7 +1636,7 @@ export interface paths {
             readonly cookie?: never;
         };
         /**
-         * Get the usage and the limits of the plan, as billing usage does.
+         * Get the usage of the organisation and the limits of its plan.
          * @description As `GET /billing/usage`.
          */
         readonly get: operations["account.usage"];

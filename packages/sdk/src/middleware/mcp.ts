@@ -64,7 +64,8 @@ export type PaidTool = <A extends unknown[], R extends object>(
 
 /**
  * Returns the function that sells tools of an MCP server, over any transport. A call without a payment gets the offers of
- * x402 (`structuredContent`) and MPP (`_meta`); a call with one in its `_meta` is verified, runs the tool and is settled before the result is returned. If the tool throws or its result is an error, nothing is charged.
+ * x402 (`structuredContent`) and MPP (`_meta`); a call with one in its `_meta` is verified, runs the tool and is settled
+ * before the result is returned. If the tool throws or its result is an error, nothing is charged.
  *
  * @example
  * import { McpServer } from '@modelcontextprotocol/server'

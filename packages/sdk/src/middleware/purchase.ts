@@ -5,7 +5,7 @@ import type { Credential } from './credential.ts'
 import { grantOf } from './grant.ts'
 import { unsettledAnswer } from './receipts.ts'
 import { type PaymentContext, requestPayment } from './request-payment.ts'
-import { conclude, type Purchase, takeBack } from './settle.ts'
+import { conclude, type Purchase, releaseRedemption } from './settle.ts'
 
 /** A verified purchase: a verified payment, or a redemption that allows the handler to run again. */
 export interface Verified {
@@ -50,7 +50,8 @@ export function purchaseOf(
       const kept = { answer, payment, conclude: settleAndDecide, redemptionToken }
       seller.kept.keep(keptKeyOf(context, credential), kept)
       // Lets another process serve a GET at once. If this fails, the payer's next request repeats it.
-      if (redemptionToken !== undefined) takeBack(seller, payment.paymentId, redemptionToken).catch(() => undefined)
+      if (redemptionToken !== undefined)
+        releaseRedemption(seller, payment.paymentId, redemptionToken).catch(() => undefined)
     },
   }
   return purchase

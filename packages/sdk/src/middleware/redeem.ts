@@ -10,7 +10,7 @@ import { receiptOf } from './receipts.ts'
 import { redeemRequestOf } from './redeem-request.ts'
 import { unkept } from './replays.ts'
 import type { PaymentContext } from './request-payment.ts'
-import { isPassing, type Purchase, redemptionRefusal, takeBack } from './settle.ts'
+import { isPassing, type Purchase, redemptionRefusal, releaseRedemption } from './settle.ts'
 
 /**
  * Serves the response that is kept for this credential and request, after the payment is settled and Purser has
@@ -76,9 +76,9 @@ export async function admitAgain(
 function rerun(purchase: Purchase, redemptionToken: string): Admission {
   const { context, payment, grant } = purchase
   const { seller, route } = context
-  const giveBack = () => void takeBack(seller, payment.paymentId, redemptionToken).catch(() => undefined)
+  const release = () => void releaseRedemption(seller, payment.paymentId, redemptionToken).catch(() => undefined)
   const unserved = (error: Error) => {
-    giveBack()
+    release()
     seller.onFault({ stage: 'handler', error, payment })
   }
   return {
@@ -94,7 +94,7 @@ function rerun(purchase: Purchase, redemptionToken: string): Admission {
     },
     failed: () => unserved(new Error('The handler failed when a settled payment was redeemed.')),
     abandon: () => {
-      giveBack()
+      release()
       return true
     },
   }

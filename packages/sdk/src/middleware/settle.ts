@@ -107,7 +107,7 @@ async function redeemed(purchase: Purchase, known: Served, again: Again | undefi
   const { payments } = context.seller.purser
   let redemptionToken = again?.redemptionToken
   try {
-    if (redemptionToken !== undefined) await takeBack(context.seller, payment.paymentId, redemptionToken)
+    if (redemptionToken !== undefined) await releaseRedemption(context.seller, payment.paymentId, redemptionToken)
     const request = redeemRequestOf(context, credential, again?.signature)
     const first = again === undefined && { paymentId: payment.paymentId }
     ;({ redemptionToken } = await payments.redeem({ ...request, ...first, rerun: false, settlementToken }))
@@ -139,7 +139,7 @@ export function isPassing({ code }: ConflictError): boolean {
  * Returns the redemption of a payment whose response was not sent. It is not an error if another request has it by
  * now.
  */
-export async function takeBack({ purser }: Seller, paymentId: string, redemptionToken: string): Promise<void> {
+export async function releaseRedemption({ purser }: Seller, paymentId: string, redemptionToken: string): Promise<void> {
   try {
     await purser.payments.undelivered(paymentId, { redemptionToken })
   } catch (error) {

@@ -14,8 +14,10 @@ export interface ErrorEntry {
 
 export type ErrorTable = Readonly<Record<string, ErrorEntry>>
 
-/** Members of a problem record besides the standard ones (RFC 9457, section 3.2). Shown to the caller. */
-/** Extra members of a problem record. Its own members cannot be replaced: `status` is the HTTP status (RFC 9457, section 3.1). */
+/**
+ * Members of a problem record besides the standard ones (RFC 9457, section 3.2), shown to the caller. The record's own members cannot be replaced:
+ * `status` is the HTTP status (section 3.1).
+ */
 export type ProblemMembers = Readonly<Record<string, unknown>> & {
   readonly [field in 'type' | 'title' | 'status']?: never
 }

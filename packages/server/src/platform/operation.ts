@@ -109,8 +109,8 @@ interface OperationSpec<D extends Deps, P, Q, I, O> {
    */
   readonly isRepeatable?: true
   /**
-   * For `transaction` and `batch`: Returns the key with which `resume` finds the resource, from the response body and the path. A response too large
-   * to be stored is not, and its repeat is the resource's present state.
+   * For `transaction` and `batch`: returns the key with which `resume` finds the resource, from the response body and the path. A response that is
+   * too large is not stored; its repeat returns the resource's present state.
    */
   readonly resourceOf?: (answer: unknown, params: unknown) => string
   /** The resource's present state, for a repeat with the same Idempotency-Key whose first response was never stored. */

@@ -5,7 +5,7 @@ import { isSearchText, type OpenSearch, readOpen } from '../../ui/search.ts'
 export interface AuditSearch extends OpenSearch, RangeSearch {
   /** A whole action, such as `organisations.apiKeys.create`. */
   readonly action?: string
-  /** The id of what was changed. */
+  /** The id of the changed object. */
   readonly target?: string
   /** The id of the API key or the account that made the change. */
   readonly actor?: string

@@ -9,7 +9,7 @@ export const scopeWords: readonly { readonly scope: KeyScope; readonly allows: s
   { scope: 'read', allows: 'Read everything' },
   { scope: 'payments', allows: 'Take payments: challenges, verify, settle, sessions, the registry' },
   { scope: 'vaults', allows: 'Create and change vaults and their files; with “read”, tokens too' },
-  { scope: 'wallets', allows: 'Create and change wallets, sweeps and spending policies' },
+  { scope: 'wallets', allows: 'Create and change wallets, sweeps and spend policies' },
   { scope: 'money', allows: 'Move money out: transfers, refunds, withdrawals, bank accounts' },
   { scope: 'webhooks', allows: 'Replay and listen to events; with “read”, change endpoints too' },
   { scope: 'organisation', allows: 'Change the organization, its members and keys' },

@@ -65,5 +65,6 @@ function othersWords(revoked: RevokedKey | undefined): string | undefined {
   if (revoked === undefined) return undefined
   const { ended, stillValid } = revoked
   if (ended.length > 0) return `${count(ended.length, 'key')} that it created ended with it.`
-  return stillValid.length === 0 ? undefined : `${count(stillValid.length, 'key')} that it createdremain valid.`
+  if (stillValid.length === 0) return undefined
+  return `${count(stillValid.length, 'key')} that it created ${stillValid.length === 1 ? 'remains' : 'remain'} valid.`
 }

@@ -107,10 +107,12 @@ interface FilterProps {
   readonly onSet: (value: string) => void
 }
 
-/** The chains that have a node here, by the names of wallets. */
+/** The chains that have a node here, by the names of wallets, and the chain of the URL. */
 function ChainFilter(props: FilterProps) {
   const { data = [] } = useQuery(chainsQuery(usePurser()))
-  const choices = data.filter(({ configured }) => configured).map(({ name }) => ({ id: name, name: networkName(name) }))
+  const names = data.filter(({ configured }) => configured).map(({ name }): string => name)
+  const all = props.value === undefined || names.includes(props.value) ? names : [...names, props.value]
+  const choices = all.map((id) => ({ id, name: networkName(id) }))
   return <ChoiceFilter label="Network" className="sm:max-w-40" any="Any network" choices={choices} {...props} />
 }
 

@@ -9,20 +9,20 @@ const roles: readonly { readonly role: Role; readonly may: string }[] = [
   { role: 'owner', may: 'Everything, and can add owners.' },
   {
     role: 'admin',
-    may: 'Everything but owners: keys, webhooks, spending policies, approvals and the team.',
+    may: 'Everything but owners: keys, webhooks, spend policies, approvals and the team.',
   },
   {
     role: 'member',
-    may: 'Works with payments, vaults, wallets, transfers and withdrawals, within the spending policies.',
+    may: 'Works with payments, vaults, wallets, transfers and withdrawals, within the spend policies.',
   },
   { role: 'viewer', may: 'Reads everything and changes nothing.' },
 ]
 
 const acts: readonly { readonly act: string; readonly least: Role }[] = [
   { act: 'Read payments, vaults, wallets, the team and the audit log', least: 'viewer' },
-  { act: 'Create vaults and wallets, take payments, send money within the spending policies', least: 'member' },
+  { act: 'Create vaults and wallets, take payments, send money within the spend policies', least: 'member' },
   { act: 'Approve transfers, payments and withdrawals that need it', least: 'admin' },
-  { act: 'Change keys, webhooks and spending policies', least: 'admin' },
+  { act: 'Change keys, webhooks and spend policies', least: 'admin' },
   { act: 'Invite, remove and change admins, members and viewers', least: 'admin' },
   { act: 'Add and remove owners', least: 'owner' },
 ]

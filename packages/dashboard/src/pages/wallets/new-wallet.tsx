@@ -88,7 +88,7 @@ function NewWalletSheet({ kind, onClose }: KindProps & { onClose: () => void }) 
       <div className="flex flex-col gap-4">
         <p className="text-ink-2">
           {kind === 'managed'
-            ? 'The service creates and stores the key. No limits apply until you set a spending policy.'
+            ? 'The service creates and stores the key. No limits apply until you set a spend policy.'
             : 'You keep the key. Anyone who has it can spend the money. Check that you can spend from this address.'}
         </p>
         <Field label="Name" hint="Only your organization sees it.">

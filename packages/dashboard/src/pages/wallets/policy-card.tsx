@@ -13,7 +13,7 @@ import { PolicySheet } from './policy-sheet.tsx'
 import { policyLines } from './policy-words.ts'
 import { policyQuery } from './queries.ts'
 
-/** The spending policy of the wallet and its child addresses, in sentences. */
+/** The spend policy of the wallet and its child addresses, in sentences. */
 export function PolicyCard({ wallet }: { wallet: MasterWallet }) {
   const { id: walletId, supportedTokens: tokens } = wallet
   const found = useQuery(policyQuery(usePurser(), walletId))
@@ -22,7 +22,7 @@ export function PolicyCard({ wallet }: { wallet: MasterWallet }) {
   const { data } = found
   return (
     <Card
-      title="Spending policy"
+      title="Spend policy"
       aside={
         data !== undefined &&
         mayChange && (

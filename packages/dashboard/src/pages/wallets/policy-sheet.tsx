@@ -53,7 +53,7 @@ export function PolicySheet({ walletId, tokens, policy, onClose }: SheetProps) {
     <Sheet
       open
       onClose={onClose}
-      title="Spending policy of this wallet"
+      title="Spend policy of this wallet"
       footer={
         <>
           <Button onClick={onClose}>Cancel</Button>

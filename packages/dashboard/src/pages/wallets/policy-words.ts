@@ -18,7 +18,7 @@ const operations: Readonly<Record<Operation, { readonly what: string; readonly a
 }
 const operationNames = ['transfer', 'pay', 'withdraw', 'legacyWithdraw', 'sweep'] as const
 
-/** Describes a spending policy in sentences; null is a wallet without one. */
+/** Describes a spend policy in sentences; null is a wallet without one. */
 export function policyLines(policy: PolicyDocument | null): readonly PolicyLine[] {
   if (policy === null) return [{ kind: 'allows', text: 'No limits: any amount can go to any address or bank account.' }]
   const named = operationNames.filter((name) => policy.operations[name] !== undefined)

@@ -179,7 +179,7 @@ export class NetworkDriver {
       await followLanes(parts, some).catch((error: unknown) =>
         this.#options.deps.log.warn(
           { err: error, network: this.#options.network.name },
-          'sent transactions could not be followed; will retry',
+          'sent transactions could not be followed; retrying',
         ),
       )
     }

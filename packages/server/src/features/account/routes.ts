@@ -58,7 +58,7 @@ export const accountOperations: readonly Operation<Deps>[] = [
     needs: { role: 'viewer', scope: 'read' },
     method: 'GET',
     path: '/account/usage',
-    summary: 'Get the usage and the limits of the plan, as billing usage does.',
+    summary: 'Get the usage of the organisation and the limits of its plan.',
     description: 'As `GET /billing/usage`.',
     output: Usage,
     run: (ctx) => getUsage(ctx),

@@ -27,7 +27,7 @@ export const fail = defineErrors({
   'sign-up-closed': {
     status: 403,
     title: 'Sign-Up Closed',
-    detail: 'In this deployment only accounts for which the operator made an organisation make others.',
+    detail: 'In this deployment only accounts for which the operator created an organisation can create more.',
     causes: [
       'The account behind the call was admitted by an invitation, and was never the first owner of an organisation. Without `SIGN_UP=open` such an account makes none.',
     ],

@@ -29,8 +29,8 @@ export async function listSharers(db: Queryable, organisationId: OrganisationId)
 }
 
 /**
- * Selects the owner to which an organization's share of a process's resources counts: on the free plan its account, so that more organizations do not
- * get an account more; otherwise the organization itself. `organisationId` is the name of a column, with its table.
+ * Selects the owner to which an organization's share of a process's resources counts: on the free plan its account, so that an account with several
+ * organizations has one share; otherwise the organization itself. `organisationId` is the name of a column, with its table.
  */
 export function placeOwnerSql(organisationId: Sql): Sql {
   return sql`(

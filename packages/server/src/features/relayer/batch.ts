@@ -38,7 +38,7 @@ export async function sendBatch(parts: RelayerParts, network: Network): Promise<
   if (open >= slots) return 'full'
   if (open > 0 && (await isBatching(parts, network))) return 'gathering'
   const turn = await pickTurn(parts, network, { alone: false, most: batchMax, open: open / slots })
-  if (turn.dealt.length === 0) {
+  if (turn.selected.length === 0) {
     await endTurn(parts, turn, [])
     return 'nothing'
   }
@@ -75,7 +75,7 @@ export async function pickTurn(parts: RelayerParts, network: Network, { alone, m
 export async function endTurn(
   { ctx, timings }: RelayerParts,
   turn: Turn,
-  served: readonly SelectedRelays[],
+  served: readonly SelectedRelay[],
 ): Promise<void> {
   await ctx.db.tx((tx) => endVisit(tx, visitedBy(turn, served), timings.timeLeftMs))
 }
@@ -83,14 +83,14 @@ export async function endTurn(
 async function planTurn(parts: RelayerParts, network: Network, turn: Turn): Promise<void> {
   const { ctx } = parts
   await ctx.lanes.prepare(network, ctx.settlerAddress)
-  const signers = [...new Set(turn.dealt.map(({ queue: { signer } }) => signer as Address))]
+  const signers = [...new Set(turn.selected.map(({ queue: { signer } }) => signer as Address))]
   // Read in the turn that sends, because an account may get code (EIP-7702) after its signature was checked. That code
   // could use up the gas grant.
   const coded = await ctx.chains.on(network).accountsWithCode(signers)
   const refused = await ctx.db.tx(async (tx) => {
     const locked = await lockWaiting(
       tx,
-      turn.dealt.map(({ relayId }) => relayId),
+      turn.selected.map(({ relayId }) => relayId),
     )
     const [own, others] = partition(locked, ({ signer }) => coded.has(signer))
     if (own.length > 0)
@@ -100,7 +100,7 @@ async function planTurn(parts: RelayerParts, network: Network, turn: Turn): Prom
       )
     const { sent, refused } = await admit(parts, tx, others)
     if (sent.length > 0) await planTransaction(parts, tx, network, { slot: 'batch', relays: sent })
-    await endVisit(tx, visitedBy(turn, turn.dealt), parts.timings.timeLeftMs)
+    await endVisit(tx, visitedBy(turn, turn.selected), parts.timings.timeLeftMs)
     return refused
   })
   await conclude(parts, refused)
@@ -112,10 +112,10 @@ async function planTurn(parts: RelayerParts, network: Network, turn: Turn): Prom
  */
 async function postponeFailing(parts: RelayerParts, turn: Turn): Promise<boolean> {
   const { ctx, timings } = parts
-  const groups = Map.groupBy(turn.dealt, ({ queue: { organisationId, purpose } }) => `${organisationId} ${purpose}`)
+  const groups = Map.groupBy(turn.selected, ({ queue: { organisationId, purpose } }) => `${organisationId} ${purpose}`)
   let hasFailing = false
-  for (const [name, dealt] of groups) {
-    const relayIds = dealt.map(({ relayId }) => relayId)
+  for (const [name, selected] of groups) {
+    const relayIds = selected.map(({ relayId }) => relayId)
     const admitting = ctx.db.tx(async (tx) => admit(parts, tx, await lockWaiting(tx, relayIds)))
     await admitting.catch(async (error: unknown) => {
       ctx.log.error({ err: error, queues: name }, 'relays could not be admitted; retrying')
@@ -177,22 +177,22 @@ function partition<T>(items: readonly T[], belongs: (item: T) => boolean): [T[],
   return parts
 }
 
-/** The selected relays of a batch, and the queues that were found empty. */
+/** The relays that are selected for a turn, and the queues that were found empty. */
 export interface Turn {
   /** In the order in which they are taken. */
-  readonly dealt: readonly SelectedRelays[]
+  readonly selected: readonly SelectedRelay[]
   /** Nothing in them can be sent now. */
   readonly empty: Visited
 }
 
-/** A relay that is part of the batch. */
-export interface SelectedRelays {
+/** A relay that is part of a turn. */
+export interface SelectedRelay {
   readonly relayId: bigint
   readonly queue: QueueKey
 }
 
 /**
- * Fills a batch fairly: each organization's first relay, then each one's second, until the batch is full. Within an organization its signers
+ * Fills a turn fairly: each organization's first relay, then each one's second, until the turn is full. Within an organization its signers
  * alternate. So a backlog of one organization does not reduce the share of others, and no capacity is left unused.
  */
 export function selectFairly(
@@ -200,7 +200,7 @@ export function selectFairly(
   rows: readonly PickedRow[],
   most: number,
 ): Turn {
-  const turns = new Map<bigint, SelectedRelays[]>()
+  const turns = new Map<bigint, SelectedRelay[]>()
   const emptyQueues: QueueKey[] = []
   const turnKeys = new Map<bigint, TurnKey>()
   for (const row of rows.toSorted(inOrder)) {
@@ -214,7 +214,7 @@ export function selectFairly(
     else offered.push({ relayId, queue: { ...key, signer } })
   }
   return {
-    dealt: deal(
+    selected: takeInTurn(
       [...turns].toSorted(([left], [right]) => compare(left, right)).map(([, offered]) => offered),
       most,
     ),
@@ -228,7 +228,7 @@ export function selectFairly(
 /**
  * Returns the queues and organizations that a turn visited: those with nothing to send, and those of the relays that it served.
  */
-export function visitedBy({ empty }: Turn, served: readonly SelectedRelays[]): Visited {
+export function visitedBy({ empty }: Turn, served: readonly SelectedRelay[]): Visited {
   const queues = new Map(served.map(({ queue }) => [`${queue.organisationId} ${queue.purpose} ${queue.signer}`, queue]))
   const turns = new Map(
     served.map(({ queue: { signer: _, ...turn } }) => [`${turn.organisationId} ${turn.purpose}`, turn]),
@@ -245,13 +245,13 @@ function compare(left: bigint, right: bigint): number {
   return left < right ? -1 : Number(left > right)
 }
 
-function deal(hands: readonly (readonly SelectedRelays[])[], most: number): SelectedRelays[] {
-  const longest = Math.max(0, ...hands.map((hand) => hand.length))
-  const dealt: SelectedRelays[] = []
-  for (let round = 0; round < longest && dealt.length < most; round += 1)
-    for (const hand of hands) {
-      const next = hand[round]
-      if (next !== undefined && dealt.length < most) dealt.push(next)
+function takeInTurn(lists: readonly (readonly SelectedRelay[])[], most: number): SelectedRelay[] {
+  const longest = Math.max(0, ...lists.map((list) => list.length))
+  const selected: SelectedRelay[] = []
+  for (let index = 0; index < longest && selected.length < most; index += 1)
+    for (const list of lists) {
+      const next = list[index]
+      if (next !== undefined && selected.length < most) selected.push(next)
     }
-  return dealt
+  return selected
 }

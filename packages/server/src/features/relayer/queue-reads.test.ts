@@ -92,7 +92,7 @@ async function statementsOfTurn(): Promise<readonly (readonly [name: string, sta
   const turn = selectFairly({ network, alone: false }, await picking, bounds.most)
   const ending = db.tx((tx) => {
     const run = (statement: Sql) => tx.run(statement).finally(() => statements.push(statement))
-    return endVisit({ ...tx, many: spy(statements, tx.many), run }, visitedBy(turn, turn.dealt), bounds.timeLeftMs)
+    return endVisit({ ...tx, many: spy(statements, tx.many), run }, visitedBy(turn, turn.selected), bounds.timeLeftMs)
   })
   await note('end', ending)
   await note('checks', takeChecks(spied, network, { most: checksMax, starts: new Map(), firstMs: 1, mostMs: 1 }))

@@ -195,7 +195,7 @@ export interface PickBounds {
 }
 
 /**
- * Selects the next relays without locking: organizations in the order in which they were served last, their signers likewise, and of each signer its
+ * Selects the next relays without locking: the organizations that were served longest ago first, their signers likewise, and of each signer its
  * first due relays that do not expire too soon. It reads an equal share of the places for each organization, and as many as there are places only
  * where the shares leave some. So what it reads is bounded by these numbers and not by the backlog.
  */

@@ -84,12 +84,12 @@ async function takeTurn(): Promise<string[]> {
     await tx.run(
       sql`update relays set state = 'failed', next_attempt_at = null, check_at = null where id = any(${relayIds}::bigint[])`,
     )
-    await endVisit(tx, visitedBy(turn, turn.dealt), bounds.timeLeftMs)
+    await endVisit(tx, visitedBy(turn, turn.selected), bounds.timeLeftMs)
     return locked.map(({ subjectId }) => subjectId.split(' ').slice(0, 2).join(' '))
   })
 }
 
-const idsOf = ({ dealt }: Turn): readonly bigint[] => dealt.map(({ relayId }) => relayId)
+const idsOf = ({ selected }: Turn): readonly bigint[] => selected.map(({ relayId }) => relayId)
 
 const queueCount = async () =>
   (
@@ -169,7 +169,7 @@ async function sentTurn(): Promise<Turn> {
   return turn
 }
 
-const end = (tx: Tx, turn: Turn) => endVisit(tx, visitedBy(turn, turn.dealt), bounds.timeLeftMs)
+const end = (tx: Tx, turn: Turn) => endVisit(tx, visitedBy(turn, turn.selected), bounds.timeLeftMs)
 
 test('a signature that is stored while its queue is postponed or removed is not forgotten', async () => {
   const { db } = database
@@ -212,7 +212,7 @@ test('an organisation that enqueues without a pause still takes its turn behind 
   await put({ organisation: 'a', signer: '0x1', count: 30 })
   await put({ organisation: 'b', signer: '0x2', count: 1 })
   const first = selectFairly({ network, alone: false }, await pickDue(db, { ...bounds, turnsMax: 1 }), 8)
-  expect(first.dealt.map(({ queue }) => queue.signer)).toEqual(Array.from({ length: 8 }, () => '0x1'))
+  expect(first.selected.map(({ queue }) => queue.signer)).toEqual(Array.from({ length: 8 }, () => '0x1'))
   await db.tx(async (tx) => {
     await relays.enqueue(tx, 'payments', rowsOf({ organisation: 'a', signer: '0x1', count: 1 }))
     await db.tx((other) => end(other, first))

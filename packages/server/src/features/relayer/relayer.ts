@@ -3,7 +3,7 @@ import type { Beside } from '../../platform/job.ts'
 import { keepLeases } from '../../platform/leases/leases.ts'
 import { startDueLoop } from '../../platform/work/due-work.ts'
 import { pause } from '../../platform/work/loop.ts'
-import { admit, endTurn, pickTurn, planTransaction, type SelectedRelays, sendBatch } from './batch.ts'
+import { admit, endTurn, pickTurn, planTransaction, type SelectedRelay, sendBatch } from './batch.ts'
 import type { Trial } from './forms/form.ts'
 import { faultOf, findUse, nonceStates, tryAlone } from './forms/index.ts'
 import { type Conclusion, conclude, purposeOf, type RelayerParts } from './parts.ts'
@@ -200,31 +200,31 @@ async function sendAlone(parts: RelayerParts, network: Network): Promise<boolean
   const free = lanes.slots.alone - open
   if (free <= 0) return false
   const turn = await pickTurn(parts, network, { alone: true, most: triedMax, open: open / lanes.slots.alone })
-  if (turn.dealt.length === 0) {
+  if (turn.selected.length === 0) {
     await endTurn(parts, turn, [])
     return false
   }
   await lanes.prepare(network, settlerAddress)
   const waiting = await listWaiting(
     ctx.db,
-    turn.dealt.map(({ relayId }) => relayId),
+    turn.selected.map(({ relayId }) => relayId),
   )
   const tried = await Promise.all(
-    turn.dealt.map(async (dealt) => {
-      const relay = waiting.find(({ id }) => id === dealt.relayId)
-      return { dealt, relay, trial: relay === undefined ? undefined : await tryOne(parts, network, relay) }
+    turn.selected.map(async (selected) => {
+      const relay = waiting.find(({ id }) => id === selected.relayId)
+      return { selected, relay, trial: relay === undefined ? undefined : await tryOne(parts, network, relay) }
     }),
   )
   const [sent, left] = splitAt(
     tried.filter(({ trial }) => trial === 'taken'),
     free,
   )
-  const served = tried.filter((one) => !left.includes(one)).map(({ dealt }) => dealt)
+  const served = tried.filter((one) => !left.includes(one)).map(({ selected }) => selected)
   await endTrials(
     parts,
     tried.flatMap(({ relay, trial }) => (relay === undefined || trial === undefined ? [] : [{ relay, trial }])),
   )
-  for (const { dealt } of sent) await planOne(parts, network, dealt)
+  for (const { selected } of sent) await planOne(parts, network, selected)
   await endTurn(parts, turn, served)
   return true
 }
@@ -254,7 +254,7 @@ function endsNow(parts: RelayerParts) {
 }
 
 /** Plans the transaction of one relay; a failure postpones only that relay. */
-async function planOne(parts: RelayerParts, network: Network, { relayId }: SelectedRelays): Promise<void> {
+async function planOne(parts: RelayerParts, network: Network, { relayId }: SelectedRelay): Promise<void> {
   const { ctx, timings } = parts
   const planning = ctx.db.tx(async (tx) => {
     const { sent, refused } = await admit(parts, tx, await lockWaiting(tx, [relayId]))

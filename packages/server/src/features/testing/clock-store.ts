@@ -5,7 +5,7 @@ import { type Sql, sql, type Tx } from '../../platform/db/db.ts'
 const policyDaysMax = 32
 
 /**
- * Moves due times and expiries of the tenant's test environment forward by these seconds, and returns the numbers of rows. Tables are locked in the
+ * Makes due times and expiries of the tenant's test environment earlier by these seconds, and returns the numbers of rows. Tables are locked in the
  * order in which others lock them, and rows by id.
  */
 export async function advanceDueTimes(

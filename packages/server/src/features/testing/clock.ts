@@ -5,7 +5,7 @@ import type { Ctx } from './ports.ts'
 import type { ClockChange, NewClockChange } from './schema.ts'
 
 /**
- * Advances the test environment of the organisation in time: due times and expiries move forward by these seconds. The clocks of the service, of
+ * Advances the test environment of the organisation in time: due times and expiries become earlier by these seconds. The clocks of the service, of
  * chains and of leases do not change, nor do the times in signatures.
  */
 export async function advanceTestClock(ctx: Ctx, { advance }: NewClockChange): Promise<z.input<typeof ClockChange>> {

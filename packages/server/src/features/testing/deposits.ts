@@ -4,7 +4,7 @@ import { failPlatform } from '../../platform/errors.ts'
 import { Reply } from '../../platform/operation.ts'
 import type { ReceivingWallet } from '../wallets/index.ts'
 import { fail } from './errors.ts'
-import { type Funding, refuseEmpty } from './faucet.ts'
+import { type FaucetAsset, refuseEmpty } from './faucet.ts'
 import type { Ctx, Deps } from './ports.ts'
 import { NewTestDeposit, type TestDeposit } from './schema.ts'
 
@@ -30,14 +30,14 @@ export async function createTestDeposit(ctx: Ctx, request: NewTestDeposit): Prom
   if (wallet === undefined) throw fail('wallet-not-found')
   const { network } = wallet
   if (!network.isTestnet) throw new Error('a wallet of the test environment is on a main network')
-  const gift = giftOf(network, request.token)
-  if (gift === undefined) throw fail('token-not-supported')
-  const rawAmount = amountOf(request.amount, gift)
-  await refuseEmpty(ctx, { network, gift, rawAmount, account: faucet.address })
+  const asset = assetOf(network, request.token)
+  if (asset === undefined) throw fail('token-not-supported')
+  const rawAmount = amountOf(request.amount, asset)
+  await refuseEmpty(ctx, { network, asset, rawAmount, account: faucet.address })
   await ctx.lanes.prepare(network, faucet.address)
   await ctx.db.tx(async (tx) => {
-    await ctx.lanes.plan(tx, faucet.address, { network, ...callOf(gift, wallet, rawAmount), purpose })
-    const details = { token: gift.symbol, amount: request.amount, network: network.name }
+    await ctx.lanes.plan(tx, faucet.address, { network, ...callOf(asset, wallet, rawAmount), purpose })
+    const details = { token: asset.symbol, amount: request.amount, network: network.name }
     await ctx.audit(tx, { action: 'testing.deposits.create', target: wallet.id, details })
     await ctx.idempotency?.commit(tx, JSON.stringify(request))
   })
@@ -61,17 +61,17 @@ function answer(from: TestDeposit['from'], wallet: ReceivingWallet, { token, amo
 }
 
 /** A token of the network, or its coin, which has no address. */
-function giftOf(network: Network, symbol: string): Funding | undefined {
+function assetOf(network: Network, symbol: string): FaucetAsset | undefined {
   return symbol === network.nativeCoin?.symbol ? network.nativeCoin : tokenBySymbol(network, symbol)
 }
 
-function callOf({ address: token }: Funding, { address, network }: ReceivingWallet, rawAmount: bigint) {
+function callOf({ address: token }: FaucetAsset, { address, network }: ReceivingWallet, rawAmount: bigint) {
   if (token === undefined) return { to: address, data: '0x' as Hex, value: rawAmount, gasLimit: gasOfCoin }
   const gasLimit = network.nativeCoin === null ? gasOfTempoTransfer : gasOfTransfer
   return { to: token, data: encodeTransfer(address, rawAmount), value: 0n, gasLimit }
 }
 
-function amountOf(text: string, { decimals, address }: Funding): bigint {
+function amountOf(text: string, { decimals, address }: FaucetAsset): bigint {
   const most = address === undefined ? coinMax : amountMax
   const [raw, rawMax] = [parseAmount(text, decimals), parseAmount(most, decimals)]
   if (typeof raw === 'bigint' && typeof rawMax === 'bigint' && raw > 0n && raw <= rawMax) return raw

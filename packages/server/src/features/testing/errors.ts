@@ -45,7 +45,7 @@ export const fail = defineErrors({
   'faucet-empty': {
     status: 503,
     title: 'Faucet Empty',
-    detail: 'The faucet has less of the token than requested; required and available give the amounts of token.',
+    detail: 'The faucet has less of the token than requested; `required` and `available` are amounts of `token`.',
     causes: [
       'The faucet’s account on this network has less of the token than `amount`; `required` and `available` state both.',
     ],

@@ -2,8 +2,8 @@ import { type Address, formatAmount, type Network } from '@purser/protocol'
 import { fail } from './errors.ts'
 import type { Ctx } from './ports.ts'
 
-/** The asset that the faucet gives: a token, or the coin of the network, which has no address. */
-export interface Funding {
+/** An asset that the faucet has: a token, or the coin of the network, which has no address. */
+export interface FaucetAsset {
   readonly symbol: string
   readonly decimals: number
   readonly address?: Address
@@ -11,18 +11,18 @@ export interface Funding {
 
 interface FundingRequest {
   readonly network: Network
-  readonly gift: Funding
+  readonly asset: FaucetAsset
   readonly rawAmount: bigint
   /** The faucet's address. */
   readonly account: Address
 }
 
 /** Throws `faucet-empty` unless the faucet has that much of the token or coin. */
-export async function refuseEmpty(ctx: Ctx, { network, gift, rawAmount, account }: FundingRequest): Promise<void> {
+export async function refuseEmpty(ctx: Ctx, { network, asset, rawAmount, account }: FundingRequest): Promise<void> {
   const chain = ctx.chains.on(network)
-  const [holding] = await chain.holdings([{ account, tokens: gift.address === undefined ? [] : [gift.address] }])
-  const available = (gift.address === undefined ? holding?.native : holding?.tokens[0]) ?? 0n
+  const [holding] = await chain.holdings([{ account, tokens: asset.address === undefined ? [] : [asset.address] }])
+  const available = (asset.address === undefined ? holding?.native : holding?.tokens[0]) ?? 0n
   if (available >= rawAmount) return
-  const shown = (raw: bigint) => formatAmount(raw, gift.decimals)
-  throw fail('faucet-empty', { token: gift.symbol, required: shown(rawAmount), available: shown(available) })
+  const shown = (raw: bigint) => formatAmount(raw, asset.decimals)
+  throw fail('faucet-empty', { token: asset.symbol, required: shown(rawAmount), available: shown(available) })
 }

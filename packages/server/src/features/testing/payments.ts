@@ -31,7 +31,7 @@ export async function createTestPayment(ctx: Ctx, request: NewTestPayment): Prom
   const nowMs = ctx.clock.now().getTime()
   const offer = offerOf(await x402Challenge(ctx, sold), nowMs)
   const { network, token, rawAmount } = offer
-  await refuseEmpty(ctx, { network, gift: token, rawAmount, account: faucet.address })
+  await refuseEmpty(ctx, { network, asset: token, rawAmount, account: faucet.address })
   const nonce = bytesToHex(ctx.random.bytes(32))
   const { domain, authorization, credential } = offer.draft({ from: faucet.address, nonce, nowMs })
   const { value } = signedHeader(credential, await faucet.signTransferWithAuthorization(domain, authorization))

@@ -98,7 +98,8 @@ export async function lockStorage(tx: Tx, ctx: Pick<Ctx, 'tenant' | 'clock'>): P
 }
 
 /**
- * Returns the part of the counters of all organizations that share the quota that does not count: expired vaults, and vaults of unsettled payments.
+ * Returns how much of the counters does not count toward the quota, over all organizations that share it: expired vaults (or their bytes), and vaults
+ * of unsettled payments.
  */
 async function notCounted(db: Queryable, tenant: Tenant, kind: VaultKind, now: Date): Promise<number> {
   if (kind === 'persistedVaults') return 0

@@ -59,17 +59,17 @@ test('the oracle is called with the real contract’s selector and distinguishes
   expect(toFunctionSelector('isSanctioned(address)')).toBe('0xdf592f7d')
   const [listed, other] = [anAddress(), anAddress()]
   await addSanctioned(ethereum, onEthereum, [listed])
-  const round = await viaEthereum()([other, listed, other])
-  expect([0, 1, 2].map(round.of)).toEqual(['clean', 'sanctioned', 'clean'])
-  expect(round.networks).toEqual(['ethereum'])
+  const batch = await viaEthereum()([other, listed, other])
+  expect([0, 1, 2].map(batch.of)).toEqual(['clean', 'sanctioned', 'clean'])
+  expect(batch.networks).toEqual(['ethereum'])
   await removeSanctioned(ethereum, onEthereum, [listed])
   expect((await viaEthereum()([listed])).of(0)).toBe('clean')
 })
 
 test('a hundred addresses are one request', async () => {
   const before = proxy.requests
-  const round = await viaEthereum()(Array.from({ length: 100 }, anAddress))
-  expect(round.of(99)).toBe('clean')
+  const batch = await viaEthereum()(Array.from({ length: 100 }, anAddress))
+  expect(batch.of(99)).toBe('clean')
   // One more request checks the node's chain ID.
   expect(proxy.requests - before).toBe(2)
 })
@@ -84,9 +84,9 @@ test('one of two networks that reports sanctioned is enough', async () => {
   const [onOne, onOther] = [anAddress(), anAddress()]
   await addSanctioned(ethereum, onEthereum, [onOne])
   await addSanctioned(base, onBase, [onOther])
-  const round = await viaBoth()([onOne, onOther, anAddress()])
-  expect([0, 1, 2].map(round.of)).toEqual(['sanctioned', 'sanctioned', 'clean'])
-  expect(round.networks).toEqual(['ethereum', 'base'])
+  const batch = await viaBoth()([onOne, onOther, anAddress()])
+  expect([0, 1, 2].map(batch.of)).toEqual(['sanctioned', 'sanctioned', 'clean'])
+  expect(batch.networks).toEqual(['ethereum', 'base'])
 })
 
 test.each(['drop', 'hang', 'error500', 'garbage', 'wrong', 'rate-limit'] as const)(
@@ -95,8 +95,8 @@ test.each(['drop', 'hang', 'error500', 'garbage', 'wrong', 'rate-limit'] as cons
     const listed = anAddress()
     await addSanctioned(base, onBase, [listed])
     proxy.set(mode)
-    const round = await viaBoth()([anAddress(), listed])
-    expect([round.of(0), round.of(1)]).toEqual(['failed', 'sanctioned'])
+    const batch = await viaBoth()([anAddress(), listed])
+    expect([batch.of(0), batch.of(1)]).toEqual(['failed', 'sanctioned'])
   },
 )
 

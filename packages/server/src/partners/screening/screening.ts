@@ -51,7 +51,7 @@ export async function openScreening(deps: ScreeningDeps, options: ScreeningOptio
     },
     async screen(addresses) {
       const current = await lists.read()
-      return roundOf({ list: current, oracleRound: await oracle.query(addresses), judge }, addresses)
+      return batchOf({ list: current, oracleBatch: await oracle.query(addresses), judge }, addresses)
     },
     async isCurrentList(tx, version) {
       return (await findCurrentList(tx))?.version === version
@@ -106,20 +106,20 @@ function judgeFor({ clock }: ScreeningDeps, { isSandbox }: ScreeningOptions): Ju
 
 interface Findings {
   readonly list: LoadedList
-  readonly oracleRound: OracleRound
+  readonly oracleBatch: OracleBatch
   readonly judge: Judge
 }
 
-function roundOf({ list, oracleRound, judge }: Findings, addresses: readonly Address[]): ScreeningBatch {
+function batchOf({ list, oracleBatch, judge }: Findings, addresses: readonly Address[]): ScreeningBatch {
   const positions = new Map(addresses.map((address, index) => [address.toLowerCase(), index]))
   return {
     listVersion: list.row.version,
     listAsOf: list.row.asOf,
-    oracleNetworks: oracleRound.networks,
+    oracleNetworks: oracleBatch.networks,
     of(address, environment) {
       const position = positions.get(address.toLowerCase())
       if (position === undefined) throw new Error('the address was not screened')
-      return judge({ list, address, oracle: oracleRound.of(position) }, environment)
+      return judge({ list, address, oracle: oracleBatch.of(position) }, environment)
     },
   }
 }
@@ -173,9 +173,9 @@ function createOracleMemory(oracle: Oracle, now: () => Date, requestMax: number)
     forgetOldest(answers, answersMax)
   }
   const query: Oracle = async (addresses) => {
-    const round = await oracle(addresses)
-    for (const [index, address] of addresses.entries()) keep(address.toLowerCase(), round.of(index))
-    return round
+    const batch = await oracle(addresses)
+    for (const [index, address] of addresses.entries()) keep(address.toLowerCase(), batch.of(index))
+    return batch
   }
   return {
     query,
@@ -254,12 +254,12 @@ const headAgeSecondsMax = 3_600
 /** Most addresses in one request, not counting the probes. */
 const addressesPerRequest = 100
 
-interface OracleRound {
+interface OracleBatch {
   readonly networks: readonly string[]
   of(index: number): OracleAnswer
 }
 
-export type Oracle = (addresses: readonly Address[]) => Promise<OracleRound>
+export type Oracle = (addresses: readonly Address[]) => Promise<OracleBatch>
 
 /** Whether a node of this deployment can reach an oracle. */
 function hasOracle(chains: Chains): boolean {

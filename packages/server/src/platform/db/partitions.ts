@@ -124,7 +124,8 @@ async function closeOpen(
   const next = `${table}_from_${monthOf(end).replace('-', '_')}`
   const lower = open.from === undefined ? '' : ` and id >= '${open.from}'`
   const drop = `alter table ${open.name} drop constraint if exists closing`
-  // The planner's figures of the whole table, which autovacuum does not renew. Not of a table without rows, and before the next partition is there: PostgreSQL plans a sequential scan of a partition that it knows to be empty, even after the partition has filled.
+  // The planner's figures of the whole table, which autovacuum does not renew. Not of a table without rows, and before the next partition is
+  // there: PostgreSQL plans a sequential scan of a partition that it knows to be empty, even after the partition has filled.
   const isNow = open.fromAt === undefined || open.fromAt <= now
   if (isNow && (await hasRows(db, open.name))) await db.run(plain(`analyze ${table}`))
   await underLock(db, async (tx) => {

@@ -34,12 +34,12 @@ export interface Following {
   readonly stopped: AbortSignal
 }
 
-interface RangeSizer {
+interface PaceState {
   now: Pace
 }
 
 /** The state of the second reading. It runs independently, so that a node that fails in it delays nothing else. */
-interface Checking extends RangeSizer {
+interface Checking extends PaceState {
   failures: number
   /** The number of next passes without a second reading, after failures. */
   pause: number
@@ -59,7 +59,7 @@ interface Place {
  * `LeadLost` if another process leads.
  */
 export function createFollower(following: Following): () => Promise<void> {
-  const pace: RangeSizer = { now: firstPace }
+  const pace: PaceState = { now: firstPace }
   const checking: Checking = { now: firstPace, failures: 0, pause: 0 }
   let isOpened = false
   /** Hash of the head of the last pass. */
@@ -126,7 +126,7 @@ async function placeOf({ deps, lease }: Following): Promise<Place | undefined> {
 interface Reading {
   readonly place: Place
   readonly head: BlockHeader
-  readonly pace: RangeSizer
+  readonly pace: PaceState
 }
 
 /** Reads new blocks up to the head. Returns the new cursor. */

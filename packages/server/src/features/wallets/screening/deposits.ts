@@ -19,7 +19,7 @@ export async function screenDeposits(ctx: WorkCtx, deposits: readonly DueDeposit
   if (deposits.length === 0) return
   const requested = await querySources(ctx, [...new Set(deposits.map(({ from }) => from))])
   const mayFlag = ({ from, environment, amlStatus }: DueDeposit): boolean =>
-    amlStatus === 'flagged' || requested.round.of(from, environment).result === 'flagged'
+    amlStatus === 'flagged' || requested.batch.of(from, environment).result === 'flagged'
   const stored = (work: Promise<void>): Promise<void> =>
     work.catch((error: unknown) =>
       ctx.log.error({ err: error }, 'the screening of deposits could not be stored; they stay due'),
@@ -105,12 +105,12 @@ async function writeScreenings(
   ctx: WorkCtx,
   tx: Tx,
   locked: readonly Locked[],
-  { round, ticket }: SourceAnswers,
+  { batch, ticket }: SourceAnswers,
 ): Promise<Flagging[]> {
   const now = ctx.clock.now()
-  const isCurrentList = await ctx.screening.isCurrentList(tx, round.listVersion)
+  const isCurrentList = await ctx.screening.isCurrentList(tx, batch.listVersion)
   const screened = locked.flatMap(({ deposit, known }) => {
-    const found: Screened = round.of(deposit.from, deposit.environment)
+    const found: Screened = batch.of(deposit.from, deposit.environment)
     const to = nextStatus(known, { result: found.result, ticket, isCurrentList })
     return to === 'again' ? [] : [{ deposit, known, found, to }]
   })
@@ -125,7 +125,7 @@ async function writeScreenings(
   await recordScreenings(
     ctx,
     tx,
-    round,
+    batch,
     screened.map(({ deposit, found }) => ({ tenant: deposit, subjectId: deposit.id, address: deposit.from, found })),
   )
   return screened.flatMap(({ deposit, known, found, to }) => {
@@ -135,7 +135,7 @@ async function writeScreenings(
     const change = known.amlStatus === to ? undefined : { place, block: known.block }
     // A flag that booking set has no event yet: no screening of the row was stored.
     const from = known.amlTicket === 0n ? 'pending' : known.amlStatus
-    return [{ deposit, change, from, to, evidence: evidenceOf(found, round) }]
+    return [{ deposit, change, from, to, evidence: evidenceOf(found, batch) }]
   })
 }
 

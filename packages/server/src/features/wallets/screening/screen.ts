@@ -19,14 +19,14 @@ export type WorkCtx = Omit<Ctx, 'tenant'>
 
 /** One query of the sources, and its order among queries. */
 export interface SourceAnswers {
-  readonly round: ScreeningBatch
+  readonly batch: ScreeningBatch
   readonly ticket: bigint
 }
 
 /** Queries the sources for these addresses. Outside any database transaction, since nodes are slow. */
 export async function querySources(ctx: WorkCtx, addresses: readonly `0x${string}`[]): Promise<SourceAnswers> {
   const ticket = await drawTicket(ctx.db)
-  return { ticket, round: await ctx.screening.screen(addresses) }
+  return { ticket, batch: await ctx.screening.screen(addresses) }
 }
 
 /**
@@ -45,14 +45,14 @@ export async function screenWallets(ctx: WorkCtx, wallets: readonly DueWallet[])
     )
 }
 
-async function writeWallet(work: WorkCtx, wallet: DueWallet, { round, ticket }: SourceAnswers): Promise<void> {
+async function writeWallet(work: WorkCtx, wallet: DueWallet, { batch, ticket }: SourceAnswers): Promise<void> {
   const ctx = forTenant(work, wallet)
-  const found = round.of(wallet.address, wallet.environment)
+  const found = batch.of(wallet.address, wallet.environment)
   await ctx.db.tx(async (tx) => {
     const known = await lockScreenedWallet(tx, wallet, wallet.id)
     if (known === undefined) return
     const now = ctx.clock.now()
-    const isCurrentList = await ctx.screening.isCurrentList(tx, round.listVersion)
+    const isCurrentList = await ctx.screening.isCurrentList(tx, batch.listVersion)
     const amlStatus = nextStatus(known, { result: found.result, ticket, isCurrentList })
     // Unchanged, and still due: the list changed meanwhile, or a later screening was stored first.
     if (amlStatus === 'again') return
@@ -60,9 +60,9 @@ async function writeWallet(work: WorkCtx, wallet: DueWallet, { round, ticket }: 
     const sinceMs = now.getTime() - (known.lastReportedAt ?? known.createdAt).getTime()
     const dueAt = dueAfter(now, { id: wallet.id, result: found.result, sinceMs })
     await markWalletScreened(tx, wallet, wallet.id, { amlStatus, reportedAt: decidedAt, dueAt })
-    await recordScreenings(ctx, tx, round, [{ tenant: wallet, subjectId: wallet.id, address: wallet.address, found }])
+    await recordScreenings(ctx, tx, batch, [{ tenant: wallet, subjectId: wallet.id, address: wallet.address, found }])
     if (amlStatus === known.amlStatus) return
-    const details = { address: wallet.address, from: known.amlStatus, to: amlStatus, ...evidenceOf(found, round) }
+    const details = { address: wallet.address, from: known.amlStatus, to: amlStatus, ...evidenceOf(found, batch) }
     await ctx.audit(tx, { action: 'wallets.byo.screen', target: wallet.id, details })
     const isFlagged = amlStatus === 'flagged'
     if (!isFlagged && known.amlStatus !== 'flagged') return
@@ -72,13 +72,13 @@ async function writeWallet(work: WorkCtx, wallet: DueWallet, { round, ticket }: 
 }
 
 /** The evidence of an audit entry. */
-export function evidenceOf(found: Screened, round: ScreeningBatch) {
+export function evidenceOf(found: Screened, batch: ScreeningBatch) {
   return {
     reason: found.reason,
-    listVersion: round.listVersion.toString(),
-    listAsOf: round.listAsOf.toISOString(),
+    listVersion: batch.listVersion.toString(),
+    listAsOf: batch.listAsOf.toISOString(),
     oracle: found.oracle,
-    oracleNetworks: [...round.oracleNetworks],
+    oracleNetworks: [...batch.oracleNetworks],
   }
 }
 
@@ -96,7 +96,7 @@ export interface SubjectScreening {
 export async function recordScreenings(
   ctx: WorkCtx,
   tx: Tx,
-  round: ScreeningBatch,
+  batch: ScreeningBatch,
   screenings: readonly SubjectScreening[],
 ): Promise<void> {
   const now = ctx.clock.now()
@@ -117,9 +117,9 @@ export async function recordScreenings(
         subjectId,
         address: address.toLowerCase(),
         ...found,
-        listVersion: round.listVersion,
-        listAsOf: round.listAsOf,
-        oracleNetworks: round.oracleNetworks,
+        listVersion: batch.listVersion,
+        listAsOf: batch.listAsOf,
+        oracleNetworks: batch.oracleNetworks,
         screenedAt: now,
       })),
   )

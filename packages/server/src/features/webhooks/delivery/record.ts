@@ -25,11 +25,11 @@ export function createRecord(deps: Deps): (sent: Sent) => Promise<void> {
     disabling.set(endpoint.id, begun)
     return begun
   }
-  const store = batch({ itemsMax: batchItemsMax, batchesMax }, async (round: readonly Sent[]) => {
-    await keep(deps, round)
-    for (const [status, all] of Map.groupBy(round, (sent) => sent.status))
+  const store = batch({ itemsMax: batchItemsMax, batchesMax }, async (outcomes: readonly Sent[]) => {
+    await keep(deps, outcomes)
+    for (const [status, all] of Map.groupBy(outcomes, (sent) => sent.status))
       deps.metrics.jobs.inc({ job: 'webhooks.deliver', outcome: outcomeOf(status) }, all.length)
-    return reasonsOf(deps, round)
+    return reasonsOf(deps, outcomes)
   })
   return async (sent) => {
     const reason = await store(sent)
@@ -47,18 +47,18 @@ function outcomeOf(status: Sent['status']): string {
   return status === 'succeeded' ? 'done' : status === 'dead' ? 'dead' : 'failed'
 }
 
-function keep({ db, clock }: Deps, round: readonly Sent[]): Promise<void> {
+function keep({ db, clock }: Deps, outcomes: readonly Sent[]): Promise<void> {
   return storeOutcomes(db, {
-    ...healthOf(round),
-    attempts: round.flatMap(({ attempts }) => attempts),
+    ...healthOf(outcomes),
+    attempts: outcomes.flatMap(({ attempts }) => attempts),
     now: clock.now(),
   })
 }
 
 /** An endpoint that accepted one delivery of this batch is healthy; one that accepted none fails. */
-function healthOf(round: readonly Sent[]) {
-  const taking = new Set(round.filter(({ status }) => status === 'succeeded').map(({ endpoint }) => endpoint.id))
-  const all = [...new Set(round.map(({ endpoint }) => endpoint.id))]
+function healthOf(outcomes: readonly Sent[]) {
+  const taking = new Set(outcomes.filter(({ status }) => status === 'succeeded').map(({ endpoint }) => endpoint.id))
+  const all = [...new Set(outcomes.map(({ endpoint }) => endpoint.id))]
   return { healthy: [...taking], failing: all.filter((id) => !taking.has(id)) }
 }
 
@@ -68,12 +68,12 @@ type Reason = 'gone' | 'failing'
  * Returns for each delivery the reason to turn its endpoint off, if there is one: a 410, or a dead delivery of an endpoint that has accepted nothing
  * for five days. The outcomes are already stored, so if a process dies before it does so, the next dead delivery turns the endpoint off.
  */
-async function reasonsOf(deps: Deps, round: readonly Sent[]): Promise<readonly (Reason | undefined)[]> {
-  const dying = round.filter(({ status }) => status === 'dead').map(({ endpoint }) => endpoint.id)
-  if (dying.length === 0) return round.map(() => undefined)
+async function reasonsOf(deps: Deps, outcomes: readonly Sent[]): Promise<readonly (Reason | undefined)[]> {
+  const dying = outcomes.filter(({ status }) => status === 'dead').map(({ endpoint }) => endpoint.id)
+  if (dying.length === 0) return outcomes.map(() => undefined)
   const before = instantOf(deps.clock.now().getTime() - failingMsMax)
   const failing = new Set(await listFailingSince(deps.db, dying, before))
-  return round.map(({ isGone, endpoint }) => (isGone ? 'gone' : failing.has(endpoint.id) ? 'failing' : undefined))
+  return outcomes.map(({ isGone, endpoint }) => (isGone ? 'gone' : failing.has(endpoint.id) ? 'failing' : undefined))
 }
 
 function disable(deps: Deps, endpoint: EndpointRow, reason: Reason): Promise<void> {
