@@ -38,10 +38,13 @@ export function useLivePayments(
     const old = queries.getQueryData<PaymentPages>(queryKey)
     if (old === undefined) return
     const known = new Set(old.pages.flatMap(({ items }) => items.map(({ id }) => id)))
-    setArrived(new Set(first.items.map(({ id }) => id).filter((id) => !known.has(id))))
+    const added = first.items.map(({ id }) => id).filter((id) => !known.has(id))
+    // The reader may have scrolled since the reading was scheduled.
+    if (shows === 'at-top' && window.scrollY > topPixels) return setWaiting((count) => Math.max(count, added.length))
+    setArrived(new Set(added))
     queries.setQueryData<PaymentPages>(queryKey, mergeFirstPage(old, first, filters.status))
     setWaiting(0)
-  }, [purser, queries, queryKey, filters])
+  }, [purser, queries, queryKey, filters, shows])
   const schedule = usePaced(readMsMin, read)
   useLiveEvents(['payment.'], (events) => {
     const statuses = new Map(events.flatMap(statusOf))
