@@ -1,9 +1,13 @@
 import asyncio
 import base64
 import json
+import subprocess
+import sys
 import threading
 import unittest
 from io import BytesIO
+from pathlib import Path
+from unittest import mock
 
 from purser import Purser, asgi, wsgi
 from purser.selling import Route, Routes, split_challenges
@@ -23,6 +27,32 @@ class Exports(unittest.TestCase):
             self.assertLessEqual({seller, "Fault", "Route", "sell"}, set(module.__all__))
             for name in module.__all__:
                 self.assertTrue(hasattr(module, name), name)
+
+
+class Releases(unittest.TestCase):
+    def test_a_process_ends_while_purser_does_not_answer_a_release_and_one_at_its_end_does_not_raise(self):
+        program = (
+            "import atexit, threading\n"
+            "from purser import Purser\n"
+            "from purser.selling import Seller\n"
+            "class Silent:\n"
+            "    def send(self, request):\n"
+            "        print('sent', flush=True)\n"
+            "        started.release()\n"
+            "        threading.Event().wait()\n"
+            "started = threading.Semaphore(0)\n"
+            f"seller, late = [Seller(Purser('svc_test_sk_1', 'http://a.test', connections=Silent()), '{WALLET}') for _ in '12']\n"
+            "def at_end():\n"
+            "    late.release('pay_2', 'st_secret')\n"
+            "    print('ended', flush=True)\n"
+            "atexit.register(at_end)\n"
+            "for one in range(5): seller.release(f'pay_{one}', 'st_secret')\n"
+            "started.acquire()\n"
+        )
+        source = Path(__file__).resolve().parent.parent / "src"
+        done = subprocess.run([sys.executable, "-c", program], cwd=source, capture_output=True, text=True, timeout=60)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertIn("ended", done.stdout)
 
 
 class Got:
@@ -178,8 +208,25 @@ class Selling:
 
     def released(self):
         """The bodies of all releases, once the shop has sent them."""
-        self.shop.seller._releases.shutdown(wait=True)
+        self.shop.seller._releases.join()
         return [call["body"] for call in self.fake.calls("/payments/pay_1/release")]
+
+    def test_a_release_that_a_purser_does_not_have_or_refuses_is_no_fault_and_its_failure_is_one(self):
+        self.answer = (500, [], b"")
+        for status, code in ((404, "not-found"), (409, "payment-in-settlement"), (503, "database-unavailable")):
+            self.assertEqual(self.faults, [])
+            self.fake.script("/payments/pay_1/release", problem(status, code))
+            self.buy(payment_signature=PAYMENT)
+            self.released()
+        self.assertEqual([(one.stage, one.error.code) for one in self.faults], [("release", "database-unavailable")])
+
+    def test_a_forked_process_releases_with_threads_of_its_own(self):
+        self.answer = (500, [], b"")
+        self.buy(payment_signature=PAYMENT)
+        self.released()
+        with mock.patch("os.getpid", return_value=-1):
+            self.buy(payment_signature=PAYMENT)
+        self.assertEqual(len(self.released()), 2)
 
     def test_a_handler_that_raises_is_not_charged(self):
         self.error = RuntimeError("broken")

@@ -69,7 +69,7 @@ export async function startFakePurser(): Promise<FakePurser> {
     }
     if (path.endsWith('/release')) {
       released.push({ path, body })
-      return perform(req, res, { status: 200, body: {} })
+      return perform(req, res, scripts.get('/release')?.shift() ?? { status: 200, body: {} })
     }
     seen.push({ method: req.method ?? '', path, headers: req.headers, body })
     const doings = scripts.get([...scripts.keys()].find((end) => path.endsWith(end)) ?? '')

@@ -125,6 +125,17 @@ describe.each(frameworks)('%s', (_name, openShop) => {
     expect(header(response, 'payment-response')).not.toBe('')
   })
 
+  test('a release that Purser does not have or refuses is no fault, and its failure is one', async () => {
+    const answers = [problem(404, 'not-found'), problem(409, 'payment-in-settlement'), problem(422, 'invalid-request')]
+    at.fake.script('/release', ...answers)
+    for (const place of [1, 2, 3]) {
+      expect((await at.buy(v2(), '/fails')).status).toBe(422)
+      await vi.waitFor(() => expect(at.fake.released).toHaveLength(place))
+    }
+    await vi.waitFor(() => expect(at.shop.faults).not.toEqual([]))
+    expect(at.shop.faults).toMatchObject([{ stage: 'release', error: { code: 'invalid-request' } }])
+  })
+
   test('an answer larger than bodyBytesMax is 500 and not charged', async () => {
     await at.open({ pay: { bodyBytesMax: 1_000_000 } })
     const response = await at.buy(v2(), '/huge')

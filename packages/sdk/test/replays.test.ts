@@ -59,6 +59,15 @@ test('answers of 32 MB in all are kept, and none over 1 MB', () => {
   expect(replays.claim({ payer, id: 'large', fingerprint }).kind).toBe('claimed')
 })
 
+test('an answer that replaces another of its identifier takes only its own place', () => {
+  const replays = openReplays(300_000, () => 0)
+  const both = [fingerprint, 'other'].map((own) => sellable(replays.claim({ payer, id: 'twice', fingerprint: own })))
+  for (const one of both) one.keep(answerOf(1_000_000))
+  for (let one = 0; one < 30; one++)
+    sellable(replays.claim({ payer, id: `id-${one}`, fingerprint })).keep(answerOf(1_000_000))
+  expect(replays.claim({ payer, id: 'twice', fingerprint: 'other' }).kind).toBe('replay')
+})
+
 test('headers of one connection are not kept, cookies stay apart', () => {
   const replays = openReplays(300_000, () => 0)
   const own = {

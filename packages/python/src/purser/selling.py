@@ -6,10 +6,11 @@ import base64
 import copy
 import json
 import logging
+import os
+import queue
 import re
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple, Union
@@ -19,6 +20,7 @@ from .client import Purser
 from .errors import (
     AuthenticationError,
     ConflictError,
+    NotFoundError,
     PaymentRefusedError,
     PermissionDeniedError,
     PurserError,
@@ -37,6 +39,7 @@ _PUBLIC_URL = re.compile(_ORIGIN + r"((?:/[^\s?#]*)?)")
 _STUB = "stub_payment_accepted"
 # Above this, releases are left out. Purser voids such payments when their time is over.
 _RELEASES_MAX = 1_000
+_RELEASERS = 2
 _PROBLEM_BASE = "https://paymentauth.org/problems/"
 _EXPOSED = [
     "PAYMENT-REQUIRED",
@@ -324,8 +327,11 @@ class Seller:
         self._on_fault = on_fault or _log_fault
         self._running: Set[Tuple[str, str, str]] = set()
         self._lock = threading.Lock()
-        self._releases: Optional[ThreadPoolExecutor] = None
-        self._releasing = 0
+        # A release is tried once and briefly: others wait behind it, and Purser voids the payment when its time is over.
+        self._releasing = purser.with_retry(Retry(max_retries=0), 5.0)
+        self._releases: "queue.Queue[Tuple[str, str]]" = queue.Queue(_RELEASES_MAX)
+        self._releasers = 0
+        self._process = os.getpid()
 
     def report(self, fault: Fault) -> None:
         """A failing callback must not change the outcome of a payment."""
@@ -335,25 +341,33 @@ class Seller:
             _LOG.exception("on_fault raised")
 
     def release(self, payment_id: str, settlement_token: str) -> None:
-        """Releases a payment that is not sold, in another thread: it takes no place of one that is. Never raises."""
+        """
+        Releases a payment that is not sold, in another thread: it takes no place of one that is. Never raises or
+        waits. The process can end meanwhile.
+        """
         with self._lock:
-            if self._releasing >= _RELEASES_MAX:
-                return
-            self._releasing += 1
-            if self._releases is None:
-                self._releases = ThreadPoolExecutor(2, "purser-release")
-            self._releases.submit(self._release, payment_id, settlement_token)
+            if self._process != os.getpid():  # The threads belong to the process that was forked.
+                self._releases, self._releasers, self._process = queue.Queue(_RELEASES_MAX), 0, os.getpid()
+            try:
+                self._releases.put_nowait((payment_id, settlement_token))
+                while self._releasers < _RELEASERS:
+                    threading.Thread(target=self._release_all, args=(self._releases,), daemon=True).start()
+                    self._releasers += 1
+            except (queue.Full, RuntimeError):
+                pass  # Purser does not answer, or no thread can start, as when the process ends.
+
+    def _release_all(self, waiting: "queue.Queue[Tuple[str, str]]") -> None:
+        while True:
+            self._release(*waiting.get())
+            waiting.task_done()
 
     def _release(self, payment_id: str, settlement_token: str) -> None:
         try:
-            self.client.payments.release(id=payment_id, settlement_token=settlement_token)
-        except ConflictError:
-            pass  # Another caller has sold the payment.
+            self._releasing.payments.release(id=payment_id, settlement_token=settlement_token)
+        except (ConflictError, NotFoundError):
+            pass  # Another caller has sold the payment, or an earlier Purser has no releases.
         except Exception as error:  # noqa: BLE001
             self.report(Fault("release", error))
-        finally:
-            with self._lock:
-                self._releasing -= 1
 
     def admit(self, route: Route, request: Request) -> Union[Answer, Paid, None]:
         """An answer instead of the handler's, a verified payment, or None for a free method."""

@@ -73,7 +73,10 @@ export function openReplays(ttlMs: number, now: () => number = Date.now): Replay
     const size = answer.body?.length ?? 0
     if (size > answerBytesMax) return
     const { fingerprint, endsAt } = entry
-    kept.set(JSON.stringify([payer, id]), {
+    const key = JSON.stringify([payer, id])
+    const earlier = kept.get(key)
+    if (earlier !== undefined) drop(key, earlier)
+    kept.set(key, {
       fingerprint,
       endsAt,
       payer,

@@ -31,6 +31,7 @@ test.each([
   ['insufficient funds for gas * price + value', 'the balance'],
   ['transfer value exceeds balance of sender', 'the balance'],
   ['execution aborted (timeout = 5s)', 'the node'],
+  ['execution timeout', 'the node'],
   ['header not found', 'the node'],
   ['', 'the node'],
 ])('an error "%s" is a fault of %s, whichever read returns it', async (message, fault) => {

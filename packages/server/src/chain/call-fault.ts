@@ -1,7 +1,7 @@
 import type { RpcAnswer } from './rpc/rpc.ts'
 
-/** Error messages of the different clients when the code of the call fails. A node that stops slow code (`execution aborted`) has no result. */
-const codeFaults = /revert|out of gas|invalid opcode|invalid jump|gas required exceeds|execution(?! aborted)/i
+/** Error messages of the different clients when the code of the call fails. A node that stops slow code (`execution aborted`, `execution timeout`) has no result. */
+const codeFaults = /revert|out of gas|invalid opcode|invalid jump|gas required exceeds|execution(?! aborted| timeout)/i
 
 /** Error messages of the different clients when the account has too little coin for the call's value and gas price. */
 const coinFaults = /insufficient|exceeds balance/i

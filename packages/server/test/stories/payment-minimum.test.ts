@@ -183,6 +183,9 @@ function validUntil(seconds: number): string {
 /** Code of an account that accepts every signature (EIP-1271) after it has used more than 300,000 gas. */
 const dear = '0x612ee05b6001900380600357631626ba7e60e01b60005260206000f3'
 
+/** Code of an account that accepts no signature. */
+const refusing = '0x60206000f3'
+
 test('a contract account gets the gas that its payment pays for, and one that needs more is refused', async () => {
   const [node] = nodes
   if (node === undefined) throw new Error('there is no node')
@@ -201,6 +204,8 @@ test('a contract account gets the gas that its payment pays for, and one that ne
   }
   expect(await outcomeAt('0.2')).toEqual([402, 'The chain refuses the payment with the gas that its amount pays for.'])
   expect(await outcomeAt('0.45')).toEqual([200, undefined])
+  await anvil.setCode({ address: contract.account.address, bytecode: refusing })
+  expect(await outcomeAt('0.2'), 'more gas would not help').toEqual([402, undefined])
   weiPerGas.set(ethereum.name, cheap)
   await pass(30)
 })

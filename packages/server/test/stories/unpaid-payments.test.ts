@@ -75,6 +75,15 @@ async function reserved({ org }: Shop): Promise<bigint> {
   return BigInt(row.nanoUsd)
 }
 
+/** The number of payments of a shop that are verified. */
+async function openOf({ org }: Shop): Promise<number> {
+  const row = await world.database.db.one(
+    z.object({ open: z.bigint() }),
+    sql`select count(*) as open from payments where organisation_id = ${org.id} and status = 'verified'`,
+  )
+  return Number(row.open)
+}
+
 async function statusOf({ org }: Shop, verified: Answer): Promise<unknown> {
   return (await world.call(org.testKey, 'GET', `/payments/${String(verified.body.paymentId)}`)).body.status
 }
@@ -190,11 +199,20 @@ test('open payments that filled the month and were verified two minutes ago give
   const early = await pay(shop, honest)
   expect([early.status, codeOf(early)]).toEqual([429, 'payment-limit-reached'])
   await age(shop, 121)
+  const take = (count: number) =>
+    world.database.db.run(
+      sql`update usage_counters set used = ${count}::int where organisation_id = ${shop.org.id} and kind = 'payments'`,
+    )
+  await take(130)
+  expect(codeOf(await pay(shop, honest)), 'twenty places do not suffice').toBe('payment-limit-reached')
+  expect(await openOf(shop), 'none is voided').toBe(100)
+  await take(100)
   const sold = await pay(shop, honest)
   expect(sold.status).toBe(200)
   const settle = { paymentId: sold.body.paymentId, settlementToken: sold.body.settlementToken }
   expect((await world.call(shop.org.testKey, 'POST', '/payments/settle', settle)).status).toBe(200)
-  expect(await used(shop)).toMatchObject({ used: 81 })
+  expect(await used(shop), 'one gave way').toMatchObject({ used: 100 })
+  expect(await openOf(shop)).toBe(99)
 })
 
 test('open payments that reserved the day’s gas and were verified two minutes ago give way', async () => {
@@ -203,8 +221,26 @@ test('open payments that reserved the day’s gas and were verified two minutes 
   const honest = await aPayer(chain)
   expect(codeOf(await pay(shop, honest))).toBe('settlement-budget-exceeded')
   await age(shop, 121)
+  const oldest = await world.database.db.one(
+    z.object({ id: z.string() }),
+    sql`
+    update payments set created_at = created_at - interval '20 seconds', check_at = check_at + interval '1 minute'
+    where id = (select id from payments where organisation_id = ${shop.org.id} order by id desc limit 1) returning id`,
+  )
   expect((await pay(shop, honest)).status).toBe(200)
-  expect(await reserved(shop)).toBe(100_000n)
+  expect(await reserved(shop), 'one gave way').toBe(budget)
+  expect((await world.call(shop.org.testKey, 'GET', `/payments/${oldest.id}`)).body.status, 'the oldest').toBe('voided')
+})
+
+test('open payments whose gas does not suffice for another payment keep their places', async () => {
+  const shop = await aShop()
+  for (let index = 0; index < 10; index += 1) expect((await pay(shop, await aPayer(chain))).status).toBe(200)
+  await world.database.db.run(
+    sql`update payments set gas_reserved_nano_usd = 1000 where organisation_id = ${shop.org.id}`,
+  )
+  await age(shop, 121)
+  expect(codeOf(await pay(shop, await aPayer(chain)))).toBe('settlement-budget-exceeded')
+  expect([await openOf(shop), await reserved(shop)]).toEqual([10, budget])
 })
 
 test('a release voids a verified payment at once, by its own token only, and never one whose settlement was requested', async () => {

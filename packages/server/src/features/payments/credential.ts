@@ -190,7 +190,7 @@ export function isBelowPermit(ctx: PriceCtx, network: Network, token: TokenInfo,
   return isBelow(raw, token, nanoUsdMin(ctx, ctx.gasPrices.leastCostOf(network, gasOfPermit)))
 }
 
-/** Beside the refusal of a payment whose contract gets less gas than usual. */
+/** Beside the refusal of a payment that the chain accepts with the usual gas. */
 export const paysForLessGas = 'The chain refuses the payment with the gas that its amount pays for.'
 
 const gasUnit = 1_000_000n

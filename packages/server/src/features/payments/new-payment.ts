@@ -5,6 +5,7 @@ import {
   type JsonObject,
   type Network,
   type PaymentPayload,
+  requireNetwork,
   type TokenInfo,
 } from '@purser/protocol'
 import type { MppMacs } from '../../custody/index.ts'
@@ -276,8 +277,16 @@ const rules: { readonly [K in Kind]: SettlementRules<SettlementOf<K>> } = {
 }
 
 /** Returns the gas that is charged to the day's budget for a payment. */
-export function gasOfSettlement<K extends Kind>(settlement: SettlementOf<K>): bigint {
+function gasOfSettlement<K extends Kind>(settlement: SettlementOf<K>): bigint {
   return rules[settlement.kind].gasOf(settlement)
+}
+
+/** Returns what recording a payment reserves of the day's gas, in billionths of a US dollar. */
+export function gasReservedBy(
+  { gasPrices }: Pick<Ctx, 'gasPrices'>,
+  { network, settlement }: Pick<NewPayment, 'network' | 'settlement'>,
+): bigint {
+  return settlement === null ? 0n : gasPrices.costOf(requireNetwork(network), gasOfSettlement(settlement))
 }
 
 /** Returns the protocol's reason for a payment whose signature expired. */

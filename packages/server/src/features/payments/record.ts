@@ -20,7 +20,7 @@ import { refused, refuseSanctioned } from './credential.ts'
 import { fail, refusedMpp } from './errors.ts'
 import { readFunds } from './funds.ts'
 import { sentenceOf } from './methods/mpp-tempo/follow.ts'
-import { gasOfSettlement } from './new-payment.ts'
+import { gasReservedBy } from './new-payment.ts'
 import type { Candidate, Ctx, Deps } from './ports.ts'
 import { insertReceipts, lockForRecording, type NewReceipt, type Verdict } from './record-store.ts'
 import { giveWay } from './release.ts'
@@ -197,13 +197,11 @@ function tempoNonceOf({ network, payer, settlement }: NewPayment): string | null
 }
 
 function receiptOf({ ctx, payment, funds }: Candidate, { verifiedMsMax }: RecordLimits): NewReceipt {
-  const { settlement } = payment
   return {
     payment,
     eventId: newId('evt', ctx),
     eventPayload: receivedPayload(payment),
-    gasNanoUsd:
-      settlement === null ? 0n : ctx.gasPrices.costOf(requireNetwork(payment.network), gasOfSettlement(settlement)),
+    gasNanoUsd: gasReservedBy(ctx, payment),
     checkAt: payment.status === 'verified' ? endOfWaiting(payment, verifiedMsMax) : null,
     rawBalance: funds?.rawBalance ?? null,
   }

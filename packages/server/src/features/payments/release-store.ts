@@ -31,14 +31,19 @@ export function findToRelease(
 export type Lacking = 'plan-limit' | 'gas-budget'
 
 /**
- * Locks the oldest open payments that take what a new payment lacks, of all organizations that share it. Those that another transaction has locked
- * are left out.
+ * Locks the oldest open payments that free what a new payment needs, of all organizations that share it, and no more of them; none if the `most` oldest free less.
+ * What is left of the quota is not counted, since another payment may take it meanwhile. Those that another transaction has locked are left out.
  */
 export function lockInTheWay(
   tx: Tx,
   { organisationId, environment }: Tenant,
   payment: Pick<NewPayment, 'network' | 'createdAt'>,
-  { lacking, until, most }: { readonly lacking: Lacking; readonly until: Date; readonly most: number },
+  {
+    lacking,
+    needed,
+    until,
+    most,
+  }: { readonly lacking: Lacking; readonly needed: bigint; readonly until: Date; readonly most: number },
 ): Promise<OpenRow[]> {
   const isGas = lacking === 'gas-budget'
   const on = isGas ? [payment.network] : networks.map(({ name }) => name)
@@ -48,9 +53,15 @@ export function lockInTheWay(
   return tx.many(
     OpenRow,
     sql`
-    select id, created_at, valid_before from payments
-    where network = any(${on}::text[]) and check_at is not null and environment = ${environment} and status = 'verified'
-      and organisation_id in (${isGas ? sql`${organisationId}::text` : sharersOf(organisationId)}) and created_at <= ${until} and ${taking}
-    order by check_at limit ${most} for no key update skip locked`,
+    with locked as materialized (
+      select id, created_at, valid_before, ${isGas ? sql`gas_reserved_nano_usd` : sql`1::numeric`} as frees from payments
+      where network = any(${on}::text[]) and check_at is not null and environment = ${environment} and status = 'verified'
+        and organisation_id in (${isGas ? sql`${organisationId}::text` : sharersOf(organisationId)}) and created_at <= ${until} and ${taking}
+      order by created_at, id limit ${most} for no key update skip locked
+    ), added as (
+      select *, sum(frees) over (order by created_at, id) - frees as freed_before, sum(frees) over () as freed from locked
+    )
+    select id, created_at, valid_before from added where freed >= ${needed.toString()}::numeric and freed_before < ${needed.toString()}::numeric
+    order by created_at, id`,
   )
 }

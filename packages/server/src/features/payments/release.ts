@@ -1,19 +1,23 @@
+import { requireNetwork } from '@purser/protocol'
 import type { z } from 'zod'
 import { instantOf } from '../../platform/clock.ts'
 import type { Tx } from '../../platform/db/db.ts'
 import type { PaymentId } from '../../platform/ids.ts'
+import { gasLeft, monthOf, planOf, usedOf } from '../plans/index.ts'
 import { fail, failBody } from './errors.ts'
 import { getPayment, refusePayment } from './logs.ts'
+import { gasReservedBy } from './new-payment.ts'
 import type { Candidate, Ctx } from './ports.ts'
 import { findToRelease, type Lacking, lockInTheWay, type OpenRow } from './release-store.ts'
 import type { Payment, ReleaseRequest } from './schema.ts'
 import { recordFailed } from './settlement-outcome.ts'
 import { setCheckAt } from './settlement-store.ts'
+import type { NewPayment } from './store.ts'
 import { nextCheckOf } from './void.ts'
 
 /** How long an open payment keeps its place, whatever else needs it, in milliseconds. */
 const firmMs = 120_000
-/** Most payments that give way at once. A payment may need the gas of several. */
+/** Most payments that give way to one. Their gas may be less than it needs. */
 const givingWayMax = 20
 
 /**
@@ -37,15 +41,27 @@ export async function releasePayment(
 }
 
 /**
- * Voids open payments that have been verified for two minutes and whose place another payment needs, the oldest first. Returns whether it voided any.
- * A payment whose settlement was requested never gives way.
+ * Voids open payments that have been verified for two minutes and whose places suffice for another payment: the oldest, and no more of them than it needs.
+ * Returns whether it voided any. A payment whose settlement was requested never gives way.
  */
-export function giveWay({ ctx, payment }: Candidate, lacking: Lacking): Promise<boolean> {
+export async function giveWay({ ctx, payment }: Candidate, lacking: Lacking): Promise<boolean> {
   const until = instantOf(ctx.clock.now().getTime() - firmMs)
+  const needed = await neededBy(ctx, payment, lacking)
   return ctx.db.tx(async (tx) => {
-    const open = await lockInTheWay(tx, ctx.tenant, payment, { lacking, until, most: givingWayMax })
+    const open = await lockInTheWay(tx, ctx.tenant, payment, { lacking, needed, until, most: givingWayMax })
     return (await voidOpen(ctx, tx, open, 'not_settled_in_time')) > 0
   })
+}
+
+/** Returns the places of the month or the gas of the day that must be free for a payment: its own, and what was taken above the limit. */
+async function neededBy(ctx: Ctx, payment: NewPayment, lacking: Lacking): Promise<bigint> {
+  if (lacking === 'gas-budget') {
+    const left = await gasLeft(ctx, requireNetwork(payment.network))
+    return gasReservedBy(ctx, payment) + (left < 0n ? -left : 0n)
+  }
+  const { paymentsPerMonth } = await planOf(ctx.db, ctx.tenant.organisationId)
+  const used = await usedOf(ctx.db, ctx.tenant, 'payments', monthOf(payment.createdAt))
+  return BigInt(1 + Math.max(0, used - paymentsPerMonth))
 }
 
 /** Voids those of the payments that are still verified, and returns how many it voided. */

@@ -3,8 +3,8 @@ import { z } from 'zod'
 import { freshDatabase, type TestDatabase } from '../../../test/database.ts'
 import { fillTable } from '../../../test/fill-table.ts'
 import { rowsRead } from '../../../test/rows-read.ts'
-import type { Tx } from '../../platform/db/db.ts'
-import { listDueForPoll } from './outcome-store.ts'
+import { sql, type Tx } from '../../platform/db/db.ts'
+import { isAnyDueForPoll, listDueForPoll } from './outcome-store.ts'
 
 let database: TestDatabase
 
@@ -32,6 +32,23 @@ async function listed(tx: Tx): Promise<Listed[]> {
   await listDueForPoll(reading, new Date())
   return rows
 }
+
+test('a transfer without a partner, which no list has, is not due for a poll', async () => {
+  const { db } = database
+  const isDue = async () =>
+    (await db.one(z.object({ isDue: z.boolean() }), sql`select ${isAnyDueForPoll(new Date())} as is_due`)).isDue
+  const due = {
+    organisation_id: `'alone'`,
+    from_network: `'base'`,
+    look_at: `now() - interval '1 day'`,
+    id: `'wtx_alone'`,
+  }
+  await fillTable(db, 'transfers', due, { last: 1 })
+  expect(await isDue()).toBe(false)
+  await db.run(sql`update transfers set partner = 'relay' where id = 'wtx_alone'`)
+  expect(await isDue()).toBe(true)
+  await db.run(sql`delete from transfers`)
+})
 
 test('600 organizations with 20 due transfers each at a partner that does not answer hide no transfer of another partner, and no step', async () => {
   const { db } = database

@@ -211,7 +211,7 @@ export async function takeMessage(
 
 /** A condition: whether any partner transfer is due for a poll. */
 export function isAnyDueForPoll(now: Date): Sql {
-  return sql`(select look_at from transfers where look_at <= ${now} and ended_at is null order by look_at limit 1) is not null`
+  return sql`(select look_at from transfers where look_at <= ${now} and ended_at is null and partner is not null order by look_at limit 1) is not null`
 }
 
 const DueForPoll = TransferRow.extend({

@@ -10,7 +10,10 @@ const HeldPlace = z.object({
   walletId: z.string(),
   masterWalletId: z.string().nullable(),
   name: z.string().nullable(),
-  chain: ChainName,
+  /** The wallet's own chain, and the network that it means. */
+  walletChain: ChainName,
+  walletNetwork: z.string(),
+  /** Where the money is: managed wallets are booked on every network. */
   network: z.string(),
   token: z.string(),
   unscreened: Raw,
@@ -57,8 +60,8 @@ export function listHeldPlaces(
       from (select * from deposits union all select * from frozen union all select * from openings) as found
       group by wallet_id, network, lower(token) having sum(unscreened) > 0 or sum(frozen) > 0
     )
-    select held.wallet_id, child.master_wallet_id, case when child.id is null then wallet.name else child.name end as name, wallet.chain,
-      held.network, held.token, unscreened::text, frozen::text, (select count(distinct wallet_id) from held) as wallets,
+    select held.wallet_id, child.master_wallet_id, case when child.id is null then wallet.name else child.name end as name, wallet.chain as wallet_chain,
+      wallet.network as wallet_network, held.network, held.token, unscreened::text, frozen::text, (select count(distinct wallet_id) from held) as wallets,
       (select count(*) from deposits) <= ${rowsMax} and (select count(*) from frozen) <= ${rowsMax} and (select count(*) from openings) <= ${rowsMax}
         as is_whole
     from held left join child_addresses child on child.id = held.wallet_id

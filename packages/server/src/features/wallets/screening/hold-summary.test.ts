@@ -1,4 +1,6 @@
+import { requireNetwork } from '@purser/protocol'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { z } from 'zod'
 import { fillTable } from '../../../../test/fill-table.ts'
 import {
   aHoldStage,
@@ -64,6 +66,25 @@ test('money that a wallet had before its token was followed is on hold until it 
     values (${wallet.id}, ${stage.network.name}, ${stage.usdc}, ${stage.org.id}, 'test', 1000, 6000000)`)
   const { amounts } = await summary()
   expect(amounts).toContainEqual(expect.objectContaining({ walletId: wallet.id, unscreened: '6', frozen: '0' }))
+})
+
+test('money of one wallet on other networks has the chain where it is, and a token that nobody knows is left out', async () => {
+  const wallet = await stage.master()
+  const polygon = requireNetwork('polygon-amoy')
+  const [token] = polygon.tokens
+  const places = [
+    [polygon.name, token?.address],
+    [polygon.name, '0x00000000000000000000000000000000000000aa'],
+    ['a network of a newer process', stage.usdc],
+  ]
+  for (const [network, address] of places)
+    await stage.db.run(sql`
+      insert into opening_amounts (wallet_id, network, token, organisation_id, environment, block_number, raw_amount)
+      values (${wallet.id}, ${network}, ${address}, ${stage.org.id}, 'test', 1000, 5000000)`)
+  const { isWhole, amounts } = await summary()
+  expect(isWhole).toBe(false)
+  const held = z.array(z.object({ walletId: z.string(), chain: z.string() })).parse(amounts)
+  expect(held.filter(({ walletId }) => walletId === wallet.id).map(({ chain }) => chain)).toEqual(['polygon'])
 })
 
 test('the summary of many deposits reads a bounded number of them, and says that it is not whole', async () => {

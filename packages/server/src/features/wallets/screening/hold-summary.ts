@@ -4,6 +4,7 @@ import { id } from '../../../platform/ids.ts'
 import { named } from '../../../platform/named.ts'
 import type { Operation } from '../../../platform/operation.ts'
 import { ChainName } from '../../chains/index.ts'
+import { chainNameOf } from '../deposits/booking.ts'
 import { type Ctx, type Deps, operation } from '../ports.ts'
 import { type HeldPlace, listHeldPlaces } from './hold-summary-store.ts'
 
@@ -15,25 +16,28 @@ const placesMax = 100
 async function summariseHolds(ctx: Ctx): Promise<HoldSummary> {
   const places = await listHeldPlaces(ctx.db, ctx.tenant, { rowsMax, placesMax })
   const [first] = places
+  const amounts = places.flatMap((place) => heldAmount(place) ?? [])
   return {
     wallets: Number(first?.wallets ?? 0n),
-    isWhole: first?.isWhole ?? true,
-    amounts: places.map(heldAmount),
+    isWhole: (first?.isWhole ?? true) && amounts.length === places.length,
+    amounts,
   }
 }
 
-function heldAmount({ walletId, masterWalletId, name, chain, network, token, unscreened, frozen }: HeldPlace) {
-  const known = networkByName(network)?.tokens.find(({ address }) => address.toLowerCase() === token)
-  if (known === undefined) throw new Error(`money on hold is in ${token} on ${network}, which this build does not know`)
+/** Returns the sum with its symbol and decimals; undefined for a token that this build does not know, such as one of a newer process. */
+function heldAmount(place: HeldPlace): HoldSummary['amounts'][number] | undefined {
+  const network = networkByName(place.network)
+  const known = network?.tokens.find(({ address }) => address.toLowerCase() === place.token)
+  if (network === undefined || known === undefined) return undefined
   const { symbol, decimals } = known
   return {
-    walletId: HolderId.parse(walletId),
-    masterWalletId: id('mwt').nullable().parse(masterWalletId),
-    name,
-    chain,
+    walletId: HolderId.parse(place.walletId),
+    masterWalletId: id('mwt').nullable().parse(place.masterWalletId),
+    name: place.name,
+    chain: place.network === place.walletNetwork ? place.walletChain : chainNameOf(network),
     tokenSymbol: symbol,
-    unscreened: formatAmount(unscreened, decimals),
-    frozen: formatAmount(frozen, decimals),
+    unscreened: formatAmount(place.unscreened, decimals),
+    frozen: formatAmount(place.frozen, decimals),
   }
 }
 
@@ -41,14 +45,16 @@ const HolderId = z.union([id('mwt'), id('cad')])
 
 const HoldSummary = z.strictObject({
   wallets: z.int().describe('How many managed wallets and child addresses have money on hold.'),
-  isWhole: z.boolean().meta({ description: 'False if more than 1,000 deposits are on hold: the rest is not counted.' }),
+  isWhole: z
+    .boolean()
+    .meta({ description: 'False if a part is not counted: beyond 1,000 deposits, or in an unknown token.' }),
   amounts: z
     .array(
       z.strictObject({
         walletId: HolderId.describe('The managed wallet or child address.'),
         masterWalletId: id('mwt').nullable().describe('The wallet of a child address; null for a wallet itself.'),
         name: z.string().nullable().describe('Its name; null without one.'),
-        chain: ChainName,
+        chain: ChainName.describe('Where the money is.'),
         tokenSymbol: z.string().describe('Symbol of the token.'),
         unscreened: z.string().describe('On hold until screening has cleared its sender.'),
         frozen: z.string().describe('From a flagged sender.'),

@@ -110,19 +110,22 @@ export async function refuseByChain(
     throw refused('invalid_exact_evm_signature', { payer: verdict.payer })
   }
   const gas = payment.settlement?.kind === 'eip3009' ? payment.settlement.gas : undefined
-  const facts = await ctx.chains.on(network).inspectAuthorization({
-    token: token.address,
-    authorization: verdict.authorization,
-    signature: verdict.signature,
-    deployment: verdict.deployment,
-    untrusted: verdict.signatureKind !== 'eoa',
-    gas: gas === undefined ? undefined : BigInt(gas),
-  })
+  const inspect = (granted: string | undefined) =>
+    ctx.chains.on(network).inspectAuthorization({
+      token: token.address,
+      authorization: verdict.authorization,
+      signature: verdict.signature,
+      deployment: verdict.deployment,
+      untrusted: verdict.signatureKind !== 'eoa',
+      gas: granted === undefined ? undefined : BigInt(granted),
+    })
+  const facts = await inspect(gas)
   const reason = whyNotByChain(facts, verdict)
   if (reason === undefined) return { rawBalance: facts.balance, spentIds: [] }
   if (payment.claimKey !== null && (await listTakenClaims(ctx.db, [payment.claimKey])).size > 0)
     throw fail('duplicate-payment')
-  throw refused(reason, { payer: verdict.payer, ...(gas !== undefined && { message: paysForLessGas }) })
+  const isGas = gas !== undefined && whyNotByChain(await inspect(undefined), verdict) === undefined
+  throw refused(reason, { payer: verdict.payer, ...(isGas && { message: paysForLessGas }) })
 }
 
 /**

@@ -206,13 +206,19 @@ async function refusePermit2ByChain(
   payment: Pick<NewPayment, 'claimKey'>,
 ): Promise<Funds> {
   const settlement = settlementOf(stored)
-  const gas = stored.gas === undefined ? undefined : BigInt(stored.gas)
-  const facts = await ctx.chains.on(network).inspectPermit2({ settlement, settler: ctx.settlerAddress, gas })
+  const inspect = (gas: string | undefined) =>
+    ctx.chains.on(network).inspectPermit2({
+      settlement,
+      settler: ctx.settlerAddress,
+      gas: gas === undefined ? undefined : BigInt(gas),
+    })
+  const facts = await inspect(stored.gas)
   const reason = whyNotPermit2(facts, settlement, isProven)
   if (reason === undefined) return { rawBalance: facts.balance, spentIds: [] }
   if (payment.claimKey !== null && (await listTakenClaims(ctx.db, [payment.claimKey])).size > 0)
     throw fail('duplicate-payment')
-  throw refused(reason, { payer: settlement.transfer.owner, ...(gas !== undefined && { message: paysForLessGas }) })
+  const isGas = stored.gas !== undefined && whyNotPermit2(await inspect(undefined), settlement, isProven) === undefined
+  throw refused(reason, { payer: settlement.transfer.owner, ...(isGas && { message: paysForLessGas }) })
 }
 
 type GoodVerdict = Extract<Permit2Verdict, { ok: true }>
