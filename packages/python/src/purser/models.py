@@ -598,6 +598,7 @@ class HoldSummaryAmountsItem(TypedDict):
     name: Optional[str]
     """Its name; null without one."""
     chain: "ChainName"
+    """Where the money is."""
     tokenSymbol: str
     """Symbol of the token."""
     unscreened: str
@@ -610,7 +611,7 @@ class HoldSummary(TypedDict):
     wallets: int
     """How many managed wallets and child addresses have money on hold."""
     isWhole: bool
-    """False if more than 1,000 deposits are on hold: the rest is not counted."""
+    """False if a part is not counted: beyond 1,000 deposits, or in an unknown token."""
     amounts: List["HoldSummaryAmountsItem"]
     """By wallet and token, of the newest wallets first: at most 100."""
 

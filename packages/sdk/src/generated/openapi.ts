@@ -4712,7 +4712,7 @@ export interface components {
         readonly HoldSummary: {
             /** @description How many managed wallets and child addresses have money on hold. */
             readonly wallets: number;
-            /** @description False if more than 1,000 deposits are on hold: the rest is not counted. */
+            /** @description False if a part is not counted: beyond 1,000 deposits, or in an unknown token. */
             readonly isWhole: boolean;
             /** @description By wallet and token, of the newest wallets first: at most 100. */
             readonly amounts: readonly {
@@ -4722,6 +4722,7 @@ export interface components {
                 readonly masterWalletId: components["schemas"]["MasterWalletId"] | null;
                 /** @description Its name; null without one. */
                 readonly name: string | null;
+                /** @description Where the money is. */
                 readonly chain: components["schemas"]["ChainName"];
                 /** @description Symbol of the token. */
                 readonly tokenSymbol: string;
