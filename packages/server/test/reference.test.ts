@@ -21,6 +21,7 @@ function readOf(operationId: string): string {
 
 function textOf(markup: string): string {
   const text = markup
+    .replaceAll(/<\/?(?:a|code)\b[^>]*>/g, '')
     .replaceAll(/<[^>]*>/g, ' ')
     .replaceAll('&lt;', '<')
     .replaceAll('&gt;', '>')
