@@ -75,10 +75,13 @@ test('S6: a thousand child addresses leave an organization the rest of its limit
   })
   expect([made.status, codeOf(made)]).toEqual([201, ''])
   const path = `/wallet-infra/master-wallets/${String(made.body.id)}/child-addresses`
+  const startedMs = Date.now()
   expect((await world.call(other.testKey, 'POST', path, { count: 1_000 })).status).toBe(201)
   const refused = await world.call(other.testKey, 'POST', path, { count: 1_000 })
   expect([refused.status, codeOf(refused)]).toEqual([429, 'rate-limit-exceeded'])
-  expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(60)
+  // The second thousand needs half of the burst. A part of the wait has passed while the first thousand were made.
+  const passedSeconds = (Date.now() - startedMs) / 1_000
+  expect(Number(refused.headers.get('retry-after')) + passedSeconds).toBeGreaterThan(40)
   expect((await world.call(other.testKey, 'GET', path)).status).toBe(200)
 })
 
