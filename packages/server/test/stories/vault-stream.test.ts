@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { VaultId } from '../../src/features/vaults/index.ts'
 import type { Clock } from '../../src/platform/clock.ts'
-import type { SseConnection } from '../../src/platform/event-stream-response.ts'
+import type { SseConnection } from '../../src/platform/event-streams/response.ts'
 import { id } from '../../src/platform/ids.ts'
 import { aWorld, type Org, request, type World } from '../world.ts'
 import { type Opening, openStream, type Reader } from './vault-stream-reader.ts'

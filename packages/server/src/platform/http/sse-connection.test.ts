@@ -4,7 +4,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest'
 import { freshDatabase, type TestDatabase } from '../../../test/database.ts'
 import { toyDeps } from '../../../test/toy-deps.ts'
 import type { Deps } from '../ctx.ts'
-import { EventStreamResponse, type SseConnection } from '../event-stream-response.ts'
+import { EventStreamResponse, type SseConnection } from '../event-streams/response.ts'
 import { bindOperations, operationFor, Reply } from '../operation.ts'
 import { createHttpServer, type HttpServer } from './server.ts'
 

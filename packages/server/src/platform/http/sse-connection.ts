@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http'
-import type { SseConnection } from '../event-stream-response.ts'
+import type { SseConnection } from '../event-streams/response.ts'
 
 /** How long a caller has to read the end of a response. */
 const endingMsMax = 30_000

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream'
 import type { z } from 'zod'
 import type { Deps } from '../ctx.ts'
-import { EventStreamResponse } from '../event-stream-response.ts'
+import { EventStreamResponse } from '../event-streams/response.ts'
 import { JsonStream } from '../json-stream.ts'
 import { type Operation, type Page, Reply } from '../operation.ts'
 import { csvHeaders, csvOf, prefersCsv } from './csv.ts'

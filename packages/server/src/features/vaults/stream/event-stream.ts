@@ -1,8 +1,9 @@
 import type { Tenant } from '../../../platform/ctx.ts'
-import type { SseConnection } from '../../../platform/event-stream-response.ts'
+import type { SseConnection } from '../../../platform/event-streams/response.ts'
+import { OpenStream } from '../../../platform/event-streams/streams.ts'
 import type { Reader } from '../../../platform/reader.ts'
 import type { VaultId } from '../schema.ts'
-import { type Frame, heartbeat } from './frame.ts'
+import type { Frame } from './frame.ts'
 
 /** The access under which a stream is open. The stream ends with it. */
 export type Right =
@@ -26,29 +27,21 @@ export interface StreamOpening {
  */
 const waitingBytesMax = 262_144
 
-/** Consecutive heartbeats without progress after which a reader counts as gone. */
-const stallsMax = 2
-
 /** One open stream: its access, its position, and the connection to its reader. */
-export class EventStream {
+export class EventStream extends OpenStream {
   readonly tenant: Tenant
-  readonly owner: string
   readonly vaultId: VaultId
-  readonly right: Right
-  readonly line: SseConnection
+  readonly #right: Right
   /** The sequence number of the last event that was written. */
   sent: number
   /** Bytes that its reader had not read at the last tick. */
   #waitingAtTick = 0
-  #stalls = 0
-  #waitingBefore = 0
 
   constructor({ tenant, owner, vaultId, right, after }: StreamOpening, line: SseConnection) {
+    super({ owner, reader: right.reader }, line)
     this.tenant = tenant
-    this.owner = owner
     this.vaultId = vaultId
-    this.right = right
-    this.line = line
+    this.#right = right
     this.sent = after
   }
 
@@ -71,15 +64,6 @@ export class EventStream {
     if (last.isLast) this.line.end()
   }
 
-  /** Sends a heartbeat; closes a stream whose reader has stopped reading. */
-  beat(): void {
-    const { waiting } = this.line
-    this.#stalls = waiting > 0 && waiting >= this.#waitingBefore ? this.#stalls + 1 : 0
-    this.#waitingBefore = waiting
-    if (this.#stalls > stallsMax) this.line.cut()
-    else this.line.write(heartbeat)
-  }
-
   /** Bytes that its reader has not read since the last tick, or had not at that time: none for a reader that keeps up. */
   lag(): number {
     const { waiting } = this.line
@@ -90,6 +74,6 @@ export class EventStream {
 
   /** Ends the stream if its access has expired at that instant. */
   endIfExpired(now: Date): void {
-    if (this.right.kind === 'guest' && this.right.expiresAt <= now) this.line.end()
+    if (this.#right.kind === 'guest' && this.#right.expiresAt <= now) this.line.end()
   }
 }

@@ -1,4 +1,3 @@
-import type { Id } from '../../../platform/ids.ts'
 import type { VaultId } from '../schema.ts'
 import type { EventRow } from './store.ts'
 
@@ -9,9 +8,6 @@ export interface Frame {
   /** Whether it is the last event of the stream. */
   readonly isLast: boolean
 }
-
-/** Reconnection delay that the stream sends to its client. */
-const retryMs = 2_000
 
 /**
  * Encodes an event for the stream. It has no event name, so that `onmessage` receives it. JSON has no raw line break, so one
@@ -24,14 +20,3 @@ export function frameOf(vaultId: VaultId, row: EventRow): Frame {
   const data = `${head.slice(0, -1)},"payload":${payload}}`
   return { sequence, bytes: Buffer.from(`id: ${eventId}\ndata: ${data}\n\n`), isLast: type === 'vault.sealed' }
 }
-
-/**
- * Returns the start of a stream: the reconnection delay, and the event after which it starts. A client stores that id although no
- * event comes with it, so that a client that disconnects before the first event misses nothing.
- */
-export function openingOf(lastEventId: Id<'evt'> | undefined): Buffer {
-  return Buffer.from(`retry: ${retryMs}\n${lastEventId === undefined ? '' : `id: ${lastEventId}\n`}\n`)
-}
-
-/** A comment that keeps proxies from closing an idle connection. */
-export const heartbeat: Buffer = Buffer.from(':\n\n')

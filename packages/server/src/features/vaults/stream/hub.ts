@@ -1,15 +1,11 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import type { Deps } from '../../../platform/ctx.ts'
+import { createPoller, type Poller, type Read } from '../../../platform/event-streams/poller.ts'
 import type { VaultId } from '../schema.ts'
 import type { EventStream } from './event-stream.ts'
 import { type Frame, frameOf } from './frame.ts'
 import { type Followed, listNews, type News } from './store.ts'
 
-/** How often the table is read for all followed vaults; events of other processes arrive with at most this delay. */
-const pollMs = 200
-/** After a slow read the pause is this many times its duration, so that reading never overloads the database. */
-const pauseFactor = 4
-const afterFailureMs = 2_000
 const eventsOfVaultMax = 100
 const rowsMax = 2_000
 /** Streams that are written before the event loop gets a turn. */
@@ -31,12 +27,20 @@ export class Hub {
   readonly #deps: HubDeps
   readonly #vaults = new Map<VaultId, FollowedVault>()
   readonly #woken = new Set<VaultId>()
-  #isDue = false
-  #running: Promise<void> | undefined
-  #timer: NodeJS.Timeout | undefined
+  readonly #poller: Poller
 
   constructor(deps: HubDeps) {
     this.#deps = deps
+    this.#poller = createPoller({
+      log: deps.log,
+      failure: 'new events of vaults could not be read; retrying',
+      isNeeded: () => this.#vaults.size > 0,
+      readAll: () => {
+        this.#woken.clear()
+        return this.#read([...this.#vaults.values()])
+      },
+      readWoken: () => this.#read(this.#takeWoken()),
+    })
   }
 
   /**
@@ -60,22 +64,20 @@ export class Hub {
   wake(vaultId: VaultId): void {
     if (!this.#vaults.has(vaultId)) return
     this.#woken.add(vaultId)
-    this.#start()
+    this.#poller.pollWoken()
   }
 
   /** Stops reading; resolves when the current read has been sent. */
   async stop(): Promise<void> {
     this.#vaults.clear()
     this.#woken.clear()
-    clearTimeout(this.#timer)
-    this.#timer = undefined
-    await this.#running
+    await this.#poller.stop()
   }
 
   #follow({ tenant, vaultId, sent }: EventStream): FollowedVault {
     const vault = { tenant, vaultId, sequence: sent, streams: new Set<EventStream>() }
     this.#vaults.set(vaultId, vault)
-    if (this.#timer === undefined) this.#pause(pollMs)
+    this.#poller.start()
     return vault
   }
 
@@ -84,57 +86,22 @@ export class Hub {
     this.#woken.delete(vault.vaultId)
   }
 
-  #pause(ms: number): void {
-    clearTimeout(this.#timer)
-    this.#timer = setTimeout(() => {
-      this.#timer = undefined
-      this.#isDue = true
-      this.#start()
-    }, ms).unref()
-  }
-
-  #start(): void {
-    this.#running ??= this.#run()
-  }
-
-  async #run(): Promise<void> {
-    // Wake-ups come in bursts, of one transaction or of many: they share a statement.
-    await turn()
-    try {
-      while (this.#isDue || this.#woken.size > 0) await this.#round()
-    } catch (error) {
-      this.#deps.log.warn({ err: error }, 'new events of vaults could not be read; retrying')
-      if (this.#vaults.size > 0) this.#pause(afterFailureMs)
-    }
-    this.#running = undefined
-  }
-
-  /** Reads all vaults if that is due, otherwise those that were woken. */
-  async #round(): Promise<void> {
-    const isWhole = this.#isDue
-    const vaults = isWhole ? [...this.#vaults.values()] : this.#takeWoken()
-    this.#isDue = false
-    if (isWhole) this.#woken.clear()
-    if (vaults.length === 0) return
-    const began = performance.now()
-    const { isMore, news } = await this.#read(vaults)
-    if (isMore) this.#isDue = true
-    else if (isWhole) this.#pause(Math.max(pollMs, pauseFactor * (performance.now() - began)))
-    for (const [vault, rows] of news) await this.#send(vault, rows)
-  }
-
   #takeWoken(): FollowedVault[] {
     const vaults = [...this.#woken].flatMap((vaultId) => this.#vaults.get(vaultId) ?? [])
     this.#woken.clear()
     return vaults
   }
 
-  async #read(vaults: readonly FollowedVault[]): Promise<{ isMore: boolean; news: Map<FollowedVault, News[]> }> {
+  async #read(vaults: readonly FollowedVault[]): Promise<Read | undefined> {
+    if (vaults.length === 0) return undefined
     const bounds = { now: this.#deps.clock.now(), eventsOfVaultMax, rowsMax }
-    const rows = await listNews(this.#deps.db, vaults, bounds)
-    const news = byVault(vaults, rows)
-    const isMore = rows.length === rowsMax || [...news.values()].some(({ length }) => length === eventsOfVaultMax)
-    return { isMore, news }
+    const found = await listNews(this.#deps.db, vaults, bounds)
+    const news = byVault(vaults, found)
+    const isMore = found.length === rowsMax || [...news.values()].some(({ length }) => length === eventsOfVaultMax)
+    const send = async () => {
+      for (const [vault, rows] of news) await this.#send(vault, rows)
+    }
+    return { isMore, send }
   }
 
   async #send(vault: FollowedVault, news: readonly News[]): Promise<void> {

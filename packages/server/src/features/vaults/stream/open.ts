@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { placeOwnerOf } from '../../../platform/ctx.ts'
+import { eventStreamHeaders, openingOf } from '../../../platform/event-streams/response.ts'
 import { Reply } from '../../../platform/operation.ts'
 import { requireReader } from '../../../platform/reader.ts'
 import { InstantInput, text } from '../../../platform/wire.ts'
@@ -9,15 +10,7 @@ import type { VaultId } from '../schema.ts'
 import { accessEndsAt } from '../tokens/index.ts'
 import { fail } from './errors.ts'
 import type { Right } from './event-stream.ts'
-import { openingOf } from './frame.ts'
 import { findStart, type Since } from './store.ts'
-
-const headers = {
-  'content-type': 'text/event-stream; charset=utf-8',
-  // A proxy that compresses or buffers the response would delay events.
-  'cache-control': 'no-store, no-transform',
-  'x-accel-buffering': 'no',
-}
 
 /**
  * Opens a vault's stream: past events strictly after the client's last event or after an instant, or none; then new events. 204
@@ -37,7 +30,8 @@ export async function openStream(
   const right = await rightOf(ctx)
   vaultStreams.refuseIfFull(owner)
   const opening = { tenant, owner, vaultId, right, after: start.sequence }
-  return new Reply(200, vaultStreams.answer(opening, start.eventCount, openingOf(start.eventId ?? undefined)), headers)
+  const response = vaultStreams.respond(opening, start.eventCount, openingOf(start.eventId ?? undefined))
+  return new Reply(200, response, eventStreamHeaders)
 }
 
 /** A client that reconnects by itself sends the header and its original address: the header is newer. */

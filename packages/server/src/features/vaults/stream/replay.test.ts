@@ -6,7 +6,7 @@ import { rowsRead } from '../../../../test/rows-read.ts'
 import { toyDeps } from '../../../../test/toy-deps.ts'
 import { type Db, sql, type Tx } from '../../../platform/db/db.ts'
 import { createFairDb } from '../../../platform/db/fair-db.ts'
-import type { SseConnection } from '../../../platform/event-stream-response.ts'
+import type { SseConnection } from '../../../platform/event-streams/response.ts'
 import { findStart, listPageAfter } from './store.ts'
 import { VaultStreams } from './streams.ts'
 
@@ -53,7 +53,7 @@ function aProcess({ db, connectionsMax }: { readonly db: Db; readonly connection
   onTestFinished(() => streams.stop())
   const open = (number: number, owner = `acc_${number}`) => {
     const opening = { tenant: { ...tenant, organisationId: `org_${number}` }, owner, vaultId, after: 0 } as const
-    const live = streams.answer({ ...opening, right: { kind: 'guest', expiresAt } }, 1, Buffer.from(''))
+    const live = streams.respond({ ...opening, right: { kind: 'guest', expiresAt } }, 1, Buffer.from(''))
     live.open(new QuickLine(live.closed))
   }
   return { fairDb, open }

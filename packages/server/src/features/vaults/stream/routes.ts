@@ -8,7 +8,7 @@ import { streamGuest } from '../tokens/index.ts'
 import { fail } from './errors.ts'
 import { openStream, StreamQuery } from './open.ts'
 
-/** The start of a stream and one event of it, as `frame.ts` writes them. */
+/** The start of a stream and one event of it, as `response.ts` and `frame.ts` write them. */
 const streamExample = `retry: 2000
 
 id: evt_01h455vb4pex5vsknk084sn02q

@@ -3,7 +3,8 @@ import { signWebhook, standardSigningText } from '@purser/protocol'
 import type { ServiceSealPort } from '../../../custody/service-seal.ts'
 import { unixSeconds } from '../../../platform/clock.ts'
 import type { Deps, Tenant } from '../../../platform/ctx.ts'
-import type { SseConnection } from '../../../platform/event-stream-response.ts'
+import type { SseConnection } from '../../../platform/event-streams/response.ts'
+import { OpenStream } from '../../../platform/event-streams/streams.ts'
 import type { Reader } from '../../../platform/reader.ts'
 import { bodyOf, deliveryHeaders } from '../delivery/send.ts'
 import type { Entry, Following, Place } from './store.ts'
@@ -20,62 +21,29 @@ export interface Listening extends Following {
 
 /** Most buffered bytes of a reader before more is sent: signatures must not age in a buffer. */
 const waitingBytesMax = 65_536
-/** Consecutive heartbeats without progress after which a reader counts as gone. */
-const stallsMax = 2
-
 /** One open stream: its filter, its position, and the connection to its reader. */
-export class Listener implements Following {
+export class Listener extends OpenStream implements Following {
   readonly tenant: Tenant
-  readonly owner: string
   readonly types: readonly string[] | undefined
-  readonly reader: Reader
   readonly secret: string
   readonly follows: boolean
-  readonly line: SseConnection
   place: Place
   /** The round in which events were last read for it. */
   readIn = 0
-  #stalls = 0
-  #waitingBefore = 0
 
   constructor(listening: Listening, line: SseConnection) {
+    super(listening, line)
     this.tenant = listening.tenant
-    this.owner = listening.owner
     this.types = listening.types
-    this.reader = listening.reader
     this.secret = listening.secret
     this.follows = listening.follows
     this.place = listening.place
-    this.line = line
   }
 
   /** Whether its reader accepts more. */
   get isReady(): boolean {
     return this.line.isOpen && this.line.waiting < waitingBytesMax
   }
-
-  /** Sends a heartbeat; closes a stream whose reader has stopped reading. */
-  beat(): void {
-    const { waiting } = this.line
-    this.#stalls = waiting > 0 && waiting >= this.#waitingBefore ? this.#stalls + 1 : 0
-    this.#waitingBefore = waiting
-    if (this.#stalls > stallsMax) this.line.cut()
-    else this.line.write(heartbeat)
-  }
-}
-
-/** Reconnection delay that the stream sends to its client. */
-const retryMs = 2_000
-
-/** A comment that keeps proxies from closing an idle connection. */
-const heartbeat: Buffer = Buffer.from(':\n\n')
-
-/**
- * Returns the start of a stream: the reconnection delay and the entry after which it starts, for a client that is disconnected
- * before the first event.
- */
-export function openingOf(entryId: string): Buffer {
-  return Buffer.from(`retry: ${retryMs}\nid: ${entryId}\n\n`)
 }
 
 /**

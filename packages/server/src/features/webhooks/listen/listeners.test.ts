@@ -1,12 +1,11 @@
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { freshDatabase, type TestDatabase } from '../../../../test/database.ts'
+import { openManually } from '../../../../test/manual-line.ts'
 import { readsCounted } from '../../../../test/rows-read.ts'
 import { toyDeps } from '../../../../test/toy-deps.ts'
 import { isProblem } from '../../../platform/errors.ts'
-import type { SseConnection } from '../../../platform/event-stream-response.ts'
 import { insertEvents } from '../../../platform/events.ts'
 import type { ApiKeyId } from '../../../platform/ids.ts'
-import { Listener } from './listener.ts'
 import { Listeners, type ListenersDeps } from './listeners.ts'
 import { beginning, listPages, type Place } from './store.ts'
 
@@ -21,46 +20,6 @@ beforeAll(async () => {
   database = await freshDatabase()
 })
 afterAll(() => database.drop())
-
-/** A connection whose reader receives as much as the test says. */
-class ManualLine implements SseConnection {
-  readonly written: string[] = []
-  isOpen = true
-  how: 'end' | 'cut' | undefined
-  waiting = 0
-  readonly #closed: () => void
-
-  constructor(closed: () => void = () => undefined) {
-    this.#closed = closed
-  }
-
-  write(bytes: Uint8Array): void {
-    if (this.isOpen) this.written.push(Buffer.from(bytes).toString())
-  }
-
-  drained(): Promise<void> {
-    return Promise.resolve()
-  }
-
-  end(): void {
-    this.#close('end')
-  }
-
-  cut(): void {
-    this.#close('cut')
-  }
-
-  get ids(): readonly string[] {
-    return this.written.join('').match(/(?<="webhook-id":")[^"]+/g) ?? []
-  }
-
-  #close(how: 'end' | 'cut'): void {
-    if (!this.isOpen) return
-    this.isOpen = false
-    this.how = how
-    this.#closed()
-  }
-}
 
 const secret = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'
 const serviceSeal = {
@@ -81,18 +40,8 @@ function aStage(own: Partial<ListenersDeps> = {}) {
     tenant,
     owner,
     open(reader: ApiKeyId = 'key_1') {
-      const live = listeners.answer({
-        tenant,
-        owner,
-        reader,
-        secret,
-        place: beginning,
-        types: undefined,
-        follows: true,
-      })
-      const line = new ManualLine(live.closed)
-      live.open(line)
-      return line
+      const place = beginning
+      return openManually(listeners.respond({ tenant, owner, reader, secret, place, types: undefined, follows: true }))
     },
     publish: (count: number) =>
       deps.db.tx((tx) =>
@@ -107,23 +56,22 @@ test('a reader that does not read is sent nothing more until it does, so that no
   slow.waiting = 65_536
   const ids = [...(await publish(250))].sort()
   listeners.wake()
-  await expect.poll(() => quick.ids, patience).toEqual(ids)
-  expect(slow.ids).toEqual([])
+  await expect.poll(() => quick.webhookIds, patience).toEqual(ids)
+  expect(slow.webhookIds).toEqual([])
   slow.waiting = 0
   listeners.wake()
-  await expect.poll(() => slow.ids, patience).toEqual(ids)
+  await expect.poll(() => slow.webhookIds, patience).toEqual(ids)
 })
 
 test('many streams of one owner with a long past delay neither the events of another nor the other work of the process', async () => {
   const { listeners, tenant, owner, open } = aStage()
   const other = { organisationId: `org_${++organisation}`, environment: 'test' } as const
   const lines = Array.from({ length: 30 }, () => open())
-  const live = listeners.answer({
+  const live = listeners.respond({
     ...{ tenant: other, owner: `${owner}_other`, reader: 'key_2', secret, place: beginning, types: undefined },
     follows: true,
   })
-  const line = new ManualLine(live.closed)
-  live.open(line)
+  const line = openManually(live)
   const written = () => lines.reduce((sum, one) => sum + one.written.length, 0)
   const deps = toyDeps(database.db)
   // In one transaction, so that all of them can be read from the same moment on.
@@ -138,13 +86,13 @@ test('many streams of one owner with a long past delay neither the events of ano
     const look = (): void => {
       mostInTurn = Math.max(mostInTurn, written() - before)
       before = written()
-      if (line.ids.length === 0) writtenBeforeOther = before
-      if (lines.every(({ ids }) => ids.length === 150)) resolve()
+      if (line.webhookIds.length === 0) writtenBeforeOther = before
+      if (lines.every(({ webhookIds }) => webhookIds.length === 150)) resolve()
       else setImmediate(look)
     }
     look()
   })
-  expect(line.ids).toHaveLength(1)
+  expect(line.webhookIds).toHaveLength(1)
   expect(mostInTurn).toBeLessThan(100)
   expect(writtenBeforeOther).toBeLessThan(1_500)
 })
@@ -189,33 +137,6 @@ test('a listener of all types reads no more because another listener of the same
   expect(Number(rows() - before)).toBeLessThan(500)
 })
 
-test('a reader that receives nothing for three heartbeats is disconnected, and one that receives a little is not', () => {
-  const opening = {
-    tenant: { organisationId: 'org_1', environment: 'test' },
-    owner: 'acc_1',
-    ...({ reader: 'key_1', secret, place: beginning, types: undefined, follows: true } as const),
-  } as const
-  const [stalled, slow] = [new ManualLine(), new ManualLine()]
-  const listeners = [new Listener(opening, stalled), new Listener(opening, slow)]
-  for (let beat = 0; beat < 3; beat++) {
-    stalled.waiting = 1_000 + beat
-    slow.waiting = 1_000 - beat
-    for (const listener of listeners) listener.beat()
-    expect(slow.isOpen).toBe(true)
-  }
-  expect([stalled.how, slow.written.length]).toEqual(['cut', 3])
-})
-
-test('in fifteen ticks every stream has one heartbeat, and they are spread over the ticks', () => {
-  const { listeners, open } = aStage()
-  const lines = Array.from({ length: 45 }, (_, number) => open(`key_${number}`))
-  const heartbeats = () => lines.flatMap(({ written }) => written).filter((text) => text === ':\n\n').length
-  for (let beat = 1; beat <= 15; beat++) {
-    void listeners.beat()
-    expect(heartbeats()).toBe(beat * 3)
-  }
-})
-
 test('S4: a process serves at most a thousand streams, a key ten, an owner of places half, and one that closes frees its place', () => {
   const { listeners, open, owner } = aStage()
   const refusal = (reader: ApiKeyId, own = owner) => {
@@ -246,19 +167,9 @@ test('an event that cannot be signed is not skipped: the stream is closed, and a
   const ids = [...(await publish(2))].sort()
   const line = open()
   await expect.poll(() => line.how, patience).toBe('cut')
-  expect(line.ids).toEqual([])
+  expect(line.webhookIds).toEqual([])
   isBroken = false
   const again = open()
   listeners.wake()
-  await expect.poll(() => again.ids, patience).toEqual(ids)
-})
-
-test('a failed check of keys ends no stream, and the next tick checks again', async () => {
-  const answers = [Promise.reject(new Error('no database')), Promise.resolve(['key_2'] as const)]
-  const { listeners, open } = aStage({ endedReaders: () => answers.shift() ?? Promise.resolve([]) })
-  const lines = [open('key_1'), open('key_2'), open('key_2')]
-  await listeners.beat()
-  expect(lines.map(({ isOpen }) => isOpen)).toEqual([true, true, true])
-  await listeners.beat()
-  expect(lines.map(({ how }) => how)).toEqual([undefined, 'end', 'end'])
+  await expect.poll(() => again.webhookIds, patience).toEqual(ids)
 })

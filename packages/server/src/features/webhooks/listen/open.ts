@@ -1,5 +1,6 @@
 import { instantOf } from '../../../platform/clock.ts'
 import { placeOwnerOf } from '../../../platform/ctx.ts'
+import { eventStreamHeaders } from '../../../platform/event-streams/response.ts'
 import { Reply } from '../../../platform/operation.ts'
 import { requireReader } from '../../../platform/reader.ts'
 import { oldestKept } from '../history.ts'
@@ -8,13 +9,6 @@ import { fail } from './errors.ts'
 import type { ListenQuery } from './schema.ts'
 import { listenerSecret } from './secret.ts'
 import { beginning, findPlace, findStart, listPages, type Place } from './store.ts'
-
-const headers = {
-  'content-type': 'text/event-stream; charset=utf-8',
-  // A proxy that compresses or buffers the response would delay events.
-  'cache-control': 'no-store, no-transform',
-  'x-accel-buffering': 'no',
-}
 
 /**
  * Opens a stream of the organization's events, each as a delivery that is signed for the listeners of the calling key: past
@@ -36,7 +30,8 @@ export async function listen(
   }
   const { secret } = await listenerSecret(ctx)
   listeners.refuseIfFull(owner, reader)
-  return new Reply(200, listeners.answer({ ...following, owner, reader, secret, follows }), headers)
+  const response = listeners.respond({ ...following, owner, reader, secret, follows })
+  return new Reply(200, response, eventStreamHeaders)
 }
 
 async function placeOf(ctx: Ctx, { from }: ListenQuery, lastEventId: string | undefined): Promise<Place> {

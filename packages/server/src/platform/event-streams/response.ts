@@ -27,3 +27,25 @@ export class EventStreamResponse {
     this.closed = closed
   }
 }
+
+/** Headers of every response with server-sent events. */
+export const eventStreamHeaders = {
+  'content-type': 'text/event-stream; charset=utf-8',
+  // A proxy that compresses or buffers the response would delay events.
+  'cache-control': 'no-store, no-transform',
+  'x-accel-buffering': 'no',
+}
+
+/** Reconnection delay that a stream sends to its client. */
+const retryMs = 2_000
+
+/**
+ * Returns the start of a stream: the reconnection delay, and the id after which it starts. A client stores that id although no event
+ * comes with it, so that a client that disconnects before the first event misses nothing.
+ */
+export function openingOf(lastId: string | undefined): Buffer {
+  return Buffer.from(`retry: ${retryMs}\n${lastId === undefined ? '' : `id: ${lastId}\n`}\n`)
+}
+
+/** A comment that keeps proxies from closing an idle connection. */
+export const heartbeat: Buffer = Buffer.from(':\n\n')

@@ -1,0 +1,69 @@
+import { expect, onTestFinished, test } from 'vitest'
+import { ManualLine, openManually } from '../../../test/manual-line.ts'
+import { createLog } from '../log.ts'
+import { createMetrics } from '../metrics.ts'
+import type { EndedReaders, Reader } from '../reader.ts'
+import { OpenStream, OpenStreams } from './streams.ts'
+
+function someStreams(endedReaders: EndedReaders = async () => []) {
+  const streams = new OpenStreams({
+    log: createLog({ level: 'silent' }),
+    metrics: createMetrics(),
+    endedReaders,
+    streamsMax: 100,
+    metric: { name: 'streams', open: 'Open.', most: 'Most.', largestShare: 'Largest.' },
+    failure: 'access could not be checked',
+  })
+  onTestFinished(() => streams.stop())
+  const open = (reader: Reader | undefined = undefined) =>
+    openManually(
+      streams.respond({
+        create: (line) => new OpenStream({ owner: 'acc_1', reader }, line),
+        opened: ({ line }) => line.write(Buffer.from('hello')),
+      }),
+    )
+  return { streams, open }
+}
+
+test('a reader that receives nothing for three heartbeats is disconnected, and one that receives a little is not', () => {
+  const [stalled, slow] = [new ManualLine(), new ManualLine()]
+  const streams = [stalled, slow].map((line) => new OpenStream({ owner: 'acc_1', reader: undefined }, line))
+  for (let heartbeat = 0; heartbeat < 3; heartbeat++) {
+    stalled.waiting = 1_000 + heartbeat * 3
+    slow.waiting = 1_000 - heartbeat
+    for (const stream of streams) stream.sendHeartbeat()
+    expect(slow.isOpen).toBe(true)
+  }
+  expect([stalled.how, stalled.written.length, slow.written.length]).toEqual(['cut', 2, 3])
+})
+
+test('in fifteen ticks every stream has one heartbeat, and they are spread over the ticks', async () => {
+  const { streams, open } = someStreams()
+  const lines = Array.from({ length: 45 }, () => open())
+  const heartbeats = () => lines.flatMap(({ written }) => written).filter((text) => text === ':\n\n').length
+  for (let tick = 1; tick <= 15; tick++) {
+    void streams.tick()
+    expect(heartbeats()).toBe(tick * 3)
+  }
+  expect(new Set(lines.map(({ written }) => written.length))).toEqual(new Set([2]))
+  await streams.stop()
+  expect(lines.map(({ how }) => how)).toEqual(lines.map(() => 'end'))
+})
+
+test('a failed check of keys ends no stream, and the next tick checks again', async () => {
+  const requested: (readonly Reader[])[] = []
+  const results = [Promise.reject(new Error('no database')), Promise.resolve(['key_2'] as const)]
+  const { streams, open } = someStreams((readers) => {
+    requested.push(readers)
+    return results.shift() ?? Promise.resolve([])
+  })
+  const lines = [open('key_1'), open('key_2'), open('key_2'), open()]
+  await streams.tick()
+  expect(lines.map(({ isOpen }) => isOpen)).toEqual([true, true, true, true])
+  await streams.tick()
+  expect(lines.map(({ how }) => how)).toEqual([undefined, 'end', 'end', undefined])
+  expect(requested).toEqual([
+    ['key_1', 'key_2'],
+    ['key_1', 'key_2'],
+  ])
+})
