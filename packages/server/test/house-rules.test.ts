@@ -117,8 +117,6 @@ const sharedState: ReadonlyMap<string, string> = new Map([
   ['platform/db/db.ts', 'names computed from constant texts'],
   ['platform/db/statement.ts', 'texts computed from constant parts'],
   ['platform/db/migrate.ts', 'the migrations in the files of this build'],
-  ['features/payments/credential.ts', 'hashes of constants'],
-  ['features/payments/methods/x402-permit2/scheme.ts', 'hashes of constants'],
 ])
 
 /** Modules of the other packages that keep state, which all callers in a process share, and why that is harmless. */

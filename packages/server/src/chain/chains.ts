@@ -1,10 +1,11 @@
-import { bytesToHex, decodeUint256, domainSeparator, type Network, type TokenInfo, tokenReads } from '@purser/protocol'
+import { bytesToHex, decodeUint256, keccak256, type Network, type TokenInfo, tokenReads } from '@purser/protocol'
 import type { Clock } from '../platform/clock.ts'
 import type { Log } from '../platform/log.ts'
 import type { Outbound } from '../platform/outbound.ts'
 import { type Loop, startLoop } from '../platform/work/loop.ts'
 import { createBlockReads } from './block-reads.ts'
 import { createChain, decoded, domainReads, readDomain } from './chain.ts'
+import { createDomainSeparators } from './domain-separators.ts'
 import { fail } from './errors.ts'
 import type { Chain, ChainHealth, Chains, TokenDomain, TokenDomainState } from './port.ts'
 import type { QuorumReads } from './quorum-port.ts'
@@ -198,12 +199,15 @@ function createTokenDomains(
   read: ReadToken,
   { clock, log }: { readonly clock: Clock; readonly log: Log | undefined },
 ): TokenDomains {
+  const separators = createDomainSeparators(keccak256)
   const found = new Map<string, { readonly state: TokenDomainState; readonly checkedAtMs: number }>()
   const checkOne = async (token: TokenInfo): Promise<void> => {
     const onChain = await read(token)
     const before = found.get(token.address)?.state
     const isRight =
-      onChain !== undefined && onChain.decimals === token.decimals && onChain.separator === separatorOf(network, token)
+      onChain !== undefined &&
+      onChain.decimals === token.decimals &&
+      onChain.separator === bytesToHex(separators.ofToken(network, token))
     found.set(token.address, { state: isRight ? 'right' : 'wrong', checkedAtMs: clock.now().getTime() })
     if (isRight || before === 'wrong') return
     log?.error(
@@ -229,9 +233,4 @@ function createTokenDomains(
       await Promise.all(due.map((token) => checkOne(token).catch(() => undefined)))
     },
   }
-}
-
-function separatorOf(network: Network, token: TokenInfo): string | undefined {
-  if (token.eip712 === null) return undefined
-  return bytesToHex(domainSeparator({ ...token.eip712, chainId: network.chainId, verifyingContract: token.address }))
 }

@@ -1,11 +1,13 @@
 import { createHmac } from 'node:crypto'
 import { type HdCurve, type Keccak, keccak256, type Recover } from '@purser/protocol'
 import { createKeccak } from 'hash-wasm'
+import { createDomainSeparators, type DomainSeparators } from './domain-separators.ts'
 
 /** The elliptic curve and hash functions. Also passed to the protocol's key derivation. */
 export interface Signatures extends HdCurve {
   readonly recover: Recover
   readonly keccak: Keccak
+  readonly domainSeparators: DomainSeparators
   /** Compact signature (64 bytes, low s) and recovery bit over a 32-byte hash. */
   readonly sign: (
     hash: Uint8Array,
@@ -20,9 +22,10 @@ export interface Signatures extends HdCurve {
 export async function createSignatures(): Promise<Signatures> {
   const keccak = await createFastKeccak()
   const native = await loadNative()
+  const hashes = { keccak, hmacSha512, domainSeparators: createDomainSeparators(keccak) }
   return native === undefined
-    ? { ...(await loadWasm()), keccak, hmacSha512, engine: 'wasm' }
-    : { ...native, keccak, hmacSha512, engine: 'native' }
+    ? { ...(await loadWasm()), ...hashes, engine: 'wasm' }
+    : { ...native, ...hashes, engine: 'native' }
 }
 
 function hmacSha512(key: Uint8Array, message: Uint8Array): Uint8Array {

@@ -148,7 +148,7 @@ test('a stream that opens while others get events that it has not seen reads the
   const right = { kind: 'guest', expiresAt: new Date('2999-01-01T00:00:00Z') } as const
   const tenant = { organisationId: org.id, environment: 'test' } as const
   const opening = { tenant, owner: org.id, vaultId, right, after: 1 }
-  world.server.deps.vaultStreams.answer(opening, 1, Buffer.from('')).open(line)
+  world.server.deps.vaultStreams.respond(opening, 1, Buffer.from('')).open(line)
   await line.until('"type":"three"')
   await emit(vaultId, 'four')
   await line.until('"type":"four"')

@@ -159,7 +159,7 @@ test('S4: event streams of the hobby organisations of one account take the place
   } as const
   const line = { waiting: 0, isOpen: true, write() {}, drained: async () => {}, end() {}, cut() {} }
   const streams = Array.from({ length: 10_000 }, () =>
-    world.server.deps.vaultStreams.answer(opening, 0, Buffer.from('')),
+    world.server.deps.vaultStreams.respond(opening, 0, Buffer.from('')),
   )
   for (const stream of streams) stream.open(line)
   const statuses = await Promise.all(

@@ -3,7 +3,6 @@ import {
   type AuthorizationVerdict,
   checkAuthorization,
   decodePayment,
-  domainSeparator,
   type Expected,
   type Network,
   type PaymentPayload,
@@ -38,22 +37,6 @@ export interface JudgedCredential {
   readonly payload: PaymentPayload
   readonly token: TokenInfo
   readonly verdict: GoodVerdict
-}
-
-const separators = new Map<string, Uint8Array>()
-
-/** Returns the token's EIP-712 domain separator, hashed once per process. */
-export function separatorOf(ctx: Pick<Ctx, 'signatures'>, network: Network, token: TokenInfo): Uint8Array {
-  const key = `${network.caip2}/${token.address}`
-  const known = separators.get(key)
-  if (known !== undefined) return known
-  if (token.eip712 === null) throw new Error(`${token.symbol} on ${network.name} has no EIP-712 domain`)
-  const made = domainSeparator(
-    { ...token.eip712, chainId: network.chainId, verifyingContract: token.address },
-    ctx.signatures.keccak,
-  )
-  separators.set(key, made)
-  return made
 }
 
 /**
@@ -102,7 +85,7 @@ function check(ctx: Ctx, payload: PaymentPayload, expected: Expected): Authoriza
     nowSeconds: unixSeconds(ctx.clock.now()),
     recover: ctx.signatures.recover,
     keccak: ctx.signatures.keccak,
-    domainSeparator: separatorOf(ctx, expected.network, expected.token),
+    domainSeparator: ctx.signatures.domainSeparators.ofToken(expected.network, expected.token),
   })
 }
 

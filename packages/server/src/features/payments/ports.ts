@@ -1,4 +1,5 @@
 import type { Keccak, Recover } from '@purser/protocol'
+import type { DomainSeparators } from '../../chain/domain-separators.ts'
 import type { FeeSponsor } from '../../chain/port.ts'
 import type { MppSecrets } from '../../custody/index.ts'
 import type { ServiceSealPort } from '../../custody/service-seal.ts'
@@ -98,7 +99,11 @@ export interface Deps extends PlatformDeps, TransferDeps, ServiceSealPort {
   readonly settlements: Settlements
   readonly settlementTokens: SettlementTokens
   readonly mppSecrets: MppSecrets
-  readonly signatures: { readonly recover: Recover; readonly keccak: Keccak }
+  readonly signatures: {
+    readonly recover: Recover
+    readonly keccak: Keccak
+    readonly domainSeparators: DomainSeparators
+  }
   /** Factories whose account deployments are allowed (EIP-6492); lower case. */
   readonly eip6492Factories: ReadonlySet<string>
   readonly settleWaitMs: number

@@ -11,7 +11,7 @@ function someStreams(endedReaders: EndedReaders = async () => []) {
     metrics: createMetrics(),
     endedReaders,
     streamsMax: 100,
-    metric: { name: 'streams', open: 'Open.', most: 'Most.', largestShare: 'Largest.' },
+    gauges: { open: ['open', 'Open.'], most: ['most', 'Most.'], largestShare: ['largest', 'Largest.'] },
     failure: 'access could not be checked',
   })
   onTestFinished(() => streams.stop())

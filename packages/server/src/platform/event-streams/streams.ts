@@ -47,8 +47,8 @@ export interface StreamsParts extends Pick<Deps, 'log' | 'metrics'> {
   readonly endedReaders: EndedReaders
   /** Most streams of one process, shared between their owners (`mayTake`, `placeOwner` of a call). */
   readonly streamsMax: number
-  /** The name of the metric of open streams, and the help texts of it, of the maximum and of the largest share of an owner. */
-  readonly metric: Readonly<Record<'name' | 'open' | 'most' | 'largestShare', string>>
+  /** Name and help text of the metrics: open streams, the most of them, and those of the owner that has the most. */
+  readonly gauges: Readonly<Record<'open' | 'most' | 'largestShare', readonly [name: string, help: string]>>
   /** The log message of a failed check of access, which is repeated. */
   readonly failure: string
   /** Runs in each tick, after the heartbeats. */
@@ -76,12 +76,10 @@ export class OpenStreams<Stream extends OpenStream> {
 
   constructor(parts: StreamsParts) {
     this.#parts = parts
-    const { metrics, metric, streamsMax } = parts
-    this.#gauge = metrics.gauge(metric.name, metric.open)
-    metrics.gauge(`${metric.name}_max`, metric.most).set(streamsMax)
-    metrics.gauge(`${metric.name}_largest_share`, metric.largestShare, [], (shown) =>
-      shown.set(Math.max(0, ...this.#ofOwner.values())),
-    )
+    const { metrics, gauges, streamsMax } = parts
+    this.#gauge = metrics.gauge(...gauges.open)
+    metrics.gauge(...gauges.most).set(streamsMax)
+    metrics.gauge(...gauges.largestShare, [], (shown) => shown.set(Math.max(0, ...this.#ofOwner.values())))
   }
 
   /** The number of open streams. */

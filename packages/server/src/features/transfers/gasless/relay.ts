@@ -10,8 +10,8 @@ import {
   type Relay,
   type RelayFault,
   type RelayPurpose,
-  relays,
   type SettledRelay,
+  signPlanned,
 } from '../../relayer/index.ts'
 import { budgetChange, createAccountSigners, signGasless } from '../../wallets/index.ts'
 import type { TransferEnd } from '../end-store.ts'
@@ -24,7 +24,6 @@ import {
   isAnyUnsigned,
   lockUnsigned,
   markEnded,
-  type SignedTransfer,
   signing,
   takeUnsigned,
   type UnsignedRow,
@@ -148,56 +147,25 @@ function worthOf({ gasPrices }: Pick<Ctx, 'gasPrices'>, name: string, wei: bigin
   return gasPrices.worthOf(requireNetwork(name), wei)
 }
 
-const signedPerRunMax = 200
-
-/**
- * Signs gasless transfers with their wallets and adds them to the relayer's queue, in one statement. Idempotent: of two signatures with one
- * nonce the first is stored, and a token accepts a nonce once.
- */
-export const signTransfers: Recurring<Deps> = {
+/** Signs gasless transfers with their wallets. */
+export const signTransfers: Recurring<Deps> = signPlanned<Deps, UnsignedRow>({
   name: 'transfers.sign-gasless',
   everyMs: 150,
-  isDue: (deps) => isAnyUnsigned(networksOf(deps)),
-  async run(ctx) {
-    while ((await signSome(ctx)) === signedPerRunMax);
+  purpose: gaslessPurpose,
+  isAnyPlanned: isAnyUnsigned,
+  take: takeUnsigned,
+  createSign(ctx) {
+    const signerOf = createAccountSigners(ctx)
+    return async (transfer) => {
+      const signer = await signerOf(transfer.fromAddress)
+      if (signer === undefined) throw new Error('no signer for the address')
+      return signGasless(signer, requireNetwork(transfer.network), transfer)
+    }
   },
-}
-
-function networksOf({ chains }: Pick<Deps, 'chains'>): readonly string[] {
-  return chains.configured.filter(({ settlesEip3009 }) => settlesEip3009).map(({ name }) => name)
-}
-
-/** Returns how many were signed. Transfers that fail are retried after those with fewer attempts. */
-async function signSome(ctx: System): Promise<number> {
-  const planned = await takeUnsigned(ctx.db, networksOf(ctx), signedPerRunMax)
-  if (planned.length === 0) return 0
-  const signerOf = createAccountSigners(ctx)
-  const tried = await Promise.all(planned.map((transfer) => signOne(ctx, signerOf, transfer)))
-  const signed = tried.filter((one) => one !== undefined)
-  const failures = await relays.enqueueEach(ctx.db, gaslessPurpose, signed, signing)
-  for (const [index, failure] of failures.entries())
-    if (failure !== undefined)
-      ctx.log.error({ err: failure, transferId: signed[index]?.transferId }, 'a transfer was not added to the queue')
-  return signed.length
-}
-
-/** Returns the signed transfer; undefined if it could not be signed. One that has expired without a signature is ended: nobody can have sent it. */
-async function signOne(
-  ctx: System,
-  signerOf: ReturnType<typeof createAccountSigners>,
-  transfer: UnsignedRow,
-): Promise<SignedTransfer | undefined> {
-  const { transferId, fromAddress } = transfer
-  try {
-    const signer = await signerOf(fromAddress)
-    if (signer === undefined) throw new Error('no signer for the address')
-    return { transferId, payload: await signGasless(signer, requireNetwork(transfer.network), transfer) }
-  } catch (error) {
-    ctx.log.error({ err: error, transferId }, 'a transfer could not be signed; retrying')
-    if (transfer.isPast) await endUnsigned(ctx, transfer)
-    return undefined
-  }
-}
+  signing,
+  idsOf: ({ transferId }) => ({ transferId }),
+  endUnsigned,
+})
 
 function endUnsigned(ctx: System, { transferId }: UnsignedRow): Promise<void> {
   return ctx.db.tx(async (tx) => {

@@ -83,7 +83,7 @@ export function takeUnsigned(db: Queryable, networks: readonly string[], most: n
   )
 }
 
-export interface SignedTransfer {
+interface SignedTransfer {
   readonly transferId: TransferId
   readonly payload: AuthorizationPayload
 }

@@ -147,7 +147,7 @@ test('a stream whose vault is gone before its history is sent ends', async () =>
     after: 0,
   }
   const line = new ManualLine(gone.resolve)
-  streams.respond(opening, 5, Buffer.from('hello')).openManually(line)
+  streams.respond(opening, 5, Buffer.from('hello')).open(line)
   await gone.promise
   expect([line.how, line.written]).toEqual(['end', ['hello']])
   await streams.stop()

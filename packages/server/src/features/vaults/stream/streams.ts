@@ -33,11 +33,10 @@ export class VaultStreams {
     const { log, metrics, endedReaders } = deps
     this.#open = new OpenStreams({
       ...{ log, metrics, endedReaders, streamsMax },
-      metric: {
-        name: 'purser_vault_streams',
-        open: 'Open event streams.',
-        most: 'Most event streams that the process opens.',
-        largestShare: 'Open event streams of the account that has the most.',
+      gauges: {
+        open: ['purser_vault_streams', 'Open event streams.'],
+        most: ['purser_vault_streams_max', 'Most event streams that the process opens.'],
+        largestShare: ['purser_vault_streams_largest_share', 'Open event streams of the account that has the most.'],
       },
       failure: 'the keys of open streams could not be checked; they are checked again soon',
       onTick: () => {

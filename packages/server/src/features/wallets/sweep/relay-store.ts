@@ -47,7 +47,7 @@ export function takeUnsigned(db: Queryable, networks: readonly string[], most: n
   )
 }
 
-export type SignedTransfer = TransferKey & { readonly payload: AuthorizationPayload }
+type SignedTransfer = TransferKey & { readonly payload: AuthorizationPayload }
 
 /** Statement that marks transfers as signed and returns rows for the relayer; signed ones stay as they are. */
 export function signing(signed: readonly SignedTransfer[]): Sql {

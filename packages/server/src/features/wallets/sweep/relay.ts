@@ -9,8 +9,8 @@ import {
   type Relay,
   type RelayFault,
   type RelayPurpose,
-  relays,
   type SettledRelay,
+  signPlanned,
 } from '../../relayer/index.ts'
 import { budgetChange, signGasless } from '../gasless.ts'
 import type { Ctx, Deps } from '../ports.ts'
@@ -22,7 +22,6 @@ import {
   lockSweeps,
   markLeft,
   markSent,
-  type SignedTransfer,
   signing,
   takeUnsigned,
   type UnsignedRow,
@@ -103,50 +102,21 @@ function keysOfRelays(relays: readonly Relay[]) {
   return relays.map(({ subjectId }) => keyOf(subjectId))
 }
 
-const signedPerRunMax = 200
-
-/**
- * Signs transfers with their children's keys and adds them to the relayer's queue, in one statement. Idempotent: of two signatures with one
- * nonce the first is stored, and a token accepts a nonce once.
- */
-export const signSweeps: Recurring<Deps> = {
+/** Signs transfers of sweeps with their children's keys. */
+export const signSweeps: Recurring<Deps> = signPlanned<Deps, UnsignedRow>({
   name: 'wallets.sign-sweeps',
   everyMs: 300,
-  isDue: (deps) => isAnyPlanned(networksOf(deps)),
-  async run(ctx) {
-    while ((await signSome(ctx)) === signedPerRunMax);
-  },
-}
-
-function networksOf({ chains }: Pick<Deps, 'chains'>): readonly string[] {
-  return chains.configured.filter(({ settlesEip3009 }) => settlesEip3009).map(({ name }) => name)
-}
-
-/** Returns how many were signed. Transfers that fail are retried after those with fewer attempts. */
-async function signSome(ctx: System): Promise<number> {
-  const planned = await takeUnsigned(ctx.db, networksOf(ctx), signedPerRunMax)
-  if (planned.length === 0) return 0
-  const tried = await Promise.all(planned.map((transfer) => signOne(ctx, transfer)))
-  const signed = tried.filter((one) => one !== undefined)
-  const failures = await relays.enqueueEach(ctx.db, sweepPurpose, signed, signing)
-  for (const [index, failure] of failures.entries())
-    if (failure !== undefined)
-      ctx.log.error({ err: failure, sweepId: signed[index]?.sweepId }, 'a transfer was not added to the queue')
-  return signed.length
-}
-
-/** Ends a transfer that expired without a signature: nobody can have sent it. */
-async function signOne(ctx: System, transfer: UnsignedRow): Promise<SignedTransfer | undefined> {
-  const { sweepId, childAddressId, organisationId, environment, account, childIndex: index } = transfer
-  try {
-    const signer = ctx.walletKeys.signer(
-      { organisationId, environment },
-      { account, index, address: transfer.fromAddress },
-    )
-    return { sweepId, childAddressId, payload: await signGasless(signer, requireNetwork(transfer.network), transfer) }
-  } catch (error) {
-    ctx.log.error({ err: error, sweepId }, 'a transfer of a sweep could not be signed; retrying')
-    if (transfer.isPast) await endPlanned(ctx, transfer, 'authorization-expired')
-    return undefined
-  }
-}
+  purpose: sweepPurpose,
+  isAnyPlanned,
+  take: takeUnsigned,
+  createSign:
+    ({ walletKeys }) =>
+    (transfer) => {
+      const { organisationId, environment, account, childIndex: index, fromAddress: address } = transfer
+      const signer = walletKeys.signer({ organisationId, environment }, { account, index, address })
+      return signGasless(signer, requireNetwork(transfer.network), transfer)
+    },
+  signing,
+  idsOf: ({ sweepId }) => ({ sweepId }),
+  endUnsigned: (ctx, transfer) => endPlanned(ctx, transfer, 'authorization-expired'),
+})

@@ -43,11 +43,13 @@ export class Listeners {
     const { log, metrics, endedReaders } = deps
     this.#open = new OpenStreams({
       ...{ log, metrics, endedReaders, streamsMax },
-      metric: {
-        name: 'purser_listeners',
-        open: 'Open streams of events to listeners.',
-        most: 'Most streams of events to listeners that the process opens.',
-        largestShare: 'Open streams of events to the listeners of the account that has the most.',
+      gauges: {
+        open: ['purser_listeners', 'Open streams of events to listeners.'],
+        most: ['purser_listeners_max', 'Most streams of events to listeners that the process opens.'],
+        largestShare: [
+          'purser_listeners_largest_share',
+          'Open streams of events to the listeners of the account that has the most.',
+        ],
       },
       failure: 'the keys of listeners could not be checked; they are checked again soon',
     })

@@ -26,7 +26,6 @@ import {
   refuseBelowMinimum,
   refused,
   refuseOtherNetwork,
-  separatorOf,
 } from '../../credential.ts'
 import { fail } from '../../errors.ts'
 import { refuseUnserved } from '../../facilitator/networks.ts'
@@ -151,7 +150,7 @@ export async function refuseDomainMismatch(ctx: Ctx, network: Network, token: To
   const key = `${network.caip2}/${token.address}`
   if (known.has(key)) return
   const domain = await ctx.chains.on(network).tokenDomain(token.address)
-  const ours = bytesToHex(separatorOf(ctx, network, token))
+  const ours = bytesToHex(ctx.signatures.domainSeparators.ofToken(network, token))
   if (domain?.separator.toLowerCase() !== ours) {
     ctx.log.error(
       { network: network.name, token: token.symbol, theirs: domain?.separator, ours },
@@ -209,7 +208,7 @@ function judge(ctx: Ctx, { paymentPayload: payload }: FacilitatorRequest, expect
     nowSeconds: unixSeconds(ctx.clock.now()),
     recover: ctx.signatures.recover,
     keccak: ctx.signatures.keccak,
-    domainSeparator: separatorOf(ctx, network, token),
+    domainSeparator: ctx.signatures.domainSeparators.ofToken(network, token),
   })
   if (!verdict.ok) throw refused(verdict.reason, { payer: verdict.payer })
   return {

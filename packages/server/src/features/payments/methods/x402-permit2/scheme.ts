@@ -10,7 +10,6 @@ import {
   type Permit2Verdict,
   parsePaymentRequirementsV2,
   parsePermit2Payment,
-  permit2DomainSeparator,
   permit2Proxies,
   type SupportedKind,
 } from '@purser/protocol'
@@ -140,7 +139,7 @@ function judge(ctx: Ctx, { payment, scheme, expected }: Request): Judged {
     nowSeconds: unixSeconds(ctx.clock.now()),
     recover: ctx.signatures.recover,
     keccak: ctx.signatures.keccak,
-    domainSeparator: separatorOf(ctx, network),
+    domainSeparator: ctx.signatures.domainSeparators.ofPermit2(network),
   })
   if (!verdict.ok) throw refused(verdict.reason, { payer: verdict.payer })
   const settlement = storedPermit2(verdict, grantOf(ctx, expected, verdict.transfer.permitted))
@@ -156,15 +155,6 @@ function judge(ctx: Ctx, { payment, scheme, expected }: Request): Judged {
 /** Returns the grant of gas of a permit whose charge is this amount, if it is less than the usual one. */
 function grantOf(ctx: Ctx, { network, token }: Expected, raw: bigint): string | undefined {
   return gasPaidBy(ctx, { network, token, raw }, gasOfPermit2)
-}
-
-const separators = new Map<number, Uint8Array>()
-
-/** Returns Permit2's domain separator on a network, hashed once per process. */
-function separatorOf(ctx: Pick<Ctx, 'signatures'>, { chainId }: Network): Uint8Array {
-  const known = separators.get(chainId) ?? permit2DomainSeparator(chainId, ctx.signatures.keccak)
-  separators.set(chainId, known)
-  return known
 }
 
 /**
