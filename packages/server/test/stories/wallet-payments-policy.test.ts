@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
+import { sql } from '../../src/platform/db/db.ts'
 import { aTransferStage, masters, reservedBy, stranger, type TransferStage, transferOf } from '../transfer-stage.ts'
 import {
   anAdmin,
@@ -219,4 +220,21 @@ test.each([
   const refused = await pay(stage, { from: child, challenge, changes: { approvedPaymentId: paymentId } })
   expect([refused.status, codeOf(refused), refused.body.rule]).toEqual([403, 'policy-denied', rule])
   expect([(await transferOf(stage, paymentId)).status, await reservedOf(stage, child)]).toEqual(['pending', 900_000n])
+})
+
+test('approved payments that cannot be ended keep no funds of others', async () => {
+  const unused = await aWaiting(stranger())
+  await approve(stage, unused.approvalId, unused.paymentId)
+  const { db } = stage.world.database
+  // Their transfers do not exist.
+  await db.tx(async (tx) => {
+    await tx.run(sql`set local session_replication_role = replica`)
+    await tx.run(sql`
+      insert into wallet_payments (transfer_id, organisation_id, environment, method, pay_until)
+      select 'wtx_0000000000000000000000' || lpad(n::text, 4, '0'), ${stage.org.id}, 'test', 'x402/v2', now() - interval '1 day' from generate_series(1, 60) as n`)
+  })
+  expect((await stage.world.call(stage.org.testKey, 'POST', '/test/clock', { advance: '1h' })).status).toBe(200)
+  expect(await endOf(stage, unused.paymentId)).toEqual(['failed', 'approval-unused'])
+  expect(await reservedOf(stage, unused.child)).toBe(0n)
+  await db.run(sql`delete from wallet_payments where pay_until = (select min(pay_until) from wallet_payments)`)
 })

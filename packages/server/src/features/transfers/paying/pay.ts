@@ -339,15 +339,29 @@ export const endUnusedPayments: Recurring<Deps> = {
   everyMs: 10_000,
   isDue: ({ clock }) => isAnyUnused(clock.now()),
   async run(ctx) {
-    for (const transferId of await listUnused(ctx.db, ctx.clock.now(), endedAtOnce))
-      await ctx.db.tx(async (tx) => {
-        await lockTransfer(tx, transferId)
-        const { draft, payUntil } = await lockPayment(tx, transferId)
-        if (draft !== null || payUntil === null) return
-        await clearPayUntil(tx, transferId)
-        await end(ctx, tx, transferId, 'approval-unused')
-      })
+    const now = ctx.clock.now()
+    for (let after = ''; ; ) {
+      const unused = await listUnused(ctx.db, now, { after, limit: endedAtOnce })
+      for (const transferId of unused) await endUnused(ctx, transferId)
+      after = unused.at(-1) ?? ''
+      if (unused.length < endedAtOnce) return
+    }
   },
+}
+
+/** Ends a payment in its own transaction: one that cannot be ended does not keep the funds of others. */
+async function endUnused(ctx: Omit<Ctx, 'tenant'>, transferId: TransferId): Promise<void> {
+  try {
+    await ctx.db.tx(async (tx) => {
+      await lockTransfer(tx, transferId)
+      const { draft, payUntil } = await lockPayment(tx, transferId)
+      if (draft !== null || payUntil === null) return
+      await clearPayUntil(tx, transferId)
+      await end(ctx, tx, transferId, 'approval-unused')
+    })
+  } catch (error) {
+    ctx.log.error({ err: error, transferId }, 'an approved payment that was not used could not be ended; retrying')
+  }
 }
 
 function subjectOf({ subjectId }: { readonly subjectId: string }): TransferId {

@@ -136,12 +136,19 @@ export function isAnyUnused(now: Date): Sql {
   return sql`(select pay_until from wallet_payments where draft is null and pay_until <= ${now} order by pay_until limit 1) is not null`
 }
 
-/** Payments that were approved and for which no fresh 402 came in time, of any tenant. */
-export async function listUnused(db: Queryable, now: Date, limit: number): Promise<TransferId[]> {
+const UnusedRow = z.object({ transferId: id('wtx') })
+
+/** A page of the payments that were approved and for which no fresh 402 came in time, of any tenant, by id. */
+export async function listUnused(
+  db: Queryable,
+  now: Date,
+  { after, limit }: { readonly after: string; readonly limit: number },
+): Promise<TransferId[]> {
   const rows = await db.many(
-    z.object({ transferId: id('wtx') }),
+    UnusedRow,
     sql`
-    select transfer_id from wallet_payments where draft is null and pay_until <= ${now} order by pay_until limit ${limit}`,
+    with unused as materialized (select transfer_id from wallet_payments where draft is null and pay_until <= ${now})
+    select transfer_id from unused where transfer_id > ${after} order by transfer_id limit ${limit}`,
   )
   return rows.map((row) => row.transferId)
 }
