@@ -77,6 +77,7 @@ export function createChain(network: Network, rpc: Rpc & NodeRpc): Omit<Chain, '
     findReceipts: (hashes) => findReceipts(rpc, hashes),
     findEvent: createFindEvent(rpc),
     receipt: (hash) => receiptAnywhere(rpc, hash),
+    ownReceipt: (hash) => ownReceipt(rpc, hash),
     watch: (senders, hashes) => watch(rpc, senders, hashes),
     tryTempo: (transaction) => agreedTrial(rpc, transaction),
     sendTempo: (raws) => sendTempo(rpc, raws),
@@ -184,8 +185,12 @@ async function watch(rpc: Rpc, senders: readonly Address[], hashes: readonly Hex
   }
 }
 
+async function ownReceipt(rpc: Rpc, hash: Hex): Promise<Receipt | undefined> {
+  return readReceipt(await rpc.result('eth_getTransactionReceipt', [hash]), hash)
+}
+
 async function receiptAnywhere(rpc: Rpc & NodeRpc, hash: Hex): Promise<Receipt | undefined> {
-  const own = readReceipt(await rpc.result('eth_getTransactionReceipt', [hash]), hash)
+  const own = await ownReceipt(rpc, hash)
   if (own !== undefined) return own
   const [elsewhere] = await findReceipts(rpc, [hash])
   return elsewhere?.receipt

@@ -256,6 +256,20 @@ test('a push is credited once with what it moved, although one of three nodes li
   }
 })
 
+test('an invented hash costs few requests to two nodes, and fewer for a challenge that is used', async () => {
+  const requested = () => liar.requested('eth_getTransactionReceipt') + second.requested('eth_getTransactionReceipt')
+  const costOf = async (offer: MppChallenge): Promise<number> => {
+    const before = requested()
+    const answer = await verify(push(offer, `0x${'ef'.repeat(32)}`, payer))
+    expect([answer.status, answer.body.message]).toEqual([402, expect.stringContaining('on chain yet')])
+    return requested() - before
+  }
+  const used = await challenge()
+  expect(await costOf(used)).toBeLessThanOrEqual(10)
+  expect((await verify(push(used, await payer.broadcast(used), payer))).status).toBe(200)
+  expect(await costOf(used)).toBeLessThanOrEqual(2)
+})
+
 test('a receipt that one of two nodes invents for an open payment does not let its payer sign more than they have', async () => {
   const poor = await aTempoPayer(chain, { funded: false })
   await fundToken(chain, 'pathUSD', poor.account.address, 1_500_000n)

@@ -191,6 +191,8 @@ async function aPoorPayer() {
   return {
     till,
     poor,
+    offer,
+    feeToken,
     signed: async (changes: Changes = {}) => poor.sign(await offer(), { feeToken, ...changes }),
     credential: async () => poor.pull(await offer(), { feeToken }),
     verify: (credential: string) =>
@@ -227,6 +229,28 @@ test('a payment whose payer moved the money away in its block reverts, and is re
     const { status, body } = await verified
     expect([status, body.message]).toEqual([402, 'the transaction reverted'])
     expect([await tokenBalance(chain, 'pathUSD', till.address), await logs()]).toEqual([0n, ['settlement_failed']])
+  } finally {
+    await resumeBlocks()
+    await stop()
+  }
+})
+
+test('money that is sent again after the transaction of its challenge failed is credited once, and can be refunded', async () => {
+  const { poor, offer, feeToken, signed, verify, logs, stop } = await aPoorPayer()
+  try {
+    const [elsewhere, own] = [await signed({ to: `0x${'e'.repeat(40)}` }), await offer()]
+    const paying = await poor.pull(own, { feeToken })
+    await stopBlocks()
+    await nodeCall(chain, 'eth_sendRawTransaction', [elsewhere])
+    const verified = verify(paying)
+    await expect.poll(pendingCount).toBe(2)
+    await resumeBlocks()
+    expect((await verified).status).toBe(402)
+    await fundToken(chain, 'pathUSD', poor.account.address, price)
+    const resent = push(own, await poor.broadcast(own, { feeToken, gas: 700_001n }), poor)
+    for (const credential of [resent, resent, paying])
+      expect(codeOf(await verify(credential))).toBe('duplicate-payment')
+    expect((await logs()).sort()).toEqual(['settled', 'settlement_failed'])
   } finally {
     await resumeBlocks()
     await stop()

@@ -98,10 +98,28 @@ test('one transaction that pays two challenges of one seller buys both things', 
 test('a second transaction for one challenge buys nothing, and its money is credited once', async () => {
   const shop = await aShop('0.01')
   const offer = await challenge(shop)
-  const [hash, resent] = [await payer.broadcast(offer), await payer.broadcast(offer, { validSeconds: 24 })]
+  const [hash, resent] = [await payer.broadcast(offer), await payer.broadcast(offer, { gas: 700_001n })]
   expect(resent).not.toBe(hash)
   expect((await verify(shop, push(offer, hash, payer))).status).toBe(200)
   for (const shown of [resent, resent, hash])
     expect(codeOf(await verify(shop, push(offer, shown, payer)))).toBe('duplicate-payment')
+  expect(await amountsOf(shop)).toEqual(['settled 0.01', 'settled 0.01'])
+})
+
+test('two transactions that are shown for one challenge at once are both credited, and one buys', async () => {
+  const shop = await aShop('0.01')
+  const offer = await challenge(shop)
+  const hashes = [await payer.broadcast(offer), await payer.broadcast(offer, { gas: 700_001n })]
+  const answers = await Promise.all(hashes.map((hash) => verify(shop, push(offer, hash, payer))))
+  expect(answers.map(({ status }) => status).sort()).toEqual([200, 409])
+  expect(await amountsOf(shop)).toEqual(['settled 0.01', 'settled 0.01'])
+})
+
+test('a transaction that pays one challenge twice buys once, and the other transfer is credited once', async () => {
+  const shop = await aShop('0.01')
+  const offer = await challenge(shop)
+  const hash = await payer.broadcast(offer, { calls: 2 })
+  expect((await verify(shop, push(offer, hash, payer))).status).toBe(200)
+  expect(codeOf(await verify(shop, push(offer, hash, payer)))).toBe('duplicate-payment')
   expect(await amountsOf(shop)).toEqual(['settled 0.01', 'settled 0.01'])
 })

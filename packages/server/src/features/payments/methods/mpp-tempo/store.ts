@@ -4,6 +4,7 @@ import { type Db, type Queryable, type Sql, sql } from '../../../../platform/db/
 import { type DueStarts, listDueChecks, onAnyOf } from '../../../../platform/db/due-checks.ts'
 import { idIs, oneOf } from '../../../../platform/db/page.ts'
 import { id, type PaymentId } from '../../../../platform/ids.ts'
+import { paymentStatuses } from '../../schema.ts'
 import { StoredTempoTransaction } from '../../store.ts'
 
 const HexText = z.templateLiteral(['0x', z.string()])
@@ -122,14 +123,18 @@ export async function isUsed(db: Queryable, challengeId: string): Promise<boolea
   return is
 }
 
-const PurchaseRow = z.object({ txHash: z.string().nullable() })
+const PurchaseRow = z.object({ status: z.enum(paymentStatuses).nullable(), txHash: z.string().nullable() })
 
-/** Returns what the challenge has bought, for any organization; without a hash if no transaction paid for it or its payment is archived. */
+/**
+ * Returns the payment that used the challenge, of any organization; without a status if it is archived, and without a hash if no transaction made it
+ * or its transaction failed.
+ */
 export function findPurchase(db: Queryable, challengeId: string): Promise<z.output<typeof PurchaseRow> | undefined> {
   return db.maybeOne(
     PurchaseRow,
     sql`
-    select (select p.tx_hash from payments as p where p.id = claim.payment_id) as tx_hash
-    from payment_claims as claim where claim.challenge_hash = claim_hash(${challengeId})`,
+    select p.status, p.tx_hash from payment_claims as claim
+    left join lateral (select status, tx_hash from payments where id = claim.payment_id) as p on true
+    where claim.challenge_hash = claim_hash(${challengeId})`,
   )
 }

@@ -16,6 +16,7 @@ import type { z } from 'zod'
 import { fail as failChain } from '../../../../chain/errors.ts'
 import type { Receipt, SignedTransaction, TempoTransaction } from '../../../../chain/port.ts'
 import { unixSeconds } from '../../../../platform/clock.ts'
+import { isProblem } from '../../../../platform/errors.ts'
 import type { PaymentId } from '../../../../platform/ids.ts'
 import { pause } from '../../../../platform/work/loop.ts'
 import { fail, refusedMpp } from '../../errors.ts'
@@ -170,7 +171,9 @@ function pulledPayment(
 const lookMsMax = 5_000
 /** Milliseconds until the receipt is read again, and the factor by which they grow: an invented hash must not cost many reads. */
 const pollMsFirst = 200
-const pollGrowth = 1.5
+const pollGrowth = 2
+/** Most transfers of one transaction that are credited beside the one that buys. */
+const furtherMax = 50
 
 /**
  * Push: the payer broadcasts the transaction and sends its hash. Hashes are public, so the transfer must carry a memo made for
@@ -179,23 +182,44 @@ const pollGrowth = 1.5
  */
 async function payByHash(ctx: Ctx, purchase: TempoPurchase, hash: Hex): Promise<z.input<typeof VerifiedPayment>> {
   const { network, challenge, isUnderpriced } = purchase
-  const bought = await findPurchase(ctx.db, challenge.id)
-  if (bought !== undefined && isShownAgain(bought, hash)) throw fail('duplicate-payment')
+  const used = await findPurchase(ctx.db, challenge.id)
+  if (used?.status === null || used?.txHash?.toLowerCase() === hash.toLowerCase()) throw fail('duplicate-payment')
   if ((await listTakenClaims(ctx.db, [transactionClaim(network, hash)])).size > 0) throw fail('duplicate-payment')
+  if (used !== undefined) throw await creditedAgain(ctx, purchase, hash)
+  const { receipt, transfers } = await paidBy(ctx, purchase, hash)
+  const [first, ...further] = transfers.map((transfer) => pushedPayment(ctx, purchase, receipt, transfer))
+  if (first === undefined) throw new Error('a paid challenge has no transfer')
+  // The further ones come first: after a crash the hash is shown again, because the challenge has bought nothing yet.
+  await creditAll(ctx, further)
+  try {
+    await ctx.recordPayment({ ctx: isUnderpriced ? withMark(ctx) : ctx, payment: first })
+  } catch (error) {
+    // Another transaction may have paid for the challenge meanwhile. If it was this one, its transfer is credited already.
+    if (isProblem(error, 'duplicate-payment')) await creditAll(ctx, [first])
+    throw error
+  }
+  if (isUnderpriced) throw underpriced()
+  return answerOf(ctx, first)
+}
+
+/**
+ * Credits what a transaction pays for a challenge that another transaction has used, also if that one failed; returns the refusal, since it buys
+ * nothing more. It reads the chain once: the payer of a real transfer can show it again.
+ */
+async function creditedAgain(ctx: Ctx, purchase: TempoPurchase, hash: Hex): Promise<Error> {
+  const { receipt, transfers } = await paidBy({ ...ctx, settleWaitMs: 0 }, purchase, hash)
+  const payments = transfers.map((transfer) => pushedPayment(ctx, purchase, receipt, transfer))
+  await creditAll(ctx, payments)
+  return fail('duplicate-payment')
+}
+
+/** Returns the final transaction of a hash and its transfers that pay for the challenge and have bought nothing yet, at least one. */
+async function paidBy(ctx: Ctx, purchase: TempoPurchase, hash: Hex) {
   const receipt = await finalReceipt(ctx, purchase, hash)
   if (receipt === undefined)
     throw refusedMpp('verification-failed', 'no such transaction is on chain yet; show the hash again in a moment')
   if (receipt.status === 'reverted') throw refusedMpp('verification-failed', 'the transaction reverted')
-  const payment = pushedPayment(ctx, purchase, receipt, await paidIn(ctx, purchase, receipt))
-  if (bought !== undefined) throw await creditedAgain(ctx, payment)
-  await ctx.recordPayment({ ctx: isUnderpriced ? withMark(ctx) : ctx, payment })
-  if (isUnderpriced) throw underpriced()
-  return answerOf(ctx, payment)
-}
-
-/** Whether a hash is of the transaction that the challenge was paid with. */
-function isShownAgain({ txHash }: { readonly txHash: string | null }, hash: Hex): boolean {
-  return txHash === null || txHash.toLowerCase() === hash.toLowerCase()
+  return { receipt, transfers: await paidIn(ctx, purchase, receipt) }
 }
 
 function pushedPayment(
@@ -217,16 +241,16 @@ function pushedPayment(
   }
 }
 
-/**
- * Credits money that was sent for a challenge after another transaction had paid for it, so that it can be refunded; returns the
- * refusal, since it buys nothing more.
- */
-async function creditedAgain(ctx: Ctx, payment: NewPayment): Promise<Error> {
-  await ctx.recordPayment({
-    ctx: { ...ctx, idempotency: undefined },
-    payment: { ...payment, challengeId: null, delivery: null },
-  })
-  return fail('duplicate-payment')
+/** Credits money that was sent for a challenge in addition to what it bought with, so that it can be refunded. A transfer is credited once. */
+async function creditAll(ctx: Ctx, payments: readonly NewPayment[]): Promise<void> {
+  const own = { ...ctx, idempotency: undefined }
+  const outcomes = await Promise.allSettled(
+    payments.map((payment) =>
+      ctx.recordPayment({ ctx: own, payment: { ...payment, challengeId: null, delivery: null } }),
+    ),
+  )
+  for (const outcome of outcomes)
+    if (outcome.status === 'rejected' && !isProblem(outcome.reason, 'duplicate-payment')) throw outcome.reason
 }
 
 /**
@@ -249,13 +273,13 @@ async function finalReceipt(ctx: Ctx, { network }: TempoPurchase, hash: Hex): Pr
   const until = performance.now() + Math.min(lookMsMax, ctx.settleWaitMs)
   const chain = ctx.chains.on(network)
   for (let pollMs = pollMsFirst; ; pollMs *= pollGrowth) {
-    const receipt = await chain.receipt(hash)
+    const isLast = performance.now() >= until
+    // Only the first and the last read ask all nodes.
+    if (isLast && (await chain.areInBlocks([hash]))[0] === 'no') return undefined
+    const receipt = isLast || pollMs === pollMsFirst ? await chain.receipt(hash) : await chain.ownReceipt(hash)
     if (receipt !== undefined && (await chain.confirmReceipts([receipt]))[0] === 'yes') return receipt
-    if (performance.now() >= until) {
-      if (receipt === undefined && (await chain.areInBlocks([hash]))[0] === 'no') return undefined
-      throw failChain('chain-unavailable', {}, new Error('too few nodes agree about a receipt'))
-    }
-    await pause(Math.min(pollMs, until - performance.now()), new AbortController().signal)
+    if (isLast) throw failChain('chain-unavailable', {}, new Error('too few nodes agree about a receipt'))
+    await pause(Math.max(0, Math.min(pollMs, until - performance.now())), new AbortController().signal)
   }
 }
 
@@ -267,10 +291,14 @@ interface BoundTransfer {
 }
 
 /**
- * Returns the first transfer of the challenge's token that pays for the challenge and has bought nothing yet. Otherwise it refuses
+ * Returns the transfers of the challenge's token that pay for the challenge and have bought nothing yet. If there is none, it refuses
  * with the fault of the closest transfer, or as a duplicate if the transaction has already paid.
  */
-async function paidIn({ db }: Ctx, { network, owed }: TempoPurchase, receipt: Receipt): Promise<BoundTransfer> {
+async function paidIn(
+  { db, log }: Ctx,
+  { network, owed }: TempoPurchase,
+  receipt: Receipt,
+): Promise<readonly BoundTransfer[]> {
   const transfers = receipt.logs.flatMap((log, place) => {
     const made = sameAddress(log.address, owed.token) ? decodeTransferWithMemoLog(log) : undefined
     if (made === undefined || (owed.payer !== undefined && !sameAddress(made.from, owed.payer))) return []
@@ -281,8 +309,13 @@ async function paidIn({ db }: Ctx, { network, owed }: TempoPurchase, receipt: Re
     db,
     transfers.map(({ claim }) => claim),
   )
-  const paid = transfers.find(({ claim, refusal }) => refusal === undefined && !taken.has(claim))
-  if (paid !== undefined) return paid
+  const paid = transfers.filter(({ claim, refusal }) => refusal === undefined && !taken.has(claim))
+  if (paid.length > 1 + furtherMax)
+    log.warn(
+      { txHash: receipt.transactionHash, transfers: paid.length },
+      'a transaction pays a challenge too often; not all of it is credited',
+    )
+  if (paid.length > 0) return paid.slice(0, 1 + furtherMax)
   if (taken.size > 0) throw fail('duplicate-payment')
   const message = "the transaction makes no transfer of the challenge's token with a memo"
   const refusal = transfers[0]?.refusal ?? { problem: 'verification-failed', message }
