@@ -35,7 +35,7 @@ async function listen(tools: readonly Tool[], { host, port, hosts, proxies }: Li
   const baseUrl = await serviceAddress(io)
   const serverOf: HandlerOptions['serverOf'] = (deps, waitingOf) =>
     mcpServer({ ...deps, tools, version: version() }, waitingOf)
-  const server = mcpHttpServer({ baseUrl, serverOf, onError: report }, { hosts, proxies })
+  const server = mcpHttpServer({ baseUrl, serverOf, onError: report }, { hosts, proxies, onCrowded: reportCrowded })
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
     server.listen(port, host, resolve)
@@ -56,6 +56,12 @@ async function listen(tools: readonly Tool[], { host, port, hosts, proxies }: Li
 /** Only the name: the message may quote what the client sent. */
 function report(error: Error): void {
   process.stderr.write(`purser-mcp: a message failed (${error.name})\n`)
+}
+
+function reportCrowded(): void {
+  process.stderr.write(
+    'purser-mcp: an address has the most connections that one may have, and further ones are closed. If it is that of a proxy, start with --proxies.\n',
+  )
 }
 
 function end(why: string): void {

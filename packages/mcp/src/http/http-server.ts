@@ -8,8 +8,13 @@ export const endpoint = '/mcp'
 
 const loopback = ['localhost', '127.0.0.1', '[::1]']
 const connectionsMax = 1_024
-/** Most connections of one address, if no proxy is before the server: those of one host that sends nothing leave places for others. */
+/**
+ * Most connections of one address, if no proxy is before the server: those of one host that sends nothing leave places for others. This machine's own
+ * have no such limit, because a proxy or many agents may run on it.
+ */
 const connectionsPerAddressMax = 64
+/** Addresses by which a machine reaches itself. */
+const ownAddress = /^(127\.|::1$|::ffff:127\.)/i
 const runningPerKeyMax = 32
 
 /** How clients reach the server. */
@@ -18,6 +23,8 @@ export interface Reachable {
   readonly hosts: readonly string[]
   /** Number of trusted proxies in front of the server, each of which appends to `X-Forwarded-For`. Default: 0. */
   readonly proxies?: number
+  /** Called once, when the first connection of an address is closed because the address has too many. */
+  readonly onCrowded?: () => void
 }
 
 /**
@@ -25,7 +32,7 @@ export interface Reachable {
  * Requests must have a `Host`, and an `Origin` if they have one, that is loopback or in `hosts`, so that a web page
  * cannot reach a server on the user's machine (DNS rebinding).
  */
-export function mcpHttpServer(options: HandlerOptions, { hosts, proxies = 0 }: Reachable): Server {
+export function mcpHttpServer(options: HandlerOptions, { hosts, proxies = 0, onCrowded }: Reachable): Server {
   const find = openCallers(options)
   const names = [...loopback, ...hosts]
   const isHost = hostHeaderValidation(names)
@@ -51,16 +58,23 @@ export function mcpHttpServer(options: HandlerOptions, { hosts, proxies = 0 }: R
     })
   })
   server.maxConnections = connectionsMax
-  if (proxies === 0) limitPerAddress(server)
+  if (proxies === 0) limitPerAddress(server, onCrowded)
   return server
 }
 
-function limitPerAddress(server: Server): void {
+function limitPerAddress(server: Server, onCrowded: (() => void) | undefined): void {
   const open = new Map<string, number>()
+  let isReported = false
   server.on('connection', (socket) => {
-    const block = addressBlock(socket.remoteAddress ?? '')
+    const { remoteAddress = '' } = socket
+    if (ownAddress.test(remoteAddress)) return
+    const block = addressBlock(remoteAddress)
     const own = open.get(block) ?? 0
-    if (own >= connectionsPerAddressMax) return void socket.destroy()
+    if (own >= connectionsPerAddressMax) {
+      if (!isReported) onCrowded?.()
+      isReported = true
+      return void socket.destroy()
+    }
     open.set(block, own + 1)
     socket.once('close', () => {
       const left = (open.get(block) ?? 1) - 1

@@ -1,5 +1,8 @@
 import { createHash } from 'node:crypto'
-import { setImmediate as turn } from 'node:timers/promises'
+import { once } from 'node:events'
+import { createServer, request } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { setTimeout as delay, setImmediate as turn } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { startS3 } from '../../test/files/s3-server.ts'
 import { systemRandom } from '../platform/random.ts'
@@ -64,23 +67,91 @@ test('S4: one owner has at most its share of the connections for downloads, and 
   await fifth
 })
 
-test('a reader that stalls leaves its connection to others, and is sent the rest when it goes on', async () => {
-  const blobs = await aStore({ readsMax: 1, stalledMs: 20 })
-  const slow = await open(blobs, 'slow')
+/** Writes a content whose reader stalls at the third piece, until `goOn`. */
+async function stalledAt3(content: ReusedBufferStream, gone?: AbortSignal) {
   const hash = createHash('sha256')
   const [stalled, goesOn] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
   let pieces = 0
-  const written = slow.writeTo(async (piece) => {
+  const written = content.writeTo(async (piece) => {
     hash.update(piece)
     pieces += 1
     if (pieces !== 3) return
     stalled.resolve()
     await goesOn.promise
-  })
+  }, gone)
   await stalled.promise
+  return { written, goOn: goesOn.resolve, sha256: () => hash.digest('hex') }
+}
+
+test('a reader that stalls leaves its connection to others, and is sent the rest when it goes on', async () => {
+  const blobs = await aStore({ readsMax: 1, stalledMs: 20 })
+  const slow = await stalledAt3(await open(blobs, 'slow'))
   const other = await open(blobs, 'other')
   other.destroy()
-  goesOn.resolve()
-  await written
-  expect(hash.digest('hex')).toBe(sha256)
+  slow.goOn()
+  await slow.written
+  expect(slow.sha256()).toBe(sha256)
+})
+
+test('a reader that goes on waits for a connection as long as it takes, and is not cut', async () => {
+  const blobs = await aStore({ readsMax: 1, stalledMs: 20, waitMsMax: 20 })
+  const slow = await stalledAt3(await open(blobs, 'slow'))
+  const other = await open(blobs, 'other')
+  slow.goOn()
+  await expect(blobs.open(key, undefined, 'slow')).rejects.toMatchObject({ code: 'service-unavailable' })
+  await delay(100)
+  other.destroy()
+  await slow.written
+  expect(slow.sha256()).toBe(sha256)
+})
+
+test('a reader that disconnects while it waits for a connection ends at once and takes none', async () => {
+  const blobs = await aStore({ readsMax: 1, stalledMs: 20 })
+  const leaving = new AbortController()
+  const slow = await stalledAt3(await open(blobs, 'slow'), leaving.signal)
+  const other = await open(blobs, 'other')
+  slow.goOn()
+  await turn()
+  const reason = new Error('the reader has left')
+  leaving.abort(reason)
+  await expect(slow.written).rejects.toBe(reason)
+  other.destroy()
+  await open(blobs, 'next')
+})
+
+/** A proxy of the storage by which an object has another content once it was replaced: a condition on its ETag is 412 then. */
+async function aReplacingStorage() {
+  let isReplaced = false
+  const proxy = createServer((incoming, outgoing) => {
+    const { method, url, headers } = incoming
+    if (isReplaced && headers['if-match'] !== undefined) return void outgoing.writeHead(412).end()
+    const forwarded = request(server.settings.endpoint + url, { method: method ?? 'GET', headers }, (answer) => {
+      outgoing.writeHead(answer.statusCode ?? 502, answer.headers)
+      answer.pipe(outgoing).once('close', () => answer.destroy())
+    })
+    forwarded.once('error', () => outgoing.destroy())
+    incoming.pipe(forwarded)
+  })
+  await once(proxy.listen(0, '127.0.0.1'), 'listening')
+  const endpoint = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`
+  const blobs = await openS3Blobs(
+    { ...server.settings, endpoint },
+    { random: systemRandom, readsMax: 1, stalledMs: 20 },
+  )
+  onTestFinished(() => {
+    blobs.close()
+    proxy.closeAllConnections()
+    proxy.close()
+  })
+  return { blobs, replace: () => (isReplaced = true) }
+}
+
+test('the rest of a content that was replaced meanwhile is not sent', async () => {
+  const { blobs, replace } = await aReplacingStorage()
+  const slow = await stalledAt3(await open(blobs, 'slow'))
+  const other = await open(blobs, 'other')
+  other.destroy()
+  replace()
+  slow.goOn()
+  await expect(slow.written).rejects.toMatchObject({ code: 'file-storage-unavailable' })
 })

@@ -30,16 +30,16 @@ export async function openObject(
   range: ByteRange | undefined,
 ): Promise<OpenedBlob | undefined> {
   if (range !== undefined && (range.length === 0 || !isCount(range))) return openNothing(reads, object.name, range)
-  const found = await getObject(reads, object, range)
+  const found = await getObject(reads, object, { range })
   if (found === 'outside') return openNothing(reads, object.name, range)
   if (found === undefined) return undefined
-  const { body, length, size } = found
+  const { body, length, size, etag } = found
   if (range !== undefined && length !== range.length) {
     body.destroy()
     if (length < range.length) throw new BlobRangeOutside(size)
     throw fail('file-storage-unavailable', {}, new Error('the storage sent more than the requested range'))
   }
-  return { size, content: new ObjectContent(reads, object, { body, range: range ?? { offset: 0, length } }) }
+  return { size, content: new ObjectContent(reads, object, { body, etag, range: range ?? { offset: 0, length } }) }
 }
 
 /** An open object. Its place is free again when its body has ended or was destroyed. */
@@ -48,22 +48,37 @@ interface Got {
   /** Bytes of the body, and of the whole object. */
   readonly length: number
   readonly size: number
+  readonly etag: string | undefined
 }
 
+interface Part {
+  readonly range: ByteRange | undefined
+  /** The object must have this ETag. */
+  readonly etag?: string | undefined
+  readonly until?: AbortSignal
+}
+
+/** With `until` it waits for a place until that signal is aborted, and for the storage too. */
 async function getObject(
   { client, places }: Reads,
   { name, owner }: OwnedObject,
-  range: ByteRange | undefined,
+  { range, etag, until }: Part,
 ): Promise<Got | 'outside' | undefined> {
-  const release = await places.take(owner)
+  const release = await places.take(owner, until)
   let got: Got | undefined
   try {
-    const part = range === undefined ? {} : { Range: `bytes=${range.offset}-${range.offset + range.length - 1}` }
-    const found = await ifThere(client.send(new GetObjectCommand({ ...name, ...part })))
+    const part = {
+      ...(range !== undefined && { Range: `bytes=${range.offset}-${range.offset + range.length - 1}` }),
+      ...(etag !== undefined && { IfMatch: etag }),
+    }
+    const options = until === undefined ? {} : { abortSignal: until }
+    const found = await ifThere(client.send(new GetObjectCommand({ ...name, ...part }), options))
     if (found === 'outside' || found === undefined) return found
-    const { Body: body, ContentLength: length = 0, ContentRange } = found
+    const { Body: body, ContentLength: length = 0, ContentRange, ETag: sentEtag } = found
     if (!(body instanceof Readable)) throw fail('file-storage-unavailable', {}, new Error('an object has no stream'))
-    got = { body, length, size: range === undefined ? length : Number(/\/(\d+)$/.exec(ContentRange ?? '')?.[1]) }
+    const size = range === undefined ? length : Number(/\/(\d+)$/.exec(ContentRange ?? '')?.[1])
+    // A weak ETag never matches (RFC 9110, section 13.1.1).
+    got = { body, length, size, etag: sentEtag?.startsWith('W/') === true ? undefined : sentEtag }
     // It also prevents a connection error before the first read from ending the process: the reader gets the error.
     finished(body, release)
     return got
@@ -114,18 +129,20 @@ class ObjectContent extends ReusedBufferStream {
   readonly #reads: Reads
   readonly #object: OwnedObject
   readonly #range: ByteRange
+  readonly #etag: string | undefined
   #body: Readable
   #pieces: AsyncIterator<Uint8Array> | undefined
 
   constructor(
     reads: Reads,
     object: OwnedObject,
-    { body, range }: { readonly body: Readable; readonly range: ByteRange },
+    { body, etag, range }: Pick<Got, 'body' | 'etag'> & { readonly range: ByteRange },
   ) {
     super()
     this.#reads = reads
     this.#object = object
     this.#range = range
+    this.#etag = etag
     this.#body = body
   }
 
@@ -142,15 +159,21 @@ class ObjectContent extends ReusedBufferStream {
     callback(fault)
   }
 
-  override async writeTo(take: TakeBytes): Promise<void> {
+  override async writeTo(take: TakeBytes, gone: AbortSignal = new AbortController().signal): Promise<void> {
+    const leave = (): void => void this.destroy()
+    gone.addEventListener('abort', leave, { once: true })
     try {
       const { length } = this.#range
       let sent = await this.#writeUntilStalled(take)
       while (sent < length) {
-        this.#body = await this.#reopen(sent)
+        this.#body = await this.#reopen(sent, gone)
         sent += await this.#writeUntilStalled(take)
       }
+    } catch (fault) {
+      gone.throwIfAborted()
+      throw fault
     } finally {
+      gone.removeEventListener('abort', leave)
       this.destroy()
     }
   }
@@ -177,11 +200,15 @@ class ObjectContent extends ReusedBufferStream {
     return sent
   }
 
-  /** Opens the rest of the content again. */
-  async #reopen(sent: number): Promise<Readable> {
+  /**
+   * Opens the rest of the same content again. The head of the response was sent, so it waits for a place as long as the reader does, which occupies no
+   * connection meanwhile.
+   */
+  async #reopen(sent: number, gone: AbortSignal): Promise<Readable> {
     const rest = { offset: this.#range.offset + sent, length: this.#range.length - sent }
-    const found = await getObject(this.#reads, this.#object, rest)
-    if (found !== undefined && found !== 'outside' && found.length === rest.length) return found.body
+    const found = await getObject(this.#reads, this.#object, { range: rest, etag: this.#etag, until: gone })
+    const isWhole = typeof found === 'object' && found.length === rest.length
+    if (isWhole && !gone.aborted) return found.body
     if (typeof found === 'object') found.body.destroy()
     throw fail('file-storage-unavailable', {}, new Error('the rest of an object is not there'))
   }

@@ -34,6 +34,8 @@ export interface S3Options {
   readonly now?: () => number
   readonly readsMax?: number
   readonly stalledMs?: number
+  /** How long a download waits for a place before it begins. */
+  readonly waitMsMax?: number
 }
 
 /**
@@ -76,11 +78,11 @@ export function createS3Blobs(
 }
 
 /** Reads have connections of their own: they last for as long as their callers take. */
-function readsOf(settings: S3Settings, own: Pick<S3Options, 'readsMax' | 'stalledMs'>): Reads {
+function readsOf(settings: S3Settings, own: Pick<S3Options, 'readsMax' | 'stalledMs' | 'waitMsMax'>): Reads {
   const max = own.readsMax ?? readsMax
   return {
     client: clientOf(settings, max),
-    places: createTurns(max, patience),
+    places: createTurns(max, { ...patience, waitMsMax: own.waitMsMax ?? patience.waitMsMax }),
     stalledMs: own.stalledMs ?? stalledMs,
   }
 }

@@ -4,7 +4,7 @@ import { z } from 'zod'
 import type { Clock } from './clock.ts'
 import { type Queryable, type Sql, sql, type Tx } from './db/db.ts'
 import type { LastWrite } from './db/last-writes.ts'
-import { listRows } from './db/listed-rows.ts'
+import { type ListedRows, listRows } from './db/listed-rows.ts'
 import { inLockOrder } from './db/lock-order.ts'
 import { newId, type OrganisationId } from './ids.ts'
 import type { Random } from './random.ts'
@@ -117,22 +117,28 @@ function chained(head: z.output<typeof Head>, organisationId: AuditOwner, acts: 
 /** Most characters of a record's details as JSON: records are kept for years, and pages of them are read at once. */
 const detailsCharactersMax = 8_192
 
-/** Returns the details, if they are small. Of larger ones the members that do not fit are their SHA-256 as JSON and their size. */
+/**
+ * Returns the details, if they are small. Of larger ones the members that do not fit are their SHA-256 as JSON and their size. Where the names
+ * alone are too many or too long, the details as a whole are that.
+ */
 function boundedDetails(details: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
-  if (JSON.stringify(details).length <= detailsCharactersMax) return details
+  const whole = JSON.stringify(details)
+  if (whole.length <= detailsCharactersMax) return details
   const entries = Object.entries(details)
   let left = detailsCharactersMax - entries.length * digestCharacters
-  return Object.fromEntries(
+  const bounded = Object.fromEntries(
     entries.map(([name, value]) => {
       const text = JSON.stringify(value ?? null)
       const isKept = text.length <= left
       if (isKept) left -= text.length
-      return [
-        name,
-        isKept ? value : { sha256: createHash('sha256').update(text).digest('hex'), characters: text.length },
-      ]
+      return [name, isKept ? value : digestOf(text)]
     }),
   )
+  return JSON.stringify(bounded).length <= detailsCharactersMax ? bounded : digestOf(whole)
+}
+
+function digestOf(text: string): { readonly sha256: string; readonly characters: number } {
+  return { sha256: createHash('sha256').update(text).digest('hex'), characters: text.length }
 }
 
 /** Characters of a member's name and of what takes the place of a member that does not fit. */
@@ -218,10 +224,12 @@ export async function verifyAudit(db: Queryable, organisationId: AuditOwner): Pr
       place = { sequence: run.lastSequence, hash: run.lastHash }
     }
   }
+  let limit = pageMax
   for (;;) {
-    const page = await listStored(db, organisationId, place.sequence)
-    if (page.length === 0) break
-    for (const { previousHash, hash, ...record } of page) {
+    const { rows, isCut } = await listStored(db, organisationId, { after: place.sequence, limit })
+    if (rows.length === 0) break
+    limit = isCut ? rows.length : Math.min(2 * limit, pageMax)
+    for (const { previousHash, hash, ...record } of rows) {
       if (record.sequence !== place.sequence + 1n) skipArchived()
       const isNext = record.sequence === place.sequence + 1n && equal(previousHash, place.hash)
       if (!isNext || !equal(hash, auditHash(place.hash, organisationId, record)))
@@ -251,20 +259,25 @@ async function listArchivedRuns(
   return new Map(runs.map((run) => [run.firstSequence, run]))
 }
 
-async function listStored(
+/**
+ * Most records of one page of a check. After a page of which only some fitted, the next has about as many as fitted: PostgreSQL reads all rows of a
+ * page to measure them.
+ */
+const pageMax = 500
+
+function listStored(
   db: Queryable,
   organisationId: AuditOwner,
-  after: bigint,
-): Promise<readonly z.output<typeof StoredRecord>[]> {
-  const { rows } = await listRows(
+  { after, limit }: { readonly after: bigint; readonly limit: number },
+): Promise<ListedRows<z.output<typeof StoredRecord>>> {
+  return listRows(
     db,
     StoredRecord,
-    500,
+    limit,
     sql`
     select id, sequence, environment, action, actor, request_id, target, details, created_at, previous_hash, hash
     from audit_log where organisation_id = ${organisationId} and sequence > ${after} order by sequence`,
   )
-  return rows
 }
 
 function equal(left: Uint8Array, right: Uint8Array): boolean {

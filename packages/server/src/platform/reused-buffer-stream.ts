@@ -8,6 +8,9 @@ export type TakeBytes = (bytes: Uint8Array) => Promise<void>
  * stream interface, not both.
  */
 export abstract class ReusedBufferStream extends Readable {
-  /** Passes on all bytes of the stream, in order, and destroys the stream in any case. Rejects as `take` does. */
-  abstract writeTo(take: TakeBytes): Promise<void>
+  /**
+   * Passes on all bytes of the stream, in order, and destroys the stream in any case. Rejects as `take` does. `gone` is aborted when nobody reads
+   * the bytes any more, also between two calls of `take`; a stream that waits for something then may reject with its reason at once.
+   */
+  abstract writeTo(take: TakeBytes, gone?: AbortSignal): Promise<void>
 }

@@ -3,8 +3,11 @@ import { mayTake } from './share.ts'
 
 /** Places for work of several owners. Each owner has at most its share of them (`mayTake`), and waiting owners get them in turn. */
 export interface Turns {
-  /** Waits for a place and returns what gives it back, once. */
-  take(owner: string): Promise<() => void>
+  /**
+   * Waits for a place and returns what gives it back, once. With `until` it waits without the patience, until that signal is aborted, and then
+   * throws the signal's reason.
+   */
+  take(owner: string, until?: AbortSignal): Promise<() => void>
   /** The number of waiters of all owners. */
   waiting(): number
 }
@@ -55,11 +58,11 @@ export function createTurns(max: number, patience?: Patience): Turns {
     }
   }
   return {
-    async take(owner) {
+    async take(owner, until) {
       const places = owners.get(owner) ?? { own: 0, waiting: new Set() }
       owners.set(owner, places)
       if (places.waiting.size === 0 && mayTake({ own: places.own, taken, max })) take(places)
-      else await wait(places.waiting, patience).finally(() => forgetIdle(owner, places))
+      else await wait(places.waiting, until ?? patience).finally(() => forgetIdle(owner, places))
       return releaseOnce(owner, places)
     },
     waiting: () => [...owners.values()].reduce((sum, { waiting }) => sum + waiting.size, 0),
@@ -67,8 +70,9 @@ export function createTurns(max: number, patience?: Patience): Turns {
 }
 
 /** Resolves when a place was given to the waiter. */
-function wait(waiting: Set<() => void>, patience: Patience | undefined): Promise<void> {
-  if (patience !== undefined && waiting.size >= patience.waitingMax) throw failPlatform('service-unavailable')
+async function wait(waiting: Set<() => void>, limit: Patience | AbortSignal | undefined): Promise<void> {
+  if (limit instanceof AbortSignal) return waitUntil(waiting, limit)
+  if (limit !== undefined && waiting.size >= limit.waitingMax) throw failPlatform('service-unavailable')
   return new Promise((resolve, reject) => {
     const come = (): void => {
       clearTimeout(timer)
@@ -79,7 +83,24 @@ function wait(waiting: Set<() => void>, patience: Patience | undefined): Promise
       waiting.delete(come)
       reject(failPlatform('service-unavailable'))
     }
-    const timer = patience === undefined ? undefined : setTimeout(leave, patience.waitMsMax)
+    const timer = limit === undefined ? undefined : setTimeout(leave, limit.waitMsMax)
+    waiting.add(come)
+  })
+}
+
+async function waitUntil(waiting: Set<() => void>, signal: AbortSignal): Promise<void> {
+  signal.throwIfAborted()
+  return new Promise((resolve, reject) => {
+    const come = (): void => {
+      signal.removeEventListener('abort', leave)
+      waiting.delete(come)
+      resolve()
+    }
+    const leave = (): void => {
+      waiting.delete(come)
+      reject(signal.reason)
+    }
+    signal.addEventListener('abort', leave, { once: true })
     waiting.add(come)
   })
 }

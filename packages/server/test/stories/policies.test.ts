@@ -340,6 +340,15 @@ test('an API key can tighten a policy; concurrent changes never undo a tighter o
   expect(body.policy).toEqual(policyOf({ perDay: '1' }))
 })
 
+test('the policy that is set already leaves no audit record and keeps its time', async () => {
+  const { operations, tokens } = policyOf({ perDay: '1' }, [usdc.toLowerCase()])
+  const master = await underPolicy({ operations, tokens })
+  const before = await world.call(org.testKey, 'GET', `${masters}/${master.id}/policy`)
+  const again = await setPolicy(master, { tokens, operations })
+  expect([again.status, again.body]).toEqual([200, before.body])
+  expect((await auditOf(master)).map(({ action }) => action)).toEqual(['wallets.policy.set'])
+})
+
 test('the operator loosens and removes a policy, and the audit log has the old and the new one', async () => {
   const master = await underPolicy(policyOf({ perDay: '1' }))
   expect(ruleOf(await send(master, { amount: '2' }))).toBe('perDay')

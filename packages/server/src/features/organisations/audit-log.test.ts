@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
 import { aWorld, type Org, unreachableMain, type World } from '../../../test/world.ts'
-import { appendAudit } from '../../platform/audit.ts'
-import { type Db, type Sql, sql } from '../../platform/db/db.ts'
+import { type AuditEntry, appendAudit, verifyAudit } from '../../platform/audit.ts'
+import { type Db, type Queryable, type Sql, sql } from '../../platform/db/db.ts'
 import { verifyAuditLog } from './index.ts'
 
 let world: World
@@ -118,6 +118,49 @@ test('a transaction that appends a record and then waits for a row blocks none t
   await appendedFirst
   const { list } = await world.call(org.liveKey, 'GET', path)
   expect(list.slice(0, 2).map(({ action }) => action)).toEqual(['appended-then-locked', 'locked-then-appended'])
+  expect(await verifyAuditLog(world.database, org.id)).toMatchObject({ intact: true })
+})
+
+/** Appends records to the log of an organisation. */
+async function append(org: Org, ...entries: readonly AuditEntry[]): Promise<void> {
+  const { clock, random } = world.server.deps
+  const tenant = { organisationId: org.id, environment: 'test' } as const
+  const ctx = { clock, random, tenant, actor: { kind: 'system' }, requestId: 'req_01h455vb4pex5vsknk084sn02q' } as const
+  await world.database.db.tx(async (tx) => appendAudit(ctx, tx, ...entries))
+}
+
+test('the check of a log with large records measures each of them about once', async () => {
+  const org = await world.organisation()
+  const large = { action: 'large', details: { text: 'x'.repeat(8_000) } }
+  await append(org, ...Array.from({ length: 600 }, () => large))
+  const { db } = world.database
+  let measured = 0
+  const counting: Queryable = {
+    ...db,
+    many: async (row, statement) => {
+      const rows = await db.many(row, statement)
+      const [first] = z.array(z.looseObject({ pageRows: z.bigint().default(0n) })).parse(rows)
+      measured += Number(first?.pageRows ?? 0n)
+      return rows
+    },
+  }
+  expect(await verifyAudit(counting, org.id)).toMatchObject({ intact: true })
+  expect(measured).toBeGreaterThan(600)
+  expect(measured).toBeLessThan(1_200)
+})
+
+test('details with many names, or with long ones, are their hash and their size', async () => {
+  const org = await world.organisation()
+  const many = Object.fromEntries(Array.from({ length: 200 }, (_, at) => [`name${at}`, 'x'.repeat(100)]))
+  const long = { ['x'.repeat(9_000)]: 1 }
+  await append(org, { action: 'many', details: many }, { action: 'long', details: long })
+  const { list } = await world.call(org.testKey, 'GET', path)
+  expect(list.slice(0, 2).map(({ details }) => details)).toEqual(
+    [long, many].map((details) => ({
+      sha256: expect.stringMatching(/^[0-9a-f]{64}$/),
+      characters: JSON.stringify(details).length,
+    })),
+  )
   expect(await verifyAuditLog(world.database, org.id)).toMatchObject({ intact: true })
 })
 

@@ -106,11 +106,10 @@ async function answerSignIn(
   refuseUnstorable(url, sent)
   const begun = issuerPath.test(path) ? IssuerBody.safeParse(sent) : undefined
   if (begun?.success === false) throw validationProblem(begun.error.issues)
-  const queues = limit({ path, address, cookies: headers.cookie, sent })
-  if (freshPath.test(path)) {
-    const cookie = people.cookieOf(headers.cookie)
-    requireFresh({ person: cookie === undefined ? undefined : await people.find(cookie, undefined), clock })
-  }
+  const cookie = freshPath.test(path) ? people.cookieOf(headers.cookie) : undefined
+  const person = cookie === undefined ? undefined : await people.find(cookie, undefined)
+  requireFresh({ person, clock })
+  const queues = limit({ path, address, cookies: headers.cookie, accountId: person?.accountId, sent })
   const fields = new Headers()
   for (const [name, value] of Object.entries(headers))
     if (value !== undefined && !hopHeaders.test(name)) fields.append(name, value)

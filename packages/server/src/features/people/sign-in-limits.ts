@@ -27,6 +27,8 @@ interface SignInAttempt {
   /** Network address of the caller. */
   readonly address: string
   readonly cookies: string | undefined
+  /** The account of the caller's session, where the path needs a recent one. */
+  readonly accountId: string | undefined
   /** The body as parsed. */
   readonly sent: unknown
 }
@@ -42,11 +44,14 @@ const knownAtOnce = 1
 
 /**
  * The queues of an attempt's hash. Strangers of one site have one at a time, so that others take turns with them, and all strangers together
- * leave a thread to known browsers and to people who change their password.
+ * leave a thread to known browsers and to signed-in people who change their password, each one at a time. Whoever resets a password is a stranger:
+ * the token may be invented.
  */
-function hashQueues({ path, address }: SignInAttempt, isKnown: boolean): readonly Semaphore[] {
+function hashQueues({ path, address, accountId }: SignInAttempt, isKnown: boolean): readonly Semaphore[] {
   if (!hashingPath.test(path)) return []
-  if (isKnown || !passwordPath.test(path)) return [{ name: 'passwords', widthMax: knownAtOnce }]
+  const known = { name: 'passwords', widthMax: knownAtOnce }
+  if (isKnown) return [known]
+  if (accountId !== undefined) return [{ name: `password of ${accountId}`, widthMax: 1 }, known]
   return [
     { name: `strangers' passwords of ${siteOf(address)}`, widthMax: 1 },
     { name: "strangers' passwords", widthMax: strangersAtOnce },

@@ -29,10 +29,11 @@ export async function listRows<S extends z.ZodType>(
     Sized,
     sql`
     select * from (
-      select page.*, count(*) over () as page_rows, sum(octet_length(page::text)) over () as page_bytes,
+      select page.*, row_number() over () as page_row, count(*) over () as page_rows, sum(octet_length(page::text)) over () as page_bytes,
         sum(octet_length(page::text)) over (rows between unbounded preceding and 1 preceding) as page_bytes_before
       from (${statement} limit ${limit + 1}) as page) as sized
-    where page_bytes_before is null or page_bytes_before < ${rowsBytesMax}`,
+    where page_bytes_before is null or page_bytes_before < ${rowsBytesMax}
+    order by page_row`,
   )
   const [first] = sized
   return {

@@ -28,3 +28,12 @@ test('what ends access is never refused by the limit of changes: a leaked key co
   const found = operations.filter(({ id }) => ending.includes(id))
   expect(found.map(({ id, settingCost }) => [id, settingCost])).toEqual(ending.map((id) => [id, undefined]))
 })
+
+test('each operation that changes a record by PATCH or PUT has a cost, unless its record ends or has a limit of its own', () => {
+  const changing = operations.filter(
+    ({ method, settingCost }) => /^(PATCH|PUT)$/.test(method) && settingCost === undefined,
+  )
+  expect(changing.map(({ id }) => id)).toEqual(['vaults.update'])
+  const made = operations.find(({ id }) => id === 'withdrawals.bankAccounts.create')
+  expect(made?.settingCost).toBe(5)
+})

@@ -26,25 +26,25 @@ export async function writeStream(
   content: ReusedBufferStream,
   report: (fault: unknown) => void,
 ): Promise<void> {
-  let isGone = false
+  const closed = new AbortController()
   let release = (): void => undefined
   const onClosed = (): void => {
-    isGone = true
+    closed.abort(gone)
     release()
   }
   // A failed response is closed too; without a listener the failure would end the process.
   response.on('error', onClosed).once('close', onClosed)
   const take = async (bytes: Uint8Array): Promise<void> => {
-    if (isGone || response.destroyed) throw gone
+    if (closed.signal.aborted || response.destroyed) throw gone
     await new Promise<void>((resolve) => {
       // The library may not complete a write on a connection that was cut meanwhile: `close` then does.
       release = resolve
       response.write(bytes, () => resolve())
     })
-    if (isGone) throw gone
+    if (closed.signal.aborted) throw gone
   }
   try {
-    await content.writeTo(take)
+    await content.writeTo(take, closed.signal)
     response.end()
   } catch (fault) {
     if (fault !== gone) report(fault)

@@ -74,6 +74,7 @@ export const childAddressOperations: readonly Operation<Deps>[] = [
   }),
   operation({
     id: 'wallets.children.update',
+    settingCost: 1,
     needs: { role: 'member', scope: 'wallets' },
     method: 'PATCH',
     path: '/wallet-infra/master-wallets/{id}/child-addresses/{cad}',

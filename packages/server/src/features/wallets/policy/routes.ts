@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import { z } from 'zod'
 import { requireFresh } from '../../../platform/access.ts'
 import { appendAudit } from '../../../platform/audit.ts'
@@ -42,6 +43,7 @@ export const policyRoutes: readonly Operation<Deps>[] = [
   }),
   operation({
     id: 'wallets.master.policy.set',
+    settingCost: 1,
     needs: { role: 'admin', scope: 'wallets' },
     method: 'PUT',
     path: '/wallet-infra/master-wallets/{id}/policy',
@@ -66,13 +68,14 @@ async function getPolicy(ctx: Ctx, walletId: MasterWalletId): Promise<WalletPoli
 
 /**
  * Replaces the policy with one that is nowhere looser; the first one may be any. A person with fresh authentication may set a looser one. Of two concurrent changes the second is compared with the
- * first.
+ * first. The policy that is set already changes nothing and leaves no audit record.
  */
 function tightenPolicy(ctx: Ctx, walletId: MasterWalletId, document: PolicyDocument): Promise<WalletPolicy> {
   refuseMiscased(document)
   return underPolicy(ctx, async (tx) => {
     if (!(await lockPolicy(tx, ctx.tenant, walletId))) throw fail('wallet-not-found')
     const before = await findPolicy(tx, ctx.tenant, walletId)
+    if (isDeepStrictEqual(before?.document, document)) return shown(walletId, before)
     const looser = looseningsOf(before?.document, document)
     const errors = looser.map((path) => ({ path, message: 'is looser than the policy that is set' }))
     if (errors.length > 0 && ctx.person !== undefined) requireFresh(ctx)

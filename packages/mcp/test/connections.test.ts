@@ -1,0 +1,46 @@
+import { Duplex } from 'node:stream'
+import { expect, onTestFinished, test } from 'vitest'
+import { mcpHttpServer } from '../src/http/http-server.ts'
+
+/** A server that listens nowhere, and connections to it that send nothing. */
+function aServer(proxies?: number) {
+  let crowded = 0
+  const serverOf = (): never => {
+    throw new Error('nobody calls a tool')
+  }
+  const server = mcpHttpServer(
+    { baseUrl: 'http://127.0.0.1:9', serverOf, onError: () => undefined },
+    { hosts: [], onCrowded: () => (crowded += 1), ...(proxies !== undefined && { proxies }) },
+  )
+  const connect = (remoteAddress: string): Duplex => {
+    const socket = Object.assign(new Duplex({ read: () => undefined, write: (_, __, done) => done() }), {
+      remoteAddress,
+    })
+    onTestFinished(() => void socket.destroy())
+    server.emit('connection', socket)
+    return socket
+  }
+  const openOf = (address: string, count: number): number =>
+    Array.from({ length: count }, () => connect(address)).filter(({ destroyed }) => !destroyed).length
+  return { openOf, crowded: () => crowded }
+}
+
+test('an address has at most 64 connections, others have their own, and the server reports it once', () => {
+  const { openOf, crowded } = aServer()
+  expect(openOf('203.0.113.7', 64)).toBe(64)
+  expect(crowded()).toBe(0)
+  expect(openOf('203.0.113.7', 3)).toBe(0)
+  expect(openOf('::ffff:203.0.113.7', 1)).toBe(0)
+  expect(openOf('203.0.113.8', 1)).toBe(1)
+  expect(crowded()).toBe(1)
+})
+
+test.each(['127.0.0.1', '::ffff:127.0.0.1', '::1'])('this machine, as %s, has as many as it opens', (address) => {
+  const { openOf, crowded } = aServer()
+  expect([openOf(address, 100), crowded()]).toEqual([100, 0])
+})
+
+test('behind a proxy there is no limit for each address', () => {
+  const { openOf, crowded } = aServer(1)
+  expect([openOf('203.0.113.7', 100), crowded()]).toEqual([100, 0])
+})
