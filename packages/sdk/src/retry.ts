@@ -48,7 +48,10 @@ export function retryDelayMs(
   return backoff * (1 - chance / 4)
 }
 
-/** Parses `Retry-After` (RFC 9110, section 10.2.3) as seconds or a date. Undefined if absent or malformed. */
+/**
+ * Parses `Retry-After` (RFC 9110, section 10.2.3) as seconds or a date. Undefined if absent or malformed. The client imports no package, so this
+ * is not shared with the webhook worker.
+ */
 export function readRetryAfter(value: string | null, now: Date): number | undefined {
   if (value === null || value.trim() === '') return undefined
   if (/^\s*\d+\s*$/.test(value)) return Number(value)

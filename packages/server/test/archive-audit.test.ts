@@ -12,8 +12,9 @@ import { listAuditRecords } from '../src/features/organisations/audit-store.ts'
 import { verifyAuditLog } from '../src/features/organisations/index.ts'
 import { isBlobKey } from '../src/files/index.ts'
 import { appendAudit } from '../src/platform/audit.ts'
+import { utcMonthOf } from '../src/platform/clock.ts'
 import { type Db, type Sql, sql } from '../src/platform/db/db.ts'
-import { monthOf, partitionedTables } from '../src/platform/db/partitions.ts'
+import { partitionedTables } from '../src/platform/db/partitions.ts'
 import { newId, type OrganisationId } from '../src/platform/ids.ts'
 import { addPastMonths } from './past-months.ts'
 import { aWorld, type Org, type World } from './world.ts'
@@ -33,7 +34,7 @@ beforeAll(async () => {
 })
 afterAll(() => world?.stop())
 
-const nameOf = (month: Date): string => `audit_log_from_${monthOf(month).replace('-', '_')}`
+const nameOf = (month: Date): string => `audit_log_from_${utcMonthOf(month).replace('-', '_')}`
 const check = (id: OrganisationId) => verifyAuditLog(world.database, id)
 
 function admin(settings: Readonly<Record<string, string>>, ...args: readonly string[]) {
@@ -62,12 +63,12 @@ test('audit records stay unless the operator says for how long', async () => {
   const [first = now, second = now] = months
   await append(org.id, later(first, 1))
   const planned = async (settings: Readonly<Record<string, string>>) =>
-    (await admin(settings, 'archive', '--before', monthOf(second))).stdout
+    (await admin(settings, 'archive', '--before', utcMonthOf(second))).stdout
   expect(await planned({})).toContain('AUDIT_LOG_KEPT_DAYS is not set')
   expect(await planned({ PAYMENTS_KEPT_DAYS: '60' })).toContain('AUDIT_LOG_KEPT_DAYS is not set')
   expect(await planned({ AUDIT_LOG_KEPT_DAYS: '3650' })).toContain('answered until')
   expect(await planned(kept)).toMatch(/ready$/m)
-  const wrong = await admin({ AUDIT_LOG_KEPT_DAYS: 'x' }, 'archive', '--before', monthOf(second))
+  const wrong = await admin({ AUDIT_LOG_KEPT_DAYS: 'x' }, 'archive', '--before', utcMonthOf(second))
   expect(wrong.stderr).toContain('AUDIT_LOG_KEPT_DAYS is not usable')
 })
 
@@ -85,7 +86,7 @@ test('a log of which months were archived is intact, whoever’s clock was wrong
   await append(skewed, later(end, -2), later(third, 1), end, later(third, 2), later(second, 9), later(fourth, 3))
   await append(whole, later(first, 3), later(second, 3))
   const { list: before } = await world.call(org.liveKey, 'GET', '/organisations/current/audit-log')
-  const done = await admin(kept, 'archive', '--before', monthOf(third ?? now), '--run', 'yes')
+  const done = await admin(kept, 'archive', '--before', utcMonthOf(third ?? now), '--run', 'yes')
   expect([done.exitCode, done.stderr]).toEqual([0, ''])
   expect(done.stdout).toContain(`${nameOf(second ?? now)}  archived, 5 rows in 1 files`)
 
@@ -152,7 +153,7 @@ test('the records of an archived month are in its files with their hashes, so th
   const [, , third = now, fourth = now] = months
   await append(id, later(third, 20), later(third, 21), later(third, 22))
   const columns = await listColumns(db, nameOf(third))
-  expect((await admin(kept, 'archive', '--before', monthOf(fourth), '--run', 'yes')).exitCode).toBe(0)
+  expect((await admin(kept, 'archive', '--before', utcMonthOf(fourth), '--run', 'yes')).exitCode).toBe(0)
   const contentOf = async (key = ''): Promise<Uint8Array> => {
     const opened = isBlobKey(key) ? await blobs.open(key) : undefined
     return opened === undefined ? new Uint8Array() : buffer(opened.content)

@@ -6,9 +6,10 @@ import { findClaimed } from '../src/features/payments/facilitator/discovery-stor
 import { findFingerprint } from '../src/features/payments/record-store.ts'
 import { markQuarters, recountChanged, sealNext } from '../src/features/payments/rollups/seal-store.ts'
 import { listTakenClaims } from '../src/features/payments/store.ts'
+import { utcMonthOf } from '../src/platform/clock.ts'
 import { sql } from '../src/platform/db/db.ts'
 import { firstIdAt } from '../src/platform/db/page.ts'
-import { monthOf, partitionedTables, plain } from '../src/platform/db/partitions.ts'
+import { partitionedTables, plain } from '../src/platform/db/partitions.ts'
 import { addPastMonths } from './past-months.ts'
 import { type Answer, aWorld, codeOf, type Org, type World } from './world.ts'
 
@@ -31,7 +32,7 @@ beforeAll(async () => {
 })
 afterAll(() => world?.stop())
 
-const nameOf = (month: Date): string => `payments_from_${monthOf(month).replace('-', '_')}`
+const nameOf = (month: Date): string => `payments_from_${utcMonthOf(month).replace('-', '_')}`
 const get = (path: string, key = org.testKey): Promise<Answer> => world.call(key, 'GET', path)
 const post = (path: string, body: object): Promise<Answer> => world.call(org.testKey, 'POST', path, body)
 const shown = (answer: Answer): [number, string] => [answer.status, codeOf(answer)]
@@ -93,13 +94,15 @@ test('payments stay unless the operator says for how long, and while one of the 
   const { db } = world.database
   const [month = now, next = now] = months
   const { id } = await paid(month)
-  const planned = async (settings = kept) => (await admin(settings, '--before', monthOf(next))).stdout
+  const planned = async (settings = kept) => (await admin(settings, '--before', utcMonthOf(next))).stdout
   expect(await planned({} as typeof kept)).toContain('PAYMENTS_KEPT_DAYS is not set')
   expect(await planned()).toContain('payments are not counted yet')
   await countAll()
   expect(await planned()).toMatch(/ready$/m)
   expect(await planned({ PAYMENTS_KEPT_DAYS: '3650' })).toContain('answered until')
-  expect((await admin({ PAYMENTS_KEPT_DAYS: 'x' }, '--before', monthOf(next))).stderr).toContain('PAYMENTS_KEPT_DAYS')
+  expect((await admin({ PAYMENTS_KEPT_DAYS: 'x' }, '--before', utcMonthOf(next))).stderr).toContain(
+    'PAYMENTS_KEPT_DAYS',
+  )
 
   const uses: readonly (readonly [reason: string, set: string, undo: string])[] = [
     ['a payment is open', `status = 'settling'`, `status = 'settled'`],
@@ -120,7 +123,7 @@ test('payments stay unless the operator says for how long, and while one of the 
       values ('rfd_x', ${org.id}, 'test', ${id}, 'wtx_x', 1, now())`)
   })
   expect(await planned()).toContain('a refund is pending')
-  const refused = await admin(kept, '--before', monthOf(next), '--run', 'yes')
+  const refused = await admin(kept, '--before', utcMonthOf(next), '--run', 'yes')
   expect(refused.stdout).toContain('a refund is pending')
   expect((await get(`/payments/${id}`)).status).toBe(200)
   await db.run(sql`delete from payment_refunds`)
@@ -148,7 +151,7 @@ test('an archived payment is 410 for its organisation, what it used up stays use
     (await get(`/payments/statistics?from=${first.toISOString()}&to=${third.toISOString()}&interval=day`)).body,
   ]
   const before = await totals()
-  const done = await admin(kept, '--before', monthOf(third), '--run', 'yes')
+  const done = await admin(kept, '--before', utcMonthOf(third), '--run', 'yes')
   expect([done.exitCode, done.stderr]).toEqual([0, ''])
   expect(done.stdout).toContain(`${nameOf(second)}  archived, 1 rows in 1 files`)
   expect(await totals()).toEqual(before)

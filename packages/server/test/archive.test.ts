@@ -10,8 +10,9 @@ import { planArchive } from '../src/archive/plan.ts'
 import { findArchive, listColumns, listRows } from '../src/archive/store.ts'
 import { type BlobKey, type BlobStore, isBlobKey } from '../src/files/index.ts'
 import { verifyAudit } from '../src/platform/audit.ts'
+import { utcMonthOf } from '../src/platform/clock.ts'
 import { type Db, openDb, sql } from '../src/platform/db/db.ts'
-import { listPartitions, monthOf, partitionedTables, plain, startOfMonth } from '../src/platform/db/partitions.ts'
+import { listPartitions, partitionedTables, plain, startOfMonth } from '../src/platform/db/partitions.ts'
 import { newId } from '../src/platform/ids.ts'
 import { createLog } from '../src/platform/log.ts'
 import { addPastMonths } from './past-months.ts'
@@ -61,7 +62,7 @@ async function fill(
   return ids
 }
 
-const nameIn = (table: string, month: Date): string => `${table}_from_${monthOf(month).replace('-', '_')}`
+const nameIn = (table: string, month: Date): string => `${table}_from_${utcMonthOf(month).replace('-', '_')}`
 
 function admin(...args: readonly string[]) {
   const place = world.config.files
@@ -99,8 +100,8 @@ test('months are archived: their rows are in Parquet files, and an id is 410 for
   const rows = await listRows(db, nameIn('events', second), columns, { after: '', limit: 100 })
   expect(rows).toHaveLength(8)
 
-  const plan = await admin('--before', monthOf(third))
-  expect(plan.stdout).toContain(`${nameIn('events', second)}  until ${monthOf(second)}`)
+  const plan = await admin('--before', utcMonthOf(third))
+  expect(plan.stdout).toContain(`${nameIn('events', second)}  until ${utcMonthOf(second)}`)
   expect(plan.stdout).not.toContain(nameIn('events', third))
   expect(
     plan.stdout
@@ -111,7 +112,7 @@ test('months are archived: their rows are in Parquet files, and an id is 410 for
   expect(await existing(db, nameIn('events', second))).toBe(true)
   expect(codeOf(await world.call(org.testKey, 'GET', `/events/${ids.at(-1)}`))).toBe('event-not-found')
 
-  const done = await admin('--before', monthOf(third), '--run', 'yes')
+  const done = await admin('--before', utcMonthOf(third), '--run', 'yes')
   expect([done.exitCode, done.stderr]).toEqual([0, ''])
   expect(done.stdout).toContain(`${nameIn('events', second)}  archived, 8 rows in 1 files`)
   for (const { table } of tables)
@@ -155,7 +156,7 @@ test('months are archived: their rows are in Parquet files, and an id is 410 for
   )
   expect(record?.count).toBe(6n)
   expect(await verifyAudit(db, 'operator')).toMatchObject({ intact: true })
-  expect((await admin('--before', monthOf(third), '--run', 'yes')).stdout).toBe('Nothing ends before that month.\n')
+  expect((await admin('--before', utcMonthOf(third), '--run', 'yes')).stdout).toBe('Nothing ends before that month.\n')
 })
 
 test('a month stays while the API answers it, and while a delivery is pending', async () => {
@@ -165,19 +166,21 @@ test('a month stays while the API answers it, and while a delivery is pending', 
   await db.run(
     sql`update webhook_deliveries set status = 'pending', ended_at = null, due_at = now() where event_id = ${id}`,
   )
-  const { stdout } = await admin('--before', monthOf(startOfMonth(month, 1)), '--run', 'yes')
+  const { stdout } = await admin('--before', utcMonthOf(startOfMonth(month, 1)), '--run', 'yes')
   for (const table of ['events', 'webhook_deliveries']) {
     expect(stdout).toContain(`${nameIn(table, month)}  a delivery is pending`)
     expect(await existing(db, nameIn(table, month))).toBe(true)
   }
   expect(stdout).toContain(`${nameIn('webhook_attempts', month)}  archived`)
-  expect((await admin('--before', monthOf(startOfMonth(now, 3)))).stdout).toMatch(/events_first .* answered until 20/)
+  expect((await admin('--before', utcMonthOf(startOfMonth(now, 3)))).stdout).toMatch(
+    /events_first .* answered until 20/,
+  )
   const refused = archivePartition(depsOf(db), await plannedOf(db, nameIn('events', month)))
   await expect(refused).rejects.toThrow('a delivery is pending')
   await db.run(
     sql`update webhook_deliveries set status = 'dead', ended_at = now(), due_at = null where event_id = ${id}`,
   )
-  expect((await admin('--before', monthOf(startOfMonth(month, 1)), '--run', 'yes')).exitCode).toBe(0)
+  expect((await admin('--before', utcMonthOf(startOfMonth(month, 1)), '--run', 'yes')).exitCode).toBe(0)
   expect(await existing(db, nameIn('events', month))).toBe(false)
 })
 

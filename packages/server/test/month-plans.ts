@@ -1,8 +1,8 @@
 import { expect } from 'vitest'
 import { z } from 'zod'
+import { utcMonthOf } from '../src/platform/clock.ts'
 import type { Db, Queryable, Sql, Tx } from '../src/platform/db/db.ts'
 import { sql } from '../src/platform/db/db.ts'
-import { monthOf } from '../src/platform/db/partitions.ts'
 
 interface Sent {
   readonly plan: string
@@ -64,6 +64,6 @@ export function partitionsOf(table: string, plan: string): string[] {
 /** The months that a plan reads whole. Of past months: what PostgreSQL plans for a table without rows changes as soon as it has some. */
 export function scansOf(table: string, months: readonly Date[], plan: string): string[] {
   return months
-    .map((month) => `${table}_from_${monthOf(month).replace('-', '_')}`)
+    .map((month) => `${table}_from_${utcMonthOf(month).replace('-', '_')}`)
     .filter((name) => plan.includes(`Seq Scan on ${name}`))
 }

@@ -1,8 +1,8 @@
+import { utcMonthOf } from '../src/platform/clock.ts'
 import type { Db } from '../src/platform/db/db.ts'
 import { firstIdAt } from '../src/platform/db/page.ts'
 import {
   listPartitions,
-  monthOf,
   type PartitionedTable,
   partitionedTables,
   plain,
@@ -27,7 +27,7 @@ export async function addPastMonths(
     await db.run(plain(`alter table ${table} detach partition ${first?.name}`))
     for (const [at, start] of starts.entries()) {
       const from = at === 0 ? 'minvalue' : idAt(start)
-      const name = `${table}_from_${monthOf(start).replace('-', '_')}`
+      const name = `${table}_from_${utcMonthOf(start).replace('-', '_')}`
       await db.run(
         plain(
           `create table ${name} partition of ${table} for values from (${from}) to (${idAt(startOfMonth(start, 1))})`,

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
 import { createRecorder } from '../src/features/payments/index.ts'
-import { changeCounters, changeGasLast, dayOf, monthOf } from '../src/features/plans/index.ts'
+import { changeCounters, changeGasLast, dayOf } from '../src/features/plans/index.ts'
+import { utcMonthOf } from '../src/platform/clock.ts'
 import { sql } from '../src/platform/db/db.ts'
 import { newId } from '../src/platform/ids.ts'
 import { forTenant, systemCtx } from '../src/platform/work/runner.ts'
@@ -39,7 +40,7 @@ test('a payment that is recorded while another ends locks the month’s count be
   }
   let recording: Promise<void> | undefined
   await db.tx(async (tx) => {
-    await changeCounters(tx, [{ tenant, kind: 'payments', period: monthOf(payment.createdAt), n: 1 }])
+    await changeCounters(tx, [{ tenant, kind: 'payments', period: utcMonthOf(payment.createdAt), n: 1 }])
     recording = record({ ctx, payment })
     await expect.poll(isWaiting, { interval: 20 }).toBe(true)
     changeGasLast(tx, [{ tenant, network: network.name, day: dayOf(payment.createdAt), nanoUsd: 1n }])

@@ -1,4 +1,4 @@
-import { failPlatform } from './errors.ts'
+import { requestPatience, waitForPlace } from './waiting-queue.ts'
 
 /** A queue with a limit of concurrent work in this process. */
 export interface Semaphore {
@@ -13,11 +13,6 @@ export interface Semaphore {
  * connection.
  */
 export type WithSemaphores = <T>(semaphores: readonly Semaphore[], work: () => Promise<T>) => Promise<T>
-
-/** As long as the wait for a database connection. */
-const waitMsMax = 10_000
-/** Most waiters of one queue; each has its request's body in memory. */
-const waitingMax = 1_000
 
 interface Queue {
   running: number
@@ -37,7 +32,7 @@ export function createSemaphores(connectionsMax: number): WithSemaphores {
     const queue = queues.get(name) ?? { running: 0, waiting: new Set() }
     queues.set(name, queue)
     if (queue.running < width) queue.running += 1
-    else await wait(queue)
+    else await waitForPlace(queue.waiting, requestPatience)
     return () => release(name, queue)
   }
   const release = (name: string, queue: Queue): void => {
@@ -57,21 +52,4 @@ export function createSemaphores(connectionsMax: number): WithSemaphores {
     }
   }
   return withSemaphores
-}
-
-/** Resolves when a finished one passes on its place. */
-function wait({ waiting }: Queue): Promise<void> {
-  if (waiting.size >= waitingMax) throw failPlatform('service-unavailable')
-  return new Promise((resolve, reject) => {
-    const come = (): void => {
-      clearTimeout(patience)
-      waiting.delete(come)
-      resolve()
-    }
-    const patience = setTimeout(() => {
-      waiting.delete(come)
-      reject(failPlatform('service-unavailable'))
-    }, waitMsMax)
-    waiting.add(come)
-  })
 }

@@ -1,5 +1,5 @@
-import { failPlatform } from './errors.ts'
 import { mayTake } from './share.ts'
+import { type Patience, waitForPlace } from './waiting-queue.ts'
 
 /** Places for work of several owners. Each owner has at most its share of them (`mayTake`), and waiting owners get them in turn. */
 export interface Turns {
@@ -10,12 +10,6 @@ export interface Turns {
   take(owner: string, until?: AbortSignal): Promise<() => void>
   /** The number of waiters of all owners. */
   waiting(): number
-}
-
-/** How long one waits, and how many of one owner wait. A waiter beyond either is refused: 503 `service-unavailable`. */
-export interface Patience {
-  readonly waitMsMax: number
-  readonly waitingMax: number
 }
 
 interface OwnerPlaces {
@@ -62,45 +56,9 @@ export function createTurns(max: number, patience?: Patience): Turns {
       const places = owners.get(owner) ?? { own: 0, waiting: new Set() }
       owners.set(owner, places)
       if (places.waiting.size === 0 && mayTake({ own: places.own, taken, max })) take(places)
-      else await wait(places.waiting, until ?? patience).finally(() => forgetIdle(owner, places))
+      else await waitForPlace(places.waiting, until ?? patience).finally(() => forgetIdle(owner, places))
       return releaseOnce(owner, places)
     },
     waiting: () => [...owners.values()].reduce((sum, { waiting }) => sum + waiting.size, 0),
   }
-}
-
-/** Resolves when a place was given to the waiter. */
-async function wait(waiting: Set<() => void>, limit: Patience | AbortSignal | undefined): Promise<void> {
-  if (limit instanceof AbortSignal) return waitUntil(waiting, limit)
-  if (limit !== undefined && waiting.size >= limit.waitingMax) throw failPlatform('service-unavailable')
-  return new Promise((resolve, reject) => {
-    const come = (): void => {
-      clearTimeout(timer)
-      waiting.delete(come)
-      resolve()
-    }
-    const leave = (): void => {
-      waiting.delete(come)
-      reject(failPlatform('service-unavailable'))
-    }
-    const timer = limit === undefined ? undefined : setTimeout(leave, limit.waitMsMax)
-    waiting.add(come)
-  })
-}
-
-async function waitUntil(waiting: Set<() => void>, signal: AbortSignal): Promise<void> {
-  signal.throwIfAborted()
-  return new Promise((resolve, reject) => {
-    const come = (): void => {
-      signal.removeEventListener('abort', leave)
-      waiting.delete(come)
-      resolve()
-    }
-    const leave = (): void => {
-      waiting.delete(come)
-      reject(signal.reason)
-    }
-    signal.addEventListener('abort', leave, { once: true })
-    waiting.add(come)
-  })
 }

@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
 import { type Answer, aWorld, codeOf, countByStatus, type Org, type World } from '../../../test/world.ts'
+import { utcMonthOf } from '../../platform/clock.ts'
 import { sql } from '../../platform/db/db.ts'
 import { forTenant, systemCtx } from '../../platform/work/runner.ts'
-import { addToCounter, lockCounter, monthOf } from '../plans/index.ts'
+import { addToCounter, lockCounter } from '../plans/index.ts'
 import { setRoleAsOperator } from './index.ts'
 
 let world: World
@@ -27,7 +28,7 @@ function ctxOf(org: Org) {
 
 async function count(org: Org, kind: 'payments' | 'storageBytes', n: number): Promise<void> {
   const { db, clock, tenant } = ctxOf(org)
-  const period = kind === 'payments' ? monthOf(clock.now()) : 'all'
+  const period = kind === 'payments' ? utcMonthOf(clock.now()) : 'all'
   await db.tx((tx) => addToCounter(tx, tenant, kind, period, n))
 }
 

@@ -1,6 +1,6 @@
 import { formatAmount, isTempo, requireNetwork } from '@purser/protocol'
 import type { z } from 'zod'
-import { instantOf } from '../../platform/clock.ts'
+import { instantOf, utcMonthOf } from '../../platform/clock.ts'
 import { batch } from '../../platform/db/batch.ts'
 import { type Db, isDeadlock, isRefusedData, type Tx } from '../../platform/db/db.ts'
 import { isProblem } from '../../platform/errors.ts'
@@ -9,7 +9,6 @@ import {
   gasLockName,
   limitError,
   lockCounter,
-  monthOf,
   planOf,
   plans,
   reportThresholds,
@@ -118,7 +117,7 @@ function shortOfFunds({ protocol, payer }: NewPayment): Error {
 async function limitReached({ ctx, payment }: Candidate): Promise<Error> {
   return ctx.db.tx(async (tx) => {
     const plan = await planOf(tx, ctx.tenant.organisationId)
-    const month = monthOf(ctx.clock.now())
+    const month = utcMonthOf(ctx.clock.now())
     const current = isProof(payment)
       ? await usedOf(tx, ctx.tenant, 'proofs', month)
       : await lockCounter(tx, ctx.tenant, 'payments', month)
@@ -162,7 +161,7 @@ async function recordBatch(tx: Tx, group: readonly Candidate[], limits: RecordLi
  */
 async function reportPaymentsUsed(tx: Tx, ctx: Ctx, limit: number): Promise<void> {
   if (limit === unlimited) return
-  const used = await usedOf(tx, ctx.tenant, 'payments', monthOf(ctx.clock.now()))
+  const used = await usedOf(tx, ctx.tenant, 'payments', utcMonthOf(ctx.clock.now()))
   await reportThresholds(tx, ctx, { kind: 'payments', limit, used })
 }
 

@@ -1,10 +1,11 @@
 import { networks } from '@purser/protocol'
 import { z } from 'zod'
+import { utcMonthOf } from '../../platform/clock.ts'
 import type { Tenant } from '../../platform/ctx.ts'
 import { type Queryable, sql, type Tx } from '../../platform/db/db.ts'
 import { idIs } from '../../platform/db/page.ts'
 import { id, type PaymentId } from '../../platform/ids.ts'
-import { dayOf, monthOf, sharersOf } from '../plans/index.ts'
+import { dayOf, sharersOf } from '../plans/index.ts'
 import type { NewPayment } from './store.ts'
 
 const OpenRow = z.object({ id: id('pay'), createdAt: z.date(), validBefore: z.date() })
@@ -49,7 +50,7 @@ export function lockInTheWay(
   const on = isGas ? [payment.network] : networks.map(({ name }) => name)
   const taking = isGas
     ? sql`(created_at at time zone 'UTC')::date = ${dayOf(payment.createdAt)}::date and gas_reserved_nano_usd > 0`
-    : sql`to_char(created_at at time zone 'UTC', 'YYYY-MM') = ${monthOf(payment.createdAt)}`
+    : sql`to_char(created_at at time zone 'UTC', 'YYYY-MM') = ${utcMonthOf(payment.createdAt)}`
   return tx.many(
     OpenRow,
     sql`

@@ -1,9 +1,9 @@
 import { requireNetwork } from '@purser/protocol'
 import type { z } from 'zod'
-import { instantOf } from '../../platform/clock.ts'
+import { instantOf, utcMonthOf } from '../../platform/clock.ts'
 import type { Tx } from '../../platform/db/db.ts'
 import type { PaymentId } from '../../platform/ids.ts'
-import { gasLeft, monthOf, planOf, usedOf } from '../plans/index.ts'
+import { gasLeft, planOf, usedOf } from '../plans/index.ts'
 import { fail, failBody } from './errors.ts'
 import { getPayment, refusePayment } from './logs.ts'
 import { gasReservedBy } from './new-payment.ts'
@@ -60,7 +60,7 @@ async function neededBy(ctx: Ctx, payment: NewPayment, lacking: Lacking): Promis
     return gasReservedBy(ctx, payment) + (left < 0n ? -left : 0n)
   }
   const { paymentsPerMonth } = await planOf(ctx.db, ctx.tenant.organisationId)
-  const used = await usedOf(ctx.db, ctx.tenant, 'payments', monthOf(payment.createdAt))
+  const used = await usedOf(ctx.db, ctx.tenant, 'payments', utcMonthOf(payment.createdAt))
   return BigInt(1 + Math.max(0, used - paymentsPerMonth))
 }
 

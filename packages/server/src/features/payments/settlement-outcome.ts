@@ -1,11 +1,12 @@
 import { formatAmount, requireNetwork } from '@purser/protocol'
 import { appendAudit } from '../../platform/audit.ts'
+import { utcMonthOf } from '../../platform/clock.ts'
 import type { Tx } from '../../platform/db/db.ts'
 import { inLockOrder } from '../../platform/db/lock-order.ts'
 import { publishEvents } from '../../platform/events.ts'
 import { id, type PaymentId } from '../../platform/ids.ts'
 import { forTenant, systemCtx } from '../../platform/work/runner.ts'
-import { changeCounters, changeGasLast, dayOf, type GasChange, monthOf } from '../plans/index.ts'
+import { changeCounters, changeGasLast, dayOf, type GasChange } from '../plans/index.ts'
 import type { FailedRelay, Relay, RelayPurpose, SettledRelay } from '../relayer/index.ts'
 import type { Ctx, Deps } from './ports.ts'
 import {
@@ -184,7 +185,12 @@ function worthOf({ gasPrices }: Pick<Ctx, 'gasPrices'>, { network }: Relay, wei:
 function countEnded(tx: Tx, ended: readonly EndedRow[]): Promise<void> {
   return changeCounters(
     tx,
-    ended.map((row) => ({ tenant: tenantOf(row), kind: 'payments', period: monthOf(row.createdAt), n: changeOf(row) })),
+    ended.map((row) => ({
+      tenant: tenantOf(row),
+      kind: 'payments',
+      period: utcMonthOf(row.createdAt),
+      n: changeOf(row),
+    })),
   )
 }
 

@@ -1,5 +1,6 @@
 import { parseAddress } from '@purser/protocol'
 import { z } from 'zod'
+import { utcMonthOf } from '../../platform/clock.ts'
 import type { Tenant } from '../../platform/ctx.ts'
 import { columnsNamed, columnsOf, type Queryable, type Sql, sql } from '../../platform/db/db.ts'
 import {
@@ -21,7 +22,6 @@ import {
   type PaymentLogId,
   paymentIdOf,
 } from '../../platform/ids.ts'
-import { monthOf } from '../plans/index.ts'
 import { StoredAuthorization, StoredPermit2 } from '../relayer/index.ts'
 import { Delivery } from './delivery/store.ts'
 import { countsOf } from './rollups/seal-store.ts'
@@ -337,7 +337,7 @@ export function countingPayments(tenant: Tenant, from: Date, to: Date): Sql {
   return sql`
     select (coalesce(sum(payments), 0) - coalesce((
       select used from usage_counters where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment}
-        and kind = 'proofs' and period = ${monthOf(from)}), 0))::bigint
+        and kind = 'proofs' and period = ${utcMonthOf(from)}), 0))::bigint
     from ${countsOf(tenant, { from, to }, 'day')} as counts
     where status not in ('voided', 'settlement_failed')`
 }

@@ -15,7 +15,6 @@ export {
   gasErrors,
   limitError,
   monthAround,
-  monthOf,
   periodOf,
   planErrors,
   quotas,

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { aWorld, type World } from '../../../test/world.ts'
+import { utcMonthOf } from '../../platform/clock.ts'
 import { forTenant, systemCtx } from '../../platform/work/runner.ts'
-import { addToCounter, countOrRefuse, lockCounter, monthAround, monthOf, plans, usageKinds } from './index.ts'
+import { addToCounter, countOrRefuse, lockCounter, monthAround, plans, usageKinds } from './index.ts'
 import { quotas } from './quotas.ts'
 
 let world: World
@@ -34,8 +35,8 @@ test('the plans grant what the document and decisions.md say', () => {
 })
 
 test('months are calendar months in UTC, whatever the zone of the machine', () => {
-  expect(monthOf(new Date('2026-11-30T23:59:59.999Z'))).toBe('2026-11')
-  expect(monthOf(new Date('2026-12-01T00:00:00.000+00:00'))).toBe('2026-12')
+  expect(utcMonthOf(new Date('2026-11-30T23:59:59.999Z'))).toBe('2026-11')
+  expect(utcMonthOf(new Date('2026-12-01T00:00:00.000+00:00'))).toBe('2026-12')
   const december = { start: new Date('2026-12-01T00:00:00Z'), end: new Date('2027-01-01T00:00:00Z') }
   expect(monthAround(new Date('2026-12-31T23:59:59Z'))).toEqual(december)
 })
@@ -47,7 +48,7 @@ test.each(usageKinds)(
     const { deps } = world.server
     const ctx = forTenant(systemCtx(deps), { organisationId: org.id, environment: 'test' })
     const limit = quotas[kind].limitOf(plans.hobby)
-    const period = quotas[kind].per === 'month' ? monthOf(deps.clock.now()) : 'all'
+    const period = quotas[kind].per === 'month' ? utcMonthOf(deps.clock.now()) : 'all'
     const remaining = Math.min(limit, 3)
     await deps.db.tx(async (tx) => {
       await lockCounter(tx, ctx.tenant, kind, period)

@@ -1,4 +1,4 @@
-import { instantOf } from '../../platform/clock.ts'
+import { instantOf, utcMonthOf } from '../../platform/clock.ts'
 import type { Deps, Tenant } from '../../platform/ctx.ts'
 import type { Queryable, Sql } from '../../platform/db/db.ts'
 import { defineErrors, type Problem } from '../../platform/errors.ts'
@@ -40,12 +40,7 @@ export const quotas: Readonly<Record<UsageKind, Quota>> = {
 
 /** Returns the counter's period at an instant: the calendar month in UTC, or `all` for kinds that are not counted per month. */
 export function periodOf(kind: UsageKind, now: Date): string {
-  return quotas[kind].per === 'month' ? monthOf(now) : 'all'
-}
-
-/** `YYYY-MM` of an instant, in UTC. */
-export function monthOf(now: Date): string {
-  return now.toISOString().slice(0, 7)
+  return quotas[kind].per === 'month' ? utcMonthOf(now) : 'all'
 }
 
 /** The UTC day of an instant; gas is counted per day. */

@@ -1,9 +1,10 @@
 import type { Network } from '@purser/protocol'
 import { z } from 'zod'
+import { utcMonthOf } from '../../platform/clock.ts'
 import type { Tx } from '../../platform/db/db.ts'
 import { type Plan, unlimited } from './plans.ts'
 import type { Ctx } from './ports.ts'
-import { dayOf, limitError, monthOf, periodOf, quotas, type UsageKind } from './quotas.ts'
+import { dayOf, limitError, periodOf, quotas, type UsageKind } from './quotas.ts'
 import {
   addToCounter,
   changeGas,
@@ -49,7 +50,7 @@ export function usageOf(ctx: Pick<Ctx, 'db' | 'tenant' | 'clock' | 'recounts'>):
   const now = ctx.clock.now()
   return readAtOneInstant(ctx.db, async (tx) => {
     const plan = await planOf(tx, ctx.tenant.organisationId)
-    const counters = await listCounters(tx, ctx.tenant, monthOf(now))
+    const counters = await listCounters(tx, ctx.tenant, utcMonthOf(now))
     const gone = new Map<UsageKind, number>()
     for (const organisationId of await listSharers(tx, ctx.tenant.organisationId))
       for (const { kind, gone: countGone } of ctx.recounts) {
@@ -126,7 +127,7 @@ export async function reportThresholds(
 ): Promise<void> {
   if (reachedBy(used, limit).length === 0) return
   const reachedAt = ctx.clock.now()
-  const quota = { kind, limit, month: monthOf(reachedAt) }
+  const quota = { kind, limit, month: utcMonthOf(reachedAt) }
   const reported = await listReported(tx, ctx.tenant, quota)
   const isNew = (percent: number): boolean => !reported.includes(percent)
   if (!reachedBy(used, limit).some(isNew)) return

@@ -1,4 +1,5 @@
 import { sealLimits } from '@purser/protocol'
+import { utcMonthOf } from '../../platform/clock.ts'
 import type { Tenant } from '../../platform/ctx.ts'
 import type { Queryable, Tx } from '../../platform/db/db.ts'
 import {
@@ -6,7 +7,6 @@ import {
   limitError,
   listSharers,
   lockCounter,
-  monthOf,
   type Plan,
   periodOf,
   quotas,
@@ -138,7 +138,7 @@ export async function releaseCounts(
 export async function refuseWithoutPayments(tx: Tx, ctx: Limits, plan: Plan): Promise<void> {
   const limit = plan.paymentsPerMonth
   if (limit === unlimited) return
-  const current = await usedOf(tx, ctx.tenant, 'payments', monthOf(ctx.clock.now()))
+  const current = await usedOf(tx, ctx.tenant, 'payments', utcMonthOf(ctx.clock.now()))
   if (current >= limit) throw limitError(ctx, 'payment-limit-reached', limit, current)
 }
 

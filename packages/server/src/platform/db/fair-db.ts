@@ -1,4 +1,5 @@
 import { createTurns } from '../turns.ts'
+import { requestPatience } from '../waiting-queue.ts'
 import type { Db, Queryable } from './db.ts'
 
 export interface FairDb {
@@ -6,13 +7,6 @@ export interface FairDb {
   (db: Db, tenant: string): Db
   /** The number of waiting statements and transactions of all tenants. */
   waiting(): number
-}
-
-const patience = {
-  /** As long as the wait for a database connection. */
-  waitMsMax: 10_000,
-  /** Most waiters of one tenant; each has its request's body in memory. */
-  waitingMax: 1_000,
 }
 
 /** Tenants whose database is kept for their next request. */
@@ -30,7 +24,7 @@ export function rootOf(db: Db): Db {
  */
 export function createFairDb(connectionsMax: number): FairDb {
   const max = Math.max(1, connectionsMax - Math.ceil(connectionsMax / 8))
-  const { take, waiting } = createTurns(max, patience)
+  const { take, waiting } = createTurns(max, requestPatience)
   const made = new Map<string, Db>()
   const fairDbOf = (db: Db, tenant: string): Db => {
     const limited = async <T>(work: () => Promise<T>): Promise<T> => {

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { z } from 'zod'
-import { instantOf } from '../clock.ts'
+import { instantOf, utcMonthOf } from '../clock.ts'
 import type { IdPrefix } from '../ids.ts'
 import { type Db, isLockTimeout, type Queryable, type Sql, sql, type Tx } from './db.ts'
 import { firstIdAt, timeOfId } from './page.ts'
@@ -74,11 +74,6 @@ export function startOfMonth(instant: Date, monthsLater = 0): Date {
   return instantOf(Date.UTC(instant.getUTCFullYear(), instant.getUTCMonth() + monthsLater))
 }
 
-/** `2026-12` for an instant in December 2026. */
-export function monthOf(instant: Date): string {
-  return instant.toISOString().slice(0, 7)
-}
-
 /** How long before its end a partition that rows are written to is closed: processes of the version before may still delete by `ctid`. */
 const noticeMs = 28 * 86_400_000
 
@@ -121,7 +116,7 @@ async function closeOpen(
 ): Promise<string> {
   const { table, prefix, storage } = one
   const until = firstIdAt(prefix, end.getTime())
-  const next = `${table}_from_${monthOf(end).replace('-', '_')}`
+  const next = `${table}_from_${utcMonthOf(end).replace('-', '_')}`
   const lower = open.from === undefined ? '' : ` and id >= '${open.from}'`
   const drop = `alter table ${open.name} drop constraint if exists closing`
   // The planner's figures of the whole table, which autovacuum does not renew. Not of a table without rows, and before the next partition is
