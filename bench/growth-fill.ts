@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { dropSignedBytes } from '../packages/server/src/archive/signed-bytes.ts'
-import { markQuarters, sealNext } from '../packages/server/src/features/payments/rollups/seal-store.ts'
+import { countNextQuarter, markQuarters } from '../packages/server/src/features/payments/rollups/rollup-store.ts'
 import type { Db } from '../packages/server/src/platform/db/db.ts'
 import { sql } from '../packages/server/src/platform/db/db.ts'
 import { type Expressions, fillTable, statement } from '../packages/server/test/fill-table.ts'
@@ -237,7 +237,7 @@ function tablesOf(owner: Owner, payments: number): Readonly<Record<string, Fille
 export async function rollUp(db: Db): Promise<number> {
   const began = performance.now()
   await markQuarters(db)
-  while (await sealNext(db));
+  while (await countNextQuarter(db));
   await db.run(sql`
     insert into vault_counts (organisation_id, environment, active, persisted, bytes)
     select organisation_id, environment, count(*) filter (where counted_as = 'active'), count(*) filter (where counted_as = 'persisted'), sum(bytes)

@@ -4,7 +4,7 @@ import { z } from 'zod'
 import { runAdmin } from '../src/admin/run.ts'
 import { findClaimed } from '../src/features/payments/facilitator/discovery-store.ts'
 import { findFingerprint } from '../src/features/payments/record-store.ts'
-import { markQuarters, recountChanged, sealNext } from '../src/features/payments/rollups/seal-store.ts'
+import { countNextQuarter, markQuarters, recountChanged } from '../src/features/payments/rollups/rollup-store.ts'
 import { listTakenClaims } from '../src/features/payments/store.ts'
 import { utcMonthOf } from '../src/platform/clock.ts'
 import { sql } from '../src/platform/db/db.ts'
@@ -84,7 +84,7 @@ async function paid(month: Date): Promise<{ id: string; logId: string; credentia
 async function countAll(): Promise<void> {
   const { db } = world.database
   await markQuarters(db)
-  while (await sealNext(db));
+  while (await countNextQuarter(db));
   while (await recountChanged(db));
 }
 

@@ -1,7 +1,7 @@
 import { type DevChain, startChain } from '@purser/devnet'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
-import { markQuarters, sealNext } from '../src/features/payments/rollups/seal-store.ts'
+import { countNextQuarter, markQuarters } from '../src/features/payments/rollups/rollup-store.ts'
 import { sql } from '../src/platform/db/db.ts'
 import { freshDatabase, type TestDatabase } from './database.ts'
 import { fillTable } from './fill-table.ts'
@@ -93,7 +93,7 @@ test('a service that idles on a long history scans none of its tables, whatever 
   for (const [table, own] of Object.entries(history)) await fillTable(database.db, table, own, { last: rowsMax })
   // The payments of the past are counted once.
   await markQuarters(database.db)
-  while (await sealNext(database.db));
+  while (await countNextQuarter(database.db));
   await database.db.run(sql`select pg_stat_force_next_flush()`)
   const before = await readsOf()
   // Started on the filled database: the scans of a service that met empty tables would be reported up to ten seconds late.

@@ -20,6 +20,11 @@ export interface DiscoveredRoute {
   readonly requestBody?: Readonly<Record<string, unknown>> | undefined
 }
 
+/**
+ * The paid routes of a service. `discovery` answers `GET /openapi.json` with an OpenAPI document of them, for clients that compare prices before
+ * they request. `x-payment-info` of each route has its offers, as the MPP discovery draft defines them. The document is fetched from Purser at the
+ * first request and kept for five minutes.
+ */
 export interface DiscoveryConfig {
   readonly routes: readonly DiscoveredRoute[]
   /** Default: the host of the service as the title, version 1.0.0. */

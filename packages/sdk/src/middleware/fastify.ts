@@ -96,9 +96,8 @@ export function payHook(
 }
 
 /**
- * Answers `GET /openapi.json` with an OpenAPI document of paid routes, for clients that compare prices before they
- * request. `x-payment-info` of each route has its offers, as the MPP discovery draft defines them. It is fetched from
- * Purser at the first request and kept for five minutes. `handler` of a route is the value of `payHook`.
+ * Answers `GET /openapi.json` with an OpenAPI document of paid routes; see `DiscoveryConfig`. `handler` of a
+ * route is the value of `payHook`.
  *
  * @example
  * import { discovery, payHook } from '@purser/sdk/fastify'

@@ -83,9 +83,8 @@ export function payMiddleware(options: PayOptions<Context>): MiddlewareHandler {
 }
 
 /**
- * Answers `GET /openapi.json` with an OpenAPI document of paid routes, for clients that compare prices before they
- * request. `x-payment-info` of each route has its offers, as the MPP discovery draft defines them. It is fetched from
- * Purser at the first request and kept for five minutes. `handler` of a route is the value of `payMiddleware`.
+ * Answers `GET /openapi.json` with an OpenAPI document of paid routes; see `DiscoveryConfig`. `handler` of a
+ * route is the value of `payMiddleware`.
  *
  * @example
  * import { discovery, payMiddleware } from '@purser/sdk/hono'

@@ -73,10 +73,8 @@ export function withPayment<R extends Request, C>(
 }
 
 /**
- * Answers `GET /openapi.json` with an OpenAPI document of paid routes, for clients that compare prices before they
- * request: `export const GET = discovery(config)` in `app/openapi.json/route.ts`. `x-payment-info` of each route has its
- * offers, as the MPP discovery draft defines them. It is fetched from Purser at the first request and kept for five
- * minutes. `handler` of a route is the value of `withPayment`.
+ * Answers `GET /openapi.json` with an OpenAPI document of paid routes: `export const GET = discovery(config)` in `app/openapi.json/route.ts`; see `DiscoveryConfig`. `handler` of a
+ * route is the value of `withPayment`.
  *
  * @example
  * import { discovery, withPayment } from '@purser/sdk/next'

@@ -1,5 +1,4 @@
 import { checkConnection, createPurser, type Purser } from '../client.ts'
-import { type AbandonedRuns, openAbandonedRuns } from './abandoned-runs.ts'
 import { challengesAhead, type TakeChallenge } from './challenges.ts'
 import { checkWalletOptions } from './check-options.ts'
 import type { CredentialHeader } from './contract.ts'
@@ -11,7 +10,7 @@ import type { CorsOptions } from './preflight.ts'
 import { openReports, type ReportSold } from './registry-report.ts'
 import { openReleases, type ReleasePayment } from './releases.ts'
 import { openReplays, type Replays } from './replays.ts'
-import { openRuns, type Runs } from './runs.ts'
+import { type AbandonedRuns, openAbandonedRuns, openRuns, type Runs } from './runs.ts'
 import { openGate, type Payee, type SessionGate, sessionSecondsOf } from './sessions.ts'
 
 /** A seller: the client and the defaults that `walletMiddleware` attaches to each request. */

@@ -22,7 +22,6 @@ export type {
 } from './tempo-port.ts'
 
 import type { BlockReads, ConfirmedReads } from './block-port.ts'
-import type { ChainHealth, TokenDomainState } from './health-port.ts'
 import type { LaneCall, Lanes } from './lanes/port.ts'
 import type { QuorumReads } from './quorum-port.ts'
 
@@ -37,7 +36,6 @@ export type {
   Signer,
   TransactionFields,
 } from './facts.ts'
-export type { ChainHealth, TokenDomainState } from './health-port.ts'
 export type {
   NonceState,
   QuorumReads,
@@ -311,3 +309,25 @@ export type {
   MinedTransaction,
   PlannedTransaction,
 } from './lanes/port.ts'
+
+/** `unchecked` while no node has answered. */
+export type TokenDomainState = 'unchecked' | 'right' | 'wrong'
+
+/** The number of a network's nodes, in total and by state. */
+export interface ChainHealth {
+  /** `unknown` until a node has answered or failed. */
+  readonly status: 'unknown' | 'up' | 'down'
+  readonly nodes: number
+  readonly up: number
+  /** How many nodes must agree before their answer decides about money. */
+  readonly needed: number
+  /** `waits` while fewer nodes are up than are needed; `alone` when a single node decides about real money. */
+  readonly money: 'moves' | 'waits' | 'alone'
+  /** Nodes that answer but whose heads are behind the others'. */
+  readonly behind: number
+  readonly resting: number
+  /** Nodes that report a different chain ID than configured. */
+  readonly refused: number
+  /** Symbols of tokens whose contracts do not match the registry. */
+  readonly wrongTokens: readonly string[]
+}

@@ -4,23 +4,24 @@ import type { Clock } from '../platform/clock.ts'
 import type { Log } from '../platform/log.ts'
 import type { Outbound } from '../platform/outbound.ts'
 import type { Random } from '../platform/random.ts'
-import { type BridgeSettings, createBridge } from './offramp/bridge.ts'
+import { createBridge } from './offramp/bridge.ts'
 import { type BridgeWebhooksPort, createBridgeWebhooks } from './offramp/bridge-webhook.ts'
 import type { OffRampsPort } from './offramp/port.ts'
 import { createSandboxOffRamp } from './offramp/sandbox.ts'
+import type { PartnerSettings } from './partner-request.ts'
 import { type CctpSettings, createCctp } from './routing/cctp.ts'
 import { chooseRoute } from './routing/choose.ts'
-import { createLifi, type LifiSettings } from './routing/lifi.ts'
+import { createLifi } from './routing/lifi.ts'
 import type { ChainReader, DeliveryReader, RoutingPartners, RoutingPorts } from './routing/port.ts'
-import { createRelay, type RelaySettings } from './routing/relay.ts'
+import { createRelay } from './routing/relay.ts'
 import { createSandboxRouting, type FindEvent, type SandboxContracts } from './routing/sandbox.ts'
 
 /** The partners that the operator has an account with. */
 export interface PartnerAccounts {
-  readonly bridge?: BridgeSettings & { readonly webhookPublicKey: string | undefined }
+  readonly bridge?: PartnerSettings & { readonly webhookPublicKey: string | undefined }
   readonly cctp?: CctpSettings
-  readonly relay?: RelaySettings
-  readonly lifi?: LifiSettings
+  readonly relay?: PartnerSettings
+  readonly lifi?: PartnerSettings
   readonly sandbox?: SandboxContracts
 }
 

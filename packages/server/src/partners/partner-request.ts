@@ -1,7 +1,17 @@
-import type { z } from 'zod'
+import { parseAddress } from '@purser/protocol'
+import { z } from 'zod'
 import type { Outbound, OutboundRequest, PostLimits } from '../platform/outbound.ts'
 import { unstorableTexts } from '../platform/wire.ts'
 import { fail } from './errors.ts'
+
+/** The account of the deployment at a partner. */
+export interface PartnerSettings {
+  /** Without a trailing slash. */
+  readonly baseUrl: string
+  readonly apiKey: string
+  /** Per request; each partner has its own default. */
+  readonly timeoutMs?: number
+}
 
 /** A partner's HTTP API: base URL, headers of every request, and limits on answer time and size. */
 export interface PartnerApi {
@@ -78,3 +88,11 @@ function exchange(api: PartnerApi, { method, path, headers, body }: PartnerReque
 function unavailable({ name }: PartnerApi, cause: unknown): Error {
   return fail('partner-unavailable', {}, new Error(`${name} returned no usable answer`, { cause }))
 }
+
+/** An address of a partner's response, checksummed. */
+export const partnerAddress = z.string().transform((text, ctx) => {
+  const value = parseAddress(text)
+  if (value !== undefined) return value
+  ctx.addIssue({ code: 'custom', message: 'must be an address' })
+  return z.NEVER
+})

@@ -55,6 +55,13 @@ export function defineErrors<const T extends ErrorTable>(table: T): Fail<T> {
   return Object.assign(fail, { table })
 }
 
+/** The status and texts of `archived`, which each feature with archived rows completes with its causes and its fix. */
+export const archivedRecord = {
+  status: 410,
+  title: 'Archived',
+  detail: 'The event or payment is old and was moved to the archive of the service. What a payment used up stays used.',
+} as const
+
 /** Errors that any operation may return. */
 export const failPlatform = defineErrors({
   unauthorized: {

@@ -1,5 +1,5 @@
 import type { MppProblem } from '@purser/protocol'
-import { defineErrors } from '../../platform/errors.ts'
+import { archivedRecord, defineErrors } from '../../platform/errors.ts'
 import { gasErrors } from '../plans/index.ts'
 
 export const fail = defineErrors({
@@ -21,10 +21,7 @@ export const fail = defineErrors({
     fix: 'List the logs with `GET /payments/logs` or `GET /account/payment-logs` and take the id from there.',
   },
   archived: {
-    status: 410,
-    title: 'Archived',
-    detail:
-      'The event or payment is old and was moved to the archive of the service. What a payment used up stays used.',
+    ...archivedRecord,
     causes: [
       'The operator moved payments of that month to the archive (`purser admin archive`). The credential stays used: nobody can pay with it again.',
     ],

@@ -1,3 +1,4 @@
+import type { Recurring } from '../../platform/job.ts'
 import { bindOperations } from '../../platform/operation.ts'
 import { createByOrganisation } from '../../platform/work/by-organisation.ts'
 import { bindLoops } from '../../platform/work/runner.ts'
@@ -7,7 +8,7 @@ import { followTransactions } from './methods/mpp-tempo/follow.ts'
 import type { ChainMemory, Deps, UnsettledChecks } from './ports.ts'
 import { createRecorder, openPerPayerMax } from './record.ts'
 import { followRefunds } from './refunds/jobs.ts'
-import { rollUpPayments } from './rollups/jobs.ts'
+import { countNextQuarter, markQuarters, recountChanged } from './rollups/rollup-store.ts'
 import { paymentOperations } from './routes.ts'
 import { createSettlements } from './settle.ts'
 import { paymentRelays } from './settlement-outcome.ts'
@@ -28,6 +29,20 @@ export { linkPaymentToSession } from './session-store.ts'
 export { createSettlements, settlementState } from './settle.ts'
 export { verifyPayment } from './verify.ts'
 export { voidUnsettled } from './void.ts'
+
+/**
+ * Counts payments of past quarters of an hour, and again those quarters in which payments changed later. Two runs at once are harmless: both
+ * lock the state, and the snapshot of the second one refuses to continue.
+ */
+const rollUpPayments: Recurring = {
+  name: 'payments.roll-up',
+  everyMs: 60_000,
+  run: async (ctx) => {
+    await markQuarters(ctx.db)
+    while (await countNextQuarter(ctx.db));
+    while (await recountChanged(ctx.db));
+  },
+}
 
 interface PaymentSettings {
   readonly verifiedMsMax: number

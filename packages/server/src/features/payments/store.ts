@@ -24,7 +24,7 @@ import {
 } from '../../platform/ids.ts'
 import { StoredAuthorization, StoredPermit2 } from '../relayer/index.ts'
 import { Delivery } from './delivery/store.ts'
-import { countsOf } from './rollups/seal-store.ts'
+import { countsOf } from './rollups/rollup-store.ts'
 import { type LogFilters, type LogQuery, paymentStatuses } from './schema.ts'
 
 const HexText = z.templateLiteral(['0x', z.string()])

@@ -1,14 +1,30 @@
+import { instantOf } from '../../platform/clock.ts'
+import type { Recurring } from '../../platform/job.ts'
 import { bindOperations } from '../../platform/operation.ts'
 import { bindLoops } from '../../platform/work/runner.ts'
-import { sweepSignIns } from './jobs.ts'
+import { sweepMails } from './mail-store.ts'
 import type { Deps } from './ports.ts'
 import { peopleOperations } from './routes.ts'
+import { sweepEnded } from './store.ts'
 
 export { makeSignInLink } from './links.ts'
 export { peopleOperations } from './routes.ts'
 export { openSignIn, type SignIn } from './sign-in.ts'
 export type { SendMail } from './sign-in-options.ts'
 export { hasAccount, listEndedSessions } from './store.ts'
+
+const keptMs = 86_400_000
+
+/** Deletes sessions, links, proofs and mails a day after they ended. Idempotent. */
+const sweepSignIns: Recurring<Deps> = {
+  name: 'people.sweep-sign-ins',
+  everyMs: 600_000,
+  async run(ctx) {
+    const before = instantOf(ctx.clock.now().getTime() - keptMs)
+    await sweepEnded(ctx.db, before)
+    await sweepMails(ctx.db, before)
+  },
+}
 
 /** Builds the feature. */
 export function createPeopleOperations(deps: Deps) {

@@ -11,7 +11,7 @@ import {
 import type { LaneHandler, LaneTransaction, MinedTransaction, Receipt } from '../../chain/port.ts'
 import type { Tx } from '../../platform/db/db.ts'
 import { systemCtx } from '../../platform/work/runner.ts'
-import { assignReservations } from '../funds/index.ts'
+import { areCovered, assignReservations, feeInToken, lockOwners } from '../funds/index.ts'
 import { costOfReceipt } from '../plans/index.ts'
 import { markStepsFinal } from './end-store.ts'
 import { awaitFinality, endOrAwait, isFollowed } from './ending.ts'
@@ -30,12 +30,12 @@ import {
   setNextPollAt,
 } from './outcome-store.ts'
 import type { Ctx, Deps } from './ports.ts'
-import { coverRaise } from './raise.ts'
 import { deliveredTo } from './refund-proof.ts'
 import {
   assignStep,
   findNextStep,
   hasLaterStep,
+  listStepsOf,
   lockStepsOf,
   type StepRow,
   type TransferRow,
@@ -309,4 +309,29 @@ async function advance(ctx: Work, tx: Tx, transfer: TransferRow): Promise<void> 
   if (!(await assignStep(tx, next, transactionId))) throw new Error('a step of a transfer was given two transactions')
   await assignReservations(tx, { subjectId: transfer.id, part: next.position }, transactionId)
   tx.afterCommit(() => ctx.lanes.notify(network))
+}
+
+/**
+ * Whether a wallet on a network without a native coin can pay a fee that is higher by `more` (1e-18 US dollars) for a waiting step, from its
+ * available balance. The returned function decides under the lock of the wallet's funds, in the transaction that stores the new bytes.
+ */
+async function coverRaise(
+  ctx: Omit<Ctx, 'tenant'>,
+  { id, network: name }: LaneTransaction,
+  more: bigint,
+): Promise<(tx: Tx) => Promise<boolean>> {
+  const network = requireNetwork(name)
+  const [found] = await listStepsOf(ctx.db, [id])
+  const coin = found === undefined ? undefined : tokenBySymbol(network, found.transfer.fromToken)
+  if (found === undefined || coin === undefined) throw new Error('a transaction without a transfer of a token')
+  const { organisationId, environment, walletId } = found.transfer
+  const owner = found.step.sender
+  const place = { tenant: { organisationId, environment }, network, walletId, owner, coin }
+  const { snapshot } = await ctx.readFunds(network, [place])
+  const want = { place, rawAmount: feeInToken(more, 1n, coin.decimals), gasLimit: 0n, dataBytes: 0 }
+  return async (tx) => {
+    await lockOwners(tx, [{ network: network.name, owner }])
+    const [isCovered] = await areCovered(ctx, tx, [{ snapshot, wants: [want] }])
+    return isCovered === true
+  }
 }

@@ -1,13 +1,18 @@
 import type { HdCurve } from '@purser/protocol'
+import type { Recurring } from '../../platform/job.ts'
 import { bindOperations } from '../../platform/operation.ts'
 import { bindLoops } from '../../platform/work/runner.ts'
+import type { Recount } from '../plans/index.ts'
+import { countingChildAddresses } from './children/store.ts'
 import { readRecovered } from './deposits/recovered.ts'
 import { depositOperations } from './deposits/routes.ts'
-import { countUsage } from './policy/usage.ts'
+import { countingMasterWallets } from './managed/store.ts'
+import { addUpUsage } from './policy/usage-store.ts'
 import type { Deps } from './ports.ts'
 import { createWalletPorts, type WalletPorts } from './real-ports.ts'
 import { walletOperations } from './routes.ts'
 import { screeningRecurring } from './screening/jobs.ts'
+import { countingByoWallets } from './store.ts'
 import { walletSweeps } from './sweep/auto.ts'
 import { sweepRelays } from './sweep/relay.ts'
 import { tempoSweepHandler } from './sweep/tempo.ts'
@@ -49,12 +54,27 @@ export { overridePolicy } from './policy/routes.ts'
 export { lockPolicy, settlingGas } from './policy/store.ts'
 export type { Deps as WalletDeps, ReceivingWallet, WalletId } from './ports.ts'
 export { createWalletDirectory, getPayableWallet } from './receiving.ts'
-export { walletRecounts } from './recount.ts'
 export { walletOperations } from './routes.ts'
 export { areLiveDepositsOnHold, releaseHolds } from './screening/holds.ts'
 export { screeningRecurring } from './screening/jobs.ts'
 export { hasNoSource } from './screening/next.ts'
 export { tempoSweepHandler } from './sweep/tempo.ts'
+
+/** Number of wallets of a tenant, registered and managed, and of child addresses, for rebuilding the counters. */
+export const walletRecounts: readonly Recount[] = [
+  { kind: 'byoWallets', counting: (tenant) => countingByoWallets(tenant) },
+  { kind: 'managedWallets', counting: (tenant) => countingMasterWallets(tenant) },
+  { kind: 'childAddresses', counting: (tenant) => countingChildAddresses(tenant) },
+]
+
+/** Adds up what left wallets. Safe to run twice at once: each change is added by the transaction that deletes it. */
+const countUsage: Recurring<Deps> = {
+  name: 'wallets.count-usage',
+  everyMs: 10_000,
+  async run({ db }) {
+    while ((await addUpUsage(db)) > 0);
+  },
+}
 
 /** Builds the feature; `api` is its contribution to the dependencies of later features. */
 export function createWallets(needs: Omit<Deps, keyof WalletPorts>, curve: HdCurve) {

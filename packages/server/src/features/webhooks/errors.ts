@@ -1,4 +1,4 @@
-import { defineErrors } from '../../platform/errors.ts'
+import { archivedRecord, defineErrors } from '../../platform/errors.ts'
 
 const noDelivery = { title: 'Delivery Not Found', detail: 'The webhook has no such delivery.' }
 
@@ -18,10 +18,7 @@ export const fail = defineErrors({
     fix: 'List events with `GET /events`. For older facts read the resource itself, for example `GET /payments/{id}`.',
   },
   archived: {
-    status: 410,
-    title: 'Archived',
-    detail:
-      'The event or payment is old and was moved to the archive of the service. What a payment used up stays used.',
+    ...archivedRecord,
     causes: [
       'The operator moved the events of that month to the archive (`purser admin archive`), and archived events are not sent again.',
     ],

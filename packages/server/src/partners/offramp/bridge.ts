@@ -3,7 +3,7 @@ import { z } from 'zod'
 import type { Log } from '../../platform/log.ts'
 import type { Outbound } from '../../platform/outbound.ts'
 import { fail } from '../errors.ts'
-import { type PartnerApi, type PartnerRequest, requestPartner } from '../partner-request.ts'
+import { type PartnerApi, type PartnerRequest, type PartnerSettings, requestPartner } from '../partner-request.ts'
 import {
   accountOf,
   bankRails,
@@ -28,14 +28,6 @@ import type {
   RequestedPayout,
 } from './port.ts'
 
-export interface BridgeSettings {
-  /** Such as `https://api.bridge.xyz/v0`. */
-  readonly baseUrl: string
-  readonly apiKey: string
-  /** Per request; 15 s by default. */
-  readonly timeoutMs?: number
-}
-
 const feeDecimals = 18
 const timeoutMsDefault = 15_000
 const answerBytesMax = 262_144
@@ -44,7 +36,7 @@ const chains: readonly string[] = ['arbitrum', 'base', 'ethereum', 'optimism', '
 /** Pays out through bridge.xyz: USDC on five chains to accounts in GBP, USD and EUR. It has no test network. */
 export function createBridge(
   { outbound, log }: { readonly outbound: Outbound; readonly log: Log },
-  settings: BridgeSettings,
+  settings: PartnerSettings,
 ): OffRamp {
   const api: PartnerApi = {
     outbound,

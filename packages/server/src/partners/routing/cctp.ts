@@ -1,8 +1,6 @@
 import { type Hex, isHex, networks, sameAddress, tokenBySymbol } from '@purser/protocol'
 import { z } from 'zod'
-import { type Clock, instantOf } from '../../platform/clock.ts'
-import type { Log } from '../../platform/log.ts'
-import type { Outbound } from '../../platform/outbound.ts'
+import { instantOf } from '../../platform/clock.ts'
 import { fail } from '../errors.ts'
 import { type PartnerApi, requestPartner } from '../partner-request.ts'
 import {
@@ -23,15 +21,13 @@ import type {
   Quoted,
   RouteRequest,
   RouteStatus,
+  RoutingDeps,
   RoutingPartner,
   SentRoute,
 } from './port.ts'
 import { wordsOf } from './words.ts'
 
-export interface CctpDeps {
-  readonly outbound: Outbound
-  readonly log: Log
-  readonly clock: Clock
+export interface CctpDeps extends RoutingDeps {
   readonly reader: ChainReader
   readonly deliveries: DeliveryReader
 }

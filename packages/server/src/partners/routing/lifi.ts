@@ -1,28 +1,13 @@
 import { type Hex, isHex, parseAddress, parseRaw, sameAddress, zeroAddress } from '@purser/protocol'
 import { z } from 'zod'
 import { type Clock, instantOf } from '../../platform/clock.ts'
-import type { Log } from '../../platform/log.ts'
-import type { Outbound } from '../../platform/outbound.ts'
 import { fail } from '../errors.ts'
-import { type PartnerApi, requestPartner } from '../partner-request.ts'
+import { partnerAddress as address, type PartnerApi, type PartnerSettings, requestPartner } from '../partner-request.ts'
 import { changesOf, encodeApprove, type GuardRules, leastOf, refusedFor, whyNotSigned } from './guard.ts'
 import { readLifiCall } from './lifi-calls.ts'
 import { lifiContracts, lifiDiamond } from './lifi-contracts.ts'
 import { lifiStatusOf } from './lifi-status.ts'
-import type { PlannedCall, Quoted, RouteRequest, RoutingPartner } from './port.ts'
-
-export interface LifiDeps {
-  readonly outbound: Outbound
-  readonly log: Log
-  readonly clock: Clock
-}
-
-export interface LifiSettings {
-  /** `https://li.quest/v1`. */
-  readonly baseUrl: string
-  readonly apiKey: string
-  readonly timeoutMs?: number
-}
+import type { PlannedCall, Quoted, RouteRequest, RoutingDeps, RoutingPartner } from './port.ts'
 
 const timeoutMsDefault = 20_000
 const answerBytesMax = 2_097_152
@@ -34,12 +19,6 @@ const raw = z.string().transform((text, ctx) => {
   const value = /^0x[0-9a-fA-F]{1,64}$/.test(text) ? BigInt(text) : parseRaw(text)
   if (typeof value === 'bigint') return value
   ctx.addIssue({ code: 'custom', message: 'must be a whole number' })
-  return z.NEVER
-})
-const address = z.string().transform((text, ctx) => {
-  const value = parseAddress(text)
-  if (value !== undefined) return value
-  ctx.addIssue({ code: 'custom', message: 'must be an address' })
   return z.NEVER
 })
 const Token = z.object({ address, chainId: z.int(), symbol: z.string().max(64) })
@@ -82,7 +61,7 @@ const Status = z.object({
 })
 
 /** LI.FI: an aggregator of swaps and bridges. It has no test network. */
-export function createLifi({ outbound, log, clock }: LifiDeps, settings: LifiSettings): RoutingPartner {
+export function createLifi({ outbound, log, clock }: RoutingDeps, settings: PartnerSettings): RoutingPartner {
   const limits = { timeoutMs: settings.timeoutMs ?? timeoutMsDefault, bytesMax: answerBytesMax }
   const headers = { 'x-lifi-api-key': settings.apiKey }
   const api: PartnerApi = { outbound, name: 'lifi', baseUrl: settings.baseUrl, headers, limits }

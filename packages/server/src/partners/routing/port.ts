@@ -1,5 +1,15 @@
 import type { Address, Hex, Network } from '@purser/protocol'
+import type { Clock } from '../../platform/clock.ts'
 import type { Environment } from '../../platform/ctx.ts'
+import type { Log } from '../../platform/log.ts'
+import type { Outbound } from '../../platform/outbound.ts'
+
+/** Dependencies of a partner with an HTTP API. */
+export interface RoutingDeps {
+  readonly outbound: Outbound
+  readonly log: Log
+  readonly clock: Clock
+}
 
 /** A partner that swaps tokens or bridges them to another chain. */
 export interface RoutingPartner {

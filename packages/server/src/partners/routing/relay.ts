@@ -1,37 +1,12 @@
-import {
-  type Address,
-  type Hex,
-  isHex,
-  parseAddress,
-  parseRaw,
-  sameAddress,
-  selectorOf,
-  zeroAddress,
-} from '@purser/protocol'
+import { type Address, type Hex, isHex, parseRaw, sameAddress, selectorOf, zeroAddress } from '@purser/protocol'
 import { z } from 'zod'
 import { type Clock, instantOf } from '../../platform/clock.ts'
-import type { Log } from '../../platform/log.ts'
-import type { Outbound } from '../../platform/outbound.ts'
 import { fail } from '../errors.ts'
-import { type PartnerApi, requestPartner } from '../partner-request.ts'
+import { partnerAddress as address, type PartnerApi, type PartnerSettings, requestPartner } from '../partner-request.ts'
 import { address as account, bytes32, decodeCall, tuple, uint } from './abi.ts'
 import { type CallMeaning, changesOf, type GuardRules, leastOf, refusedFor, whyNotSigned } from './guard.ts'
-import type { PlannedCall, Quoted, RouteRequest, RoutingPartner } from './port.ts'
+import type { PlannedCall, Quoted, RouteRequest, RouteStatus, RoutingDeps, RoutingPartner } from './port.ts'
 import { Order, orderIdOf, readOrder } from './relay-order.ts'
-import { relayStatusOf } from './relay-status.ts'
-
-export interface RelayDeps {
-  readonly outbound: Outbound
-  readonly log: Log
-  readonly clock: Clock
-}
-
-export interface RelaySettings {
-  /** `https://api.relay.link`. */
-  readonly baseUrl: string
-  readonly apiKey: string
-  readonly timeoutMs?: number
-}
 
 const timeoutMsDefault = 15_000
 const answerBytesMax = 1_048_576
@@ -49,12 +24,6 @@ const raw = z.string().transform((text, ctx) => {
   const value = parseRaw(text)
   if (typeof value === 'bigint') return value
   ctx.addIssue({ code: 'custom', message: 'must be a whole number' })
-  return z.NEVER
-})
-const address = z.string().transform((text, ctx) => {
-  const value = parseAddress(text)
-  if (value !== undefined) return value
-  ctx.addIssue({ code: 'custom', message: 'must be an address' })
   return z.NEVER
 })
 const data = z.string().max(131_072).refine(isHex)
@@ -94,7 +63,7 @@ const Status = z.object({
 })
 
 /** Relay: a solver pays out on the destination chain as soon as it sees the deposit. It is the partner for Tempo. */
-export function createRelay({ outbound, log, clock }: RelayDeps, settings: RelaySettings): RoutingPartner {
+export function createRelay({ outbound, log, clock }: RoutingDeps, settings: PartnerSettings): RoutingPartner {
   const limits = { timeoutMs: settings.timeoutMs ?? timeoutMsDefault, bytesMax: answerBytesMax }
   const headers = { 'x-api-key': settings.apiKey }
   const api: PartnerApi = { outbound, name: 'relay', baseUrl: settings.baseUrl, headers, limits }
@@ -244,4 +213,37 @@ function declinedFrom(json: unknown): Quoted {
   if (code === 'INSUFFICIENT_LIQUIDITY')
     return { ok: false, reason: 'amount-too-high', words: 'Relay does not have enough liquidity.' }
   return { ok: false, reason: 'no-route', words: 'Relay has no route.' }
+}
+
+/** The pending statuses (docs.relay.link, "Get Status", v3). */
+const waiting = ['waiting', 'depositing', 'pending', 'submitted', 'delayed']
+
+/**
+ * Maps a Relay status to ours. `failure` means that the payout failed, without saying where the money is; the route is followed until the refund is
+ * observed, and never sent again. Some Relay tools write `refunded` for `refund`.
+ */
+function relayStatusOf(answer: {
+  readonly status: string
+  readonly txHashes?: readonly string[] | null | undefined
+}): RouteStatus {
+  const { status } = answer
+  const hash = hashIn(answer.txHashes ?? [])
+  if (status === 'success')
+    return { state: 'completed', partnerStatus: status, ...(hash === undefined ? {} : { destinationTxHash: hash }) }
+  const reason = 'The partner could not pay out on the destination chain.'
+  if (status === 'refund' || status === 'refunded')
+    return {
+      state: 'failed',
+      partnerStatus: status,
+      reason,
+      refund: 'done',
+      ...(hash === undefined ? {} : { refundTxHash: hash }),
+    }
+  if (status === 'failure') return { state: 'failed', partnerStatus: status, reason, refund: 'pending' }
+  return { state: 'pending', partnerStatus: status, ...(waiting.includes(status) ? {} : { isUnknown: true }) }
+}
+
+function hashIn(hashes: readonly string[]): Hex | undefined {
+  const last = hashes.at(-1)
+  return last !== undefined && isHex(last) && last.length === 66 ? last : undefined
 }

@@ -55,7 +55,7 @@ export interface StreamsParts extends Pick<Deps, 'log' | 'metrics'> {
   onTick?(): void
 }
 
-/** What happens to a stream when the headers of its response are sent, and when the response is closed. */
+/** The steps of a stream, when the headers of its response are sent and when the response is closed. */
 export interface StreamLife<Stream> {
   create(line: SseConnection): Stream
   opened(stream: Stream): void

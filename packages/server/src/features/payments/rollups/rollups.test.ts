@@ -6,15 +6,15 @@ import { freshDatabase, type TestDatabase } from '../../../../test/database.ts'
 import { type Db, type Queryable, type Sql, sql } from '../../../platform/db/db.ts'
 import type { OrganisationId } from '../../../platform/ids.ts'
 import {
+  countNextQuarter,
   countsOf,
   type Grain,
   markQuarters,
   type RollupFilters,
   recountChanged,
-  sealNext,
   settledOnChain,
   settlementTimesOf,
-} from './seal-store.ts'
+} from './rollup-store.ts'
 
 let database: TestDatabase
 let db: Db
@@ -99,7 +99,7 @@ const rolledRows = async (): Promise<number> =>
 async function sealUntil(unixMs: number): Promise<void> {
   await db.run(sql`
     update payment_rollup_state set marked_until = greatest(sealed_until, ${new Date(unixMs)}::timestamptz), marked_xid = '3'::xid8`)
-  while (await sealNext(db));
+  while (await countNextQuarter(db));
 }
 
 const offset = fc.integer({ min: 0, max: 2 * 1_440 * 4 }).map((quarters) => start + (quarters * minute) / 4)
@@ -191,10 +191,10 @@ test('quarters are counted only when every transaction that began before their m
   })
   await begun.promise
   await markQuarters(db)
-  expect(await sealNext(db)).toBe(false)
+  expect(await countNextQuarter(db)).toBe(false)
   finish.resolve()
   await writer
-  while (await sealNext(db));
+  while (await countNextQuarter(db));
   expect(await rolledRows()).toBeGreaterThan(0)
   await compare({ grain: 'day' })
 })
@@ -213,7 +213,7 @@ test('an open transaction of another database, and one that wrote no payment, ke
       await tx.run(sql`select pg_current_xact_id()`)
       await begun.promise
       await markQuarters(db)
-      expect(await sealNext(db)).toBe(true)
+      expect(await countNextQuarter(db)).toBe(true)
     }),
   ]
   await writers[1]
@@ -244,7 +244,7 @@ test('two processes that count at once count each payment once', async () => {
   await markQuarters(db)
   const all = async (): Promise<void> => {
     for (let turn = 0; turn < 60; turn++) {
-      await sealNext(db)
+      await countNextQuarter(db)
       await recountChanged(db)
     }
   }

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { Tenant } from '../../../platform/ctx.ts'
 import { type Queryable, type Sql, sql } from '../../../platform/db/db.ts'
 import { firstIdAt } from '../../../platform/db/page.ts'
-import { countsOf, settlementTimesOf } from '../rollups/seal-store.ts'
+import { countsOf, settlementTimesOf } from '../rollups/rollup-store.ts'
 import { paymentStatuses } from '../schema.ts'
 
 /** The period that is counted, and the rollups that may answer. */

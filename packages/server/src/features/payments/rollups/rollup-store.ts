@@ -22,7 +22,7 @@ const State = z.object({ sealedUntil: z.date(), markedUntil: z.date(), markedXid
 type State = z.output<typeof State>
 
 /** Counts the next marked quarters, at most an hour. Returns whether it did; not while a transaction from before the mark is open. */
-export async function sealNext(db: Db): Promise<boolean> {
+export async function countNextQuarter(db: Db): Promise<boolean> {
   const ready = await findReadyMark(db)
   if (ready === undefined) return false
   return inSnapshot(db, async (tx, { sealedUntil, markedUntil, markedXid }) => {
