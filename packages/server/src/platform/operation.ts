@@ -164,6 +164,11 @@ interface OperationSpec<D extends Deps, P, Q, I, O> {
   /** The cost of the call in the caller's rate limits, about one per millisecond of CPU. Default: 1. */
   readonly cost?: (body: Parsed<I>) => number
   /**
+   * The call has no effect, although it is no `GET`: its response is refused, like that of a `GET`, while the caller's organisation has not read
+   * too many others.
+   */
+  readonly changesNothing?: true
+  /**
    * The call changes a setting of the organisation and leaves rows that nothing deletes: how much it takes of its owner's limit of such changes
    * (`platform/http/setting-changes.ts`). Undefined for an operation that ends access, such as a revocation: a leaked key must not keep its owner from it.
    */

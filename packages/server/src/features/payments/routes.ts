@@ -40,6 +40,7 @@ const challengeOperation = operation({
   // connection.
   idempotency: 'intent',
   cost: ({ count = 1 }) => Math.ceil(count / 8),
+  changesNothing: true,
   run: (ctx, { body }) => challenge(ctx, body),
 })
 

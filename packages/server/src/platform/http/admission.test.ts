@@ -44,6 +44,25 @@ const operations = [
     run: () => 'y'.repeat(64_000_000),
   }),
   operation({
+    id: 'toys.offer',
+    needs: { role: 'viewer', scope: 'read' },
+    method: 'POST',
+    path: '/toys/offer',
+    summary: 'Offer a toy.',
+    output: z.string(),
+    changesNothing: true,
+    run: () => 'y'.repeat(64_000_000),
+  }),
+  operation({
+    id: 'toys.build',
+    needs: { role: 'viewer', scope: 'read' },
+    method: 'POST',
+    path: '/toys/build',
+    summary: 'Build a toy.',
+    output: z.string(),
+    run: () => 'y'.repeat(64_000_000),
+  }),
+  operation({
     id: 'toys.shown',
     needs: { role: 'viewer', scope: 'read' },
     method: 'GET',
@@ -358,7 +377,7 @@ test('S6: what a guest owes keeps no other caller of its address waiting', async
 })
 
 /** Makes three requests whose responses are not read, and returns their statuses. */
-async function unread(port: number, path: string) {
+async function unread(port: number, path: string, method = 'GET') {
   const sockets: net.Socket[] = []
   const statuses: string[] = []
   for (let count = 0; count < 3; count++) {
@@ -369,10 +388,27 @@ async function unread(port: number, path: string) {
       socket.pause()
       answered.resolve(String(bytes))
     })
-    socket.write(`GET ${path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer org1 key1\r\n\r\n`)
+    socket.write(`${method} ${path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer org1 key1\r\n\r\n`)
     statuses.push(/^HTTP\/1\.1 (\d+)/.exec(await answered.promise)?.[1] ?? '')
   }
-  return { statuses, disconnect: () => sockets.map((socket) => socket.destroy()) }
+  return {
+    statuses,
+    disconnect: () => sockets.map((socket) => socket.destroy()),
+    /** Reads on, and returns which responses were cut before their end. */
+    async areCut() {
+      return Promise.all(
+        sockets.map(async (socket) => {
+          let bytes = 0
+          socket.on('data', (more: Buffer) => {
+            bytes += more.length
+            if (bytes > 63_900_000) socket.destroy()
+          })
+          await once(socket.resume(), 'close')
+          return bytes <= 63_900_000
+        }),
+      )
+    },
+  }
 }
 
 test('S1: responses that an organization does not read leave memory for those of another', async () => {
@@ -384,6 +420,26 @@ test('S1: responses that an organization does not read leave memory for those of
   expect([other.status, (await other.text()).length > 900_000]).toEqual([200, true])
   disconnect()
   await expect.poll(async () => (await get('Bearer org1 key2')).status).toBe(200)
+})
+
+const unlimited = { perSecond: 1_000_000, burst: 1_000_000 }
+
+test('S1: responses of requests that change nothing are refused like those of a GET', async () => {
+  const { port, base } = await aServer({ limits: { bodiesBytesMax: 8_388_608 }, keyLimit: unlimited })
+  const { statuses, disconnect } = await unread(port, '/toys/offer', 'POST')
+  expect(statuses).toEqual(['200', '503', '503'])
+  const headers = { authorization: 'Bearer org2 key1' }
+  expect((await fetch(`${base}/toys/each?limit=5`, { headers })).status).toBe(200)
+  disconnect()
+})
+
+test('S1: what a request has changed is always reported, and the oldest response that its organization has not read is cut', async () => {
+  const { port, base } = await aServer({ limits: { bodiesBytesMax: 8_388_608 }, keyLimit: unlimited })
+  const { statuses, areCut } = await unread(port, '/toys/build', 'POST')
+  expect(statuses).toEqual(['200', '200', '200'])
+  const headers = { authorization: 'Bearer org2 key1' }
+  expect((await fetch(`${base}/toys/each?limit=5`, { headers })).status).toBe(200)
+  expect(await areCut()).toEqual([true, true, false])
 })
 
 test('S1: pages that an address does not read leave memory for callers with a key, and the address waits', async () => {

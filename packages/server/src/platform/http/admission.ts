@@ -72,7 +72,8 @@ export function createAdmission(limits: AdmissionLimits, clock: Clock): Admit {
   const byAddress = createLimiter(addressLimit, clock, 'its-burst')
   const byGuest = createLimiter(addressLimit, clock)
   const guestsLimit = organisationLimit ?? keyLimit
-  const byGuestsOf = createLimiter(guestsLimit, clock)
+  // The guests of one vault keep those of others waiting for seconds, not minutes; each guest itself owes the rest.
+  const byGuestsOf = createLimiter(guestsLimit, clock, 'its-burst')
   const lookups = createLimiter(addressLimit, clock)
   // One key's reads keep the account's other keys waiting for seconds, not minutes; the key itself owes the rest.
   const byOrganisation =

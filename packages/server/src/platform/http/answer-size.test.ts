@@ -10,7 +10,12 @@ const ctx = { ...toyDeps({} as unknown as Db), requestId: 'req_1' as const }
 const mebibyte = 1_048_576
 
 class Sending extends EventEmitter {
-  readonly destroyed = false
+  destroyed = false
+
+  destroy(): void {
+    this.destroyed = true
+    this.emit('close')
+  }
 }
 
 function sizedStream(bytes: number) {
@@ -39,4 +44,18 @@ test('unread pages leave the memory of operations, and an address leaves memory 
   expect(statuses).toEqual([200, 200, 429, 429])
   expect(statusOf(ofPages, '203.0.113.2')).toBe(200)
   expect(statusOf(ofOperations, 'org_1')).toBe(200)
+})
+
+test('a report of a change is sent whatever others have, and cuts no other while its owner has little', () => {
+  const { ofOperations } = createAnswerLimits(4 * mebibyte)
+  let others = 0
+  while (statusOf(ofOperations, `other ${others}`, sizedStream(20_000)) === 200) others += 1
+  const report = () => {
+    const sending = new Sending()
+    const answer = { status: 201, headers: {}, body: 'x'.repeat(20_000) }
+    ofOperations({ ctx, placeOwner: 'org_9', method: 'POST', owe: () => undefined, answer, sending })
+    return sending
+  }
+  const sent = Array.from({ length: 4 }, report)
+  expect(sent.map(({ destroyed }) => destroyed)).toEqual([true, true, false, false])
 })

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import { Readable } from 'node:stream'
 import { addressBlock } from '@purser/protocol'
-import { createMemoryBudget, type ReserveMemory } from '../share.ts'
+import { createMemoryBudget, type MemoryBudget } from '../share.ts'
 import { problemAnswer } from './call.ts'
 import type { RawAnswer } from './success-answer.ts'
 
@@ -12,17 +12,27 @@ const uncountedBytesMax = 8_192
 /** Bytes of a JSON stream that wait in memory while its caller does not read: up to three pieces of 500 items. */
 const streamBytesMax = 786_432
 
+/** However much others have, an owner has this part of the memory for reports of what it changed before its oldest responses are cut. */
+const keptPart = 64
+
 interface Answered {
   readonly ctx: Parameters<typeof problemAnswer>[0]
   /** Shares the memory with others: the caller's organization, or the address of a caller without one. */
   readonly placeOwner: string
   readonly method: string
+  /** As of the operation. */
+  readonly changesNothing?: true | undefined
   readonly answer: RawAnswer
   /** Takes tokens of the limits that the request counted in. */
   readonly owe: (cost: number) => void
   /** As `owe`, before the work: throws 429 if the caller may not make so large a request now. */
   readonly charge?: (cost: number) => void
-  readonly sending: Pick<ServerResponse, 'destroyed'> & { once(event: 'close', listener: () => void): unknown }
+  readonly sending: Sending
+}
+
+type Sending = Pick<ServerResponse, 'destroyed'> & {
+  once(event: 'close', listener: () => void): unknown
+  destroy(): unknown
 }
 
 /** Counts a response, and returns it or the refusal that is sent in its place. */
@@ -45,24 +55,78 @@ export function createAnswerLimits(bytesMax: number): AnswerLimits {
 /**
  * Returns the function that counts what is sent. A response costs a token for each 64 KiB that were read for it, and the tokens beyond the
  * first are owed: the caller's next requests wait for them. What is made while it is sent costs its tokens before its first piece. The memory of
- * responses that their callers have not read yet is limited, and an organization may have half of what the others leave; beyond it a `GET` is refused with 429, without memory with 503. What another request
- * has changed is always reported. A response larger than half of the limit counts as half, so that it can be sent while others have nothing.
+ * responses that their callers have not read yet is limited, and an organization may have half of what the others leave; beyond it a request that
+ * changes nothing is refused with 429, without memory with 503. What another request has changed is always reported: then the oldest unread
+ * responses of the same owner are cut. A response larger than half of the limit counts as half, so that it can be sent while others have nothing.
  */
-function createLimit(reserve: ReserveMemory, bytesMax: number): LimitAnswer {
-  return ({ ctx, placeOwner, method, answer, owe, charge = owe, sending }) => {
+function createLimit(budget: MemoryBudget, bytesMax: number): LimitAnswer {
+  const unread = createUnread(budget, bytesMax / keptPart)
+  return ({ ctx, placeOwner, method, changesNothing, answer, owe, charge = owe, sending }) => {
     const bytes = bytesOf(answer)
     const cost = Math.ceil((answer.bytesRead ?? bytes) / bytesPerToken) - 1
     const isChargedFirst = answer.body instanceof Readable && method === 'GET'
     if (cost > 0 && !isChargedFirst) owe(cost)
-    if (bytes <= uncountedBytesMax || method !== 'GET' || sending.destroyed) return answer
+    if (bytes <= uncountedBytesMax || sending.destroyed) return answer
+    const counted = { owner: placeOwner, bytes: Math.min(bytes, bytesMax / 2), sending }
     try {
-      sending.once('close', reserve(placeOwner, Math.min(bytes, bytesMax / 2)))
+      if (method === 'GET' || changesNothing === true) unread.add(counted)
+      else unread.addAnyway(counted)
       if (cost > 0 && isChargedFirst) charge(cost)
       return answer
     } catch (error) {
       if (answer.body instanceof Readable) answer.body.destroy()
       return problemAnswer(ctx, error)
     }
+  }
+}
+
+interface Counted {
+  readonly owner: string
+  readonly bytes: number
+  readonly sending: Sending
+}
+
+/** Counts the memory of responses until their connections have taken them. */
+interface Unread {
+  /** Throws if the owner or all together have too much. */
+  add(counted: Counted): void
+  /** Cuts the owner's oldest responses if there is too much and it has more than a little. */
+  addAnyway(counted: Counted): void
+}
+
+function createUnread(budget: MemoryBudget, keptBytes: number): Unread {
+  /** The responses of each owner with what ends their count, oldest first. */
+  const owners = new Map<string, Map<Counted, () => void>>()
+  const keep = (counted: Counted, release: () => void): void => {
+    const { owner, sending } = counted
+    const own = owners.get(owner) ?? new Map<Counted, () => void>()
+    owners.set(owner, own)
+    const end = (): void => {
+      if (!own.delete(counted)) return
+      if (own.size === 0) owners.delete(owner)
+      release()
+    }
+    own.set(counted, end)
+    sending.once('close', end)
+  }
+  const add = (counted: Counted): void => keep(counted, budget(counted.owner, counted.bytes))
+  return {
+    add,
+    addAnyway(counted) {
+      const own = owners.get(counted.owner) ?? new Map<Counted, () => void>()
+      let left = [...own.keys()].reduce((sum, { bytes }) => sum + bytes, 0)
+      for (const [{ sending, bytes }, end] of own) {
+        if (left + counted.bytes <= keptBytes) break
+        try {
+          return add(counted)
+        } catch {
+          left -= bytes
+          end()
+          sending.destroy()
+        }
+      }
+      keep(counted, budget.anyway(counted.owner, counted.bytes))
+    },
   }
 }
 

@@ -74,9 +74,17 @@ test('S6: expensive requests of guests share a limit of the owner, and take noth
   const guest = (id: string) => ({ id, placeOwner: 'org_1' })
   const small = (id: string, ip: string) => waitOf(() => admit.guest({ id, ip }, reply))
   expect(waitOf(() => admit.guestCost(guest('vat_1'), 60, reply))).toBe(0)
-  expect(waitOf(() => admit.guestCost(guest('vat_2'), 60, reply))).toBe(25)
+  expect(waitOf(() => admit.guestCost(guest('vat_2'), 60, reply))).toBe(15)
   expect([small('vat_1', '203.0.113.1'), small('vat_2', '203.0.113.2')]).toEqual([50, 0])
   expect(waitOf(() => admit.caller(key, reply))).toBe(0)
+})
+
+test('S6: the guests of one vault keep those of another waiting for seconds, and themselves for minutes', () => {
+  const admit = createAdmission({ keyLimit, addressLimit: { perSecond: 1, burst: 60 }, organisationLimit }, clock)
+  const guest = (id: string) => ({ id, placeOwner: 'org_1' })
+  admit.oweGuest(guest('vat_1'), 10_000)
+  expect(waitOf(() => admit.guestCost(guest('vat_2'), 60, reply))).toBe(15)
+  expect(waitOf(() => admit.guest({ id: 'vat_1', ip: '203.0.113.1' }, reply))).toBe(600)
 })
 
 test('S6: what is made while it is sent is charged before its first piece', () => {
@@ -85,7 +93,7 @@ test('S6: what is made while it is sent is charged before its first piece', () =
   let [owed, pieces] = [0, 0]
   const body = new Readable({ read: () => (pieces += 1) })
   const answer = { status: 200, headers: {}, body, bytesRead: 60_000_000 }
-  const sending = { destroyed: false, once: () => undefined }
+  const sending = { destroyed: false, once: () => undefined, destroy: () => undefined }
   const refuse = (): never => {
     throw failPlatform('rate-limit-exceeded', { retryAfterSeconds: 1 })
   }

@@ -259,7 +259,8 @@ function addOperation(app: FastifyInstance, operation: BoundOperation, context: 
       const requested = { ...rawRequest(request), charge }
       const called = await callOperation(ctx, operation, requested)
       if (called.status < 300) context.settings.count(placeOwner, operation.settingCost)
-      const sending = { ctx, placeOwner, method, owe, charge, answer: called, sending: reply.raw }
+      const { changesNothing } = operation
+      const sending = { ctx, placeOwner, method, changesNothing, owe, charge, answer: called, sending: reply.raw }
       const answer = withRefusalMembers(operation, requested, context.answers.ofOperations(sending))
       stopTimer()
       deps.metrics.requests.inc({ operation: operation.id, status: String(answer.status) })
