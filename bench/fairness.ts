@@ -21,7 +21,7 @@ export const fullFairness: FairnessPlan = { honest: 200, hostile: 1_000 }
 export const quickFairness: FairnessPlan = { honest: 64, hostile: 300 }
 
 const blockSeconds = 2
-/** A payer may have 100 payments open at one organization. */
+/** A payer may have 100 payments open at one organisation. */
 const openOfPayer = 80
 const ratioMax = 2
 

@@ -5,7 +5,7 @@ import type { Db } from '../packages/server/src/platform/db/db.ts'
 import { sql } from '../packages/server/src/platform/db/db.ts'
 import { type Expressions, fillTable, statement } from '../packages/server/test/fill-table.ts'
 
-/** The organization with half of the rows; 200 other organizations have the rest. */
+/** The organisation with half of the rows; 200 other organisations have the rest. */
 export interface Owner {
   readonly organisationId: string
   readonly apiKeyId: string
@@ -19,7 +19,7 @@ const days = 90
 const eventDays = 29
 const rowsPerStatement = 250_000
 
-/** Writes the other organizations. */
+/** Writes the other organisations. */
 export async function prepareGrowth(db: Db): Promise<void> {
   await defineIds(db)
   await fillTable(

@@ -107,7 +107,7 @@ export async function benchGrowth(plan: GrowthPlan, closing: Closing): Promise<n
   return slower.length + slowLoops.length + (fullIdle.perSecond > idlePerSecondMax ? 1 : 0)
 }
 
-/** The ids of the measured organization; makes its webhook. */
+/** The ids of the measured organisation; makes its webhook. */
 async function ownerAt({ port, headers }: PurserSide, db: Db, walletId: string): Promise<Owner> {
   const hook = postRequest(
     '/webhooks',

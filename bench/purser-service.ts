@@ -6,7 +6,7 @@ import { type Ready, runAsChild, setting } from './child-side.ts'
 
 /**
  * The real service with all roles in one process, started as by `npm run serve`. Only its limits are raised, because
- * one key represents many customers. With BENCH_SEED it creates the organization whose key the benchmark uses, and
+ * one key represents many customers. With BENCH_SEED it creates the organisation whose key the benchmark uses, and
  * another.
  */
 await runAsChild(async () => {

@@ -114,7 +114,7 @@ export async function startPurser(ground: Ground, home: Home, rpcUrl = ground.ch
   return { name: 'purser', child, port, settler, watched, ...verifying(headers, home.walletId) }
 }
 
-/** Another organization at the same service, with a wallet of its own. Only the first start at a home knows its key. */
+/** Another organisation at the same service, with a wallet of its own. Only the first start at a home knows its key. */
 export async function otherTenant(side: PurserSide, ground: Ground): Promise<PurserSide> {
   const headers = { authorization: `Bearer ${side.child.ready('otherKey')}` }
   return { ...side, ...verifying(headers, await registerWallet(side.port, headers, ground)) }

@@ -92,13 +92,13 @@ function TestOnly({ error }: { error: PermissionDeniedError }) {
 
 const noChains: readonly Chain[] = []
 
-/** The page for a person without an organization. */
+/** The page for a person without an organisation. */
 function NoOrganisation({ account: { email, invitations } }: { account: Account }) {
   return (
     <CSPProvider disableStyleElements>
       <Toasts>
         <main className="mx-auto max-w-155 p-4 pt-16">
-          <Empty icon={<Building2 />} heading="h1" title="You are not a member of any organization">
+          <Empty icon={<Building2 />} heading="h1" title="You are not a member of any organisation">
             {invitations.length > 0
               ? `Accept an invitation for ${email}.`
               : `Ask an owner to invite ${email}. The invitation appears here.`}

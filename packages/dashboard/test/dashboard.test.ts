@@ -193,7 +193,7 @@ paymentScenarios(stage)
 
 let made: ReturnType<typeof makeDemoData> | undefined
 
-/** Made once, when it is first wanted: the tests above look at an organization that is nearly empty. */
+/** Made once, when it is first wanted: the tests above look at an organisation that is nearly empty. */
 function demoData(): ReturnType<typeof makeDemoData> {
   made ??= makeDemoData(dev)
   return made

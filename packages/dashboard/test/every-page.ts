@@ -85,7 +85,7 @@ export function everyPageScenarios({ dev, browser, open }: Stage, demoData: () =
 
   let viewer: ReturnType<typeof signIn> | undefined
 
-  /** The cookies of a viewer who joined the organization. */
+  /** The cookies of a viewer who joined the organisation. */
   function viewerState(): ReturnType<typeof signIn> {
     viewer ??= joinedAs({ dev, browser }, { email: 'viewer@example.com', role: 'viewer' })
     return viewer

@@ -55,7 +55,7 @@ export const sections = {
     { name: 'logs', path: '/logs' },
     { name: 'logs-empty', path: '/logs?status=418' },
   ],
-  organization: [
+  organisation: [
     { name: 'team', path: '/team' },
     { name: 'usage', path: '/usage' },
     { name: 'audit-log', path: '/audit-log' },

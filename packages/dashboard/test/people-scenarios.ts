@@ -55,7 +55,7 @@ const signInUnverified = `(async () => {
   return (await fetch('/auth/passkey/verify-authentication', { method: 'POST', headers, body })).status
 })()`
 
-/** People and their organization, in the browser. */
+/** People and their organisation, in the browser. */
 export function peopleScenarios({ dev, purserOf, browser, open }: Stage): void {
   const signedIn = (email: string) => signedInBy({ dev, browser }, email)
 
@@ -104,7 +104,7 @@ export function peopleScenarios({ dev, purserOf, browser, open }: Stage): void {
     const signInUrl = await makeSignInLink(deps, deps.db, { email, baseUrl })
     await open({ storageState: { cookies: [], origins: [] } }, async (page) => {
       await page.goto(signInUrl)
-      await page.getByText('You are not a member of any organization').waitFor()
+      await page.getByText('You are not a member of any organisation').waitFor()
     })
     const token = 'a-token-of-a-link-by-email'
     await deps.db.run(
@@ -128,7 +128,7 @@ export function peopleScenarios({ dev, purserOf, browser, open }: Stage): void {
       await page.getByLabel('Email').fill(email)
       await page.getByLabel('Password').fill(password)
       await page.getByRole('button', { name: 'Sign in', exact: true }).click()
-      await page.getByText('You are not a member of any organization').waitFor()
+      await page.getByText('You are not a member of any organisation').waitFor()
       await chooseWith(token)
       await page.getByText('This link was used already').waitFor()
     })
@@ -192,7 +192,7 @@ export function peopleScenarios({ dev, purserOf, browser, open }: Stage): void {
       await row.getByText('Invited').waitFor()
       await open({ storageState: await signedIn(email) }, async (invited, seen) => {
         await invited.goto(`${dev().dashboardUrl}/test`)
-        await invited.getByText('You are not a member of any organization').waitFor()
+        await invited.getByText('You are not a member of any organisation').waitFor()
         await invited.getByRole('button', { name: 'Join as viewer' }).click()
         await invited.getByRole('heading', { level: 1, name: 'Home' }).waitFor()
         await invited.goto(`${dev().dashboardUrl}/test/team`)

@@ -35,7 +35,7 @@ function refuse(path: RegExp, status: number, code: string, detail: string) {
   }
 }
 
-/** Shows the account as it is while the operator has suspended its organizations. */
+/** Shows the account as it is while the operator has suspended its organisations. */
 async function suspended(page: Page): Promise<void> {
   await page.route('**/account', async (route) => {
     const answer = await route.fetch()

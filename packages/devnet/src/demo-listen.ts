@@ -16,7 +16,7 @@ interface Delivery {
   readonly event: WebhookEvent
 }
 
-/** A server that is not reachable from outside, and `purser listen`, which forwards the organization's events to it. */
+/** A server that is not reachable from outside, and `purser listen`, which forwards the organisation's events to it. */
 export interface Listening {
   readonly url: string
   readonly deliveries: readonly Delivery[]

@@ -23,7 +23,7 @@ export interface Dev extends DevRecord {
 
 /**
  * Starts the whole service on a data directory, and writes dev.json and dev.env there. Another start on the same directory has the
- * same organization, key, wallet, payer and balances. When a part fails, what was started is stopped again.
+ * same organisation, key, wallet, payer and balances. When a part fails, what was started is stopped again.
  */
 export async function startDev(options: DevOptions): Promise<Dev> {
   const stops = createStops()

@@ -11,7 +11,7 @@ import { makeSignInLink } from '../../server/src/features/people/index.ts'
 import { newId } from '../../server/src/platform/ids.ts'
 import type { Remembered } from './dev-file.ts'
 
-/** The first data of every local service: an organization with a known test key, and one wallet. */
+/** The first data of every local service: an organisation with a known test key, and one wallet. */
 export interface Seed {
   readonly organisationId: string
   readonly apiKey: string
@@ -25,7 +25,7 @@ const walletChain = 'base-sepolia'
 
 /**
  * Finds what an earlier start made, or makes what is missing. A key that is not in the database (another database, or a
- * start that was killed half-way) is replaced. The organization stays the same as long as its database exists.
+ * start that was killed half-way) is replaced. The organisation stays the same as long as its database exists.
  */
 export async function seed(server: RunningServer, baseUrl: string, remembered: Remembered): Promise<Seed> {
   const known = await organisationOf(baseUrl, remembered.apiKey)
@@ -50,7 +50,7 @@ export async function ownersSignInLink({ deps }: RunningServer, baseUrl: string)
   return makeSignInLink(deps, deps.db, { email: owner.email, baseUrl })
 }
 
-/** Makes a test key of the developer's organization. Creates that on the enterprise plan when there is none. */
+/** Makes a test key of the developer's organisation. Creates that on the enterprise plan when there is none. */
 function makeKey(deps: Deps): Promise<{ organisationId: string; apiKey: string }> {
   const acting = { ...deps, actor: { kind: 'operator' }, requestId: newId('req', deps) } as const
   return deps.db.tx(async (tx) => {

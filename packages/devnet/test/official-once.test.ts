@@ -134,7 +134,7 @@ async function asX402(url: string, credential: string): Promise<Record<string, s
   ]
 }
 
-test('one signature shown at once to shops and facilitators of two organizations that share an address is one sale', async () => {
+test('one signature shown at once to shops and facilitators of two organisations that share an address is one sale', async () => {
   const wallet = await world.wallet(org)
   const rival = await world.organisation()
   const theirs = { address: wallet.address, chain: 'base-sepolia', supportedTokens: ['USDC'] }

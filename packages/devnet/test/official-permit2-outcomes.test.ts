@@ -137,7 +137,7 @@ test('permits and authorizations that arrive at once all settle, each permit in 
   expect(await tokenBalance(chain, 'USDC', wallet.address)).toBe(30_000n)
 })
 
-test.each(schemes)('%s: a permit buys once, also if another organization sends it again', async (scheme) => {
+test.each(schemes)('%s: a permit buys once, also if another organisation sends it again', async (scheme) => {
   const payer = await aPermit2Payer(chain)
   const { payTo, requirements, payload, settle } = await verified(scheme, payer)
   const used = { isValid: false, invalidReason: 'permit2_invalid_nonce', payer: payer.address }

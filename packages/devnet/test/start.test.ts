@@ -128,7 +128,7 @@ test('a managed wallet bridges to another chain under npm start, and the money i
   expect(await tokenBalance(chainOf(dev, 'eth-sepolia'), 'USDC', toAddress)).toBe(8_991_000n)
 })
 
-test('starting again after kill -9 finds the same organization, key, wallet, payer, payments and balances', async () => {
+test('starting again after kill -9 finds the same organisation, key, wallet, payer, payments and balances', async () => {
   const dataDir = newDataDir('closed')
   const first = start({ DATA_DIR: dataDir })
   const dev = await first.ready()
@@ -148,7 +148,7 @@ test('starting again after kill -9 finds the same organization, key, wallet, pay
   await stopped(second)
 })
 
-test('a data directory without dev.json gets a new key of the same organization, and the wallet stays', async () => {
+test('a data directory without dev.json gets a new key of the same organisation, and the wallet stays', async () => {
   const env = await lightEnv()
   const first = start(env)
   const dev = await first.ready()

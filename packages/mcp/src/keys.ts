@@ -12,7 +12,7 @@ export interface OpenKeys {
   readonly close: (tool: Tool, args: Arguments) => void
 }
 
-/** An API key by a name that is no secret, and the organization that it belongs to. */
+/** An API key by a name that is no secret, and the organisation that it belongs to. */
 export interface KeyOwner {
   readonly name: string
   readonly organisationId: string
@@ -26,7 +26,7 @@ interface OpenCall {
 
 /** The service keeps a key for the same time. */
 const openMsMax = 24 * 60 * 60 * 1_000
-/** Most open calls of an API key, and of all. An organization has at most half of those that the others leave. */
+/** Most open calls of an API key, and of all. An organisation has at most half of those that the others leave. */
 const ofKeyMax = 200
 const openMax = 100_000
 

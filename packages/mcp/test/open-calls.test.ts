@@ -86,7 +86,7 @@ test('a key whose calls are open is a caller like any other, and finds them agai
   expect(open()).toBe(first)
 })
 
-test('a key, an organization and all together have a limit of open calls, and another organization has a place', () => {
+test('a key, an organisation and all together have a limit of open calls, and another organisation has a place', () => {
   let [at, made] = [0, 0]
   const keysOf = openKeys(
     () => at,

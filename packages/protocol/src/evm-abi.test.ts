@@ -211,7 +211,7 @@ test('a revert says why, and nonsense in its place says nothing', () => {
   }
 })
 
-test('the logs of a settlement are recognised, and no other log', () => {
+test('the logs of a settlement are recognized, and no other log', () => {
   expect(topics.transfer).toBe(toEventSelector('Transfer(address,address,uint256)'))
   expect(topics.authorizationUsed).toBe('0x98de503528ee59b575ef0c0a2576a82497bfc029a5685b209e9ec333479b10a5')
   fc.assert(

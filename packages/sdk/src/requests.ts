@@ -9,7 +9,7 @@ export type LoggedRequest = Answer<operations['requests.get']>
 /** Filters of the request log. */
 export type RequestQuery = Query<operations['requests.list']>
 
-/** The request log: the last requests of the organization. */
+/** The request log: the last requests of the organisation. */
 export function requestsOf(send: Send) {
   return {
     /** The latest requests of the organisation, newest first. */

@@ -15,7 +15,7 @@ import { frameworks } from './agent-adapters.ts'
 import { close, listen } from './fake-purser.ts'
 
 let stage: TransferStage
-/** An organization of the deployment that signs for the wallet. */
+/** An organisation of the deployment that signs for the wallet. */
 let sellerOrg: Org
 let purser: Purser
 let shop: Server

@@ -27,7 +27,7 @@ afterAll(async () => {
   await chain?.stop()
 })
 
-/** A shop of an organization, whose route answers once `slow` is resolved. */
+/** A shop of an organisation, whose route answers once `slow` is resolved. */
 async function aShop(org: Org, slow: Promise<void>): Promise<{ readonly url: string; readonly runs: () => number }> {
   const { id: walletId } = await world.wallet(org)
   const app = express()

@@ -38,7 +38,7 @@ afterAll(() => world?.stop())
 
 const random = (at: number): Uint8Array => new Uint8Array(createHash('sha256').update(String(at)).digest()).slice(0, 10)
 
-/** Writes events of a month, each with a delivery and an attempt; every second one belongs to the other organization. */
+/** Writes events of a month, each with a delivery and an attempt; every second one belongs to the other organisation. */
 async function fill(
   db: Db,
   month: Date,

@@ -67,7 +67,7 @@ test('S6: a page of any list costs as many requests as pages of 50 items, in JSO
   expect(await spentBy('/events?limit=500')).toBe(10)
 })
 
-test('S6: a thousand child addresses leave an organization the rest of its limit, and a second thousand waits', async () => {
+test('S6: a thousand child addresses leave an organisation the rest of its limit, and a second thousand waits', async () => {
   const other = await world.organisation()
   const made = await world.call(other.testKey, 'POST', '/wallet-infra/master-wallets', {
     chain: 'base',

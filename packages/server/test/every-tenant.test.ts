@@ -100,7 +100,7 @@ function strangersTo(operation: Operation): readonly (readonly [key: string, res
   const others = [other.testKey, other.liveKey].flatMap((key) =>
     [testOnes, liveOnes].map((ones) => [key, ones] as const),
   )
-  // Members belong to the organization. A live key may create test keys, and may also list and revoke them.
+  // Members belong to the organisation. A live key may create test keys, and may also list and revoke them.
   const ofLive = /\.(members|apiKeys)\./.test(operation.id) ? [] : [[org.liveKey, testOnes] as const]
   const ofTest = /\.members\./.test(operation.id) ? [] : [[org.testKey, liveOnes] as const]
   return [...others, ...ofLive, ...ofTest]
@@ -113,7 +113,7 @@ const withParams = operations.filter(({ params, id, needs }) => {
 })
 
 test.each(withParams.map((operation) => [operation.id, operation] as const))(
-  '%s answers another organization, and the other environment, as if the resource had never existed',
+  '%s answers another organisation, and the other environment, as if the resource had never existed',
   async (id, operation) => {
     for (const [key, resources] of strangersTo(operation)) {
       const sample = samplesOf(resources)[id]?.() ?? {}
@@ -165,10 +165,10 @@ const lists = operations.filter(
 )
 
 test.each(lists.map((operation) => [operation.id, operation] as const))(
-  '%s shows nothing of another organization or environment',
+  '%s shows nothing of another organisation or environment',
   async (id, operation) => {
     for (const [key, resources] of strangersTo(operation)) {
-      // A live key reads the whole audit log, since only a whole chain can be verified; and the organization is the same in
+      // A live key reads the whole audit log, since only a whole chain can be verified; and the organisation is the same in
       // both environments.
       if (key === org.liveKey && id === 'organisations.auditLog') continue
       const { acc, org: ownId, ...ofEnvironment } = resources

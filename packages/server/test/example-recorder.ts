@@ -1,7 +1,7 @@
 import { networks } from '@purser/protocol'
 import type { RecordedExample } from '../src/platform/http/openapi.ts'
 import { formType } from './files/uploads.ts'
-import { normaliser } from './normal-values.ts'
+import { normalizer } from './normal-values.ts'
 import { asKey, operationOf, sendRaw } from './raw-requests.ts'
 import type { Sample } from './samples.ts'
 import type { World } from './world.ts'
@@ -50,7 +50,7 @@ export function exampleRecorder(world: World, key: string, addresses: readonly s
       await new Promise((resolve) => setTimeout(resolve, 100))
       return record(id, call)
     }
-    const normal = normaliser(received, constants)
+    const normal = normalizer(received, constants)
     const request = normal(call.body)
     const shown = {
       status,

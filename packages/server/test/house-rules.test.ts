@@ -51,7 +51,7 @@ test('one statement inserts payments, whatever the plan', () => {
  */
 const ofNoTenant = ['features/wallets/managed/source-store.ts']
 
-test("every statement on a tenant's table in a feature names the organization", () => {
+test("every statement on a tenant's table in a feature names the organisation", () => {
   const statements = files
     .filter(({ name }) => /^features\/(wallets|account)\/.*store\.ts$/.test(name))
     .flatMap(({ name, text }) => (text.match(/sql`[^`]*`/g) ?? []).map((statement) => ({ name, statement })))

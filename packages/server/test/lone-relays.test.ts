@@ -121,19 +121,19 @@ async function turnsOf(signer: Address, most: number): Promise<number> {
   return Number.POSITIVE_INFINITY
 }
 
-test('with two hundred signatures of one organization’s contracts, another’s is sent in the second pass', async () => {
+test('with two hundred signatures of one organisation’s contracts, another’s is sent in the second pass', async () => {
   await put(0, many('a', 20), { each: 10 })
   await put(1, [payer('b')])
   expect(await turnsOf(payer('b'), 4)).toBeLessThanOrEqual(2)
 }, 60_000)
 
-test('with two hundred signatures of one payer, another payer of the organization is sent in the second pass', async () => {
+test('with two hundred signatures of one payer, another payer of the organisation is sent in the second pass', async () => {
   await put(0, [payer('a')], { each: 200 })
   await put(0, [payer('b')])
   expect(await turnsOf(payer('b'), 4)).toBeLessThanOrEqual(2)
 }, 60_000)
 
-test('each of two organizations with waiting signatures gets every second slot', async () => {
+test('each of two organisations with waiting signatures gets every second slot', async () => {
   await put(0, many('a', 10), { each: 10 })
   await put(1, many('b', 10), { each: 10 })
   for (let turn = 0; turn < 8; turn += 1) await pass()

@@ -31,9 +31,9 @@ const anyKind = new RegExp(kinds.map((kind) => `(?<${kind}>${varying[kind].sourc
 
 /**
  * Replaces what differs between two runs by values of the same form: ids, instants, addresses, hashes, signatures, keys and tokens. Equal
- * values stay equal within one normaliser. Instants keep their distance from `now`, when the response came, in minutes. Addresses in `constants` stay.
+ * values stay equal within one normalizer. Instants keep their distance from `now`, when the response came, in minutes. Addresses in `constants` stay.
  */
-export function normaliser(now: number, constants: ReadonlySet<string>): (value: unknown, member?: string) => unknown {
+export function normalizer(now: number, constants: ReadonlySet<string>): (value: unknown, member?: string) => unknown {
   const seen = new Map<string, string[]>()
   /** The place of this value among those of its kind, by their first occurrence. */
   const placeOf = (kind: string, value: string): number => {

@@ -28,7 +28,7 @@ const nonceOf = (index: number): Hex => `0x${index.toString(16).padStart(64, '0'
 test('the balances of a payer with 500 open payments are read with two calls, and with one when read again in the same block', async () => {
   const { db, deps, network } = stage
   const [tenant] = stage.tenants
-  if (tenant === undefined) throw new Error('there is no organization')
+  if (tenant === undefined) throw new Error('there is no organisation')
   const chance = chanceOf(1)
   const chain = aChain(stage, chance, BigInt(Date.now()))
   chain.head.state.balances.set(from, 7n)

@@ -21,10 +21,10 @@ afterAll(() => stage?.stop())
 
 type Claims = Partial<Pick<NewPayment, 'claimKey' | 'challengeId' | 'paymentIdentifier' | 'payer'>>
 
-/** Records a payment with these claims for one of the organizations, as a process of its own does; returns 'recorded' or the refusal's code. */
+/** Records a payment with these claims for one of the organisations, as a process of its own does; returns 'recorded' or the refusal's code. */
 async function record(claims: Claims, { by = 0, db = stage.db }: { by?: number; db?: Db } = {}): Promise<string> {
   const tenant = stage.tenants[by]
-  if (tenant === undefined) throw new Error('there is no organization')
+  if (tenant === undefined) throw new Error('there is no organisation')
   const { deps } = stage
   const actor = { kind: 'api-key', apiKeyId: newId('key', deps) } as const
   const ctx = { ...forTenant(systemCtx(deps), tenant), actor }
@@ -48,7 +48,7 @@ const payer = `0x${'f'.repeat(40)}`
 const fresh = (): string => `name-${++serial}`
 const both = ['recorded', 'duplicate-payment']
 
-test('a claim and a challenge pay once for all organizations, an identifier once for its own and its payer', async () => {
+test('a claim and a challenge pay once for all organisations, an identifier once for its own and its payer', async () => {
   const [claimKey, challengeId, paymentIdentifier] = [fresh(), fresh(), fresh()]
   expect(await record({ claimKey, challengeId, paymentIdentifier, payer })).toBe('recorded')
   for (const by of [0, 1]) {

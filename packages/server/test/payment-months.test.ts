@@ -87,7 +87,7 @@ afterAll(() => stage?.stop())
 
 function own() {
   const [tenant] = stage.tenants
-  if (tenant === undefined) throw new Error('there is no organization')
+  if (tenant === undefined) throw new Error('there is no organisation')
   return tenant
 }
 

@@ -20,7 +20,7 @@ afterAll(() => stage?.stop())
 test('a payment that is recorded while another ends locks the month’s count before the gas budget, as ending does', async () => {
   const { db, deps, network } = stage
   const [tenant] = stage.tenants
-  if (tenant === undefined) throw new Error('there is no organization')
+  if (tenant === undefined) throw new Error('there is no organisation')
   const apiKeyId = newId('key', deps)
   const ctx = { ...forTenant(systemCtx(deps), tenant), actor: { kind: 'api-key', apiKeyId } as const }
   const [from, to, nonce] = [`0x${'1'.repeat(40)}`, `0x${'2'.repeat(40)}`, `0x${'3'.repeat(64)}`] as const

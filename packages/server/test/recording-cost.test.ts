@@ -25,7 +25,7 @@ const nonceOf = (index: number): Hex => `0x${index.toString(16).padStart(64, '0'
 test('recording a payment reads no row of other payers, however many have open payments', async () => {
   const { deps } = stage
   const [tenant] = stage.tenants
-  if (tenant === undefined) throw new Error('there is no organization')
+  if (tenant === undefined) throw new Error('there is no organisation')
   const ctx = {
     ...forTenant(systemCtx(deps), tenant),
     actor: { kind: 'api-key', apiKeyId: newId('key', deps) },

@@ -111,7 +111,7 @@ async function aPayment(name: string): Promise<Relayed> {
 const isWaiting = async (): Promise<boolean> => (await stage.countLocked()) > 0
 
 /**
- * Ends what these transactions carried while another session has this sweep locked and then needs the organization's gas
+ * Ends what these transactions carried while another session has this sweep locked and then needs the organisation's gas
  * budget and its log.
  */
 async function endBeside(sweepId: string, all: readonly MinedTransaction[]): Promise<void> {
@@ -146,14 +146,14 @@ test('a payment and a sweep in one transaction end while the sweep ends elsewher
   expect(await statesOf()).toEqual(['payments settled', 'wallets.sweeps settled'])
 })
 
-test('sweeps of one organization in two transactions end while one of them ends elsewhere', async () => {
+test('sweeps of one organisation in two transactions end while one of them ends elsewhere', async () => {
   const first = await mined(1, [await aSweep(ids[1], 'b')])
   const second = await mined(2, [await aSweep(ids[0], 'a')])
   await endBeside(ids[0], [first, second])
   expect(await statesOf()).toEqual(['wallets.sweeps settled', 'wallets.sweeps settled'])
 })
 
-test('the cost of two transactions of two kinds is counted once in the organization’s budget', async () => {
+test('the cost of two transactions of two kinds is counted once in the organisation’s budget', async () => {
   const both = await mined(1, [await aPayment('a'), await aSweep(ids[0], 'b')])
   const handler = relayHandler(relayerParts(stage.deps, 6_000))
   await stage.db.run(sql`delete from gas_budgets`)

@@ -66,7 +66,7 @@ export function nextNumber(): number {
   return ++sampleNumber
 }
 
-/** Makes one of each in the test environment of the organization. Each call makes new ones. */
+/** Makes one of each in the test environment of the organisation. Each call makes new ones. */
 export async function makeResources(world: World, owner: Org): Promise<Resources> {
   const key = owner.testKey
   const wallet = await world.wallet(owner)

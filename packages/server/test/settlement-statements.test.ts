@@ -22,7 +22,7 @@ afterAll(() => stage?.stop())
 test('a lone payment is planned, sent and settled in a bounded number of statements', async () => {
   const { deps, network, signer } = stage
   const [tenant] = stage.tenants
-  if (tenant === undefined) throw new Error('there is no organization')
+  if (tenant === undefined) throw new Error('there is no organisation')
   const chance = { ...chanceOf(1), happens: (share: number) => share > 0 }
   let nowMs = Date.UTC(2026, 10, 3, 12)
   await stage.clear()
@@ -79,7 +79,7 @@ test('a lone payment is planned, sent and settled in a bounded number of stateme
     const idle = await counted(() => process.passRelays())
     return { requested, planned, sent, settled, idle }
   }
-  // The first settlement of a process also reads the settler's first nonce, and begins the organization's log.
+  // The first settlement of a process also reads the settler's first nonce, and begins the organisation's log.
   await settleOne(1)
   const counts = await settleOne(2)
   const most = { requested: 1, planned: 11, sent: 10, settled: 15, idle: 1 }

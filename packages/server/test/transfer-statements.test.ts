@@ -103,7 +103,7 @@ test('eight concurrent transfers of a wallet are stored, sent and ended in a bou
     return { stored, sent, ended }
   }
   await mine()
-  // The first ones of a process also resume the lane, read its first nonce, and begin the organization's log.
+  // The first ones of a process also resume the lane, read its first nonce, and begin the organisation's log.
   await transferSome('1')
   const counts = await transferSome('2')
   const states = await stage.db.many(

@@ -42,7 +42,7 @@ export interface World {
   readonly config: Config
   organisation(plan?: PlanName): Promise<Org>
   call(key: string, method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>
-  /** A BYO wallet of the organization with a new address. */
+  /** A BYO wallet of the organisation with a new address. */
   wallet(
     org: Org,
     options?: { readonly chain?: string; readonly key?: string },

@@ -4,7 +4,7 @@ import type { LiveEvents } from '../live/live-events.ts'
 
 type Membership = Account['organisations'][number]
 
-/** The signed-in person, and the organization and environment in which they work. */
+/** The signed-in person, and the organisation and environment in which they work. */
 export interface Workspace {
   readonly purser: Purser
   readonly account: Account

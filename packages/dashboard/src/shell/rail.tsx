@@ -12,7 +12,7 @@ const groups: readonly { readonly id: NavEntry['group']; readonly label: string 
   { id: 'money in', label: undefined },
   { id: 'wallets', label: 'Wallets' },
   { id: 'developers', label: 'Developers' },
-  { id: 'organization', label: 'Organization' },
+  { id: 'organisation', label: 'Organisation' },
 ]
 
 interface RailProps {

@@ -6,7 +6,7 @@ import { classes } from '../ui/classes.ts'
 import { sentenceCase } from '../ui/format.ts'
 import { Menu } from '../ui/menu.tsx'
 
-/** A switch loads the page anew, so that nothing of one organization or environment is ever left on a page of another. */
+/** A switch loads the page anew, so that nothing of one organisation or environment is ever left on a page of another. */
 export function switchEnvironment(environment: Environment): void {
   rememberEnvironment(environment)
   location.assign(inEnvironment(environment, location))
@@ -55,7 +55,7 @@ export function ScopeSwitch({ full }: { full: boolean }) {
           })),
         },
         {
-          title: 'Organization',
+          title: 'Organisation',
           items: account.organisations.map(({ id, name, role }) => ({
             label: (
               <>

@@ -27,7 +27,7 @@ export interface NavEntry {
   /** Below the environment, such as `/payments`. */
   readonly path: string
   /** The group in the navigation. Entries of `person` are in the menu at its foot. */
-  readonly group: 'money in' | 'wallets' | 'developers' | 'organization' | 'person'
+  readonly group: 'money in' | 'wallets' | 'developers' | 'organisation' | 'person'
   /** The badge at the end of the entry, such as the number of waiting items. */
   readonly badge?: ComponentType
   /** Prefixes of ids that this section shows: a pasted one opens there. */

@@ -76,7 +76,7 @@ function TestBar() {
   )
 }
 
-/** Shows on each page that the operator has suspended the organization, with the reason. */
+/** Shows on each page that the operator has suspended the organisation, with the reason. */
 function Suspended() {
   const { suspendedAt, suspensionReason } = useWorkspace().organisation
   if (suspendedAt === null) return null
@@ -85,7 +85,7 @@ function Suspended() {
       <OctagonPause className="mt-0.5 size-4 shrink-0 text-failed" aria-hidden />
       <div className="min-w-0">
         <p className="font-medium text-failed">
-          The operator suspended this organization on <Time at={suspendedAt} full />.
+          The operator suspended this organisation on <Time at={suspendedAt} full />.
         </p>
         <p className="mt-0.5 break-words">{suspensionReason}</p>
         <p className="mt-0.5 text-ink-2">

@@ -147,7 +147,7 @@ function linkFault(search: string): string | undefined {
   const error = new URLSearchParams(search).get('error')
   if (error === null) return undefined
   if (error !== 'link-not-valid')
-    return 'You were not signed in. Your organization must know your address, and the issuer must have verified it.'
+    return 'You were not signed in. Your organisation must know your address, and the issuer must have verified it.'
   return 'This link was used already or is older than ten minutes. Ask for a new one.'
 }
 

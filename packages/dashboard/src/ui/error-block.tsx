@@ -45,8 +45,8 @@ function adviceFor(error: PurserError): string {
   const known = code === undefined ? undefined : adviceByCode[code]
   if (known !== undefined) return known
   if (status === 401) return 'Sign in again.'
-  if (status === 403) return 'Your role does not allow this. An owner of the organization can change it.'
-  if (status === 404) return 'It may belong to another organization, or to the other environment.'
+  if (status === 403) return 'Your role does not allow this. An owner of the organisation can change it.'
+  if (status === 404) return 'It may belong to another organisation, or to the other environment.'
   if (error instanceof LimitError) return 'You have reached a limit of your plan. Nothing was changed.'
   if (status === 429) return 'Wait a moment, then try again.'
   if (status >= 500)

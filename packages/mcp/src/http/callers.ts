@@ -35,7 +35,7 @@ export interface Caller {
 export type Refused = 'unknown' | 'too-many' | 'unavailable'
 
 const callersMax = 1_000
-/** Stands for the organization of keys that may not read it: they share the place of one for their open calls. */
+/** Stands for the organisation of keys that may not read it: they share the place of one for their open calls. */
 const unreadable = 'unreadable'
 /**
  * Limits for API keys that the service does not know, per minute: from one network address, and from all. The service

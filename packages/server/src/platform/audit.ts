@@ -40,7 +40,7 @@ const genesis = new Uint8Array(32)
 
 /**
  * Appends a record whose hash covers the record before it, so that removing, editing or reordering any of them is detected. It is written when the
- * transaction is about to commit: the organization's head row is locked then, for records of one log are written one after another.
+ * transaction is about to commit: the organisation's head row is locked then, for records of one log are written one after another.
  */
 export function appendAudit(ctx: AuditCtx, tx: Tx, ...entries: readonly AuditEntry[]): void {
   tx.writeLast(
@@ -55,7 +55,7 @@ interface AuditedAct {
   readonly entry: AuditEntry
 }
 
-/** The head of a log is the last row that a transaction locks. Logs of several organizations are written in one order. */
+/** The head of a log is the last row that a transaction locks. Logs of several organisations are written in one order. */
 const auditRecords: LastWrite<AuditedAct> = {
   rank: 2,
   async prepare(tx, acts) {

@@ -55,7 +55,7 @@ const smallPart = 8
 const smallOwner = 1_024
 
 /**
- * A limit of memory for bodies in flight. An owner (an organization, or an address without one) may have half of what the others leave, so
+ * A limit of memory for bodies in flight. An owner (an organisation, or an address without one) may have half of what the others leave, so
  * that the bodies of one never crowd out those of another. An eighth is for owners with small bodies alone: several owners that together
  * take all that they may leave the others their ordinary requests. `ownMax` limits each owner further.
  */
@@ -86,7 +86,7 @@ export function createMemoryBudget(bytesMax: number, ownMax = Number.POSITIVE_IN
 
 /** The memory for bodies of requests in flight. */
 export interface BodyBudgets {
-  /** For callers with a credential; the owner is an organization. */
+  /** For callers with a credential; the owner is an organisation. */
   readonly ofOperations: ReserveMemory
   /** For pages that need no credential, such as sign-in; the owner is the caller's network address. */
   readonly ofPages: ReserveMemory

@@ -5,7 +5,7 @@ import { id } from '../../src/platform/ids.ts'
 import { type Answer, aPayer, type Payer, request } from '../world.ts'
 import { type Env, type Service, serveEnv, spawnService, spawnWaiting, startService } from './service.ts'
 
-/** A deployment as an operator sets it up: a database, a node, an organization, and the service in a separate process. */
+/** A deployment as an operator sets it up: a database, a node, an organisation, and the service in a separate process. */
 export interface Deployment {
   readonly env: Env
   readonly organisationId: `org_${string}`

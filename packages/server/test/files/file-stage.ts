@@ -10,7 +10,7 @@ import { type FormPart, formOf, upload } from './uploads.ts'
 type Headers = Record<string, string>
 type Body = Uint8Array<ArrayBuffer>
 
-/** A vault of a new organization, and functions to fill it. */
+/** A vault of a new organisation, and functions to fill it. */
 export interface FilledVault {
   readonly org: Org
   readonly vaultId: string

@@ -26,7 +26,7 @@ const UnbalancedRow = z.object({ what: z.string(), counted: z.string(), recorded
  * needs.
  */
 const batchesAtMost = 4
-/** Lone relays that were already in progress, of two processes, and of organizations that came later. */
+/** Lone relays that were already in progress, of two processes, and of organisations that came later. */
 const aloneSlack = 6
 /** The relays of one transaction. */
 const relaysAtMost = 100n
@@ -40,7 +40,7 @@ export class Model implements Witness {
   readonly #db: Db
   readonly #chain: SimChain
   readonly #hasLiar: boolean
-  /** The organization that sweeps. The model has no sale for its attempts. */
+  /** The organisation that sweeps. The model has no sale for its attempts. */
   readonly #sweeping: string
   readonly #before = new Map<string, string>()
   /** Sales that ended without money at some time. */
@@ -149,7 +149,7 @@ export class Model implements Witness {
   }
 
   /**
-   * A relay that can share a transaction waits for one turn of all organizations and one batch; a lone one, for the
+   * A relay that can share a transaction waits for one turn of all organisations and one batch; a lone one, for the
    * signers before it.
    */
   async #checkTurns(rows: readonly Row[], isHealthy: boolean): Promise<void> {
@@ -173,13 +173,13 @@ export class Model implements Witness {
     }
   }
 
-  /** Each waiting organization gets its turn before another gets a second one, and so does every signer within it. */
+  /** Each waiting organisation gets its turn before another gets a second one, and so does every signer within it. */
   #checkAlone(sale: Sale, lone: readonly Sale[]): void {
     if (sale.requestedAt === undefined) return
-    // One more for the organization that sweeps.
-    const organizations = new Set(lone.map(({ tenant }) => tenant.organisationId)).size + 1
+    // One more for the organisation that sweeps.
+    const organisations = new Set(lone.map(({ tenant }) => tenant.organisationId)).size + 1
     const signers = new Set(lone.filter(({ tenant }) => tenant === sale.tenant).map(payerOf)).size
-    sale.requestedAt.most ??= organizations * signers + aloneSlack
+    sale.requestedAt.most ??= organisations * signers + aloneSlack
     const waited = this.planned.alone - sale.requestedAt.alone
     if (waited > sale.requestedAt.most) throw new Violation(`${nameOf(sale)} waited for ${waited} lone relays`)
   }
@@ -244,7 +244,7 @@ export class Model implements Witness {
     if (!this.#isShaken) await this.#checkCharged()
   }
 
-  /** The operator's gas costs equal what the organizations were charged, the sweeping one included, except for rounding up each relay's share. */
+  /** The operator's gas costs equal what the organisations were charged, the sweeping one included, except for rounding up each relay's share. */
   async #checkCharged(): Promise<void> {
     const burnt = this.chainCost()
     const rounding = relaysAtMost * BigInt(this.#sent().length)

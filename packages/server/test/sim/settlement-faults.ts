@@ -75,7 +75,7 @@ export const settlementFaults: readonly Fault[] = [
     testedBy: 'test/lone-relays.test.ts',
   },
   {
-    name: 'organizations-do-not-rotate',
+    name: 'organisations-do-not-rotate',
     file: 'features/relayer/queue-store.ts',
     find: 'update relay_turns t set due_at = case when n.is_locked then greatest(n.at, now()) else now() end',
     replace: 'update relay_turns t set due_at = case when n.is_locked then greatest(n.at, now()) else t.due_at end',

@@ -31,7 +31,7 @@ export interface Simulated {
   readonly deaths: number
 }
 
-/** What one organization has more of than fits into a transaction, or than lone relays per turn. */
+/** What one organisation has more of than fits into a transaction, or than lone relays per turn. */
 type Flood = 'none' | 'batch' | 'alone'
 
 /** One history: a chain, its nodes, two processes and their buyers, all drawn from one seed. Throws a `Violation`. */
@@ -143,7 +143,7 @@ export class Simulation {
     return [sweep(this.#chance.pick(this.#processes).as(sweeper.tenant, this.#apiKeyId), sweeper)]
   }
 
-  /** One organization fills the queues. */
+  /** One organisation fills the queues. */
   async #rush(): Promise<void> {
     const tenant = this.#chance.pick(this.#stage.tenants)
     if (this.#flood === 'none') return

@@ -9,10 +9,10 @@ import { type Payer, separatorOf } from './purchase.ts'
 import { aSweeper } from './sweeps.ts'
 import { openTheater } from './theater.ts'
 
-/** What all seeds of a run share: one database with a settable clock, and some organizations. */
+/** What all seeds of a run share: one database with a settable clock, and some organisations. */
 export type Stage = Awaited<ReturnType<typeof aStage>>
 
-/** The number of selling organizations, beside the one that sweeps. */
+/** The number of selling organisations, beside the one that sweeps. */
 const organisationCount = 4
 
 /** Sets up a stage on a migrated database, which is dropped with it. */
@@ -24,7 +24,7 @@ export async function aStage(database: TestDatabase) {
   const [token] = network.tokens
   if (token === undefined) throw new Error('a network has a token')
   const [sweeping, ...tenants] = theater.tenants
-  if (sweeping === undefined) throw new Error('there is no organization')
+  if (sweeping === undefined) throw new Error('there is no organisation')
   const sweeper = await aSweeper(theater.actingFor(sweeping))
   await makeShares(theater.db, network)
   await theater.states.keep('beginning')

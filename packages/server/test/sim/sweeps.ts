@@ -13,7 +13,7 @@ import { moneyOf } from './token.ts'
 import { Violation } from './violation.ts'
 
 /**
- * An organization whose children receive deposits, which the relayer sweeps to their master along with everybody's
+ * An organisation whose children receive deposits, which the relayer sweeps to their master along with everybody's
  * payments.
  */
 export interface Sweeper {

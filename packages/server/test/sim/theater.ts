@@ -19,11 +19,11 @@ import { oneNanoUsdPerGas, testConfig } from '../test-config.ts'
 import { chanceOf } from './chance.ts'
 import { openStates } from './states.ts'
 
-/** A migrated database whose clock a test sets, the service's parts on it, and organizations. */
+/** A migrated database whose clock a test sets, the service's parts on it, and organisations. */
 export type Theater = Awaited<ReturnType<typeof openTheater>>
 
 /** Uses its own database, which is dropped afterwards. */
-export async function openTheater(database: TestDatabase, organizations: number) {
+export async function openTheater(database: TestDatabase, organisations: number) {
   await setUpClock(database.db)
   // The simulated clock is on the search path of its connections.
   const db = openDb({
@@ -43,7 +43,7 @@ export async function openTheater(database: TestDatabase, organizations: number)
   const privateKey = chance.bytes(32)
   const signer: Signer = await createSigner(async () => Uint8Array.from(privateKey), await createSignatures())
   const first: Deps = { ...built.deps, random: chance, clock: { now: () => new Date(Date.UTC(2026, 0, 1)) } }
-  const tenants = await organisationsIn(first, organizations)
+  const tenants = await organisationsIn(first, organisations)
   return {
     db,
     deps: built.deps,

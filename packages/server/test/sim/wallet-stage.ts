@@ -32,7 +32,7 @@ export interface SimWallet {
   readonly isChild: boolean
 }
 
-/** The wallets of one organization, on which a history happens, and the two networks that a bridge connects. */
+/** The wallets of one organisation, on which a history happens, and the two networks that a bridge connects. */
 export type WalletStage = Awaited<ReturnType<typeof aWalletStage>>
 
 const masterCount = 3
@@ -42,7 +42,7 @@ export const depth = 3
 export async function aWalletStage(database: TestDatabase) {
   const theater = await openTheater(database, 1)
   const [tenant] = theater.tenants
-  if (tenant === undefined) throw new Error('there is no organization')
+  if (tenant === undefined) throw new Error('there is no organisation')
   const ctx = theater.actingFor(tenant)
   const wallets: SimWallet[] = []
   for (let count = 0; count < masterCount; count += 1) wallets.push(...(await aFamily(ctx)))

@@ -132,7 +132,7 @@ test('a repeat with the same key returns the same account, and another body is r
   expect([other.status, codeOf(other)]).toEqual([422, 'idempotency-key-reused'])
 })
 
-test('details can be decrypted only for their own account, organization and environment, and are gone once it is deleted', async () => {
+test('details can be decrypted only for their own account, organisation and environment, and are gone once it is deleted', async () => {
   const { deps } = world.server
   const tenant = { organisationId: org.id, environment: 'test' as const }
   const id = String((await world.call(org.testKey, 'POST', path, eur)).body.id) as BankAccountId

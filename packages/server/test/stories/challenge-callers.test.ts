@@ -48,7 +48,7 @@ test('no minute has a twenty-first, and Retry-After says when the next is allowe
   expect((await ask('198.51.100.1')).headers.get('retry-after')).toBe('30')
 })
 
-test('one address written in two ways is one caller, and the same caller of two organizations is two', async () => {
+test('one address written in two ways is one caller, and the same caller of two organisations is two', async () => {
   const [ask, other] = [await aShop(), await aShop()]
   for (const _ of times(20)) await ask('2001:db8::1')
   expect((await ask('2001:0db8:0:0:0:0:0:1')).status).toBe(429)

@@ -76,7 +76,7 @@ async function fillTransactions({ id }: Org, walletId: string): Promise<void> {
         now(), now(), 'infinity', 'clear')`)
 }
 
-/** The lists that are also CSV, with the paths of an organization's own. */
+/** The lists that are also CSV, with the paths of an organisation's own. */
 const lists: Readonly<Record<string, (of: Resources) => string>> = {
   'payments.logs.list': () => '/payments/logs',
   'account.paymentLogs.list': () => '/account/payment-logs',

@@ -136,7 +136,7 @@ test('only the verified payment is settled: another amount or account in the req
   expect((await facilitator.settle(body)).body.success).toBe(true)
 })
 
-test('another organization, and the other environment, cannot settle a payment, learn of it, or find it valid again', async () => {
+test('another organisation, and the other environment, cannot settle a payment, learn of it, or find it valid again', async () => {
   const stranger = await world.organisation()
   const body = await pay()
   await facilitator.verify(body)

@@ -67,7 +67,7 @@ async function outcomesOf(payer: Address): Promise<Record<string, { count: bigin
   return Object.fromEntries(rows.map(({ status, ...outcome }) => [status, outcome]))
 }
 
-test('signatures of one payer at six organizations that expire in the queue delay no honest payment, and all end with nothing reserved', async () => {
+test('signatures of one payer at six organisations that expire in the queue delay no honest payment, and all end with nothing reserved', async () => {
   const payer = await aPayer(chain)
   const shops = await Promise.all(Array.from({ length: 6 }, aShop))
   const honest = await aShop()
@@ -128,7 +128,7 @@ test('a payer’s balance limits what it has open through all entry points toget
 /** Accepts every signature while its first word of storage is zero, and burns all of its gas afterwards. */
 const burnsLater = `0x5f5460155763${'1626ba7e'}60e01b60005260206000f35b601556`
 
-test('a contract that turns hostile after its trial burns once, at its organization’s expense, and is not sent again', async () => {
+test('a contract that turns hostile after its trial burns once, at its organisation’s expense, and is not sent again', async () => {
   const [hostile, honest] = [await aShop(), await aShop()]
   const address: Address = '0x00000000000000000000000000000000b0bb1e56'
   await anvil().setCode({ address, bytecode: burnsLater as Hex })

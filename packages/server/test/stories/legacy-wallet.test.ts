@@ -33,7 +33,7 @@ interface Legacy {
   readonly address: Address
 }
 
-/** The legacy wallet of a new organization, with a coin for gas. */
+/** The legacy wallet of a new organisation, with a coin for gas. */
 async function aLegacy(): Promise<Legacy> {
   const org = await world.organisation()
   const { body } = await world.call(org.testKey, 'POST', '/wallets', { coin: 'USDC' })

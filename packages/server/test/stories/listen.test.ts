@@ -226,7 +226,7 @@ test('only the requested types are delivered, and a quiet stream of a rare type 
   expect(idsOf(one)).toEqual([rare, last])
 })
 
-test('another organization and the other environment get nothing', async () => {
+test('another organisation and the other environment get nothing', async () => {
   const [own, other] = [await stage.world.organisation(), await stage.world.organisation()]
   const ids = await stage.publish(own, 3)
   for (const key of [other.testKey, own.liveKey]) {

@@ -102,7 +102,7 @@ test('a payment by MPP to a managed wallet on Tempo arrives there, and its balan
   }
 })
 
-test('another organization’s payments cannot go to this one’s wallets', async () => {
+test('another organisation’s payments cannot go to this one’s wallets', async () => {
   const child = await aChild(await aMaster('base', ['USDC']))
   const other = await world.organisation()
   const requested = { walletId: child.id, resource, price: '0.01' }

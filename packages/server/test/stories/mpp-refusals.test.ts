@@ -269,7 +269,7 @@ test('the price, the wallet and the network must be those of the challenge', asy
   })
 })
 
-test('a challenge of another organization is refused, though the wallet has the same address', async () => {
+test('a challenge of another organisation is refused, though the wallet has the same address', async () => {
   const other = await world.organisation()
   const registered = await world.call(other.testKey, 'POST', '/wallet-infra/byo-wallets', {
     address: wallet.address,

@@ -49,7 +49,7 @@ describe.each(['/account/payment-logs', '/payments/logs'])('%s', (path) => {
   const summary = (key: string, query = ''): Promise<Answer> => world.call(key, 'GET', `${path}/summary${query}`)
   const idsOf = (answer: Answer): unknown[] => answer.list.map(({ paymentId }) => paymentId)
 
-  test('an organization without sales has no logs and no totals', async () => {
+  test('an organisation without sales has no logs and no totals', async () => {
     const org = await world.organisation()
     expect([(await logs(org.testKey)).list, (await summary(org.testKey)).list]).toEqual([[], []])
   })
@@ -127,7 +127,7 @@ describe.each(['/account/payment-logs', '/payments/logs'])('%s', (path) => {
     expect(seen).toEqual(ids)
   })
 
-  test('another organization’s payments and the other environment’s are in no list, no total and under no id', async () => {
+  test('another organisation’s payments and the other environment’s are in no list, no total and under no id', async () => {
     const [org, other] = [await world.organisation(), await world.organisation()]
     const { id: walletId } = await world.wallet(org)
     await buy(org, { walletId })

@@ -75,7 +75,7 @@ test('a Tempo payment that was pushed with more than the price is refunded as it
   expect(await left(paymentId)).toBe('0.015')
 })
 
-test('a payment of another x402 server is refunded from the wallet that is named, to its payer, by its own organization alone', async () => {
+test('a payment of another x402 server is refunded from the wallet that is named, to its payer, by its own organisation alone', async () => {
   const master = await aMaster(base, 'base', 'USDC')
   const [wallet, payer] = [await world.wallet(org), await aPayer(base)]
   const body = await aPaymentBody(world, org, { payer, wallet })

@@ -326,7 +326,7 @@ test('the refunds of a payment are listed, newest first and in pages, with their
   expect(outcomeOf(await list('', stranger.testKey))).toEqual([404, 'payment-not-found'])
 })
 
-test('another organization’s payment is not found, like one that never existed', async () => {
+test('another organisation’s payment is not found, like one that never existed', async () => {
   const { paymentId } = await paid()
   const stranger = await world.organisation()
   const answers = [paymentId, paymentId.replace(/.$/, (last) => (last === '0' ? '1' : '0'))].map((id) =>

@@ -91,7 +91,7 @@ test('a range without payments, and the payments of others, count nothing', asyn
   expect(body).toMatchObject({ intervals: [], failures: [], settlement: { payments: 0, p50Ms: null, p95Ms: null } })
 })
 
-test('challenges and refused credentials are counted by the minute, of the organization alone, and a route narrows the intervals', async () => {
+test('challenges and refused credentials are counted by the minute, of the organisation alone, and a route narrows the intervals', async () => {
   const [org, other] = [await world.organisation(), await world.organisation()]
   const { id: walletId } = await world.wallet(org)
   await paidAt(org, walletId, { at: '2026-11-20T01:00:00Z' })

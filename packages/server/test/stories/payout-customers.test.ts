@@ -66,7 +66,7 @@ const kept = (id = account) =>
     from bank_accounts where id = ${id}`,
   )
 
-test('each organization is a separate customer at the partner, and one without a customer withdraws nothing', async () => {
+test('each organisation is a separate customer at the partner, and one without a customer withdraws nothing', async () => {
   const other = await stage.world.organisation()
   const { body } = await stage.world.call(other.liveKey, 'POST', '/wallet-infra/master-wallets', {
     ...{ chain: 'base', supportedTokens: ['USDC'] },
@@ -88,7 +88,7 @@ test('each organization is a separate customer at the partner, and one without a
   expect([foreign.status, codeOf(foreign)]).toEqual([422, 'bank-account-not-found'])
 })
 
-test('of two organizations that claim one customer at the same moment one gets it', async () => {
+test('of two organisations that claim one customer at the same moment one gets it', async () => {
   const claimants = await Promise.all(Array.from({ length: 4 }, () => stage.world.organisation()))
   const claims = await Promise.allSettled(
     claimants.map(({ id }) => assignPayoutCustomer(operator(), id, 'cust_wanted')),

@@ -371,7 +371,7 @@ test('the operator loosens and removes a policy, and the audit log has the old a
   expect(await runAdmin(nobodys, { DATABASE_URL: world.database.url })).toMatchObject({ exitCode: 1 })
 })
 
-test('the policy of another organization’s or environment’s wallet can be neither read nor set', async () => {
+test('the policy of another organisation’s or environment’s wallet can be neither read nor set', async () => {
   const master = await underPolicy(policyOf({ perDay: '1' }))
   const stranger = await world.organisation()
   for (const key of [stranger.testKey, org.liveKey]) {

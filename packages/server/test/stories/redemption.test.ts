@@ -330,7 +330,7 @@ test('settling reports a requested redemption also for a payment that a signatur
   expect([redeemable, again.body.redemptionRequested]).toEqual([false, true])
 })
 
-test('another organization cannot redeem, report or finish', async () => {
+test('another organisation cannot redeem, report or finish', async () => {
   const stranger = await world.organisation()
   const sold = await x402()
   const { paymentId, settlementToken } = (await settled(sold)).body

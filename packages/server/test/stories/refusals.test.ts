@@ -360,7 +360,7 @@ test('a payment on another network than the wallet’s, or in a token that it do
   expect((await verify(credential, { network: 'eip155:84532' })).status).toBe(200)
 })
 
-test('one authorization buys once even when two organizations receive at the same address', async () => {
+test('one authorization buys once even when two organisations receive at the same address', async () => {
   const other = await world.organisation()
   const made = await world.call(other.testKey, 'POST', '/wallet-infra/byo-wallets', {
     address: wallet.address,

@@ -101,7 +101,7 @@ test('the list is filtered by status, route, method, key and time, and paged', a
     expect((await world.call(own.testKey, 'GET', `/requests?${query}`)).status).toBe(422)
 })
 
-test('no other organization and no other environment sees a request', async () => {
+test('no other organisation and no other environment sees a request', async () => {
   const other = await world.organisation()
   const sent = idOf(await world.call(org.testKey, 'GET', '/webhooks'))
   await logged(org.testKey, sent)
@@ -112,7 +112,7 @@ test('no other organization and no other environment sees a request', async () =
   }
 })
 
-test('a refusal for a scope or a rate is in the log of the key’s organization; one without a good key is in none', async () => {
+test('a refusal for a scope or a rate is in the log of the key’s organisation; one without a good key is in none', async () => {
   const made = await world.call(org.testKey, 'POST', '/organisations/current/api-keys', {
     name: 'limited',
     environment: 'test',

@@ -100,10 +100,10 @@ async function timed<T>(work: Promise<T>): Promise<{ readonly ms: number; readon
 
 /** Blocks come every two seconds, as on Base. */
 const slowBlocks = () => anvil().setIntervalMining({ interval: 2 })
-/** One turn of all waiting organizations and one batch, at these blocks; doubled for a loaded machine. */
+/** One turn of all waiting organisations and one batch, at these blocks; doubled for a loaded machine. */
 const turnMs = 6_000
 
-test('ninety payments without money delay another organization’s payment by one turn at most', async () => {
+test('ninety payments without money delay another organisation’s payment by one turn at most', async () => {
   const payer = await aPayer(chain)
   const planted = await Promise.all(Array.from({ length: 90 }, () => verified(hostile, payer)))
   const [control, paying] = [await verified(honest, await aPayer(chain)), await verified(honest, await aPayer(chain))]

@@ -34,7 +34,7 @@ afterAll(async () => {
   await chain?.stop()
 })
 
-/** A new organization with its own daily gas budget. */
+/** A new organisation with its own daily gas budget. */
 async function aShop() {
   const org = await world.organisation()
   const wallet = await aTempoWallet(world, org)

@@ -31,7 +31,7 @@ async function endOf(vaultId: string): Promise<number> {
   return Date.parse(String((await call('GET', `/vaults/${vaultId}`)).body.ttl))
 }
 
-test('an advance ends vaults, their tokens and sessions whose time is over, of this environment of this organization alone', async () => {
+test('an advance ends vaults, their tokens and sessions whose time is over, of this environment of this organisation alone', async () => {
   const other = await stage.world.organisation('enterprise')
   const [vault, live, foreign] = [await aVault(), await aVault(org.liveKey), await aVault(other.testKey)]
   const { id: walletId } = await stage.world.wallet(org)

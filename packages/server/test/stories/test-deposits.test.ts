@@ -130,7 +130,7 @@ test('a repeat under one key sends nothing more, and concurrent deposits at two 
   await other.server.stop()
 })
 
-test('live keys, other organizations’ wallets, unknown tokens and invalid amounts are refused, and nothing is sent', async () => {
+test('live keys, other organisations’ wallets, unknown tokens and invalid amounts are refused, and nothing is sent', async () => {
   const { id: walletId } = await world.wallet(org)
   const before = await tokenBalance(base, 'USDC', faucet)
   const other = await world.organisation()

@@ -27,7 +27,7 @@ afterAll(async () => {
   await base?.stop()
 })
 
-/** An organization's context, and the number of transactions that it has begun. */
+/** An organisation's context, and the number of transactions that it has begun. */
 function counted({ id: organisationId }: Org): { readonly ctx: Ctx; readonly begun: () => number } {
   const { db, ...deps } = world.server.deps
   let count = 0

@@ -193,7 +193,7 @@ test('a process may die before or after any step, and the next one moves the mon
   expect(deaths).toBeLessThan(200)
 }, 720_000)
 
-test('it costs the organization’s budget what its transaction cost, and needs no top-up', async () => {
+test('it costs the organisation’s budget what its transaction cost, and needs no top-up', async () => {
   const taken = async () => {
     const statement = sql`select coalesce(sum(nano_usd), 0)::text as taken from gas_budgets where organisation_id = ${org.id}`
     return BigInt((await world.database.db.one(z.object({ taken: z.string() }), statement)).taken)

@@ -179,7 +179,7 @@ test('a quote binds wallet, tokens, chains, recipient and amount', async () => {
   expect((await stage.send({ ...body, quoteId })).status, 'none of them used it up').toBe(201)
 })
 
-test('a quote of another organization is like one that never existed', async () => {
+test('a quote of another organisation is like one that never existed', async () => {
   const master = await stage.aMaster()
   const { quoteId } = (await quoteOf(bridgeOf(master))).body
   const { testKey } = await stage.world.organisation()

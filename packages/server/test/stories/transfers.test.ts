@@ -206,7 +206,7 @@ test.each([
   expect(refused.body.errors).toEqual([expect.objectContaining({ path: fault })])
 })
 
-test('a wallet of another organization, of another environment or of nobody is the same: not found', async () => {
+test('a wallet of another organisation, of another environment or of nobody is the same: not found', async () => {
   const master = await aMaster()
   const other = await world.organisation()
   for (const [key, id] of [

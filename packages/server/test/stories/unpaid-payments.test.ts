@@ -99,7 +99,7 @@ test('an account with 0.01 USDC has one payment of 0.01 open, whatever it signs,
   expect((await pay(shop, await aPayer(chain))).status, 'an honest payer').toBe(200)
 })
 
-test('a payer’s open payments are counted across organizations and processes that verify at the same instant', async () => {
+test('a payer’s open payments are counted across organisations and processes that verify at the same instant', async () => {
   const [one, two, payer] = [await aShop(), await aShop(), await aPayer(chain, 20_000n)]
   const bases = [world.base, other]
   const answers = await Promise.all(

@@ -49,7 +49,7 @@ export async function aVaultStage(role: 'api' | 'all' = 'api'): Promise<VaultSta
 
 const EventRow = z.object({ type: z.string(), payload: z.record(z.string(), z.unknown()) })
 
-/** The webhook events about an organization's vaults, in the order of happening. */
+/** The webhook events about an organisation's vaults, in the order of happening. */
 export async function reportOf(world: World, org: Org): Promise<readonly z.output<typeof EventRow>[]> {
   return world.database.db.many(
     EventRow,

@@ -93,7 +93,7 @@ test('an event of a transaction that is rolled back is never published', async (
   expect(hook.receiver.ids()).toEqual([eventId])
 })
 
-test('a webhook gets the types that it subscribes to, of its own organization and environment', async () => {
+test('a webhook gets the types that it subscribes to, of its own organisation and environment', async () => {
   const own = await stage.world.organisation()
   const other = await stage.world.organisation()
   const some = await stage.hook(own, { events: ['vault.expired', 'payment.received'] })
@@ -212,7 +212,7 @@ test('a connection that dies later than a second after its start is not retried 
   expect(Date.parse(String(attempt?.nextAttemptAt)) - Date.parse(String(attempt?.createdAt))).toBeGreaterThan(4_500)
 })
 
-test('410 disables the webhook at once, ends its pending deliveries, and is published to the organization’s other webhooks', async () => {
+test('410 disables the webhook at once, ends its pending deliveries, and is published to the organisation’s other webhooks', async () => {
   const own = await stage.world.organisation()
   const gone = await stage.hook(own, { answer: status(410) })
   const watching = await stage.hook(own, { events: ['webhook.disabled'] })

@@ -59,7 +59,7 @@ async function mostPerTransaction({ id }: Hook): Promise<number> {
 
 const onlyPersisted = { events: ['vault.persisted'] }
 
-test('a webhook that stays locked, and answers 410, delays no outcome of another organization', async () => {
+test('a webhook that stays locked, and answers 410, delays no outcome of another organisation', async () => {
   const [org, other] = [await stage.world.organisation(), await stage.world.organisation()]
   const mayAnswer = Promise.withResolvers<void>()
   const gone = await stage.hook(org, {
@@ -152,7 +152,7 @@ test('a replay since a time sends all that died, in small transactions', async (
   expect(Math.max(...counts.map(({ most }) => most))).toBeLessThanOrEqual(perTransactionMax)
 })
 
-test('an organization whose webhook stays locked delays no event of another, and gets its own afterwards', async () => {
+test('an organisation whose webhook stays locked delays no event of another, and gets its own afterwards', async () => {
   const [org, other] = [await stage.world.organisation(), await stage.world.organisation()]
   const [locked, free, hook] = [await stage.hook(org), await stage.hook(org), await stage.hook(other)]
   const sent = await whileLocked(locked, async () => {
@@ -167,7 +167,7 @@ test('an organization whose webhook stays locked delays no event of another, and
   }
 })
 
-/** Registers webhooks of the organization that nobody delivers to. */
+/** Registers webhooks of the organisation that nobody delivers to. */
 async function insertHooks({ world, clock }: Stage, org: Org, count: number): Promise<void> {
   const ids = Array.from({ length: count }, () => newId('wh', world.server.deps))
   await world.database.db.run(sql`

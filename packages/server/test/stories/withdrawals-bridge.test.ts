@@ -297,7 +297,7 @@ test('the state of another payout does not complete a withdrawal, and its own st
   await until(one, 'completed')
 })
 
-test('tokens for a payout go to no managed wallet, of whatever organization', async () => {
+test('tokens for a payout go to no managed wallet, of whatever organisation', async () => {
   const [master, stranger] = [await stage.aMaster(), await stage.world.organisation()]
   const { body } = await stage.world.call(stranger.liveKey, 'POST', '/wallet-infra/master-wallets', {
     chain: 'base',

@@ -228,7 +228,7 @@ test('one unit too little is refused with the amounts, and exactly fifty dollars
   await expect.poll(() => tokenBalance(base, 'USDC', exact.address)).toBe(0n)
 })
 
-test('a bank account of another organization, of another environment, or a deleted one is not found', async () => {
+test('a bank account of another organisation, of another environment, or a deleted one is not found', async () => {
   const stage = await aStage()
   const other = await world.organisation()
   const theirs = await world.call(other.testKey, 'POST', '/wallet-infra/bank-accounts', gbp)

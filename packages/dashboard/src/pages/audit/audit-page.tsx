@@ -111,7 +111,7 @@ function NoRecords({ isFiltered }: { isFiltered: boolean }) {
   if (!isFiltered)
     return (
       <Empty icon={<ScrollText />} title="No records">
-        Every organization begins with a record. Verify the chain, or ask the operator of this service.
+        Every organisation begins with a record. Verify the chain, or ask the operator of this service.
       </Empty>
     )
   return (

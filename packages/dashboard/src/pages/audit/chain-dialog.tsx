@@ -118,7 +118,7 @@ function faultOf(
 ): string | undefined {
   if (!ok)
     return `Record ${brokenAt ?? 'unknown'} was changed, or the record before it was: the hash chain breaks there.`
-  if (records === 0) return 'The log is empty. Every organization begins with a record.'
+  if (records === 0) return 'The log is empty. Every organisation begins with a record.'
   if (isWhole && gaps > 0) return `Records are missing at ${count(gaps, 'place')}.`
   if (wasKept && !hasKept)
     return 'The hash that you entered is not in the log: the log was rewritten, or the hash belongs to another log.'

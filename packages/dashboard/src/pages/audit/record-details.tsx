@@ -28,7 +28,7 @@ function Details({ record }: { record: AuditRecord }) {
         </Fact>
         <Fact name="Target">{record.target === null ? 'none' : <Id value={record.target} whole />}</Fact>
         <Fact name="Environment">
-          {record.environment === null ? 'The organization as a whole' : sentenceCase(record.environment)}
+          {record.environment === null ? 'The organisation as a whole' : sentenceCase(record.environment)}
         </Fact>
         <Fact name="Request">
           <Id value={record.requestId} whole />

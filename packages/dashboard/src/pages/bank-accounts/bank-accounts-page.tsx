@@ -14,7 +14,7 @@ import { DeleteAccountSheet } from './delete-account.tsx'
 import { NewAccountSheet } from './new-account.tsx'
 import { bankAccountsKey } from './queries.ts'
 
-/** The bank accounts of the organization. Their numbers are never shown again. */
+/** The bank accounts of the organisation. Their numbers are never shown again. */
 export function BankAccountsPage() {
   const purser = usePurser()
   const mayChange = useMay('member')

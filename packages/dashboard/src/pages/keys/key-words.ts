@@ -12,7 +12,7 @@ export const scopeWords: readonly { readonly scope: KeyScope; readonly allows: s
   { scope: 'wallets', allows: 'Create and change wallets, sweeps and spend policies' },
   { scope: 'money', allows: 'Move money out: transfers, refunds, withdrawals, bank accounts' },
   { scope: 'webhooks', allows: 'Replay and listen to events; with “read”, change endpoints too' },
-  { scope: 'organisation', allows: 'Change the organization, its members and keys' },
+  { scope: 'organisation', allows: 'Change the organisation, its members and keys' },
 ]
 
 /** How long a key may be valid, in days; none for no end. */

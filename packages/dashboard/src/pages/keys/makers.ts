@@ -3,7 +3,7 @@ import { useQuery } from '@tanstack/react-query'
 import { usePurser } from '../../api/context.ts'
 import { keysKey } from './key-words.ts'
 
-/** Records of made keys that are read: an organization has at most 50 valid keys in an environment. */
+/** Records of made keys that are read: an organisation has at most 50 valid keys in an environment. */
 const recordsMax = 500
 const none: ReadonlyMap<string, AuditRecord['actor']> = new Map()
 

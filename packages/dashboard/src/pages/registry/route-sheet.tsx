@@ -133,8 +133,8 @@ function VisibilityButton({ row }: { row: RegistryRoute }) {
       >
         <p className="text-ink-2">
           {next
-            ? 'Every organization can then find its address, its price and the names of its parameters.'
-            : 'Only this organization sees it. Payments for it continue.'}
+            ? 'Every organisation can then find its address, its price and the names of its parameters.'
+            : 'Only this organisation sees it. Payments for it continue.'}
         </p>
         {change.error !== null && <ErrorBlock error={change.error} />}
       </Dialog>

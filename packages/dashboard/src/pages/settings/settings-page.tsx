@@ -13,7 +13,7 @@ import { oneOfRole } from '../team/team-words.ts'
 
 const organisationKey = ['organisation'] as const
 
-/** The name and the ids of the organization, and links to its other settings. */
+/** The name and the ids of the organisation, and links to its other settings. */
 export function SettingsPage() {
   const { purser, organisation, environment } = useWorkspace()
   const current = useQuery({
@@ -27,7 +27,7 @@ export function SettingsPage() {
           <ErrorBlock error={current.error} onRetry={() => current.refetch()} />
         ) : (
           <>
-            <Card title="Organization">
+            <Card title="Organisation">
               {current.data === undefined ? <Skeleton lines={3} /> : <NameForm name={current.data.name} />}
             </Card>
             <Card title="Details">
@@ -35,7 +35,7 @@ export function SettingsPage() {
                 <Skeleton lines={4} />
               ) : (
                 <Facts>
-                  <Fact name="Organization">
+                  <Fact name="Organisation">
                     <Id value={current.data.id} whole />
                   </Fact>
                   <Fact name="Type">{sentenceCase(current.data.type)}</Fact>
@@ -81,7 +81,7 @@ function NameForm({ name: saved }: { name: string }) {
   const rename = useMutation({
     mutationFn: () => purser.organisations.update({ name: name.trim() }),
     onSuccess: (organisation) => {
-      toastDone(`The organization is called ${organisation.name} now`)
+      toastDone(`The organisation is called ${organisation.name} now`)
       queries.setQueryData(organisationKey, organisation)
       void queries.invalidateQueries({ queryKey: ['account'] })
     },

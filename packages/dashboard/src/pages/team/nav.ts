@@ -6,7 +6,7 @@ export const teamNav: readonly NavEntry[] = [
     label: 'Team',
     icon: Users,
     path: '/team',
-    group: 'organization',
+    group: 'organisation',
     acts: [
       {
         label: 'Invite a person',

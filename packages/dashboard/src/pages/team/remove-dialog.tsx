@@ -46,7 +46,7 @@ export function RemoveDialog({ member, isSelf, onClose }: RemoveDialogProps) {
           <span className="font-medium break-all text-ink">{name}</span>{' '}
           {isInvited
             ? 'can no longer accept it.'
-            : 'is refused from the next request on. API keys that they made belong to the organization and stay: revoke those separately.'}
+            : 'is refused from the next request on. API keys that they made belong to the organisation and stay: revoke those separately.'}
         </p>
         {remove.error !== null && <ErrorBlock error={remove.error} />}
       </div>

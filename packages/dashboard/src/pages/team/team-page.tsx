@@ -17,7 +17,7 @@ import { membersKey } from './team-words.ts'
 
 type Doing = { readonly act: 'invite' } | { readonly act: 'role' | 'remove'; readonly member: Member }
 
-/** The members of the organization with their roles, and the open invitations. */
+/** The members of the organisation with their roles, and the open invitations. */
 export function TeamPage() {
   const { account, purser } = useWorkspace()
   const isAdmin = useMay('admin')
@@ -64,7 +64,7 @@ export function TeamPage() {
 const rowKey = ({ accountId }: Member) => accountId
 
 function stateWords(rows: readonly Member[], hasMore: boolean): string {
-  if (rows.length === 0) return 'Who works in this organization.'
+  if (rows.length === 0) return 'Who works in this organisation.'
   const invited = rows.filter(({ status }) => status === 'invited').length
   const active = `${hasMore ? 'More than ' : ''}${count(rows.length - invited, 'person', 'people')}`
   return invited === 0 ? `${active}.` : `${active} and ${count(invited, 'open invitation')}.`

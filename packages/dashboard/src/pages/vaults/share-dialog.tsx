@@ -40,7 +40,7 @@ export function ShareDialog({ vaultId, onClose }: { vaultId: string; onClose: ()
       <div className="flex flex-col gap-6">
         <section>
           <h3 className="font-medium">With a colleague</h3>
-          <p className="mt-1 mb-2 text-ink-2">Every member of this organization can open this address.</p>
+          <p className="mt-1 mb-2 text-ink-2">Every member of this organisation can open this address.</p>
           <Code text={address} label="Copy the address" />
           <div className="mt-3 flex justify-center">
             <QrCode text={address} label="QR code of the address" />

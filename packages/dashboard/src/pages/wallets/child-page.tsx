@@ -42,7 +42,7 @@ export function ChildPage({ id }: { id: string }) {
     return (
       <DetailPage to="/wallets" list="Wallets">
         <Empty icon={<QrIcon />} title="Child address not found" heading="h1">
-          It may belong to another organization, or to the other environment.
+          It may belong to another organisation, or to the other environment.
         </Empty>
       </DetailPage>
     )

@@ -91,7 +91,7 @@ function NewWalletSheet({ kind, onClose }: KindProps & { onClose: () => void }) 
             ? 'The service creates and stores the key. No limits apply until you set a spend policy.'
             : 'You keep the key. Anyone who has it can spend the money. Check that you can spend from this address.'}
         </p>
-        <Field label="Name" hint="Only your organization sees it.">
+        <Field label="Name" hint="Only your organisation sees it.">
           {(wiring) => (
             <TextInput
               {...wiring}

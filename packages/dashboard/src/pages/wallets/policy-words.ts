@@ -12,7 +12,7 @@ type Operation = 'transfer' | 'pay' | 'withdraw' | 'legacyWithdraw' | 'sweep'
 const operations: Readonly<Record<Operation, { readonly what: string; readonly any: string }>> = {
   transfer: { what: 'Transfers', any: 'any address' },
   pay: { what: 'Payments to paid APIs', any: 'any seller' },
-  withdraw: { what: 'Withdrawals', any: 'any bank account of the organization' },
+  withdraw: { what: 'Withdrawals', any: 'any bank account of the organisation' },
   legacyWithdraw: { what: 'Withdrawals of the legacy wallet', any: 'any address' },
   sweep: { what: 'Sweeps to other addresses', any: 'any address' },
 }

@@ -45,7 +45,7 @@ export function inOrder(balances: readonly Balance[]): readonly Balance[] {
   return balances.toSorted((one, other) => rank(one) - rank(other))
 }
 
-/** A child address with its wallet; null if the organization has no such child address in this environment. */
+/** A child address with its wallet; null if the organisation has no such child address in this environment. */
 export function childQuery(purser: Purser, childAddressId: string) {
   return queryOptions({
     queryKey: [...walletsKey, 'child', childAddressId],

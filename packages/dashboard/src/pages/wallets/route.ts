@@ -4,7 +4,7 @@ import { readOpen } from '../../ui/search.ts'
 import { type WalletSearch, walletViews } from './views.ts'
 
 export interface WalletsSearch {
-  /** `own` lists the wallets whose keys the organization keeps; otherwise the managed wallets. */
+  /** `own` lists the wallets whose keys the organisation keeps; otherwise the managed wallets. */
   readonly kind?: 'own'
 }
 

@@ -112,7 +112,7 @@ const kindWords: Readonly<Record<WalletTransaction['kind'], string>> = {
   held: 'Kept back',
 }
 
-/** A child address sends to a wallet of the organization by being swept. */
+/** A child address sends to a wallet of the organisation by being swept. */
 function kindWord({ kind, direction, walletId }: WalletTransaction): string {
   return kind === 'internal' && direction === 'out' && isChildId(walletId) ? 'Sweep' : kindWords[kind]
 }

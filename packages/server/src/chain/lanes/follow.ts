@@ -4,7 +4,7 @@ import { inParallel } from '../../platform/in-parallel.ts'
 import { fencedTx } from '../../platform/leases/store.ts'
 import type { Receipt } from '../port.ts'
 import type { Handlers, LaneHandler, LaneTransaction, MinedTransaction } from './port.ts'
-import { insertFoundAttempt, listFinalRaw, listKnownHashes, markFinal, markReorganised } from './recovery-store.ts'
+import { insertFoundAttempt, listFinalRaw, listKnownHashes, markFinal, markReorganized } from './recovery-store.ts'
 import {
   type Attempts,
   attemptsOf,
@@ -153,8 +153,8 @@ async function advanceByOthers(
 /** Handles a reorganized block: calls the handler in the database transaction that schedules the same bytes for sending. */
 function returnToSent({ deps, handlers, leased }: LaneParts, transaction: TransactionRow): Promise<void> {
   return fencedTx(deps.db, leased, async (tx) => {
-    if ((await markReorganised(tx, leased, transaction.id)) === 0) return
-    await notifyReorganised(handlers, tx, toLaneTransaction(transaction, transaction.minedHash ?? '0x'))
+    if ((await markReorganized(tx, leased, transaction.id)) === 0) return
+    await notifyReorganized(handlers, tx, toLaneTransaction(transaction, transaction.minedHash ?? '0x'))
   })
 }
 
@@ -341,8 +341,8 @@ function handlerOf(handlers: Handlers, purpose: string): LaneHandler {
   return handler
 }
 
-async function notifyReorganised(handlers: Handlers, tx: Tx, gone: LaneTransaction): Promise<void> {
-  await handlers.get(gone.purpose)?.onReorganised?.(tx, [gone])
+async function notifyReorganized(handlers: Handlers, tx: Tx, gone: LaneTransaction): Promise<void> {
+  await handlers.get(gone.purpose)?.onReorganized?.(tx, [gone])
 }
 
 async function notifyReplaced(handlers: Handlers, tx: Tx, replaced: LaneTransaction): Promise<void> {

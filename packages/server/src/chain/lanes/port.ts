@@ -117,7 +117,7 @@ export interface LaneHandler {
   /** Mined in a block that may still be reorganized away. Called again when mined in another block. */
   onMined?(tx: Tx, mined: readonly MinedTransaction[]): Promise<void>
   /** The block that `onMined` reported was reorganized away. The same bytes are sent again, and `onMined` is called again. */
-  onReorganised?(tx: Tx, transactions: readonly LaneTransaction[]): Promise<void>
+  onReorganized?(tx: Tx, transactions: readonly LaneTransaction[]): Promise<void>
   /**
    * Another transaction took their nonce, so they can never be mined, and no transaction with their calls was found. Their effect may still have
    * happened elsewhere, so do not release funds because of this call alone.

@@ -89,7 +89,7 @@ export async function insertFoundAttempt(tx: Tx, latest: AttemptRow, hash: Hex):
  * Returns a mined transaction to `sent` after its block was reorganized away, so that the same bytes are sent again. Returns the number of changed
  * rows.
  */
-export function markReorganised(tx: Tx, leased: LeaseSet, transactionId: ChainTransactionId): Promise<number> {
+export function markReorganized(tx: Tx, leased: LeaseSet, transactionId: ChainTransactionId): Promise<number> {
   return tx.run(sql`
     update chain_transactions set status = 'sent', mined_hash = null, mined_block = null, last_broadcast_at = null
     where id = ${transactionId} and status = 'mined' and ${isUnder(leased, shard)}`)

@@ -24,7 +24,7 @@ const Membership = z.strictObject({
   suspensionReason: z.string().nullable().describe('Why it was suspended; null if it is active.'),
 })
 
-/** The account behind the calling key, and the organizations that it is a member of, the latest first. */
+/** The account behind the calling key, and the organisations that it is a member of, the latest first. */
 const Account = z.strictObject({
   id: id('acc'),
   email: z.string().describe('E-mail address of the account.'),

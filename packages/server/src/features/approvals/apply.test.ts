@@ -21,7 +21,7 @@ beforeAll(async () => {
 })
 afterAll(() => database?.drop())
 
-/** Stores approved movements of one new organization, which are due in this order. */
+/** Stores approved movements of one new organisation, which are due in this order. */
 async function approved(count: number, token: string, dueAt: number): Promise<readonly string[]> {
   const subjects = Array.from({ length: count }, () => newId('wtx', deps))
   const [organisationId, accountId, masterId] = [newId('org', deps), newId('acc', deps), newId('mwt', deps)]
@@ -65,7 +65,7 @@ function aTask() {
   return { begun, run: () => void task.run(systemCtx(deps), () => undefined) }
 }
 
-test('approved movements that wait for a partner delay neither those of another organization nor those that read something else', async () => {
+test('approved movements that wait for a partner delay neither those of another organisation nor those that read something else', async () => {
   const hanging = await approved(40, 'hangs', 0)
   const [other = ''] = await approved(1, 'hangs', 100)
   const [direct = ''] = await approved(1, 'answers', 200)

@@ -179,13 +179,13 @@ export function isAnyToApply(kinds: readonly ApprovalKind[], now: Date): Sql {
     where status <> 'waiting' and applied_at is null and apply_at <= ${now} and kind = any(${kinds}::text[]) order by apply_at limit 1) is not null`
 }
 
-/** Most due decisions that one take compares, and most that it takes: of one organization, and together. */
+/** Most due decisions that one take compares, and most that it takes: of one organisation, and together. */
 const comparedMax = 10_000
 const perOrganisationMax = 8
 const takenMax = 100
 
 /**
- * Decided approvals of any tenant whose decision is to be applied, a few of each organization, the longest due first; postponed until `until`, so that
+ * Decided approvals of any tenant whose decision is to be applied, a few of each organisation, the longest due first; postponed until `until`, so that
  * one that fails does not delay the others.
  */
 export function takeToApply(

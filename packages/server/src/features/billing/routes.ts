@@ -18,7 +18,7 @@ import {
 import { type Ctx, type Deps, operation } from './ports.ts'
 
 /**
- * The usage of the organization in the calling key's environment. `period` is the calendar month in UTC; its end is exclusive.
+ * The usage of the organisation in the calling key's environment. `period` is the calendar month in UTC; its end is exclusive.
  */
 export const Usage = z.strictObject({
   plan: PlanName.describe('The plan of the organisation.'),
@@ -105,7 +105,7 @@ export const billingOperations: readonly Operation<Deps>[] = [
   }),
 ]
 
-/** Returns what the organization has used, as `GET /vaults/quota` shows it too. */
+/** Returns what the organisation has used, as `GET /vaults/quota` shows it too. */
 export async function getUsage(ctx: Ctx): Promise<Usage> {
   const { plan, figureOf } = await usageOf(ctx)
   return {
@@ -122,7 +122,7 @@ export async function getUsage(ctx: Ctx): Promise<Usage> {
   }
 }
 
-/** Returns the organization's plan, with its limits and where to change it. */
+/** Returns the organisation's plan, with its limits and where to change it. */
 async function getPlan(ctx: Ctx): Promise<PlanRecord> {
   const { name, ...limits } = await planOf(ctx.db, ctx.tenant.organisationId)
   return { plan: name, limits, upgradeUrl: ctx.upgradeUrl }

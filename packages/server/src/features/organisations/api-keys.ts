@@ -30,7 +30,7 @@ import type { Ctx } from './ports.ts'
 import type { KeyRequest, NewApiKey, RevokedKey } from './schema.ts'
 import { type AccountRow, findAccount, findKeyCreator, findOrganisation, lockOrganisation } from './store.ts'
 
-/** Most valid keys of an organization in one environment. */
+/** Most valid keys of an organisation in one environment. */
 const keysMax = 50
 /** Longest chain of keys that created one another. A rotation each hour that revokes the old key within a week stays below it. */
 const makersMax = 200
@@ -48,7 +48,7 @@ type KeyToMake = Pick<StoredApiKey, 'name' | 'environment' | 'createdBy'> & Part
 
 /**
  * Creates a key of 256 random bits and stores only its hash, so that reading the database grants no access. Only this response contains its text. The
- * caller has locked the organization.
+ * caller has locked the organisation.
  */
 export async function makeApiKey(
   ctx: Acting,
@@ -72,7 +72,7 @@ export async function makeApiKey(
   return { ...made, scopes: scopes === null ? null : [...scopes], key, madeBy: makers.at(-1) ?? null }
 }
 
-/** Creates a key for the caller's organization. A key creates only keys of its own environment, with scopes and expiry within its own. */
+/** Creates a key for the caller's organisation. A key creates only keys of its own environment, with scopes and expiry within its own. */
 export function createApiKey(ctx: Ctx, request: KeyRequest): Promise<NewApiKey> {
   return ctx.db.tx(async (tx) => {
     refuseEnvironment(ctx, request.environment)
@@ -119,7 +119,7 @@ function refuseEnvironment({ person, tenant, environments, clock }: Ctx, environ
   requireFresh({ person, clock })
 }
 
-/** Creates a key for an organization as the operator; it counts as created by the owner who joined first. */
+/** Creates a key for an organisation as the operator; it counts as created by the owner who joined first. */
 export function createKeyAsOperator(
   ctx: Acting,
   organisationId: OrganisationId,
@@ -133,7 +133,7 @@ export function createKeyAsOperator(
   })
 }
 
-/** Returns the newest keys of an organization for the operator, including revoked ones. */
+/** Returns the newest keys of an organisation for the operator, including revoked ones. */
 export async function listKeysAsOperator(
   { db }: Pick<Acting, 'db'>,
   organisationId: OrganisationId,
@@ -152,7 +152,7 @@ export async function listKeys(ctx: Ctx, query: z.output<typeof PageQuery>): Pro
 
 /**
  * Revokes a key for good. Every request reads its key's row, so once this has committed no process accepts it. Returns the valid keys that it made in
- * organizations of the same account, directly or through others, and revokes them too with `cascade`; undefined if there are none. Invitations that
+ * organisations of the same account, directly or through others, and revokes them too with `cascade`; undefined if there are none. Invitations that
  * nobody has accepted end with the key that made them. Waits for a key that is being created by this key. Revoking a revoked key again changes only
  * what `cascade` does.
  */
@@ -169,7 +169,7 @@ export function revokeApiKey(ctx: Ctx, apiKeyId: ApiKeyId, { cascade }: Cascade)
   })
 }
 
-/** Revokes a key of any organization as the operator, and with `cascade` keys in any. Otherwise as `revokeApiKey`. */
+/** Revokes a key of any organisation as the operator, and with `cascade` keys in any. Otherwise as `revokeApiKey`. */
 export function revokeKeyAsOperator(ctx: Acting, apiKeyId: ApiKeyId, { cascade }: Cascade): Promise<RevokedKey> {
   return ctx.db.tx(async (tx) => {
     const organisationId = await findOrganisationOfKey(tx, apiKeyId)
@@ -179,7 +179,7 @@ export function revokeKeyAsOperator(ctx: Acting, apiKeyId: ApiKeyId, { cascade }
   })
 }
 
-/** Revokes all valid keys of an organization as the operator, and returns them. People who are members can still sign in. */
+/** Revokes all valid keys of an organisation as the operator, and returns them. People who are members can still sign in. */
 export function revokeAllKeysAsOperator(ctx: Acting, organisationId: OrganisationId): Promise<ApiKeyRow[]> {
   return ctx.db.tx(async (tx) => {
     if ((await lockOrganisation(tx, organisationId)) === undefined) throw fail('organisation-not-found')
@@ -188,7 +188,7 @@ export function revokeAllKeysAsOperator(ctx: Acting, organisationId: Organisatio
   })
 }
 
-/** The keys of an organization, as one of its live keys reaches them. */
+/** The keys of an organisation, as one of its live keys reaches them. */
 function wholeOf(organisationId: OrganisationId): Tenant {
   return { organisationId, environment: 'live' }
 }
@@ -200,19 +200,19 @@ interface Cascade {
 interface Revocation extends Cascade {
   readonly tenant: Tenant
   readonly apiKeyId: ApiKeyId
-  /** Limits the cascade to the organizations of its account; undefined for the operator. */
+  /** Limits the cascade to the organisations of its account; undefined for the operator. */
   readonly revoker: OrganisationId | undefined
 }
 
 async function revokeIn(ctx: Acting, tx: Tx, { tenant, apiKeyId, cascade, revoker }: Revocation): Promise<RevokedKey> {
   const key = await findApiKey(tx, tenant, apiKeyId)
   if (key === undefined) throw fail('api-key-not-found')
-  // First, so that an organization that the key is creating meanwhile is found.
+  // First, so that an organisation that the key is creating meanwhile is found.
   if (key.revokedAt === null) await endKeys(ctx, tx, tenant.organisationId, { keys: [key], cause: apiKeyId })
   const rows = await listKeysMadeBy(tx, { apiKeyId, now: ctx.clock.now(), revoker })
   const made = rows.map(({ organisationId: _, ...row }) => row)
   if (!cascade) return { ended: [], stillValid: made }
-  // A key creates organizations after its own, so all cascades lock them in the same order.
+  // A key creates organisations after its own, so all cascades lock them in the same order.
   const others = [...Map.groupBy(rows, ({ organisationId }) => organisationId)].sort(([one], [other]) =>
     one < other ? -1 : 1,
   )
@@ -264,11 +264,11 @@ function findCaller({ actor, tenant }: Ctx, db: Queryable): Promise<AccountRow |
   throw new Error('only a person or an API key has an account')
 }
 
-/** Dependencies of a change of an organization, whether an API key or the operator requests it. */
+/** Dependencies of a change of an organisation, whether an API key or the operator requests it. */
 export type Acting = Pick<Ctx, 'db' | 'clock' | 'random' | 'actor' | 'requestId'>
 
 /**
- * Writes to the log of the organization that is changed, which is not always the caller's. A record about the organization as a
+ * Writes to the log of the organisation that is changed, which is not always the caller's. A record about the organisation as a
  * whole has no environment.
  */
 export function auditIn(

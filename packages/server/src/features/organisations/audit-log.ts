@@ -36,8 +36,8 @@ export async function readOperatorLog(
 
 /**
  * Checks that an audit log is intact: recomputes every hash; no record may be missing, and none may follow the head. Every
- * organization's log begins with its creation, so an empty one was emptied; the operator's own log is empty until the first
- * rotation. Undefined for an unknown organization.
+ * organisation's log begins with its creation, so an empty one was emptied; the operator's own log is empty until the first
+ * rotation. Undefined for an unknown organisation.
  */
 export function verifyAuditLog(deps: Pick<Deps, 'db'>, owner: AuditOwner): Promise<AuditVerdict | undefined> {
   return deps.db.tx(async (tx) => {

@@ -43,7 +43,7 @@ export interface AuditFilters extends Period {
 const bigintMax = (2n ** 63n - 1n).toString()
 
 /**
- * Returns records, newest first, one more than the limit. A test key sees records about the organization as a whole and the test
+ * Returns records, newest first, one more than the limit. A test key sees records about the organisation as a whole and the test
  * environment; a live key sees the whole log, since only a whole chain can be checked.
  */
 export function listAuditRecords(

@@ -51,7 +51,7 @@ function isValid(now: Date): Sql {
   return sql`revoked_at is null and coalesce(expires_at, 'infinity') > ${now}`
 }
 
-/** Counts an environment's valid keys; the caller has locked the organization, so that the count stays true. */
+/** Counts an environment's valid keys; the caller has locked the organisation, so that the count stays true. */
 export async function countValidKeys(tx: Tx, { organisationId, environment }: Tenant, now: Date): Promise<number> {
   const { count } = await tx.one(
     z.object({ count: z.bigint() }),
@@ -99,9 +99,9 @@ const MadeKeyRow = ApiKeyRow.extend({ organisationId: id('org') })
 export type MadeKeyRow = z.output<typeof MadeKeyRow>
 
 /**
- * Returns the valid keys that this key made, and those that they made. It searches across organizations, because a key also makes the first key of an
- * organization that it creates. With `revoker`, an organization, only those of organizations whose quotas count for the same account: an organization
- * that has changed its owner is excluded. There are few: valid keys are limited, and so are organizations of an account.
+ * Returns the valid keys that this key made, and those that they made. It searches across organisations, because a key also makes the first key of an
+ * organisation that it creates. With `revoker`, an organisation, only those of organisations whose quotas count for the same account: an organisation
+ * that has changed its owner is excluded. There are few: valid keys are limited, and so are organisations of an account.
  */
 export function listKeysMadeBy(
   db: Queryable,
@@ -128,7 +128,7 @@ function listOfOneAccount(organisationId: OrganisationId): Sql {
     where own.id = ${organisationId}`
 }
 
-/** Returns the valid keys of an organization. There are few: valid keys are limited. */
+/** Returns the valid keys of an organisation. There are few: valid keys are limited. */
 export function listValidKeys(db: Queryable, organisationId: OrganisationId, now: Date): Promise<ApiKeyRow[]> {
   return db.many(
     ApiKeyRow,
@@ -138,7 +138,7 @@ export function listValidKeys(db: Queryable, organisationId: OrganisationId, now
   )
 }
 
-/** Returns the organization of a key. It searches across organizations, for the operator. */
+/** Returns the organisation of a key. It searches across organisations, for the operator. */
 export async function findOrganisationOfKey(db: Queryable, apiKeyId: ApiKeyId): Promise<OrganisationId | undefined> {
   const row = await db.maybeOne(
     z.object({ organisationId: id('org') }),
@@ -149,7 +149,7 @@ export async function findOrganisationOfKey(db: Queryable, apiKeyId: ApiKeyId): 
 
 /**
  * The keys that a caller may list and revoke: a test key those of test; a live key, which may create both, those of the whole
- * organization.
+ * organisation.
  */
 function inReach(tenant: Tenant): Sql {
   return sql`organisation_id = ${tenant.organisationId} and (environment = ${tenant.environment} or ${tenant.environment}::text = 'live')`
@@ -202,7 +202,7 @@ const LiveKey = z.object({
   isSuspended: z.boolean(),
 })
 
-/** Returns the valid keys with these hashes. It searches across organizations, because it finds the organization. */
+/** Returns the valid keys with these hashes. It searches across organisations, because it finds the organisation. */
 export function listKeysByHash(
   db: Queryable,
   hashes: readonly Uint8Array[],
@@ -217,7 +217,7 @@ export function listKeysByHash(
   )
 }
 
-/** Returns those of the keys that are not valid. It searches across organizations, as the lookup by hash does. */
+/** Returns those of the keys that are not valid. It searches across organisations, as the lookup by hash does. */
 export async function listEnded(db: Queryable, apiKeyIds: readonly ApiKeyId[], now: Date): Promise<ApiKeyId[]> {
   const rows = await db.many(
     z.object({ id: id('key') }),

@@ -47,7 +47,7 @@ export async function insertMember(tx: Tx, organisationId: OrganisationId, membe
   return inserted === 1
 }
 
-/** Counts the invitations of an organization that nobody has answered; the caller has locked it, so that the count stays true. */
+/** Counts the invitations of an organisation that nobody has answered; the caller has locked it, so that the count stays true. */
 export async function countInvitations(tx: Tx, organisationId: OrganisationId): Promise<number> {
   const { count } = await tx.one(
     z.object({ count: z.bigint() }),
@@ -83,7 +83,7 @@ export function listMembers(
   )
 }
 
-/** Counts the owners; the caller has locked the organization, so that the count stays true. */
+/** Counts the owners; the caller has locked the organisation, so that the count stays true. */
 export async function countOwners(tx: Tx, organisationId: OrganisationId): Promise<number> {
   const row = await tx.one(
     z.object({ count: z.bigint() }),

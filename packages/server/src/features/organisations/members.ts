@@ -25,7 +25,7 @@ import type { Member, NewMember, Role } from './schema.ts'
 import { openSequenceCursor } from './sequence-cursor.ts'
 import { lockOrganisation, moveQuotaAccount, upsertAccount } from './store.ts'
 
-/** Most open invitations of an organization: each lets its address sign in, also where nobody else may sign up. */
+/** Most open invitations of an organisation: each lets its address sign in, also where nobody else may sign up. */
 const invitationsMax = 100
 
 /**
@@ -115,7 +115,7 @@ export async function pageOfMembers(ctx: Ctx, query: z.output<typeof PageQuery>)
   return { ...page, items: page.items.map(shown) }
 }
 
-/** Changes a member's role. The organization is locked meanwhile, so that two owners cannot demote each other at once. */
+/** Changes a member's role. The organisation is locked meanwhile, so that two owners cannot demote each other at once. */
 export function changeRole(ctx: Ctx, accountId: AccountId, role: Role): Promise<Member> {
   const { organisationId } = ctx.tenant
   return setRole(ctx, { organisationId, accountId, role, isLive: !isTestKey(ctx) }, (tx, known) => {
@@ -165,8 +165,8 @@ function setRole(
 }
 
 /**
- * Removes a person from the organization, which is locked meanwhile, so that two removals cannot each count on the other owner.
- * The keys that the person created belong to the organization and stay; they are revoked separately.
+ * Removes a person from the organisation, which is locked meanwhile, so that two removals cannot each count on the other owner.
+ * The keys that the person created belong to the organisation and stay; they are revoked separately.
  */
 export function removeMember(ctx: Ctx, accountId: AccountId): Promise<void> {
   return ctx.db.tx(async (tx) => {

@@ -19,7 +19,7 @@ import {
   markSuspension,
 } from './store.ts'
 
-/** Most organizations of an account that it makes itself. */
+/** Most organisations of an account that it makes itself. */
 const organisationsMax = 10
 
 export interface Founding {
@@ -35,7 +35,7 @@ export interface Founding {
   readonly limits?: Limits
 }
 
-/** Creates an organization with its owner, its first keys and the first records of its audit log, all or nothing. */
+/** Creates an organisation with its owner, its first keys and the first records of its audit log, all or nothing. */
 export async function foundOrganisation(
   ctx: Acting,
   tx: Tx,
@@ -63,8 +63,8 @@ export async function foundOrganisation(
 }
 
 /**
- * Creates an organization on the hobby plan, owned by the account behind the calling key, with one test key that only this
- * response shows. The caller's own audit log records it too, so that a stolen key that creates organizations leaves a trace. Where sign-up is
+ * Creates an organisation on the hobby plan, owned by the account behind the calling key, with one test key that only this
+ * response shows. The caller's own audit log records it too, so that a stolen key that creates organisations leaves a trace. Where sign-up is
  * closed, an account that only an invitation admitted makes none: each would have quotas of its own.
  */
 export function createOrganisation(ctx: Ctx, request: NewOrganisation): Promise<z.input<typeof CreatedOrganisation>> {
@@ -86,7 +86,7 @@ export function createOrganisation(ctx: Ctx, request: NewOrganisation): Promise<
 const ownsSuspended =
   'This account owns a suspended organisation, so it makes no other. Ask the operator to resume that one.'
 
-/** Returns the organization of the calling key. */
+/** Returns the organisation of the calling key. */
 export async function currentOrganisation(ctx: Ctx): Promise<Organisation> {
   const organisation = await findOrganisation(ctx.db, ctx.tenant.organisationId)
   if (organisation === undefined) throw fail('organisation-not-found')
@@ -107,7 +107,7 @@ export function renameOrganisation(ctx: Ctx, name: string): Promise<Organisation
   })
 }
 
-/** Changes the organization's plan. What exceeds the new plan's limits stays; only additions are refused. */
+/** Changes the organisation's plan. What exceeds the new plan's limits stays; only additions are refused. */
 export function setPlan(ctx: Acting, organisationId: OrganisationId, plan: PlanName): Promise<Organisation> {
   return ctx.db.tx(async (tx) => {
     const organisation = await lockOrganisation(tx, organisationId)
@@ -120,7 +120,7 @@ export function setPlan(ctx: Acting, organisationId: OrganisationId, plan: PlanN
 }
 
 /**
- * Suspends an organization: from the next request on its keys and its people read only, on every process. Of an organization that is suspended
+ * Suspends an organisation: from the next request on its keys and its people read only, on every process. Of an organisation that is suspended
  * already only the reason changes.
  */
 export function suspendOrganisation(
@@ -139,7 +139,7 @@ export function suspendOrganisation(
   })
 }
 
-/** Ends the suspension of an organization. Nothing changes for one that is not suspended. */
+/** Ends the suspension of an organisation. Nothing changes for one that is not suspended. */
 export function resumeOrganisation(ctx: Acting, organisationId: OrganisationId): Promise<Organisation> {
   return ctx.db.tx(async (tx) => {
     const organisation = await lockOrganisation(tx, organisationId)

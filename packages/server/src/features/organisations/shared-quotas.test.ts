@@ -16,7 +16,7 @@ beforeAll(async () => {
 })
 afterAll(() => world.stop())
 
-/** Another organization of the account behind the key, on the hobby plan. */
+/** Another organisation of the account behind the key, on the hobby plan. */
 async function another(org: Org): Promise<Org> {
   const { id, apiKeys } = Made.parse((await world.call(org.testKey, 'POST', '/organisations', { name: 'More' })).body)
   return { id: id as Org['id'], testKey: apiKeys[0].key, liveKey: '' }

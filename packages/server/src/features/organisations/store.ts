@@ -22,7 +22,7 @@ const columns = sql`id, name, type, plan, created_at, suspended_at, suspension_r
 export const AccountRow = z.object({ id: id('acc'), email: z.string(), name: z.string().nullable() })
 export type AccountRow = z.output<typeof AccountRow>
 
-/** Creates the organization; it shares the quotas of its owner. `madeBy`: the account that makes it, if that is not the operator. */
+/** Creates the organisation; it shares the quotas of its owner. `madeBy`: the account that makes it, if that is not the operator. */
 export async function insertOrganisation(
   tx: Tx,
   organisation: OrganisationRow,
@@ -35,14 +35,14 @@ export async function insertOrganisation(
 }
 
 interface Ownership {
-  /** How many organizations share the account's quotas or were made by it, also if somebody else owns them now. */
+  /** How many organisations share the account's quotas or were made by it, also if somebody else owns them now. */
   readonly organisations: number
-  /** Whether the account was the first owner of an organization and is a member of it: it was not admitted by an invitation alone. */
+  /** Whether the account was the first owner of an organisation and is a member of it: it was not admitted by an invitation alone. */
   readonly isFirstOwner: boolean
   readonly isAnySuspended: boolean
 }
 
-/** Returns the number of organizations of an account, and whether it owns a suspended one. Locks the account, so that the count stays true. */
+/** Returns the number of organisations of an account, and whether it owns a suspended one. Locks the account, so that the count stays true. */
 export async function lockOwnership(tx: Tx, accountId: AccountId): Promise<Ownership> {
   await tx.run(sql`select 1 from accounts where id = ${accountId} for no key update`)
   const row = await tx.one(
@@ -64,7 +64,7 @@ export async function lockOwnership(tx: Tx, accountId: AccountId): Promise<Owner
   return { ...row, organisations: Number(row.organisations) }
 }
 
-/** Makes the first owner the account whose quotas the organization shares, if the present one is no owner any more. */
+/** Makes the first owner the account whose quotas the organisation shares, if the present one is no owner any more. */
 export async function moveQuotaAccount(tx: Tx, organisationId: OrganisationId): Promise<void> {
   await tx.run(sql`
     with owners as (
@@ -78,7 +78,7 @@ export function findOrganisation(db: Queryable, organisationId: OrganisationId):
   return db.maybeOne(OrganisationRow, sql`select ${columns} from organisations where id = ${organisationId}`)
 }
 
-/** Locks the organization until the transaction ends, so that changes of its members and its plan run one after another. */
+/** Locks the organisation until the transaction ends, so that changes of its members and its plan run one after another. */
 export function lockOrganisation(tx: Tx, organisationId: OrganisationId): Promise<OrganisationRow | undefined> {
   return tx.maybeOne(
     OrganisationRow,
@@ -96,7 +96,7 @@ export async function markPlan(tx: Tx, organisationId: OrganisationId, plan: Pla
 
 export type Suspension = Pick<OrganisationRow, 'suspendedAt' | 'suspensionReason'>
 
-/** Suspends the organization, or resumes it with two nulls. */
+/** Suspends the organisation, or resumes it with two nulls. */
 export async function markSuspension(
   tx: Tx,
   organisationId: OrganisationId,
@@ -106,7 +106,7 @@ export async function markSuspension(
     update organisations set suspended_at = ${suspendedAt}, suspension_reason = ${suspensionReason} where id = ${organisationId}`)
 }
 
-/** Returns every organization, and every owner of an audit log without one, to check all logs. */
+/** Returns every organisation, and every owner of an audit log without one, to check all logs. */
 export async function listOrganisationIds(db: Queryable): Promise<OrganisationId[]> {
   const rows = await db.many(
     z.object({ id: id('org') }),
@@ -122,7 +122,7 @@ export async function listOrganisationIds(db: Queryable): Promise<OrganisationId
 const ListedOrganisation = OrganisationRow.extend({ ownerEmail: z.string().nullable(), validKeys: z.number() })
 
 /**
- * Returns the newest organizations for the operator, with the first owner and the number of valid keys. `find` is an id or a part of a
+ * Returns the newest organisations for the operator, with the first owner and the number of valid keys. `find` is an id or a part of a
  * name or of the owner's e-mail address.
  */
 export function listOrganisations(
@@ -191,7 +191,7 @@ export function findKeyCreator(
 
 const Belonging = OrganisationRow.omit({ plan: true, createdAt: true }).extend({ role: Role })
 
-/** Returns the organizations that an account is a member of, the latest first. */
+/** Returns the organisations that an account is a member of, the latest first. */
 export function listOrganisationsOf(db: Queryable, accountId: AccountId): Promise<z.output<typeof Belonging>[]> {
   return db.many(
     Belonging,

@@ -22,7 +22,7 @@ import {
   type PaymentRow,
 } from './store.ts'
 
-/** Returns one payment of the caller's organization and environment. */
+/** Returns one payment of the caller's organisation and environment. */
 export async function getPayment(ctx: Ctx, paymentId: PaymentId): Promise<z.input<typeof Payment>> {
   const row = await findPayment(ctx.db, ctx.tenant, paymentId)
   if (row === undefined) return refusePayment(ctx.db, ctx.tenant, paymentId, fail('payment-not-found'))
@@ -84,7 +84,7 @@ export async function paymentsOfLogs(
 }
 
 /** Returns totals per route and token of payments that are not known to have failed. */
-export async function summariseLogs(ctx: Ctx, filters: LogFilters): Promise<z.input<typeof RouteSummary>[]> {
+export async function summarizeLogs(ctx: Ctx, filters: LogFilters): Promise<z.input<typeof RouteSummary>[]> {
   const totals = await listRouteTotals(ctx.db, ctx.tenant, filters)
   return totals.map(({ route, token, decimals, totalPayments, totalRaw }) => ({
     route,
@@ -117,7 +117,7 @@ function logFields(row: PaymentRow) {
   }
 }
 
-/** Refuses a payment that was not found: 410 to the organization of an archived one, otherwise with the given error. */
+/** Refuses a payment that was not found: 410 to the organisation of an archived one, otherwise with the given error. */
 export async function refusePayment(
   db: Queryable,
   tenant: Tenant,

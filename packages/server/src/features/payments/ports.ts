@@ -19,14 +19,14 @@ export interface SettlementTokens {
   check(paymentId: string, token: string): boolean
 }
 
-/** A paid route that its organization has made public, with the fields to list. */
+/** A paid route that its organisation has made public, with the fields to list. */
 export interface PublicRoute {
   readonly url: string
   readonly lastSeenAt: Date
   readonly details: Readonly<Record<string, unknown>>
 }
 
-/** Returns a page of the routes that organizations have made public in an environment, and their number, at most `countedMax`. */
+/** Returns a page of the routes that organisations have made public in an environment, and their number, at most `countedMax`. */
 export type PublicRoutes = (
   db: Queryable,
   environment: Environment,
@@ -111,7 +111,7 @@ export interface Deps extends PlatformDeps, TransferDeps, ServiceSealPort {
   readonly feeSponsor: Sponsorship | undefined
   /** Most milliseconds that the facilitator's settle waits for the outcome. */
   readonly facilitatorWaitMs: number
-  /** The routes that organizations have made public, which the facilitator's discovery lists too. */
+  /** The routes that organisations have made public, which the facilitator's discovery lists too. */
   readonly publicRoutes?: PublicRoutes
   /** Most challenges per minute for one caller of a tenant's route, where the tenant identifies the caller. */
   readonly challengesPerCallerMax: number

@@ -31,7 +31,7 @@ export interface BatchLimits {
 const PlanRow = z.object({ plan: PlanName })
 
 /**
- * Takes the locks of these names and of the organization's shared quota, always in the same order, and returns the
+ * Takes the locks of these names and of the organisation's shared quota, always in the same order, and returns the
  * plan. The next statement, which the caller may send at once, sees everything that earlier owners of the locks committed. It is planned
  * without sequential scans, because its plan is kept from when the tables were small.
  */

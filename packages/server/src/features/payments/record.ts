@@ -34,7 +34,7 @@ export interface RecordLimits {
   readonly verifiedMsMax: number
 }
 
-/** Most open payments of one payer at one organization. */
+/** Most open payments of one payer at one organisation. */
 export const openPerPayerMax = 100
 /** Most tenants whose batches a process keeps; above it the map is cleared, which only splits a batch. */
 const recordersMax = 10_000
@@ -105,7 +105,7 @@ async function refuse(candidate: Candidate, outcome: Verdict | Error): Promise<v
 
 /**
  * Refuses a payer with too little money. The message does not depend on which open payments the payer has where, so
- * that it discloses nothing about other organizations.
+ * that it discloses nothing about other organisations.
  */
 function shortOfFunds({ protocol, payer }: NewPayment): Error {
   return protocol === 'mpp'

@@ -32,7 +32,7 @@ export function findToRelease(
 export type Lacking = 'plan-limit' | 'gas-budget'
 
 /**
- * Locks the oldest open payments that free what a new payment needs, of all organizations that share it, and no more of them; none if the `most` oldest free less.
+ * Locks the oldest open payments that free what a new payment needs, of all organisations that share it, and no more of them; none if the `most` oldest free less.
  * What is left of the quota is not counted, since another payment may take it meanwhile. Those that another transaction has locked are left out.
  */
 export function lockInTheWay(

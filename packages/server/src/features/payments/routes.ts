@@ -7,7 +7,7 @@ import { walletErrors } from '../wallets/index.ts'
 import { challenge } from './challenge.ts'
 import { deliveryOperations } from './delivery/routes.ts'
 import { fail, failBody } from './errors.ts'
-import { getPayment, getPaymentLog, listPaymentLogs, summariseLogs } from './logs.ts'
+import { getPayment, getPaymentLog, listPaymentLogs, summarizeLogs } from './logs.ts'
 import { type Deps, operation } from './ports.ts'
 import { verifiedAnswer } from './record.ts'
 import { refundOperations } from './refunds/routes.ts'
@@ -163,7 +163,7 @@ function logOperationsAt(id: string, path: string): Operation<Deps>[] {
       description: 'Counts payments that have not failed, over the whole period.',
       query: schema.SummaryQuery,
       output: z.array(schema.RouteSummary),
-      run: (ctx, { query }) => summariseLogs(ctx, query),
+      run: (ctx, { query }) => summarizeLogs(ctx, query),
     }),
     operation({
       id: `${id}.get`,

@@ -14,7 +14,7 @@ const network = 'base-sepolia'
 const now = new Date('2026-11-24T12:00:00Z')
 const org = (place: number) => `org_${String(place).padStart(26, '0')}`
 
-/** Puts payments of organizations `first` and following, each with so many, due before `now`. */
+/** Puts payments of organisations `first` and following, each with so many, due before `now`. */
 async function put(
   { first, organisations, each }: { readonly first: number; readonly organisations: number; readonly each: number },
   minutesAgo: number,
@@ -47,7 +47,7 @@ function aLook(): (most: number) => Promise<string[]> {
     (await listToCheck(database.db, network, { now, most, starts })).map(({ organisationId }) => organisationId)
 }
 
-test('a thousand due payments of one organization delay no other’s payment', async () => {
+test('a thousand due payments of one organisation delay no other’s payment', async () => {
   await put({ first: 1, organisations: 1, each: 1_000 }, 60)
   await put({ first: 2, organisations: 1, each: 1 }, 1)
   const listed = await aLook()(100)
@@ -55,7 +55,7 @@ test('a thousand due payments of one organization delay no other’s payment', a
   expect(listed.slice(0, 2)).toContain(org(2))
 })
 
-test('with more organizations than one look-up visits, the next one goes on behind them', async () => {
+test('with more organisations than one look-up visits, the next one goes on behind them', async () => {
   await put({ first: 1, organisations: 249, each: 2 }, 60)
   await put({ first: 250, organisations: 1, each: 1 }, 1)
   const [look, another] = [aLook(), aLook()]

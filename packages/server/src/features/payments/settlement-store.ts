@@ -298,7 +298,7 @@ export function isAnyToCheck(networks: readonly string[], now: Date): Sql {
 }
 
 /**
- * Returns payments of one network that are due, fairly by organization. In a transaction that reads in order it reads no more rows than it returns,
+ * Returns payments of one network that are due, fairly by organisation. In a transaction that reads in order it reads no more rows than it returns,
  * however many are due.
  */
 export async function listToCheck(
@@ -314,7 +314,7 @@ export async function listToCheck(
   )
 }
 
-/** Returns a payer's open payments of one token, over all organizations. */
+/** Returns a payer's open payments of one token, over all organisations. */
 export function listOpenOf(
   db: Queryable,
   payer: { readonly payer: string; readonly network: string; readonly asset: string },

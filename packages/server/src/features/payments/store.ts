@@ -197,7 +197,7 @@ export interface NewPayment {
   readonly createdAt: Date
 }
 
-/** Returns which of these claims are used, by any organization. */
+/** Returns which of these claims are used, by any organisation. */
 export async function listTakenClaims(db: Queryable, claimKeys: readonly string[]): Promise<ReadonlySet<string>> {
   const rows = await db.many(
     ClaimRow,

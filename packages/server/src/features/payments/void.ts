@@ -19,7 +19,7 @@ const graceMs = 60_000
 /**
  * Voids verified payments whose settlement nobody requested in time, which releases what they reserved. It keeps reading the
  * chain until their authorization has expired, since anybody who has it can still send it: money that moved is settled. A search for
- * the transaction of a used authorization may take long: no other network or organization and no later run waits for it. Running it
+ * the transaction of a used authorization may take long: no other network or organisation and no later run waits for it. Running it
  * twice is harmless: a payment leaves each status once.
  */
 export const voidUnsettled: Recurring<Deps> = {
@@ -70,7 +70,7 @@ async function checkDue(ctx: System, network: Network, beside: Beside): Promise<
   beside(search(network.name, usedRows, (row) => recordUse(ctx, chain, row)))
 }
 
-/** Uses one transaction per organization, so that one that waits does not block the others. */
+/** Uses one transaction per organisation, so that one that waits does not block the others. */
 async function voidUnused(ctx: System, unused: readonly Checked[]): Promise<void> {
   const byOrganisation = Map.groupBy(unused, ({ row }) => row.organisationId)
   for (const [organisationId, group] of inLockOrder(byOrganisation)) {

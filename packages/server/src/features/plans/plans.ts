@@ -27,7 +27,7 @@ export interface Plan {
 }
 
 export const unlimited = -1
-/** Organizations of one account that are on this plan share its quotas. */
+/** Organisations of one account that are on this plan share its quotas. */
 export const freePlan: PlanName = 'hobby'
 const mebibyte = 2 ** 20
 const gibibyte = 2 ** 30

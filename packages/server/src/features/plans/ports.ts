@@ -8,7 +8,7 @@ export interface Deps extends PlatformDeps, ChainPorts {
   /** Counts the stored rows of each kind, for the recount; counters of other kinds are left unchanged. */
   readonly recounts: readonly Recount[]
   /**
-   * Most that one organization's payments, sweeps and gasless transfers may cost the operator per network and UTC day, in
+   * Most that one organisation's payments, sweeps and gasless transfers may cost the operator per network and UTC day, in
    * billionths of a US dollar.
    */
   readonly settleNanoUsdPerDayMax: bigint

@@ -10,13 +10,13 @@ const Used = z.object({ used: z.bigint() })
 const PlanRow = z.object({ plan: PlanName })
 const KindUsed = Used.extend({ kind: z.string() })
 
-/** Returns the organization's present plan. */
+/** Returns the organisation's present plan. */
 export async function planOf(db: Queryable, organisationId: OrganisationId): Promise<Plan> {
   const row = await db.one(PlanRow, sql`select plan from organisations where id = ${organisationId}`)
   return plans[row.plan]
 }
 
-/** Returns the ids of the organizations whose use counts toward this one's quotas: itself, and on the free plan all of its account's. */
+/** Returns the ids of the organisations whose use counts toward this one's quotas: itself, and on the free plan all of its account's. */
 export function sharersOf(organisationId: OrganisationId): Sql {
   return sql`
     select ${organisationId}::text as id union
@@ -29,8 +29,8 @@ export async function listSharers(db: Queryable, organisationId: OrganisationId)
 }
 
 /**
- * Selects the owner to which an organization's share of a process's resources counts: on the free plan its account, so that an account with several
- * organizations has one share; otherwise the organization itself. `organisationId` is the name of a column, with its table.
+ * Selects the owner to which an organisation's share of a process's resources counts: on the free plan its account, so that an account with several
+ * organisations has one share; otherwise the organisation itself. `organisationId` is the name of a column, with its table.
  */
 export function placeOwnerSql(organisationId: Sql): Sql {
   return sql`(
@@ -38,7 +38,7 @@ export function placeOwnerSql(organisationId: Sql): Sql {
     from organisations as owned where owned.id = ${organisationId})`
 }
 
-/** Returns the name of the lock under which organizations that share a quota count; no row where the organization shares none. */
+/** Returns the name of the lock under which organisations that share a quota count; no row where the organisation shares none. */
 export function sharedLockName({ organisationId, environment }: Tenant, kind: UsageKind): Sql {
   return sql`
     select 'quota:' || quota_account_id || '/' || ${environment}::text || '/' || ${kind}::text as name
@@ -47,8 +47,8 @@ export function sharedLockName({ organisationId, environment }: Tenant, kind: Us
 
 /**
  * Locks the counter until the transaction ends and returns what counts toward the quota, so that parallel writers each see what the
- * previous one wrote. A writer locks it before the rows that it counts. Counters of organizations that share the quota are locked too, all
- * of one kind before the next kind, in the order of the organizations.
+ * previous one wrote. A writer locks it before the rows that it counts. Counters of organisations that share the quota are locked too, all
+ * of one kind before the next kind, in the order of the organisations.
  */
 export async function lockCounter(tx: Tx, tenant: Tenant, kind: UsageKind, period: string): Promise<number> {
   const shared = await tx.many(
@@ -205,7 +205,7 @@ export function readAtOneInstant<T>(db: Db, read: (tx: Tx) => Promise<T>): Promi
 
 const NanoUsd = z.string().transform((text) => BigInt(text))
 
-/** The budget of a day on one network, of an organization in one environment. */
+/** The budget of a day on one network, of an organisation in one environment. */
 export interface GasBudget {
   readonly tenant: Tenant
   readonly network: string
@@ -236,7 +236,7 @@ export function gasByDay(db: Queryable, tenant: Tenant, { from, to }: { readonly
 }
 
 /**
- * Returns the name of the lock of an organization's budgets on a network. A transaction that takes from a budget with a limit
+ * Returns the name of the lock of an organisation's budgets on a network. A transaction that takes from a budget with a limit
  * locks it first, until it ends. It is locked by name, because the row of a day does not exist before its first payment.
  */
 export function gasLockName({ tenant: { organisationId, environment }, network }: Omit<GasBudget, 'day'>): string {

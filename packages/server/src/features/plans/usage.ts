@@ -44,7 +44,7 @@ export interface Usage {
 
 /**
  * Returns the use and the plan's quotas, as every response of the API shows them: the counters without what is expired and not
- * swept, of all organizations that share the quotas, read at one instant, so that a sweep between two reads counts nothing twice and omits nothing.
+ * swept, of all organisations that share the quotas, read at one instant, so that a sweep between two reads counts nothing twice and omits nothing.
  */
 export function usageOf(ctx: Pick<Ctx, 'db' | 'tenant' | 'clock' | 'recounts'>): Promise<Usage> {
   const now = ctx.clock.now()

@@ -142,7 +142,7 @@ export function redacted({ example, ...param }: RouteParam): RouteParam {
   return example === undefined || isSecret ? param : { ...param, example }
 }
 
-/** Returns a page of the routes of the caller's organization and environment. */
+/** Returns a page of the routes of the caller's organisation and environment. */
 async function pageOfRoutes(ctx: Ctx, query: RouteQuery): Promise<Page<RegistryRoute>> {
   const { limit, cursor, ...filters } = query
   const rows = await listRoutes(ctx.db, ctx.tenant, filters, { limit, after: openCursor(cursor) })
@@ -156,7 +156,7 @@ async function getRoute(ctx: Ctx, routeId: Id<'reg'>): Promise<RegistryRoute> {
   return asRoute(row)
 }
 
-/** Makes a route public to every organization of the environment through the facilitator's discovery, or private again. */
+/** Makes a route public to every organisation of the environment through the facilitator's discovery, or private again. */
 function publishRoute(ctx: Ctx, routeId: Id<'reg'>, isPublic: boolean): Promise<RegistryRoute> {
   return ctx.db.tx(async (tx) => {
     const before = await findRoute(tx, ctx.tenant, routeId)
@@ -253,14 +253,14 @@ export const registryOperations: readonly Operation<Deps>[] = [
   }),
 ]
 
-/** A public route as every organization sees it: its publisher, and the names and types of its parameters, without examples. */
+/** A public route as every organisation sees it: its publisher, and the names and types of its parameters, without examples. */
 export interface PublicRoute {
   readonly url: string
   readonly lastSeenAt: Date
   readonly details: Readonly<Record<string, unknown>>
 }
 
-/** Returns a page of the routes that organizations have made public in an environment, and their number, at most `countedMax`. */
+/** Returns a page of the routes that organisations have made public in an environment, and their number, at most `countedMax`. */
 export async function publicRoutes(
   db: Queryable,
   environment: Environment,

@@ -158,12 +158,12 @@ function matching(filters: RouteFilters): Sql {
 const PublicRow = RouteRow.extend({ organisationId: id('org') })
 export type PublicRow = z.output<typeof PublicRow>
 
-/** An organization that is suspended sells nothing, so its routes are not shown to others. */
+/** An organisation that is suspended sells nothing, so its routes are not shown to others. */
 const onSale = sql`not exists (
   select from organisations where organisations.id = registry_routes.organisation_id and organisations.suspended_at is not null)`
 
 /**
- * Returns the routes that all organizations have made public in an environment, those reported last first. If two organizations
+ * Returns the routes that all organisations have made public in an environment, those reported last first. If two organisations
  * name the same host and route, both are listed: neither replaces the other.
  */
 export function listPublicRoutes(

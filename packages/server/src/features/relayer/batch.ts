@@ -63,7 +63,7 @@ interface Wanted {
   readonly open: number
 }
 
-/** Selects the organizations whose turn it is on a network, and their relays. */
+/** Selects the organisations whose turn it is on a network, and their relays. */
 export async function pickTurn(parts: RelayerParts, network: Network, { alone, most, open }: Wanted): Promise<Turn> {
   const purposes = [...parts.purposes.values()].filter(({ share }) => open < share).map(({ purpose }) => purpose)
   const bounds = { network: network.name, alone, purposes, turnsMax, rowsOfSignerMax, most }
@@ -107,7 +107,7 @@ async function planTurn(parts: RelayerParts, network: Network, turn: Turn): Prom
 }
 
 /**
- * Postpones, after a turn that could not be planned, the relays of those organizations and purposes whose feature fails to decide
+ * Postpones, after a turn that could not be planned, the relays of those organisations and purposes whose feature fails to decide
  * about them, so that they block no others. Returns whether there were any.
  */
 async function postponeFailing(parts: RelayerParts, turn: Turn): Promise<boolean> {
@@ -192,8 +192,8 @@ export interface SelectedRelay {
 }
 
 /**
- * Fills a turn fairly: each organization's first relay, then each one's second, until the turn is full. Within an organization its signers
- * alternate. So a backlog of one organization does not reduce the share of others, and no capacity is left unused.
+ * Fills a turn fairly: each organisation's first relay, then each one's second, until the turn is full. Within an organisation its signers
+ * alternate. So a backlog of one organisation does not reduce the share of others, and no capacity is left unused.
  */
 export function selectFairly(
   slot: Pick<QueueKey, 'network' | 'alone'>,
@@ -226,7 +226,7 @@ export function selectFairly(
 }
 
 /**
- * Returns the queues and organizations that a turn visited: those with nothing to send, and those of the relays that it served.
+ * Returns the queues and organisations that a turn visited: those with nothing to send, and those of the relays that it served.
  */
 export function visitedBy({ empty }: Turn, served: readonly SelectedRelay[]): Visited {
   const queues = new Map(served.map(({ queue }) => [`${queue.organisationId} ${queue.purpose} ${queue.signer}`, queue]))

@@ -83,7 +83,7 @@ test('relays of a transaction whose block is reorganized away stay in it: its st
   const reorganized: unknown[] = []
   const onReorganized: RelayPurpose['onReorganized'] = async (_, own) => void reorganized.push(...own)
   const handler = relayHandler({ purposes: new Map([['payments', { ...aPurpose, onReorganized }]]) })
-  await database.db.tx(async (tx) => handler.onReorganised?.(tx, [transaction]))
+  await database.db.tx(async (tx) => handler.onReorganized?.(tx, [transaction]))
   expect(reorganized).toHaveLength(3)
   const Row = z.object({ state: z.string(), transactionId: z.string().nullable(), nextAttemptAt: z.date().nullable() })
   const rows = await database.db.many(Row, sql`select state, transaction_id, next_attempt_at from relays order by id`)

@@ -15,7 +15,7 @@ export function relayHandler(parts: Parts): LaneHandler {
     purpose: relayPurpose,
     onSent: (tx, transactions) => reportSent(parts, tx, transactions),
     onMined: (tx, mined) => reportMined(parts, tx, mined),
-    onReorganised: (tx, transactions) => reportReorganized(parts, tx, idsOf(transactions)),
+    onReorganized: (tx, transactions) => reportReorganized(parts, tx, idsOf(transactions)),
     onReplaced: (tx, transactions) => sendAnew(parts, tx, transactions),
     onFinal,
     onMinedAndFinal: onFinal,

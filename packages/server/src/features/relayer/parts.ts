@@ -50,8 +50,8 @@ export function purposeOf({ purposes }: Pick<RelayerParts, 'purposes'>, name: st
 export type Conclusion = SettledRelay | FailedRelay
 
 /**
- * Ends relays that were read outside a transaction, in one transaction per organization and purpose. A relay that changed since
- * it was read is skipped. If an organization's rows cannot be written, the others are still concluded.
+ * Ends relays that were read outside a transaction, in one transaction per organisation and purpose. A relay that changed since
+ * it was read is skipped. If an organisation's rows cannot be written, the others are still concluded.
  */
 export async function conclude(parts: RelayerParts, conclusions: readonly Conclusion[]): Promise<void> {
   const groups = Map.groupBy(conclusions, ({ relay }) => `${relay.organisationId} ${relay.purpose}`)

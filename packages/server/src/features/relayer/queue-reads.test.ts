@@ -24,7 +24,7 @@ const bounds = {
   timeLeftMs: 2_000,
 }
 
-/** About twice the most that a statement reads, whatever the number of organizations and relays. */
+/** About twice the most that a statement reads, whatever the number of organisations and relays. */
 const blocksMax: Readonly<Record<string, number>> = {
   'idle poll': 80,
   backlog: 40,
@@ -37,7 +37,7 @@ const blocksMax: Readonly<Record<string, number>> = {
 const blocksOfUpdateMax = 80
 
 /**
- * 200,000 relays of 200 organizations, which have 100 signers each: half of the signers are due, four of ten back off after a failure, and
+ * 200,000 relays of 200 organisations, which have 100 signers each: half of the signers are due, four of ten back off after a failure, and
  * the authorizations of the others have expired, so that the chain is read for them.
  */
 async function putMany(): Promise<void> {
@@ -100,7 +100,7 @@ async function statementsOfTurn(): Promise<readonly (readonly [name: string, sta
   return named
 }
 
-test('with 200,000 relays of 200 organizations waiting an idle poll and a turn read only what they need, by index', async () => {
+test('with 200,000 relays of 200 organisations waiting an idle poll and a turn read only what they need, by index', async () => {
   const { db } = database
   await putMany()
   const statements = await statementsOfTurn()

@@ -179,14 +179,14 @@ const PickedRow = z.object({
   relayId: z.bigint().nullable(),
   place: z.bigint().nullable(),
 })
-/** A queue that has its turn, and one of its relays; without a signer if an organization has no queue that is due. */
+/** A queue that has its turn, and one of its relays; without a signer if an organisation has no queue that is due. */
 export type PickedRow = z.output<typeof PickedRow>
 
 export interface PickBounds {
   readonly network: string
   readonly alone: boolean
   readonly purposes: readonly string[]
-  /** Most turns of organizations, relays of one signer, and relays and queues of one organization. */
+  /** Most turns of organisations, relays of one signer, and relays and queues of one organisation. */
   readonly turnsMax: number
   readonly rowsOfSignerMax: number
   readonly most: number
@@ -195,8 +195,8 @@ export interface PickBounds {
 }
 
 /**
- * Selects the next relays without locking: the organizations that were served longest ago first, their signers likewise, and of each signer its
- * first due relays that do not expire too soon. It reads an equal share of the places for each organization, and as many as there are places only
+ * Selects the next relays without locking: the organisations that were served longest ago first, their signers likewise, and of each signer its
+ * first due relays that do not expire too soon. It reads an equal share of the places for each organisation, and as many as there are places only
  * where the shares leave some. So what it reads is bounded by these numbers and not by the backlog.
  */
 export async function pickDue(db: Queryable, bounds: PickBounds): Promise<PickedRow[]> {
@@ -209,7 +209,7 @@ export async function pickDue(db: Queryable, bounds: PickBounds): Promise<Picked
   return leavesPlaces(shares, most) ? pickUpTo(db, bounds, sql`${most}::bigint`) : shares
 }
 
-/** Whether places stay free although an organization has used up its share of relays or signers. */
+/** Whether places stay free although an organisation has used up its share of relays or signers. */
 function leavesPlaces(picked: readonly PickedRow[], most: number): boolean {
   const turns = [...Map.groupBy(picked, ({ turn }) => turn).values()]
   const share = Math.ceil(most / Math.max(1, turns.length))
@@ -217,7 +217,7 @@ function leavesPlaces(picked: readonly PickedRow[], most: number): boolean {
   return share < most && isUsedUp && picked.filter(({ relayId }) => relayId !== null).length < most
 }
 
-/** `share`: most relays and signers of each organization. */
+/** `share`: most relays and signers of each organisation. */
 function pickUpTo(db: Queryable, bounds: PickBounds, share: Sql): Promise<PickedRow[]> {
   const { network, alone, purposes, turnsMax, rowsOfSignerMax, timeLeftMs } = bounds
   return db.many(
@@ -251,7 +251,7 @@ function pickUpTo(db: Queryable, bounds: PickBounds, share: Sql): Promise<Picked
   )
 }
 
-/** Queues and organizations that a turn visited. */
+/** Queues and organisations that a turn visited. */
 export interface Visited {
   readonly queues: readonly QueueKey[]
   readonly turns: readonly TurnKey[]
@@ -263,14 +263,14 @@ const isEmpty = (timeLeftMs: number): Sql => sql`(select true from relays r
 /** For `relays r` and `relay_queues q`: whether the relay waits in the queue. */
 const isOwn = sql`r.network = q.network and r.alone = q.alone and r.organisation_id = q.organisation_id and r.purpose = q.purpose
           and r.signer = q.signer and r.state = 'waiting'`
-/** For `relay_queues q` and `relay_turns t`: whether the queue is one of the organization's. */
+/** For `relay_queues q` and `relay_turns t`: whether the queue is one of the organisation's. */
 const isOfTurn = sql`q.network = t.network and q.alone = t.alone and q.organisation_id = t.organisation_id and q.purpose = t.purpose`
 
 const LockedRow = QueueKey.extend({ signer: z.string().nullable() })
 
 /**
  * Ends a visit: a queue with more to send moves behind all others, one in which nothing is due is postponed until something is,
- * and an empty one is removed; organizations likewise. A concurrent enqueue has the row locked for key share, and then it stays
+ * and an empty one is removed; organisations likewise. A concurrent enqueue has the row locked for key share, and then it stays
  * due. The second statement sees what is committed by then. It skips locked rows: a row that is being made due stays as it is.
  */
 export async function endVisit(tx: Tx, { queues, turns }: Visited, timeLeftMs: number): Promise<void> {

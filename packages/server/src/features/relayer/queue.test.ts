@@ -75,7 +75,7 @@ async function pick(alone = false): Promise<Turn> {
   return selectFairly({ network, alone }, await pickDue(database.db, { ...bounds, alone }), bounds.most)
 }
 
-/** One turn as the planner takes it, without a chain: who was served, by organization and signer. */
+/** One turn as the planner takes it, without a chain: who was served, by organisation and signer. */
 async function takeTurn(): Promise<string[]> {
   const turn = await pick()
   const relayIds = idsOf(turn)
@@ -344,7 +344,7 @@ test('a relay in a transaction is not ended; one that a transaction left is sent
   expect(await db.tx((tx) => lockWaiting(tx, [id]))).toHaveLength(1)
 })
 
-test('a thousand due reads of one organization delay no read of another’s relay', async () => {
+test('a thousand due reads of one organisation delay no read of another’s relay', async () => {
   const { db } = database
   await put({ organisation: 'a', signer: '0x1', count: 1_000, endsIn: -1 })
   await db.run(sql`update relays set check_at = now() - interval '1 hour'`)
@@ -354,7 +354,7 @@ test('a thousand due reads of one organization delay no read of another’s rela
   expect(taken.slice(0, 2).map(({ organisationId }) => organisationId)).toContain(org('b'))
 })
 
-test('due reads of one payer in forty organizations delay no read of another payer', async () => {
+test('due reads of one payer in forty organisations delay no read of another payer', async () => {
   const { db } = database
   for (let organisation = 0; organisation < 40; organisation += 1)
     await put({ organisation: `a${organisation}`, signer: '0xeverywhere', count: 50, endsIn: -1 })
@@ -366,7 +366,7 @@ test('due reads of one payer in forty organizations delay no read of another pay
   expect(taken.slice(0, 41).map(({ organisationId }) => organisationId)).toContain(org('b'))
 })
 
-test('payments of one payer in forty organizations delay no payment of another payer', async () => {
+test('payments of one payer in forty organisations delay no payment of another payer', async () => {
   for (let organisation = 0; organisation < 40; organisation += 1)
     await put({ organisation: `a${organisation}`, signer: '0xeverywhere', count: 20 })
   await put({ organisation: 'b', signer: '0xalone', count: 1 })

@@ -151,7 +151,7 @@ export type CheckRow = z.output<typeof CheckRow>
 const watchedMsMax = 15_000
 
 /**
- * Takes relays for which the chain is to be read, fairly by organization, and postpones each by its back-off before the
+ * Takes relays for which the chain is to be read, fairly by organisation, and postpones each by its back-off before the
  * read: a relay whose read always fails, or even ends the process, blocks no others.
  */
 export async function takeChecks(

@@ -69,7 +69,7 @@ async function droppedCount(): Promise<number> {
   return (await deps.metrics.gauge('purser_request_log_dropped', '').get()).values[0]?.value ?? 0
 }
 
-test('an organization keeps its newest requests only, and takes no rows of others', async () => {
+test('an organisation keeps its newest requests only, and takes no rows of others', async () => {
   const [busy, quiet] = [anOrganisation(), anOrganisation()]
   const sent: string[] = []
   const quietly = aRequest(quiet)
@@ -116,7 +116,7 @@ test('deleting the oldest requests reads each row of the tenant a few times at m
   expect(rows).toBeLessThan(10_000n)
 })
 
-test('an organization with a flood of requests leaves waiting places to the others, and what it loses is counted', async () => {
+test('an organisation with a flood of requests leaves waiting places to the others, and what it loses is counted', async () => {
   const [flood, other] = [anOrganisation(), anOrganisation()]
   const log = aLog({ waitingMax: 40, waitingOwnMax: 30 })
   const before = await droppedCount()

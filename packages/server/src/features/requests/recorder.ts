@@ -7,9 +7,9 @@ import type { Deps } from './ports.ts'
 import { deleteBeyond, deleteOldRequests, insertRequests, type NewRequest } from './store.ts'
 
 export interface RequestLogLimits {
-  /** Rows that are stored for each organization and environment. */
+  /** Rows that are stored for each organisation and environment. */
   readonly rowsMax: number
-  /** Requests of all organizations, and of one, that wait to be written. Further ones are dropped. */
+  /** Requests of all organisations, and of one, that wait to be written. Further ones are dropped. */
   readonly waitingMax: number
   readonly waitingOwnMax: number
   /** How long requests are collected before they are written together. */
@@ -32,8 +32,8 @@ export interface RequestLog {
 
 /**
  * Writes the requests of identified callers to the request log, about once a second and in batches, so that no request waits for its own
- * record. What exceeds an organization's share of the waiting places, and what the database refuses, is dropped and counted in
- * `purser_request_log_dropped`. The oldest rows of an organization are deleted when it has written a tenth of its limit, by each process.
+ * record. What exceeds an organisation's share of the waiting places, and what the database refuses, is dropped and counted in
+ * `purser_request_log_dropped`. The oldest rows of an organisation are deleted when it has written a tenth of its limit, by each process.
  */
 export function startRequestLog(
   deps: Pick<Deps, 'db' | 'clock' | 'log' | 'metrics'>,
@@ -117,7 +117,7 @@ export function startRequestLog(
 
 /**
  * The row of a request; undefined where none is stored. Reads by people in the dashboard and requests of guests are not recorded, because they would
- * crowd out the organization's own requests.
+ * crowd out the organisation's own requests.
  */
 function rowOf(answered: AnsweredRequest, now: Date): NewRequest | undefined {
   const { requestId, caller, method, route, status, code } = answered

@@ -50,7 +50,7 @@ test('a transfer without a partner, which no list has, is not due for a poll', a
   await db.run(sql`delete from transfers`)
 })
 
-test('600 organizations with 20 due transfers each at a partner that does not answer hide no transfer of another partner, and no step', async () => {
+test('600 organisations with 20 due transfers each at a partner that does not answer hide no transfer of another partner, and no step', async () => {
   const { db } = database
   const transfers = {
     organisation_id: `case when n <= ${hung} then 'org_' || n % 600 else 'last' end`,

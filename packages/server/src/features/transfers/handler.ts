@@ -56,7 +56,7 @@ export function transferHandler(deps: Deps): LaneHandler {
     onSent: (tx, transactions) => markStepsSent(tx, transactions),
     coverRaise: (transaction, more) => coverRaise(ctx, transaction, more),
     onMined: (tx, mined) => inSequence(tx, mined, (turn) => onMined(ctx, tx, turn)),
-    async onReorganised(tx, transactions) {
+    async onReorganized(tx, transactions) {
       const undone = await lockSteps(tx, transactions)
       await markStepFees(tx, undone.map(withoutFee))
       for (const { step, transfer } of undone) if (await isDecidedBy(tx, step)) await markPending(tx, transfer.id, null)

@@ -220,15 +220,15 @@ const DueForPoll = TransferRow.extend({
 })
 export type DueForPoll = z.output<typeof DueForPoll>
 
-/** Most due transfers of one partner that a list compares, most of one organization at one source that it returns, and most of one source. */
+/** Most due transfers of one partner that a list compares, most of one organisation at one source that it returns, and most of one source. */
 const comparedMax = 5_000
 const perOrganisationMax = 8
 const perSourceMax = 100
 
 /**
  * Partner transfers that are due for a poll. Each partner is read by itself, and there those whose money has not left, which may have a step to
- * begin, apart from the others. Of each source (a partner, or a network for steps) the list has a few of each organization, longest due first: a
- * partner that does not answer hides no transfer of others, whatever the number of organizations that wait for it. The transaction must read in order.
+ * begin, apart from the others. Of each source (a partner, or a network for steps) the list has a few of each organisation, longest due first: a
+ * partner that does not answer hides no transfer of others, whatever the number of organisations that wait for it. The transaction must read in order.
  */
 export function listDueForPoll(tx: Tx, now: Date): Promise<DueForPoll[]> {
   return tx.many(

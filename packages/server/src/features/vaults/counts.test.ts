@@ -18,7 +18,7 @@ afterAll(() => stage.world.stop())
 
 let made = 0
 
-/** An organization with this many active vaults of 10 bytes, and a third of it persisted. Its counters are empty. */
+/** An organisation with this many active vaults of 10 bytes, and a third of it persisted. Its counters are empty. */
 async function withVaults(active: number): Promise<Org> {
   const org = await stage.world.organisation('enterprise')
   const expires = new Date(stage.now().getTime() + 24 * hourMs)

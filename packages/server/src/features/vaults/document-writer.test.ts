@@ -39,7 +39,7 @@ async function outcomesOf(writings: readonly Promise<{ readonly name: string }>[
 
 const Written = z.object({ name: z.string(), transaction: z.string() })
 
-/** The documents of an organization, each with the transaction that wrote it. */
+/** The documents of an organisation, each with the transaction that wrote it. */
 async function writtenBy(org: Org): Promise<z.output<typeof Written>[]> {
   return stage.world.database.db.many(
     Written,

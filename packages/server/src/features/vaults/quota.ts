@@ -98,7 +98,7 @@ export async function lockStorage(tx: Tx, ctx: Pick<Ctx, 'tenant' | 'clock'>): P
 }
 
 /**
- * Returns how much of the counters does not count toward the quota, over all organizations that share it: expired vaults (or their bytes), and vaults
+ * Returns how much of the counters does not count toward the quota, over all organisations that share it: expired vaults (or their bytes), and vaults
  * of unsettled payments.
  */
 async function notCounted(db: Queryable, tenant: Tenant, kind: VaultKind, now: Date): Promise<number> {

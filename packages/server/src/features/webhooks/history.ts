@@ -47,12 +47,12 @@ export async function getEvent(ctx: Ctx, eventId: EventId): Promise<Event> {
   return event ?? refuseEvent(ctx.db, ctx, eventId)
 }
 
-/** Refuses an event that was not found: 410 to the organization of an archived one, otherwise 404. */
+/** Refuses an event that was not found: 410 to the organisation of an archived one, otherwise 404. */
 export async function refuseEvent(db: Queryable, { tenant }: Pick<Ctx, 'tenant'>, eventId: EventId): Promise<never> {
   throw fail((await isArchived(db, tenant, eventId)) ? 'archived' : 'event-not-found')
 }
 
-/** Returns a page of the organization's events of the last 30 days, newest first. */
+/** Returns a page of the organisation's events of the last 30 days, newest first. */
 export async function pageOfEvents(ctx: Ctx, query: z.output<typeof EventQuery>): Promise<Page<Event>> {
   const { limit, cursor, ...filters } = query
   const filter = { ...filters, oldest: oldestKept(ctx) }

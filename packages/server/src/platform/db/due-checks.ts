@@ -10,10 +10,10 @@ export interface DueChecks {
   readonly starts: DueStarts
 }
 
-/** By network, the organization behind which the next look-up of one table starts. The caller keeps it; it begins empty. */
+/** By network, the organisation behind which the next look-up of one table starts. The caller keeps it; it begins empty. */
 export type DueStarts = Map<string, string>
 
-/** Most organizations of one look-up. The next one goes on behind them. */
+/** Most organisations of one look-up. The next one goes on behind them. */
 const organisationsMax = 200
 
 /**
@@ -28,9 +28,9 @@ const IdRow = z.object({ id: z.string() })
 const FairRow = z.object({ id: z.string().nullable(), last: z.string().nullable(), count: z.bigint() })
 
 /**
- * Returns the ids of at most `most` due rows. If more are due, each organization first gets an equal share, so that nobody waits longer because of
+ * Returns the ids of at most `most` due rows. If more are due, each organisation first gets an equal share, so that nobody waits longer because of
  * another's backlog, and `starts` is moved on. The oldest due rows get the places that shares leave. Costs one index look-up while nothing is due;
- * what it reads is bounded by `most`, whatever the number of organizations and rows.
+ * what it reads is bounded by `most`, whatever the number of organisations and rows.
  */
 export async function listDueChecks(db: Queryable, due: DueChecks): Promise<readonly string[]> {
   const { table, network, now, most } = due
@@ -48,7 +48,7 @@ export async function listDueChecks(db: Queryable, due: DueChecks): Promise<read
   return [...new Set([...(await listFairly(db, due)), ...oldest])].slice(0, most)
 }
 
-/** The shares of organizations: the first of each, then the second of each, and so on. */
+/** The shares of organisations: the first of each, then the second of each, and so on. */
 async function listFairly(db: Queryable, { table, network, now, most, starts }: DueChecks): Promise<readonly string[]> {
   const rows = await db.many(
     FairRow,

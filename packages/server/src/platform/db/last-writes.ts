@@ -1,7 +1,7 @@
 import type { Queryable, Sql } from './statement.ts'
 
 /**
- * A write to rows that many transactions change, such as an organization's budget or the head of its audit log. Every transaction makes it after
+ * A write to rows that many transactions change, such as an organisation's budget or the head of its audit log. Every transaction makes it after
  * all others, of everything that was added to it, so that it locks such a row for a short time and in one order: those of a lower rank first.
  */
 export interface LastWrite<T> {

@@ -19,7 +19,7 @@ const retryAfterSeconds = 5
 
 /** One open stream: whose place it takes, its access, and the connection to its reader. */
 export class OpenStream {
-  /** The account or organization whose place the stream takes. */
+  /** The account or organisation whose place the stream takes. */
   readonly owner: string
   /** The credential whose end ends the stream. */
   readonly reader: Reader | undefined

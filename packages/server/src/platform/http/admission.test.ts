@@ -182,7 +182,7 @@ test('S1: a request without a valid key is refused before its body has arrived',
   expect(await firstAnswer(port, head.replace('/toys', '/nowhere'))).toMatch(/^HTTP\/1\.1 404 /)
 })
 
-test('S1: the bodies of one organization in flight leave memory for those of another, and are released', async () => {
+test('S1: the bodies of one organisation in flight leave memory for those of another, and are released', async () => {
   const { base } = await aServer({ limits: { bodiesBytesMax: 4_000_000 } })
   const slow = [1, 2].map(() => make(base, 'Bearer org1 key1', { name: 'slow' }))
   const statuses = async (authorization: string, count: number) => {
@@ -226,7 +226,7 @@ test.each([1_000_000, 32_768])(
   },
 )
 
-test('S1: however large the bodies of several organizations are, others can make ordinary requests', async () => {
+test('S1: however large the bodies of several organisations are, others can make ordinary requests', async () => {
   const { port, base } = await aServer({ limits: { bodiesBytesMax: 4_194_304 } })
   const sockets: net.Socket[] = []
   for (let org = 1; org <= 8; org++)
@@ -238,7 +238,7 @@ test('S1: however large the bodies of several organizations are, others can make
   for (const socket of sockets) socket.destroy()
 })
 
-test('S3: the keys of one organization share its limit, and another organization keeps its own', async () => {
+test('S3: the keys of one organisation share its limit, and another organisation keeps its own', async () => {
   const { base } = await aServer({ organisationLimit: { perSecond: 1, burst: 3 } })
   const statuses = []
   for (const caller of ['1 key1', '1 key2', '1 key3', '1 key4', '2 key1'])
@@ -360,7 +360,7 @@ test('S6: a response costs a token for each 64 KiB that were read for it, and th
   expect(second.status, 'it has tokens left').toBe(200)
   await second.text()
   const third = await make(base, authorization, { name: 'a' })
-  // The first cost 16, and the second 62: the organization owes at most its burst.
+  // The first cost 16, and the second 62: the organisation owes at most its burst.
   expect([third.status, third.headers.get('retry-after')]).toEqual([429, '31'])
   expect((await make(base, 'Bearer org2 key1', { name: 'a' })).status).toBe(200)
 })
@@ -411,7 +411,7 @@ async function unread(port: number, path: string, method = 'GET') {
   }
 }
 
-test('S1: responses that an organization does not read leave memory for those of another', async () => {
+test('S1: responses that an organisation does not read leave memory for those of another', async () => {
   const { port, base } = await aServer({ limits: { bodiesBytesMax: 8_388_608 } })
   const { statuses, disconnect } = await unread(port, '/toys/large')
   expect(statuses, 'one counts as half of the memory').toEqual(['200', '503', '429'])
@@ -433,7 +433,7 @@ test('S1: responses of requests that change nothing are refused like those of a 
   disconnect()
 })
 
-test('S1: what a request has changed is always reported, and the oldest response that its organization has not read is cut', async () => {
+test('S1: what a request has changed is always reported, and the oldest response that its organisation has not read is cut', async () => {
   const { port, base } = await aServer({ limits: { bodiesBytesMax: 8_388_608 }, keyLimit: unlimited })
   const { statuses, areCut } = await unread(port, '/toys/build', 'POST')
   expect(statuses).toEqual(['200', '200', '200'])

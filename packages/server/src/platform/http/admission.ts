@@ -8,7 +8,7 @@ import { type Admission, createLimiter, type RateLimit, rateLimitHeaders } from 
 export interface AdmissionLimits {
   readonly keyLimit: RateLimit
   readonly addressLimit: RateLimit
-  /** For all callers of an organization together, and of the organizations that one account has on the free plan; no limit if undefined. */
+  /** For all callers of an organisation together, and of the organisations that one account has on the free plan; no limit if undefined. */
   readonly organisationLimit?: RateLimit | undefined
 }
 

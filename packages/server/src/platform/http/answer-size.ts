@@ -17,7 +17,7 @@ const keptPart = 64
 
 interface Answered {
   readonly ctx: Parameters<typeof problemAnswer>[0]
-  /** Shares the memory with others: the caller's organization, or the address of a caller without one. */
+  /** Shares the memory with others: the caller's organisation, or the address of a caller without one. */
   readonly placeOwner: string
   readonly method: string
   /** As of the operation. */
@@ -55,7 +55,7 @@ export function createAnswerLimits(bytesMax: number): AnswerLimits {
 /**
  * Returns the function that counts what is sent. A response costs a token for each 64 KiB that were read for it, and the tokens beyond the
  * first are owed: the caller's next requests wait for them. What is made while it is sent costs its tokens before its first piece. The memory of
- * responses that their callers have not read yet is limited, and an organization may have half of what the others leave; beyond it a request that
+ * responses that their callers have not read yet is limited, and an organisation may have half of what the others leave; beyond it a request that
  * changes nothing is refused with 429, without memory with 503. What another request has changed is always reported: then the oldest unread
  * responses of the same owner are cut. A response larger than half of the limit counts as half, so that it can be sent while others have nothing.
  */

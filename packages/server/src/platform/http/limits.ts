@@ -25,7 +25,7 @@ const bucketsMax = 100_000
 const debtSecondsMax = 600
 
 /**
- * Token buckets in this process's memory, one per key, organization or address. A request takes as many tokens as it costs, by default 1. Each process has its own, so a
+ * Token buckets in this process's memory, one per key, organisation or address. A request takes as many tokens as it costs, by default 1. Each process has its own, so a
  * deployment's limit is the figure times its api processes. Beyond a bound the oldest buckets are dropped, and never refused. A caller owes
  * at most what ten minutes refill, or with `its-burst` its burst.
  */

@@ -24,7 +24,7 @@ function stage() {
 
 const itemsOf = (organisationId: string, ...ids: number[]): Item[] => ids.map((id) => ({ id, organisationId }))
 
-test('an organization has four places over all calls, an item is not begun twice, and another organization does not wait', async () => {
+test('an organisation has four places over all calls, an item is not begun twice, and another organisation does not wait', async () => {
   const { begun, offer, end } = stage()
   const first = offer(itemsOf('a', 1, 2, 3))
   const second = offer([...itemsOf('a', 1, 4, 5), ...itemsOf('b', 10)])
@@ -40,7 +40,7 @@ test('an organization has four places over all calls, an item is not begun twice
   await third
 })
 
-/** Eight organizations with four items in progress and more that wait. Their ids begin with 1,000, 2,000 and so on. */
+/** Eight organisations with four items in progress and more that wait. Their ids begin with 1,000, 2,000 and so on. */
 function fullStage() {
   const full = stage()
   const backlog = Array.from({ length: 8 }, (_, place) =>
@@ -50,7 +50,7 @@ function fullStage() {
   return { ...full, offered, backlog }
 }
 
-test('a ninth organization gets the next place, although eight others are offered more whenever one of their items ends', async () => {
+test('a ninth organisation gets the next place, although eight others are offered more whenever one of their items ends', async () => {
   const { begun, offer, end, backlog } = fullStage()
   expect(begun).toHaveLength(32)
   const ninth = offer(itemsOf('ninth', 1, 2))
@@ -88,7 +88,7 @@ test('an item that waits is done once, as it was offered last', async () => {
   expect(done).toEqual(['first', 'new'])
 })
 
-test('an organization without items gets a place although thousands of others wait', async () => {
+test('an organisation without items gets a place although thousands of others wait', async () => {
   const { begun, offer, end } = stage()
   for (let place = 0; place < 12; place += 1) {
     const ids = Array.from({ length: 600 }, (_, item) => (place + 1) * 1_000 + item)

@@ -1,4 +1,4 @@
-/** Most items of a source in progress, and most of one organization. */
+/** Most items of a source in progress, and most of one organisation. */
 interface Limits {
   readonly places: number
   readonly atOnce: number
@@ -6,7 +6,7 @@ interface Limits {
 
 const usualLimits: Limits = { places: 32, atOnce: 4 }
 
-/** Most items that wait for a place: of one organization, and of a source. An organization that has no item may always add one. */
+/** Most items that wait for a place: of one organisation, and of a source. An organisation that has no item may always add one. */
 const waitingPerOrganisationMax = 500
 const waitingMax = 5_000
 
@@ -16,9 +16,9 @@ interface Item {
 }
 
 /**
- * Runs slow work for items that read one source, such as a network. A source has at most `places` items in progress, and an organization at most
- * `atOnce` of them, over all calls together. The next place that becomes free goes to the organization with the fewest items in progress, of several
- * to the one that has waited longest: whatever backlog others have, an organization waits for the end of one item. Leaves out items in progress, and
+ * Runs slow work for items that read one source, such as a network. A source has at most `places` items in progress, and an organisation at most
+ * `atOnce` of them, over all calls together. The next place that becomes free goes to the organisation with the fewest items in progress, of several
+ * to the one that has waited longest: whatever backlog others have, an organisation waits for the end of one item. Leaves out items in progress, and
  * items beyond the limits of what may wait; the caller offers them again later. An item that waits already is done once, as it was offered last.
  * Resolves when the items that it did not leave out are done. The work must not reject.
  */
@@ -84,7 +84,7 @@ function begin(source: Source, limits: Limits): void {
   }
 }
 
-/** The organization that gets the next place. */
+/** The organisation that gets the next place. */
 function nextOf({ organisations }: Source, { atOnce }: Limits): string | undefined {
   let [next, fewest]: [string | undefined, number] = [undefined, atOnce]
   for (const [organisationId, { running, waiting }] of organisations) {
@@ -96,11 +96,11 @@ function nextOf({ organisations }: Source, { atOnce }: Limits): string | undefin
   return next
 }
 
-/** Begins the item of the organization that has waited longest. Resolves when it is done and its place is free. */
+/** Begins the item of the organisation that has waited longest. Resolves when it is done and its place is free. */
 async function beginOne(source: Source, organisationId: string): Promise<void> {
   const own = source.organisations.get(organisationId)
   const [first] = own?.waiting ?? []
-  if (own === undefined || first === undefined) throw new Error('an organization without waiting items got a place')
+  if (own === undefined || first === undefined) throw new Error('an organisation without waiting items got a place')
   const [id, { work, done }] = first
   own.waiting.delete(id)
   source.waiting -= 1

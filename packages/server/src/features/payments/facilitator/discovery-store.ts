@@ -27,7 +27,7 @@ const behindSecondsMax = 600
 
 /**
  * Lists a resource or updates its entry. The offer just paid comes first and replaces an older one of the same scheme, network,
- * token and account; at most 16 are kept. Returns false if the organization has reached its limit.
+ * token and account; at most 16 are kept. Returns false if the organisation has reached its limit.
  */
 export async function upsertResource(
   db: Queryable,
@@ -65,7 +65,7 @@ export async function upsertResource(
 }
 
 /**
- * Returns the resources of all organizations in an environment, newest first: declaring a resource makes it public. Reads the rows of an index made for
+ * Returns the resources of all organisations in an environment, newest first: declaring a resource makes it public. Reads the rows of an index made for
  * the filters in their order, and no others. The transaction must read in order.
  */
 export async function listResources(tx: Tx, environment: Environment, query: DiscoveryQuery): Promise<ResourceRow[]> {
@@ -125,7 +125,7 @@ function matching(environment: Environment, query: DiscoveryQuery): Record<'wher
   return { where: ofTerm, order: sql`f.updated_at desc, f.resource_key` }
 }
 
-/** A payment as a settle request finds it by its claim, of any organization. The caller checks what it may disclose. */
+/** A payment as a settle request finds it by its claim, of any organisation. The caller checks what it may disclose. */
 export const KnownPayment = z.object({
   id: id('pay'),
   organisationId: id('org'),
@@ -144,7 +144,7 @@ export type KnownPayment = z.output<typeof KnownPayment>
 
 const columns = sql`id, organisation_id, environment, door, network, scheme, protocol_version, pay_to, payer, raw_amount, payment_fingerprint, status`
 
-/** Finds a payment by its claim across organizations: a claim is unique for the whole service. */
+/** Finds a payment by its claim across organisations: a claim is unique for the whole service. */
 export function findClaimed(db: Queryable, claimKey: string): Promise<KnownPayment | undefined> {
   return db.maybeOne(
     KnownPayment,

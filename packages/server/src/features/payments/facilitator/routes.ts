@@ -45,7 +45,7 @@ async function verifiedBefore(ctx: Ctx, paymentId: string): Promise<VerifyAnswer
   return { isValid: true, payer: payer ?? undefined }
 }
 
-/** A list counts up to 1,000 items after its page, of all organizations. */
+/** A list counts up to 1,000 items after its page, of all organisations. */
 const discoveryCost = 5
 
 const errors = {
@@ -149,7 +149,7 @@ const countedBeyondMax = 1_000
 
 /**
  * Returns the resources that payments declared in the caller's environment, of all sellers, and after them the routes that
- * organizations made public.
+ * organisations made public.
  * Source: x402 specification v2 section 8.
  */
 async function discoverResources(ctx: Ctx, query: DiscoveryQuery): Promise<z.input<typeof DiscoveredResources>> {

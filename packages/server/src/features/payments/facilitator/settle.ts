@@ -85,7 +85,7 @@ async function findOrAdmit(ctx: Ctx, body: FacilitatorBody, reading: Reading): P
 }
 
 /**
- * Refuses a payment that does not belong to this request: a payment of another organization or entry point, other
+ * Refuses a payment that does not belong to this request: a payment of another organisation or entry point, other
  * signed parts under the same nonce, or requirements with another scheme, a higher amount or another account than were verified.
  */
 function refuseOtherUse(ctx: Ctx, body: FacilitatorBody, claim: Claim, payment: KnownPayment): void {
@@ -176,7 +176,7 @@ async function commitIdempotencyKey(ctx: Ctx, paymentId: PaymentId): Promise<voi
   if (handle !== undefined) await ctx.db.tx((tx) => handle.commit(tx, paymentId))
 }
 
-/** Most resources that one organization may list per environment. */
+/** Most resources that one organisation may list per environment. */
 const resourcesMax = 1_000
 
 /**
@@ -219,7 +219,7 @@ export function withdrawSettlement(ctx: Ctx, paymentId: PaymentId): Promise<bool
 }
 
 /**
- * Admits a payment: refuses it, cheapest checks first, or records it once for all entry points and organizations. Throws the
+ * Admits a payment: refuses it, cheapest checks first, or records it once for all entry points and organisations. Throws the
  * protocol's refusal, the problem `duplicate-payment` if the claim is taken, and the problems of limits and nodes.
  */
 export async function admit(

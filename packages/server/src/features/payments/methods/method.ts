@@ -18,7 +18,7 @@ import type { NewPayment, StoredSettlement } from '../store.ts'
 
 /** The identity of a payment, read without the chain and without verification: enough to recognize it again. */
 export interface Claim {
-  /** Key under which it is recorded, once for all organizations and entry points. */
+  /** Key under which it is recorded, once for all organisations and entry points. */
   readonly claimKey: string
   readonly x402Version: 1 | 2
   /** Of the requirements: a payment is settled under the scheme under which it was verified. */

@@ -153,7 +153,7 @@ function methodOf({ challenge }: MppCredential): MppMethod {
 }
 
 /**
- * Returns the credential once its challenge is proven genuine for this request: made under a valid secret, for this organization
+ * Returns the credential once its challenge is proven genuine for this request: made under a valid secret, for this organisation
  * and environment, not expired, for this resource and this body. Otherwise it refuses, cheapest checks first. The caller checks
  * price and wallet. The hash of a payment that was already sent is accepted after the challenge has expired, since its money may
  * have arrived.

@@ -10,7 +10,7 @@ export interface CountedAttempts extends Tenant {
   readonly refused: number
 }
 
-/** Adds to the counts of these minutes, whose rows are locked in one order. Those of organizations that are deleted are left out. */
+/** Adds to the counts of these minutes, whose rows are locked in one order. Those of organisations that are deleted are left out. */
 export async function addAttempts(db: Queryable, counted: readonly CountedAttempts[]): Promise<void> {
   await db.run(sql`
     insert into payment_attempts (organisation_id, environment, at, challenges, refused)

@@ -16,7 +16,7 @@ beforeAll(async () => {
 })
 afterAll(() => stage?.world.stop())
 
-/** A vault whose organization has this many bytes of storage left. */
+/** A vault whose organisation has this many bytes of storage left. */
 async function aVaultWithQuota(bytes: number): Promise<FilledVault> {
   const vault = await stage.aVault('pro')
   const ctx = stage.ctx(vault.org)

@@ -6,7 +6,7 @@ import { id, type MasterWalletId } from '../../../platform/ids.ts'
 import { StoredAddress } from '../store.ts'
 import { AutoSweep, MasterWalletRow, masterWalletColumns } from './store.ts'
 
-/** A wallet whose automatic sweep is due, of any tenant; `isSuspended`: its organization is. */
+/** A wallet whose automatic sweep is due, of any tenant; `isSuspended`: its organisation is. */
 export const DueWallet = MasterWalletRow.extend({
   organisationId: id('org'),
   environment: z.enum(['test', 'live']),
@@ -27,7 +27,7 @@ export function isAnySweepDue(networks: readonly string[], now: Date): Sql {
 /** Most due wallets of a network that one list compares. */
 const comparedMax = 1_000
 
-/** Wallets of a network whose automatic sweep is due: the first of each organization, then the second of each, the longest due first. */
+/** Wallets of a network whose automatic sweep is due: the first of each organisation, then the second of each, the longest due first. */
 export function listDue(db: Queryable, network: string, now: Date, most: number): Promise<DueWallet[]> {
   return db.many(
     DueWallet,

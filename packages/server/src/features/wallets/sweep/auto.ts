@@ -36,7 +36,7 @@ const autoSweep: RecurringByNetwork<Deps> = {
 }
 
 /**
- * Returns after how many milliseconds the wallet is due again: immediately if children remain. Nothing is signed for a suspended organization;
+ * Returns after how many milliseconds the wallet is due again: immediately if children remain. Nothing is signed for a suspended organisation;
  * its wallets are looked at again as often as they would be swept.
  */
 async function sweepOne(system: System, wallet: DueWallet): Promise<number> {

@@ -11,7 +11,7 @@ import type { Entry, Following, Place } from './store.ts'
 
 export interface Listening extends Following {
   readonly tenant: Tenant
-  /** The account or organization whose place the stream takes. */
+  /** The account or organisation whose place the stream takes. */
   readonly owner: string
   readonly reader: Reader
   readonly secret: string

@@ -11,7 +11,7 @@ import { listenerSecret } from './secret.ts'
 import { beginning, findPlace, findStart, listPages, type Place } from './store.ts'
 
 /**
- * Opens a stream of the organization's events, each as a delivery that is signed for the listeners of the calling key: past
+ * Opens a stream of the organisation's events, each as a delivery that is signed for the listeners of the calling key: past
  * events strictly after the client's last one or after an instant, or none; then new events.
  */
 export async function listen(

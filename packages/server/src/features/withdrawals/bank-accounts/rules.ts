@@ -55,7 +55,7 @@ export function detailsOf(currency: Currency, written: WrittenDetails): BankDeta
   const named = fields.filter((field) => rules[currency][field] !== undefined)
   return BankDetails.parse({
     currency,
-    ...Object.fromEntries(named.map((field) => [field, normalised(written[field] ?? '')])),
+    ...Object.fromEntries(named.map((field) => [field, normalized(written[field] ?? '')])),
   })
 }
 
@@ -66,13 +66,13 @@ function faultOf(currency: Currency, field: Field, value: unknown): readonly Det
   if (rule === undefined)
     return value === undefined ? [] : [{ field, message: `does not belong to an account in ${currency}` }]
   if (value === undefined) return [{ field, message: `is required for ${currency}` }]
-  return rule.fits(normalised(value)) ? [] : [{ field, message: rule.message }]
+  return rule.fits(normalized(value)) ? [] : [{ field, message: rule.message }]
 }
 
 function modulusFault(written: WrittenDetails): readonly DetailFault[] {
   const { sortCode: sort, accountNumber: number } = written
   if (typeof sort !== 'string' || typeof number !== 'string') return []
-  if (isSample(written) || passesModulusCheck(normalised(sort), normalised(number))) return []
+  if (isSample(written) || passesModulusCheck(normalized(sort), normalized(number))) return []
   return [notOfSortCode]
 }
 
@@ -83,7 +83,7 @@ const notOfSortCode: DetailFault = {
 
 /** The account of examples everywhere, which no bank has: the modulus check refuses it. */
 function isSample({ sortCode: sort, accountNumber: number }: WrittenDetails): boolean {
-  return normalised(sort ?? '') === '200000' && normalised(number ?? '') === '12345678'
+  return normalized(sort ?? '') === '200000' && normalized(number ?? '') === '12345678'
 }
 
 /** Additional faults of details for real payouts: the sample account is for tests only. */
@@ -92,7 +92,7 @@ export function faultsOfLiveDetails(currency: Currency, written: WrittenDetails)
 }
 
 /** Removes spaces and hyphens between groups, and converts to upper case. */
-function normalised(value: string): string {
+function normalized(value: string): string {
   return value.replaceAll(/[\s-]/g, '').toUpperCase()
 }
 

@@ -53,7 +53,7 @@ const nextCheck = sql`
     else now() + least(greatest((now() - valid_before) / 4, interval '0.5 seconds'), interval '30 seconds') end`
 
 /**
- * Takes open payments of one network for which the chain is to be read, fairly by organization, and postpones each before the read: one whose read
+ * Takes open payments of one network for which the chain is to be read, fairly by organisation, and postpones each before the read: one whose read
  * always fails, or even ends the process, delays no others. The interval grows with the age of the payment, so that a payment that is never mined
  * costs little. A payment that is ending meanwhile is left out.
  */
@@ -82,7 +82,7 @@ export function takeDue(
 
 const OpenHashRow = SentRow.pick({ id: true, txHash: true })
 
-/** Returns a payer's open payments of one token and their transactions, over all organizations. */
+/** Returns a payer's open payments of one token and their transactions, over all organisations. */
 export function listOpenHashes(
   db: Queryable,
   { payer, network, asset }: { readonly payer: string; readonly network: string; readonly asset: string },
@@ -114,7 +114,7 @@ export async function markRefused(db: Queryable, paymentId: PaymentId, reason: s
   )
 }
 
-/** Whether the challenge has already bought something, for any organization. */
+/** Whether the challenge has already bought something, for any organisation. */
 export async function isUsed(db: Queryable, challengeId: string): Promise<boolean> {
   const { is } = await db.one(
     z.object({ is: z.boolean() }),
@@ -126,7 +126,7 @@ export async function isUsed(db: Queryable, challengeId: string): Promise<boolea
 const PurchaseRow = z.object({ status: z.enum(paymentStatuses).nullable(), txHash: z.string().nullable() })
 
 /**
- * Returns the payment that used the challenge, of any organization; without a status if it is archived, and without a hash if no transaction made it
+ * Returns the payment that used the challenge, of any organisation; without a status if it is archived, and without a hash if no transaction made it
  * or its transaction failed.
  */
 export function findPurchase(db: Queryable, challengeId: string): Promise<z.output<typeof PurchaseRow> | undefined> {

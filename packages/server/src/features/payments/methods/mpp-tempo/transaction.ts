@@ -117,7 +117,7 @@ const attodollarsPerUnit = 10n ** 12n
 const fundsMin = (sponsoredGasMax * sponsoredMaxFeePerGasMax) / attodollarsPerUnit
 
 /**
- * Whether a challenge may offer now that the service pays the fee: sponsoring is on, the organization's budget of the day covers
+ * Whether a challenge may offer now that the service pays the fee: sponsoring is on, the organisation's budget of the day covers
  * the most expensive payment, and the sponsor has the funds. The offer reserves nothing; recording the payment does. If a node
  * does not answer, the result is false and payers pay their own fees.
  */
