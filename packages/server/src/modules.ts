@@ -1,4 +1,4 @@
-import { sweepSignedBytes } from './archive/signed-bytes.ts'
+import { expireSignedBytes } from './archive/signed-bytes.ts'
 import { compareLanes, fillHandler } from './chain/index.ts'
 import type { Config } from './config.ts'
 import { type Overrides, openPorts } from './deps.ts'
@@ -30,8 +30,8 @@ import { createWebhooks, type WebhookDeps, webhookRecount } from './features/web
 import { createWithdrawals, type WithdrawalDeps } from './features/withdrawals/index.ts'
 import type { Call, Deps as PlatformDeps } from './platform/ctx.ts'
 import { dropEmptyPartitions, keepPartitions, startOfMonth } from './platform/db/partitions.ts'
-import { sweepIdempotencyKeys } from './platform/http/idempotency.ts'
-import { sweepUse } from './platform/http/kept-bytes.ts'
+import { deleteExpiredIdempotencyKeys } from './platform/http/idempotency.ts'
+import { deleteExpiredUse } from './platform/http/kept-bytes.ts'
 import type { Recurring } from './platform/job.ts'
 import { endedReaders } from './platform/reader.ts'
 import { createSignal } from './platform/signal.ts'
@@ -54,12 +54,12 @@ export interface Ctx extends Deps, Call {}
 const leaseMsDefault = 6_000
 
 /** Deletes responses stored for Idempotency-Keys after a day. Idempotent. */
-const sweepIdempotency: Recurring<PlatformDeps> = {
+const deleteExpiredIdempotency: Recurring<PlatformDeps> = {
   name: 'platform.sweep-idempotency-keys',
   everyMs: 600_000,
   run: async (ctx) => {
-    await sweepIdempotencyKeys(ctx.db, ctx.clock.now())
-    await sweepUse(ctx.db, ctx.clock.now())
+    await deleteExpiredIdempotencyKeys(ctx.db, ctx.clock.now())
+    await deleteExpiredUse(ctx.db, ctx.clock.now())
   },
 }
 
@@ -187,7 +187,7 @@ export async function createModules(config: Config, overrides: Overrides = {}) {
     leaseMs,
     operations: [...serving, ...others, requests].flatMap(({ operations }) => operations),
     loops: [
-      ...bindLoops(base, [sweepIdempotency, sweepSignedBytes, keepMonths, compareLanes]),
+      ...bindLoops(base, [deleteExpiredIdempotency, expireSignedBytes, keepMonths, compareLanes]),
       ...withLoops.flatMap(({ loops }) => loops),
     ],
     laneHandlers: [fillHandler, ...[relayer, transfers, wallets, testing].flatMap(({ laneHandlers }) => laneHandlers)],

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
 import { sql } from '../src/platform/db/db.ts'
-import { createKeptBytes, type KeptBytes, sweepUse } from '../src/platform/http/kept-bytes.ts'
+import { createKeptBytes, deleteExpiredUse, type KeptBytes } from '../src/platform/http/kept-bytes.ts'
 import { createLog } from '../src/platform/log.ts'
 import { createMetrics } from '../src/platform/metrics.ts'
 import { freshDatabase, type TestDatabase } from './database.ts'
@@ -98,7 +98,7 @@ test('what processes store for an organisation counts together within seconds, f
   await expect.poll(shown(one)).toBeUndefined()
   await expect.poll(shown(another)).toBeUndefined()
   clock.forward(3_600_000)
-  expect(await sweepUse(db, clock.now())).toBe(2)
+  expect(await deleteExpiredUse(db, clock.now())).toBe(2)
 })
 
 test('bytes of an owner that cannot be read do not stay in the total', async () => {

@@ -2,16 +2,16 @@ import { newTypeId } from '@purser/protocol'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
 import { deleteQuietCallers } from '../src/features/payments/caller-store.ts'
-import { sweepMails } from '../src/features/people/mail-store.ts'
-import { sweepEnded } from '../src/features/people/store.ts'
-import { sweepRequests } from '../src/features/requests/recorder.ts'
+import { deleteExpiredMails } from '../src/features/people/mail-store.ts'
+import { deleteExpiredSignIns } from '../src/features/people/store.ts'
+import { expireRequests } from '../src/features/requests/recorder.ts'
 import { queueStaleUploads } from '../src/features/vaults/files/store.ts'
 import { deleteExpiredTokens } from '../src/features/vaults/tokens/store.ts'
 import { deleteOldAttempts, deleteOldEvents, deleteOldWebhooks } from '../src/features/webhooks/event-store.ts'
 import { deleteHintsBefore } from '../src/features/withdrawals/payout-hints/store.ts'
 import type { Db, Queryable } from '../src/platform/db/db.ts'
-import { sweepIdempotencyKeys } from '../src/platform/http/idempotency.ts'
-import { sweepUse } from '../src/platform/http/kept-bytes.ts'
+import { deleteExpiredIdempotencyKeys } from '../src/platform/http/idempotency.ts'
+import { deleteExpiredUse } from '../src/platform/http/kept-bytes.ts'
 import { systemCtx } from '../src/platform/work/runner.ts'
 import { freshDatabase, type TestDatabase } from './database.ts'
 import { type Expressions, fillTable, statement } from './fill-table.ts'
@@ -52,7 +52,7 @@ const countOf = async (table: string): Promise<bigint> =>
 const attemptId = newTypeId('att', Date.parse('2026-10-01T00:00:00Z'), new Uint8Array(10)).slice(0, -6)
 
 const sweeps: readonly (readonly [table: string, old: Expressions, sweep: (db: Queryable) => Promise<unknown>])[] = [
-  ['idempotency_keys', { created_at: past }, (db) => sweepIdempotencyKeys(db, old)],
+  ['idempotency_keys', { created_at: past }, (db) => deleteExpiredIdempotencyKeys(db, old)],
   ['vault_tokens', { expires_at: past }, (db) => deleteExpiredTokens(db, old)],
   [
     'challenge_callers',
@@ -62,7 +62,7 @@ const sweeps: readonly (readonly [table: string, old: Expressions, sweep: (db: Q
   ['payout_hints', { heard_at: past }, (db) => deleteHintsBefore(db, old)],
   ['webhook_attempts', { id: `'${attemptId}' || lpad(n::text, 6, '0')` }, (db) => deleteOldAttempts(db, old)],
   ['webhooks', { deleted_at: past }, (db) => deleteOldWebhooks(db, old)],
-  ['idempotency_use', { hour: past }, (db) => sweepUse(db, old)],
+  ['idempotency_use', { hour: past }, (db) => deleteExpiredUse(db, old)],
 ]
 
 test.each(sweeps)(
@@ -151,7 +151,7 @@ function notingTx(own: Db): { readonly db: Db; readonly changed: number[] } {
 test('a backlog of logged requests is deleted in statements of a bounded size', async () => {
   await fillTable(database.db, 'request_log', { created_at: past }, { last: 12_000 })
   const { db, changed } = noting(database.db)
-  await sweepRequests.run(systemCtx(toyDeps({ ...database.db, ...db })))
+  await expireRequests.run(systemCtx(toyDeps({ ...database.db, ...db })))
   expect(await countOf('request_log')).toBe(0n)
   expect(changed).toEqual([5_000, 5_000, 2_000])
 })
@@ -169,7 +169,7 @@ test('a backlog of ended sessions, proofs, links and mails is deleted in stateme
       await tx.run(statement(`insert into ${insert}`))
   })
   const { db, changed } = noting(database.db)
-  await sweepEnded(db, old)
-  await sweepMails(db, old)
+  await deleteExpiredSignIns(db, old)
+  await deleteExpiredMails(db, old)
   expect(changed).toEqual(Array(4).fill([1_000, 1_000, 500]).flat())
 })

@@ -1,6 +1,6 @@
 import { instantOf } from '../platform/clock.ts'
 import type { Db } from '../platform/db/db.ts'
-import { sweptMax } from '../platform/db/sweep.ts'
+import { pruneBatchMax } from '../platform/db/delete-expired.ts'
 import type { Recurring } from '../platform/job.ts'
 import { passAgain, passNext, signedTables } from './signed-bytes-store.ts'
 
@@ -14,19 +14,20 @@ const batchesMax = 600
  * Drops the signatures and call data of payments, relays and transactions that ended long ago. Two runs at once are harmless: each batch is a
  * transaction under the lock of its walk, which commits with the rows that it passed.
  */
-export const sweepSignedBytes: Recurring = {
+export const expireSignedBytes: Recurring = {
   name: 'archive.drop-signed-bytes',
   everyMs: 600_000,
   run: ({ db, clock }) => dropSignedBytes(db, clock.now()),
 }
 
-/** Drops what nothing needs any more at that time. Each statement changes at most `sweptMax` rows. */
+/** Drops what nothing needs any more at that time. Each statement changes at most `pruneBatchMax` rows. */
 export async function dropSignedBytes(db: Db, now: Date): Promise<void> {
   const bound = instantOf(now.getTime() - keptMs)
   const retryAt = instantOf(now.getTime() + dayMs)
   for (const table of signedTables) {
-    for (let count = 0; count < batchesMax; count++) if ((await passNext(db, table, bound, retryAt)) < sweptMax) break
     for (let count = 0; count < batchesMax; count++)
-      if ((await passAgain(db, table, bound, { now, retryAt })) < sweptMax) break
+      if ((await passNext(db, table, bound, retryAt)) < pruneBatchMax) break
+    for (let count = 0; count < batchesMax; count++)
+      if ((await passAgain(db, table, bound, { now, retryAt })) < pruneBatchMax) break
   }
 }

@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { z } from 'zod'
-import { sweepFiles } from '../../src/features/vaults/index.ts'
+import { deleteUnreferencedFiles } from '../../src/features/vaults/index.ts'
 import { sql } from '../../src/platform/db/db.ts'
 import { systemCtx } from '../../src/platform/work/runner.ts'
 import { aVaultStage, type VaultStage } from '../stories/vaults-stage.ts'
@@ -58,7 +58,7 @@ export async function aFileStage(): Promise<FileStage> {
       fetch(`${base}/vaults/${vaultId}/files/${fileId}`, {
         headers: { authorization: `Bearer ${org.testKey}`, ...headers },
       }),
-    sweep: () => sweepFiles.run(systemCtx(server.deps)),
+    sweep: () => deleteUnreferencedFiles.run(systemCtx(server.deps)),
     store: () => storeOf(stage),
   }
 }

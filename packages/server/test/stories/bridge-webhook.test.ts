@@ -2,7 +2,7 @@ import { createHash, generateKeyPairSync, sign } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
 import { readConfig } from '../../src/config.ts'
-import { sweepPayoutHints } from '../../src/features/withdrawals/index.ts'
+import { deleteExpiredPayoutHints } from '../../src/features/withdrawals/index.ts'
 import { instantOf } from '../../src/platform/clock.ts'
 import { sql } from '../../src/platform/db/db.ts'
 import { aWorld, parseAnswer, type World } from '../world.ts'
@@ -72,7 +72,7 @@ test('hints are deleted after a week', async () => {
   await deliver(eventOf('transfer_3'))
   const { deps } = world.server
   const later = (days: number) => ({ ...deps, clock: { now: () => instantOf(Date.now() + days * 86_400_000) } })
-  const sweep = (days: number) => sweepPayoutHints.run(later(days) as never)
+  const sweep = (days: number) => deleteExpiredPayoutHints.run(later(days) as never)
   await sweep(6)
   expect(await hints()).toContain('transfer_3')
   await sweep(8)

@@ -76,8 +76,8 @@ test('callers whose counts have expired are deleted by the worker, and the other
   await ask('192.0.2.1')
   nowMs += 60_000
   await ask('192.0.2.2')
-  const { sweepCallers } = await import('../../src/features/payments/index.ts')
-  await sweepCallers.run({ ...world.server.deps } as never)
+  const { deleteExpiredCallers } = await import('../../src/features/payments/index.ts')
+  await deleteExpiredCallers.run({ ...world.server.deps } as never)
   const left = await world.database.db.run(sql`select 1 from challenge_callers where ip = '192.0.2.1'::inet`)
   const kept = await world.database.db.run(sql`select 1 from challenge_callers where ip = '192.0.2.2'::inet`)
   expect([left, kept]).toEqual([0, 1])

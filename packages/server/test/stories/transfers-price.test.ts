@@ -1,7 +1,7 @@
 import { tokenBalance } from '@purser/devnet'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { z } from 'zod'
-import { sweepQuotes } from '../../src/features/transfers/quotes.ts'
+import { expireQuotes } from '../../src/features/transfers/quotes.ts'
 import type { RouteQuote } from '../../src/partners/routing/port.ts'
 import { sql } from '../../src/platform/db/db.ts'
 import {
@@ -202,7 +202,7 @@ test('a quote is valid for 60 seconds, and deleted an hour after its expiry', as
   expect(await stage.countOf(master)).toBe(0)
   stage.clock.forward(3_600_000)
   const fresh = (await quoteOf(body)).body.quoteId
-  await sweepQuotes.run({ ...stage.world.server.deps } as never)
+  await expireQuotes.run({ ...stage.world.server.deps } as never)
   const left = await stage.world.database.db.many(z.object({ id: z.string() }), sql`select id from transfer_quotes`)
   expect(left).toEqual([{ id: fresh }])
 })

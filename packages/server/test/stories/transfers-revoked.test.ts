@@ -208,7 +208,7 @@ test('a wallet without the coin for it keeps its allowance, of exactly the amoun
   await node.setBalance({ address: master.address, value: 10n ** 18n })
   await node.mine({ blocks: 1 })
   await untilBooked(stage.world, stage.base)
-  await sweepEnded()
+  await deleteEndedReservations()
   expect(codeOf(await stage.send(paymentOf(master, '51'))), 'the contract may still take 50').toBe(
     'insufficient-balance',
   )
@@ -220,7 +220,7 @@ test('a wallet without the coin for it keeps its allowance, of exactly the amoun
 })
 
 /** Deletes the reservations that no balance needs any more, as if all time for them had passed. */
-async function sweepEnded(): Promise<void> {
+async function deleteEndedReservations(): Promise<void> {
   const { db } = stage.world.database
   await markEnded(db, 'base-sepolia', 0n)
   await deleteEnded(db, { seconds: -1, most: 1_000 })

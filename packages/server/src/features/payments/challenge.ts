@@ -145,7 +145,7 @@ async function admitCaller(ctx: Ctx, ip: string): Promise<void> {
 }
 
 /** Deletes callers without a request in the last minute. Running it again is harmless. */
-export const sweepCallers: Recurring<Deps> = {
+export const deleteExpiredCallers: Recurring<Deps> = {
   name: 'payments.sweep-challenge-callers',
   everyMs: windowMs,
   run: async (ctx) => {

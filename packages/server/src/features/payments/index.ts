@@ -2,7 +2,7 @@ import type { Recurring } from '../../platform/job.ts'
 import { bindOperations } from '../../platform/operation.ts'
 import { createByOrganisation } from '../../platform/work/by-organisation.ts'
 import { bindLoops } from '../../platform/work/runner.ts'
-import { sweepCallers } from './challenge.ts'
+import { deleteExpiredCallers } from './challenge.ts'
 import { facilitatorOperations } from './facilitator/routes.ts'
 import { followTransactions } from './methods/mpp-tempo/follow.ts'
 import type { ChainMemory, Deps, UnsettledChecks } from './ports.ts'
@@ -12,10 +12,10 @@ import { countNextQuarter, markQuarters, recountChanged } from './rollups/rollup
 import { paymentOperations } from './routes.ts'
 import { createSettlements } from './settle.ts'
 import { paymentRelays } from './settlement-outcome.ts'
-import { createAttemptCounts, sweepAttempts } from './statistics/attempts.ts'
+import { createAttemptCounts, deleteExpiredAttempts } from './statistics/attempts.ts'
 import { voidUnsettled } from './void.ts'
 
-export { challenge, challengeSeconds, sweepCallers } from './challenge.ts'
+export { challenge, challengeSeconds, deleteExpiredCallers } from './challenge.ts'
 export { payableTokens } from './credential.ts'
 export { isCustomerPayment } from './customer-payment.ts'
 export { facilitatorOperations } from './facilitator/routes.ts'
@@ -80,8 +80,8 @@ export function createPayments(
     loops: bindLoops(deps, [
       voidUnsettled,
       rollUpPayments,
-      sweepCallers,
-      sweepAttempts,
+      deleteExpiredCallers,
+      deleteExpiredAttempts,
       followTransactions,
       followRefunds,
     ]),

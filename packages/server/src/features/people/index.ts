@@ -2,10 +2,10 @@ import { instantOf } from '../../platform/clock.ts'
 import type { Recurring } from '../../platform/job.ts'
 import { bindOperations } from '../../platform/operation.ts'
 import { bindLoops } from '../../platform/work/runner.ts'
-import { sweepMails } from './mail-store.ts'
+import { deleteExpiredMails } from './mail-store.ts'
 import type { Deps } from './ports.ts'
 import { peopleOperations } from './routes.ts'
-import { sweepEnded } from './store.ts'
+import { deleteExpiredSignIns } from './store.ts'
 
 export { makeSignInLink } from './links.ts'
 export { peopleOperations } from './routes.ts'
@@ -16,17 +16,17 @@ export { hasAccount, listEndedSessions } from './store.ts'
 const keptMs = 86_400_000
 
 /** Deletes sessions, links, proofs and mails a day after they ended. Idempotent. */
-const sweepSignIns: Recurring<Deps> = {
+const deleteEndedSignIns: Recurring<Deps> = {
   name: 'people.sweep-sign-ins',
   everyMs: 600_000,
   async run(ctx) {
     const before = instantOf(ctx.clock.now().getTime() - keptMs)
-    await sweepEnded(ctx.db, before)
-    await sweepMails(ctx.db, before)
+    await deleteExpiredSignIns(ctx.db, before)
+    await deleteExpiredMails(ctx.db, before)
   },
 }
 
 /** Builds the feature. */
 export function createPeopleOperations(deps: Deps) {
-  return { operations: bindOperations(deps, peopleOperations), loops: bindLoops(deps, [sweepSignIns]) }
+  return { operations: bindOperations(deps, peopleOperations), loops: bindLoops(deps, [deleteEndedSignIns]) }
 }

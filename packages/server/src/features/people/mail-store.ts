@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { z } from 'zod'
 import { type Queryable, type Sql, sql, type Tx } from '../../platform/db/db.ts'
-import { sweep } from '../../platform/db/sweep.ts'
+import { deleteExpired } from '../../platform/db/delete-expired.ts'
 
 /** The kind of a mail: a sign-in link, or a link to set a password. */
 type MailKind = 'link' | 'reset'
@@ -53,6 +53,6 @@ export async function findResetProof(db: Queryable, token: string): Promise<stri
 }
 
 /** Forgets mails that were sent before an instant. */
-export async function sweepMails(db: Queryable, before: Date): Promise<void> {
-  await sweep(db, { from: sql`auth.sign_in_mails`, where: sql`sent_at < ${before}`, orderBy: sql`sent_at` })
+export async function deleteExpiredMails(db: Queryable, before: Date): Promise<void> {
+  await deleteExpired(db, { from: sql`auth.sign_in_mails`, where: sql`sent_at < ${before}`, orderBy: sql`sent_at` })
 }

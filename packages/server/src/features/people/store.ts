@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { type Queryable, sql, type Tx } from '../../platform/db/db.ts'
-import { sweep } from '../../platform/db/sweep.ts'
+import { deleteExpired } from '../../platform/db/delete-expired.ts'
 import { type AccountId, type Id, id, type OrganisationId } from '../../platform/ids.ts'
 import type { SessionInOrganisation } from '../../platform/reader.ts'
 import type { Role } from '../../platform/roles.ts'
@@ -165,11 +165,15 @@ export async function deleteSession(tx: Tx, accountId: AccountId, sessionId: Id<
  * Forgets sessions, links and other proofs that ended before an instant. Anybody can cause proofs without signing in, so all of them are deleted,
  * however many there are.
  */
-export async function sweepEnded(db: Queryable, before: Date): Promise<void> {
+export async function deleteExpiredSignIns(db: Queryable, before: Date): Promise<void> {
   const ended = sql`"expiresAt" < ${before}`
-  await sweep(db, { from: sql`auth."session"`, where: ended, orderBy: sql`"expiresAt"` })
-  await sweep(db, { from: sql`auth."verification"`, where: ended, orderBy: sql`"expiresAt"` })
-  await sweep(db, { from: sql`auth.sign_in_links`, where: sql`expires_at < ${before}`, orderBy: sql`expires_at` })
+  await deleteExpired(db, { from: sql`auth."session"`, where: ended, orderBy: sql`"expiresAt"` })
+  await deleteExpired(db, { from: sql`auth."verification"`, where: ended, orderBy: sql`"expiresAt"` })
+  await deleteExpired(db, {
+    from: sql`auth.sign_in_links`,
+    where: sql`expires_at < ${before}`,
+    orderBy: sql`expires_at`,
+  })
 }
 
 const SessionPlace = z.object({

@@ -1,7 +1,7 @@
 import { bindOperations } from '../../platform/operation.ts'
 import { bindLoops } from '../../platform/work/runner.ts'
 import type { Deps } from './ports.ts'
-import { sweepRequests } from './recorder.ts'
+import { expireRequests } from './recorder.ts'
 import { requestOperations } from './routes.ts'
 
 export { startRequestLog } from './recorder.ts'
@@ -9,5 +9,5 @@ export { requestOperations } from './routes.ts'
 
 /** Builds the feature. */
 export function createRequests(deps: Deps) {
-  return { operations: bindOperations(deps, requestOperations), loops: bindLoops(deps, [sweepRequests]) }
+  return { operations: bindOperations(deps, requestOperations), loops: bindLoops(deps, [expireRequests]) }
 }

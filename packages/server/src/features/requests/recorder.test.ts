@@ -6,7 +6,7 @@ import { type Db, sql } from '../../platform/db/db.ts'
 import type { AnsweredRequest } from '../../platform/http/http-options.ts'
 import { newId, type OrganisationId } from '../../platform/ids.ts'
 import type { Deps } from './ports.ts'
-import { type RequestLogLimits, startRequestLog, sweepRequests } from './recorder.ts'
+import { expireRequests, type RequestLogLimits, startRequestLog } from './recorder.ts'
 import { deleteBeyond } from './store.ts'
 
 let database: TestDatabase
@@ -168,7 +168,7 @@ test('requests are deleted after seven days', async () => {
     insert into request_log (organisation_id, environment, id, method, route, status, duration_ms, created_at)
     select ${organisationId}, 'test', 'req_' || lpad(day::text, 26, '0'), 'GET', '/vaults', 200, 1, ${new Date(now)}::timestamptz - day * interval '25 hours'
     from generate_series(0, 12) as day`)
-  await sweepRequests.run({ ...deps, ...aCtx() })
+  await expireRequests.run({ ...deps, ...aCtx() })
   expect(await idsOf(organisationId)).toEqual(
     [0, 1, 2, 3, 4, 5, 6].map((day) => `req_${String(day).padStart(26, '0')}`),
   )

@@ -143,7 +143,7 @@ const keptMs = 7 * 86_400_000
 const batchRowsMax = 5_000
 
 /** Deletes requests after seven days, in batches. Idempotent. */
-export const sweepRequests: Recurring<Deps> = {
+export const expireRequests: Recurring<Deps> = {
   name: 'requests.sweep',
   everyMs: 600_000,
   run: async (ctx) => {

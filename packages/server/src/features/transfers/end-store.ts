@@ -2,7 +2,7 @@ import { networks } from '@purser/protocol'
 import { z } from 'zod'
 import { type Sql, sql, type Tx } from '../../platform/db/db.ts'
 import { id } from '../../platform/ids.ts'
-import { settlingGas } from '../wallets/index.ts'
+import { settingActualGas } from '../wallets/index.ts'
 import type { SeenTransfer, StepFee } from './outcome-store.ts'
 import { columns, isOpen, type TransferId, TransferRow, transferPurposes } from './store.ts'
 
@@ -87,7 +87,7 @@ export function markEnded(tx: Tx, ends: readonly TransferEnd[], now: Date): Prom
       where id = given_id and ${isOpen}
       returning ${columns}, purpose, revoke_at is not null as is_revoke_due, transfer_id is not null as has_steps, approved_by,
         gas * 10::numeric ^ (case when from_network = any(${networksWithoutCoin}::text[]) then 18 - decimals else 0 end) as atto_gas
-    ), settled as (${settlingGas(sql`select id, coalesce(atto_gas, 0) from ended`)})
+    ), settled as (${settingActualGas(sql`select id, coalesce(atto_gas, 0) from ended`)})
     select ${columns}, purpose, is_revoke_due, has_steps, approved_by from ended`,
   )
 }

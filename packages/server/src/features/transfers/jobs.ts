@@ -7,7 +7,7 @@ import { signTransfers } from './gasless/relay.ts'
 import { listUnanswered } from './outcome-store.ts'
 import { applyPaymentDecisions, endUnusedPayments } from './paying/pay.ts'
 import type { Deps } from './ports.ts'
-import { sweepQuotes } from './quotes.ts'
+import { expireQuotes } from './quotes.ts'
 import { refillChildren } from './refill.ts'
 import { revokeApprovals } from './revoke.ts'
 import { lockTransfer } from './store.ts'
@@ -42,5 +42,5 @@ export const transferRecurring: readonly (Recurring<Deps> | RecurringByNetwork<D
   signTransfers,
   refillChildren,
   revokeApprovals,
-  sweepQuotes,
+  expireQuotes,
 ]

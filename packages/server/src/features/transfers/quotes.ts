@@ -58,7 +58,7 @@ function rowOf(ctx: Ctx, { fromToken, toToken, toAddress }: NewTransferQuote, pl
 }
 
 /** Deletes quotes that expired an hour ago, in batches. Idempotent. */
-export const sweepQuotes: Recurring<Deps> = {
+export const expireQuotes: Recurring<Deps> = {
   name: 'transfers.sweep-quotes',
   everyMs: 60_000,
   async run({ db, clock }) {

@@ -2,17 +2,17 @@ import { bindOperations } from '../../platform/operation.ts'
 import { bindLoops } from '../../platform/work/runner.ts'
 import { countVaults } from './counts.ts'
 import { createDocumentWriter } from './document-writer.ts'
-import { sweepFiles, vaultFileOperations } from './files/index.ts'
+import { deleteUnreferencedFiles, vaultFileOperations } from './files/index.ts'
 import { followVaults } from './lifecycle.ts'
 import type { Deps } from './ports.ts'
 import { vaultOperations } from './routes.ts'
 import { VaultStreams, vaultStreamOperations } from './stream/index.ts'
-import { sweepVaultTokens, vaultTokenOperations } from './tokens/index.ts'
+import { deleteExpiredVaultTokens, vaultTokenOperations } from './tokens/index.ts'
 
 export { createVaultIn } from './create.ts'
 
 export { markOver } from './expiry-store.ts'
-export { sweepFiles, vaultFileOperations } from './files/index.ts'
+export { deleteUnreferencedFiles, vaultFileOperations } from './files/index.ts'
 export { followVaults } from './lifecycle.ts'
 export type { Deps as VaultDeps } from './ports.ts'
 export { vaultRecounts } from './quota.ts'
@@ -36,7 +36,7 @@ export function createVaults(needs: Omit<Deps, 'vaultStreams' | 'vaultNews' | 'w
   return {
     deps,
     operations: bindOperations(deps, operations),
-    loops: bindLoops(deps, [followVaults, countVaults, sweepFiles, sweepVaultTokens]),
+    loops: bindLoops(deps, [followVaults, countVaults, deleteUnreferencedFiles, deleteExpiredVaultTokens]),
     stop: () => vaultStreams.stop(),
   }
 }

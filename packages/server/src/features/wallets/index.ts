@@ -51,7 +51,7 @@ export {
   underPolicy,
 } from './policy/reserve.ts'
 export { overridePolicy } from './policy/routes.ts'
-export { lockPolicy, settlingGas } from './policy/store.ts'
+export { lockPolicy, settingActualGas } from './policy/store.ts'
 export type { Deps as WalletDeps, ReceivingWallet, WalletId } from './ports.ts'
 export { createWalletDirectory, getPayableWallet } from './receiving.ts'
 export { walletOperations } from './routes.ts'

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { Tenant } from '../../platform/ctx.ts'
 import { type Db, type Queryable, sql, type Tx } from '../../platform/db/db.ts'
+import { deleteExpired } from '../../platform/db/delete-expired.ts'
 import {
   boundsOf,
   filtered,
@@ -11,7 +12,6 @@ import {
   type Period,
   within,
 } from '../../platform/db/page.ts'
-import { sweep } from '../../platform/db/sweep.ts'
 import { type EventId, id } from '../../platform/ids.ts'
 
 export const EventRow = z.object({
@@ -85,13 +85,13 @@ export function deleteOldEvents(db: Db, oldest: Date, most: number): Promise<num
 export async function deleteOldAttempts(db: Queryable, oldest: Date): Promise<void> {
   const before = (prefix: 'att' | 'del' | 'evt'): string => firstIdAt(prefix, oldest.getTime())
   const byId = { orderBy: sql`id`, key: sql`id` }
-  await sweep(db, { from: sql`webhook_attempts`, where: sql`id < ${before('att')}`, ...byId })
+  await deleteExpired(db, { from: sql`webhook_attempts`, where: sql`id < ${before('att')}`, ...byId })
   const ended = sql`id < ${before('del')} and ended_at is not null`
-  await sweep(db, { from: sql`webhook_deliveries`, where: ended, ...byId })
-  await sweep(db, { from: sql`event_resends`, where: sql`event_id < ${before('evt')}`, orderBy: sql`event_id` })
+  await deleteExpired(db, { from: sql`webhook_deliveries`, where: ended, ...byId })
+  await deleteExpired(db, { from: sql`event_resends`, where: sql`event_id < ${before('evt')}`, orderBy: sql`event_id` })
 }
 
 /** Deletes rows of webhooks that were deleted before the bound. Their deliveries ended by then, and `deleteOldAttempts` deletes them by their age. */
 export async function deleteOldWebhooks(db: Queryable, oldest: Date): Promise<void> {
-  await sweep(db, { from: sql`webhooks`, where: sql`deleted_at < ${oldest}`, orderBy: sql`deleted_at` })
+  await deleteExpired(db, { from: sql`webhooks`, where: sql`deleted_at < ${oldest}`, orderBy: sql`deleted_at` })
 }

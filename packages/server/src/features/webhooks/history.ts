@@ -19,7 +19,7 @@ const dayMs = 86_400_000
 const servedDays = 30
 
 /** A request that begins in time may end after it. */
-const sweepDelayMs = 3_600_000
+const deletionDelayMs = 3_600_000
 
 /** Returns the oldest instant of which events are answered. */
 export function oldestKept({ clock }: Pick<Ctx, 'clock'>): Date {
@@ -28,7 +28,7 @@ export function oldestKept({ clock }: Pick<Ctx, 'clock'>): Date {
 
 /** Returns the oldest instant of which rows stay. They stay longer than they are answered where months are archived. */
 export function oldestRow({ clock, eventsKeptDays = servedDays }: Pick<Deps, 'clock' | 'eventsKeptDays'>): Date {
-  return instantOf(clock.now().getTime() - Math.max(eventsKeptDays, servedDays) * dayMs - sweepDelayMs)
+  return instantOf(clock.now().getTime() - Math.max(eventsKeptDays, servedDays) * dayMs - deletionDelayMs)
 }
 
 export async function pageOfAttempts(

@@ -6,7 +6,7 @@ import type { Deps } from './ports.ts'
 const most = 1_000
 
 /** Deletes events, deliveries and attempts after the days that they are kept. Running it again is harmless. */
-export const sweepEvents: Recurring<Deps> = {
+export const expireEvents: Recurring<Deps> = {
   name: 'webhooks.sweep-events',
   everyMs: 600_000,
   run: async (ctx) => {

@@ -2,7 +2,7 @@ import { bindOperations } from '../../platform/operation.ts'
 import { bindLoops } from '../../platform/work/runner.ts'
 import { removePayoutAccounts } from './bank-accounts/payout-account.ts'
 import { bankAccountOperations } from './bank-accounts/routes.ts'
-import { partnerPages, sweepPayoutHints } from './payout-hints/bridge-page.ts'
+import { deleteExpiredPayoutHints, partnerPages } from './payout-hints/bridge-page.ts'
 import type { Deps } from './ports.ts'
 import { applyWithdrawalDecisions } from './withdraw/end.ts'
 import { followWithdrawals } from './withdraw/follow.ts'
@@ -10,7 +10,7 @@ import { withdrawalOperations } from './withdraw/routes.ts'
 
 export { assignPayoutCustomer, removePayoutAccounts } from './bank-accounts/payout-account.ts'
 export { bankAccountOperations } from './bank-accounts/routes.ts'
-export { sweepPayoutHints } from './payout-hints/bridge-page.ts'
+export { deleteExpiredPayoutHints } from './payout-hints/bridge-page.ts'
 export { followWithdrawals } from './withdraw/follow.ts'
 export { withdrawalOperations } from './withdraw/routes.ts'
 
@@ -19,7 +19,12 @@ export function createWithdrawals(deps: Deps) {
   return {
     deps,
     operations: bindOperations(deps, [...bankAccountOperations, ...withdrawalOperations]),
-    loops: bindLoops(deps, [sweepPayoutHints, followWithdrawals, applyWithdrawalDecisions, removePayoutAccounts]),
+    loops: bindLoops(deps, [
+      deleteExpiredPayoutHints,
+      followWithdrawals,
+      applyWithdrawalDecisions,
+      removePayoutAccounts,
+    ]),
     pages: partnerPages(deps),
   }
 }

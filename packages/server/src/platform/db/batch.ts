@@ -32,10 +32,10 @@ export function batch<I, O>(
       const round = waiting.slice(0, limits.itemsMax)
       waiting = waiting.slice(limits.itemsMax)
       batchesOpen += 1
-      void settle(round)
+      void resolveAll(round)
     }
   }
-  const settle = async (round: readonly Waiting<I, O>[]): Promise<void> => {
+  const resolveAll = async (round: readonly Waiting<I, O>[]): Promise<void> => {
     try {
       const answers = await run(round.map((entry) => entry.item))
       round.forEach((entry, index) => {

@@ -4,7 +4,7 @@ import { requireFresh } from '../access.ts'
 import { instantOf } from '../clock.ts'
 import { actorId, type Ctx, type IdempotencyHandle, placeOwnerOf } from '../ctx.ts'
 import { type Queryable, sql, type Tx } from '../db/db.ts'
-import { sweep } from '../db/sweep.ts'
+import { deleteExpired } from '../db/delete-expired.ts'
 import { failPlatform, isProblem } from '../errors.ts'
 import { bytesPerKey, keptBytesMax } from './kept-bytes.ts'
 
@@ -248,9 +248,9 @@ export async function finishLease(
 }
 
 /** Deletes keys that are older than a day; run regularly by the work role. */
-export function sweepIdempotencyKeys(db: Queryable, now: Date): Promise<number> {
+export function deleteExpiredIdempotencyKeys(db: Queryable, now: Date): Promise<number> {
   const where = sql`created_at < ${instantOf(now.getTime() - keptMs)}`
-  return sweep(db, { from: sql`idempotency_keys`, where, orderBy: sql`created_at` })
+  return deleteExpired(db, { from: sql`idempotency_keys`, where, orderBy: sql`created_at` })
 }
 
 type SealCtx = Pick<Ctx, 'tenant' | 'sealer'>

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Tenant } from '../../../platform/ctx.ts'
 import { type Queryable, sql } from '../../../platform/db/db.ts'
-import { sweep } from '../../../platform/db/sweep.ts'
+import { deleteExpired } from '../../../platform/db/delete-expired.ts'
 
 /** Challenges and refused credentials of a tenant in the minute that begins at `at`. */
 export interface CountedAttempts extends Tenant {
@@ -42,5 +42,5 @@ export function sumAttempts(
 
 /** Deletes the counts of minutes before an instant. */
 export function deleteOldAttempts(db: Queryable, before: Date): Promise<number> {
-  return sweep(db, { from: sql`payment_attempts`, where: sql`at < ${before}`, orderBy: sql`at` })
+  return deleteExpired(db, { from: sql`payment_attempts`, where: sql`at < ${before}`, orderBy: sql`at` })
 }

@@ -67,7 +67,7 @@ export function createAttemptCounts({ db, clock, log }: Pick<PlatformDeps, 'db' 
 const attemptsKeptDays = 31
 
 /** Deletes counts of minutes that are older than that, in batches. Running it again is harmless. */
-export const sweepAttempts: Recurring<Deps> = {
+export const deleteExpiredAttempts: Recurring<Deps> = {
   name: 'payments.sweep-attempts',
   everyMs: 3_600_000,
   run: async ({ db, clock }) => {

@@ -1,3 +1,3 @@
+export { deleteUnreferencedFiles } from './delete-unreferenced.ts'
 export { fileUrl } from './link.ts'
 export { vaultFileOperations } from './routes.ts'
-export { sweepFiles } from './sweep.ts'

@@ -1,4 +1,4 @@
 export { accessEndsAt, streamGuest, vaultGuest } from './guest.ts'
 export { vaultTokenOperations } from './routes.ts'
 export { listEndedTokens } from './store.ts'
-export { sweepVaultTokens } from './tokens.ts'
+export { deleteExpiredVaultTokens } from './tokens.ts'

@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import type { Tenant } from '../../../platform/ctx.ts'
 import { type Queryable, type Sql, sql, type Tx } from '../../../platform/db/db.ts'
+import { deleteExpired } from '../../../platform/db/delete-expired.ts'
 import { isBelow } from '../../../platform/db/page.ts'
-import { sweep } from '../../../platform/db/sweep.ts'
 import { type AccountId, type ApiKeyId, type Id, id } from '../../../platform/ids.ts'
 import { placeOwnerSql } from '../../plans/index.ts'
 import type { VaultId } from '../schema.ts'
@@ -143,5 +143,5 @@ export function openTicketRow(
 
 /** Deletes tokens of any tenant that expired before an instant; an open stream stores its own end. */
 export function deleteExpiredTokens(db: Queryable, before: Date): Promise<number> {
-  return sweep(db, { from: sql`vault_tokens`, where: sql`expires_at < ${before}`, orderBy: sql`expires_at` })
+  return deleteExpired(db, { from: sql`vault_tokens`, where: sql`expires_at < ${before}`, orderBy: sql`expires_at` })
 }

@@ -7,7 +7,7 @@ import { codeOf, type Org, request } from '../../../../test/world.ts'
 import { operations } from '../../../operations.ts'
 import { sql } from '../../../platform/db/db.ts'
 import { systemCtx } from '../../../platform/work/runner.ts'
-import { accessEndsAt, streamGuest, sweepVaultTokens } from './index.ts'
+import { accessEndsAt, deleteExpiredVaultTokens, streamGuest } from './index.ts'
 
 let stage: VaultStage
 let org: Org
@@ -201,17 +201,17 @@ test('a stream whose token is deleted while it opens ends at once', async () => 
   })
   if (guest === undefined) throw new Error('no guest')
   stage.pass(60_001)
-  await sweepVaultTokens.run(systemCtx(deps))
+  await deleteExpiredVaultTokens.run(systemCtx(deps))
   expect(await accessEndsAt({ ...deps, ...guest })).toEqual(stage.now())
 })
 
 test('expired tokens are deleted, others are not', async () => {
   const { paths, token } = await aReadableVault()
   stage.pass(hourMs - 1)
-  await sweepVaultTokens.run(systemCtx(stage.world.server.deps))
+  await deleteExpiredVaultTokens.run(systemCtx(stage.world.server.deps))
   expect(await statusOf(token, paths['vaults.get'])).toBe(200)
   stage.pass(2)
-  await sweepVaultTokens.run(systemCtx(stage.world.server.deps))
+  await deleteExpiredVaultTokens.run(systemCtx(stage.world.server.deps))
   const { count } = await stage.world.database.db.one(
     CountRow,
     sql`select count(*) as count from vault_tokens where expires_at < ${stage.now()}`,

@@ -75,7 +75,7 @@ export function tokenHashOf(token: string): Uint8Array {
 }
 
 /** Deletes expired tokens. Running it again is harmless. */
-export const sweepVaultTokens: Recurring<Deps> = {
+export const deleteExpiredVaultTokens: Recurring<Deps> = {
   name: 'vaults.sweep-tokens',
   everyMs: 600_000,
   run: async (ctx) => {

@@ -70,7 +70,7 @@ export function createFollower(following: Following): () => Promise<void> {
     // After the head is read: on a new network reading begins below the blocks of these balances.
     if (!isOpened) await recordOpenings(following, startOf(network, head))
     isOpened = true
-    const place = await settle(following, head, lastHead === head.hash)
+    const place = await finishRange(following, head, lastHead === head.hash)
     lastHead = head.hash
     const lag = lagGauge(deps, network)
     // Set before reading too, so that the metric shows a process that cannot read.
@@ -94,7 +94,7 @@ async function confirm({ deps, network, reads, lease }: Following, reached: bigi
 }
 
 /** Where reading continues: on a network that was never read, a window before its head; after a reorganization, at the fork. */
-async function settle(following: Following, head: BlockHeader, isSame: boolean): Promise<Place> {
+async function finishRange(following: Following, head: BlockHeader, isSame: boolean): Promise<Place> {
   const { deps, network, reads, lease } = following
   const place = await placeOf(following)
   if (place === undefined) {
@@ -256,16 +256,16 @@ async function store(following: Following, scan: Scan): Promise<number> {
   }
   const first = await storeScan(deps, lease, network, scan).catch(contradicted)
   if (typeof first === 'number') return first
-  if (scan.isAdding !== true) return settleContradiction(following, first)
+  if (scan.isAdding !== true) return resolveContradiction(following, first)
   const doubtful = new Set<string>(first.map(({ txHash }) => txHash))
   const isDoubtful = ({ txHash }: TokenTransfer): boolean => doubtful.has(txHash)
   const decided = { ...scan, transfers: await withoutDenied(following, scan.transfers, isDoubtful), isAdding: false }
   const second = await storeScan(deps, lease, network, decided).catch(contradicted)
-  return typeof second === 'number' ? second : settleContradiction(following, second)
+  return typeof second === 'number' ? second : resolveContradiction(following, second)
 }
 
 /** A majority decides about confirmed rows that a node contradicts; the range is then read again, at another node if this one lied. */
-async function settleContradiction(
+async function resolveContradiction(
   { deps, reads, network, lease }: Following,
   rows: readonly TransactionRow[],
 ): Promise<never> {

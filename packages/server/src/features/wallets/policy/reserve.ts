@@ -127,7 +127,7 @@ export async function replaceGas(
 ): Promise<void> {
   if (gas !== undefined) await countGas(ctx, tx, { ...paid, gas })
   const attoAmount = gas === undefined ? 0n : attoOf(gas.rawAmount, gas.decimals)
-  await settleGas(tx, [{ subjectId: paid.subjectId, attoAmount }])
+  await setActualGas(tx, [{ subjectId: paid.subjectId, attoAmount }])
 }
 
 type Reserving = OutgoingMovement & { readonly subjectId: string }
@@ -168,7 +168,7 @@ export function countGas(
 }
 
 /** Replaces the gas of subjects with its actual cost, in 1e-18 of the coin. Idempotent. */
-function settleGas(
+function setActualGas(
   tx: Tx,
   costs: readonly { readonly subjectId: string; readonly attoAmount: bigint }[],
 ): Promise<void> {

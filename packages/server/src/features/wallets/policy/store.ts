@@ -182,7 +182,7 @@ export function gasSubjectOf(subjectId: string): string {
  * The statement that replaces the gas of subjects with its actual cost, for a `with` list. `costs` selects the subjects and their costs in
  * 1e-18 of the coin. Idempotent.
  */
-export function settlingGas(costs: Sql): Sql {
+export function settingActualGas(costs: Sql): Sql {
   return settingAmounts(
     sql`select c.subject_id || ${gasSubjectOf('')}::text, c.atto_amount from (${costs}) as c (subject_id, atto_amount)`,
   )

@@ -35,7 +35,7 @@ async function receive({ db, clock, bridgeWebhooks, log }: Deps, { headers, body
 const keptMs = 7 * 86_400_000
 
 /** Deletes hints after a week: payouts are polled without them too. Idempotent. */
-export const sweepPayoutHints: Recurring<Deps> = {
+export const deleteExpiredPayoutHints: Recurring<Deps> = {
   name: 'withdrawals.sweep-payout-hints',
   everyMs: 3_600_000,
   run: async ({ db, clock }) => {

@@ -1,5 +1,5 @@
 import { type Queryable, sql } from '../../../platform/db/db.ts'
-import { sweep } from '../../../platform/db/sweep.ts'
+import { deleteExpired } from '../../../platform/db/delete-expired.ts'
 
 /** A payout at a partner of the deployment. It has no tenant yet: a partner's message names none. */
 export interface PayoutHint {
@@ -19,5 +19,5 @@ export async function upsertHint(db: Queryable, { partner, payoutId }: PayoutHin
 
 /** Deletes hints that are older than this; returns how many. */
 export function deleteHintsBefore(db: Queryable, before: Date): Promise<number> {
-  return sweep(db, { from: sql`payout_hints`, where: sql`heard_at < ${before}`, orderBy: sql`heard_at` })
+  return deleteExpired(db, { from: sql`payout_hints`, where: sql`heard_at < ${before}`, orderBy: sql`heard_at` })
 }

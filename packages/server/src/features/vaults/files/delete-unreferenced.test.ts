@@ -3,7 +3,7 @@ import { aFileStage, type FileStage } from '../../../../test/files/file-stage.ts
 import { type BlobKey, isBlobKey } from '../../../files/index.ts'
 import { sql } from '../../../platform/db/db.ts'
 import { systemCtx } from '../../../platform/work/runner.ts'
-import { sweepFiles } from './sweep.ts'
+import { deleteUnreferencedFiles } from './delete-unreferenced.ts'
 
 let stage: FileStage
 
@@ -14,8 +14,8 @@ afterAll(() => stage?.world.stop())
 
 const minuteMs = 60_000
 
-/** Runs one sweep in which the store fails to delete some blobs; returns the blobs that it was requested to delete. */
-async function sweepWithout(isStuck: (key: BlobKey) => boolean): Promise<BlobKey[]> {
+/** Runs one deletion in which the store fails to delete some blobs; returns the blobs that it was requested to delete. */
+async function deleteWithout(isStuck: (key: BlobKey) => boolean): Promise<BlobKey[]> {
   const ctx = systemCtx(stage.world.server.deps)
   const requested: BlobKey[] = []
   const blobs = {
@@ -30,7 +30,7 @@ async function sweepWithout(isStuck: (key: BlobKey) => boolean): Promise<BlobKey
       await ctx.blobs.delete(key)
     },
   }
-  await sweepFiles.run({ ...ctx, blobs })
+  await deleteUnreferencedFiles.run({ ...ctx, blobs })
   return requested
 }
 
@@ -46,26 +46,26 @@ async function queue(count: number): Promise<BlobKey[]> {
 test('a blob whose deletion always fails blocks no other, and is retried forever with a growing back-off', async () => {
   const keys = await queue(450)
   const stuck = keys[0]
-  const requested = await sweepWithout((key) => key === stuck)
+  const requested = await deleteWithout((key) => key === stuck)
   expect(requested.sort()).toEqual([...keys].sort())
   expect(await stage.store()).toMatchObject({ deletions: 1 })
 
   const tries = []
   for (let minute = 1; minute <= 20; minute++) {
     stage.pass(minuteMs)
-    if ((await sweepWithout(() => true)).length > 0) tries.push(minute)
+    if ((await deleteWithout(() => true)).length > 0) tries.push(minute)
   }
   expect(tries).toEqual([1, 3, 7, 15])
   stage.pass(60 * minuteMs)
-  expect(await sweepWithout(() => false)).toEqual([stuck])
+  expect(await deleteWithout(() => false)).toEqual([stuck])
   expect(await stage.store()).toMatchObject({ deletions: 0 })
 })
 
 test('an unavailable store is not called for every blob of a long queue, and all are deleted when it is back', async () => {
   const keys = await queue(300)
-  expect((await sweepWithout(() => true)).length).toBe(20)
+  expect((await deleteWithout(() => true)).length).toBe(20)
   expect(await stage.store()).toMatchObject({ deletions: 300 })
   stage.pass(minuteMs)
-  expect((await sweepWithout(() => false)).sort()).toEqual([...keys].sort())
+  expect((await deleteWithout(() => false)).sort()).toEqual([...keys].sort())
   expect(await stage.store()).toMatchObject({ deletions: 0 })
 })

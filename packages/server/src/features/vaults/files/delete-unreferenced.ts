@@ -1,6 +1,6 @@
 import type { BlobKey } from '../../../files/index.ts'
 import { instantOf } from '../../../platform/clock.ts'
-import { sweptMax } from '../../../platform/db/sweep.ts'
+import { pruneBatchMax } from '../../../platform/db/delete-expired.ts'
 import { type Recurring, retryDelayMs } from '../../../platform/job.ts'
 import type { Deps } from '../ports.ts'
 import { forgetDeletions, listDeletions, postponeDeletion, queueStaleUploads, type WaitingDeletion } from './store.ts'
@@ -18,18 +18,18 @@ const retry = { attemptsMax: Number.POSITIVE_INFINITY, delayMsFirst: 60_000, del
  * process, and incomplete contents. Each step can be interrupted and repeated, by any number of processes at once: a blob is
  * deleted before it leaves the queue, and deleting a missing blob changes nothing.
  */
-export const sweepFiles: Recurring<Deps> = {
+export const deleteUnreferencedFiles: Recurring<Deps> = {
   name: 'vaults.sweep-files',
   everyMs: 30_000,
-  run: sweepOnce,
+  run: deleteUnreferenced,
 }
 
-type Sweeping = Pick<Deps, 'db' | 'blobs' | 'clock' | 'log'>
+type Deleting = Pick<Deps, 'db' | 'blobs' | 'clock' | 'log'>
 
-async function sweepOnce(deps: Sweeping): Promise<void> {
+async function deleteUnreferenced(deps: Deleting): Promise<void> {
   const { db, blobs, clock } = deps
   const before = instantOf(clock.now().getTime() - uploadMsMax)
-  while ((await queueStaleUploads(db, before, clock.now())) === sweptMax);
+  while ((await queueStaleUploads(db, before, clock.now())) === pruneBatchMax);
   while ((await deleteBatch(deps)) === 'more');
   await blobs.discardPartial(before)
 }
@@ -37,7 +37,7 @@ async function sweepOnce(deps: Sweeping): Promise<void> {
 /**
  * Deletes what is due, one by one. A blob that cannot be deleted is postponed with a growing back-off, and the next one follows.
  */
-async function deleteBatch(deps: Sweeping): Promise<'more' | 'done'> {
+async function deleteBatch(deps: Deleting): Promise<'more' | 'done'> {
   const due = await listDeletions(deps.db, deps.clock.now(), batchMax)
   const deleted: BlobKey[] = []
   let failuresInARow = 0
@@ -52,7 +52,7 @@ async function deleteBatch(deps: Sweeping): Promise<'more' | 'done'> {
 }
 
 async function deleteOne(
-  { db, blobs, clock, log }: Sweeping,
+  { db, blobs, clock, log }: Deleting,
   { blobKey, attempts }: WaitingDeletion,
 ): Promise<boolean> {
   try {
