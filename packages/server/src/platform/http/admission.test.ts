@@ -1,156 +1,15 @@
 import { once } from 'node:events'
 import net from 'node:net'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { z } from 'zod'
-import { toyDeps } from '../../../test/toy-deps.ts'
-import type { Deps } from '../ctx.ts'
-import type { Db } from '../db/db.ts'
-import { bindOperations, operationFor } from '../operation.ts'
-import { Metadata, openCursor, PageQuery, pageOf } from '../wire.ts'
-import { unauthorized } from './authenticate.ts'
-import { createHttpServer, type HttpOptions, type HttpServer } from './server.ts'
-
-const operation = operationFor<Deps>()
+import { aToyServer, beginToys, endToys, toys } from '../../../test/toy-server.ts'
+import { Metadata } from '../wire.ts'
 
 /** Audit rows S1, S3, S6, S7, S8: what a caller may cost before and after its key is known. */
 
 const large = 'x'.repeat(1_000_000)
-let pending = Promise.withResolvers<void>()
-let looked: string[] = []
-let servers: HttpServer[] = []
 
-const operations = [
-  operation({
-    id: 'toys.create',
-    needs: { role: 'viewer', scope: 'read' },
-    method: 'POST',
-    path: '/toys',
-    summary: 'Make toys.',
-    input: z.strictObject({ name: z.string(), count: z.int().default(1) }),
-    output: z.strictObject({ bytes: z.int() }),
-    cost: ({ count }) => count,
-    async run(_ctx, { body }) {
-      if (body.name === 'slow') await pending.promise
-      return { bytes: body.name.length }
-    },
-  }),
-  operation({
-    id: 'toys.large',
-    needs: { role: 'viewer', scope: 'read' },
-    method: 'GET',
-    path: '/toys/large',
-    summary: 'Get a large toy.',
-    output: z.string(),
-    run: () => 'y'.repeat(64_000_000),
-  }),
-  operation({
-    id: 'toys.offer',
-    needs: { role: 'viewer', scope: 'read' },
-    method: 'POST',
-    path: '/toys/offer',
-    summary: 'Offer a toy.',
-    output: z.string(),
-    changesNothing: true,
-    run: () => 'y'.repeat(64_000_000),
-  }),
-  operation({
-    id: 'toys.build',
-    needs: { role: 'viewer', scope: 'read' },
-    method: 'POST',
-    path: '/toys/build',
-    summary: 'Build a toy.',
-    output: z.string(),
-    run: () => 'y'.repeat(64_000_000),
-  }),
-  operation({
-    id: 'toys.shown',
-    needs: { role: 'viewer', scope: 'read' },
-    method: 'GET',
-    path: '/toys/shown',
-    summary: 'Get a toy, with a ticket.',
-    query: z.strictObject({ ticket: z.string() }),
-    output: z.string(),
-    async guests(_deps, { query: { ticket } }) {
-      const tenant = { organisationId: 'org_0', environment: 'test' } as const
-      return { tenant, actor: { kind: 'guest', guestId: String(ticket) }, placeOwner: 'org_0' } as const
-    },
-    run: () => 'y'.repeat(4_000_000),
-  }),
-  operation({
-    id: 'toys.list',
-    needs: { role: 'viewer', scope: 'read' },
-    method: 'GET',
-    path: '/toys/each',
-    summary: 'List large toys.',
-    query: PageQuery,
-    output: z.string(),
-    list: true,
-    run(_ctx, { query: { limit, cursor } }) {
-      const from = Number(openCursor(cursor) ?? 0)
-      const places = Array.from({ length: 20 - from }, (_, place) => from + place).slice(0, limit + 1)
-      return pageOfLarge(places, limit)
-    },
-  }),
-]
-
-/** A page of toys of 200,000 bytes, each of which begins with its place. */
-function pageOfLarge(places: readonly number[], limit: number) {
-  const page = pageOf(places, limit, (place) => String(place + 1))
-  return { ...page, items: page.items.map((place) => `${place} ${'z'.repeat(199_990)}`) }
-}
-
-/** No operation of this test uses the database. */
-const noDb = {} as unknown as Db
-
-async function aServer(options: Partial<HttpOptions> = {}): Promise<{ port: number; base: string }> {
-  const now = new Date()
-  const deps = toyDeps(noDb)
-  const own = { ...deps, clock: { ...deps.clock, now: () => now } }
-  const server = createHttpServer({
-    deps: own,
-    operations: bindOperations(own, operations),
-    pages: [
-      { path: '/page', answer: () => ({ status: 200, headers: {}, body: 'here' }) },
-      { path: '/page/large', answer: () => ({ status: 200, headers: {}, body: 'y'.repeat(64_000_000) }) },
-      {
-        path: '/sign-in',
-        method: 'POST',
-        bodyBytesMax: 32_768,
-        answer: () => ({ status: 200, headers: {}, body: 'in' }),
-      },
-    ],
-    async authenticate(authorization = '') {
-      looked.push(authorization)
-      const [, org, key] = /^Bearer org(\d) key(\d)$/.exec(authorization) ?? []
-      if (org === undefined) throw unauthorized('the key is unknown or revoked')
-      return {
-        organisationId: `org_${org}`,
-        environment: 'test',
-        apiKeyId: `key_${org}${key}`,
-        placeOwner: `org_${org}`,
-        scopes: null,
-        isSuspended: false,
-      }
-    },
-    keyLimit: { perSecond: 1_000, burst: 1_000 },
-    addressLimit: { perSecond: 1_000, burst: 1_000 },
-    trustProxy: false,
-    ...options,
-  })
-  servers.push(server)
-  const { port } = await server.listen(0, '127.0.0.1')
-  return { port, base: `http://127.0.0.1:${port}` }
-}
-
-beforeEach(() => {
-  pending = Promise.withResolvers<void>()
-  looked = []
-  servers = []
-})
-afterEach(async () => {
-  pending.resolve()
-  await Promise.all(servers.map((server) => server.close()))
-})
+beforeEach(beginToys)
+afterEach(endToys)
 
 function make(base: string, authorization: string, body: object): Promise<Response> {
   const headers = { authorization, 'content-type': 'application/json' }
@@ -175,7 +34,7 @@ async function firstAnswer(port: number, bytes: string): Promise<string> {
 }
 
 test('S1: a request without a valid key is refused before its body has arrived', async () => {
-  const { port } = await aServer()
+  const { port } = await aToyServer()
   const head =
     'POST /toys HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 1000000\r\n\r\n{"name":"'
   expect(await firstAnswer(port, head)).toMatch(/^HTTP\/1\.1 401 /)
@@ -183,7 +42,7 @@ test('S1: a request without a valid key is refused before its body has arrived',
 })
 
 test('S1: the bodies of one organisation in flight leave memory for those of another, and are released', async () => {
-  const { base } = await aServer({ limits: { bodiesBytesMax: 4_000_000 } })
+  const { base } = await aToyServer({ limits: { bodiesBytesMax: 4_000_000 } })
   const slow = [1, 2].map(() => make(base, 'Bearer org1 key1', { name: 'slow' }))
   const statuses = async (authorization: string, count: number) => {
     const answers = await Promise.all(Array.from({ length: count }, () => make(base, authorization, { name: large })))
@@ -192,7 +51,7 @@ test('S1: the bodies of one organisation in flight leave memory for those of ano
   const bodies = Array.from({ length: 4 }, async () => (await make(base, 'Bearer org1 key1', { name: large })).status)
   expect(await statuses('Bearer org2 key1', 1)).toEqual([200])
   expect([...new Set(await Promise.all(bodies))].filter((status) => status !== 200 && status !== 429)).toEqual([])
-  pending.resolve()
+  toys.pending.resolve()
   await Promise.all(slow)
   expect(await statuses('Bearer org1 key1', 1)).toEqual([200])
 })
@@ -209,7 +68,7 @@ async function beginBody(port: number, head: readonly string[], bytes: number): 
 test.each([1_000_000, 32_768])(
   'S1: bodies of %d bytes from addresses without a key leave memory to callers with one, and to other addresses',
   async (bytes) => {
-    const { port, base } = await aServer({ limits: { bodiesBytesMax: 4_194_304 }, trustProxy: 1 })
+    const { port, base } = await aToyServer({ limits: { bodiesBytesMax: 4_194_304 }, trustProxy: 1 })
     const sockets: net.Socket[] = []
     for (let address = 1; address <= 16; address++) {
       const head = ['POST /sign-in HTTP/1.1', `x-forwarded-for: 203.0.113.${address}`]
@@ -227,7 +86,7 @@ test.each([1_000_000, 32_768])(
 )
 
 test('S1: however large the bodies of several organisations are, others can make ordinary requests', async () => {
-  const { port, base } = await aServer({ limits: { bodiesBytesMax: 4_194_304 } })
+  const { port, base } = await aToyServer({ limits: { bodiesBytesMax: 4_194_304 } })
   const sockets: net.Socket[] = []
   for (let org = 1; org <= 8; org++)
     for (let count = 0; count < 4; count++) {
@@ -239,7 +98,7 @@ test('S1: however large the bodies of several organisations are, others can make
 })
 
 test('S3: the keys of one organisation share its limit, and another organisation keeps its own', async () => {
-  const { base } = await aServer({ organisationLimit: { perSecond: 1, burst: 3 } })
+  const { base } = await aToyServer({ organisationLimit: { perSecond: 1, burst: 3 } })
   const statuses = []
   for (const caller of ['1 key1', '1 key2', '1 key3', '1 key4', '2 key1'])
     statuses.push((await make(base, `Bearer org${caller}`, { name: 'a' })).status)
@@ -247,7 +106,7 @@ test('S3: the keys of one organisation share its limit, and another organisation
 })
 
 test('S6: a request takes as much from the limit as it costs', async () => {
-  const { base } = await aServer({ organisationLimit: { perSecond: 1, burst: 10 } })
+  const { base } = await aToyServer({ organisationLimit: { perSecond: 1, burst: 10 } })
   expect((await make(base, 'Bearer org1 key1', { name: 'a', count: 8 })).status).toBe(200)
   const refused = await make(base, 'Bearer org1 key1', { name: 'a', count: 8 })
   expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, '4'])
@@ -255,7 +114,7 @@ test('S6: a request takes as much from the limit as it costs', async () => {
 })
 
 test('S7: an address that a caller writes itself does not replace the one that the proxy adds', async () => {
-  const { base } = await aServer({ trustProxy: 1, addressLimit: { perSecond: 1, burst: 3 } })
+  const { base } = await aToyServer({ trustProxy: 1, addressLimit: { perSecond: 1, burst: 3 } })
   const statuses = []
   for (let count = 0; count < 5; count++) {
     const headers = { 'x-forwarded-for': `198.51.100.${count}, 203.0.113.9` }
@@ -266,19 +125,19 @@ test('S7: an address that a caller writes itself does not replace the one that t
   expect(other.status).toBe(200)
 })
 
-test('S8: beyond the limit of an address guessed keys are not looked up, and known ones still are', async () => {
-  const { base } = await aServer({ addressLimit: { perSecond: 1, burst: 4 } })
+test('S8: beyond the limit of an address guessed keys are not toys.looked up, and known ones still are', async () => {
+  const { base } = await aToyServer({ addressLimit: { perSecond: 1, burst: 4 } })
   expect((await make(base, 'Bearer org1 key1', { name: 'a' })).status).toBe(200)
   const statuses = []
   for (let count = 0; count < 8; count++)
     statuses.push((await make(base, `Bearer guess${count}`, { name: 'a' })).status)
   expect(statuses).toEqual([401, 401, 401, 429, 429, 429, 429, 429])
-  expect(looked.filter((authorization) => authorization.startsWith('Bearer guess'))).toHaveLength(3)
+  expect(toys.looked.filter((authorization) => authorization.startsWith('Bearer guess'))).toHaveLength(3)
   expect((await make(base, 'Bearer org1 key1', { name: 'a' })).status).toBe(200)
 })
 
 test('S1: connections of one address that only wait are bounded, and those of a caller with a key are not counted', async () => {
-  const { port, base } = await aServer({ limits: { connectionsPerAddressMax: 2 } })
+  const { port, base } = await aToyServer({ limits: { connectionsPerAddressMax: 2 } })
   const head = 'GET /toys/none HTTP/1.1\r\nhost: x\r\n'
   expect((await make(base, 'Bearer org1 key1', { name: 'a' })).status).toBe(200)
   const waiting = [1, 2].map(() => net.connect(port, '127.0.0.1').on('error', () => undefined))
@@ -289,7 +148,7 @@ test('S1: connections of one address that only wait are bounded, and those of a 
 })
 
 test('the connections of one tenant leave places for another, whose requests are answered', async () => {
-  const { port } = await aServer({ limits: { connectionsMax: 8 } })
+  const { port } = await aToyServer({ limits: { connectionsMax: 8 } })
   const sockets: net.Socket[] = []
   /** Makes a request on a new connection and leaves that open; returns the status, or nothing where it was not accepted. */
   const statusOf = async (authorization: string) => {
@@ -311,21 +170,21 @@ test('the connections of one tenant leave places for another, whose requests are
 })
 
 test('S1: a connection that never completes its header fields is closed with a 408', async () => {
-  const { port } = await aServer({ limits: { headersMsMax: 100 } })
+  const { port } = await aToyServer({ limits: { headersMsMax: 100 } })
   expect(await firstAnswer(port, 'GET /page HTTP/1.1\r\nhost:')).toMatch(/^HTTP\/1\.1 408 /)
 })
 
 test('a caller that never reads its response is disconnected', async () => {
-  const { port } = await aServer({ limits: { silenceMsMax: 200 } })
+  const { port } = await aToyServer({ limits: { silenceMsMax: 200 } })
   const socket = net.connect(port, '127.0.0.1').on('error', () => undefined)
   socket.write('GET /toys/large HTTP/1.1\r\nhost: x\r\nauthorization: Bearer org1 key1\r\n\r\n')
   socket.pause()
-  const server = servers[0]
+  const server = toys.servers[0]
   await once(socket, 'connect')
   // A server that waited for this caller would not close.
-  await expect.poll(() => looked.length).toBe(1)
+  await expect.poll(() => toys.looked.length).toBe(1)
   await server?.close()
-  servers = []
+  toys.servers = []
   socket.destroy()
 })
 
@@ -345,14 +204,14 @@ test('S6: metadata has at most fifty members', () => {
 })
 
 test('S6: a page of large items ends at a mebibyte, and the pages together have each item once', async () => {
-  const { base } = await aServer()
+  const { base } = await aToyServer()
   const pages = await pagesOf(base, '/toys/each?limit=500')
   expect(pages.map(({ length }) => length)).toEqual([5, 5, 5, 5])
   expect(pages.flat().map((toy) => Number.parseInt(toy, 10))).toEqual(Array.from({ length: 20 }, (_, place) => place))
 })
 
 test('S6: a response costs a token for each 64 KiB that were read for it, and the next requests wait for them', async () => {
-  const { base } = await aServer({ organisationLimit: { perSecond: 1, burst: 30 } })
+  const { base } = await aToyServer({ organisationLimit: { perSecond: 1, burst: 30 } })
   const authorization = 'Bearer org1 key1'
   const first = await fetch(`${base}/toys/each?limit=5`, { headers: { authorization } })
   expect([first.status, (await first.text()).length > 16 * 60_000]).toEqual([200, true])
@@ -366,7 +225,7 @@ test('S6: a response costs a token for each 64 KiB that were read for it, and th
 })
 
 test('S6: what a guest owes keeps no other caller of its address waiting', async () => {
-  const { base } = await aServer({ addressLimit: { perSecond: 1, burst: 60 } })
+  const { base } = await aToyServer({ addressLimit: { perSecond: 1, burst: 60 } })
   const shown = async (ticket: string) => {
     const answer = await fetch(`${base}/toys/shown?ticket=${ticket}`)
     await answer.text()
@@ -374,79 +233,4 @@ test('S6: what a guest owes keeps no other caller of its address waiting', async
   }
   expect([await shown('one'), await shown('one'), await shown('another')]).toEqual([200, 429, 200])
   expect((await fetch(`${base}/page`)).status).toBe(200)
-})
-
-/** Makes three requests whose responses are not read, and returns their statuses. */
-async function unread(port: number, path: string, method = 'GET') {
-  const sockets: net.Socket[] = []
-  const statuses: string[] = []
-  for (let count = 0; count < 3; count++) {
-    const socket = net.connect(port, '127.0.0.1').on('error', () => undefined)
-    sockets.push(socket)
-    const answered = Promise.withResolvers<string>()
-    socket.once('data', (bytes) => {
-      socket.pause()
-      answered.resolve(String(bytes))
-    })
-    socket.write(`${method} ${path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer org1 key1\r\n\r\n`)
-    statuses.push(/^HTTP\/1\.1 (\d+)/.exec(await answered.promise)?.[1] ?? '')
-  }
-  return {
-    statuses,
-    disconnect: () => sockets.map((socket) => socket.destroy()),
-    /** Reads on, and returns which responses were cut before their end. */
-    async areCut() {
-      return Promise.all(
-        sockets.map(async (socket) => {
-          let bytes = 0
-          socket.on('data', (more: Buffer) => {
-            bytes += more.length
-            if (bytes > 63_900_000) socket.destroy()
-          })
-          await once(socket.resume(), 'close')
-          return bytes <= 63_900_000
-        }),
-      )
-    },
-  }
-}
-
-test('S1: responses that an organisation does not read leave memory for those of another', async () => {
-  const { port, base } = await aServer({ limits: { bodiesBytesMax: 8_388_608 } })
-  const { statuses, disconnect } = await unread(port, '/toys/large')
-  expect(statuses, 'one counts as half of the memory').toEqual(['200', '503', '429'])
-  const get = (authorization: string) => fetch(`${base}/toys/each?limit=5`, { headers: { authorization } })
-  const other = await get('Bearer org2 key1')
-  expect([other.status, (await other.text()).length > 900_000]).toEqual([200, true])
-  disconnect()
-  await expect.poll(async () => (await get('Bearer org1 key2')).status).toBe(200)
-})
-
-const unlimited = { perSecond: 1_000_000, burst: 1_000_000 }
-
-test('S1: responses of requests that change nothing are refused like those of a GET', async () => {
-  const { port, base } = await aServer({ limits: { bodiesBytesMax: 8_388_608 }, keyLimit: unlimited })
-  const { statuses, disconnect } = await unread(port, '/toys/offer', 'POST')
-  expect(statuses).toEqual(['200', '503', '503'])
-  const headers = { authorization: 'Bearer org2 key1' }
-  expect((await fetch(`${base}/toys/each?limit=5`, { headers })).status).toBe(200)
-  disconnect()
-})
-
-test('S1: what a request has changed is always reported, and the oldest response that its organisation has not read is cut', async () => {
-  const { port, base } = await aServer({ limits: { bodiesBytesMax: 8_388_608 }, keyLimit: unlimited })
-  const { statuses, areCut } = await unread(port, '/toys/build', 'POST')
-  expect(statuses).toEqual(['200', '200', '200'])
-  const headers = { authorization: 'Bearer org2 key1' }
-  expect((await fetch(`${base}/toys/each?limit=5`, { headers })).status).toBe(200)
-  expect(await areCut()).toEqual([true, true, false])
-})
-
-test('S1: pages that an address does not read leave memory for callers with a key, and the address waits', async () => {
-  const { port, base } = await aServer({ limits: { bodiesBytesMax: 2_097_152 } })
-  const { statuses, disconnect } = await unread(port, '/page/large')
-  expect(statuses).toEqual(['200', '503', '429'])
-  const headers = { authorization: 'Bearer org1 key1' }
-  expect((await fetch(`${base}/toys/each?limit=4`, { headers })).status).toBe(200)
-  disconnect()
 })

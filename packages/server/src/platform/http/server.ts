@@ -228,7 +228,7 @@ function addPage(app: FastifyInstance, page: PublicPage, { options, admit, bodie
 
 function addOperation(app: FastifyInstance, operation: BoundOperation, context: RouteContext): void {
   const { admit, bodies, trust } = context
-  const { method, deps } = operation
+  const { method, deps, changesNothing } = operation
   const callers = new WeakMap<FastifyRequest, Caller>()
   const bytesMax = operation.streamsInput === undefined ? (operation.bodyBytesMax ?? bodyBytesMax) : 0
   /** Admits the caller before the body is read. */
@@ -240,7 +240,6 @@ function addOperation(app: FastifyInstance, operation: BoundOperation, context: 
       reply.header('connection', 'close')
       throw failPlatform('rate-limit-exceeded', { retryAfterSeconds: 1 })
     }
-    if (operation.settingCost !== undefined) context.settings.check(caller.placeOwner)
     reserveBody(bodies.ofOperations, { request, reply, bytesMax, owner: caller.placeOwner })
     callers.set(request, caller)
   }
@@ -255,11 +254,11 @@ function addOperation(app: FastifyInstance, operation: BoundOperation, context: 
       if (caller === undefined) throw new Error('a request without a caller was admitted')
       const ctx = makeCtx(deps, caller, request.id as RequestId)
       const { placeOwner } = caller
+      const giveBack = context.settings.take(caller, operation.settingCost)
       const { charge, owe } = chargesOf(admit, caller, reply)
       const requested = { ...rawRequest(request), charge }
       const called = await callOperation(ctx, operation, requested)
-      if (called.status < 300) context.settings.count(placeOwner, operation.settingCost)
-      const { changesNothing } = operation
+      if (called.status >= 300) giveBack()
       const sending = { ctx, placeOwner, method, changesNothing, owe, charge, answer: called, sending: reply.raw }
       const answer = withRefusalMembers(operation, requested, context.answers.ofOperations(sending))
       stopTimer()

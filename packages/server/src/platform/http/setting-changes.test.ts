@@ -1,26 +1,61 @@
 import { expect, test } from 'vitest'
 import { operations } from '../../operations.ts'
+import type { Caller } from '../ctx.ts'
 import { Problem } from '../errors.ts'
 import { limitSettingChanges } from './setting-changes.ts'
 
 /** Audit row S6: changes of settings leave rows and audit records that nothing deletes. */
 
-test('S6: an owner makes 5,000 changes at once and then one a second, and others are not affected', () => {
+const key = (name: string, placeOwner = 'org_1') =>
+  ({ actor: { kind: 'api-key', apiKeyId: `key_${name}` }, placeOwner }) as Pick<Caller, 'actor' | 'placeOwner'>
+const person = { actor: { kind: 'person', accountId: 'acc_1' }, placeOwner: 'org_1' } as Pick<
+  Caller,
+  'actor' | 'placeOwner'
+>
+
+/** A limit whose clock the test moves. */
+function aLimit() {
   let now = new Date(0)
   const settings = limitSettingChanges({ now: () => now })
-  const check = (owner: string): unknown => {
-    try {
-      settings.check(owner)
-      return 'admitted'
-    } catch (error) {
-      return error instanceof Problem ? error.members.retryAfterSeconds : error
-    }
+  return {
+    pass: (ms: number) => (now = new Date(now.getTime() + ms)),
+    /** Makes changes, and returns how long the caller waits for one more; 0 if it need not. */
+    change(caller: Pick<Caller, 'actor' | 'placeOwner'>, times = 1, cost = 1): unknown {
+      try {
+        for (let time = 0; time < times; time += 1) settings.take(caller, cost)
+        return 0
+      } catch (error) {
+        return error instanceof Problem ? error.members.retryAfterSeconds : error
+      }
+    },
+    settings,
   }
-  for (let time = 0; time < 1_001; time += 1) settings.count('org_1', 5)
-  settings.count('org_1', undefined)
-  expect([check('org_1'), check('org_2')]).toEqual([5, 'admitted'])
-  now = new Date(5_000)
-  expect(check('org_1')).toBe('admitted')
+}
+
+test('S6: a key makes 1,000 changes at once and then one in two seconds, and others are not affected', () => {
+  const { change, pass } = aLimit()
+  expect(change(key('a'), 200, 5)).toBe(0)
+  expect([change(key('a')), change(key('b')), change(key('c', 'org_2'))]).toEqual([2, 0, 0])
+  pass(2_000)
+  expect([change(key('a')), change(key('a'))]).toEqual([0, 2])
+})
+
+test('S6: the keys of an owner make 5,000 changes at once and then one a second together, and no key stops a person', () => {
+  const { change, pass } = aLimit()
+  for (const name of ['a', 'b', 'c', 'd', 'e']) expect(change(key(name), 1_000)).toBe(0)
+  expect([change(key('f')), change(key('f', 'org_2'))]).toEqual([1, 0])
+  expect([change(person, 1_000), change(person)]).toEqual([0, 2])
+  pass(1_000)
+  expect([change(key('g')), change(key('g'))]).toEqual([0, 1])
+})
+
+test('a change that was not made, or that one of two limits refused, counts in neither', () => {
+  const { change, settings } = aLimit()
+  for (let time = 0; time < 3_000; time += 1) settings.take(key('a'), 20)()
+  settings.take(key('a'), undefined)()
+  expect(change(key('a'), 1_000)).toBe(0)
+  for (const name of ['b', 'c', 'd', 'e']) change(key(name), 1_000)
+  expect([change(key('f'), 2_000), change(key('f', 'org_2'), 1_000)]).toEqual([1, 0])
 })
 
 test('what ends access is never refused by the limit of changes: a leaked key could use it up', () => {
