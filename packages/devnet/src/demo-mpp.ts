@@ -16,8 +16,8 @@ export async function runMppSteps(cast: Cast, step: Step): Promise<void> {
 }
 
 /** Makes one paid call. The response, the transaction, the balances and the log must agree. */
-async function payOnce(cast: Cast, till: SellerWallet, pay: () => Promise<MppCall>) {
-  const [before, served] = [await balances(cast, till), cast.provider.served()]
+async function payOnce(cast: Cast, seller: SellerWallet, pay: () => Promise<MppCall>) {
+  const [before, served] = [await balances(cast, seller), cast.provider.served()]
   const { status, body, reference } = await pay()
   expectTrue(status === 200, `the call is answered ${status}: ${JSON.stringify(body)}`)
   expectTrue(
@@ -25,13 +25,13 @@ async function payOnce(cast: Cast, till: SellerWallet, pay: () => Promise<MppCal
     'the handler did not receive the address of the payer',
   )
   expectTrue(cast.provider.served() === served + 1, 'the handler did not run once')
-  const block = await blockOf(till, reference)
-  const after = await balances(cast, till)
+  const block = await blockOf(seller, reference)
+  const after = await balances(cast, seller)
   const [paid, received] = [before.payer - after.payer, after.receiver - before.receiver]
-  expectTrue(paid === rawPrice, `the payer paid ${inWords(till, paid)}, not the price and no fee`)
-  expectTrue(received === rawPrice, `the receiver got ${inWords(till, received)}`)
-  const [log] = await logsOf(cast, till)
+  expectTrue(paid === rawPrice, `the payer paid ${inWords(seller, paid)}, not the price and no fee`)
+  expectTrue(received === rawPrice, `the receiver got ${inWords(seller, received)}`)
+  const [log] = await logsOf(cast, seller)
   expectTrue(log?.protocol === 'mpp' && log.txHash === reference, 'the log does not show it')
-  const moved = `${inWords(till, rawPrice)} on ${till.chain.network}, no fee for the payer`
+  const moved = `${inWords(seller, rawPrice)} on ${seller.chain.network}, no fee for the payer`
   return { value: undefined, summary: `200: ${moved}; Payment-Receipt: ${reference} in block ${block}` }
 }

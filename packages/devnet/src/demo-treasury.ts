@@ -36,7 +36,7 @@ async function bridgeAll({ dev, purser }: Cast, here: SellerWallet, listening: L
   if (chain === undefined) throw new Error('the demo needs eth-sepolia')
   // The key of a managed wallet has the same address on every EVM chain.
   const there: SellerWallet = { ...here, chain }
-  await Promise.all([here, there].map((till) => fundNative(till.chain, till.receiver, gasWei)))
+  await Promise.all([here, there].map((seller) => fundNative(seller.chain, seller.receiver, gasWei)))
   const { id, amount, block } = await sendAcross(purser, here)
   await expectEnd(listening, id, 'transfer.completed')
   const [left, arrived] = [await balanceOf(here), await balanceOf(there)]

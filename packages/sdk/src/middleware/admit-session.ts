@@ -12,7 +12,7 @@ export async function admitSession(context: PaymentContext, token: string): Prom
   const { seller, resource } = context
   try {
     const session = await seller.sessions.check(token, new URL(resource).host)
-    if (session !== undefined) return entered(context, session)
+    if (session !== undefined) return admitted(context, session)
   } catch (error) {
     seller.onFault({ stage: 'session', error })
     const code = isMisconfigured(error) ? 'payments-misconfigured' : 'payments-unavailable'
@@ -22,7 +22,7 @@ export async function admitSession(context: PaymentContext, token: string): Prom
 }
 
 /** The session was paid for earlier: there is nothing to settle and no receipt to add. */
-function entered({ seller, route }: PaymentContext, session: Session): Admission {
+function admitted({ seller, route }: PaymentContext, session: Session): Admission {
   return {
     kind: 'paid',
     payment: undefined,

@@ -13,7 +13,7 @@ export interface Reservation {
 }
 
 /** The amount that a call pays, and the name of its purchase. Without a name it is a separate purchase. */
-interface Asking {
+interface PaymentRequest {
   readonly url: URL
   readonly purchase: string | undefined
   readonly quotes: readonly Quote[]
@@ -26,7 +26,10 @@ type Exceeded = { readonly quote: Quote; readonly verdict: Extract<ReservationVe
  * a limit together. A quote that costs more than one that did not fit is not tried. Returns the earlier payment for the
  * purchase, if there is one. Throws `LimitExceededError` if none fits.
  */
-export async function reserve(payer: Payer, { url, purchase, quotes }: Asking): Promise<Reservation | LedgerEntry> {
+export async function reserve(
+  payer: Payer,
+  { url, purchase, quotes }: PaymentRequest,
+): Promise<Reservation | LedgerEntry> {
   let refused: Exceeded | undefined
   for (const quote of quotes) {
     if (refused !== undefined && quote.usd >= refused.quote.usd) continue

@@ -27,11 +27,8 @@ let aheadMs = 0
 
 beforeAll(async () => {
   chain = await startChain({ network: 'base-sepolia' })
-  world = await aWorld({
-    chains: [chain],
-    rpcUrls: unreachableMain,
-    boot: { clock: { now: () => new Date(Date.now() + aheadMs) } },
-  })
+  const clock = { now: () => new Date(Date.now() + aheadMs) }
+  world = await aWorld({ chains: [chain], rpcUrls: unreachableMain, boot: { clock } })
   org = await world.organisation()
   wallet = await world.wallet(org)
   payer = await aPayer(chain)
@@ -397,8 +394,7 @@ function keyOf({ config: { keyEncryption } }: World): string {
   throw new Error('the test world holds its key in memory')
 }
 
-function asParameters(challenge: Readonly<Record<string, unknown>>): string {
-  return Object.entries(challenge)
-    .map(([name, value]) => `${name}="${String(value)}"`)
-    .join(', ')
+function asParameters(challenge: Fields): string {
+  const parts = Object.entries(challenge).map(([name, value]) => `${name}="${String(value)}"`)
+  return parts.join(', ')
 }

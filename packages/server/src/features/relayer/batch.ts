@@ -22,10 +22,10 @@ const turnsMax = 25
 const rowsOfSignerMax = 8
 
 /**
- * `gathering`: only a few relays wait and an earlier batch is not in a block yet, so the batch waits for more; try
+ * `collecting`: only a few relays wait and an earlier batch is not in a block yet, so the batch waits for more; try
  * again shortly.
  */
-export type BatchOutcome = 'sent' | 'nothing' | 'gathering' | 'full'
+export type BatchOutcome = 'sent' | 'nothing' | 'collecting' | 'full'
 
 /**
  * Runs one turn of relays that share a transaction: selects them, reads each signer's present code, and links one transaction
@@ -36,14 +36,14 @@ export async function sendBatch(parts: RelayerParts, network: Network): Promise<
   const { batch: open } = await ctx.lanes.openCounts(ctx.db, network, ctx.settlerAddress)
   const slots = ctx.lanes.slots.batch
   if (open >= slots) return 'full'
-  if (open > 0 && (await isBatching(parts, network))) return 'gathering'
-  const turn = await pickTurn(parts, network, { alone: false, most: batchMax, open: open / slots })
+  if (open > 0 && (await isBatching(parts, network))) return 'collecting'
+  const turn = await selectBatch(parts, network, { alone: false, most: batchMax, open: open / slots })
   if (turn.selected.length === 0) {
     await endTurn(parts, turn, [])
     return 'nothing'
   }
   try {
-    await planTurn(parts, network, turn)
+    await planBatch(parts, network, turn)
     return 'sent'
   } catch (error) {
     if (await postponeFailing(parts, turn)) return sendBatch(parts, network)
@@ -64,7 +64,11 @@ interface Wanted {
 }
 
 /** Selects the organisations whose turn it is on a network, and their relays. */
-export async function pickTurn(parts: RelayerParts, network: Network, { alone, most, open }: Wanted): Promise<Turn> {
+export async function selectBatch(
+  parts: RelayerParts,
+  network: Network,
+  { alone, most, open }: Wanted,
+): Promise<BatchSelection> {
   const purposes = [...parts.purposes.values()].filter(({ share }) => open < share).map(({ purpose }) => purpose)
   const bounds = { network: network.name, alone, purposes, turnsMax, rowsOfSignerMax, most }
   const rows = await pickDue(parts.ctx.db, { ...bounds, timeLeftMs: parts.timings.timeLeftMs })
@@ -74,13 +78,13 @@ export async function pickTurn(parts: RelayerParts, network: Network, { alone, m
 /** Updates the queues after a turn that served these relays. */
 export async function endTurn(
   { ctx, timings }: RelayerParts,
-  turn: Turn,
+  turn: BatchSelection,
   served: readonly SelectedRelay[],
 ): Promise<void> {
   await ctx.db.tx((tx) => endVisit(tx, visitedBy(turn, served), timings.timeLeftMs))
 }
 
-async function planTurn(parts: RelayerParts, network: Network, turn: Turn): Promise<void> {
+async function planBatch(parts: RelayerParts, network: Network, turn: BatchSelection): Promise<void> {
   const { ctx } = parts
   await ctx.lanes.prepare(network, ctx.settlerAddress)
   const signers = [...new Set(turn.selected.map(({ queue: { signer } }) => signer as Address))]
@@ -110,7 +114,7 @@ async function planTurn(parts: RelayerParts, network: Network, turn: Turn): Prom
  * Postpones, after a turn that could not be planned, the relays of those organisations and purposes whose feature fails to decide
  * about them, so that they block no others. Returns whether there were any.
  */
-async function postponeFailing(parts: RelayerParts, turn: Turn): Promise<boolean> {
+async function postponeFailing(parts: RelayerParts, turn: BatchSelection): Promise<boolean> {
   const { ctx, timings } = parts
   const groups = Map.groupBy(turn.selected, ({ queue: { organisationId, purpose } }) => `${organisationId} ${purpose}`)
   let hasFailing = false
@@ -178,7 +182,7 @@ function partition<T>(items: readonly T[], belongs: (item: T) => boolean): [T[],
 }
 
 /** The relays that are selected for a turn, and the queues that were found empty. */
-export interface Turn {
+export interface BatchSelection {
   /** In the order in which they are taken. */
   readonly selected: readonly SelectedRelay[]
   /** Nothing in them can be sent now. */
@@ -199,7 +203,7 @@ export function selectFairly(
   slot: Pick<QueueKey, 'network' | 'alone'>,
   rows: readonly PickedRow[],
   most: number,
-): Turn {
+): BatchSelection {
   const turns = new Map<bigint, SelectedRelay[]>()
   const emptyQueues: QueueKey[] = []
   const turnKeys = new Map<bigint, TurnKey>()
@@ -228,7 +232,7 @@ export function selectFairly(
 /**
  * Returns the queues and organisations that a turn visited: those with nothing to send, and those of the relays that it served.
  */
-export function visitedBy({ empty }: Turn, served: readonly SelectedRelay[]): Visited {
+export function visitedBy({ empty }: BatchSelection, served: readonly SelectedRelay[]): Visited {
   const queues = new Map(served.map(({ queue }) => [`${queue.organisationId} ${queue.purpose} ${queue.signer}`, queue]))
   const turns = new Map(
     served.map(({ queue: { signer: _, ...turn } }) => [`${turn.organisationId} ${turn.purpose}`, turn]),

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { z } from 'zod'
 import { freshDatabase, type TestDatabase } from '../../../test/database.ts'
 import { type Sql, sql, type Tx } from '../../platform/db/db.ts'
-import { selectFairly, type Turn, visitedBy } from './batch.ts'
+import { type BatchSelection, selectFairly, visitedBy } from './batch.ts'
 import {
   endVisit,
   isNonceTaken,
@@ -71,7 +71,7 @@ function rowsOf({ organisation, signer, count, endsIn = 3_600, kind = 'ecdsa' }:
 
 const put = (given: Given): Promise<void> => relays.enqueue(database.db, 'payments', rowsOf(given))
 
-async function pick(alone = false): Promise<Turn> {
+async function pick(alone = false): Promise<BatchSelection> {
   return selectFairly({ network, alone }, await pickDue(database.db, { ...bounds, alone }), bounds.most)
 }
 
@@ -89,7 +89,7 @@ async function takeTurn(): Promise<string[]> {
   })
 }
 
-const idsOf = ({ selected }: Turn): readonly bigint[] => selected.map(({ relayId }) => relayId)
+const idsOf = ({ selected }: BatchSelection): readonly bigint[] => selected.map(({ relayId }) => relayId)
 
 const queueCount = async () =>
   (
@@ -163,13 +163,13 @@ test('a queue in which everything was postponed is due again with its first rela
 })
 
 /** A turn whose relays were sent, before its visit ends. */
-async function sentTurn(): Promise<Turn> {
+async function sentTurn(): Promise<BatchSelection> {
   const turn = await pick()
   await database.db.run(sql`update relays set state = 'failed', next_attempt_at = null, check_at = null`)
   return turn
 }
 
-const end = (tx: Tx, turn: Turn) => endVisit(tx, visitedBy(turn, turn.selected), bounds.timeLeftMs)
+const end = (tx: Tx, turn: BatchSelection) => endVisit(tx, visitedBy(turn, turn.selected), bounds.timeLeftMs)
 
 test('a signature that is stored while its queue is postponed or removed is not forgotten', async () => {
   const { db } = database

@@ -3,7 +3,7 @@ import type { Beside } from '../../platform/job.ts'
 import { keepLeases } from '../../platform/leases/leases.ts'
 import { startDueLoop } from '../../platform/work/due-work.ts'
 import { pause } from '../../platform/work/loop.ts'
-import { admit, endTurn, pickTurn, planTransaction, type SelectedRelay, sendBatch } from './batch.ts'
+import { admit, endTurn, planTransaction, type SelectedRelay, selectBatch, sendBatch } from './batch.ts'
 import type { Trial } from './forms/form.ts'
 import { faultOf, findUse, nonceStates, tryAlone } from './forms/index.ts'
 import { type Conclusion, conclude, purposeOf, type RelayerParts } from './parts.ts'
@@ -149,8 +149,8 @@ class NetworkDriver {
       else if (task === 'alone') isMore = await sendAlone(this.#parts, this.network)
       else {
         const outcome = await sendBatch(this.#parts, this.network)
-        if (outcome === 'gathering') await pause(batchingMs, this.#stopped)
-        isMore = outcome === 'gathering' || (outcome === 'sent' && (await this.#hasBatch()))
+        if (outcome === 'collecting') await pause(batchingMs, this.#stopped)
+        isMore = outcome === 'collecting' || (outcome === 'sent' && (await this.#hasBatch()))
       }
     }
   }
@@ -199,7 +199,7 @@ async function sendAlone(parts: RelayerParts, network: Network): Promise<boolean
   const { alone: open } = await lanes.openCounts(ctx.db, network, settlerAddress)
   const free = lanes.slots.alone - open
   if (free <= 0) return false
-  const turn = await pickTurn(parts, network, { alone: true, most: triedMax, open: open / lanes.slots.alone })
+  const turn = await selectBatch(parts, network, { alone: true, most: triedMax, open: open / lanes.slots.alone })
   if (turn.selected.length === 0) {
     await endTurn(parts, turn, [])
     return false

@@ -220,7 +220,7 @@ export function awaitFinality(
   network: Network,
   settled: readonly Settled[],
 ): Promise<readonly TransferRow[]> {
-  return markSettled(tx, settled, { now: ctx.clock.now(), lookAt: nextFinalityPoll(ctx, network) })
+  return markSettled(tx, settled, { now: ctx.clock.now(), checkAt: nextFinalityPoll(ctx, network) })
 }
 
 /**

@@ -28,13 +28,13 @@ export interface Settled {
 export function markSettled(
   tx: Tx,
   settled: readonly Settled[],
-  { now, lookAt }: { readonly now: Date; readonly lookAt: Date },
+  { now, checkAt }: { readonly now: Date; readonly checkAt: Date },
 ): Promise<TransferRow[]> {
   return tx.many(
     TransferRow,
     sql`
     with ${feesOf(settled)}, done as (${storingFees(now)}), marked as (
-      update transfers set settled_by = s.transaction_id, settled_block_hash = s.block_hash, settled_fault = s.fault, finality_at = ${lookAt},
+      update transfers set settled_by = s.transaction_id, settled_block_hash = s.block_hash, settled_fault = s.fault, finality_at = ${checkAt},
         status = case when s.seen_hash is null then status else 'confirmed' end, reason = case when s.seen_hash is null then reason end,
         tx_hash = coalesce(s.seen_hash, tx_hash), raw_received = coalesce(s.seen_received, raw_received),
         confirmed_at = case when s.seen_hash is null then confirmed_at else ${now}::timestamptz end,
@@ -82,9 +82,13 @@ export function listToFinalize(db: Queryable, network: string, now: Date, limit:
 }
 
 /** Postpones their next check to this instant. */
-export async function postponeFinality(db: Queryable, transferIds: readonly TransferId[], lookAt: Date): Promise<void> {
+export async function postponeFinality(
+  db: Queryable,
+  transferIds: readonly TransferId[],
+  checkAt: Date,
+): Promise<void> {
   await db.run(sql`
-    update transfers set finality_at = ${lookAt} where id = any(${transferIds}::text[]) and finality_at is not null`)
+    update transfers set finality_at = ${checkAt} where id = any(${transferIds}::text[]) and finality_at is not null`)
 }
 
 /** Locks those that still wait for this block, in the common lock order of transfers. */

@@ -90,7 +90,7 @@ export class WebhookWorker {
       onDue: () => {
         this.#hasNews = true
       },
-      run: () => this.#look(),
+      run: () => this.#sendDue(),
     })
     this.#ending = startDueLoop({
       ...options,
@@ -133,8 +133,8 @@ export class WebhookWorker {
     return isMore ? 0 : undefined
   }
 
-  /** Reads the deliveries to send. Returns the milliseconds until the next read of the leased queues, if there are any. */
-  async #look(): Promise<number | undefined> {
+  /** Reads and sends the due deliveries. Returns the milliseconds until the next read of the leased queues, if there are any. */
+  async #sendDue(): Promise<number | undefined> {
     if (performance.now() - this.#renewedAt >= renewMs) await this.#renew()
     const began = performance.now()
     const isReadDue = began >= this.#nextReadAt
