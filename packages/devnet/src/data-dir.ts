@@ -21,7 +21,9 @@ export interface DataDir {
 export function openDataDir(dir: string): DataDir {
   const real = make(dir)
   const lock = takeLock(path.join(real, 'lock'), real)
-  return { ...placesIn(real), release: lock.release }
+  const places = placesIn(real)
+  mkdirSync(places.filesDir, { recursive: true, mode: 0o700 })
+  return { ...places, release: lock.release }
 }
 
 /** Deletes a directory that no process runs on, and the database outside it, if there is one. */

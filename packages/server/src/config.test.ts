@@ -60,7 +60,7 @@ test.each([
   expect(faultsOf({ [misspelled]: '1' })).toEqual([`${misspelled} is not a setting: did you mean ${meant}?`])
 })
 
-test('a node or an explorer of an unknown network is a fault; variables of other programs and near names of settings that are set are none', () => {
+test('a node or an explorer of an unknown network is a fault; variables of other programs are none', () => {
   expect(faultsOf({ RPC_URL_SEPOLIA: 'https://node.test' })).toEqual([
     'RPC_URL_SEPOLIA names no known network: use one of RPC_URL_BASE, RPC_URL_BASE_SEPOLIA',
   ])
@@ -75,7 +75,18 @@ test('a node or an explorer of an unknown network is a fault; variables of other
     NODE_OPTIONS: '--x',
   }
   expect(faultsOf(others)).toEqual([])
-  expect(faultsOf({ SETTLE_WAIT_MS: '1000', SETLE_WAIT_MS: '2000' })).toEqual([])
+})
+
+test('a misspelled setting beside the right one is a fault, and so is an unknown name that begins as only settings of this service do', () => {
+  expect(faultsOf({ SETTLE_WAIT_MS: '1000', SETLE_WAIT_MS: '2000' })).toEqual([
+    'SETLE_WAIT_MS is not a setting: SETTLE_WAIT_MS is set too: remove SETLE_WAIT_MS',
+  ])
+  expect(faultsOf({ SETTLE_ATTEMPTS: '3' })).toEqual([
+    expect.stringMatching(/^SETTLE_ATTEMPTS is not a setting: use one of (SETTLE_\w+, )+SETTLE_\w+$/),
+  ])
+  expect(faultsOf({ VAULT_TTL_GOLD: '1d/2d' })).toEqual([
+    'VAULT_TTL_GOLD is not a setting: use one of VAULT_TTL_HOBBY, VAULT_TTL_PRO, VAULT_TTL_ENTERPRISE',
+  ])
 })
 
 test('the manual describes every setting that is read', () => {

@@ -51,6 +51,7 @@ export async function openPorts(config: Config, overrides: Overrides = {}) {
   const metrics = createMetrics()
   const outbound = createOutbound()
   let stopScreening = (): Promise<void> => Promise.resolve()
+  const files = await openFiles(config.files, { clock, random, log })
   const marks = await openMarks(config.witness ?? config.files, { random })
   const witness = createWitness({ marks, clock, log })
   const pooler = config.databasePooler ?? 'none'
@@ -97,7 +98,6 @@ export async function openPorts(config: Config, overrides: Overrides = {}) {
     if (areStale(coinPrices, clock.now()))
       log.warn({ date: coinPrices.date }, 'the prices of coins are more than 30 days old; set COIN_PRICES')
     const accountSigners = createAccountSigners({ db, walletKeys: custody.walletKeys })
-    const files = await openFiles(config.files, { clock, random })
     const customerReach: Reach = config.webhooksAllowPrivate ? 'public-and-private' : 'public'
     const guardedFetch = createGuardedFetch({ reach: customerReach })
     const sellerFetch = createGuardedFetch({ reach: customerReach, limits: sellerLimits })

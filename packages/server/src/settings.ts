@@ -15,24 +15,33 @@ export function watchReads(env: Env): { readonly env: Env; readonly names: Reado
 }
 
 /**
- * Returns environment variables that are no settings but were probably meant as such: settings of unknown networks, and misspelled names of settings
- * that are not set. All other variables are ignored.
+ * Returns environment variables that are no settings but were probably meant as such: settings of unknown networks, misspelled names of settings,
+ * also beside the right name, and unknown names that begin as settings of this service alone do. All other variables are ignored.
  */
 export function misspelledSettings(env: Env, known: ReadonlySet<string>): ConfigFault[] {
-  const unset = [...known].filter((name) => (env[name] ?? '') === '')
+  const isSet = (name: string): boolean => (env[name] ?? '') !== ''
   return Object.keys(env).flatMap((name) => {
-    if (known.has(name) || (env[name] ?? '') === '') return []
-    const near = unset.find((one) => isNear(name, one))
-    if (near !== undefined) return [{ name, fault: 'is not a setting', how: `did you mean ${near}?` }]
-    const prefix = perNetwork.find((one) => name.startsWith(one))
+    if (known.has(name) || !isSet(name)) return []
+    const near = [...known].filter((one) => isNear(name, one))
+    const unset = near.find((one) => !isSet(one))
+    if (unset !== undefined) return [{ name, fault: 'is not a setting', how: `did you mean ${unset}?` }]
+    if (near[0] !== undefined && !ofOtherPrograms.has(name))
+      return [{ name, fault: 'is not a setting', how: `${near[0]} is set too: remove ${name}` }]
+    const prefix = ownPrefixes.find((one) => name.startsWith(one))
     if (prefix === undefined) return []
-    const networks = [...known].filter((one) => one.startsWith(prefix))
-    return [{ name, fault: 'names no known network', how: `use one of ${networks.join(', ')}` }]
+    const fault = perNetwork.has(prefix) ? 'names no known network' : 'is not a setting'
+    return [{ name, fault, how: `use one of ${[...known].filter((one) => one.startsWith(prefix)).join(', ')}` }]
   })
 }
 
 /** Settings that exist once for each network begin with these. */
-const perNetwork = ['RPC_URL_', 'EXPLORER_URL_']
+const perNetwork: ReadonlySet<string> = new Set(['RPC_URL_', 'EXPLORER_URL_'])
+
+/** No other program has settings that begin with these, and those of this service are read whatever else is set. */
+const ownPrefixes = [...perNetwork, 'VAULT_TTL_', 'SETTLE_', 'ORGANISATION_RATE_LIMIT_', 'ADDRESS_RATE_LIMIT_']
+
+/** Names near those of settings that hosts and frameworks set for other programs. */
+const ofOtherPrograms: ReadonlySet<string> = new Set(['DATABASE_URI', 'BASE_URI'])
 
 /** Shorter names are too close to those of other programs. */
 const nameLengthMin = 8

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { connect, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
@@ -162,6 +162,8 @@ test('a service without a network, or whose nodes do not respond, reports it in 
   expect(lineOf(none.stdout(), 'no network is configured')).toContain('set RPC_URL_<NETWORK>')
   const deaf = await up({ ...deployment.env, RPC_URL_BASE_SEPOLIA: 'http://127.0.0.1:1' })
   await expect.poll(() => networksOf(deaf.base)).toBe('unreachable')
+  const lost = () => deaf.stdout().split('no network is reachable').length - 1
+  await expect.poll(lost).toBe(1)
 })
 
 test('a service with a mistyped directory of files is not ready, since the marks of its witness are not there', async () => {
@@ -172,6 +174,22 @@ test('a service with a mistyped directory of files is not ready, since the marks
   const second = await up({ ...deployment.env, FILES_DIR: mistyped })
   const readiness = await fetch(`${second.base}/readyz`)
   expect([readiness.status, await readiness.json()]).toEqual([503, expect.objectContaining({ status: 'not-ready' })])
+})
+
+test('a directory of files is created and named in the log if its parent exists, and otherwise stops the start', async () => {
+  const place = mkdtempSync(path.join(tmpdir(), 'purser-place-'))
+  cleanUps.push(() => rmSync(place, { recursive: true }))
+  const mistyped = spawnService({ ...deployment.env, FILES_DIR: path.join(place, 'vloume', 'files') })
+  expect([await mistyped.ended, mistyped.stderr()]).toEqual([
+    1,
+    `Purser did not start: ${place}/vloume/files cannot be created, since ${place}/vloume does not exist: create that directory, or correct FILES_DIR\n`,
+  ])
+  expect(existsSync(path.join(place, 'vloume'))).toBe(false)
+  const FILES_DIR = path.join(place, 'files')
+  const created = await up({ ...deployment.env, FILES_DIR, WITNESS_DIR: deployment.env.FILES_DIR ?? '' })
+  expect(lineOf(created.stdout(), 'did not exist and was created')).toContain(FILES_DIR)
+  const again = await up({ ...deployment.env, FILES_DIR, WITNESS_DIR: deployment.env.FILES_DIR ?? '' })
+  expect(again.stdout()).not.toContain('did not exist and was created')
 })
 
 test('a process with another key-encryption key does not start, says why, and does not disturb the first', async () => {

@@ -44,10 +44,11 @@ export function createChains(options: ChainsOptions): Chains {
       'no network is configured, so no payment is possible: set RPC_URL_<NETWORK>, such as RPC_URL_BASE',
     )
   const byName = new Map(configured.map((network) => [network.name, connect(options, network)]))
+  const connected = reportingLoss([...byName.values()], options.log)
   const check = async (): Promise<void> => {
-    await Promise.all([...byName.values()].map((one) => one.check()))
+    await Promise.all(connected.map((one) => one.check()))
   }
-  const watch = createWatch([...byName.values()], options.log)
+  const watch = createWatch(connected, options.log)
   return {
     configured,
     on(network) {
@@ -120,6 +121,29 @@ function healthOf(network: Network, { nodes: { all }, needed, domains }: HealthI
 /** Whether a mainnet has only one node, whose answers no other node confirms. */
 function hasSingleNode(network: Network, nodes: readonly unknown[]): boolean {
   return !network.isTestnet && nodes.length === 1
+}
+
+interface Checked {
+  check(): Promise<void>
+  health(): ChainHealth
+}
+
+/** Logs once that no network is reachable any more, and once that one is again, as the checks of the networks find it. */
+function reportingLoss(all: readonly Checked[], log: Log | undefined): readonly Pick<Checked, 'check'>[] {
+  let isLost = false
+  return all.map((one) => ({
+    async check() {
+      try {
+        await one.check()
+      } finally {
+        const wasLost = isLost
+        isLost = all.every(({ health }) => health().status === 'down')
+        if (isLost && !wasLost)
+          log?.error('no network is reachable: no node of any network responds, so no payment is possible')
+        if (wasLost && !isLost) log?.info('a network is reachable again')
+      }
+    },
+  }))
 }
 
 const watchEveryMs = 2_000

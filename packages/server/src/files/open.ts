@@ -1,6 +1,7 @@
 import { mkdir, open, readdir, rm } from 'node:fs/promises'
 import path from 'node:path'
 import type { Clock } from '../platform/clock.ts'
+import type { Log } from '../platform/log.ts'
 import type { Random } from '../platform/random.ts'
 import type { Marks } from '../platform/witness/witness.ts'
 import { openDiskBlobs, syncDirectory } from './disk.ts'
@@ -11,11 +12,33 @@ import type { S3Options } from './s3.ts'
 /** Opens the file storage that the operator configured; returns it and a function that closes it. */
 export async function openFiles(
   place: { readonly directory: string } | { readonly s3: S3Settings },
-  own: { readonly clock: Clock; readonly random: Random },
+  own: { readonly clock: Clock; readonly random: Random; readonly log?: Log },
 ): Promise<{ readonly blobs: BlobStore; close(): void }> {
-  if ('directory' in place) return { blobs: await openDiskBlobs({ ...place, ...own }), close: () => undefined }
+  if ('directory' in place) {
+    await haveDirectory(place.directory, own.log)
+    return { blobs: await openDiskBlobs({ ...place, ...own }), close: () => undefined }
+  }
   const blobs = await openS3Blobs(place.s3, own)
   return { blobs, close: blobs.close }
+}
+
+/** Creates the directory if its parent exists, and logs that. A mistyped path would otherwise become an empty storage, without the files. */
+async function haveDirectory(directory: string, log: Log | undefined): Promise<void> {
+  try {
+    await mkdir(directory, { mode: 0o700 })
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? error.code : undefined
+    if (code === 'EEXIST') return
+    if (code !== 'ENOENT') throw error
+    throw new Error(
+      `${directory} cannot be created, since ${path.dirname(directory)} does not exist: create that directory, or correct FILES_DIR`,
+    )
+  }
+  await syncDirectory(path.dirname(directory))
+  log?.warn(
+    { directory },
+    'the directory of FILES_DIR did not exist and was created: correct it if files are stored elsewhere',
+  )
 }
 
 /** The blob port on an S3-compatible storage. The client is imported only when used, because it takes about 10 MB of memory. */

@@ -84,6 +84,8 @@ test.each([
   'http://[::1]:3000/hook',
   'https://10.0.0.7/hook',
   'http://receiver:8000/hook',
+  'http://hooks.example.com/hook',
+  'http://8.8.8.8:3000/hook',
 ])('%s may be requested if private networks are open', (text) => {
   expect(parseCustomerUrl(text, 'public-and-private')).toEqual(new URL(text))
   expect(parseCustomerUrl(text, 'public')).toBeTypeOf('string')

@@ -96,6 +96,26 @@ test('an API key neither grants nor takes owner and admin; an admin does not tou
   expect((await admin.call('POST', members, { email: 'a4@example.com', role: 'admin' })).status).toBe(201)
 })
 
+test('an owner who signed in more than ten minutes ago changes no owners, and others as before', async () => {
+  const other = await world.organisation()
+  const email = await ownerOf(world, other.id)
+  const first = await aBrowser(world, { email, organisationId: other.id })
+  const invited = { owner: first, organisationId: other.id, email: 'second@example.com', role: 'owner' }
+  const second = await invite(world, invited)
+  const { id } = (await second.call('GET', '/account')).body
+  await ageSessions(world, 10)
+  const late = [
+    await first.call('PATCH', `${members}/${id}`, { role: 'viewer' }),
+    await first.call('DELETE', `${members}/${id}`),
+    await first.call('POST', members, { email: 'third@example.com', role: 'owner' }),
+  ]
+  expect(late.map(codeOf)).toEqual(late.map(() => 'fresh-authentication-required'))
+  expect((await first.call('POST', members, { email: 'plain@example.com', role: 'viewer' })).status).toBe(201)
+  const fresh = await aBrowser(world, { email, organisationId: other.id })
+  expect((await fresh.call('PATCH', `${members}/${id}`, { role: 'viewer' })).status).toBe(200)
+  owner = await aBrowser(world, { email: await ownerOf(world, org.id), organisationId: org.id })
+})
+
 test('the first live key is made by an owner who signed in within ten minutes, from the test environment', async () => {
   const email = await ownerOf(world, org.id)
   const browser = await aBrowser(world, { email, organisationId: org.id })
