@@ -69,7 +69,7 @@ test('a vault that is persisted at the moment of its expiry keeps its bytes: no 
   const { storageBytes } = await countersOf(stage.world, org)
   const { db } = stage.world.database
   const tenant = { organisationId: org.id, environment: 'test' } as const
-  await db.tx((tx) => addToCounter(tx, tenant, 'storageBytes', 'all', limit - (storageBytes ?? 0)))
+  await db.tx((tx) => addToCounter(tx, { tenant, kind: 'storageBytes', period: 'all', n: limit - (storageBytes ?? 0) }))
   const [persisted, added] = await atTheEnd(
     () => stage.call(org, 'POST', `/vaults/${leaving}/persist`),
     () => stage.call(org, 'POST', `/vaults/${other}/documents`, document),

@@ -64,11 +64,16 @@ export async function makeApiKey(
   const made = { id: newId('key', ctx), name, environment, scopes, expiresAt, createdAt }
   await insertApiKey(tx, organisationId, { ...made, keyHash, last4: key.slice(-4), createdBy, makers })
   const details = { name, environment, createdBy, scopes, expiresAt: expiresAt?.toISOString() ?? null }
-  await auditIn(ctx, tx, organisationId, environment, {
-    action: 'organisations.apiKeys.create',
-    target: made.id,
-    details,
-  })
+  await auditIn(
+    ctx,
+    tx,
+    { organisationId, environment },
+    {
+      action: 'organisations.apiKeys.create',
+      target: made.id,
+      details,
+    },
+  )
   return { ...made, scopes: scopes === null ? null : [...scopes], key, madeBy: makers.at(-1) ?? null }
 }
 
@@ -236,18 +241,28 @@ async function endKeys(
   await markRevoked(tx, { organisationId }, ids, revokedAt)
   for (const { id, name, environment } of keys) {
     const details = cause === undefined || id === cause ? { name } : { name, with: cause }
-    await auditIn(ctx, tx, organisationId, environment, {
-      action: 'organisations.apiKeys.revoke',
-      target: id,
-      details,
-    })
+    await auditIn(
+      ctx,
+      tx,
+      { organisationId, environment },
+      {
+        action: 'organisations.apiKeys.revoke',
+        target: id,
+        details,
+      },
+    )
   }
   for (const target of await deleteInvitationsBy(tx, organisationId, ids))
-    await auditIn(ctx, tx, organisationId, null, {
-      action: 'organisations.members.remove',
-      target,
-      details: { with: ids },
-    })
+    await auditIn(
+      ctx,
+      tx,
+      { organisationId, environment: null },
+      {
+        action: 'organisations.members.remove',
+        target,
+        details: { with: ids },
+      },
+    )
   return keys.map((key) => ({ ...key, revokedAt }))
 }
 
@@ -272,12 +287,10 @@ export type Acting = Pick<Ctx, 'db' | 'clock' | 'random' | 'actor' | 'requestId'
  * whole has no environment.
  */
 export function auditIn(
-  ctx: Acting,
+  { clock, random, actor, requestId }: Acting,
   tx: Tx,
-  organisationId: OrganisationId,
-  environment: Environment | null,
+  tenant: { readonly organisationId: OrganisationId; readonly environment: Environment | null },
   entry: AuditEntry,
 ): void {
-  const { clock, random, actor, requestId } = ctx
-  appendAudit({ clock, random, actor, requestId, tenant: { organisationId, environment } }, tx, entry)
+  appendAudit({ clock, random, actor, requestId, tenant }, tx, entry)
 }

@@ -47,7 +47,12 @@ export function addMember(ctx: Ctx, request: NewMember): Promise<Member> {
     const member = { accountId, role, isLive, createdAt: ctx.clock.now(), ...invitation }
     if (!(await insertMember(tx, organisationId, member))) throw fail('already-a-member')
     const details = { role }
-    await auditIn(ctx, tx, organisationId, null, { action: 'organisations.members.add', target: accountId, details })
+    await auditIn(
+      ctx,
+      tx,
+      { organisationId, environment: null },
+      { action: 'organisations.members.add', target: accountId, details },
+    )
     const payload = { accountId, email, role, invitedAt: member.createdAt.toISOString() }
     await ctx.publish(tx, 'member.invited', payload)
     return shown(await getMember(tx, ctx.tenant.organisationId, accountId))
@@ -159,7 +164,12 @@ function setRole(
     await markRole(tx, organisationId, { accountId, role, isLive, at: ctx.clock.now() })
     await moveQuotaAccount(tx, organisationId)
     const details = { from: member.role, to: role, isLive }
-    await auditIn(ctx, tx, organisationId, null, { action: 'organisations.members.update', target: accountId, details })
+    await auditIn(
+      ctx,
+      tx,
+      { organisationId, environment: null },
+      { action: 'organisations.members.update', target: accountId, details },
+    )
     return shown({ ...member, role, isLive })
   })
 }
@@ -179,7 +189,12 @@ export function removeMember(ctx: Ctx, accountId: AccountId): Promise<void> {
     await deleteMember(tx, organisationId, accountId)
     await moveQuotaAccount(tx, organisationId)
     const details = { role: member.role }
-    await auditIn(ctx, tx, organisationId, null, { action: 'organisations.members.remove', target: accountId, details })
+    await auditIn(
+      ctx,
+      tx,
+      { organisationId, environment: null },
+      { action: 'organisations.members.remove', target: accountId, details },
+    )
   })
 }
 
@@ -203,7 +218,7 @@ export function acceptInvitation(ctx: Ctx, organisationId: OrganisationId): Prom
   return ctx.db.tx(async (tx) => {
     const { id } = await callersAccount(ctx, tx)
     if (!(await markAccepted(tx, organisationId, id, ctx.clock.now()))) throw fail('invitation-not-found')
-    await auditIn(ctx, tx, organisationId, null, { action: 'account.invitations.accept', target: id })
+    await auditIn(ctx, tx, { organisationId, environment: null }, { action: 'account.invitations.accept', target: id })
   })
 }
 
@@ -212,6 +227,6 @@ export function declineInvitation(ctx: Ctx, organisationId: OrganisationId): Pro
   return ctx.db.tx(async (tx) => {
     const { id } = await callersAccount(ctx, tx)
     if (!(await deleteInvitation(tx, organisationId, id))) throw fail('invitation-not-found')
-    await auditIn(ctx, tx, organisationId, null, { action: 'account.invitations.decline', target: id })
+    await auditIn(ctx, tx, { organisationId, environment: null }, { action: 'account.invitations.decline', target: id })
   })
 }

@@ -49,11 +49,16 @@ export async function foundOrganisation(
   const joined = { isLive: true, createdAt, acceptedAt: createdAt, invitedEmail: null, invitedByKey: null }
   const owner = { accountId: ownerId, role: 'owner', ...joined } as const
   await insertMember(tx, organisation.id, owner)
-  await auditIn(ctx, tx, organisation.id, null, {
-    action: 'organisations.create',
-    target: organisation.id,
-    details: { name, type, plan, owner: ownerId },
-  })
+  await auditIn(
+    ctx,
+    tx,
+    { organisationId: organisation.id, environment: null },
+    {
+      action: 'organisations.create',
+      target: organisation.id,
+      details: { name, type, plan, owner: ownerId },
+    },
+  )
   const apiKeys: NewApiKey[] = []
   for (const environment of founding.environments) {
     const request = { name: `First ${environment} key`, environment, createdBy: ownerId, ...founding.limits }
@@ -102,7 +107,12 @@ export function renameOrganisation(ctx: Ctx, name: string): Promise<Organisation
     if (organisation.name === name) return organisation
     await markRenamed(tx, organisationId, name)
     const details = { from: organisation.name, to: name }
-    await auditIn(ctx, tx, organisationId, null, { action: 'organisations.update', target: organisationId, details })
+    await auditIn(
+      ctx,
+      tx,
+      { organisationId, environment: null },
+      { action: 'organisations.update', target: organisationId, details },
+    )
     return { ...organisation, name }
   })
 }
@@ -114,7 +124,12 @@ export function setPlan(ctx: Acting, organisationId: OrganisationId, plan: PlanN
     if (organisation === undefined) throw fail('organisation-not-found')
     await markPlan(tx, organisationId, plan)
     const details = { from: organisation.plan, to: plan }
-    await auditIn(ctx, tx, organisationId, null, { action: 'organisations.setPlan', target: organisationId, details })
+    await auditIn(
+      ctx,
+      tx,
+      { organisationId, environment: null },
+      { action: 'organisations.setPlan', target: organisationId, details },
+    )
     return { ...organisation, plan }
   })
 }
@@ -134,7 +149,7 @@ export function suspendOrganisation(
     const suspension = { suspendedAt: organisation.suspendedAt ?? ctx.clock.now(), suspensionReason }
     await markSuspension(tx, organisationId, suspension)
     const entry = { action: 'organisations.suspend', target: organisationId, details: { reason: suspensionReason } }
-    await auditIn(ctx, tx, organisationId, null, entry)
+    await auditIn(ctx, tx, { organisationId, environment: null }, entry)
     return { ...organisation, ...suspension }
   })
 }
@@ -149,7 +164,7 @@ export function resumeOrganisation(ctx: Acting, organisationId: OrganisationId):
     await markSuspension(tx, organisationId, active)
     const details = { suspendedAt: organisation.suspendedAt.toISOString() }
     const entry = { action: 'organisations.resume', target: organisationId, details }
-    await auditIn(ctx, tx, organisationId, null, entry)
+    await auditIn(ctx, tx, { organisationId, environment: null }, entry)
     return { ...organisation, ...active }
   })
 }

@@ -29,7 +29,7 @@ function ctxOf(org: Org) {
 async function count(org: Org, kind: 'payments' | 'storageBytes', n: number): Promise<void> {
   const { db, clock, tenant } = ctxOf(org)
   const period = kind === 'payments' ? utcMonthOf(clock.now()) : 'all'
-  await db.tx((tx) => addToCounter(tx, tenant, kind, period, n))
+  await db.tx((tx) => addToCounter(tx, { tenant, kind, period, n }))
 }
 
 function vaultIn(org: Org): Promise<Answer> {

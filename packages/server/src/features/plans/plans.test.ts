@@ -52,7 +52,7 @@ test.each(usageKinds)(
     const remaining = Math.min(limit, 3)
     await deps.db.tx(async (tx) => {
       await lockCounter(tx, ctx.tenant, kind, period)
-      await addToCounter(tx, ctx.tenant, kind, period, limit - remaining)
+      await addToCounter(tx, { tenant: ctx.tenant, kind, period, n: limit - remaining })
     })
     const attempts = Array.from({ length: 8 }, () => deps.db.tx((tx) => countOrRefuse(tx, ctx, kind)))
     const outcomes = await Promise.allSettled(attempts)

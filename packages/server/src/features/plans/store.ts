@@ -97,7 +97,7 @@ async function lockRow(tx: Tx, tenant: Tenant, kind: UsageKind, period: string):
 }
 
 /** Adds to a counter (a negative `n` subtracts). Call it in the transaction that changes the counted rows. */
-export async function addToCounter(tx: Tx, tenant: Tenant, kind: UsageKind, period: string, n: number): Promise<void> {
+export async function addToCounter(tx: Tx, { tenant, kind, period, n }: CounterChange): Promise<void> {
   await tx.run(sql`
     insert into usage_counters (organisation_id, environment, kind, period, used)
     values (${tenant.organisationId}, ${tenant.environment}, ${kind}, ${period}, ${n})

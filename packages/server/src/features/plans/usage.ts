@@ -159,6 +159,6 @@ export async function countOrRefuse(
   const limit = quotas[kind].limitOf(await planOf(tx, ctx.tenant.organisationId))
   const used = await lockCounter(tx, ctx.tenant, kind, period)
   if (limit !== unlimited && used + count > limit) throw limitError(ctx, quotas[kind].code, limit, used)
-  await addToCounter(tx, ctx.tenant, kind, period, count)
+  await addToCounter(tx, { tenant: ctx.tenant, kind, period, n: count })
   await reportThresholds(tx, ctx, { kind, limit, used: used + count })
 }

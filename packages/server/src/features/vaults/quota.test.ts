@@ -91,7 +91,9 @@ test('documents fill the storage to the last byte and not beyond; expired vaults
   const add = (id: string, length: number) =>
     stage.call(org, 'POST', `/vaults/${id}/documents`, { name: 'a', data: { t: 'x'.repeat(length - 8) } })
   expect((await add(going, 1_000)).status).toBe(201)
-  await ctx.db.tx((tx) => addToCounter(tx, ctx.tenant, 'storageBytes', 'all', 524_288_000 - 1_000 - 100))
+  await ctx.db.tx((tx) =>
+    addToCounter(tx, { tenant: ctx.tenant, kind: 'storageBytes', period: 'all', n: 524_288_000 - 1_000 - 100 }),
+  )
   expectLimit(await add(staying, 101), 429, 'storage-quota-exceeded', 524_288_000, 524_287_900)
   expect((await add(staying, 100)).status).toBe(201)
   expectLimit(await add(staying, 10), 429, 'storage-quota-exceeded', 524_288_000, 524_288_000)
@@ -111,7 +113,9 @@ test('an emitted event counts its name, its payload and 128 bytes to storage, an
   expect((await emit('étape', { t: 'ü' })).status).toBe(201)
   const first = 128 + 6 + 10
   expect(await countersOf(stage.world, org)).toMatchObject({ storageBytes: first })
-  await ctx.db.tx((tx) => addToCounter(tx, ctx.tenant, 'storageBytes', 'all', 524_288_000 - first - 131))
+  await ctx.db.tx((tx) =>
+    addToCounter(tx, { tenant: ctx.tenant, kind: 'storageBytes', period: 'all', n: 524_288_000 - first - 131 }),
+  )
   expectLimit(await emit('ab'), 429, 'storage-quota-exceeded', 524_288_000, 524_287_869)
   expect((await emit('a')).status).toBe(201)
   expectLimit(await emit('a'), 429, 'storage-quota-exceeded', 524_288_000, 524_288_000)
@@ -125,7 +129,9 @@ test('of fifty events emitted in parallel as many are accepted as fit the remain
   const org = await stage.world.organisation('hobby')
   const ctx = stage.ctx(org)
   const id = await stage.vault(org)
-  await ctx.db.tx((tx) => addToCounter(tx, ctx.tenant, 'storageBytes', 'all', 524_288_000 - 7 * 131 - 100))
+  await ctx.db.tx((tx) =>
+    addToCounter(tx, { tenant: ctx.tenant, kind: 'storageBytes', period: 'all', n: 524_288_000 - 7 * 131 - 100 }),
+  )
   const emit = () => stage.call(org, 'POST', `/vaults/${id}/emit`, { event: 'a' })
   const answers = await Promise.all(Array.from({ length: 50 }, emit))
   expect(answers.filter(({ status }) => status === 201)).toHaveLength(7)
@@ -156,9 +162,9 @@ test('an organisation that used up the month’s payments creates no vault until
   const org = await stage.world.organisation('hobby')
   const ctx = stage.ctx(org)
   const month = stage.now().toISOString().slice(0, 7)
-  await ctx.db.tx((tx) => addToCounter(tx, ctx.tenant, 'payments', month, 99))
+  await ctx.db.tx((tx) => addToCounter(tx, { tenant: ctx.tenant, kind: 'payments', period: month, n: 99 }))
   await stage.vault(org)
-  await ctx.db.tx((tx) => addToCounter(tx, ctx.tenant, 'payments', month, 1))
+  await ctx.db.tx((tx) => addToCounter(tx, { tenant: ctx.tenant, kind: 'payments', period: month, n: 1 }))
   expectLimit(await stage.call(org, 'POST', '/vaults', {}), 429, 'payment-limit-reached', 100, 100)
   stage.pass(31 * 24 * hourMs)
   expect((await stage.call(org, 'POST', '/vaults', {})).status).toBe(201)
@@ -175,7 +181,7 @@ test('a refused write leaves nothing: no row, no event, no count', async () => {
   const org = await stage.world.organisation('hobby')
   const ctx = stage.ctx(org)
   const id = await stage.vault(org)
-  await ctx.db.tx((tx) => addToCounter(tx, ctx.tenant, 'storageBytes', 'all', 524_288_000))
+  await ctx.db.tx((tx) => addToCounter(tx, { tenant: ctx.tenant, kind: 'storageBytes', period: 'all', n: 524_288_000 }))
   const before = await stage.call(org, 'GET', `/vaults/${id}`)
   expect((await stage.call(org, 'POST', `/vaults/${id}/documents`, { name: 'a', data: {} })).status).toBe(429)
   expect((await stage.call(org, 'GET', `/vaults/${id}`)).body).toEqual(before.body)

@@ -80,7 +80,7 @@ export function quotaBatchOf(tx: Tx, ctx: Limits, plan: Plan, kind: VaultKind): 
       }
       taken += count
     },
-    commit: () => addToCounter(tx, ctx.tenant, kind, period, taken),
+    commit: () => addToCounter(tx, { tenant: ctx.tenant, kind, period, n: taken }),
     async report() {
       if (usedBefore === undefined) return
       await reportThresholds(tx, ctx, { kind, limit, used: usedBefore + taken, exact: () => exact(0) })
@@ -130,7 +130,7 @@ export async function releaseCounts(
   const now = ctx.clock.now()
   for (const kind of vaultKinds) {
     const count = given[kind] ?? 0
-    if (count !== 0) await addToCounter(tx, ctx.tenant, kind, periodOf(kind, now), -count)
+    if (count !== 0) await addToCounter(tx, { tenant: ctx.tenant, kind, period: periodOf(kind, now), n: -count })
   }
 }
 

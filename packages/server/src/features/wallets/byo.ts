@@ -112,7 +112,7 @@ export async function deleteByoWallet(ctx: Ctx, walletId: ByoWalletId): Promise<
     await lockCounter(tx, ctx.tenant, 'byoWallets', period)
     if (!(await markDeleted(tx, ctx.tenant, walletId, now))) throw fail('wallet-not-found')
     await unwatchAddress(ctx, tx, { walletId, head })
-    await addToCounter(tx, ctx.tenant, 'byoWallets', period, -1)
+    await addToCounter(tx, { tenant: ctx.tenant, kind: 'byoWallets', period, n: -1 })
     await ctx.audit(tx, { action: 'wallets.byo.delete', target: walletId })
   })
 }

@@ -80,7 +80,7 @@ export function deleteWebhook(ctx: Ctx, webhookId: WebhookId): Promise<void> {
     if (webhook === undefined) throw fail('webhook-not-found')
     await markDeleted(tx, ctx.tenant, webhookId, now)
     await endPending(tx, ctx.tenant, webhookId, now)
-    await addToCounter(tx, ctx.tenant, 'webhooks', period, -1)
+    await addToCounter(tx, { tenant: ctx.tenant, kind: 'webhooks', period, n: -1 })
     await ctx.audit(tx, { action: 'webhooks.delete', target: webhookId })
   })
 }

@@ -38,11 +38,16 @@ export function parseAddress(address: string): ParsedAddress | { readonly fault:
   if (need === undefined) return { fault: 'target_session_attrs must be any, read-write or primary' }
   const kept = parameters.filter((parameter) => !parameter.startsWith('target_session_attrs='))
   const others = kept.filter((parameter) => !/^(host|port)=/.test(parameter))
-  if (hosts.length < 2) return { urls: [join(scheme, user, authority, path, kept)], need }
+  const common = { scheme, user, path }
+  if (hosts.length < 2) return { urls: [join({ ...common, authority, parameters: kept })], need }
   const urls = hosts.map(({ host, port, isParameter }) =>
     isParameter
-      ? join(scheme, user, '', path, [...others, `host=${host}`, ...(port === '' ? [] : [`port=${port}`])])
-      : join(scheme, user, port === '' ? host : `${host}:${port}`, path, others),
+      ? join({
+          ...common,
+          authority: '',
+          parameters: [...others, `host=${host}`, ...(port === '' ? [] : [`port=${port}`])],
+        })
+      : join({ ...common, authority: port === '' ? host : `${host}:${port}`, parameters: others }),
   )
   return { urls, need }
 }
@@ -72,6 +77,14 @@ function hostsOfParameters(hosts = '', ports = ''): Host[] | { readonly fault: s
   }))
 }
 
-function join(scheme: string, user: string, authority: string, path: string, parameters: readonly string[]): string {
+interface AddressParts {
+  readonly scheme: string
+  readonly user: string
+  readonly authority: string
+  readonly path: string
+  readonly parameters: readonly string[]
+}
+
+function join({ scheme, user, authority, path, parameters }: AddressParts): string {
   return `${scheme}${user}${authority}${path}${parameters.length === 0 ? '' : `?${parameters.join('&')}`}`
 }

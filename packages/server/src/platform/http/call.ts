@@ -142,7 +142,7 @@ async function answerOnceInTransaction(
       const fresh = await answer({ ...ctx, db: dbInside(tx) }, operation, request)
       const stored = storable(fresh)
       const resourceId = resourceOfLarge(operation, request, stored.body)
-      await idempotency.storeInTransaction(ctx, tx, requested, stored, { secret, resourceId })
+      await idempotency.storeInTransaction(ctx, tx, requested, { answer: stored, secret, resourceId })
       return fresh
     })
   } catch (error) {
@@ -203,7 +203,7 @@ async function storeRefusal(
   try {
     await ctx.db.tx(async (tx) => {
       const claim = await idempotency.claimInTransaction(ctx, tx, requested)
-      if (claim.kind === 'first') await idempotency.storeInTransaction(ctx, tx, requested, refusal, { secret })
+      if (claim.kind === 'first') await idempotency.storeInTransaction(ctx, tx, requested, { answer: refusal, secret })
     })
   } catch (error) {
     if (!(error instanceof Problem)) throw error

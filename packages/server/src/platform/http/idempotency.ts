@@ -112,8 +112,11 @@ export async function storeInTransaction(
   ctx: Ctx,
   tx: Tx,
   request: IdempotentRequest,
-  answer: StoredAnswer,
-  { secret, resourceId = null }: { readonly secret: boolean; readonly resourceId?: string | undefined | null },
+  {
+    answer,
+    secret,
+    resourceId = null,
+  }: { readonly answer: StoredAnswer; readonly secret: boolean; readonly resourceId?: string | undefined | null },
 ): Promise<void> {
   const body = resourceId === null ? sealBody(ctx, request, answer.body) : null
   const fingerprint = secret ? sealFingerprint(ctx, request) : request.fingerprint

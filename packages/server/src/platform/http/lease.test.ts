@@ -70,7 +70,7 @@ test('only what is stored counts: not what was rolled back, nor a response whose
   const sent = { key: 'rolled back', fingerprint: Buffer.alloc(32, 9) }
   const store = (isFailing: boolean) =>
     ctx.db.tx(async (tx) => {
-      await storeInTransaction(own, tx, sent, answer, { secret: false })
+      await storeInTransaction(own, tx, sent, { answer, secret: false })
       if (isFailing) throw new Error('it failed later')
     })
   await expect(store(true)).rejects.toThrow('it failed later')
@@ -84,7 +84,7 @@ test('a response that an earlier version stored is repeated', async () => {
   const answer = { status: 201, headers: {}, body: Buffer.from('earlier') }
   for (const sealed of [false, true]) {
     const sent = { key: `earlier-${sealed}`, fingerprint: Buffer.alloc(32, 8) }
-    await ctx.db.tx((tx) => storeInTransaction(ctx, tx, sent, answer, { secret: sealed }))
+    await ctx.db.tx((tx) => storeInTransaction(ctx, tx, sent, { answer, secret: sealed }))
     const { organisationId, environment } = ctx.tenant
     const body = sealed
       ? ctx.sealer.seal(answer.body, `idempotency|${organisationId}|${environment}|${sent.key}`)
@@ -132,7 +132,7 @@ test('of a request in a transaction and one with a lease that have one key, only
     expect(await claimInTransaction(ctx, tx, inTransaction)).toEqual({ kind: 'first' })
     expect(await claimWithLease(ctx, withLease, 'lease')).toEqual({ kind: 'first' })
     await tx.run(sql`create table effect_of_the_transaction ()`)
-    await storeInTransaction(ctx, tx, inTransaction, stored('transaction'), { secret: false })
+    await storeInTransaction(ctx, tx, inTransaction, { answer: stored('transaction'), secret: false })
   })
   await expect(made).rejects.toMatchObject({ code: 'idempotency-in-progress' })
   expect(await world.database.db.run(sql`select 1 from pg_tables where tablename = 'effect_of_the_transaction'`)).toBe(
@@ -144,7 +144,7 @@ test('of a request in a transaction and one with a lease that have one key, only
 
 test('a repeat gets the stored response while another request with the key is being compared', async () => {
   const requested = { key: 'compared', fingerprint: Buffer.alloc(32, 5) }
-  await ctx.db.tx((tx) => storeInTransaction(ctx, tx, requested, stored('response'), { secret: false }))
+  await ctx.db.tx((tx) => storeInTransaction(ctx, tx, requested, { answer: stored('response'), secret: false }))
   await ctx.db.tx(async (comparing) => {
     const other = { ...requested, fingerprint: Buffer.alloc(32, 6) }
     await expect(claimInTransaction(ctx, comparing, other)).rejects.toMatchObject({ code: 'idempotency-key-reused' })

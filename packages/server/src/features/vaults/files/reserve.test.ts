@@ -20,7 +20,9 @@ afterAll(() => stage?.world.stop())
 async function aVaultWithQuota(bytes: number): Promise<FilledVault> {
   const vault = await stage.aVault('pro')
   const ctx = stage.ctx(vault.org)
-  await ctx.db.tx((tx) => addToCounter(tx, ctx.tenant, 'storageBytes', 'all', plans.pro.storageBytes - bytes))
+  await ctx.db.tx((tx) =>
+    addToCounter(tx, { tenant: ctx.tenant, kind: 'storageBytes', period: 'all', n: plans.pro.storageBytes - bytes }),
+  )
   return vault
 }
 

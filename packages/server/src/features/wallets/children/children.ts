@@ -192,7 +192,7 @@ export function recoverChildAddress(
     const id = newId('cad', ctx)
     const { account, chain, network, supportedTokens } = parent
     const made = { id, masterWalletId: walletId, account, childIndex, address, name: null, metadata: {} }
-    await addToCounter(tx, tenant, 'childAddresses', 'all', 1)
+    await addToCounter(tx, { tenant, kind: 'childAddresses', period: 'all', n: 1 })
     await insertChildAddresses(tx, tenant, [{ ...made, createdAt: ctx.clock.now() }])
     await watchAddress({ ...ctx, tenant }, tx, { walletId: id, address, chain, network, supportedTokens })
     await holdReceived(tx, tenant, id)

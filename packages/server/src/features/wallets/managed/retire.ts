@@ -35,7 +35,7 @@ export async function retireMasterWallet(ctx: Ctx, walletId: MasterWalletId): Pr
     if (await hasOpenMovements(tx, ctx.tenant, present, requireNetwork(present.network).name))
       throw fail('wallet-not-empty', { holdings: [] })
     await setRetired(tx, ctx.tenant, walletId, now)
-    await addToCounter(tx, ctx.tenant, 'managedWallets', period, -1)
+    await addToCounter(tx, { tenant: ctx.tenant, kind: 'managedWallets', period, n: -1 })
     await ctx.audit(tx, { action: 'wallets.master.retire', target: walletId, details: { address: wallet.address } })
   })
 }

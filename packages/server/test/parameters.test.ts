@@ -1,0 +1,92 @@
+import { globSync, readFileSync } from 'node:fs'
+import path from 'node:path'
+import ts from 'typescript'
+import { expect, test } from 'vitest'
+
+const root = path.resolve(import.meta.dirname, '../../..')
+
+interface Declared {
+  /** The file below `packages/`, and the function's name. */
+  readonly name: string
+  readonly parameters: readonly ts.ParameterDeclaration[]
+}
+
+const declared: readonly Declared[] = globSync('packages/*/src/**/*.{ts,tsx}', { cwd: root })
+  .filter((file) => !file.includes('.test.') && !file.includes('/generated/'))
+  .flatMap((file) => functionsOf(file))
+
+/** Each function and method of a file: those that have a name, and those that a variable or a property names. */
+function functionsOf(file: string): readonly Declared[] {
+  const text = readFileSync(path.join(root, file), 'utf8')
+  const parsed = ts.createSourceFile(file, text, ts.ScriptTarget.Latest, true)
+  const found: Declared[] = []
+  const visit = (node: ts.Node): void => {
+    if (ts.isFunctionLike(node) && !ts.isConstructorTypeNode(node) && 'body' in node && node.body !== undefined) {
+      const named = node.name ?? ('name' in node.parent ? node.parent.name : undefined)
+      const name = named !== undefined ? (named as ts.Node).getText(parsed) : 'a function without a name'
+      found.push({ name: `${file.slice('packages/'.length)} ${name}`, parameters: [...node.parameters] })
+    }
+    ts.forEachChild(node, visit)
+  }
+  visit(parsed)
+  return found
+}
+
+test('no function has more than four parameters', () => {
+  expect(declared.length).toBeGreaterThan(10_000)
+  expect(declared.filter(({ parameters }) => parameters.length > 4).map(({ name }) => name)).toEqual([])
+})
+
+/**
+ * These existed before the rule had a test. A new function takes a named property of an object, or is two functions: `settle(payment, true)` says
+ * nothing to its reader. Remove a line when its function changes.
+ */
+const withBoolean = [
+  'dashboard/src/pages/bank-accounts/bank-accounts-page.tsx stateWords',
+  'dashboard/src/pages/bank-accounts/queries.ts useBankAccounts',
+  'dashboard/src/pages/home/volume-card.tsx useTopRoutes',
+  'dashboard/src/pages/payments/payments-page.tsx stateWords',
+  'dashboard/src/pages/registry/routes-page.tsx stateWords',
+  'dashboard/src/pages/sessions/sessions-page.tsx stateWords',
+  'dashboard/src/pages/team/team-page.tsx stateWords',
+  'dashboard/src/pages/transfers/transfers-page.tsx stateWords',
+  'dashboard/src/pages/wallets/wallets-page.tsx stateWords',
+  'dashboard/src/pages/withdrawals/withdrawals-page.tsx stateWords',
+  'dashboard/src/shell/shell.tsx useWasOpen',
+  'dashboard/src/ui/button.tsx buttonClasses',
+  'dashboard/src/ui/time-chart.tsx niceCeiling',
+  'dashboard/src/ui/visible-text.ts jsxDEV',
+  'devnet/src/narrator.ts expectTrue',
+  'mcp/src/print-tool.ts inputsOf',
+  'mcp/src/print-tool.ts slimmed',
+  'protocol/src/x402/permit2.ts readPayload',
+  'sdk/src/check.ts must',
+  'sdk/src/middleware/answers.ts unpaidBody',
+  'sdk/src/middleware/discovery.ts fetchOffers',
+  'sdk/src/middleware/preflight.ts readableBy',
+  'sdk/src/transport.ts asPurserError',
+  'server/src/chain/judge-payments.ts simulationOf',
+  'server/src/chain/rpc/states.ts stateOf',
+  'server/src/features/payments/challenge.ts encodedRequest',
+  'server/src/features/payments/settle.ts settlePayment',
+  'server/src/features/people/sign-in-limits.ts hashQueues',
+  'server/src/features/registry/routes.ts publishRoute',
+  'server/src/features/relayer/forms/permit2.ts whyNotPermit2',
+  'server/src/features/relayer/queue-store.ts dueTurn',
+  'server/src/features/wallets/deposits/follow.ts finishRange',
+  'server/src/partners/routing/lifi-status.ts pending',
+  'server/src/platform/db/db.ts onConnectOf',
+  'server/src/platform/db/db.ts queryOf',
+  'server/src/platform/guarded-connections.ts answer',
+  'server/src/platform/guarded-connections.ts settle',
+  'server/src/platform/http/batched-keys.ts interruptionOf',
+  'server/src/platform/http/call.ts storeRefusal',
+  'server/src/platform/operation.ts Reply',
+]
+
+test('no function has a boolean parameter, except the listed ones', () => {
+  const isBoolean = ({ type, initializer }: ts.ParameterDeclaration): boolean =>
+    /^boolean( \| undefined)?$/.test(type?.getText() ?? '') || /^(true|false)$/.test(initializer?.getText() ?? '')
+  const found = declared.filter(({ parameters }) => parameters.some(isBoolean)).map(({ name }) => name)
+  expect([...new Set(found)].sort()).toEqual([...withBoolean].sort())
+})
