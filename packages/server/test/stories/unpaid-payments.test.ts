@@ -279,6 +279,43 @@ test('a release voids a verified payment at once, by its own token only, and nev
   aheadMs = 0
 })
 
+test('released payments have a limit: a payer whose payments were all released is refused, and another payer buys; each leaves no audit record', async () => {
+  const [shop, payer] = [await aShop('hobby'), await aPayer(chain)]
+  const answers: Answer[] = []
+  for (let index = 0; index < 103; index += 1) {
+    const verified = await pay(shop, payer)
+    answers.push(verified)
+    if (verified.status !== 200) continue
+    const { paymentId, settlementToken } = verified.body
+    await world.call(shop.org.testKey, 'POST', `/payments/${String(paymentId)}/release`, { settlementToken })
+  }
+  expect(countByStatus(answers)).toEqual({ 200: 101, 429: 2 })
+  expect(codeOf(answers.at(-1) as Answer)).toBe('too-many-open-payments')
+  expect((await pay(shop, await aPayer(chain))).status).toBe(200)
+  const audit = await world.call(shop.org.testKey, 'GET', '/organisations/current/audit-log?action=payments.voided')
+  expect(audit.list).toEqual([])
+}, 60_000)
+
+test('a claim of a voided payment stays until its signature can move no money', async () => {
+  const [shop, payer] = [await aShop('hobby'), await aPayer(chain)]
+  const verified = await pay(shop, payer)
+  const { paymentId, settlementToken } = verified.body
+  await world.call(shop.org.testKey, 'POST', `/payments/${String(paymentId)}/release`, { settlementToken })
+  const claims = async () =>
+    Number(
+      (
+        await world.database.db.one(
+          z.object({ count: z.bigint() }),
+          sql`select count(*) from payment_claims where payment_id = ${String(paymentId)}`,
+        )
+      ).count,
+    )
+  expect(await claims()).toBe(1)
+  await world.database.db.run(sql`
+    update payments set valid_before = clock_timestamp() - interval '2 days', settlement = jsonb_set(settlement, '{validBefore}', '"1700000000"'), check_at = clock_timestamp() where id = ${String(paymentId)}`)
+  await expect.poll(claims, { timeout: 30_000 }).toBe(0)
+})
+
 test('a payment that is not settled within an hour is voided and releases its count and its gas, once; money that moves later settles it', async () => {
   const [shop, payer] = [await aShop('hobby'), await aPayer(chain)]
   const validBefore = String(Math.floor(Date.now() / 1_000) + 86_400)

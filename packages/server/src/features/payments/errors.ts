@@ -176,6 +176,7 @@ export const fail = defineErrors({
     causes: [
       'This payer has 100 payments at your organisation that are verified and neither settled nor voided.',
       'Those whose settlement was not requested are a tenth of the payments that the plan includes per month, or reserve a tenth of the day’s gas on the network. One is always allowed.',
+      'Too many of its payments here were released or gave way in the last day: at most as many as the plan includes per month.',
     ],
     fix: 'Settle each payment after you served it (`POST /payments/settle`), and release one that you refuse (`POST /payments/{id}/release`). Payments that nobody settles are voided within an hour. If you serve several requests for one price, sell a session instead.',
   },

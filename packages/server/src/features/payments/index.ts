@@ -13,6 +13,7 @@ import { paymentOperations } from './routes.ts'
 import { createSettlements } from './settle.ts'
 import { paymentRelays } from './settlement-outcome.ts'
 import { createAttemptCounts, deleteExpiredAttempts } from './statistics/attempts.ts'
+import { createUnsoldLimit } from './unsold.ts'
 import { voidUnsettled } from './void.ts'
 
 export { challenge, challengeSeconds, deleteExpiredCallers } from './challenge.ts'
@@ -62,7 +63,7 @@ export function createUnsettledChecks(): UnsettledChecks {
 
 /** Builds the feature. */
 export function createPayments(
-  needs: Omit<Deps, 'recordPayment' | 'settlements' | 'chainMemory' | 'unsettledChecks' | 'attemptCounts'>,
+  needs: Omit<Deps, 'recordPayment' | 'settlements' | 'chainMemory' | 'unsettledChecks' | 'unsold' | 'attemptCounts'>,
   { verifiedMsMax, onSettlementWanted }: PaymentSettings,
 ) {
   const limits = { nanoUsdPerDayMax: needs.settleNanoUsdPerDayMax, openPerPayerMax, verifiedMsMax }
@@ -72,6 +73,7 @@ export function createPayments(
     settlements: createSettlements(needs, onSettlementWanted),
     chainMemory: createChainMemory(),
     unsettledChecks: createUnsettledChecks(),
+    unsold: createUnsoldLimit(needs.clock),
     attemptCounts: createAttemptCounts(needs),
   }
   return {

@@ -9,6 +9,7 @@ import type { DueStarts } from '../../platform/db/due-checks.ts'
 import type { PaymentId } from '../../platform/ids.ts'
 import { type DeclareOperation, operationFor } from '../../platform/operation.ts'
 import type { ByOrganisation } from '../../platform/work/by-organisation.ts'
+import type { Plan } from '../plans/index.ts'
 import type { TransferDeps } from '../transfers/index.ts'
 import type { Outcome } from './settlement-store.ts'
 import type { NewPayment, PaymentRow } from './store.ts'
@@ -65,6 +66,19 @@ export interface UnsettledChecks {
   readonly search: ByOrganisation
 }
 
+/**
+ * Limits how many verified payments end unsold: released, or voided because another needed their places. Such a payment gives its place in the month
+ * back, but its rows stay, so that the month alone would bound nothing. A day's allowance is there at once, and refills evenly over a day.
+ */
+export interface UnsoldLimit {
+  /** Seconds until the owner has any of its allowance again; undefined while some is left. */
+  waitOf(caller: Pick<Call, 'tenant' | 'placeOwner'>): number | undefined
+  /** Whether the payer has used up its part of the allowance. */
+  isUsedUpBy(caller: Pick<Call, 'tenant' | 'placeOwner'>, payer: string): boolean
+  /** Counts payments that ended unsold, by their payers. */
+  count(caller: Pick<Call, 'tenant' | 'placeOwner'>, plan: Plan, payers: readonly (string | null)[]): void
+}
+
 export interface Candidate {
   readonly ctx: Ctx
   readonly payment: NewPayment
@@ -96,6 +110,7 @@ export interface Deps extends PlatformDeps, TransferDeps, ServiceSealPort {
   readonly recordPayment: (candidate: Candidate) => Promise<void>
   readonly chainMemory: ChainMemory
   readonly unsettledChecks: UnsettledChecks
+  readonly unsold: UnsoldLimit
   readonly settlements: Settlements
   readonly settlementTokens: SettlementTokens
   readonly mppSecrets: MppSecrets

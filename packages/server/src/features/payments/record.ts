@@ -61,6 +61,9 @@ export function createRecorder(deps: Pick<Deps, 'db'>, limits: RecordLimits): (c
   return async (candidate) => {
     const { ctx, payment, funds } = candidate
     refuseSanctioned(ctx, payment)
+    const { status, payer } = payment
+    if (status === 'verified' && payer !== null && ctx.unsold.isUsedUpBy(ctx, payer))
+      throw fail('too-many-open-payments')
     const record = recorderOf(ctx)
     const outcome = await record(candidate)
     if (outcome === 'insufficient-funds' && funds !== undefined)

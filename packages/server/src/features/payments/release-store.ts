@@ -8,7 +8,7 @@ import { id, type PaymentId } from '../../platform/ids.ts'
 import { dayOf, sharersOf } from '../plans/index.ts'
 import type { NewPayment } from './store.ts'
 
-const OpenRow = z.object({ id: id('pay'), createdAt: z.date(), validBefore: z.date() })
+const OpenRow = z.object({ id: id('pay'), createdAt: z.date(), validBefore: z.date(), payer: z.string().nullable() })
 /** A payment that is verified. */
 export type OpenRow = z.output<typeof OpenRow>
 
@@ -23,7 +23,7 @@ export function findToRelease(
   return db.maybeOne(
     FoundRow,
     sql`
-    select id, status, created_at, valid_before from payments
+    select id, status, created_at, valid_before, payer from payments
     where ${idIs(paymentId)} and organisation_id is not distinct from ${organisationId} and environment is not distinct from ${environment}`,
   )
 }
@@ -55,14 +55,14 @@ export function lockInTheWay(
     OpenRow,
     sql`
     with locked as materialized (
-      select id, created_at, valid_before, ${isGas ? sql`gas_reserved_nano_usd` : sql`1::numeric`} as frees from payments
+      select id, created_at, valid_before, payer, ${isGas ? sql`gas_reserved_nano_usd` : sql`1::numeric`} as frees from payments
       where network = any(${on}::text[]) and check_at is not null and environment = ${environment} and status = 'verified'
         and organisation_id in (${isGas ? sql`${organisationId}::text` : sharersOf(organisationId)}) and created_at <= ${until} and ${taking}
       order by created_at, id limit ${most} for no key update skip locked
     ), added as (
       select *, sum(frees) over (order by created_at, id) - frees as freed_before, sum(frees) over () as freed from locked
     )
-    select id, created_at, valid_before from added where freed >= ${needed.toString()}::numeric and freed_before < ${needed.toString()}::numeric
+    select id, created_at, valid_before, payer from added where freed >= ${needed.toString()}::numeric and freed_before < ${needed.toString()}::numeric
     order by created_at, id`,
   )
 }

@@ -2,6 +2,7 @@ import { requireNetwork } from '@purser/protocol'
 import type { z } from 'zod'
 import { instantOf, utcMonthOf } from '../../platform/clock.ts'
 import type { Tx } from '../../platform/db/db.ts'
+import { failPlatform } from '../../platform/errors.ts'
 import type { PaymentId } from '../../platform/ids.ts'
 import { gasLeft, planOf, usedOf } from '../plans/index.ts'
 import { fail, failBody } from './errors.ts'
@@ -22,7 +23,7 @@ const givingWayMax = 20
 
 /**
  * Voids a payment that the caller will not settle, which releases its place in the month and its gas at once. Nothing was sent for it. The chain is read
- * until its signature ends, as for every voided payment. Repeating it changes nothing.
+ * until its signature ends, as for every voided payment. Repeating it changes nothing. Above the day's allowance the payment stays open.
  */
 export async function releasePayment(
   ctx: Ctx,
@@ -33,8 +34,11 @@ export async function releasePayment(
   if (open === undefined) return refusePayment(ctx.db, ctx.tenant, paymentId, fail('payment-not-found'))
   if (!ctx.settlementTokens.check(paymentId, settlementToken)) throw failBody('settlement-token-invalid')
   const { status, validBefore } = open
-  if (status === 'verified' && validBefore !== null)
+  if (status === 'verified' && validBefore !== null) {
+    const retryAfterSeconds = ctx.unsold.waitOf(ctx)
+    if (retryAfterSeconds !== undefined) throw failPlatform('rate-limit-exceeded', { retryAfterSeconds })
     await ctx.db.tx((tx) => voidOpen(ctx, tx, [{ ...open, validBefore }], 'released'))
+  }
   const payment = await getPayment(ctx, paymentId)
   if (payment.status !== 'voided' && payment.status !== 'settlement_failed') throw fail('payment-in-settlement')
   return payment
@@ -45,6 +49,7 @@ export async function releasePayment(
  * Returns whether it voided any. A payment whose settlement was requested never gives way.
  */
 export async function giveWay({ ctx, payment }: Candidate, lacking: Lacking): Promise<boolean> {
+  if (ctx.unsold.waitOf(ctx) !== undefined) return false
   const until = instantOf(ctx.clock.now().getTime() - firmMs)
   const needed = await neededBy(ctx, payment, lacking)
   return ctx.db.tx(async (tx) => {
@@ -74,5 +79,15 @@ async function voidOpen(ctx: Ctx, tx: Tx, open: readonly OpenRow[], reason: stri
     tx,
     watched.map((row) => ({ id: row.id, checkAt: nextCheckOf(ctx, row) })),
   )
+  if (voided.size > 0) {
+    const plan = await planOf(tx, ctx.tenant.organisationId)
+    tx.afterCommit(() =>
+      ctx.unsold.count(
+        ctx,
+        plan,
+        watched.map(({ payer }) => payer),
+      ),
+    )
+  }
   return voided.size
 }

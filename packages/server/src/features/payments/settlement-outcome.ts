@@ -79,7 +79,9 @@ export async function recordFailed(
       'payment.settlement_failed',
       own.map((row) => ({ ...outcomePayload(row), reason: reasonOf(row), failedAt })),
     )
-  for (const [tenant, own] of byTenant(rows))
+  // A payment that was voided before anything was sent moved nothing: its row says all.
+  const sent = rows.filter(({ status, previousStatus }) => status !== 'voided' || previousStatus !== 'verified')
+  for (const [tenant, own] of byTenant(sent))
     for (const { id: target, status, failureReason: reason } of own)
       appendAudit(forTenant(ctx, tenant), tx, { action: `payments.${status}`, target, details: { reason } })
   tx.afterCommit(() => {

@@ -330,6 +330,16 @@ export function listOpenOf(
   )
 }
 
+/**
+ * Deletes what voided payments have used up, once their signatures can move no money. A challenge stays used for ever, and so does its claim.
+ */
+export async function deleteClaims(tx: Tx, paymentIds: readonly PaymentId[]): Promise<void> {
+  await tx.run(sql`
+    delete from payment_claims c using payments p
+    where ${oneOf(sql`p.id`, paymentIds)} and p.status = 'voided' and c.claim_hash = claim_hash(p.claim_key) and c.payment_id = p.id
+      and c.challenge_hash is null`)
+}
+
 /** Sets when each is due next, null for never. A row whose status changed since the check is left alone. */
 export async function setCheckAt(
   db: Queryable,

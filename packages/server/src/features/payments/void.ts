@@ -7,7 +7,7 @@ import { findUse as findRelayUse, nonceStates, type RelayPayload } from '../rela
 import { expiredReasonOf } from './new-payment.ts'
 import type { Ctx, Deps } from './ports.ts'
 import { recordFailed, recordSettled } from './settlement-outcome.ts'
-import { type CheckedRow, isAnyToCheck, listToCheck, setCheckAt } from './settlement-store.ts'
+import { type CheckedRow, deleteClaims, isAnyToCheck, listToCheck, setCheckAt } from './settlement-store.ts'
 
 type System = Omit<Ctx, 'tenant'>
 
@@ -82,6 +82,12 @@ async function voidUnused(ctx: System, unused: readonly Checked[]): Promise<void
           tx,
           // No block can include an authorization that has expired.
           group.map((one) => ({ id: one.row.id, checkAt: one.state === 'expired' ? null : nextCheckOf(ctx, one.row) })),
+        )
+        // Verify refuses such a signature by its own clock, whatever the chain's time is.
+        const spent = group.filter(({ row, state }) => state === 'expired' && row.validBefore <= ctx.clock.now())
+        await deleteClaims(
+          tx,
+          spent.map(({ row }) => row.id),
         )
       })
       .catch((error: unknown) =>
