@@ -20,6 +20,8 @@ import { nextCheckOf } from './void.ts'
 const firmMs = 120_000
 /** Most payments that give way to one. Their gas may be less than it needs. */
 const givingWayMax = 20
+/** Most of them where pushes were counted above the limit, or blocks cost more than was reserved: those that give way free that too. */
+const givingWayAboveMax = 500
 
 /**
  * Voids a payment that the caller will not settle, which releases its place in the month and its gas at once. Nothing was sent for it. The chain is read
@@ -51,22 +53,28 @@ export async function releasePayment(
 export async function giveWay({ ctx, payment }: Candidate, lacking: Lacking): Promise<boolean> {
   if (ctx.unsold.waitOf(ctx) !== undefined) return false
   const until = instantOf(ctx.clock.now().getTime() - firmMs)
-  const needed = await neededBy(ctx, payment, lacking)
+  const { own, above } = await neededBy(ctx, payment, lacking)
+  const most = above > 0n ? givingWayAboveMax : givingWayMax
   return ctx.db.tx(async (tx) => {
-    const open = await lockInTheWay(tx, ctx.tenant, payment, { lacking, needed, until, most: givingWayMax })
+    const open = await lockInTheWay(tx, ctx.tenant, payment, { lacking, needed: own + above, until, most })
     return (await voidOpen(ctx, tx, open, 'not_settled_in_time')) > 0
   })
 }
 
+interface Needed {
+  readonly own: bigint
+  readonly above: bigint
+}
+
 /** Returns the places of the month or the gas of the day that must be free for a payment: its own, and what was taken above the limit. */
-async function neededBy(ctx: Ctx, payment: NewPayment, lacking: Lacking): Promise<bigint> {
+async function neededBy(ctx: Ctx, payment: NewPayment, lacking: Lacking): Promise<Needed> {
   if (lacking === 'gas-budget') {
     const left = await gasLeft(ctx, requireNetwork(payment.network))
-    return gasReservedBy(ctx, payment) + (left < 0n ? -left : 0n)
+    return { own: gasReservedBy(ctx, payment), above: left < 0n ? -left : 0n }
   }
   const { paymentsPerMonth } = await planOf(ctx.db, ctx.tenant.organisationId)
   const used = await usedOf(ctx.db, ctx.tenant, 'payments', utcMonthOf(payment.createdAt))
-  return BigInt(1 + Math.max(0, used - paymentsPerMonth))
+  return { own: 1n, above: BigInt(Math.max(0, used - paymentsPerMonth)) }
 }
 
 /** Voids those of the payments that are still verified, and returns how many it voided. */
