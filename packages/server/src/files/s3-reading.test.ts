@@ -7,6 +7,7 @@ import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { startS3 } from '../../test/files/s3-server.ts'
 import { systemRandom } from '../platform/random.ts'
 import { ReusedBufferStream } from '../platform/reused-buffer-stream.ts'
+import { createTurns } from '../platform/turns.ts'
 import { type BlobKey, type BlobStore, openS3Blobs } from './index.ts'
 import type { S3Options } from './s3.ts'
 
@@ -54,7 +55,7 @@ test('S4: sixty contents that nobody reads keep no upload, no other download and
 })
 
 test('S4: one owner has at most its share of the connections for downloads, and its next download waits for one of them', async () => {
-  const blobs = await aStore({ readsMax: 8 })
+  const blobs = await aStore({ readsMax: 9 })
   const [first] = await Promise.all(Array.from({ length: 4 }, () => open(blobs, 'slow')))
   let isOpen = false
   const fifth = open(blobs, 'slow').then(() => {
@@ -65,6 +66,14 @@ test('S4: one owner has at most its share of the connections for downloads, and 
   expect(isOpen).toBe(false)
   first?.destroy()
   await fifth
+})
+
+test('S4: ten owners with all places that they may have leave a download to an eleventh', async () => {
+  const turns = createTurns(64, { waitMsMax: 20, waitingMax: 1_000 })
+  for (let owner = 0; owner < 10; owner++)
+    await Promise.allSettled(Array.from({ length: 64 }, () => turns.take(`slow ${owner}`)))
+  await expect(turns.take('eleventh')).resolves.toBeTypeOf('function')
+  await expect(turns.take('slow 0')).rejects.toMatchObject({ code: 'service-unavailable' })
 })
 
 /** Writes a content whose reader stalls at the third piece, until `goOn`. */

@@ -1,7 +1,10 @@
 import { mayTake } from './share.ts'
 import { type Patience, waitForPlace } from './waiting-queue.ts'
 
-/** Places for work of several owners. Each owner has at most its share of them (`mayTake`), and waiting owners get them in turn. */
+/**
+ * Places for work of several owners. Each owner has at most its share of them (`mayTake`), and waiting owners get them in turn. An eighth is for
+ * owners without a place alone: the shares of ten owners are all other places.
+ */
 export interface Turns {
   /**
    * Waits for a place and returns what gives it back, once. With `until` it waits without the patience, until that signal is aborted, and then
@@ -12,6 +15,9 @@ export interface Turns {
   waiting(): number
 }
 
+/** The part of the places from which only owners without one take. */
+const firstPart = 8
+
 interface OwnerPlaces {
   own: number
   readonly waiting: Set<() => void>
@@ -20,7 +26,9 @@ interface OwnerPlaces {
 /** Creates places for `max` pieces of work at once. Without a patience, one waits until its turn comes. */
 export function createTurns(max: number, patience?: Patience): Turns {
   const owners = new Map<string, OwnerPlaces>()
+  const shared = max - Math.floor(max / firstPart)
   let taken = 0
+  const isFree = ({ own }: OwnerPlaces): boolean => mayTake({ own, taken, max: own === 0 ? max : shared })
 
   const take = (places: OwnerPlaces): void => {
     places.own += 1
@@ -30,7 +38,7 @@ export function createTurns(max: number, patience?: Patience): Turns {
   const serve = (): void => {
     for (const [owner, places] of owners) {
       const [next] = places.waiting
-      if (next === undefined || !mayTake({ own: places.own, taken, max })) continue
+      if (next === undefined || !isFree(places)) continue
       take(places)
       next()
       owners.delete(owner)
@@ -55,7 +63,7 @@ export function createTurns(max: number, patience?: Patience): Turns {
     async take(owner, until) {
       const places = owners.get(owner) ?? { own: 0, waiting: new Set() }
       owners.set(owner, places)
-      if (places.waiting.size === 0 && mayTake({ own: places.own, taken, max })) take(places)
+      if (places.waiting.size === 0 && isFree(places)) take(places)
       else await waitForPlace(places.waiting, until ?? patience).finally(() => forgetIdle(owner, places))
       return releaseOnce(owner, places)
     },
