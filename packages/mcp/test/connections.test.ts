@@ -22,7 +22,7 @@ function aServer(proxies?: number) {
   }
   const openOf = (address: string, count: number): number =>
     Array.from({ length: count }, () => connect(address)).filter(({ destroyed }) => !destroyed).length
-  return { openOf, crowded: () => crowded }
+  return { connect, openOf, crowded: () => crowded }
 }
 
 test('an address has at most 64 connections, others have their own, and the server reports it once', () => {
@@ -38,6 +38,14 @@ test('an address has at most 64 connections, others have their own, and the serv
 test.each(['127.0.0.1', '::ffff:127.0.0.1', '::1'])('this machine, as %s, has as many as it opens', (address) => {
   const { openOf, crowded } = aServer()
   expect([openOf(address, 100), crowded()]).toEqual([100, 0])
+})
+
+test('silent connections of many addresses keep no new one out: the oldest of them is closed', () => {
+  const { connect } = aServer()
+  const [oldest, ...others] = Array.from({ length: 1_024 }, (_, index) => connect(`203.0.113.${index % 32}`))
+  const newest = connect('198.51.100.7')
+  expect([oldest?.destroyed, newest.destroyed]).toEqual([true, false])
+  expect(others.filter(({ destroyed }) => destroyed)).toEqual([])
 })
 
 test('behind a proxy there is no limit for each address', () => {

@@ -27,6 +27,8 @@ export type RequestMessage = IncomingMessage & { readonly method: string; readon
 /** The owner of an API key that the service knows. */
 export interface Caller {
   readonly handle: (req: RequestMessage, res: ServerResponse) => Promise<void>
+  /** The organisation of the key. Keys that may not read it share one. */
+  readonly organisationId: string
   /** The number of requests that are not answered yet. */
   running: number
 }
@@ -38,12 +40,15 @@ const callersMax = 1_000
 /** Stands for the organisation of keys that may not read it: they share the place of one for their open calls. */
 const unreadable = 'unreadable'
 /**
- * Limits for API keys that the service does not know, per minute: from one network address, and from all. The service
- * itself has a limit for this server's address.
+ * Limits for API keys that the service does not know, per minute: from one network address, and from all. Beyond that of all, an address has an
+ * equal share, and at least one. The service itself has a limit for this server's address, 900, which leaves some to addresses that come later.
  */
 const unknownPerAddressMax = 60
-const unknownPerMinuteMax = 900
+const unknownPerMinuteMax = 600
 const minuteMs = 60_000
+
+/** Most streams of one key: each occupies a connection for as long as its client likes. */
+const maxSubscriptions = 4
 
 /** The largest message, in bytes. A tool's arguments are read by a model, so they are short. */
 const messageBytesMax = 1_048_576
@@ -63,14 +68,14 @@ export function openCallers(
   const checking = new Map<string, { readonly checked: Promise<Caller | Refused>; readonly block: string }>()
 
   /**
-   * Whether an unknown key may be checked with the service. Limited per address, so that invented keys of one address
+   * Whether an unknown key may be checked with the service. Limited per address, so that invented keys of some addresses
    * do not block others.
    */
   function mayCheck(block: string): boolean {
     const tried = [...unknown.values(), ...checking.values()]
-    return (
-      tried.length < unknownPerMinuteMax && tried.filter((one) => one.block === block).length < unknownPerAddressMax
-    )
+    const own = tried.filter((one) => one.block === block).length
+    if (own === 0 || tried.length < unknownPerMinuteMax) return own < unknownPerAddressMax
+    return own < unknownPerMinuteMax / new Set(tried.map((one) => one.block)).size
   }
 
   async function check(
@@ -93,7 +98,8 @@ export function openCallers(
       if (error.status !== 403) return 'unavailable'
     }
     if (!hasPlace(known)) return 'unavailable'
-    const caller = callerOf(options, { purser, environment, keys: keysOf({ name, organisationId }) })
+    const deps = { purser, environment, keys: keysOf({ name, organisationId }) }
+    const caller = { ...callerOf(options, deps), organisationId, running: 0 }
     known.set(name, caller)
     return caller
   }
@@ -132,7 +138,7 @@ function hasPlace(known: Map<string, Caller>): boolean {
 }
 
 /** Each request gets its own MCP server, so consecutive requests of a client may reach different processes. */
-function callerOf({ serverOf, onError }: HandlerOptions, deps: CallerDeps): Caller {
+function callerOf({ serverOf, onError }: HandlerOptions, deps: CallerDeps): Pick<Caller, 'handle'> {
   const calls = followCalls()
   const connections = new AsyncLocalStorage<AbortSignal>()
   const handler = createMcpHandler(
@@ -146,12 +152,11 @@ function callerOf({ serverOf, onError }: HandlerOptions, deps: CallerDeps): Call
         })
       return served
     },
-    { onerror: onError, maxRequestBodySize: messageBytesMax, maxSubscriptions: 64 },
+    { onerror: onError, maxRequestBodySize: messageBytesMax, maxSubscriptions },
   )
   const handle = toNodeHandler(handler, { onerror: onError, maxRequestBodySize: messageBytesMax })
   return {
     handle: (req, res) => connections.run(closedBeforeEnd(res), () => handle(req, res)),
-    running: 0,
   }
 }
 

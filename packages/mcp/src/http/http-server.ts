@@ -1,4 +1,5 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
 import { hostHeaderValidation, originValidation } from '@modelcontextprotocol/node'
 import { addressBlock } from '@purser/protocol'
 import { type HandlerOptions, openCallers, type Refused, type RequestMessage } from './callers.ts'
@@ -7,7 +8,11 @@ import { type HandlerOptions, openCallers, type Refused, type RequestMessage } f
 export const endpoint = '/mcp'
 
 const loopback = ['localhost', '127.0.0.1', '[::1]']
+/** Most connections. Above it, the one that has been without an admitted request for longest is closed. */
 const connectionsMax = 1_024
+/** Most requests of all organisations at once; an organisation has at most half of those that the others leave. Some more are for those without one. */
+const runningMax = 896
+const runningFirstMax = 960
 /**
  * Most connections of one address, if no proxy is before the server: those of one host that sends nothing leave places for others. This machine's own
  * have no such limit, because a proxy or many agents may run on it.
@@ -34,6 +39,7 @@ export interface Reachable {
  */
 export function mcpHttpServer(options: HandlerOptions, { hosts, proxies = 0, onCrowded }: Reachable): Server {
   const find = openCallers(options)
+  const running = runningRequests()
   const names = [...loopback, ...hosts]
   const isHost = hostHeaderValidation(names)
   const isOrigin = originValidation(names)
@@ -44,10 +50,15 @@ export function mcpHttpServer(options: HandlerOptions, { hosts, proxies = 0, onC
     const token = /^Bearer +(\S{1,256})$/i.exec(req.headers.authorization ?? '')?.[1]
     const caller = token === undefined ? 'unknown' : await find(token, addressOf(req, proxies))
     if (typeof caller === 'string') return refuse(res, refusals[caller])
-    if (caller.running >= runningPerKeyMax) return refuse(res, refusals['too-many'])
-    caller.running += 1
-    res.once('close', () => (caller.running -= 1))
     if (res.destroyed) return
+    if (caller.running >= runningPerKeyMax || !running.hasPlace(caller.organisationId))
+      return refuse(res, refusals['too-many'])
+    const ended = [running.begin(caller.organisationId), connections.begin(req.socket)]
+    caller.running += 1
+    res.once('close', () => {
+      caller.running -= 1
+      for (const end of ended) end()
+    })
     await caller.handle(req, res)
   }
   const server = createServer({ headersTimeout: 10_000, requestTimeout: 30_000 }, (req, res) => {
@@ -57,9 +68,56 @@ export function mcpHttpServer(options: HandlerOptions, { hosts, proxies = 0, onC
       else res.destroy()
     })
   })
-  server.maxConnections = connectionsMax
+  const connections = limitConnections(server)
   if (proxies === 0) limitPerAddress(server, onCrowded)
   return server
+}
+
+/** Counts the running requests of each organisation. */
+function runningRequests() {
+  const owns = new Map<string, number>()
+  let taken = 0
+  return {
+    hasPlace(organisationId: string): boolean {
+      const own = owns.get(organisationId) ?? 0
+      return own === 0 ? taken < runningFirstMax : own < (runningMax - (taken - own)) / 2
+    },
+    begin(organisationId: string): () => void {
+      owns.set(organisationId, (owns.get(organisationId) ?? 0) + 1)
+      taken += 1
+      return () => {
+        taken -= 1
+        const left = (owns.get(organisationId) ?? 1) - 1
+        if (left === 0) owns.delete(organisationId)
+        else owns.set(organisationId, left)
+      }
+    },
+  }
+}
+
+/** Closes the connection that has been without an admitted request for longest when there are too many, so that a new one always has a place. */
+function limitConnections(server: Server) {
+  const waiting = new Set<Socket>()
+  const busy = new Set<Socket>()
+  server.on('connection', (socket) => {
+    const [oldest] = waiting
+    if (waiting.size + busy.size >= connectionsMax) oldest?.destroy()
+    waiting.add(socket)
+    socket.once('close', () => {
+      waiting.delete(socket)
+      busy.delete(socket)
+    })
+  })
+  return {
+    /** Notes that a request on the connection was admitted. The function that it returns notes its end. */
+    begin(socket: Socket): () => void {
+      waiting.delete(socket)
+      busy.add(socket)
+      return () => {
+        if (busy.delete(socket) && !socket.destroyed) waiting.add(socket)
+      }
+    },
+  }
 }
 
 function limitPerAddress(server: Server, onCrowded: (() => void) | undefined): void {

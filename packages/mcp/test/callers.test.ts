@@ -1,0 +1,68 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import { connect } from 'node:net'
+import { composeApiKey } from '@purser/protocol'
+import { expect, onTestFinished, test } from 'vitest'
+import { openCallers } from '../src/http/callers.ts'
+import { mcpHttpServer } from '../src/http/http-server.ts'
+import { listening } from './stage.ts'
+
+const keyOf = (place: number): string => {
+  const bytes = new Uint8Array(32)
+  new DataView(bytes.buffer).setUint32(0, place)
+  return composeApiKey('test', bytes)
+}
+
+/** A service that knows the keys, each with the organisation that it belongs to. */
+async function aService(organisations: ReadonlyMap<string, string>) {
+  const service = createServer(({ headers }, res) => {
+    const id = organisations.get(headers.authorization?.slice('Bearer '.length) ?? '')
+    res.writeHead(id === undefined ? 401 : 200, { 'content-type': 'application/json' })
+    res.end(JSON.stringify(id === undefined ? { code: 'unauthenticated' } : { id }))
+  })
+  const { port } = await listening(service)
+  const serverOf = (): never => {
+    throw new Error('nobody calls a tool')
+  }
+  return { baseUrl: `http://127.0.0.1:${port}`, serverOf, onError: () => undefined }
+}
+
+test('invented keys of sixteen addresses do not keep a valid new key out', async () => {
+  const valid = keyOf(0)
+  const find = openCallers(await aService(new Map([[valid, 'one']])))
+  let key = 1
+  for (let block = 0; block < 16; block += 1)
+    for (let count = 0; count < 60; count += 1) await find(keyOf(key++), `2001:db8:0:${block}::1`)
+  expect(await find(keyOf(key++), '2001:db8:0:1::1')).toBe('too-many')
+  expect(await find(valid, '203.0.113.9')).toMatchObject({ organisationId: 'one' })
+})
+
+/** Sends the head of a request whose body does not come. */
+function openRequest(port: number, key: string): { readonly answer: () => string } {
+  const socket = connect(port, '127.0.0.1')
+  let answer = ''
+  socket.on('data', (chunk) => (answer += chunk)).on('error', () => undefined)
+  onTestFinished(() => void socket.destroy())
+  const head = `POST /mcp HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer ${key}\r\n`
+  socket.write(`${head}content-type: application/json\r\ncontent-length: 10\r\n\r\n`)
+  return { answer: () => answer }
+}
+
+test('the keys of one organisation have at most half of the requests at once, and another organisation has its own', async () => {
+  const keys = Array.from({ length: 15 }, (_, index) => keyOf(index))
+  const other = keyOf(99)
+  const options = await aService(new Map([...keys.map((key) => [key, 'one'] as const), [other, 'other']]))
+  const server = mcpHttpServer(options, { hosts: [] })
+  const { port } = await listening(server)
+  const sent = keys.flatMap((key) => Array.from({ length: 32 }, () => openRequest(port, key)))
+  const refused = () => sent.filter(({ answer }) => answer().startsWith('HTTP/1.1 429')).length
+  await expect.poll(refused, { timeout: 10_000 }).toBe(15 * 32 - 448)
+  const others = Array.from({ length: 32 }, () => openRequest(port, other))
+  const [request] = await once(server, 'request')
+  expect(request.headers.authorization).toBe(`Bearer ${other}`)
+  const { promise: turned, resolve } = Promise.withResolvers<void>()
+  openRequest(port, keyOf(0))
+  server.once('request', () => resolve())
+  await turned
+  expect(others.map(({ answer }) => answer()).join('')).toBe('')
+})
