@@ -18,11 +18,20 @@ export const inspected = {
   bypassCSP: true,
 } as const
 
-/** Serious and critical findings, as `rule: what it found`. The theme changes colors alone, so its second run needs no other rule. */
+/**
+ * Serious and critical findings, as `rule: what it found`. A rule that finds only what is less serious does not run: axe states the impact of each.
+ * The theme changes colors alone, so its second run needs no other rule.
+ */
 async function findingsOn(page: Page, rules: 'all' | 'color-contrast'): Promise<string[]> {
-  const options = { resultTypes: ['violations'], ...(rules !== 'all' && { runOnly: [rules] }) }
+  const chosen =
+    rules === 'all'
+      ? 'rules: Object.fromEntries(lesser.map((id) => [id, { enabled: false }]))'
+      : `runOnly: ['${rules}']`
   const found: unknown = await page.evaluate(
-    `axe.run(document, ${JSON.stringify(options)})
+    `(() => {
+      const lesser = axe._audit.rules.filter(({ impact }) => impact === 'minor' || impact === 'moderate').map(({ id }) => id)
+      return axe.run(document, { resultTypes: ['violations'], ${chosen} })
+    })()
       .then(({ violations }) => violations.map(({ id, impact, nodes }) => ({ id, impact, nodes: nodes.map(({ html }) => html) })))`,
   )
   return AxeResult.parse(found)

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import type { DemoData } from './demo-data.ts'
 import { pages } from './pages.ts'
 import type { Stage } from './people-scenarios.ts'
-import { joinedAs, pathOf, shown } from './stage.ts'
+import { joinedAs, pathOf, show } from './stage.ts'
 
 /** Test and live, and who may work where. */
 export function environmentScenarios({ dev, browser, open }: Stage, demoData: () => Promise<DemoData>): void {
@@ -64,8 +64,7 @@ export function environmentScenarios({ dev, browser, open }: Stage, demoData: ()
           wrongly.push(...texts.filter((one) => text.includes(one)).map((one) => `${one} in ${response.url()}`))
       })
       for (const { path } of pages) {
-        await page.goto(`${dashboardUrl}/live${pathOf(path, demo)}`)
-        await shown(page)
+        await show(page, `${dashboardUrl}/live${pathOf(path, demo)}`)
         const text = await page.locator('main').innerText()
         if (!path.startsWith('/audit-log'))
           expect([path, texts.slice(-5).filter((one) => text.includes(one))]).toEqual([path, []])

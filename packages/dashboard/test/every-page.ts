@@ -37,19 +37,31 @@ export function everyPageScenarios({ dev, browser, open }: Stage, demoData: () =
       const found = states.filter((state) => groupOf(state) === group)
       const who = found[0]?.who
       const storageState = who === undefined ? {} : { storageState: await stateOf(who) }
-      await open({ ...inspected, ...storageState }, async (_, __, context) => {
+      await open({ ...inspected, ...storageState }, async (shared, _, context) => {
         for (const state of found) {
-          const page = await context.newPage()
+          // What is made on a page, such as a refusal, belongs to that page alone.
+          const page = state.before === undefined ? shared : await context.newPage()
           await state.before?.(page)
-          await page.goto(`${dev().dashboardUrl}${pathOfState(state, demo)}`)
-          await shown(page)
+          await show(page, `${dev().dashboardUrl}${pathOfState(state, demo)}`)
           await state.act?.(page)
           await expectAccessible(page, state.name)
-          await page.close()
+          if (page !== shared) await page.close()
         }
       })
     },
   )
+
+  test('a reader who wants no motion gets none: a change of the theme starts no transition', async () => {
+    await open(inspected, async (page) => {
+      await page.goto(`${dev().dashboardUrl}/test`)
+      await shown(page)
+      const started = await page.evaluate(() => {
+        document.documentElement.classList.toggle('dark')
+        return document.getAnimations().length
+      })
+      expect(started).toBe(0)
+    })
+  })
 
   test('the documentation is accessible in both themes, fits a phone, and fails nowhere', async () => {
     const paths = ['', '/quick-start', '/events', '/operations', '/errors/duplicate-payment', '/search?q=webhook']

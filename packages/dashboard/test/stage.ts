@@ -73,9 +73,11 @@ export function pathOf(path: string, demo: DemoData): string {
  * page would take four times as long. An address without a page comes between, so that nothing of the page before is taken for the next.
  */
 export async function show(page: Page, url: string): Promise<void> {
-  if (!page.url().includes('/dashboard/test')) await page.goto(url)
+  const { origin, pathname } = new URL(url)
+  const [environment = ''] = /^\/dashboard\/(?:test|live)(?=\/|$)/.exec(pathname) ?? []
+  if (environment === '' || !page.url().startsWith(origin + environment)) await page.goto(url)
   else {
-    await navigate(page, `${new URL(url).origin}/dashboard/test/between`)
+    await navigate(page, `${origin}${environment}/between`)
     await page.getByText('There is no page at this address').waitFor()
     await navigate(page, url)
   }

@@ -121,6 +121,8 @@ const opened: readonly State[] = (
   name: `opened-${name}`,
   path,
   act: async (page) => {
+    // The page before may have had one open.
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
     await page.getByRole('main').getByRole('button', { name: button }).first().click()
     await page.getByRole('dialog').waitFor()
   },
