@@ -22,11 +22,12 @@ export const inspected = {
  * Serious and critical findings, as `rule: what it found`. A rule that finds only what is less serious does not run: axe states the impact of each.
  * The theme changes colors alone, so its second run needs no other rule.
  */
-async function findingsOn(page: Page, rules: 'all' | 'color-contrast'): Promise<string[]> {
+export async function findingsOn(page: Page, rules: 'all' | 'color-contrast'): Promise<string[]> {
   const chosen =
     rules === 'all'
       ? 'rules: Object.fromEntries(lesser.map((id) => [id, { enabled: false }]))'
       : `runOnly: ['${rules}']`
+  if (!(await page.evaluate(() => 'axe' in globalThis))) await page.evaluate(axe)
   const found: unknown = await page.evaluate(
     `(() => {
       const lesser = axe._audit.rules.filter(({ impact }) => impact === 'minor' || impact === 'moderate').map(({ id }) => id)
@@ -60,7 +61,6 @@ export async function expectAccessible(page: Page, name: string): Promise<void> 
       isDark,
     )
   await settled(false)
-  if (!(await page.evaluate(() => 'axe' in globalThis))) await page.evaluate(axe)
   expect([name, 'light', await findingsOn(page, 'all')]).toEqual([name, 'light', []])
   await page.emulateMedia({ colorScheme: 'dark' })
   await settled(true)

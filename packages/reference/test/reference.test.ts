@@ -1,9 +1,7 @@
-import { readFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
 import { createPurser } from '@purser/sdk'
 import type { Browser, BrowserContextOptions, Page, Request } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { z } from 'zod'
+import { findingsOn } from '../../dashboard/test/accessible.ts'
 import { launchBrowser, type Watched, watch } from '../../dashboard/test/browser.ts'
 import { patienceMs, signIn } from '../../dashboard/test/stage.ts'
 import { startTemporaryDev } from '../../devnet/src/temporary-dev.ts'
@@ -160,20 +158,6 @@ test('samples are in curl, fetch and Python, and for our own clients', async () 
   })
 })
 
-const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
-const AxeResult = z.array(z.object({ id: z.string(), impact: z.string().nullable(), nodes: z.array(z.string()) }))
-
-async function findingsOn(page: Page): Promise<string[]> {
-  await page.evaluate(axe)
-  const found: unknown = await page.evaluate(
-    `axe.run(document, { resultTypes: ['violations'] })
-      .then(({ violations }) => violations.map(({ id, impact, nodes }) => ({ id, impact, nodes: nodes.map(({ html }) => html) })))`,
-  )
-  return AxeResult.parse(found)
-    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
-    .map(({ id, nodes }) => `${id}: ${nodes.slice(0, 6).join(' | ')}`)
-}
-
 test.each([
   ['light', desktop],
   ['dark', desktop],
@@ -186,7 +170,7 @@ test.each([
       await operation(page, 'payments.verify').waitFor()
       await page.waitForFunction((mode) => document.body.classList.contains(`${mode}-mode`), colorScheme)
       await page.waitForFunction(() => document.getAnimations().length === 0)
-      expect(await findingsOn(page)).toEqual([])
+      expect(await findingsOn(page, 'all')).toEqual([])
       expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(viewport.width)
       expect(faults).toEqual([])
     })
