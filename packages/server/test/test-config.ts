@@ -54,9 +54,10 @@ export function testConfig(
 export const oneNanoUsdPerGas: GasPrices = {
   costOf: (_, gas) => gas,
   knownCostOf: (_, gas) => gas,
-  firstReads: async () => undefined,
+  recentReads: async () => undefined,
   worthOf: (_, wei) => wei / 1_000_000_000n,
   leastCostOf: (_, gas) => gas,
+  lowestKnownCostOf: (_, gas) => gas,
 }
 
 const keyBase64 = randomBytes(32).toString('base64')

@@ -1,6 +1,6 @@
 import { type DevChain, startChain } from '@purser/devnet'
 import { type Network, networkByName } from '@purser/protocol'
-import { createTestClient, http } from 'viem'
+import { createTestClient, type Hex, http } from 'viem'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
 import type { Chain } from '../../src/chain/port.ts'
@@ -32,9 +32,10 @@ let gasPrices = newGasPrices()
 const ofProcess: GasPrices = {
   costOf: (network, gas) => gasPrices.costOf(network, gas),
   knownCostOf: (network, gas) => gasPrices.knownCostOf(network, gas),
-  firstReads: (networks) => gasPrices.firstReads(networks),
+  recentReads: (networks) => gasPrices.recentReads(networks),
   worthOf: (network, wei) => gasPrices.worthOf(network, wei),
   leastCostOf: (network, gas) => gasPrices.leastCostOf(network, gas),
+  lowestKnownCostOf: (network, gas) => gasPrices.lowestKnownCostOf(network, gas),
 }
 
 async function priceAt(name: Network['name']) {
@@ -186,12 +187,19 @@ const dear = '0x612ee05b6001900380600357631626ba7e60e01b60005260206000f3'
 /** Code of an account that accepts no signature. */
 const refusing = '0x60206000f3'
 
-test('a contract account gets the gas that its payment pays for, and one that needs more is refused', async () => {
+/** A payer whose account has this code. */
+async function aContract(bytecode: Hex) {
   const [node] = nodes
   if (node === undefined) throw new Error('there is no node')
   const contract = await aPayer(node)
   const anvil = createTestClient({ mode: 'anvil', transport: http(node.rpcUrl) })
-  await anvil.setCode({ address: contract.account.address, bytecode: dear })
+  const setCode = (code: Hex) => anvil.setCode({ address: contract.account.address, bytecode: code })
+  await setCode(bytecode)
+  return { contract, setCode }
+}
+
+test('a contract account gets the gas that its payment pays for, and one that needs more is refused', async () => {
+  const { contract, setCode } = await aContract(dear)
   weiPerGas.set(ethereum.name, costly)
   await pass(450)
   const outcomeAt = async (price: string) => {
@@ -204,8 +212,40 @@ test('a contract account gets the gas that its payment pays for, and one that ne
   }
   expect(await outcomeAt('0.2')).toEqual([402, 'The chain refuses the payment with the gas that its amount pays for.'])
   expect(await outcomeAt('0.45')).toEqual([200, undefined])
-  await anvil.setCode({ address: contract.account.address, bytecode: refusing })
+  await setCode(refusing)
   expect(await outcomeAt('0.2'), 'more gas would not help').toEqual([402, undefined])
+  weiPerGas.set(ethereum.name, cheap)
+  await pass(30)
+})
+
+test('gas is limited by the price also where nothing was paid for ten minutes, and in a process that has just started', async () => {
+  const { contract } = await aContract(dear)
+  const facilitator = facilitatorOf(world.base, org.testKey)
+  const bodyAt = async (price: string) => {
+    const changes = { sign: { validBefore: validUntil(3_000) } }
+    const body = await aPaymentBody(world, org, { payer: contract, wallet: onEthereum, price, changes })
+    const payload = { ...Object(body.paymentPayload.payload), signature: `0x${'ab'.repeat(70)}` }
+    return { ...body, paymentPayload: { ...body.paymentPayload, payload } }
+  }
+  const moments: Record<string, () => void> = {
+    'ten minutes without a payment': () => {
+      aheadMs += 600_000
+    },
+    'a process that has just started': () => {
+      gasPrices = newGasPrices()
+    },
+  }
+  for (const [moment, begin] of Object.entries(moments)) {
+    weiPerGas.set(ethereum.name, cheap)
+    await pass(30)
+    const bodies = await Promise.all(['0.001', '0.2', '0.45'].map(bodyAt))
+    weiPerGas.set(ethereum.name, costly)
+    await pass(450)
+    begin()
+    const answers = []
+    for (const body of bodies) answers.push((await facilitator.verify(body)).body.isValid)
+    expect([moment, answers]).toEqual([moment, [false, false, true]])
+  }
   weiPerGas.set(ethereum.name, cheap)
   await pass(30)
 })

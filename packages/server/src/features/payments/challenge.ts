@@ -48,7 +48,7 @@ export async function challenge(
   const wallets = await walletsOf(ctx, request)
   refuseSanctionedReceivers(ctx, wallets)
   // A process that has just started has no gas prices yet, and so no minimum.
-  await ctx.gasPrices.firstReads(wallets.map(({ network }) => network))
+  await ctx.gasPrices.recentReads(wallets.map(({ network }) => network))
   const expiresAt = instantOf(ctx.clock.now().getTime() + challengeSeconds * 1000)
   const x402 = await x402Challenges(ctx, request, wallets, expiresAt)
   const mint = request.acceptMPP ? await createMppMint(ctx, request, wallets, expiresAt) : undefined

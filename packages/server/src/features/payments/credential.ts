@@ -187,8 +187,7 @@ export function gasPaidBy(
   { network, token, raw }: { readonly network: Network; readonly token: TokenInfo; readonly raw: bigint },
   usual: bigint,
 ): string | undefined {
-  const cost = ctx.gasPrices.leastCostOf(network, gasUnit)
-  if (cost === 0n) return undefined
+  const cost = ctx.gasPrices.lowestKnownCostOf(network, gasUnit)
   const paid = (raw * 1_000_000_000n * gasUnit) / (cost * 10n ** BigInt(token.decimals))
   return paid < usual ? paid.toString() : undefined
 }

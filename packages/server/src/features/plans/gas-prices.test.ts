@@ -21,7 +21,7 @@ test('before any node has reported a gas price, budgets assume a high one, and n
   const prices = createGasPrices({ chains, clock, log: createLog({ level: 'silent' }) }, shippedCoinPrices)
 
   expect([prices.costOf(base, gas), prices.knownCostOf(base, gas)]).toEqual([420_000_000n, 0n])
-  const first = prices.firstReads([base, served('optimism')])
+  const first = prices.recentReads([base, served('optimism')])
   answer(10_000_000n)
   await first
   expect(prices.knownCostOf(base, gas)).toBe(2_100_000n)
@@ -33,7 +33,7 @@ test('a network whose nodes do not answer delays the first offers for two second
   const node = { offeredFees: () => new Promise(() => {}) } as unknown as Chain
   const clock = { now: () => instantOf('2026-11-23T00:00:00.000Z') }
   const deps = { chains: { configured: [base], on: () => node }, clock, log: createLog({ level: 'silent' }) }
-  await createGasPrices(deps, shippedCoinPrices).firstReads([base])
+  await createGasPrices(deps, shippedCoinPrices).recentReads([base])
 })
 
 /** Prices that are read from one node at instants that the test sets, in seconds. */
@@ -75,10 +75,10 @@ test('the least cost is that of the cheapest price within the life of a challeng
   expect(prices.leastCostOf(base, gas)).toBe(cheap)
 })
 
-test('the least cost is zero unless the prices of all of the life of a challenge are known', async () => {
+test('the least cost is a quarter of the lowest one unless the prices of all of the life of a challenge are known', async () => {
   const started = aTimeline()
   await started.reads(1_000_000_000n, { forSeconds: 300 })
-  expect(started.prices.leastCostOf(base, gas), 'a process that started a moment ago').toBe(0n)
+  expect(started.prices.leastCostOf(base, gas), 'a process that started a moment ago').toBe(costly / 4n)
   await started.reads(1_000_000_000n, { forSeconds: 90 })
   expect(started.prices.leastCostOf(base, gas)).toBe(costly)
 
@@ -86,13 +86,13 @@ test('the least cost is zero unless the prices of all of the life of a challenge
   await idle.reads(1_000_000_000n, { forSeconds: 600 })
   await idle.reads(1_000_000_000n, { forSeconds: 61, every: 61 })
   await idle.reads(1_000_000_000n, { forSeconds: 240 })
-  expect(idle.prices.leastCostOf(base, gas), 'a process that read nothing for more than a minute').toBe(0n)
+  expect(idle.prices.leastCostOf(base, gas), 'a process that read nothing for more than a minute').toBe(costly / 4n)
 
   const down = aTimeline()
   await down.reads(1_000_000_000n, { forSeconds: 600 })
   await down.reads(undefined, { forSeconds: 90 })
   await down.reads(1_000_000_000n, { forSeconds: 240 })
-  expect(down.prices.leastCostOf(base, gas), 'a node that was down for a while').toBe(0n)
+  expect(down.prices.leastCostOf(base, gas), 'a node that was down for a while').toBe(costly / 4n)
   await down.reads(1_000_000_000n, { forSeconds: 180 })
   expect(down.prices.leastCostOf(base, gas)).toBe(costly)
 })

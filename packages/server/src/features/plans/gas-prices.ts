@@ -10,15 +10,24 @@ export interface GasPrices {
   costOf(network: Network, gas: bigint): bigint
   /** `costOf`, but 0 before any node has reported: no price is refused because of an assumption. */
   knownCostOf(network: Network, gas: bigint): bigint
-  /** Waits for the first answer of each network's nodes in this process, or its failure, for two seconds at most; afterwards returns at once. */
-  firstReads(networks: readonly Network[]): Promise<void>
+  /**
+   * Waits for a price of each network whose last one in this process is older than a challenge can be paid, or for the failure of
+   * its nodes, for two seconds at most. Returns at once if the prices are recent.
+   */
+  recentReads(networks: readonly Network[]): Promise<void>
   /** Value of that fee, in billionths of a US dollar, rounded up. On Tempo a wei is 10^-18 US dollars. */
   worthOf(network: Network, wei: bigint): bigint
   /**
-   * The lowest cost of this much gas within the last `honoredMs`, for prices that were offered then; 0 if this process does not
-   * have readings for all of that time.
+   * The lowest cost of this much gas that a price which was offered within the last `honoredMs` could have assumed. If this process
+   * does not have readings for all of that time, it is a quarter of `lowestKnownCostOf`: gas may have been cheaper when the price was
+   * offered. 0 before any node has reported.
    */
   leastCostOf(network: Network, gas: bigint): bigint
+  /**
+   * The lowest cost of this much gas that this process has read within the last `honoredMs`, otherwise its last one, otherwise
+   * `costOf`. It limits the gas that a payment is granted, so it is never 0.
+   */
+  lowestKnownCostOf(network: Network, gas: bigint): bigint
 }
 
 /** Cost of a mined transaction for its sender, in wei: gas, and the L1 fee of an OP Stack network. */
@@ -31,13 +40,17 @@ export function costOfReceipt({
 }
 
 /** Nodes that answer later than this delay no challenge, which may name wallets on other networks. */
-const firstReadMsMax = 2_000
+const readMsMax = 2_000
 /** A price older than this is read again; the old one is used meanwhile. */
 const freshMs = 10_000
 /** Longer than a challenge can be paid. */
 const honoredMs = 330_000
 /** Longest gap between two readings for which `leastCostOf` counts the time between them as covered. */
 const gapMsMax = 60_000
+/** Readings older than this are dropped. */
+const keptMs = honoredMs + gapMsMax
+/** Where readings are missing, gas may have cost this much less when a price was offered. */
+const uncoveredShare = 4n
 /** Assumed before any node has reported: higher than these networks usually are, so that no budget is exceeded. */
 const unknownWeiPerGas = { ETH: 2_000_000_000n, POL: 100_000_000_000n } as const
 const unknownAttodollarsPerGas = 20_000_000_000n
@@ -58,24 +71,31 @@ interface GasPriceDeps {
 }
 
 export function createGasPrices(deps: GasPriceDeps, coinPrices: CoinPrices): GasPrices {
-  const { readingsOf, firstReadOf } = createReadings(deps)
+  const { readingsOf, recentReadOf } = createReadings(deps)
   const worthOf = (network: Network, wei: bigint): bigint =>
     dividedUp(wei * priceOfCoin(coinPrices, network) * 1_000n, oneCoin)
   const lastOf = (network: Network): bigint | undefined => readingsOf(network).at(-1)?.weiPerGas
+  const lowestOf = (network: Network): bigint | undefined => {
+    const since = deps.clock.now().getTime() - keptMs
+    const recent = readingsOf(network).filter(({ at }) => at >= since)
+    const prices = recent.map(({ weiPerGas }) => weiPerGas)
+    return prices.length === 0 ? lastOf(network) : prices.reduce((least, price) => (price < least ? price : least))
+  }
   return {
     worthOf,
     costOf: (network, gas) => worthOf(network, gas * (lastOf(network) ?? unknownPrice(network))),
     knownCostOf: (network, gas) => worthOf(network, gas * (lastOf(network) ?? 0n)),
-    firstReads: async (networks) => {
-      await Promise.all(networks.map(firstReadOf))
+    recentReads: async (networks) => {
+      await Promise.all(networks.map(recentReadOf))
     },
     leastCostOf(network, gas) {
-      const since = deps.clock.now().getTime() - honoredMs
-      const readings = readingsOf(network)
-      if (!spans(readings, since, deps.clock.now().getTime())) return 0n
-      const prices = readings.map(({ weiPerGas }) => weiPerGas)
-      return worthOf(network, gas * prices.reduce((least, price) => (price < least ? price : least)))
+      const now = deps.clock.now().getTime()
+      const lowest = lowestOf(network)
+      if (lowest === undefined) return 0n
+      const isCovered = spans(readingsOf(network), now - honoredMs, now)
+      return worthOf(network, isCovered ? gas * lowest : (gas * lowest) / uncoveredShare)
     },
+    lowestKnownCostOf: (network, gas) => worthOf(network, gas * (lowestOf(network) ?? unknownPrice(network))),
   }
 }
 
@@ -85,12 +105,15 @@ interface Readings {
    * background.
    */
   readingsOf(network: Network): readonly Reading[]
-  /** The end of the first read of a network, or of the time for it; undefined for one that is not served. */
-  firstReadOf(network: Network): Promise<void> | undefined
+  /**
+   * The end of the read that is under way, or of the time for it, if the last reading of a network is old; undefined if it is recent,
+   * and for a network that is not served.
+   */
+  recentReadOf(network: Network): Promise<void> | undefined
 }
 
 function createReadings({ chains, clock, log }: GasPriceDeps): Readings {
-  const known = new Map<string, { readings: readonly Reading[]; lastTry: number; first?: Promise<void> }>()
+  const known = new Map<string, { readings: readonly Reading[]; lastTry: number; reading?: Promise<void> }>()
   const read = async (network: Network): Promise<bigint> => {
     const { baseFee, priorityFee, l1Fee } = await chains.on(network).offeredFees()
     return baseFee + priorityFee + (l1Fee * l1Shares) / l1SharedGas
@@ -104,17 +127,22 @@ function createReadings({ chains, clock, log }: GasPriceDeps): Readings {
       entry.lastTry = now
       const reading = read(network).then(
         (weiPerGas) => {
-          const kept = entry.readings.filter(({ at }) => now - at <= honoredMs + gapMsMax)
+          const kept = entry.readings.filter(({ at }) => now - at <= keptMs)
           entry.readings = [...kept, { at: now, weiPerGas }]
         },
         (error: unknown) =>
           log.warn({ err: error, network: network.name }, 'the gas price could not be read; the last one is used'),
       )
-      entry.first ??= Promise.race([reading, delay(firstReadMsMax, undefined, { ref: false })])
+      entry.reading = Promise.race([reading, delay(readMsMax, undefined, { ref: false })])
     }
     return entry
   }
-  return { readingsOf: (network) => current(network).readings, firstReadOf: (network) => current(network).first }
+  const recentReadOf = (network: Network): Promise<void> | undefined => {
+    const { readings, reading } = current(network)
+    const last = readings.at(-1)
+    return last === undefined || clock.now().getTime() - last.at > honoredMs ? reading : undefined
+  }
+  return { readingsOf: (network) => current(network).readings, recentReadOf }
 }
 
 /** Whether the readings cover all of the time from `since` until now. */

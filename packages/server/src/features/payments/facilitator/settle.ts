@@ -228,6 +228,7 @@ export async function admit(
   { claim, judge }: Reading,
   door: 'facilitator' | 'upfront',
 ): Promise<void> {
+  await ctx.gasPrices.recentReads([claim.network])
   const judged = judge()
   if (judged.rawAmount === 0n) throw refused('invalid_payment_requirements', { message: 'the amount is zero' })
   refuseBelowMinimum(ctx, claim.network, claim.token, judged.rawAmount)

@@ -42,6 +42,7 @@ export async function verifyMpp(
 ): Promise<z.input<typeof VerifiedPayment>> {
   const terms = mppTermsOf(ctx, wallet, request.price)
   if (terms.length === 0) throw fail('chain-not-supported')
+  await ctx.gasPrices.recentReads(terms.map(({ network }) => network))
   if (!isPush(request)) refuseTooSmall(ctx, terms)
   const credential = await openMppCredential(ctx, request)
   const purchase =

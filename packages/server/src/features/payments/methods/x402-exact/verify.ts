@@ -53,6 +53,7 @@ export async function verifyExact(
   wallet: ReceivingWallet,
 ): Promise<z.input<typeof VerifiedPayment>> {
   refuseOtherNetwork(request, wallet)
+  await ctx.gasPrices.recentReads([wallet.network])
 
   const tokens = payableTokens(ctx, wallet)
   const signed = judgeCredential(ctx, request.credential, tokens, (token) => {
