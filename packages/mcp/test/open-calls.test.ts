@@ -1,8 +1,7 @@
-import { connect } from 'node:net'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { composeApiKey } from '@purser/protocol'
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type FakePurser, startFakePurser } from '../../sdk/test/fake-purser.ts'
 import { tools } from '../src/generated/tools.ts'
 import { mcpHttpServer } from '../src/http/http-server.ts'
@@ -105,21 +104,4 @@ test('a key, an organisation and all together have a limit of open calls, and an
   expect(fill('org_2', 1)).toBe(200)
   at = 24 * 60 * 60 * 1_000
   expect(fill('org_1', 1)).toBe(200)
-})
-
-test('silent connections of one address leave places for others', async () => {
-  const { port } = await aServer()
-  const silent = Array.from({ length: 300 }, () => connect(port, '127.0.0.1').on('error', () => undefined))
-  onTestFinished(() => {
-    for (const socket of silent) socket.destroy()
-  })
-  await expect.poll(() => silent.filter(({ closed }) => closed).length).toBe(236)
-  const other = connect({ port, host: '127.0.0.1', localAddress: '127.0.0.2' })
-  onTestFinished(() => void other.destroy())
-  const answered = new Promise<string>((resolve, reject) => {
-    other.once('data', (chunk) => resolve(String(chunk)))
-    other.once('error', reject).once('close', () => reject(new Error('the connection was closed')))
-  })
-  other.write('POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-length: 0\r\n\r\n')
-  expect(await answered).toMatch(/^HTTP\/1\.1 401 /)
 })
