@@ -51,6 +51,7 @@ function config(): Config {
     settleNanoUsdPerDayMax: 1_000_000_000_000_000n,
     verifiedSecondsMax: 3_600,
     challengesPerCallerMax: 1_000_000,
+    vaultTokensMax: 10_000,
     webhooksAllowPrivate: true,
     files: { directory: process.env.BENCH_FILES_DIR ?? `${setting('BENCH_KEY_FILE')}-files` },
   }

@@ -104,10 +104,11 @@ export interface Config {
   readonly vaultTtls?: Readonly<
     Partial<Record<PlanName, { readonly secondsDefault: number; readonly secondsMax: number }>>
   >
+  /** Most valid tokens and tickets of one vault. */
+  readonly vaultTokensMax: number
 }
 
 export const poolers: readonly Pooler[] = ['none', 'session', 'transaction']
-
 const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']
 
 type Env = Readonly<Record<string, string | undefined>>
@@ -216,6 +217,7 @@ export function readConfig(
     files: readFiles(env, read),
     ...readWitness(read),
     vaultTtls: readVaultTtls(env, faults),
+    vaultTokensMax: read.integer('VAULT_TOKENS_MAX', 10_000, 1, 100_000),
   }
   for (const factory of config.eip6492Factories.filter((one) => !/^0x[0-9a-fA-F]{40}$/.test(one))) {
     const how = 'list addresses separated by commas'

@@ -130,6 +130,7 @@ export async function createModules(config: Config, overrides: Overrides = {}) {
     ...base,
     endedReaders: ended,
     receiptForSeal: sealReceipt,
+    vaultTokensMax: config.vaultTokensMax,
     ...(config.vaultTtls !== undefined && { vaultTtls: config.vaultTtls }),
   })
   const sessions = createSessions({ ...payments.deps, ...vaults.deps })

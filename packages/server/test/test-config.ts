@@ -44,6 +44,7 @@ export function testConfig(
     sandboxScreening: true,
     testClock: true,
     challengesPerCallerMax: 20,
+    vaultTokensMax: 10_000,
     webhooksAllowPrivate: true,
     files: { directory: options.filesDirectory },
     ...options.config,

@@ -2,6 +2,7 @@ import { createPublicKey, verify } from 'node:crypto'
 import type { SealKey, VerifyEd25519 } from '@purser/protocol'
 import { z } from 'zod'
 import type { RunningServer } from '../../src/boot.ts'
+import type { Config } from '../../src/config.ts'
 import { followVaults } from '../../src/features/vaults/index.ts'
 import type { Ctx } from '../../src/modules.ts'
 import type { Environment } from '../../src/platform/ctx.ts'
@@ -25,9 +26,9 @@ export interface VaultStage {
 
 export const hourMs = 3_600_000
 
-export async function aVaultStage(role: 'api' | 'all' = 'api'): Promise<VaultStage> {
+export async function aVaultStage(role: 'api' | 'all' = 'api', own: Partial<Config> = {}): Promise<VaultStage> {
   let now = new Date('2026-06-01T12:00:00Z')
-  const world = await aWorld({ config: { role }, boot: { clock: { now: () => now } } })
+  const world = await aWorld({ config: { role, ...own }, boot: { clock: { now: () => now } } })
   const call = (org: Org, method: string, path: string, body?: unknown) => world.call(org.testKey, method, path, body)
   return {
     world,

@@ -32,6 +32,27 @@ export async function insertToken(tx: Tx, tenant: Tenant, token: NewTokenRow): P
   return stored.expiresAt
 }
 
+const Counted = z.object({ count: z.bigint(), firstEnd: z.date().nullable() })
+
+/**
+ * Returns how many valid tokens a vault has, and when the first of them expires. Below `max` it counts also those whose maker's access ended, which
+ * only a read of each maker shows.
+ */
+export async function countTokens(
+  db: Queryable,
+  { vaultId, now, max }: { readonly vaultId: VaultId; readonly now: Date; readonly max: number },
+): Promise<z.output<typeof Counted>> {
+  const countWhere = (condition: Sql): Promise<z.output<typeof Counted>> =>
+    db.one(
+      Counted,
+      sql`
+      select count(*) as count, min(expires_at) as first_end from vault_tokens
+      where vault_id = ${vaultId} and revoked_at is null and expires_at > ${now} and ${condition}`,
+    )
+  const all = await countWhere(sql`true`)
+  return all.count < max ? all : countWhere(isGood(now))
+}
+
 const TokenRow = z.object({
   id: id('vat'),
   kind: TokenKind,

@@ -307,3 +307,26 @@ test('a token of a key that has an end does not outlive it', async () => {
   const token = await stage.world.call(String(key.key), 'POST', `/vaults/${vaultId}/tokens`, {})
   expect(token.body.expiresAt).toBe(expiresAt)
 })
+
+test('a vault has a limited number of valid tokens; one more waits until the first expires or one is revoked', async () => {
+  const limited = await aVaultStage('api', { vaultTokensMax: 3 })
+  try {
+    const owner = await limited.world.organisation()
+    const tokensOf = async () => `/vaults/${await limited.vault(owner)}/tokens`
+    const [path, other] = [await tokensOf(), await tokensOf()]
+    const make = (body: unknown = {}, at = path) => limited.call(owner, 'POST', at, body)
+    const first = await make({ expiresIn: 120 })
+    for (const body of [{}, { kind: 'ticket' }]) expect((await make(body)).status).toBe(201)
+    const refused = await make()
+    expect([refused.status, codeOf(refused)]).toEqual([429, 'rate-limit-exceeded'])
+    expect(refused.body.detail).toMatch(/^The vault has 3 valid tokens and tickets/)
+    expect(refused.headers.get('retry-after')).toBe('60')
+    expect((await make({}, other)).status).toBe(201)
+    limited.pass(60_001)
+    expect([(await make()).status, (await make()).status]).toEqual([201, 429])
+    expect((await limited.call(owner, 'DELETE', `${path}/${first.body.id}`)).status).toBe(204)
+    expect([(await make()).status, (await make()).status]).toEqual([201, 429])
+  } finally {
+    await limited.world.stop()
+  }
+})

@@ -2,6 +2,8 @@ import { hash } from 'node:crypto'
 import type { z } from 'zod'
 import { instantOf } from '../../../platform/clock.ts'
 import { callerId } from '../../../platform/ctx.ts'
+import type { Tx } from '../../../platform/db/db.ts'
+import { failPlatform } from '../../../platform/errors.ts'
 import { type Id, newId } from '../../../platform/ids.ts'
 import type { Recurring } from '../../../platform/job.ts'
 import type { Page } from '../../../platform/operation.ts'
@@ -13,6 +15,7 @@ import { findVault } from '../store.ts'
 import { lockPresent } from '../vault.ts'
 import { type NewVaultToken, ticketSeconds, tokenSeconds, type VaultToken } from './schema.ts'
 import {
+  countTokens,
   deleteExpiredTokens,
   findTokenById,
   insertToken,
@@ -31,6 +34,7 @@ export function createVaultToken(ctx: Ctx, vaultId: VaultId, request: NewVaultTo
   const token = `vat_${Buffer.from(ctx.random.bytes(tokenBytes)).toString('base64url')}`
   return ctx.db.tx(async (tx) => {
     const vault = await lockPresent(tx, ctx, vaultId)
+    await refuseTooMany(ctx, tx, vaultId)
     const createdAt = ctx.clock.now()
     const seconds = request.kind === 'ticket' ? ticketSeconds : (request.expiresIn ?? tokenSeconds.byDefault)
     const wanted = instantOf(createdAt.getTime() + seconds * 1_000)
@@ -41,6 +45,17 @@ export function createVaultToken(ctx: Ctx, vaultId: VaultId, request: NewVaultTo
     const details = { vaultId, kind: request.kind, expiresAt: end.toISOString() }
     await ctx.audit(tx, { action: 'vaults.tokens.create', target: id, details })
     return { id, token, vaultId, expiresAt: end }
+  })
+}
+
+/** Refuses one more token than a vault may have at a time. The vault's row must be locked. */
+async function refuseTooMany(ctx: Ctx, tx: Tx, vaultId: VaultId): Promise<void> {
+  const [max, now] = [ctx.vaultTokensMax, ctx.clock.now()]
+  const { count, firstEnd } = await countTokens(tx, { vaultId, now, max })
+  if (count < max) return
+  throw failPlatform('rate-limit-exceeded', {
+    detail: `The vault has ${max} valid tokens and tickets, as many as a vault may have. Revoke some, or wait until one expires.`,
+    retryAfterSeconds: Math.max(1, Math.ceil(((firstEnd ?? now).getTime() - now.getTime()) / 1_000)),
   })
 }
 
