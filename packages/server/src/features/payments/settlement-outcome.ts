@@ -17,6 +17,7 @@ import {
   lockPayments,
   markEnded,
   markHashes,
+  markRefused,
   markSettled,
   type Settled,
   type UsedRow,
@@ -92,6 +93,17 @@ export async function recordFailed(
     rows.map((row) => gasChange(row, -row.gasReservedNanoUsd)),
   )
   return new Set(rows.map(({ id }) => id))
+}
+
+/**
+ * Records that the nodes refused the payer's transaction: its place in the month and its gas are free at once, and it is not sent again. The chain is read
+ * until the transaction's end; if a block includes it nevertheless, it is settled and counted.
+ */
+export async function recordRefused(tx: Tx, paymentId: PaymentId, reason: string): Promise<void> {
+  const row = await markRefused(tx, paymentId, reason)
+  if (row === undefined) return
+  await changeCounters(tx, [{ tenant: tenantOf(row), kind: 'payments', period: utcMonthOf(row.createdAt), n: -1 }])
+  changeGasLast(tx, [gasChange(row, -row.gasReservedNanoUsd)])
 }
 
 type Owned = Pick<EndedRow, 'organisationId' | 'environment'>
@@ -181,7 +193,7 @@ function worthOf({ gasPrices }: Pick<Ctx, 'gasPrices'>, { network }: Relay, wei:
 
 /**
  * Updates the month's count for payments that the caller's transaction has just ended: one that ended without money is
- * subtracted, and one that was void and has settled after all is added again. It happens exactly once, because a row is among
+ * subtracted unless it was refused before, and one that was void or refused and has settled after all is added again. It happens exactly once, because a row is among
  * `ended` only in the transaction that changed its status.
  */
 function countEnded(tx: Tx, ended: readonly EndedRow[]): Promise<void> {
@@ -196,9 +208,9 @@ function countEnded(tx: Tx, ended: readonly EndedRow[]): Promise<void> {
   )
 }
 
-function changeOf({ status, previousStatus }: EndedRow): number {
-  if (status !== 'settled') return -1
-  return previousStatus === 'voided' || previousStatus === 'settlement_failed' ? 1 : 0
+function changeOf({ status, wasCounted }: EndedRow): number {
+  if (status !== 'settled') return wasCounted ? -1 : 0
+  return wasCounted ? 0 : 1
 }
 
 /** Gas that an attempt to settle a payment used, in billionths of a US dollar. */

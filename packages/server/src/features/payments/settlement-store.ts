@@ -5,7 +5,7 @@ import { idIs, oneOf } from '../../platform/db/page.ts'
 import { type Id, id, type PaymentId } from '../../platform/ids.ts'
 import type { Tenant } from '../../platform/tenant.ts'
 import { paymentStatuses } from './schema.ts'
-import { StoredAuthorization, StoredPermit2 } from './store.ts'
+import { isCounted, StoredAuthorization, StoredPermit2 } from './store.ts'
 
 /** The columns of a payment that recording an outcome needs, of any tenant. */
 export const EndingPayment = z.object({
@@ -175,6 +175,8 @@ const Counted = EndingPayment.extend({ network: z.string(), createdAt: z.date() 
 export const EndedRow = Counted.extend({
   status: z.enum(['settled', 'settlement_failed', 'voided']),
   previousStatus: z.enum(paymentStatuses),
+  /** Whether it had a place in the month; see `isCounted`. */
+  wasCounted: z.boolean(),
   txHash: z.string().nullable(),
   failureReason: z.string().nullable(),
   /** The amount that its next attempt had reserved, in billionths of a US dollar; the row no longer reserves anything. */
@@ -184,7 +186,7 @@ export type EndedRow = z.output<typeof EndedRow>
 
 const counted = sql`payments.id, payments.organisation_id, payments.environment, payments.wallet_id, payments.chain, payments.token, payments.decimals,
   payments.raw_amount, payments.payer, payments.network, payments.created_at`
-const ended = sql`${counted}, payments.status, payments.tx_hash, payments.failure_reason, previous.status as previous_status,
+const ended = sql`${counted}, payments.status, payments.tx_hash, payments.failure_reason, previous.status as previous_status, previous.was_counted,
   previous.gas_reserved_nano_usd`
 
 /** A payment whose money moved, with its transaction; null where nothing was owed. */
@@ -208,7 +210,7 @@ export function markSettled(tx: Tx, settled: readonly Settled[], settledAt: Date
       select * from unnest(${ids}::text[], ${settled.map(({ txHash }) => txHash)}::text[],
         ${settled.map(({ gasNanoUsd }) => gasNanoUsd.toString())}::numeric[]) as row (id, tx_hash, gas)
     ), previous as materialized (
-      select id, status, gas_reserved_nano_usd from payments
+      select id, status, ${isCounted} as was_counted, gas_reserved_nano_usd from payments
       where ${oneOf(sql`id`, ids)} and status <> 'settled' order by id for no key update
     )
     update payments set status = 'settled', tx_hash = given.tx_hash, settled_at = ${settledAt}, failure_reason = null,
@@ -235,13 +237,37 @@ export function markEnded(tx: Tx, failed: readonly Failed[], from?: 'verified' |
       select * from unnest(${ids}::text[], ${failed.map(({ status }) => status)}::text[],
         ${failed.map(({ reason }) => reason)}::text[]) as row (id, status, reason)
     ), previous as materialized (
-      select id, status, gas_reserved_nano_usd from payments
+      select id, status, ${isCounted} as was_counted, gas_reserved_nano_usd from payments
       where ${oneOf(sql`id`, ids)} and status = any(${from === undefined ? ['verified', 'settling'] : [from]}::text[])
       order by id for no key update
     )
     update payments set status = given.status, failure_reason = given.reason, tx_hash = null, gas_reserved_nano_usd = 0, check_at = null
     from previous join given using (id) where payments.id = previous.id and ${oneOf(sql`payments.id`, ids)}
     returning ${ended}`,
+  )
+}
+
+const RefusedRow = Counted.extend({ gasReservedNanoUsd: NanoUsd })
+
+/**
+ * Marks a payment on its way as refused by the nodes: it reserves nothing and has no place in the month, and the chain is read until its end. Returns
+ * the row with what it reserved; undefined if it has ended or was refused before.
+ */
+export function markRefused(
+  tx: Tx,
+  paymentId: PaymentId,
+  reason: string,
+): Promise<z.output<typeof RefusedRow> | undefined> {
+  return tx.maybeOne(
+    RefusedRow,
+    sql`
+    with previous as materialized (
+      select id, gas_reserved_nano_usd from payments
+      where ${idIs(paymentId)} and status is not distinct from 'settling' and failure_reason is null for no key update
+    )
+    update payments set failure_reason = ${reason}, gas_reserved_nano_usd = 0
+    from previous where payments.id = previous.id and payments.id = concat(${paymentId}::text)
+    returning ${counted}, previous.gas_reserved_nano_usd`,
   )
 }
 

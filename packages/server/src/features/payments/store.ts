@@ -332,12 +332,18 @@ function matching(tenant: Tenant, filters: ListFilters, after?: string): Seek {
   }
 }
 
-/** Selects the number of payments of a month that did not end without money, to rebuild the counter. Proofs of the month have their own. */
+/**
+ * A condition on a row of payments: whether it has a place in the month. One that ended without money has none, and neither has one that the nodes
+ * refused, which is settling until its transaction's end.
+ */
+export const isCounted = sql`(status not in ('voided', 'settlement_failed') and (status <> 'settling' or failure_reason is null))`
+
+/** Selects the number of payments of a month that have a place in it, to rebuild the counter. Proofs of the month have their own. */
 export function countingPayments(tenant: Tenant, from: Date, to: Date): Sql {
   return sql`
     select (coalesce(sum(payments), 0) - coalesce((
       select used from usage_counters where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment}
         and kind = 'proofs' and period = ${utcMonthOf(from)}), 0))::bigint
     from ${countsOf(tenant, { from, to }, 'day')} as counts
-    where status not in ('voided', 'settlement_failed')`
+    where ${isCounted}`
 }

@@ -107,13 +107,6 @@ export function findSent(db: Queryable, tenant: Tenant, paymentId: PaymentId): P
   )
 }
 
-/** Records that a node refused it: it is not sent again, and ends when the chain shows that it cannot be included any more. */
-export async function markRefused(db: Queryable, paymentId: PaymentId, reason: string): Promise<void> {
-  await db.run(
-    sql`update payments set failure_reason = ${reason} where ${idIs(paymentId)} and status is not distinct from 'settling'`,
-  )
-}
-
 /** Whether the challenge has already bought something, for any organisation. */
 export async function isUsed(db: Queryable, challengeId: string): Promise<boolean> {
   const { is } = await db.one(

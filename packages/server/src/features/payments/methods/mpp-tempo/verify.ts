@@ -25,10 +25,11 @@ import { commonFields, expiryOf, transactionClaim, transferClaim } from '../../n
 import type { Ctx } from '../../ports.ts'
 import { answerOf, refuseUnpaid, underpriced, underpricedMark } from '../../record.ts'
 import type { VerifiedPayment } from '../../schema.ts'
+import { recordRefused } from '../../settlement-outcome.ts'
 import { findPayment, listTakenClaims, type NewPayment } from '../../store.ts'
 import type { MppMethod, MppPurchase } from '../method.ts'
 import { followPayment, sentenceOf } from './follow.ts'
-import { findPurchase, findSent, isUsed, markRefused } from './store.ts'
+import { findPurchase, findSent, isUsed } from './store.ts'
 import { feeTokenOf, type Owed, sponsorsFees, whyNotTaken, whyNotTransfer } from './transaction.ts'
 
 /** Method `tempo` with the intent `charge`: a transaction that the payer signed, or one that is on chain already. */
@@ -336,7 +337,8 @@ async function sendAndWait(
 ): Promise<z.input<typeof VerifiedPayment>> {
   await ctx.witness.cover()
   const [sent] = await ctx.chains.on(network).sendTempo([payment.raw])
-  if (sent?.outcome === 'refused') await markRefused(ctx.db, payment.id, `transaction_refused_${sent.reason}`)
+  if (sent?.outcome === 'refused')
+    await ctx.db.tx((tx) => recordRefused(tx, payment.id, `transaction_refused_${sent.reason}`))
   else await waitForChain(ctx, network, payment.id)
   const row = await findPayment(ctx.db, ctx.tenant, payment.id)
   if (row === undefined) throw new Error('a payment disappeared')
