@@ -47,7 +47,7 @@ export async function challenge(
   if (request.ip !== undefined) await admitCaller(ctx, request.ip)
   const wallets = await walletsOf(ctx, request)
   refuseSanctionedReceivers(ctx, wallets)
-  // A process that has just started has no gas prices yet, and so no minimum.
+  // Without a recent gas price the minimum would be too low.
   await ctx.gasPrices.recentReads(wallets.map(({ network }) => network))
   const expiresAt = instantOf(ctx.clock.now().getTime() + challengeSeconds * 1000)
   const x402 = await x402Challenges(ctx, request, wallets, expiresAt)

@@ -11,6 +11,7 @@ import {
   type TokenInfo,
   tokenBySymbol,
 } from '@purser/protocol'
+import { fail as failChain } from '../../chain/errors.ts'
 import { unixSeconds } from '../../platform/clock.ts'
 import { failWallet, type ReceivingWallet } from '../wallets/index.ts'
 import { fail, failBody, refusedMpp } from './errors.ts'
@@ -180,7 +181,8 @@ const gasUnit = 1_000_000n
 
 /**
  * Returns the grant of gas of a payment whose settlement may run a payer's contract: no more than its amount pays for, at the lowest price of the last
- * minutes. Undefined if that is the usual grant or more.
+ * minutes. Undefined if that is the usual grant or more, and where the operator values gas at nothing. Throws `chain-unavailable` before
+ * any node has reported a price.
  */
 export function gasPaidBy(
   ctx: PriceCtx,
@@ -188,6 +190,8 @@ export function gasPaidBy(
   usual: bigint,
 ): string | undefined {
   const cost = ctx.gasPrices.lowestKnownCostOf(network, gasUnit)
+  if (cost === undefined) throw failChain('chain-unavailable', {}, new Error(`no gas price of ${network.name} yet`))
+  if (cost === 0n) return undefined
   const paid = (raw * 1_000_000_000n * gasUnit) / (cost * 10n ** BigInt(token.decimals))
   return paid < usual ? paid.toString() : undefined
 }

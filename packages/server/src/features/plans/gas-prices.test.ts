@@ -21,6 +21,7 @@ test('before any node has reported a gas price, budgets assume a high one, and n
   const prices = createGasPrices({ chains, clock, log: createLog({ level: 'silent' }) }, shippedCoinPrices)
 
   expect([prices.costOf(base, gas), prices.knownCostOf(base, gas)]).toEqual([420_000_000n, 0n])
+  expect(prices.lowestKnownCostOf(base, gas)).toBe(undefined)
   const first = prices.recentReads([base, served('optimism')])
   answer(10_000_000n)
   await first
@@ -73,6 +74,16 @@ test('the least cost is that of the cheapest price within the life of a challeng
   expect(prices.leastCostOf(base, gas)).toBe(costly)
   await reads(10_000_000n, { forSeconds: 60 })
   expect(prices.leastCostOf(base, gas)).toBe(cheap)
+})
+
+test('the lowest known cost is that of the last minutes, and then the last one', async () => {
+  const { prices, reads } = aTimeline()
+  await reads(10_000_000n, { forSeconds: 20 })
+  await reads(1_000_000_000n, { forSeconds: 120 })
+  expect(prices.lowestKnownCostOf(base, gas)).toBe(cheap)
+  await reads(1_000_000_000n, { forSeconds: 30 })
+  await reads(undefined, { forSeconds: 1_200, every: 1_200 })
+  expect(prices.lowestKnownCostOf(base, gas)).toBe(costly)
 })
 
 test('the least cost is a quarter of the lowest one unless the prices of all of the life of a challenge are known', async () => {

@@ -24,10 +24,10 @@ export interface GasPrices {
    */
   leastCostOf(network: Network, gas: bigint): bigint
   /**
-   * The lowest cost of this much gas that this process has read within the last `honoredMs`, otherwise its last one, otherwise
-   * `costOf`. It limits the gas that a payment is granted, so it is never 0.
+   * The lowest cost of this much gas that this process has read within the last `honoredMs`, otherwise its last one; undefined before
+   * any node has reported. It limits the gas that a payment is granted.
    */
-  lowestKnownCostOf(network: Network, gas: bigint): bigint
+  lowestKnownCostOf(network: Network, gas: bigint): bigint | undefined
 }
 
 /** Cost of a mined transaction for its sender, in wei: gas, and the L1 fee of an OP Stack network. */
@@ -95,7 +95,10 @@ export function createGasPrices(deps: GasPriceDeps, coinPrices: CoinPrices): Gas
       const isCovered = spans(readingsOf(network), now - honoredMs, now)
       return worthOf(network, isCovered ? gas * lowest : (gas * lowest) / uncoveredShare)
     },
-    lowestKnownCostOf: (network, gas) => worthOf(network, gas * (lowestOf(network) ?? unknownPrice(network))),
+    lowestKnownCostOf(network, gas) {
+      const lowest = lowestOf(network)
+      return lowest === undefined ? undefined : worthOf(network, gas * lowest)
+    },
   }
 }
 
