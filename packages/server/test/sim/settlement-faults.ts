@@ -175,7 +175,7 @@ export const settlementFaults: readonly Fault[] = [
   {
     name: 'a-count-is-not-given-back',
     file: 'features/payments/settlement-outcome.ts',
-    find: "if (status !== 'settled') return -1",
+    find: "if (status !== 'settled') return wasCounted ? -1 : 0",
     replace: "if (status !== 'settled') return 0",
     within: 60,
     isQuick: true,
@@ -183,8 +183,8 @@ export const settlementFaults: readonly Fault[] = [
   {
     name: 'a-void-that-paid-is-not-counted',
     file: 'features/payments/settlement-outcome.ts',
-    find: "return previousStatus === 'voided' || previousStatus === 'settlement_failed' ? 1 : 0",
-    replace: 'return previousStatus === status ? 1 : 0',
+    find: 'return wasCounted ? 0 : 1',
+    replace: 'return 0',
     within: 30,
   },
   {
