@@ -210,9 +210,9 @@ test('upto: a payment without a settled amount is not sent, and of two settlemen
   await deps.settlements.request(id)
   expect(await paymentTo(payTo)).toMatchObject({ status: 'verified', rawAmount: '10000' })
   const charges = await deps.db.tx(async (tx) => [
-    await markCharged(tx, id, { amount: 10_001n, gas: undefined }, deps.clock.now()),
-    await markCharged(tx, id, { amount: 100n, gas: undefined }, deps.clock.now()),
-    await markCharged(tx, id, { amount: 200n, gas: undefined }, deps.clock.now()),
+    await markCharged(tx, id, 10_001n, deps.clock.now()),
+    await markCharged(tx, id, 100n, deps.clock.now()),
+    await markCharged(tx, id, 200n, deps.clock.now()),
   ])
   expect(charges.map((row) => row?.rawAmount)).toEqual([undefined, 100n, undefined])
   await relays.enqueue(deps.db, 'payments', settling(id))

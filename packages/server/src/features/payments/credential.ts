@@ -166,12 +166,15 @@ export function isWorthSponsoring(ctx: PriceCtx, network: Network, token: TokenI
   return !isBelow(raw, token, ctx.gasPrices.knownCostOf(network, gasOfTempoTransfer))
 }
 
-/** Most gas that settling an ordinary permit uses. */
-const gasOfPermit = 200_000n
-
-/** Whether a charge of an `upto` permit is less than its settlement costs, or than the operator's minimum. */
-export function isBelowPermit(ctx: PriceCtx, network: Network, token: TokenInfo, raw: bigint): boolean {
-  return isBelow(raw, token, nanoUsdMin(ctx, ctx.gasPrices.leastCostOf(network, gasOfPermit)))
+/**
+ * Returns the smallest charge of an `upto` permit whose settlement is granted this much gas, in the token's smallest unit: its cost at the lowest
+ * known price, but at least the operator's minimum. Throws `chain-unavailable` before any price is known.
+ */
+export function leastChargeOf(ctx: PriceCtx, network: Network, { decimals }: TokenInfo, gas: bigint): bigint {
+  const cost = ctx.gasPrices.lowestKnownCostOf(network, gas)
+  if (cost === undefined) throw failChain('chain-unavailable', {}, new Error(`no gas price of ${network.name} yet`))
+  const nanoUsd = nanoUsdMin(ctx, cost)
+  return (nanoUsd * 10n ** BigInt(decimals) + 999_999_999n) / 1_000_000_000n
 }
 
 /** Beside the refusal of a payment that the chain accepts with the usual gas. */

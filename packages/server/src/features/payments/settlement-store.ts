@@ -40,14 +40,29 @@ export function markingSettling(paymentIds: readonly PaymentId[], now: Date): Sq
     returning ${relayColumns}`
 }
 
+const UptoTerms = z.object({
+  /** The smallest charge at verify, in the token's smallest unit; null for a permit that an earlier release verified. */
+  least: z.string().transform(BigInt).nullable(),
+  /** The grant of gas with which the permit was tried at verify; null as `least`. */
+  gas: z.string().transform(BigInt).nullable(),
+})
+
+/** Returns what was stored at verify about the charges of an `upto` payment. */
+export function uptoTermsOf(db: Queryable, paymentId: PaymentId): Promise<z.output<typeof UptoTerms> | undefined> {
+  return db.maybeOne(
+    UptoTerms,
+    sql`select settlement ->> 'least' as least, settlement ->> 'gas' as gas from payments where ${idIs(paymentId)} and status is not distinct from 'verified'`,
+  )
+}
+
 /**
- * Marks an `upto` payment as settling with this amount, in the token's smallest unit, and the gas that it pays for where that is less than the usual
- * grant; undefined unless it was verified and permits as much.
+ * Marks an `upto` payment as settling with this amount, in the token's smallest unit; undefined unless it was verified and permits as much. The grant of gas
+ * stays that with which the permit was tried.
  */
 export function markCharged(
   tx: Tx,
   paymentId: PaymentId,
-  { amount, gas }: { readonly amount: bigint; readonly gas: string | undefined },
+  amount: bigint,
   now: Date,
 ): Promise<EndingPayment | undefined> {
   const charged = amount.toString()
@@ -55,7 +70,7 @@ export function markCharged(
     EndingPayment,
     sql`
     update payments set status = 'settling', settling_at = ${now}, check_at = null, raw_amount = ${charged}::numeric,
-      settlement = settlement || jsonb_strip_nulls(jsonb_build_object('charged', ${charged}::text, 'gas', ${gas ?? null}::text))
+      settlement = settlement || jsonb_build_object('charged', ${charged}::text)
     where ${idIs(paymentId)} and status is not distinct from 'verified' and settlement ->> 'kind' = 'permit2' and settlement ->> 'scheme' = 'upto'
       and (settlement ->> 'permitted')::numeric >= ${charged}::numeric
     returning ${columns}`,

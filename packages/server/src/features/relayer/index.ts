@@ -9,7 +9,7 @@ import { type Relayer, startRelayer } from './relayer.ts'
 
 export { authorizationOf, gasOfAuthorization } from './forms/authorization.ts'
 export { findUse, gasOf, movedIn, nonceStates } from './forms/index.ts'
-export { gasOfPermit2, settlementOf, whyNotPermit2 } from './forms/permit2.ts'
+export { gasOfPermit2, gasOfUpto, settlementOf, whyNotPermit2 } from './forms/permit2.ts'
 export { relayHandler } from './handler.ts'
 export { type RelayerParts, relayTimings } from './parts.ts'
 export type {

@@ -177,8 +177,10 @@ export const StoredPermit2 = z.object({
     .object({ value: z.string(), deadline: z.string(), v: z.number(), r: HexText, s: HexText })
     .nullable()
     .default(null),
-  /** As that of an authorization. */
+  /** As that of an authorization; for upto fixed at verify, whatever is charged. */
   gas: z.string().optional(),
+  /** The smallest charge of an upto permit at verify. */
+  least: z.string().optional(),
 })
 export type StoredPermit2 = z.output<typeof StoredPermit2>
 

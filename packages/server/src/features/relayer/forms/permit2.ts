@@ -14,6 +14,9 @@ import type { Form, Trial, Use, UseOptions } from './form.ts'
 /** Most gas that a permit costs the operator, without the base cost of its transaction. */
 export const gasOfPermit2 = 400_000n
 
+/** Gas that settling an `upto` permit is granted, and that its smallest charge pays for. */
+export const gasOfUpto = { ordinary: 200_000n, withApproval: 300_000n } as const
+
 /**
  * A signed Permit2 transfer by one of the x402 proxies. It is sent alone, because its proxy checks the sender and its payer may
  * be a contract.

@@ -16,8 +16,8 @@ import {
 import { unixSeconds } from '../../../../platform/clock.ts'
 import { isProblem } from '../../../../platform/errors.ts'
 import type { PaymentId } from '../../../../platform/ids.ts'
-import { gasOfPermit2, relays, settlementOf, whyNotPermit2 } from '../../../relayer/index.ts'
-import { gasPaidBy, isBelowPermit, paysForLessGas, refused } from '../../credential.ts'
+import { gasOfPermit2, gasOfUpto, relays, settlementOf, whyNotPermit2 } from '../../../relayer/index.ts'
+import { gasPaidBy, leastChargeOf, paysForLessGas, refused } from '../../credential.ts'
 import { fail } from '../../errors.ts'
 import { refuseUnserved } from '../../facilitator/networks.ts'
 import { extensionsOf, objectOf } from '../../facilitator/paid-resource.ts'
@@ -26,7 +26,7 @@ import { expiryOf, fingerprintOf } from '../../new-payment.ts'
 import type { Ctx, Funds } from '../../ports.ts'
 import { requestSettlement } from '../../settle.ts'
 import { paymentPurpose, recordSettled } from '../../settlement-outcome.ts'
-import { markCharged, settling } from '../../settlement-store.ts'
+import { markCharged, settling, uptoTermsOf } from '../../settlement-store.ts'
 import { listTakenClaims, type NewPayment, type StoredPermit2 } from '../../store.ts'
 import type { Claim, Judged, Reading, Scheme, Step } from '../method.ts'
 
@@ -142,7 +142,7 @@ function judge(ctx: Ctx, { payment, scheme, expected }: Request): Judged {
     domainSeparator: ctx.signatures.domainSeparators.ofPermit2(network),
   })
   if (!verdict.ok) throw refused(verdict.reason, { payer: verdict.payer })
-  const settlement = storedPermit2(verdict, grantOf(ctx, expected, verdict.transfer.permitted))
+  const settlement = { ...storedPermit2(verdict), ...grantOf(ctx, expected, verdict) }
   return {
     scheme,
     rawAmount: verdict.transfer.permitted,
@@ -152,31 +152,56 @@ function judge(ctx: Ctx, { payment, scheme, expected }: Request): Judged {
   }
 }
 
-/** Returns the grant of gas of a permit whose charge is this amount, if it is less than the usual one. */
-function grantOf(ctx: Ctx, { network, token }: Expected, raw: bigint): string | undefined {
-  return gasPaidBy(ctx, { network, token, raw }, gasOfPermit2)
+/**
+ * Returns the grant of gas that the settlement keeps. An `upto` permit gets what its smallest charge pays for, since the charge is known only after the resource
+ * was served; one that permits less than this charge is refused. An `exact` permit gets what its amount pays for, if that is less than the usual grant.
+ */
+function grantOf(
+  ctx: Ctx,
+  { network, token }: Expected,
+  { transfer: { scheme, owner, permitted: raw }, permit2612 }: GoodVerdict,
+): Pick<StoredPermit2, 'gas' | 'least'> {
+  if (scheme === 'exact') {
+    const gas = gasPaidBy(ctx, { network, token, raw }, gasOfPermit2)
+    return gas === undefined ? {} : { gas }
+  }
+  const gas = permit2612 === undefined ? gasOfUpto.ordinary : gasOfUpto.withApproval
+  const least = leastChargeOf(ctx, network, token, gas)
+  if (raw < least)
+    throw refused('invalid_payment_requirements', {
+      payer: owner,
+      message: 'the permitted amount is below the smallest charge that is settled on chain',
+    })
+  return { gas: gas.toString(), least: least.toString() }
 }
 
 /**
  * Requests settlement of an `upto` payment with the amount owed, in the token's smallest unit; at most what was permitted. Only
  * the first charge counts: a later one, whatever its amount, joins the settlement in progress. If nothing is owed it is settled
- * at once, without a transaction. An amount below what its settlement costs is refused, and nothing is stored: the server may
- * settle for more, or for nothing.
+ * at once, without a transaction. An amount below the smallest charge, that of verify or that of now, is refused, and nothing is
+ * stored: the server may settle for more, or for nothing.
  */
 async function chargeUpto(ctx: Ctx, requested: Expected, paymentId: PaymentId, payer: string): Promise<void> {
-  const { network, token, rawAmount: amount } = requested
-  if (amount !== 0n && isBelowPermit(ctx, network, token, amount))
+  const { rawAmount: amount } = requested
+  if (amount !== 0n && (await isBelowLeast(ctx, requested, paymentId)))
     throw refused('invalid_payment_requirements', {
       payer,
       message: 'the amount is below the smallest charge that is settled on chain; settle for nothing or for more',
     })
   await ctx.db.tx(async (tx) => {
-    const payment = await markCharged(tx, paymentId, { amount, gas: grantOf(ctx, requested, amount) }, ctx.clock.now())
+    const payment = await markCharged(tx, paymentId, amount, ctx.clock.now())
     if (payment === undefined) return
     if (amount === 0n) return recordSettled(ctx, tx, [{ id: paymentId, txHash: null, gasNanoUsd: 0n }])
     await relays.enqueue(tx, paymentPurpose, settling(paymentId))
   })
   await requestSettlement(ctx, paymentId)
+}
+
+/** Whether a charge is below the smallest one, both at verify and now. A payment that is no longer verified is not charged again. */
+async function isBelowLeast(ctx: Ctx, { network, token, rawAmount }: Expected, paymentId: PaymentId): Promise<boolean> {
+  const terms = await uptoTermsOf(ctx.db, paymentId)
+  if (terms === undefined || (terms.least !== null && rawAmount >= terms.least)) return false
+  return rawAmount < leastChargeOf(ctx, network, token, terms.gas ?? gasOfUpto.ordinary)
 }
 
 interface Permit2Question {
@@ -208,8 +233,12 @@ async function refusePermit2ByChain(
   if (payment.claimKey !== null && (await listTakenClaims(ctx.db, [payment.claimKey])).size > 0)
     throw fail('duplicate-payment')
   const isGas = stored.gas !== undefined && whyNotPermit2(await inspect(undefined), settlement, isProven) === undefined
-  throw refused(reason, { payer: settlement.transfer.owner, ...(isGas && { message: paysForLessGas }) })
+  const message = stored.scheme === 'upto' ? needsMoreGas : paysForLessGas
+  throw refused(reason, { payer: settlement.transfer.owner, ...(isGas && { message }) })
 }
+
+/** Beside the refusal of an `upto` permit that the chain accepts with the usual gas. */
+const needsMoreGas = 'The chain refuses the payment with the gas that the smallest charge pays for.'
 
 type GoodVerdict = Extract<Permit2Verdict, { ok: true }>
 
@@ -217,7 +246,7 @@ type GoodVerdict = Extract<Permit2Verdict, { ok: true }>
  * Returns the row's settlement of a verified payment. Until settlement is requested, the whole permitted amount counts as
  * charged.
  */
-function storedPermit2({ transfer, signature, permit2612 }: GoodVerdict, gas: string | undefined): StoredPermit2 {
+function storedPermit2({ transfer, signature, permit2612 }: GoodVerdict): StoredPermit2 {
   const { scheme, spender, owner, token, witness } = transfer
   const permitted = transfer.permitted.toString()
   return {
@@ -240,6 +269,5 @@ function storedPermit2({ transfer, signature, permit2612 }: GoodVerdict, gas: st
       permit2612 === undefined
         ? null
         : { ...permit2612, value: permit2612.value.toString(), deadline: permit2612.deadline.toString() },
-    ...(gas !== undefined && { gas }),
   }
 }
