@@ -52,3 +52,10 @@ test('behind a proxy there is no limit for each address', () => {
   const { openOf, crowded } = aServer(1)
   expect([openOf('203.0.113.7', 100), crowded()]).toEqual([100, 0])
 })
+
+test('a connection beyond those of its address closes no connection of another', () => {
+  const { connect } = aServer()
+  const open = Array.from({ length: 1_024 }, (_, index) => connect(`203.0.113.${index % 16}`))
+  expect(connect('203.0.113.3').destroyed).toBe(true)
+  expect(open.filter(({ destroyed }) => destroyed)).toEqual([])
+})

@@ -67,12 +67,19 @@ test('a node or an explorer of an unknown network is a fault; variables of other
   expect(faultsOf({ EXPLORER_URL_SEPOLIA: 'none' })).toEqual([
     'EXPLORER_URL_SEPOLIA names no known network: use one of EXPLORER_URL_BASE, EXPLORER_URL_BASE_SEPOLIA',
   ])
+  const unknown = 'RPC_URL_BSC names no known network: use one of RPC_URL_BASE, RPC_URL_BASE_SEPOLIA'
+  expect(faultsOf({ RPC_URL_BSC: 'https://node.test' })).toEqual([unknown])
+  expect(faultsOf({ RPC_URL_BSC: 'https://node.test', RPC_URL_BASE: 'https://node.test' })).toEqual([unknown])
   const others = {
     HOME: '/root',
     HOSTNAME: 'pod-1',
     DATABASE_URI: 'postgres://other',
     LOGLEVEL_X: 'a',
     NODE_OPTIONS: '--x',
+    SETTLE_SERVICE_HOST: '10.0.0.1',
+    SETTLE_SERVICE_PORT_HTTP: '80',
+    SETTLE_PORT: 'tcp://10.0.0.1:80',
+    SETTLE_PORT_80_TCP_ADDR: '10.0.0.1',
   }
   expect(faultsOf(others)).toEqual([])
 })

@@ -22,14 +22,15 @@ export function misspelledSettings(env: Env, known: ReadonlySet<string>): Config
   const isSet = (name: string): boolean => (env[name] ?? '') !== ''
   return Object.keys(env).flatMap((name) => {
     if (known.has(name) || !isSet(name)) return []
+    const prefix = ownPrefixes.find((one) => name.startsWith(one))
     const near = [...known].filter((one) => isNear(name, one))
     const unset = near.find((one) => !isSet(one))
     if (unset !== undefined) return [{ name, fault: 'is not a setting', how: `did you mean ${unset}?` }]
-    if (near[0] !== undefined && !ofOtherPrograms.has(name))
+    const isOfNetwork = prefix !== undefined && perNetwork.has(prefix)
+    if (near[0] !== undefined && !isOfNetwork && !ofOtherPrograms.has(name))
       return [{ name, fault: 'is not a setting', how: `${near[0]} is set too: remove ${name}` }]
-    const prefix = ownPrefixes.find((one) => name.startsWith(one))
-    if (prefix === undefined) return []
-    const fault = perNetwork.has(prefix) ? 'names no known network' : 'is not a setting'
+    if (prefix === undefined || ofService.test(name)) return []
+    const fault = isOfNetwork ? 'names no known network' : 'is not a setting'
     return [{ name, fault, how: `use one of ${[...known].filter((one) => one.startsWith(prefix)).join(', ')}` }]
   })
 }
@@ -37,7 +38,10 @@ export function misspelledSettings(env: Env, known: ReadonlySet<string>): Config
 /** Settings that exist once for each network begin with these. */
 const perNetwork: ReadonlySet<string> = new Set(['RPC_URL_', 'EXPLORER_URL_'])
 
-/** No other program has settings that begin with these, and those of this service are read whatever else is set. */
+/** Kubernetes sets such names for each service of a namespace, as `SETTLE_SERVICE_HOST` for one that is named `settle`. */
+const ofService = /_(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT(_\d+_(TCP|UDP|SCTP)\w*)?)$/
+
+/** Settings of this service alone begin with these, and those of this service are read whatever else is set. */
 const ownPrefixes = [...perNetwork, 'VAULT_TTL_', 'SETTLE_', 'ORGANISATION_RATE_LIMIT_', 'ADDRESS_RATE_LIMIT_']
 
 /** Names near those of settings that hosts and frameworks set for other programs. */
@@ -48,7 +52,9 @@ const nameLengthMin = 8
 
 function isNear(name: string, known: string): boolean {
   if (name.length < nameLengthMin || known.length < nameLengthMin) return false
-  return editDistance(name, known) <= (known.length < 12 ? 1 : 2)
+  // The names of networks are short: two other letters are another network.
+  const isOfNetwork = [...perNetwork].some((prefix) => known.startsWith(prefix))
+  return editDistance(name, known) <= (known.length < 12 || isOfNetwork ? 1 : 2)
 }
 
 /** The fewest insertions, deletions, replacements and swaps of neighbors that make one text the other (optimal string alignment). */

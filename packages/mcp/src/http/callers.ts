@@ -47,8 +47,11 @@ const unknownPerAddressMax = 60
 const unknownPerMinuteMax = 600
 const minuteMs = 60_000
 
-/** Most streams of one key: each occupies a connection for as long as its client likes. */
-const maxSubscriptions = 4
+/**
+ * Most streams of one key, half of its requests: each occupies a connection for as long as its client likes, and the clients of a team that share
+ * a key open one each.
+ */
+const maxSubscriptions = 16
 
 /** The largest message, in bytes. A tool's arguments are read by a model, so they are short. */
 const messageBytesMax = 1_048_576

@@ -68,8 +68,8 @@ export function mcpHttpServer(options: HandlerOptions, { hosts, proxies = 0, onC
       else res.destroy()
     })
   })
-  const connections = limitConnections(server)
-  if (proxies === 0) limitPerAddress(server, onCrowded)
+  const mayOpen = proxies === 0 ? limitPerAddress(onCrowded) : () => true
+  const connections = limitConnections(server, mayOpen)
   return server
 }
 
@@ -96,10 +96,12 @@ function runningRequests() {
 }
 
 /** Closes the connection that has been without an admitted request for longest when there are too many, so that a new one always has a place. */
-function limitConnections(server: Server) {
+function limitConnections(server: Server, mayOpen: (socket: Socket) => boolean) {
   const waiting = new Set<Socket>()
-  const busy = new Set<Socket>()
+  /** The connections with admitted requests, and how many they are. */
+  const busy = new Map<Socket, number>()
   server.on('connection', (socket) => {
+    if (!mayOpen(socket)) return void socket.destroy()
     const [oldest] = waiting
     if (waiting.size + busy.size >= connectionsMax) oldest?.destroy()
     waiting.add(socket)
@@ -112,26 +114,29 @@ function limitConnections(server: Server) {
     /** Notes that a request on the connection was admitted. The function that it returns notes its end. */
     begin(socket: Socket): () => void {
       waiting.delete(socket)
-      busy.add(socket)
+      busy.set(socket, (busy.get(socket) ?? 0) + 1)
       return () => {
-        if (busy.delete(socket) && !socket.destroyed) waiting.add(socket)
+        const left = (busy.get(socket) ?? 1) - 1
+        if (left > 0) busy.set(socket, left)
+        else if (busy.delete(socket) && !socket.destroyed) waiting.add(socket)
       }
     },
   }
 }
 
-function limitPerAddress(server: Server, onCrowded: (() => void) | undefined): void {
+/** Returns the function that counts a new connection for its address, or returns `false` if the address has too many. */
+function limitPerAddress(onCrowded: (() => void) | undefined): (socket: Socket) => boolean {
   const open = new Map<string, number>()
   let isReported = false
-  server.on('connection', (socket) => {
+  return (socket) => {
     const { remoteAddress = '' } = socket
-    if (ownAddress.test(remoteAddress)) return
+    if (ownAddress.test(remoteAddress)) return true
     const block = addressBlock(remoteAddress)
     const own = open.get(block) ?? 0
     if (own >= connectionsPerAddressMax) {
       if (!isReported) onCrowded?.()
       isReported = true
-      return void socket.destroy()
+      return false
     }
     open.set(block, own + 1)
     socket.once('close', () => {
@@ -139,7 +144,8 @@ function limitPerAddress(server: Server, onCrowded: (() => void) | undefined): v
       if (left === 0) open.delete(block)
       else open.set(block, left)
     })
-  })
+    return true
+  }
 }
 
 /**

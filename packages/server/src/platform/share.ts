@@ -44,12 +44,6 @@ export function levelOf(totals: readonly number[], max: number): number {
 /** Reserves memory; returns the function that releases it. Throws 429 for an owner above its share, 503 if the budget is used up. */
 export type ReserveMemory = (owner: string, bytes: number) => () => void
 
-/** A limit of memory. */
-export interface MemoryBudget extends ReserveMemory {
-  /** Reserves memory whoever has how much: for what cannot be refused any more. */
-  readonly anyway: ReserveMemory
-}
-
 /** The part of a budget that only owners with little take from: an eighth. Little is a thousandth of the budget. */
 const smallPart = 8
 const smallOwner = 1_024
@@ -59,13 +53,17 @@ const smallOwner = 1_024
  * that the bodies of one never crowd out those of another. An eighth is for owners with small bodies alone: several owners that together
  * take all that they may leave the others their ordinary requests. `ownMax` limits each owner further.
  */
-export function createMemoryBudget(bytesMax: number, ownMax = Number.POSITIVE_INFINITY): MemoryBudget {
+export function createMemoryBudget(bytesMax: number, ownMax = Number.POSITIVE_INFINITY): ReserveMemory {
   const owners = new Map<string, number>()
   const shared = bytesMax - Math.floor(bytesMax / smallPart)
   const small = Math.floor(bytesMax / smallOwner)
   let taken = 0
-  const take: ReserveMemory = (owner, bytes) => {
-    owners.set(owner, (owners.get(owner) ?? 0) + bytes)
+  return (owner, bytes) => {
+    const own = owners.get(owner) ?? 0
+    const max = own + bytes <= small ? bytesMax : shared
+    if (own + bytes > ownMax) throw failPlatform('rate-limit-exceeded', { retryAfterSeconds: 1 })
+    if (!mayTake({ own, taken, max, more: bytes })) throw memoryRefusal({ taken, max, more: bytes })
+    owners.set(owner, own + bytes)
     taken += bytes
     return () => {
       taken -= bytes
@@ -74,14 +72,6 @@ export function createMemoryBudget(bytesMax: number, ownMax = Number.POSITIVE_IN
       else owners.set(owner, left)
     }
   }
-  const reserve: ReserveMemory = (owner, bytes) => {
-    const own = owners.get(owner) ?? 0
-    const max = own + bytes <= small ? bytesMax : shared
-    if (own + bytes > ownMax) throw failPlatform('rate-limit-exceeded', { retryAfterSeconds: 1 })
-    if (!mayTake({ own, taken, max, more: bytes })) throw memoryRefusal({ taken, max, more: bytes })
-    return take(owner, bytes)
-  }
-  return Object.assign(reserve, { anyway: take })
 }
 
 /** The memory for bodies of requests in flight. */

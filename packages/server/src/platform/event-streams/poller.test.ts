@@ -78,3 +78,32 @@ test('the timer does not run without an open stream, nor after the stop', async 
   await settled()
   expect([done.length, vi.getTimerCount()]).toEqual([1, 0])
 })
+
+test('after a slow read the pause begins when its events are sent', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
+  const sends: (() => void)[] = []
+  let reads = 0
+  const readAll = async () => {
+    reads += 1
+    return { isMore: false, send: () => new Promise<void>((resolve) => sends.push(resolve)) }
+  }
+  const poller = createPoller({
+    log: createLog({ level: 'silent' }),
+    failure: 'not read',
+    isNeeded: () => true,
+    readAll,
+  })
+  poller.pollAll()
+  await settled()
+  vi.advanceTimersByTime(1_000)
+  sends[0]?.()
+  await settled()
+  vi.advanceTimersByTime(3_999)
+  await settled()
+  expect(reads).toBe(1)
+  vi.advanceTimersByTime(1)
+  await settled()
+  expect(reads).toBe(2)
+  sends[1]?.()
+  await poller.stop()
+})

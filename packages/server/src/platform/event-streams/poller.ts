@@ -3,7 +3,7 @@ import type { Log } from '../log.ts'
 
 /** How often the table is read for all streams; events of other processes arrive with at most this delay. */
 const pollMs = 200
-/** After a slow read the pause is this many times its duration, so that reading never overloads the database. */
+/** After a slow read the pause is this many times what reading and sending took, so that neither the database nor the process is overloaded. */
 const pauseFactor = 4
 const retryMs = 2_000
 
@@ -82,8 +82,8 @@ export function createPoller({ log, failure, isNeeded, readAll, readWoken = read
     const began = performance.now()
     const read = await (isAll ? readAll() : readWoken())
     if (read?.isMore === true) isAllDue = true
-    else if (isAll) pause(Math.max(pollMs, pauseFactor * (performance.now() - began)))
     await read?.send()
+    if (isAll && read?.isMore !== true) pause(Math.max(pollMs, pauseFactor * (performance.now() - began)))
   }
 
   return {

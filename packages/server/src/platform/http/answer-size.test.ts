@@ -29,6 +29,14 @@ function statusOf(limit: LimitAnswer, placeOwner: string, answer = sizedStream(1
   return limit({ ctx, placeOwner, method: 'GET', owe: () => undefined, answer, sending }).status
 }
 
+/** Reports a change in a response that nobody reads. */
+function reportOf(limit: LimitAnswer, placeOwner: string, bytes: number): Sending {
+  const sending = new Sending()
+  const answer = { status: 201, headers: {}, body: 'x'.repeat(bytes) }
+  limit({ ctx, placeOwner, method: 'POST', owe: () => undefined, answer, sending })
+  return sending
+}
+
 test('JSON that is sent in pieces counts as the pieces that wait, and a refused one is destroyed', () => {
   const { ofOperations } = createAnswerLimits(4 * mebibyte)
   const statuses = Array.from({ length: 3 }, () => statusOf(ofOperations, 'org_1'))
@@ -50,12 +58,26 @@ test('a report of a change is sent whatever others have, and cuts no other while
   const { ofOperations } = createAnswerLimits(4 * mebibyte)
   let others = 0
   while (statusOf(ofOperations, `other ${others}`, sizedStream(20_000)) === 200) others += 1
-  const report = () => {
-    const sending = new Sending()
-    const answer = { status: 201, headers: {}, body: 'x'.repeat(20_000) }
-    ofOperations({ ctx, placeOwner: 'org_9', method: 'POST', owe: () => undefined, answer, sending })
-    return sending
-  }
-  const sent = Array.from({ length: 4 }, report)
+  const sent = Array.from({ length: 4 }, () => reportOf(ofOperations, 'org_9', 20_000))
   expect(sent.map(({ destroyed }) => destroyed)).toEqual([true, true, false, false])
+})
+
+test('a report of a change cuts no download of its owner because others have filled the memory', () => {
+  const { ofOperations } = createAnswerLimits(16 * mebibyte)
+  const download = new Sending()
+  const common = { ctx, placeOwner: 'org_9', method: 'GET', owe: () => undefined }
+  ofOperations({ ...common, answer: sizedStream(mebibyte), sending: download })
+  for (let other = 0; statusOf(ofOperations, `other ${other}`, sizedStream(700_000)) === 200; other += 1);
+  for (let other = 0; statusOf(ofOperations, `small ${other}`, sizedStream(20_000)) === 200; other += 1);
+  const report = reportOf(ofOperations, 'org_9', 20_000)
+  expect([download.destroyed, report.destroyed]).toEqual([false, false])
+})
+
+test('reports beyond a full memory have an eighth of it together: then the oldest of the owner with the most is cut', () => {
+  const { ofOperations } = createAnswerLimits(4 * mebibyte)
+  for (let other = 0; statusOf(ofOperations, `other ${other}`, sizedStream(20_000)) === 200; other += 1);
+  const large = [reportOf(ofOperations, 'large', 20_000), reportOf(ofOperations, 'large', 20_000)]
+  const single = Array.from({ length: 19 }, (_, index) => reportOf(ofOperations, `org_${index}`, 20_000))
+  expect(large.map(({ destroyed }) => destroyed)).toEqual([true, true])
+  expect(single.map(({ destroyed }) => destroyed)).toEqual(single.map(() => false))
 })

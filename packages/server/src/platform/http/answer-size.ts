@@ -1,7 +1,8 @@
 import type { ServerResponse } from 'node:http'
 import { Readable } from 'node:stream'
 import { addressBlock } from '@purser/protocol'
-import { createMemoryBudget, type MemoryBudget } from '../share.ts'
+import { Problem } from '../errors.ts'
+import { createMemoryBudget, type ReserveMemory } from '../share.ts'
 import { problemAnswer } from './call.ts'
 import type { RawAnswer } from './success-answer.ts'
 
@@ -12,6 +13,8 @@ const uncountedBytesMax = 8_192
 /** Bytes of a JSON stream that wait in memory while its caller does not read: up to three pieces of 500 items. */
 const streamBytesMax = 786_432
 
+/** Reports of changes for which a full memory has no place have this part of it in addition, together. */
+const extraPart = 8
 /** However much others have, an owner has this part of the memory for reports of what it changed before its oldest responses are cut. */
 const keptPart = 64
 
@@ -56,11 +59,11 @@ export function createAnswerLimits(bytesMax: number): AnswerLimits {
  * Returns the function that counts what is sent. A response costs a token for each 64 KiB that were read for it, and the tokens beyond the
  * first are owed: the caller's next requests wait for them. What is made while it is sent costs its tokens before its first piece. The memory of
  * responses that their callers have not read yet is limited, and an organisation may have half of what the others leave; beyond it a request that
- * changes nothing is refused with 429, without memory with 503. What another request has changed is always reported: then the oldest unread
- * responses of the same owner are cut. A response larger than half of the limit counts as half, so that it can be sent while others have nothing.
+ * changes nothing is refused with 429, without memory with 503. What another request has changed is always reported: above its share the oldest
+ * unread responses of the same owner are cut, and if others have filled the memory the report takes some in addition. A response larger than half of the limit counts as half, so that it can be sent while others have nothing.
  */
-function createLimit(budget: MemoryBudget, bytesMax: number): LimitAnswer {
-  const unread = createUnread(budget, bytesMax / keptPart)
+function createLimit(reserve: ReserveMemory, bytesMax: number): LimitAnswer {
+  const unread = createUnread(reserve, bytesMax)
   return ({ ctx, placeOwner, method, changesNothing, answer, owe, charge = owe, sending }) => {
     const bytes = bytesOf(answer)
     const cost = Math.ceil((answer.bytesRead ?? bytes) / bytesPerToken) - 1
@@ -70,7 +73,7 @@ function createLimit(budget: MemoryBudget, bytesMax: number): LimitAnswer {
     const counted = { owner: placeOwner, bytes: Math.min(bytes, bytesMax / 2), sending }
     try {
       if (method === 'GET' || changesNothing === true) unread.add(counted)
-      else unread.addAnyway(counted)
+      else unread.addReport(counted)
       if (cost > 0 && isChargedFirst) charge(cost)
       return answer
     } catch (error) {
@@ -90,42 +93,75 @@ interface Counted {
 interface Unread {
   /** Throws if the owner or all together have too much. */
   add(counted: Counted): void
-  /** Cuts the owner's oldest responses if there is too much and it has more than a little. */
-  addAnyway(counted: Counted): void
+  /** Counts the report of a change, and cuts other responses for it if there is too much. Never throws. */
+  addReport(counted: Counted): void
 }
 
-function createUnread(budget: MemoryBudget, keptBytes: number): Unread {
-  /** The responses of each owner with what ends their count, oldest first. */
-  const owners = new Map<string, Map<Counted, () => void>>()
-  const keep = (counted: Counted, release: () => void): void => {
-    const { owner, sending } = counted
-    const own = owners.get(owner) ?? new Map<Counted, () => void>()
-    owners.set(owner, own)
-    const end = (): void => {
-      if (!own.delete(counted)) return
-      if (own.size === 0) owners.delete(owner)
-      release()
-    }
-    own.set(counted, end)
-    sending.once('close', end)
+function createUnread(reserve: ReserveMemory, bytesMax: number): Unread {
+  const [keptBytes, extraMax] = [bytesMax / keptPart, bytesMax / extraPart]
+  /** Those that have memory of the budget, and the reports that have some in addition. */
+  const [inBudget, extra] = [createCounts(), createCounts()]
+  const add = (counted: Counted): void => inBudget.add(counted, reserve(counted.owner, counted.bytes))
+  const addExtra = (counted: Counted): void => {
+    const { owner, bytes } = counted
+    while (extra.bytesOf(owner) + bytes > keptBytes && extra.cutOldest(owner));
+    while (extra.total() + bytes > extraMax && extra.cutOldest(extra.largest()));
+    extra.add(counted)
   }
-  const add = (counted: Counted): void => keep(counted, budget(counted.owner, counted.bytes))
   return {
     add,
-    addAnyway(counted) {
-      const own = owners.get(counted.owner) ?? new Map<Counted, () => void>()
-      let left = [...own.keys()].reduce((sum, { bytes }) => sum + bytes, 0)
-      for (const [{ sending, bytes }, end] of own) {
-        if (left + counted.bytes <= keptBytes) break
+    addReport(counted) {
+      const { owner, bytes } = counted
+      do {
         try {
           return add(counted)
-        } catch {
-          left -= bytes
-          end()
-          sending.destroy()
+        } catch (error) {
+          const isOwn = error instanceof Problem && error.code === 'rate-limit-exceeded'
+          // Alone, an owner may have half.
+          const allowed = isOwn ? keptBytes : bytesMax / 2
+          if (inBudget.bytesOf(owner) + bytes <= allowed) break
         }
+      } while (inBudget.cutOldest(owner))
+      addExtra(counted)
+    },
+  }
+}
+
+/** Unread responses of each owner, oldest first. */
+function createCounts() {
+  const owners = new Map<string, Map<Counted, () => void>>()
+  const bytesOf = (owner: string): number =>
+    [...(owners.get(owner)?.keys() ?? [])].reduce((sum, { bytes }) => sum + bytes, 0)
+  return {
+    bytesOf,
+    total: (): number => [...owners.keys()].reduce((sum, owner) => sum + bytesOf(owner), 0),
+    /** The owner with the most bytes. */
+    largest: (): string | undefined =>
+      [...owners.keys()].reduce<string | undefined>(
+        (most, owner) => (most === undefined || bytesOf(owner) > bytesOf(most) ? owner : most),
+        undefined,
+      ),
+    /** Counts a response until its connection closes; then calls `release`. */
+    add(counted: Counted, release: () => void = () => undefined): void {
+      const { owner, sending } = counted
+      const own = owners.get(owner) ?? new Map<Counted, () => void>()
+      owners.set(owner, own)
+      const end = (): void => {
+        if (!own.delete(counted)) return
+        if (own.size === 0) owners.delete(owner)
+        release()
       }
-      keep(counted, budget.anyway(counted.owner, counted.bytes))
+      own.set(counted, end)
+      sending.once('close', end)
+    },
+    /** Ends the oldest response of an owner; returns whether it has one. */
+    cutOldest(owner: string | undefined): boolean {
+      const [oldest] = owners.get(owner ?? '') ?? []
+      if (oldest === undefined) return false
+      const [{ sending }, end] = oldest
+      end()
+      sending.destroy()
+      return true
     },
   }
 }
