@@ -22,7 +22,7 @@ const notFound = { 'wallet-not-found': fail.table['wallet-not-found'] }
 export const walletOperations: readonly Operation<Deps>[] = [
   operation({
     id: 'wallets.byo.create',
-    settingCost: 5,
+    settingCost: 2,
     needs: { role: 'member', scope: 'wallets' },
     method: 'POST',
     path: '/wallet-infra/byo-wallets',

@@ -9,7 +9,7 @@ import { createLimiter, type Limiter } from './limits.ts'
  */
 const ownerLimit = { perSecond: 1, burst: 5_000 }
 /** How many of them one key may make, so that a leaked one leaves most to the others; and how many a person may make, whom no key stops. */
-const callerLimit = { perSecond: 1 / 2, burst: 1_000 }
+const callerLimit = { perSecond: 1 / 2, burst: 2_000 }
 
 /** Limits the changes of settings of each owner and of each caller. */
 export interface SettingChanges {

@@ -74,7 +74,7 @@ export const childAddressOperations: readonly Operation<Deps>[] = [
   }),
   operation({
     id: 'wallets.children.update',
-    settingCost: 1,
+    settingCost: 0.1,
     needs: { role: 'member', scope: 'wallets' },
     method: 'PATCH',
     path: '/wallet-infra/master-wallets/{id}/child-addresses/{cad}',

@@ -11,7 +11,7 @@ export const bankAccountOperations: readonly Operation<Deps>[] = [
   operation({
     id: 'withdrawals.bankAccounts.create',
     // It includes the deletion, which has no limit: details of a bank account can be erased at any time.
-    settingCost: 5,
+    settingCost: 2,
     needs: { role: 'member', scope: 'money' },
     method: 'POST',
     path: '/wallet-infra/bank-accounts',
