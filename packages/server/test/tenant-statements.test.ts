@@ -7,12 +7,13 @@ import { freshDatabase, type TestDatabase } from './database.ts'
 
 const features = path.resolve(import.meta.dirname, '../src/features')
 
-/** A template of SQL, with the templates that it contains. */
+/** A template of SQL, with the templates that it contains. Its comments, which name nothing, are removed below. */
 const template = /sql`(?:[^`$]|\$(?!\{)|\$\{(?:[^{}`]|`[^`]*`|\{[^{}]*\})*\})*`/g
 
 const statements = readdirSync(features, { recursive: true, encoding: 'utf8' })
   .filter((name) => /(^|[-/])store\.ts$/.test(name))
   .flatMap((name) => readFileSync(path.join(features, name), 'utf8').match(template) ?? [])
+  .map((statement) => statement.replace(/--.*|\/\*[\s\S]*?\*\//g, ''))
 
 /** Names the organisation, or is a part of a statement that does: `own` and `mine` are conditions on it. */
 const namesTenant = /organisation_id|tenant|\$\{(own|mine|ownWebhooks)\}/i

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { type Db, type Queryable, type Sql, sql } from '../platform/db/db.ts'
-import { pruneBatchMax } from '../platform/db/delete-expired.ts'
+import { deletionsMax } from '../platform/db/delete-expired.ts'
 import { firstIdAt, oneOf } from '../platform/db/page.ts'
 
 /** A table whose rows lose their signed bytes once nothing needs them. */
@@ -22,7 +22,7 @@ const KeyRow = z.object({ key: z.string() })
 const payments: SignedTable = {
   name: 'payments',
   next: (after, bound) => sql`
-    select id as key from payments where id > ${after} and id < ${firstIdAt('pay', bound.getTime())} order by id limit ${pruneBatchMax}`,
+    select id as key from payments where id > ${after} and id < ${firstIdAt('pay', bound.getTime())} order by id limit ${deletionsMax}`,
   drop: (keys, bound) => sql`
     with spent as (
       select id from payments p
@@ -54,7 +54,7 @@ const relays: SignedTable = {
   next: (after, bound) => sql`
     select id::text as key from (
       select id, bool_and(created_at < ${bound}) over (order by id) as is_old
-      from (select id, created_at from relays where id > ${after}::bigint order by id limit ${pruneBatchMax}) as page
+      from (select id, created_at from relays where id > ${after}::bigint order by id limit ${deletionsMax}) as page
     ) as read where is_old order by id`,
   drop: (keys) => sql`
     with spent as (
@@ -71,7 +71,7 @@ const relays: SignedTable = {
 const transactions: SignedTable = {
   name: 'chain_transactions',
   next: (after, bound) => sql`
-    select id as key from chain_transactions where id > ${after} and id < ${firstIdAt('ctx', bound.getTime())} order by id limit ${pruneBatchMax}`,
+    select id as key from chain_transactions where id > ${after} and id < ${firstIdAt('ctx', bound.getTime())} order by id limit ${deletionsMax}`,
   drop: (keys, bound) => sql`
     with spent as (
       select id from chain_transactions
@@ -121,7 +121,7 @@ export function passAgain(
 ): Promise<number> {
   return db.tx(async (tx) => {
     const due = sql`
-      select key from signed_bytes_kept where walk = ${table.name} and due_at <= ${times.now} order by due_at limit ${pruneBatchMax} for update skip locked`
+      select key from signed_bytes_kept where walk = ${table.name} and due_at <= ${times.now} order by due_at limit ${deletionsMax} for update skip locked`
     const keys = await keysOf(tx, due)
     if (keys.length === 0) return 0
     const kept = await keysOf(tx, table.drop(keys, bound))

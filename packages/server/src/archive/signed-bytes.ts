@@ -1,6 +1,6 @@
 import { instantOf } from '../platform/clock.ts'
 import type { Db } from '../platform/db/db.ts'
-import { pruneBatchMax } from '../platform/db/delete-expired.ts'
+import { deletionsMax } from '../platform/db/delete-expired.ts'
 import type { Recurring } from '../platform/job.ts'
 import { passAgain, passNext, signedTables } from './signed-bytes-store.ts'
 
@@ -20,14 +20,14 @@ export const expireSignedBytes: Recurring = {
   run: ({ db, clock }) => dropSignedBytes(db, clock.now()),
 }
 
-/** Drops what nothing needs any more at that time. Each statement changes at most `pruneBatchMax` rows. */
+/** Drops what nothing needs any more at that time. Each statement changes at most `deletionsMax` rows. */
 export async function dropSignedBytes(db: Db, now: Date): Promise<void> {
   const bound = instantOf(now.getTime() - keptMs)
   const retryAt = instantOf(now.getTime() + dayMs)
   for (const table of signedTables) {
     for (let count = 0; count < batchesMax; count++)
-      if ((await passNext(db, table, bound, retryAt)) < pruneBatchMax) break
+      if ((await passNext(db, table, bound, retryAt)) < deletionsMax) break
     for (let count = 0; count < batchesMax; count++)
-      if ((await passAgain(db, table, bound, { now, retryAt })) < pruneBatchMax) break
+      if ((await passAgain(db, table, bound, { now, retryAt })) < deletionsMax) break
   }
 }

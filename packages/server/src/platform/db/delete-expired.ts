@@ -1,7 +1,7 @@
 import { type Queryable, type Sql, sql } from './db.ts'
 
 /** Most rows that one statement deletes. */
-export const pruneBatchMax = 1_000
+export const deletionsMax = 1_000
 
 /** Rows to delete; an index on the columns of the order finds them. */
 export interface Expired {
@@ -13,7 +13,7 @@ export interface Expired {
 }
 
 /**
- * Deletes the rows, each statement at most `pruneBatchMax` of them, so that a backlog of any size never meets the limit of time and no lock is kept
+ * Deletes the rows, each statement at most `deletionsMax` of them, so that a backlog of any size never meets the limit of time and no lock is kept
  * for long. Rows that another process has locked stay for the next run. Returns the number of deleted rows.
  */
 export async function deleteExpired(
@@ -24,8 +24,8 @@ export async function deleteExpired(
   for (;;) {
     const count = await db.run(sql`
       delete from ${from} where ${key} = any(array(
-        select ${key} from ${from} where ${where} order by ${orderBy} limit ${pruneBatchMax} for update skip locked))`)
+        select ${key} from ${from} where ${where} order by ${orderBy} limit ${deletionsMax} for update skip locked))`)
     deleted += count
-    if (count < pruneBatchMax) return deleted
+    if (count < deletionsMax) return deleted
   }
 }

@@ -1,6 +1,6 @@
 import type { BlobKey } from '../../../files/index.ts'
 import { instantOf } from '../../../platform/clock.ts'
-import { pruneBatchMax } from '../../../platform/db/delete-expired.ts'
+import { deletionsMax } from '../../../platform/db/delete-expired.ts'
 import { type Recurring, retryDelayMs } from '../../../platform/job.ts'
 import type { Deps } from '../ports.ts'
 import { forgetDeletions, listDeletions, postponeDeletion, queueStaleUploads, type WaitingDeletion } from './store.ts'
@@ -29,7 +29,7 @@ type Deleting = Pick<Deps, 'db' | 'blobs' | 'clock' | 'log'>
 async function deleteUnreferenced(deps: Deleting): Promise<void> {
   const { db, blobs, clock } = deps
   const before = instantOf(clock.now().getTime() - uploadMsMax)
-  while ((await queueStaleUploads(db, before, clock.now())) === pruneBatchMax);
+  while ((await queueStaleUploads(db, before, clock.now())) === deletionsMax);
   while ((await deleteBatch(deps)) === 'more');
   await blobs.discardPartial(before)
 }

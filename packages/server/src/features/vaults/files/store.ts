@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { type BlobKey, isBlobKey } from '../../../files/index.ts'
 import type { Tenant } from '../../../platform/ctx.ts'
 import { type Queryable, sql, type Tx } from '../../../platform/db/db.ts'
-import { pruneBatchMax } from '../../../platform/db/delete-expired.ts'
+import { deletionsMax } from '../../../platform/db/delete-expired.ts'
 import { type Id, id } from '../../../platform/ids.ts'
 import { placeOwnerSql, sharersOf } from '../../plans/index.ts'
 import type { VaultId } from '../schema.ts'
@@ -154,12 +154,12 @@ export async function queueDeletion(tx: Tx, blobKey: BlobKey, now: Date): Promis
   return queued === 1
 }
 
-/** Abandons at most `pruneBatchMax` uploads of any tenant that began before an instant; the same statement queues their blobs. Returns their number. */
+/** Abandons at most `deletionsMax` uploads of any tenant that began before an instant; the same statement queues their blobs. Returns their number. */
 export function queueStaleUploads(db: Queryable, before: Date, now: Date): Promise<number> {
   return db.run(sql`
     with stale as (
       delete from vault_uploads where ctid = any(array(
-        select ctid from vault_uploads where created_at < ${before} order by created_at limit ${pruneBatchMax} for update skip locked))
+        select ctid from vault_uploads where created_at < ${before} order by created_at limit ${deletionsMax} for update skip locked))
       returning blob_key)
     insert into blob_deletions (blob_key, created_at) select blob_key, ${now} from stale on conflict do nothing`)
 }
