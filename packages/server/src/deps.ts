@@ -36,6 +36,8 @@ export interface Overrides {
   readonly log?: Log
   readonly screening?: Screening
   readonly gasPrices?: GasPrices
+  /** Least payments of an owner that may be released a day; tests make it small. */
+  readonly unsoldPerDayMin?: number
   /** Replaces the partners that the configuration opened. */
   readonly routing?: (opened: RoutingPartners) => RoutingPartners
 }

@@ -122,7 +122,11 @@ export async function createModules(config: Config, overrides: Overrides = {}) {
       facilitatorWaitMs: config.facilitatorWaitMs,
       challengesPerCallerMax: config.challengesPerCallerMax,
     },
-    { verifiedMsMax: config.verifiedSecondsMax * 1_000, onSettlementWanted: settlementsWanted.raise },
+    {
+      verifiedMsMax: config.verifiedSecondsMax * 1_000,
+      onSettlementWanted: settlementsWanted.raise,
+      unsoldPerDayMin: overrides.unsoldPerDayMin,
+    },
   )
   const testing = createTesting({ ...payments.deps, hasTestClock: config.testClock, faucet: base.faucet })
   const withdrawals = createWithdrawals({ ...transfers.deps, ...base })

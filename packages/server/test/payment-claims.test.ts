@@ -2,11 +2,12 @@ import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
 import { createRecorder } from '../src/features/payments/index.ts'
+import { deleteClaims } from '../src/features/payments/settlement-store.ts'
 import type { NewPayment } from '../src/features/payments/store.ts'
 import { type Db, sql } from '../src/platform/db/db.ts'
 import { listMigrations, migrate } from '../src/platform/db/migrate.ts'
 import { isProblem } from '../src/platform/errors.ts'
-import { newId } from '../src/platform/ids.ts'
+import { id, newId } from '../src/platform/ids.ts'
 import { forTenant, systemCtx } from '../src/platform/work/runner.ts'
 import { anEmptyDatabase, freshDatabase } from './database.ts'
 import { newPaymentOf } from './sim/new-payment.ts'
@@ -155,3 +156,22 @@ test('a migration keeps the claims of old payments, while a process of the versi
   expect(plan).toContain('payments_first_by_claim')
   await drop()
 }, 60_000)
+
+test('the deletion of a claim keeps the identifier of its payment', async () => {
+  const [named, nameless, paymentIdentifier] = [fresh(), fresh(), fresh()]
+  expect(await record({ claimKey: named, challengeId: null, paymentIdentifier, payer })).toBe('recorded')
+  expect(await record({ claimKey: nameless, challengeId: null, payer })).toBe('recorded')
+  const ids = await stage.db.many(
+    z.object({ id: id('pay') }),
+    sql`update payments set status = 'voided' where claim_key in (${named}, ${nameless}) returning id`,
+  )
+  await stage.db.tx((tx) =>
+    deleteClaims(
+      tx,
+      ids.map((row) => row.id),
+    ),
+  )
+  expect(await record({ claimKey: fresh(), challengeId: null, paymentIdentifier, payer })).toBe('duplicate-payment')
+  for (const claimKey of [named, nameless])
+    expect(await record({ claimKey, challengeId: null, payer })).toBe('recorded')
+})

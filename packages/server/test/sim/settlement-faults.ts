@@ -343,8 +343,8 @@ export const settlementFaults: readonly Fault[] = [
   {
     name: 'a-void-payment-is-not-watched',
     file: 'features/payments/void.ts',
-    find: "one.state === 'expired' ? null :",
-    replace: "one.state !== 'used' ? null :",
+    find: "state === 'expired' && row.validBefore <= ctx.clock.now()",
+    replace: "state !== 'used'",
     within: 30,
     testedBy: 'test/stories/unpaid-payments.test.ts',
   },

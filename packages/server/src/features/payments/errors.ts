@@ -2,6 +2,13 @@ import type { MppProblem } from '@purser/protocol'
 import { archivedRecord, defineErrors } from '../../platform/errors.ts'
 import { gasErrors } from '../plans/index.ts'
 
+/** The detail of a refused payer whose payments were released too often. */
+export const releasedTooOften =
+  'Too many payments of this payer were verified and released here in the last day. The payer did nothing wrong; it can pay again after Retry-After.'
+/** The detail of a release above the owner’s allowance. */
+export const releasedTooMany =
+  'Too many payments were released in the last day. This one stays open until it is voided; it can be released after Retry-After.'
+
 export const fail = defineErrors({
   'payment-not-found': {
     status: 404,
@@ -176,7 +183,7 @@ export const fail = defineErrors({
     causes: [
       'This payer has 100 payments at your organisation that are verified and neither settled nor voided.',
       'Those whose settlement was not requested are a tenth of the payments that the plan includes per month, or reserve a tenth of the day’s gas on the network. One is always allowed.',
-      'Too many of its payments here were released or gave way in the last day: at most as many as the plan includes per month.',
+      'With `Retry-After`: the seller released too many of its payments in the last day, at most a month’s payments of the plan and never fewer than 1,000.',
     ],
     fix: 'Settle each payment after you served it (`POST /payments/settle`), and release one that you refuse (`POST /payments/{id}/release`). Payments that nobody settles are voided within an hour. If you serve several requests for one price, sell a session instead.',
   },

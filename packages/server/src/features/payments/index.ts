@@ -47,6 +47,7 @@ const rollUpPayments: Recurring = {
 
 interface PaymentSettings {
   readonly verifiedMsMax: number
+  readonly unsoldPerDayMin: number | undefined
   /** Called after the commit of settlements for the relayer to send. */
   readonly onSettlementWanted: () => void
 }
@@ -64,7 +65,7 @@ export function createUnsettledChecks(): UnsettledChecks {
 /** Builds the feature. */
 export function createPayments(
   needs: Omit<Deps, 'recordPayment' | 'settlements' | 'chainMemory' | 'unsettledChecks' | 'unsold' | 'attemptCounts'>,
-  { verifiedMsMax, onSettlementWanted }: PaymentSettings,
+  { verifiedMsMax, unsoldPerDayMin, onSettlementWanted }: PaymentSettings,
 ) {
   const limits = { nanoUsdPerDayMax: needs.settleNanoUsdPerDayMax, openPerPayerMax, verifiedMsMax }
   const deps: Deps = {
@@ -73,7 +74,7 @@ export function createPayments(
     settlements: createSettlements(needs, onSettlementWanted),
     chainMemory: createChainMemory(),
     unsettledChecks: createUnsettledChecks(),
-    unsold: createUnsoldLimit(needs.clock),
+    unsold: createUnsoldLimit(needs.clock, unsoldPerDayMin),
     attemptCounts: createAttemptCounts(needs),
   }
   return {

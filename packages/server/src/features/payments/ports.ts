@@ -67,16 +67,16 @@ export interface UnsettledChecks {
 }
 
 /**
- * Limits how many verified payments end unsold: released, or voided because another needed their places. Such a payment gives its place in the month
- * back, but its rows stay, so that the month alone would bound nothing. A day's allowance is there at once, and refills evenly over a day.
+ * Limits how many verified payments are released. Such a payment gives its place in the month back, but its rows stay, so that the month alone would bound
+ * nothing. A day's allowance is there at once, and refills evenly over a day.
  */
 export interface UnsoldLimit {
   /** Seconds until the owner has any of its allowance again; undefined while some is left. */
   waitOf(caller: Pick<Call, 'tenant' | 'placeOwner'>): number | undefined
-  /** Whether the payer has used up its part of the allowance. */
-  isUsedUpBy(caller: Pick<Call, 'tenant' | 'placeOwner'>, payer: string): boolean
-  /** Counts payments that ended unsold, by their payers. */
-  count(caller: Pick<Call, 'tenant' | 'placeOwner'>, plan: Plan, payers: readonly (string | null)[]): void
+  /** Seconds until the payer has any of its part of the allowance again; undefined while some is left. */
+  waitOfPayer(caller: Pick<Call, 'tenant' | 'placeOwner'>, payer: string): number | undefined
+  /** Counts a payment that was released. */
+  count(caller: Pick<Call, 'tenant' | 'placeOwner'>, plan: Plan, payer: string | null): void
 }
 
 export interface Candidate {

@@ -16,7 +16,7 @@ import {
   usedOf,
 } from '../plans/index.ts'
 import { refused, refuseSanctioned } from './credential.ts'
-import { fail, refusedMpp } from './errors.ts'
+import { fail, refusedMpp, releasedTooOften } from './errors.ts'
 import { readFunds } from './funds.ts'
 import { sentenceOf } from './methods/mpp-tempo/follow.ts'
 import { gasReservedBy } from './new-payment.ts'
@@ -61,9 +61,7 @@ export function createRecorder(deps: Pick<Deps, 'db'>, limits: RecordLimits): (c
   return async (candidate) => {
     const { ctx, payment, funds } = candidate
     refuseSanctioned(ctx, payment)
-    const { status, payer } = payment
-    if (status === 'verified' && payer !== null && ctx.unsold.isUsedUpBy(ctx, payer))
-      throw fail('too-many-open-payments')
+    refuseReleased(ctx, payment)
     const record = recorderOf(ctx)
     const outcome = await record(candidate)
     if (outcome === 'insufficient-funds' && funds !== undefined)
@@ -76,6 +74,14 @@ export function createRecorder(deps: Pick<Deps, 'db'>, limits: RecordLimits): (c
       return refuse(candidate, await record(candidate))
     await refuse(candidate, outcome)
   }
+}
+
+/** Refuses a payer whose payments here were released too often: each release leaves rows that no plan counts. */
+function refuseReleased(ctx: Ctx, { status, payer }: NewPayment): void {
+  if (status !== 'verified' || payer === null) return
+  const retryAfterSeconds = ctx.unsold.waitOfPayer(ctx, payer)
+  if (retryAfterSeconds !== undefined)
+    throw fail('too-many-open-payments', { detail: releasedTooOften, retryAfterSeconds })
 }
 
 /**

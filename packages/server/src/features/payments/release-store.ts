@@ -2,7 +2,7 @@ import { networks } from '@purser/protocol'
 import { z } from 'zod'
 import { utcMonthOf } from '../../platform/clock.ts'
 import type { Tenant } from '../../platform/ctx.ts'
-import { type Queryable, sql, type Tx } from '../../platform/db/db.ts'
+import { type Queryable, type Sql, sql, type Tx } from '../../platform/db/db.ts'
 import { idIs } from '../../platform/db/page.ts'
 import { id, type PaymentId } from '../../platform/ids.ts'
 import { dayOf, sharersOf } from '../plans/index.ts'
@@ -31,38 +31,72 @@ export function findToRelease(
 /** The quota that has no place for a payment: the month's count, or the day's gas on its network. */
 export type Lacking = 'plan-limit' | 'gas-budget'
 
+interface Wanted {
+  readonly lacking: Lacking
+  readonly needed: bigint
+  readonly until: Date
+  readonly most: number
+}
+
 /**
  * Locks the oldest open payments that free what a new payment needs, of all organisations that share it, and no more of them; none if the `most` oldest free less.
- * What is left of the quota is not counted, since another payment may take it meanwhile. Those that another transaction has locked are left out.
+ * What is left of the quota is not counted, since another payment may take it meanwhile. Those that another transaction has locked are left out: it locks
+ * the next ones instead, so that two payments at the same moment both find what they need.
  */
-export function lockInTheWay(
+export async function lockInTheWay(
   tx: Tx,
+  tenant: Tenant,
+  payment: Pick<NewPayment, 'network' | 'createdAt'>,
+  { needed, most, ...wanted }: Wanted,
+): Promise<OpenRow[]> {
+  const inTheWay = inTheWayOf(tenant, payment, wanted)
+  for (let limit = await countNeeded(tx, inTheWay, { needed, most }); limit > 0; limit = Math.min(most, 2 * limit)) {
+    const locked = await tx.many(FreeingRow, sql`${inTheWay} limit ${limit} for no key update skip locked`)
+    const freed = locked.reduce((sum, { frees }) => sum + frees, 0n)
+    if (freed >= needed) return withoutSpare(locked, needed)
+    if (locked.length < limit || limit === most) return []
+  }
+  return []
+}
+
+const FreeingRow = OpenRow.extend({ frees: z.string().transform(BigInt) })
+
+/** Selects what is in the way of a payment, the oldest first. */
+function inTheWayOf(
   { organisationId, environment }: Tenant,
   payment: Pick<NewPayment, 'network' | 'createdAt'>,
-  {
-    lacking,
-    needed,
-    until,
-    most,
-  }: { readonly lacking: Lacking; readonly needed: bigint; readonly until: Date; readonly most: number },
-): Promise<OpenRow[]> {
+  { lacking, until }: Pick<Wanted, 'lacking' | 'until'>,
+): Sql {
   const isGas = lacking === 'gas-budget'
   const on = isGas ? [payment.network] : networks.map(({ name }) => name)
   const taking = isGas
     ? sql`(created_at at time zone 'UTC')::date = ${dayOf(payment.createdAt)}::date and gas_reserved_nano_usd > 0`
     : sql`to_char(created_at at time zone 'UTC', 'YYYY-MM') = ${utcMonthOf(payment.createdAt)}`
-  return tx.many(
-    OpenRow,
+  return sql`
+    select id, created_at, valid_before, payer, ${isGas ? sql`gas_reserved_nano_usd::text` : sql`'1'`} as frees from payments
+    where network = any(${on}::text[]) and check_at is not null and environment = ${environment} and status = 'verified'
+      and organisation_id in (${isGas ? sql`${organisationId}::text` : sharersOf(organisationId)}) and created_at <= ${until} and ${taking}
+    order by created_at, id`
+}
+
+/** Returns how many of the oldest free what is needed, whether they are locked or not; 0 if the `most` oldest free less. */
+async function countNeeded(tx: Tx, inTheWay: Sql, { needed, most }: Pick<Wanted, 'needed' | 'most'>): Promise<number> {
+  const { count } = await tx.one(
+    z.object({ count: z.number() }),
     sql`
-    with locked as materialized (
-      select id, created_at, valid_before, payer, ${isGas ? sql`gas_reserved_nano_usd` : sql`1::numeric`} as frees from payments
-      where network = any(${on}::text[]) and check_at is not null and environment = ${environment} and status = 'verified'
-        and organisation_id in (${isGas ? sql`${organisationId}::text` : sharersOf(organisationId)}) and created_at <= ${until} and ${taking}
-      order by created_at, id limit ${most} for no key update skip locked
-    ), added as (
-      select *, sum(frees) over (order by created_at, id) - frees as freed_before, sum(frees) over () as freed from locked
-    )
-    select id, created_at, valid_before, payer from added where freed >= ${needed.toString()}::numeric and freed_before < ${needed.toString()}::numeric
-    order by created_at, id`,
+    select coalesce(min(place), 0)::int as count from (
+      select row_number() over oldest as place, sum(frees::numeric) over oldest as freed from (${inTheWay} limit ${most}) as found
+      window oldest as (order by created_at, id)
+    ) as added where freed >= ${needed.toString()}::numeric`,
   )
+  return count
+}
+
+function withoutSpare(locked: readonly z.output<typeof FreeingRow>[], needed: bigint): OpenRow[] {
+  let freed = 0n
+  return locked.filter(({ frees }) => {
+    const isNeeded = freed < needed
+    freed += frees
+    return isNeeded
+  })
 }

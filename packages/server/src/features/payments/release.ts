@@ -5,7 +5,7 @@ import type { Tx } from '../../platform/db/db.ts'
 import { failPlatform } from '../../platform/errors.ts'
 import type { PaymentId } from '../../platform/ids.ts'
 import { gasLeft, planOf, usedOf } from '../plans/index.ts'
-import { fail, failBody } from './errors.ts'
+import { fail, failBody, releasedTooMany } from './errors.ts'
 import { getPayment, refusePayment } from './logs.ts'
 import { gasReservedBy } from './new-payment.ts'
 import type { Candidate, Ctx } from './ports.ts'
@@ -38,8 +38,10 @@ export async function releasePayment(
   const { status, validBefore } = open
   if (status === 'verified' && validBefore !== null) {
     const retryAfterSeconds = ctx.unsold.waitOf(ctx)
-    if (retryAfterSeconds !== undefined) throw failPlatform('rate-limit-exceeded', { retryAfterSeconds })
-    await ctx.db.tx((tx) => voidOpen(ctx, tx, [{ ...open, validBefore }], 'released'))
+    if (retryAfterSeconds !== undefined)
+      throw failPlatform('rate-limit-exceeded', { detail: releasedTooMany, retryAfterSeconds })
+    const voided = await ctx.db.tx((tx) => voidOpen(ctx, tx, [{ ...open, validBefore }], 'released'))
+    if (voided > 0) ctx.unsold.count(ctx, await planOf(ctx.db, ctx.tenant.organisationId), open.payer)
   }
   const payment = await getPayment(ctx, paymentId)
   if (payment.status !== 'voided' && payment.status !== 'settlement_failed') throw fail('payment-in-settlement')
@@ -48,10 +50,10 @@ export async function releasePayment(
 
 /**
  * Voids open payments that have been verified for two minutes and whose places suffice for another payment: the oldest, and no more of them than it needs.
- * Returns whether it voided any. A payment whose settlement was requested never gives way.
+ * Returns whether it voided any. A payment whose settlement was requested never gives way. No allowance counts them: the two minutes bound them to a month's count
+ * in each.
  */
 export async function giveWay({ ctx, payment }: Candidate, lacking: Lacking): Promise<boolean> {
-  if (ctx.unsold.waitOf(ctx) !== undefined) return false
   const until = instantOf(ctx.clock.now().getTime() - firmMs)
   const { own, above } = await neededBy(ctx, payment, lacking)
   const most = above > 0n ? givingWayAboveMax : givingWayMax
@@ -87,15 +89,5 @@ async function voidOpen(ctx: Ctx, tx: Tx, open: readonly OpenRow[], reason: stri
     tx,
     watched.map((row) => ({ id: row.id, checkAt: nextCheckOf(ctx, row) })),
   )
-  if (voided.size > 0) {
-    const plan = await planOf(tx, ctx.tenant.organisationId)
-    tx.afterCommit(() =>
-      ctx.unsold.count(
-        ctx,
-        plan,
-        watched.map(({ payer }) => payer),
-      ),
-    )
-  }
   return voided.size
 }

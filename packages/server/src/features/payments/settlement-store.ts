@@ -372,13 +372,17 @@ export function listOpenOf(
 }
 
 /**
- * Deletes what voided payments have used up, once their signatures can move no money. A challenge stays used for ever, and so does its claim.
+ * Deletes the claims of voided payments, once their signatures can move no money. A challenge stays used for ever, and so does its claim. The identifier of a
+ * payment stays its payer's: another purchase under it is refused.
  */
 export async function deleteClaims(tx: Tx, paymentIds: readonly PaymentId[]): Promise<void> {
-  await tx.run(sql`
-    delete from payment_claims c using payments p
+  if (paymentIds.length === 0) return
+  const spent = sql`
+    from payments p
     where ${oneOf(sql`p.id`, paymentIds)} and p.status = 'voided' and c.claim_hash = claim_hash(p.claim_key) and c.payment_id = p.id
-      and c.challenge_hash is null`)
+      and c.challenge_hash is null`
+  await tx.run(sql`update payment_claims c set claim_hash = null ${spent} and c.identifier_hash is not null`)
+  await tx.run(sql`delete from payment_claims c where exists (select ${spent}) and c.identifier_hash is null`)
 }
 
 /** Sets when each is due next, null for never. A row whose status changed since the check is left alone. */

@@ -2,23 +2,27 @@ import { expect, test } from 'vitest'
 import { plans } from '../plans/index.ts'
 import { createUnsoldLimit } from './unsold.ts'
 
-test('an owner’s payments that end unsold are ten months of the plan a day, a payer’s one; the allowance refills, and test payments take nothing from live ones', () => {
+test('an owner may release ten months of the plan a day, at least 10,000, and a payer’s part is a tenth; the allowance refills, and test payments take nothing from live ones', () => {
   let now = Date.UTC(2026, 0, 1)
   const unsold = createUnsoldLimit({ now: () => new Date(now) })
   const caller = (environment: 'test' | 'live') =>
     ({ placeOwner: 'acc_1', tenant: { organisationId: 'org_1', environment } }) as never
-  for (let payer = 0; payer < 10; payer += 1) {
-    expect(unsold.isUsedUpBy(caller('test'), `0x${payer}`)).toBe(false)
-    unsold.count(caller('test'), plans.hobby, Array(101).fill(`0x${payer}`))
-    expect(unsold.isUsedUpBy(caller('test'), `0x${payer}`)).toBe(true)
+  const release = (times: number, ...[environment, plan, payer]: ['test' | 'live', 'hobby' | 'pro', string]) => {
+    for (let index = 0; index < times; index += 1) unsold.count(caller(environment), plans[plan], payer)
   }
-  expect(unsold.waitOf(caller('test'))).toBeGreaterThan(0)
+  for (let payer = 0; payer < 10; payer += 1) {
+    release(1_000, 'test', 'hobby', `0x${payer}`)
+    expect(unsold.waitOfPayer(caller('test'), `0x${payer}`), 'a thousand').toBeUndefined()
+    release(1, 'test', 'hobby', `0x${payer}`)
+    expect(unsold.waitOfPayer(caller('test'), `0x${payer}`)).toBe(87)
+  }
+  expect(unsold.waitOf(caller('test'))).toBe(87)
   expect(unsold.waitOf(caller('live'))).toBeUndefined()
-  expect(unsold.isUsedUpBy(caller('live'), '0x1')).toBe(false)
-  unsold.count(caller('live'), plans.pro, Array(10_100).fill('0x1'))
+  expect(unsold.waitOfPayer(caller('live'), '0x1')).toBeUndefined()
+  release(10_100, 'live', 'pro', '0x1')
   expect(unsold.waitOf(caller('live'))).toBeUndefined()
-  expect(unsold.isUsedUpBy(caller('live'), '0X1')).toBe(true)
+  expect(unsold.waitOfPayer(caller('live'), '0X1')).toBeGreaterThan(0)
   now += 86_400_000
   expect(unsold.waitOf(caller('test'))).toBeUndefined()
-  expect(unsold.isUsedUpBy(caller('test'), '0x1')).toBe(false)
+  expect(unsold.waitOfPayer(caller('test'), '0x1')).toBeUndefined()
 })

@@ -78,16 +78,15 @@ async function voidUnused(ctx: System, unused: readonly Checked[]): Promise<void
       .tx(async (tx) => {
         const voided = group.map((one) => ({ id: one.row.id, status: 'voided', reason: reasonOf(one) }) as const)
         await recordFailed(ctx, tx, voided, 'verified')
+        // No block can include an authorization that has expired, and verify refuses it by its own clock: nothing is left to watch once both are past its end.
+        const isOver = ({ row, state }: Checked) => state === 'expired' && row.validBefore <= ctx.clock.now()
         await setCheckAt(
           tx,
-          // No block can include an authorization that has expired.
-          group.map((one) => ({ id: one.row.id, checkAt: one.state === 'expired' ? null : nextCheckOf(ctx, one.row) })),
+          group.map((one) => ({ id: one.row.id, checkAt: isOver(one) ? null : nextCheckOf(ctx, one.row) })),
         )
-        // Verify refuses such a signature by its own clock, whatever the chain's time is.
-        const spent = group.filter(({ row, state }) => state === 'expired' && row.validBefore <= ctx.clock.now())
         await deleteClaims(
           tx,
-          spent.map(({ row }) => row.id),
+          group.filter(isOver).map(({ row }) => row.id),
         )
       })
       .catch((error: unknown) =>

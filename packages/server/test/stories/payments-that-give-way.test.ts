@@ -1,0 +1,188 @@
+import { type DevChain, startChain } from '@purser/devnet'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { z } from 'zod'
+import { lockInTheWay } from '../../src/features/payments/release-store.ts'
+import { sql, type Tx } from '../../src/platform/db/db.ts'
+import { type Answer, aPayer, aWorld, codeOf, type Org, type Payer, request, type World } from '../world.ts'
+
+let chain: DevChain
+let world: World
+
+const resource = 'https://api.example.com/weather'
+/** Ten ordinary payments. */
+const budget = 1_000_000n
+
+beforeAll(async () => {
+  chain = await startChain({ network: 'base-sepolia' })
+  world = await aWorld({
+    chains: [chain],
+    config: { settleNanoUsdPerDayMax: budget },
+    boot: { unsoldPerDayMin: 1_000 },
+  })
+})
+afterAll(async () => {
+  await world?.stop()
+  await chain?.stop()
+})
+
+interface Shop {
+  readonly org: Org
+  readonly walletId: string
+}
+
+async function aShop(plan: 'hobby' | 'enterprise' = 'enterprise'): Promise<Shop> {
+  const org = await world.organisation(plan)
+  return { org, walletId: (await world.wallet(org)).id }
+}
+
+async function credentialFor({ org, walletId }: Shop, payer: Payer, price: string) {
+  const challenge = await world.call(org.testKey, 'POST', '/payments/challenge', { walletId, resource, price })
+  return payer.credential(challenge)
+}
+
+async function verify(shop: Shop, credential: string, price: string, base = world.base): Promise<Answer> {
+  const body = { protocol: 'x402', credential, price, walletId: shop.walletId, resource }
+  return request(base, { key: shop.org.testKey, method: 'POST', path: '/payments/verify', body })
+}
+
+async function pay(shop: Shop, payer: Payer, price = '0.01', base = world.base): Promise<Answer> {
+  return verify(shop, await credentialFor(shop, payer, price), price, base)
+}
+
+async function used({ org }: Shop): Promise<unknown> {
+  return (await world.call(org.testKey, 'GET', '/billing/usage')).body.payments
+}
+
+async function reserved({ org }: Shop): Promise<bigint> {
+  const row = await world.database.db.one(
+    z.object({ nanoUsd: z.string() }),
+    sql`select coalesce(sum(nano_usd), 0)::text as nano_usd from gas_budgets where organisation_id = ${org.id}`,
+  )
+  return BigInt(row.nanoUsd)
+}
+
+/** The number of payments of a shop that are verified. */
+async function openOf({ org }: Shop): Promise<number> {
+  const row = await world.database.db.one(
+    z.object({ open: z.bigint() }),
+    sql`select count(*) as open from payments where organisation_id = ${org.id} and status = 'verified'`,
+  )
+  return Number(row.open)
+}
+
+/** Sets the age of the payments of a shop that are open. */
+async function age({ org }: Shop, seconds: number): Promise<void> {
+  await world.database.db.run(sql`
+    update payments set created_at = created_at - ${seconds}::int * interval '1 second' where organisation_id = ${org.id} and status = 'verified'`)
+}
+
+test('open payments that filled the month and were verified two minutes ago give way to one that is verified now', async () => {
+  const [shop, honest] = [await aShop('hobby'), await aPayer(chain)]
+  const seed = await pay(shop, await aPayer(chain))
+  await world.database.db.run(sql`
+    insert into payments (id, log_id, organisation_id, environment, api_key_id, protocol, door, scheme, chain, network, token, asset,
+      decimals, raw_amount, payer, pay_to, status, settlement, valid_before, check_at, created_at)
+    select 'pay_' || lpad((n + 1000)::text, 26, '0'), 'plog_' || lpad((n + 1000)::text, 26, '0'), organisation_id, environment, api_key_id, protocol, door,
+      scheme, chain, network, token, asset, decimals, 1, payer, pay_to, 'verified', settlement, valid_before, check_at, created_at
+    from payments, generate_series(1, 99) as n where id = ${String(seed.body.paymentId)}`)
+  await world.database.db.run(
+    sql`update usage_counters set used = 100 where organisation_id = ${shop.org.id} and kind = 'payments'`,
+  )
+  const early = await pay(shop, honest)
+  expect([early.status, codeOf(early)]).toEqual([429, 'payment-limit-reached'])
+  await age(shop, 121)
+  const take = (count: number) =>
+    world.database.db.run(
+      sql`update usage_counters set used = ${count}::int where organisation_id = ${shop.org.id} and kind = 'payments'`,
+    )
+  await take(201)
+  expect(codeOf(await pay(shop, honest)), 'all open places do not suffice').toBe('payment-limit-reached')
+  expect(await openOf(shop), 'none is voided').toBe(100)
+  await take(130)
+  const sold = await pay(shop, honest)
+  expect(sold.status).toBe(200)
+  const settle = { paymentId: sold.body.paymentId, settlementToken: sold.body.settlementToken }
+  expect((await world.call(shop.org.testKey, 'POST', '/payments/settle', settle)).status).toBe(200)
+  expect(await used(shop), 'as many gave way as were counted above the limit, and one').toMatchObject({ used: 100 })
+  expect(await openOf(shop)).toBe(69)
+})
+
+test('payments give way for as long as others fill the month with payments of two minutes, and count for no allowance of a payer or an owner', async () => {
+  const [shop, stranger] = [await aShop('hobby'), await aPayer(chain)]
+  const seed = await pay(shop, stranger)
+  for (let turn = 1; turn <= 12; turn += 1) {
+    await fillMonth(shop, seed, turn)
+    expect((await pay(shop, await aPayer(chain))).status, `turn ${turn}`).toBe(200)
+  }
+  await world.database.db.run(sql`
+    update payments set status = 'voided', check_at = null where organisation_id = ${shop.org.id} and status = 'verified'`)
+  await world.database.db.run(sql`update usage_counters set used = 0 where organisation_id = ${shop.org.id}`)
+  await world.database.db.run(sql`delete from gas_budgets where organisation_id = ${shop.org.id}`)
+  expect((await pay(shop, stranger)).status, 'the payer whose payments gave way').toBe(200)
+}, 60_000)
+
+/** Fills the month with a hundred open payments of two minutes, each like the given one and without gas. */
+async function fillMonth({ org }: Shop, seed: Answer, turn: number): Promise<void> {
+  const { db } = world.database
+  await db.run(sql`
+    update payments set status = 'voided', check_at = null where organisation_id = ${org.id} and status = 'verified' and id <> ${String(seed.body.paymentId)}`)
+  await db.run(sql`
+    insert into payments (id, log_id, organisation_id, environment, api_key_id, protocol, door, scheme, chain, network, token, asset,
+      decimals, raw_amount, payer, pay_to, status, settlement, valid_before, check_at, created_at)
+    select 'pay_0' || right(organisation_id, 8) || lpad((n + ${turn}::int * 1000)::text, 17, '0'), 'plog_0' || right(organisation_id, 8) || lpad((n + ${turn}::int * 1000)::text, 17, '0'), organisation_id, environment, api_key_id, protocol, door,
+      scheme, chain, network, token, asset, decimals, 1, payer, pay_to, 'verified', settlement, valid_before, clock_timestamp() + interval '1 hour', clock_timestamp() - interval '121 seconds'
+    from payments, generate_series(1, 100) as n where id = ${String(seed.body.paymentId)}`)
+  await db.run(sql`
+    update payments set gas_reserved_nano_usd = 0, status = 'voided', check_at = null where id = ${String(seed.body.paymentId)}`)
+  await db.run(sql`delete from gas_budgets where organisation_id = ${org.id}`)
+  await db.run(sql`
+    update usage_counters set used = 199 where organisation_id = ${org.id} and kind = 'payments'`)
+}
+
+test.each([
+  ['plan-limit', 2n, 2],
+  ['gas-budget', 200_000n, 2],
+  ['gas-budget', 1_000_001n, 0],
+] as const)(
+  'two buyers that lack %s (%s) at the same moment lock open payments of their own',
+  async (lacking, needed, count) => {
+    const shop = await aShop()
+    for (let index = 0; index < 10; index += 1) expect((await pay(shop, await aPayer(chain))).status).toBe(200)
+    const tenant = { organisationId: shop.org.id, environment: 'test' } as const
+    const now = new Date()
+    const lock = (tx: Tx) =>
+      lockInTheWay(tx, tenant, { network: 'base-sepolia', createdAt: now }, { lacking, needed, until: now, most: 500 })
+    const { db } = world.database
+    const [first, second] = await db.tx(async (tx) => [await lock(tx), await db.tx(lock)])
+    expect([first.length, second.length]).toEqual([count, count])
+    expect(new Set([...first, ...second].map(({ id }) => id)).size, 'none is locked twice').toBe(2 * count)
+  },
+)
+
+test('open payments that reserved the day’s gas and were verified two minutes ago give way', async () => {
+  const shop = await aShop()
+  for (let index = 0; index < 10; index += 1) expect((await pay(shop, await aPayer(chain))).status).toBe(200)
+  const honest = await aPayer(chain)
+  expect(codeOf(await pay(shop, honest))).toBe('settlement-budget-exceeded')
+  await age(shop, 121)
+  const oldest = await world.database.db.one(
+    z.object({ id: z.string() }),
+    sql`
+    update payments set created_at = created_at - interval '20 seconds', check_at = check_at + interval '1 minute'
+    where id = (select id from payments where organisation_id = ${shop.org.id} order by id desc limit 1) returning id`,
+  )
+  expect((await pay(shop, honest)).status).toBe(200)
+  expect(await reserved(shop), 'one gave way').toBe(budget)
+  expect((await world.call(shop.org.testKey, 'GET', `/payments/${oldest.id}`)).body.status, 'the oldest').toBe('voided')
+})
+
+test('open payments whose gas does not suffice for another payment keep their places', async () => {
+  const shop = await aShop()
+  for (let index = 0; index < 10; index += 1) expect((await pay(shop, await aPayer(chain))).status).toBe(200)
+  await world.database.db.run(
+    sql`update payments set gas_reserved_nano_usd = 1000 where organisation_id = ${shop.org.id}`,
+  )
+  await age(shop, 121)
+  expect(codeOf(await pay(shop, await aPayer(chain)))).toBe('settlement-budget-exceeded')
+  expect([await openOf(shop), await reserved(shop)]).toEqual([10, budget])
+})

@@ -1,0 +1,101 @@
+import { type DevChain, startChain } from '@purser/devnet'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { z } from 'zod'
+import { sql } from '../../src/platform/db/db.ts'
+import { type Answer, aPayer, aWorld, codeOf, countByStatus, type Org, type Payer, type World } from '../world.ts'
+
+let chain: DevChain
+let world: World
+
+beforeAll(async () => {
+  chain = await startChain({ network: 'base-sepolia' })
+  world = await aWorld({ chains: [chain], boot: { unsoldPerDayMin: 1_000 } })
+})
+afterAll(async () => {
+  await world?.stop()
+  await chain?.stop()
+})
+
+interface Shop {
+  readonly org: Org
+  readonly walletId: string
+}
+
+async function aShop(plan: 'hobby'): Promise<Shop> {
+  const org = await world.organisation(plan)
+  return { org, walletId: (await world.wallet(org)).id }
+}
+
+async function pay({ org, walletId }: Shop, payer: Payer): Promise<Answer> {
+  const purchase = { walletId, resource: 'https://api.example.com/weather', price: '0.01' }
+  const credential = await payer.credential(await world.call(org.testKey, 'POST', '/payments/challenge', purchase))
+  return world.call(org.testKey, 'POST', '/payments/verify', { protocol: 'x402', credential, ...purchase })
+}
+
+test('released payments have a limit: a payer whose payments were all released is refused, and another payer buys; each leaves no audit record', async () => {
+  const [shop, payer] = [await aShop('hobby'), await aPayer(chain)]
+  const answers: Answer[] = []
+  for (let index = 0; index < 103; index += 1) {
+    const verified = await pay(shop, payer)
+    answers.push(verified)
+    if (verified.status !== 200) continue
+    const { paymentId, settlementToken } = verified.body
+    await world.call(shop.org.testKey, 'POST', `/payments/${String(paymentId)}/release`, { settlementToken })
+  }
+  expect(countByStatus(answers)).toEqual({ 200: 101, 429: 2 })
+  const refused = answers.at(-1) as Answer
+  expect(codeOf(refused)).toBe('too-many-open-payments')
+  expect(refused.body.detail).toContain('released')
+  expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0)
+  expect((await pay(shop, await aPayer(chain))).status).toBe(200)
+  const audit = await world.call(shop.org.testKey, 'GET', '/organisations/current/audit-log?action=payments.voided')
+  expect(audit.list).toEqual([])
+}, 60_000)
+
+test('a claim of a voided payment stays until its signature can move no money', async () => {
+  const [shop, payer] = [await aShop('hobby'), await aPayer(chain)]
+  const verified = await pay(shop, payer)
+  const { paymentId, settlementToken } = verified.body
+  await world.call(shop.org.testKey, 'POST', `/payments/${String(paymentId)}/release`, { settlementToken })
+  const claims = async () =>
+    Number(
+      (
+        await world.database.db.one(
+          z.object({ count: z.bigint() }),
+          sql`select count(*) from payment_claims where payment_id = ${String(paymentId)}`,
+        )
+      ).count,
+    )
+  expect(await claims()).toBe(1)
+  await world.database.db.run(sql`
+    update payments set valid_before = clock_timestamp() - interval '2 days', settlement = jsonb_set(settlement, '{validBefore}', '"1700000000"'), check_at = clock_timestamp() where id = ${String(paymentId)}`)
+  await expect.poll(claims, { timeout: 30_000 }).toBe(0)
+})
+
+test('the claim of a voided payment is deleted after the clock has passed the end of its signature, also if the chain’s time is ahead', async () => {
+  const [shop, payer] = [await aShop('hobby'), await aPayer(chain)]
+  const verified = await pay(shop, payer)
+  const { paymentId, settlementToken } = verified.body
+  await world.call(shop.org.testKey, 'POST', `/payments/${String(paymentId)}/release`, { settlementToken })
+  const checkedAgain = async () => {
+    const { isDue, isWatched } = await world.database.db.one(
+      z.object({ isDue: z.boolean().nullable(), isWatched: z.boolean() }),
+      sql`select check_at <= clock_timestamp() as is_due, check_at is not null as is_watched from payments where id = ${String(paymentId)}`,
+    )
+    return isDue === true ? 'waiting' : isWatched
+  }
+  await world.database.db.run(sql`
+    update payments set settlement = jsonb_set(settlement, '{validBefore}', '"1700000000"'), check_at = '2020-01-01' where id = ${String(paymentId)}`)
+  await expect.poll(checkedAgain, { timeout: 30_000 }).not.toBe('waiting')
+  expect(await checkedAgain(), 'the clock is before the end').toBe(true)
+  await world.database.db.run(sql`
+    update payments set valid_before = clock_timestamp() - interval '2 days', check_at = clock_timestamp() where id = ${String(paymentId)}`)
+  const claims = async () =>
+    (
+      await world.database.db.one(
+        z.object({ count: z.bigint() }),
+        sql`select count(*) from payment_claims where payment_id = ${String(paymentId)}`,
+      )
+    ).count
+  await expect.poll(claims, { timeout: 30_000 }).toBe(0n)
+})
