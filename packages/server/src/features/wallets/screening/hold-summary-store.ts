@@ -55,17 +55,17 @@ export function listHeldPlaces(
     ), openings as materialized (
       select wallet_id, network, token, greatest(0, raw_amount - ${booked}) as unscreened, 0::numeric as frozen from opening_amounts o
       ${own(sql`raw_amount > 0`)}
-    ), held as materialized (
+    ), on_hold as materialized (
       select wallet_id, network, lower(token) as token, sum(unscreened) as unscreened, sum(frozen) as frozen
       from (select * from deposits union all select * from frozen union all select * from openings) as found
       group by wallet_id, network, lower(token) having sum(unscreened) > 0 or sum(frozen) > 0
     )
-    select held.wallet_id, child.master_wallet_id, case when child.id is null then wallet.name else child.name end as name, wallet.chain as wallet_chain,
-      wallet.network as wallet_network, held.network, held.token, unscreened::text, frozen::text, (select count(distinct wallet_id) from held) as wallets,
+    select on_hold.wallet_id, child.master_wallet_id, case when child.id is null then wallet.name else child.name end as name, wallet.chain as wallet_chain,
+      wallet.network as wallet_network, on_hold.network, on_hold.token, unscreened::text, frozen::text, (select count(distinct wallet_id) from on_hold) as wallets,
       (select count(*) from deposits) <= ${rowsMax} and (select count(*) from frozen) <= ${rowsMax} and (select count(*) from openings) <= ${rowsMax}
         as is_whole
-    from held left join child_addresses child on child.id = held.wallet_id
-    join master_wallets wallet on wallet.id = coalesce(child.master_wallet_id, held.wallet_id)
-    order by held.wallet_id desc, held.network, held.token limit ${placesMax}`,
+    from on_hold left join child_addresses child on child.id = on_hold.wallet_id
+    join master_wallets wallet on wallet.id = coalesce(child.master_wallet_id, on_hold.wallet_id)
+    order by on_hold.wallet_id desc, on_hold.network, on_hold.token limit ${placesMax}`,
   )
 }

@@ -83,8 +83,8 @@ test('money of one wallet on other networks has the chain where it is, and a tok
       values (${wallet.id}, ${network}, ${address}, ${stage.org.id}, 'test', 1000, 5000000)`)
   const { isWhole, amounts } = await summary()
   expect(isWhole).toBe(false)
-  const held = z.array(z.object({ walletId: z.string(), chain: z.string() })).parse(amounts)
-  expect(held.filter(({ walletId }) => walletId === wallet.id).map(({ chain }) => chain)).toEqual(['polygon'])
+  const onHold = z.array(z.object({ walletId: z.string(), chain: z.string() })).parse(amounts)
+  expect(onHold.filter(({ walletId }) => walletId === wallet.id).map(({ chain }) => chain)).toEqual(['polygon'])
 })
 
 test('the summary of many deposits reads a bounded number of them, and says that it is not whole', async () => {
