@@ -38,7 +38,11 @@ export function transactionClaim(network: Network, hash: Hex): string {
   return `tx:${network.caip2}:${hash.toLowerCase()}`
 }
 
-/** Returns the one key for a payment that was shown by one of a transaction's logs, by its place among them: a transaction may pay for several things. */
+/**
+ * Returns the one key for a payment that was shown by one of a transaction's logs, by its place among them: a transaction may pay for several things.
+ * It is not recorded where the transaction was recorded as a whole. The reverse is
+ * refused too: both name the same challenge.
+ */
 export function transferClaim(network: Network, hash: Hex, place: number): string {
   return `${transactionClaim(network, hash)}:${place}`
 }

@@ -71,17 +71,17 @@ const payerShare = 10
 const VerdictRow = z.object({ id: z.string(), verdict: Verdict })
 
 /**
- * Records a batch in one statement, for every plan; nothing else inserts payments. In the order of arrival it accepts a
- * payment if its claim is unused, its nonce is not that of a relay that the service sends (a transfer of its own
- * wallets) or of the payer's transaction that is already on its way, the payer's balance covers it in addition to all open payments, and the day's gas budget and the month's
- * quota suffice. Payments of one payer whose settlement nobody has requested take a share of either at most, except that one is always allowed. A proof, which pays a price of zero, has a
- * count of its own, so that it never takes the place of a payment. A trigger of `payments` claims for each row what it uses up, and leaves out a row of which another transaction has claimed
- * something since. A payment that is already on chain is accepted whatever the month's count. For each accepted payment
- * it writes the event, the count and the reservation of gas. It names tables of other features, because ten statements
- * in a transaction were measured to cost three times as much. The count is written before the budget, in the same order
- * as where payments end: PostgreSQL executes unreferenced CTEs in its own order, and transactions with different orders
- * would wait for each other. The caller has the locks of what the limits count, and passes no two payments with one
- * claim. Returns the outcome of each.
+ * Records a batch in one statement, for every plan; nothing else inserts payments. In the order of arrival it accepts a payment if its claim is
+ * unused, the transaction that a transfer is part of was not recorded as a whole, its nonce is not that of a relay that the service sends (a
+ * transfer of its own wallets) or of the payer's transaction that is already on its way, the payer's balance covers it in addition to all open
+ * payments, and the day's gas budget and the month's quota suffice. Payments of one payer whose settlement nobody has requested take a share of
+ * either at most, except that one is always allowed. A proof, which pays a price of zero, has a count of its own, so that it never takes the place
+ * of a payment. A trigger of `payments` claims for each row what it uses up, and leaves out a row of which another transaction has claimed
+ * something since. A payment that is already on chain is accepted whatever the month's count. For each accepted payment it writes the event, the
+ * count and the reservation of gas. It names tables of other features, because ten statements in a transaction were measured to cost three times as
+ * much. The count is written before the budget, in the same order as where payments end: PostgreSQL executes unreferenced CTEs in its own order,
+ * and transactions with different orders would wait for each other. The caller has the locks of what the limits count, and passes no two payments
+ * with one claim. Returns the outcome of each.
  */
 export async function insertReceipts(
   tx: Tx,
@@ -126,6 +126,7 @@ export async function insertReceipts(
           > greatest(gas_reserved_nano_usd, ${limits.nanoUsdPerDayMax.toString()}::numeric / ${payerShare}::int) as is_over_share
       from given cross join monthly left join open using (payer, network, asset)
       where not exists (select from payment_claims as known where known.claim_hash = claim_hash(given.claim_key) offset 0)
+        and not exists (select from payment_claims as known where known.claim_hash = claim_hash(substring(given.claim_key from '^(tx:.+):[0-9]+$')) offset 0)
         and not exists (select from payment_claims as known where known.challenge_hash = claim_hash(given.challenge_id) offset 0)
         and not exists (select from relays as known where not known.is_watched and known.network = given.network and known.signer = lower(given.payer)
           and known.nonce_space = case when given.settlement ->> 'kind' = 'permit2' then 'permit2' else lower(given.asset) end
