@@ -1,6 +1,6 @@
 import { startChild } from './children.ts'
 import type { Closing } from './closing.ts'
-import { figure, median, sum, table } from './figures.ts'
+import { checkTarget, figure, median, sum, table } from './figures.ts'
 import { type Ground, priceUsd, startGround } from './ground.ts'
 import { getRequest, runLoad } from './load.ts'
 import { measure, type Run } from './measure.ts'
@@ -64,13 +64,15 @@ export async function benchChallenge(plan: ChallengePlan, closing: Closing): Pro
   console.log(table(head, cells))
   const rate = (index: number) => median(rounds.map((round) => round[index]?.perSecond ?? Number.NaN))
   const cpu = (index: number) => median(rounds.map((round) => cpuOf(round[index])))
+  let missed = 0
   for (const peer of [0, 2]) {
     const ratios = `${figure(rate(peer + 1) / rate(peer))}x the rate, ${figure(cpu(peer) / cpu(peer + 1))}x less CPU`
     console.log(`\n  ours against ${targets[peer]?.name}: ${ratios}`)
+    missed += checkTarget('rate', rate(peer + 1) / rate(peer), { min: 12 })
   }
   for (const fault of rounds.flat().flatMap((run) => run.fault ?? [])) console.log(`  WRONG: ${fault}`)
   const oursTwice = sum(rounds.flatMap((round) => [1, 3].map((ours) => round[ours]?.idsGivenTwice ?? 0)))
-  return oursTwice + sum(rounds.flat().map((run) => run.wrong))
+  return missed + oursTwice + sum(rounds.flat().map((run) => run.wrong))
 }
 
 async function startAll(ground: Ground, closing: Closing): Promise<readonly Target[]> {

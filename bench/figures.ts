@@ -15,6 +15,17 @@ export function sum(values: readonly number[]): number {
   return values.reduce((total, value) => total + value, 0)
 }
 
+/** The bound that a measured figure must keep. */
+export type Target = { readonly min: number } | { readonly max: number }
+
+/** Prints whether the figure keeps its target. Returns the number of missed targets: 0 or 1. A figure that is not a number misses. */
+export function checkTarget(name: string, value: number, target: Target): number {
+  const isMet = 'min' in target ? value >= target.min : value <= target.max
+  const bound = 'min' in target ? `at least ${target.min}` : `at most ${target.max}`
+  console.log(`  target: ${name} ${bound}: ${isMet ? 'met' : `MISSED, ${figure(value)}`}`)
+  return isMet ? 0 : 1
+}
+
 /** Formats a number with about three significant digits. */
 export function figure(value: number): string {
   if (!Number.isFinite(value)) return '-'

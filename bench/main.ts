@@ -23,12 +23,13 @@ const chosenOf = <P extends string>(parts: readonly P[]): readonly P[] => {
 }
 const vaultsPlan = args.includes('--large') ? largeVaults : fullVaults
 const closing = createClosing()
+const verifyPlan = quick ? quickVerify : fullVerify
 const growthPlan = quick ? quickGrowth : fullGrowth
 const payments = numberOf('payments') ?? growthPlan.payments
 const benches = {
   challenge: () => benchChallenge(quick ? quickChallenge : fullChallenge, closing),
   mpp: () => benchMpp(quick ? quickMpp : fullMpp, closing),
-  verify: () => benchVerify(quick ? quickVerify : fullVerify, closing),
+  verify: () => benchVerify({ ...verifyPlan, connections: numberOf('connections') ?? verifyPlan.connections }, closing),
   settle: () => benchSettle(quick ? quickSettle : fullSettle, closing, numberOf('block-gas')),
   growth: () => benchGrowth({ ...growthPlan, payments }, closing),
   fairness: () => benchFairness(quick ? quickFairness : fullFairness, closing),
@@ -43,7 +44,7 @@ const names = Object.keys(benches)
 const wanted = args.find((arg) => !arg.startsWith('--'))
 if (wanted !== 'all' && !isBench(wanted)) {
   console.error(
-    `Say which: npm run bench -- ${['all', ...names].join('|')} [--quick] [--block-gas=<gas>] [--payments=<count>] [--part=${[...vaultParts, ...walletParts].join('|')}] [--large]`,
+    `Say which: npm run bench -- ${['all', ...names].join('|')} [--quick] [--block-gas=<gas>] [--connections=<count>] [--payments=<count>] [--part=${[...vaultParts, ...walletParts].join('|')}] [--large]`,
   )
   process.exit(2)
 }

@@ -1,7 +1,7 @@
 import { mppxChallenges } from '@purser/devnet/mppx'
 import { chargeNonce, formatMppCredential, type MppChallenge, parseChallenges } from '@purser/protocol'
 import type { Closing } from './closing.ts'
-import { figure, median, sum, table } from './figures.ts'
+import { checkTarget, figure, median, sum, table } from './figures.ts'
 import { type Ground, priceUsd, startGround } from './ground.ts'
 import { getRequest, postRequest, runLoad } from './load.ts'
 import { measure, type Run } from './measure.ts'
@@ -92,8 +92,9 @@ export async function benchMpp(plan: MppPlan, closing: Closing): Promise<number>
   )
   const ratio = median(rounds.map(([theirs, ours]) => (ours?.perSecond ?? 0) / (theirs?.perSecond ?? Number.NaN)))
   console.log(`\n  ratio (ours / official, median of the rounds): ${figure(ratio)}x`)
+  const missed = checkTarget('ratio', ratio, { min: 5.5 })
   for (const fault of rounds.flat().flatMap((run) => run.fault ?? [])) console.log(`  WRONG: ${fault}`)
-  return sum(rounds.flat().map((run) => run.wrong))
+  return missed + sum(rounds.flat().map((run) => run.wrong))
 }
 
 function cellsOf(runs: readonly Run[]): string[] {

@@ -1,6 +1,6 @@
 import { blockGasMaxOf, setBlockGasMax, setBlockTime } from './chain-audit.ts'
 import type { Closing } from './closing.ts'
-import { figure, median, sum, table } from './figures.ts'
+import { checkTarget, figure, median, sum, table } from './figures.ts'
 import { fiveAtOfficial, fiveAtOurs, isOneOfFive, notifyFive } from './five-at-once.ts'
 import { type Ground, startGround } from './ground.ts'
 import { lostOf, profileOurs, type SettleRun, settleOfficially, settleOurs } from './settle-runs.ts'
@@ -56,9 +56,17 @@ export async function benchSettle(plan: SettlePlan, closing: Closing, blockGasMa
   await settleOfficially(ground, official, 32)
   await settleOurs(ground, ours, { count: 200, waiting: false })
   // Instant blocks first: each costs anvil more the more its chain holds, and only the official side makes many.
-  let wrong = await compare(sides, plan.rounds, { mode: 'a block per transaction', sizes: plan.instant })
+  let wrong = await compare(sides, plan.rounds, {
+    mode: 'a block per transaction',
+    sizes: plan.instant,
+    ratioMin: 8,
+  })
   await setBlockTime(ground.chain.rpcUrl, blockSeconds)
-  wrong += await compare(sides, plan.rounds, { mode: `blocks every ${blockSeconds} s`, sizes: plan.timed })
+  wrong += await compare(sides, plan.rounds, {
+    mode: `blocks every ${blockSeconds} s`,
+    sizes: plan.timed,
+    ratioMin: 15,
+  })
   return wrong + (await checkFive(ground, official, ours))
 }
 
@@ -68,7 +76,7 @@ type Rows = { official: SettleRun[]; later: SettleRun[]; waiting: SettleRun[] }
 async function compare(
   { ground, official, ours }: Sides,
   rounds: number,
-  { mode, sizes }: { mode: string; sizes: Sizes },
+  { mode, sizes, ratioMin }: { mode: string; sizes: Sizes; ratioMin: number },
 ): Promise<number> {
   const rows: Rows = { official: [], later: [], waiting: [] }
   for (let round = 0; round < rounds; round += 1) {
@@ -86,12 +94,13 @@ async function compare(
     `\n  ratio (ours, respond-async / official, median of the rounds): ${figure(ratio)}x; ` +
       `gas per payment ${figure(gasSaved * 100)}% less; lost by ours: ${lost}, by the official one: ${sum(rows.official.map(lostOf))}`,
   )
+  const missed = checkTarget('ratio', ratio, { min: ratioMin })
   const profile = await profileOurs(ground, ours, sizes.profiled)
   const inside = profileSentence(profile, cpuOf(rows.later, 'service'))
   console.log(`\nwhere the time goes\n  ${cpuSentence('official', rows.official)}`)
   console.log(`  ${cpuSentence('purser', rows.later)} ${inside}`)
   for (const { fault } of Object.values(rows).flat()) if (fault !== undefined) console.log(`  WRONG: ${fault}`)
-  return lost
+  return lost + missed
 }
 
 function settleTable({ official, later, waiting }: Rows): string {

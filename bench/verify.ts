@@ -1,6 +1,6 @@
 import { startChild } from './children.ts'
 import type { Closing } from './closing.ts'
-import { figure, median, sum, table } from './figures.ts'
+import { checkTarget, figure, median, sum, table } from './figures.ts'
 import { type Ground, startGround } from './ground.ts'
 import { runLoad } from './load.ts'
 import { measure, type Run } from './measure.ts'
@@ -9,6 +9,8 @@ import { type Home, type Side, startHome, startOfficial, startPurser } from './s
 import { profileByPlace } from './where.ts'
 
 export interface VerifyPlan {
+  /** Requests in flight. */
+  readonly connections: number
   readonly rounds: number
   readonly msMax: number
   readonly paymentsPerRound: number
@@ -17,19 +19,31 @@ export interface VerifyPlan {
 }
 
 export const fullVerify: VerifyPlan = {
+  connections: 32,
   rounds: 3,
   msMax: 8_000,
   paymentsPerRound: 12_000,
   warmUp: 1_500,
   lateMsMax: 4_000,
 }
-export const quickVerify: VerifyPlan = { rounds: 2, msMax: 1_000, paymentsPerRound: 2_000, warmUp: 200, lateMsMax: 600 }
+export const quickVerify: VerifyPlan = {
+  connections: 32,
+  rounds: 2,
+  msMax: 1_000,
+  paymentsPerRound: 2_000,
+  warmUp: 200,
+  lateMsMax: 600,
+}
 
-const connections = 32
 const nodeDelayMs = 25
 const latePerConnectionMax = 60
 
-/** Compares verifying on both sides; answers how many of the requests went wrong. */
+/** Our rate as a multiple of the official one. */
+const ratioMin = 5.5
+/** The median with a late node, in milliseconds: one round trip to it and a commit are 30. */
+const lateMsTarget = 34
+
+/** Compares verifying on both sides. Returns the number of wrong responses and missed targets. */
 export async function benchVerify(plan: VerifyPlan, closing: Closing): Promise<number> {
   const ground = await startGround()
   closing.add(() => ground.chain.stop())
@@ -43,6 +57,7 @@ export async function benchVerify(plan: VerifyPlan, closing: Closing): Promise<n
 async function compareNear(plan: VerifyPlan, ground: Ground, home: Home, closing: Closing): Promise<number> {
   const sides = [await startOfficial(ground), await startPurser(ground, home)]
   const stop = closing.add(() => Promise.all(sides.map(({ child }) => child.stop())))
+  const { connections } = plan
   await warmUp(plan, ground, sides)
   const rounds: Run[][] = []
   for (let round = 0; round < plan.rounds; round += 1) {
@@ -50,10 +65,12 @@ async function compareNear(plan: VerifyPlan, ground: Ground, home: Home, closing
   }
   console.log(`\nverify: ${connections} connections, anvil on this machine, ${plan.rounds} rounds in turn, medians\n`)
   console.log(verifyTable(sides, rounds))
-  console.log(`\n  ratio (ours / official, median of the rounds): ${figure(medianRatio(rounds))}x`)
+  const ratio = medianRatio(rounds)
+  console.log(`\n  ratio (ours / official, median of the rounds): ${figure(ratio)}x`)
+  const missed = checkTarget('ratio', ratio, { min: ratioMin })
   console.log(await profileByPlace({ ground, sides, rounds, paymentsMax: plan.paymentsPerRound }))
   await stop()
-  return reportWrong(sides, rounds)
+  return missed + reportWrong(sides, rounds)
 }
 
 /** Repeats it with a node 25 ms away, as with a remote chain. */
@@ -66,17 +83,21 @@ async function compareLate(plan: VerifyPlan, ground: Ground, home: Home, closing
   const rpcUrl = proxy.ready('url')
   const sides = [await startOfficial(ground, rpcUrl), await startPurser(ground, home, rpcUrl)]
   const stop = closing.add(() => Promise.all(sides.map(({ child }) => child.stop())))
+  const { connections } = plan
   await warmUp(plan, ground, sides)
   const rows: string[][] = []
   let wrong = 0
+  let oursMs = Number.NaN
   for (const lanes of [1, connections]) {
     const count = lanes * latePerConnectionMax
     const rounds = [await runRound(ground, sides, { connections: lanes, count, msMax: plan.lateMsMax })]
     rows.push(...sides.map((side, index) => [`${side.name}, ${lanes} at once`, ...lateCells(rounds, index)]))
     wrong += reportWrong(sides, rounds)
+    oursMs = rounds[0]?.[1]?.p50Ms ?? Number.NaN
   }
   console.log(`\nverify: the node answers ${nodeDelayMs} ms late\n`)
   console.log(table(['', 'p50 ms', 'p99 ms', 'req/s'], rows))
+  wrong += checkTarget(`our p50 ms, ${connections} at once,`, oursMs, { max: lateMsTarget })
   await stop()
   await stopProxy()
   return wrong
@@ -86,7 +107,7 @@ async function warmUp(plan: VerifyPlan, ground: Ground, sides: readonly Side[]):
   const payments = signPayments(ground.payers, ground.bill, plan.warmUp)
   for (const side of sides) {
     const requests = payments.map(side.verifyRequest)
-    await runLoad({ port: side.port, connections, requests, msMax: plan.msMax })
+    await runLoad({ port: side.port, connections: plan.connections, requests, msMax: plan.msMax })
   }
 }
 
