@@ -15,7 +15,7 @@ import { createWatched, type Watched } from '../../src/features/wallets/deposits
 import { createAccountSigners, createWalletDirectory, screeningRecurring } from '../../src/features/wallets/index.ts'
 import { amountsOnHold, findBookedTo } from '../../src/features/wallets/screening/deposit-store.ts'
 import { signSweeps } from '../../src/features/wallets/sweep/relay.ts'
-import { followWithdrawals } from '../../src/features/withdrawals/index.ts'
+import { createWithdrawalPorts, followWithdrawals } from '../../src/features/withdrawals/index.ts'
 import type { Ctx, Deps } from '../../src/modules.ts'
 import { createSandboxOffRamp } from '../../src/partners/offramp/sandbox.ts'
 import type { ChainReader } from '../../src/partners/routing/port.ts'
@@ -86,6 +86,7 @@ export class WalletProcess {
     this.deps = {
       ...own,
       ...createTransferPorts(db),
+      ...createWithdrawalPorts(),
       deposits,
       readFunds: createReadFunds({ db, chains, deposits }),
       receivingWallets: createWalletDirectory({ db }),

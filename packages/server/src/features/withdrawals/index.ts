@@ -1,9 +1,10 @@
 import { bindOperations } from '../../platform/operation.ts'
+import { createByOrganisation } from '../../platform/work/by-organisation.ts'
 import { bindLoops } from '../../platform/work/runner.ts'
 import { removePayoutAccounts } from './bank-accounts/payout-account.ts'
 import { bankAccountOperations } from './bank-accounts/routes.ts'
 import { deleteExpiredPayoutHints, partnerPages } from './payout-hints/bridge-page.ts'
-import type { Deps } from './ports.ts'
+import type { Deps, WithdrawalPorts } from './ports.ts'
 import { applyWithdrawalDecisions } from './withdraw/end.ts'
 import { followWithdrawals } from './withdraw/follow.ts'
 import { withdrawalOperations } from './withdraw/routes.ts'
@@ -14,8 +15,14 @@ export { deleteExpiredPayoutHints } from './payout-hints/bridge-page.ts'
 export { followWithdrawals } from './withdraw/follow.ts'
 export { withdrawalOperations } from './withdraw/routes.ts'
 
+/** State that the feature keeps in memory for the work of one process. */
+export function createWithdrawalPorts(): WithdrawalPorts {
+  return { followedWithdrawals: { limits: createByOrganisation(), starts: new Map() } }
+}
+
 /** Builds the feature; `pages` take the messages of off-ramp partners. */
-export function createWithdrawals(deps: Deps) {
+export function createWithdrawals(needs: Omit<Deps, keyof WithdrawalPorts>) {
+  const deps: Deps = { ...needs, ...createWithdrawalPorts() }
   return {
     deps,
     operations: bindOperations(deps, [...bankAccountOperations, ...withdrawalOperations]),

@@ -1,11 +1,22 @@
 import type { BridgeWebhooksPort } from '../../partners/offramp/bridge-webhook.ts'
 import type { OffRampsPort } from '../../partners/offramp/port.ts'
 import type { Call, Deps as PlatformDeps } from '../../platform/ctx.ts'
+import type { DueStarts } from '../../platform/db/due-checks.ts'
 import { type DeclareOperation, operationFor } from '../../platform/operation.ts'
+import type { ByOrganisation } from '../../platform/work/by-organisation.ts'
 import type { TransferDeps } from '../transfers/index.ts'
 
+/** State that the feature keeps in memory for the work of one process. `createWithdrawalPorts` makes it. */
+export interface WithdrawalPorts {
+  /** For the withdrawals in progress, by source: a network until the tokens are sent, then a partner in one environment. */
+  readonly followedWithdrawals: {
+    readonly limits: ByOrganisation
+    readonly starts: DueStarts
+  }
+}
+
 /** Dependencies of the feature withdrawals. */
-export interface Deps extends PlatformDeps, TransferDeps, OffRampsPort, BridgeWebhooksPort {}
+export interface Deps extends PlatformDeps, TransferDeps, OffRampsPort, BridgeWebhooksPort, WithdrawalPorts {}
 
 /** Context of one call. */
 export interface Ctx extends Deps, Call {}

@@ -5,16 +5,14 @@ import { forTenant } from '../../../platform/work/runner.ts'
 import { findTransfer } from '../../transfers/index.ts'
 import type { Ctx, Deps } from '../ports.ts'
 import { begin, partnerOf, requestedPayout } from './begin.ts'
+import { type DueRow, isAnyDue, listDue, takeDue } from './due-store.ts'
 import { complete, converted, end, refunded } from './end.ts'
 import {
-  type DueRow,
   deleteHint,
   findWithdrawal,
-  isAnyDue,
   lockWithdrawal,
   setNextPoll,
   setPartnerStatus,
-  takeDue,
   type WithdrawalId,
   type WithdrawalRow,
 } from './store.ts'
@@ -78,33 +76,42 @@ function refundOf({ failure }: Payout): PayoutFailure['refund'] {
   return refund === 'none' ? 'held' : refund
 }
 
-const most = 20
 /** Delay before a poll is retried that failed, or whose process died. */
 const retryMs = 30_000
 
 /**
- * Continues every withdrawal that is due or has a hint from its partner. Idempotent: each step is taken under the withdrawal's row lock,
- * from its rows.
+ * Continues the withdrawals that are due; a hint from its partner makes one due. A partner or a network that does not answer delays only its own
+ * withdrawals, and there no organisation those of another; no later run waits for it. Idempotent: each step is taken under the withdrawal's row
+ * lock, from its rows.
  */
 export const followWithdrawals: Recurring<Deps> = {
   name: 'withdrawals.follow',
   everyMs: 1_000,
   isDue: ({ clock }) => isAnyDue(clock.now()),
-  async run(ctx) {
-    const now = ctx.clock.now()
-    const due = await takeDue(ctx.db, { now, until: instantOf(now.getTime() + retryMs), most })
-    await Promise.all(due.map((row) => followOne(ctx, row)))
+  async run(ctx, beside) {
+    const { limits, starts } = ctx.followedWithdrawals
+    const due = await ctx.db.tx((tx) => listDue(tx, ctx.clock.now(), starts), { readsInOrder: true })
+    const polls = [...Map.groupBy(due, ({ source }) => source)].map(([source, rows]) =>
+      limits(source, rows, (row) => followOne(ctx, row)),
+    )
+    if (beside === undefined) await Promise.all(polls)
+    else for (const one of polls) beside(one)
   },
 }
 
-async function followOne(system: Omit<Ctx, 'tenant'>, { id: withdrawalId, ...tenant }: DueRow): Promise<void> {
-  const ctx = forTenant(system, tenant)
+/** Follows a withdrawal that has got its place. One that waits for a place is not taken, so that no time of it runs out. Does not reject. */
+async function followOne(system: Omit<Ctx, 'tenant'>, row: DueRow): Promise<void> {
+  const { id: withdrawalId, organisationId, environment } = row
+  const ctx = forTenant(system, { organisationId, environment })
   try {
+    const begunAt = ctx.clock.now()
+    const until = instantOf(begunAt.getTime() + retryMs)
+    if (!(await takeDue(ctx.db, ctx.tenant, withdrawalId, { now: begunAt, until }))) return
     await follow(ctx, withdrawalId)
-    const row = await findWithdrawal(ctx.db, ctx.tenant, withdrawalId)
-    if (row === undefined) return
+    const followed = await findWithdrawal(ctx.db, ctx.tenant, withdrawalId)
+    if (followed === undefined) return
     const now = ctx.clock.now().getTime()
-    const waitMs = nextPollMs(row, now - row.createdAt.getTime())
+    const waitMs = nextPollMs(followed, now - followed.createdAt.getTime())
     await setNextPoll(ctx.db, ctx.tenant, withdrawalId, waitMs === undefined ? null : instantOf(now + waitMs))
   } catch (error) {
     ctx.log.warn({ err: error, withdrawalId }, 'a withdrawal could not continue; retrying')
