@@ -89,7 +89,7 @@ export function readKeptDays(
   return days === 0 ? undefined : Math.max(days, keptDaysMin)
 }
 
-/** Sessions, redemptions and Idempotency-Keys of a payment have ended by then. */
+/** Signatures, sessions, redemptions and Idempotency-Keys of a payment have ended by then. */
 const keptDaysMin = 60
 
 /** Reads settings, and notes the faults of those that cannot be used. */

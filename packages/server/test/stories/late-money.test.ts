@@ -3,6 +3,7 @@ import { encodeTransferWithAuthorization } from '@purser/protocol'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
 import { withdrawSettlement } from '../../src/features/payments/facilitator/settle.ts'
+import { voidUnsettled } from '../../src/features/payments/index.ts'
 import { passRelays } from '../../src/features/relayer/index.ts'
 import { sql } from '../../src/platform/db/db.ts'
 import { id } from '../../src/platform/ids.ts'
@@ -95,21 +96,15 @@ const ends: readonly (readonly [string, string, (payment: Verified) => Promise<v
       expect(await withdrawSettlement({ ...ctx, actor: { kind: 'operator' } }, id('pay').parse(paymentId))).toBe(true)
     },
   ],
-  [
-    'failed because its payer was listed',
-    'settlement_failed',
-    async ({ payer, settle }) => {
-      screening.say(payer, { result: 'flagged', reason: 'listed', oracle: 'clean' })
-      const refused = [await settle(), await settle()]
-      for (const answer of refused)
-        expect([answer.status, codeOf(answer), answer.body.reason]).toEqual([
-          409,
-          'settlement-failed',
-          'payer_sanctioned',
-        ])
-    },
-  ],
+  ['failed because its payer was listed', 'settlement_failed', failAsListed],
 ]
+
+async function failAsListed({ payer, settle }: Verified): Promise<void> {
+  screening.say(payer, { result: 'flagged', reason: 'listed', oracle: 'clean' })
+  const refused = [await settle(), await settle()]
+  for (const answer of refused)
+    expect([answer.status, codeOf(answer), answer.body.reason]).toEqual([409, 'settlement-failed', 'payer_sanctioned'])
+}
 
 test.each(ends)(
   'money of a payment that %s is credited whenever it arrives, as long as its signature is valid',
@@ -125,3 +120,27 @@ test.each(ends)(
     expect(await statusOf(payment)).toBe('settled')
   },
 )
+
+/** Makes the rows of a payment 40 days old, with a signature that never ends, as older versions accepted it. They are due now. */
+async function makeOldAndEndless({ paymentId }: Verified): Promise<void> {
+  const old = sql`created_at = created_at - interval '40 days', valid_before = '9999-12-31', check_at = now() - interval '1 second'`
+  await world.database.db.run(sql`update relays set ${old} where subject_id = ${paymentId} and check_at is not null`)
+  await world.database.db.run(sql`update payments set ${old} where id = ${paymentId} and check_at is not null`)
+}
+
+test('a signature without an end that an older version accepted is read for 31 days, so that its month is archived some time, and pays for nothing else', async () => {
+  const [never, refused] = [await verified(), await verified()]
+  await failAsListed(refused)
+  for (const payment of [never, refused]) await makeOldAndEndless(payment)
+  await voidUnsettled.run(systemCtx(world.server.deps))
+  await passRelays(relayPartsOf(world.server.deps), network)
+  const watched = sql`
+    select (select count(*) from payments where id in (${never.paymentId}, ${refused.paymentId}) and check_at is not null)
+      + (select count(*) from relays where subject_id = ${refused.paymentId} and check_at is not null) as count,
+      (select count(*) from payment_claims where payment_id in (${never.paymentId}, ${refused.paymentId}) and claim_hash is not null) as claims`
+  expect(await world.database.db.one(z.object({ count: z.bigint(), claims: z.bigint() }), watched)).toEqual({
+    count: 0n,
+    claims: 2n,
+  })
+  expect([await statusOf(never), await statusOf(refused)]).toEqual(['voided', 'settlement_failed'])
+})

@@ -15,6 +15,8 @@ const perTurnMax = 100
 const againMs = 30_000
 /** Most milliseconds that the chain's time may lag behind the clock. */
 const graceMs = 60_000
+/** How long after it was made a payment is read at the longest: beyond the end of every signature that is accepted. Older versions accepted signatures without an end. */
+const watchedMsMax = 31 * 86_400_000
 
 /**
  * Voids verified payments whose settlement nobody requested in time, which releases what they reserved. It keeps reading the
@@ -80,9 +82,11 @@ async function voidUnused(ctx: System, unused: readonly Checked[]): Promise<void
         await recordFailed(ctx, tx, voided, 'verified')
         // No block can include an authorization that has expired, and verify refuses it by its own clock: nothing is left to watch once both are past its end.
         const isOver = ({ row, state }: Checked) => state === 'expired' && row.validBefore <= ctx.clock.now()
+        const isTooOld = ({ row }: Checked) => row.createdAt.getTime() + watchedMsMax < ctx.clock.now().getTime()
+        const nextOf = (one: Checked) => (isOver(one) || isTooOld(one) ? null : nextCheckOf(ctx, one.row))
         await setCheckAt(
           tx,
-          group.map((one) => ({ id: one.row.id, checkAt: isOver(one) ? null : nextCheckOf(ctx, one.row) })),
+          group.map((one) => ({ id: one.row.id, checkAt: nextOf(one) })),
         )
         await deleteClaims(
           tx,

@@ -188,12 +188,13 @@ export async function stopChecks(db: Queryable, relayIds: readonly bigint[]): Pr
 
 /**
  * Postpones the next read of relays that ended and whose nonce is unused: somebody else may still send them. The intervals double, and one read comes
- * after the expiry, so that a signature that is valid for years costs little.
+ * after the expiry. A relay of more than 31 days is not read again: no signature that is accepted is valid for longer, but older versions accepted every one.
  */
 export async function watchOn(db: Queryable, relayIds: readonly bigint[]): Promise<void> {
   if (relayIds.length === 0) return
   await db.run(sql`
-    update relays set checks = 0, check_at = least(now() + greatest(now() - created_at, ${watchedFor}), valid_before + interval '1 minute')
+    update relays set checks = 0, check_at = case when created_at > now() - interval '31 days'
+      then least(now() + greatest(now() - created_at, ${watchedFor}), valid_before + interval '1 minute') end
     where id in (
       select id from relays where id = any(${relayIds}::bigint[]) and state in ('failed', 'withdrawn') and check_at is not null order by id for no key update)`)
 }
