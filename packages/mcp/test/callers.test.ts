@@ -17,7 +17,8 @@ const keyOf = (place: number): string => {
 async function aService(organisations: ReadonlyMap<string, string>) {
   const service = createServer(({ headers }, res) => {
     const id = organisations.get(headers.authorization?.slice('Bearer '.length) ?? '')
-    res.writeHead(id === undefined ? 401 : 200, { 'content-type': 'application/json' })
+    const named = id === undefined ? {} : { 'x-service-organisation': id }
+    res.writeHead(id === undefined ? 401 : 200, { 'content-type': 'application/json', ...named })
     res.end(JSON.stringify(id === undefined ? { code: 'unauthenticated' } : { id }))
   })
   const { port } = await listening(service)

@@ -9,6 +9,7 @@ import { composeApiKey } from '@purser/protocol'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { aMaster, aTransferStage, bodyFrom, type TransferStage } from '../../server/test/transfer-stage.ts'
 import { tools } from '../src/generated/tools.ts'
+import { openCallers } from '../src/http/callers.ts'
 import { mcpHttpServer } from '../src/http/http-server.ts'
 import { mcpServer } from '../src/server.ts'
 import { anHttpAgent, listening, program, type Revision } from './stage.ts'
@@ -94,6 +95,20 @@ test.each(revisions)('each client acts with its own key alone in revision %s', a
     read: { status: 404 },
   })
   expect((await mine.call('vaults_get', { id: vault.structured.id })).isError).toBe(false)
+})
+
+test('a key that may not read has its places in its own organisation', async () => {
+  const find = openCallers({
+    baseUrl: stage.world.base,
+    serverOf: () => expect.unreachable(),
+    onError: () => undefined,
+  })
+  const other = await stage.world.organisation()
+  for (const { id, testKey } of [stage.org, other]) {
+    const limited = { name: 'pays', environment: 'test', scopes: ['money'] }
+    const made = await stage.world.call(testKey, 'POST', '/organisations/current/api-keys', limited)
+    expect(await find(String(made.body.key), '203.0.113.9')).toMatchObject({ organisationId: id })
+  }
 })
 
 test('a key that is missing, malformed or unknown is a 401 before any message, and is not repeated', async () => {

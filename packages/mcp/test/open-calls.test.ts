@@ -12,7 +12,11 @@ import { listening } from './stage.ts'
 let fake: FakePurser
 beforeAll(async () => {
   fake = await startFakePurser()
-  fake.script('/organisations/current', { status: 200, body: { id: 'org_1' } })
+  fake.script('/organisations/current', {
+    status: 200,
+    body: { id: 'org_1' },
+    headers: { 'x-service-organisation': 'org_1' },
+  })
 })
 afterAll(() => fake?.stop())
 

@@ -27,7 +27,7 @@ export type RequestMessage = IncomingMessage & { readonly method: string; readon
 /** The owner of an API key that the service knows. */
 export interface Caller {
   readonly handle: (req: RequestMessage, res: ServerResponse) => Promise<void>
-  /** The organisation of the key. Keys that may not read it share one. */
+  /** The organisation of the key, which each response to it names, whatever its scopes. */
   readonly organisationId: string
   /** The number of requests that are not answered yet. */
   running: number
@@ -37,8 +37,8 @@ export interface Caller {
 export type Refused = 'unknown' | 'too-many' | 'unavailable'
 
 const callersMax = 1_000
-/** Stands for the organisation of keys that may not read it: they share the place of one for their open calls. */
-const unreadable = 'unreadable'
+/** Stands for the organisation of keys of a service that does not name it: they share the place of one for their open calls. */
+const unnamed = 'unnamed'
 /**
  * Limits for API keys that the service does not know, per minute: from one network address, and from all. Beyond that of all, an address has an
  * equal share, and at least one. The service itself has a limit for this server's address, 900, which leaves some to addresses that come later.
@@ -87,10 +87,15 @@ export function openCallers(
     block: string,
     environment: 'test' | 'live',
   ): Promise<Caller | Refused> {
-    const purser = createPurser({ apiKey, baseUrl: options.baseUrl })
-    let organisationId = unreadable
+    const { baseUrl } = options
+    let organisationId = unnamed
+    const naming: typeof fetch = async (...request) => {
+      const response = await fetch(...request)
+      organisationId = response.headers.get('x-service-organisation') ?? unnamed
+      return response
+    }
     try {
-      organisationId = String(Object(await purser.request('GET', '/organisations/current')).id)
+      await createPurser({ apiKey, baseUrl, fetch: naming }).request('GET', '/organisations/current')
     } catch (error) {
       if (!(error instanceof PurserError)) throw error
       if (error.status === 401) {
@@ -101,7 +106,7 @@ export function openCallers(
       if (error.status !== 403) return 'unavailable'
     }
     if (!hasPlace(known)) return 'unavailable'
-    const deps = { purser, environment, keys: keysOf({ name, organisationId }) }
+    const deps = { purser: createPurser({ apiKey, baseUrl }), environment, keys: keysOf({ name, organisationId }) }
     const caller = { ...callerOf(options, deps), organisationId, running: 0 }
     known.set(name, caller)
     return caller

@@ -7258,6 +7258,8 @@ export interface components {
         readonly "X-Request-Id": string;
         /** @description The version of the interface, `info.version`. */
         readonly "X-Service-Version": string;
+        /** @description To an API key: its organisation, also in refusals. */
+        readonly "X-Service-Organisation": string;
         /** @description The remaining requests: `"default";r=<requests>;t=<seconds until there are more>` (draft-ietf-httpapi-ratelimit-headers). */
         readonly RateLimit: string;
         /** @description The limit: `"default";q=<requests>;w=<seconds>`, of the key, or of the address if there is no valid key. */

@@ -84,6 +84,18 @@ test('a key is refused every operation that needs a scope which it has not, and 
   expect(count).toBe(operations.length * allowed.length)
 })
 
+test('each response to a key names its organisation, also a refusal for its scopes; a response to nobody names none', async () => {
+  const named = async (key: string) => {
+    const headers = key === '' ? {} : { authorization: `Bearer ${key}` }
+    const response = await fetch(`${world.base}/organisations/current`, { headers })
+    return [response.status, response.headers.get('x-service-organisation')]
+  }
+  expect(await named(keys.get('read') ?? '')).toEqual([200, org.id])
+  expect(await named(keys.get('money') ?? '')).toEqual([403, org.id])
+  expect(await named(`${org.testKey.slice(0, -1)}x`)).toEqual([401, null])
+  expect(await named('')).toEqual([401, null])
+})
+
 test('a key with two scopes has both, and one without scopes has all', async () => {
   const path = '/organisations/current/api-keys'
   const two = await world.call(org.testKey, 'POST', path, {

@@ -69,6 +69,11 @@ const countedCodes = [
   'fresh-authentication-required',
 ]
 
+/** Names the organisation of an API key, also in refusals of the key's scopes; empty for other callers. */
+export function organisationHeader({ actor, tenant }: Caller): Readonly<Record<string, string>> {
+  return actor.kind === 'api-key' ? { 'x-service-organisation': tenant.organisationId } : {}
+}
+
 function refusalOf(verdict: Exclude<Verdict, 'yes'>, { needs }: BoundOperation, { scopes }: Caller): Problem {
   if (verdict !== 'scope-not-allowed') return failPlatform(verdict)
   const requiredScope = missingScope(scopes, needs)

@@ -178,6 +178,10 @@ function headersOf(status: number): Json {
 const headerComponents = {
   'X-Request-Id': { schema: { type: 'string' }, description: 'Names this request in logs and problem records.' },
   'X-Service-Version': { schema: { type: 'string' }, description: 'The version of the interface, `info.version`.' },
+  'X-Service-Organisation': {
+    schema: { type: 'string' },
+    description: 'To an API key: its organisation, also in refusals.',
+  },
   RateLimit: {
     schema: { type: 'string' },
     description:
@@ -219,4 +223,10 @@ export function headersByName(): Json {
 }
 
 /** Headers that every response has; `x-every-response` of the document names them once. */
-export const answerHeaders: Json = headerRefs(['X-Request-Id', 'X-Service-Version', 'RateLimit', 'RateLimit-Policy'])
+export const answerHeaders: Json = headerRefs([
+  'X-Request-Id',
+  'X-Service-Version',
+  'X-Service-Organisation',
+  'RateLimit',
+  'RateLimit-Policy',
+])

@@ -43,7 +43,7 @@ import {
 } from './cross-origin.ts'
 import { headFault } from './head-faults.ts'
 import { type HttpOptions, type HttpServer, limitsDefault, noCompilers, nodeOptions } from './http-options.ts'
-import { type Count, identify } from './identify.ts'
+import { type Count, identify, organisationHeader } from './identify.ts'
 import type { PublicPage } from './public-page.ts'
 import { urlOf } from './route-url.ts'
 import { limitSettingChanges, type SettingChanges } from './setting-changes.ts'
@@ -299,9 +299,9 @@ function identifyCaller(
   const arrivedAt = performance.now()
   const count: Count = {
     caller: (caller) => {
-      const { actor, placeOwner } = caller
       reportAnswer(request, { caller, route: operation.path, arrivedAt }, options)
-      admit.caller({ id: actorId(actor), placeOwner }, reply)
+      reply.headers(organisationHeader(caller))
+      admit.caller({ id: actorId(caller.actor), placeOwner: caller.placeOwner }, reply)
     },
     address: () => admit.address(request.ip, reply),
     guest: (guestId) => admit.guest({ id: guestId, ip: request.ip }, reply),
