@@ -53,7 +53,6 @@ export async function openPorts(config: Config, overrides: Overrides = {}) {
   const metrics = createMetrics()
   const outbound = createOutbound()
   let stopScreening = (): Promise<void> => Promise.resolve()
-  const files = await openFiles(config.files, { clock, random, log })
   const marks = await openMarks(config.witness ?? config.files, { random })
   const witness = createWitness({ marks, clock, log })
   const pooler = config.databasePooler ?? 'none'
@@ -78,6 +77,8 @@ export async function openPorts(config: Config, overrides: Overrides = {}) {
       createIfMissing: config.createKeyEncryptionKey,
       mppChallengeSeconds: challengeSeconds,
     })
+    // After the checks of the database and the key: it may create the directory, and says so once.
+    const files = await openFiles(config.files, { clock, random, log })
     const chains = createChains({
       outbound,
       clock,

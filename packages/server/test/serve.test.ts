@@ -195,8 +195,12 @@ test('a directory of files is created and named in the log if its parent exists,
 test('a process with another key-encryption key does not start, says why, and does not disturb the first', async () => {
   const first = await up(deployment.env)
   const other = randomBytes(32).toString('base64')
-  const second = spawnService({ ...deployment.env, KEY_ENCRYPTION_KEY: other })
+  const place = mkdtempSync(path.join(tmpdir(), 'purser-place-'))
+  cleanUps.push(() => rmSync(place, { recursive: true }))
+  const FILES_DIR = path.join(place, 'files')
+  const second = spawnService({ ...deployment.env, KEY_ENCRYPTION_KEY: other, FILES_DIR, WITNESS_DIR: place })
   expect(await second.ended).toBe(1)
+  expect(existsSync(FILES_DIR), 'a directory whose creation is in the log of a start that failed').toBe(false)
   expect(second.stderr()).toMatch(
     /^Purser did not start: the key-encryption key \(fingerprint \S+\) is not the one that this database was sealed with \(\S+\)\n$/,
   )
