@@ -45,25 +45,6 @@ test('one statement inserts payments, whatever the plan', () => {
   expect(found).toEqual(['features/payments/record-store.ts'])
 })
 
-/**
- * These find the owner of an address for the process that sends every tenant's transactions, and advance every tenant's
- * indices after a restore.
- */
-const ofNoTenant = ['features/wallets/managed/source-store.ts']
-
-test("every statement on a tenant's table in a feature names the organisation", () => {
-  const statements = files
-    .filter(({ name }) => /^features\/(wallets|account)\/.*store\.ts$/.test(name))
-    .flatMap(({ name, text }) => (text.match(/sql`[^`]*`/g) ?? []).map((statement) => ({ name, statement })))
-    .filter(({ statement }) => /\b(from|update|into)\s+(byo_wallets|master_wallets|child_addresses)\b/.test(statement))
-  expect(statements.length).toBeGreaterThan(0)
-  expect(
-    statements
-      .filter(({ name, statement }) => !statement.includes('organisation_id') && !ofNoTenant.includes(name))
-      .map(({ name }) => name),
-  ).toEqual([])
-})
-
 test('each decision has a number of its own', () => {
   const names = readdirSync(path.resolve(import.meta.dirname, '../../../docs/decisions'))
   const numbers = names.map((name) => name.slice(0, 4))
