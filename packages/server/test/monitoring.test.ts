@@ -64,6 +64,7 @@ const queues: Readonly<Record<string, Readonly<Record<string, Readonly<Record<st
   'queue="unknown-transfers",network="base-sepolia"': {
     transfers: { from_network: `'base-sepolia'`, unknown_at: waiting },
   },
+  'queue="unused-payments",network=""': { wallet_payments: { pay_until: waiting } },
 }
 
 test.each(Object.entries(queues))(

@@ -27,7 +27,8 @@ const waitingEvents = sql`
 
 /**
  * Returns what waits in each queue: payments that are not settled or void, relays that no transaction carries, events without deliveries, deliveries
- * that are due, files to delete, and transfers that the operator must investigate. An empty queue of a network has no row.
+ * that are due, files to delete, transfers that the operator must investigate, and approved payments that were not used and are to be ended. An empty
+ * queue of a network has no row.
  */
 export function listDepths(db: Queryable): Promise<Depth[]> {
   return db.many(
@@ -38,6 +39,7 @@ export function listDepths(db: Queryable): Promise<Depth[]> {
     ${depthOf('events', waitingEvents)} union all
     ${depthOf('webhooks', sql`select look_at as since from webhook_queues where look_at <= clock_timestamp()`)} union all
     ${depthOf('files', sql`select due_at as since from blob_deletions where due_at > '-infinity' and due_at <= clock_timestamp()`)} union all
-    ${depthOf('unknown-transfers', sql`select from_network, unknown_at as since from transfers where unknown_at is not null and ended_at is null`, sql`from_network`)}`,
+    ${depthOf('unknown-transfers', sql`select from_network, unknown_at as since from transfers where unknown_at is not null and ended_at is null`, sql`from_network`)} union all
+    ${depthOf('unused-payments', sql`select pay_until as since from wallet_payments where draft is null and pay_until <= clock_timestamp()`)}`,
   )
 }

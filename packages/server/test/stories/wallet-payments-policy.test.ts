@@ -222,7 +222,7 @@ test.each([
   expect([(await transferOf(stage, paymentId)).status, await reservedOf(stage, child)]).toEqual(['pending', 900_000n])
 })
 
-test('approved payments that cannot be ended keep no funds of others', async () => {
+test('approved payments that cannot be ended keep no funds of others, and are tried again ever later', async () => {
   const unused = await aWaiting(stranger())
   await approve(stage, unused.approvalId, unused.paymentId)
   const { db } = stage.world.database
@@ -236,5 +236,8 @@ test('approved payments that cannot be ended keep no funds of others', async () 
   expect((await stage.world.call(stage.org.testKey, 'POST', '/test/clock', { advance: '1h' })).status).toBe(200)
   expect(await endOf(stage, unused.paymentId)).toEqual(['failed', 'approval-unused'])
   expect(await reservedOf(stage, unused.child)).toBe(0n)
+  const later = sql`select count(*) filter (where end_after > now() + interval '50 minutes') as later, count(*) as all from wallet_payments where pay_until < now() - interval '23 hours'`
+  const Count = z.object({ later: z.bigint(), all: z.bigint() })
+  await expect.poll(() => db.one(Count, later)).toEqual({ later: 60n, all: 60n })
   await db.run(sql`delete from wallet_payments where pay_until = (select min(pay_until) from wallet_payments)`)
 })

@@ -45,6 +45,7 @@ import {
   lockPayment,
   type PaymentRow,
   paymentPurpose,
+  postponeEnd,
   type StoredMessage,
   setMessage,
   setPayUntil,
@@ -332,20 +333,14 @@ function open(ctx: Pick<Deps, 'db' | 'clock'>, transferId: TransferId, approvalI
 
 /**
  * Ends approved payments for which no fresh 402 came in time, and releases their funds. Idempotent: each is ended under
- * its transfer's lock.
+ * its transfer's lock. One that cannot be ended is tried again ever later and counted in the queue `unused-payments`.
  */
 export const endUnusedPayments: Recurring<Deps> = {
   name: 'transfers.end-unused-payments',
-  everyMs: 10_000,
+  everyMs: 1_000,
   isDue: ({ clock }) => isAnyUnused(clock.now()),
   async run(ctx) {
-    const now = ctx.clock.now()
-    for (let after = ''; ; ) {
-      const unused = await listUnused(ctx.db, now, { after, limit: endedAtOnce })
-      for (const transferId of unused) await endUnused(ctx, transferId)
-      after = unused.at(-1) ?? ''
-      if (unused.length < endedAtOnce) return
-    }
+    for (const transferId of await listUnused(ctx.db, ctx.clock.now(), endedAtOnce)) await endUnused(ctx, transferId)
   },
 }
 
@@ -360,7 +355,11 @@ async function endUnused(ctx: Omit<Ctx, 'tenant'>, transferId: TransferId): Prom
       await end(ctx, tx, transferId, 'approval-unused')
     })
   } catch (error) {
-    ctx.log.error({ err: error, transferId }, 'an approved payment that was not used could not be ended; retrying')
+    ctx.log.error(
+      { err: error, transferId },
+      'an approved payment that was not used could not be ended; trying again later',
+    )
+    await postponeEnd(ctx.db, transferId, ctx.clock.now())
   }
 }
 

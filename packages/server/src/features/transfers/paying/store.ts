@@ -131,26 +131,32 @@ export async function setPayUntil(tx: Tx, transferId: TransferId, until: Date): 
   await tx.run(sql`update wallet_payments set pay_until = ${until} where transfer_id = ${transferId} and draft is null`)
 }
 
+/** When an approved payment without a fresh 402 is ended: at its time, or later if it could not be ended then. */
+const endsAt = sql`coalesce(end_after, pay_until)`
+
 /** A condition: whether `listUnused` would return any. */
 export function isAnyUnused(now: Date): Sql {
-  return sql`(select pay_until from wallet_payments where draft is null and pay_until <= ${now} order by pay_until limit 1) is not null`
+  return sql`(select ${endsAt} from wallet_payments where draft is null and pay_until is not null and ${endsAt} <= ${now} order by ${endsAt} limit 1) is not null`
 }
 
 const UnusedRow = z.object({ transferId: id('wtx') })
 
-/** A page of the payments that were approved and for which no fresh 402 came in time, of any tenant, by id. */
-export async function listUnused(
-  db: Queryable,
-  now: Date,
-  { after, limit }: { readonly after: string; readonly limit: number },
-): Promise<TransferId[]> {
+/** Payments that were approved and for which no fresh 402 came in time, of any tenant, in the order in which they are due to be ended. */
+export async function listUnused(db: Queryable, now: Date, limit: number): Promise<TransferId[]> {
   const rows = await db.many(
     UnusedRow,
     sql`
-    with unused as materialized (select transfer_id from wallet_payments where draft is null and pay_until <= ${now})
-    select transfer_id from unused where transfer_id > ${after} order by transfer_id limit ${limit}`,
+    select transfer_id from wallet_payments where draft is null and pay_until is not null and ${endsAt} <= ${now} order by ${endsAt} limit ${limit}`,
   )
   return rows.map((row) => row.transferId)
+}
+
+/** Postpones the end of a payment that could not be ended: as long again as it is overdue, at least 20 seconds and at most an hour. */
+export async function postponeEnd(db: Queryable, transferId: TransferId, now: Date): Promise<void> {
+  await db.run(sql`
+    update wallet_payments
+    set end_after = ${now}::timestamptz + least(greatest(${now}::timestamptz - pay_until, interval '20 seconds'), interval '1 hour')
+    where transfer_id = ${transferId} and draft is null and pay_until is not null`)
 }
 
 /** Marks that no further 402 can be paid with a payment. */
