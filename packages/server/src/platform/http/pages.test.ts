@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { counting } from '../../../test/counting-db.ts'
 import { freshDatabase, type TestDatabase } from '../../../test/database.ts'
 import { toyDeps } from '../../../test/toy-deps.ts'
 import type { Deps } from '../ctx.ts'
@@ -30,17 +31,43 @@ function readyPage(more: Partial<Deps>, isStopping = false): () => Promise<{ sta
 
 const readiness = (more: Partial<Deps>, isStopping = false) => readyPage(more, isStopping)()
 
-test('calls of /readyz at the same time share one query of the database, and later calls query again', async () => {
+test('calls of /readyz share one query of the database for half a second, however many there are, and later calls query again', async () => {
+  const { db, statements } = counting(database.db)
   let count = 0
+  let nowMs = Date.parse('2026-11-29T10:00:00Z')
   const request = readyPage({
+    db,
+    clock: { now: () => new Date(nowMs) },
     async lookUpKey() {
       count += 1
     },
   })
   const statuses = (await Promise.all(Array.from({ length: 50 }, request))).map(({ status }) => status)
+  for (let calls = 0; calls < 1_000; calls++) statuses.push((await request()).status)
   expect([new Set(statuses), count]).toEqual([new Set([200]), 1])
+  expect(statements.length).toBeLessThanOrEqual(4)
+  nowMs += 499
+  await request()
+  expect(count).toBe(1)
+  nowMs += 1
   await request()
   expect(count).toBe(2)
+})
+
+test('a database that is gone is noticed half a second after a good answer, and one that is back likewise', async () => {
+  let nowMs = 0
+  let isGone = false
+  const request = readyPage({
+    clock: { now: () => new Date(nowMs) },
+    lookUpKey: () => (isGone ? Promise.reject(new Error('gone')) : Promise.resolve()),
+  })
+  const seen: number[] = []
+  for (const gone of [false, true, false]) {
+    isGone = gone
+    nowMs += 500
+    seen.push((await request()).status)
+  }
+  expect(seen).toEqual([200, 503, 200])
 })
 
 test('readiness needs the key look-up that every request needs (O3)', async () => {

@@ -1,3 +1,4 @@
+import type { Clock } from '../clock.ts'
 import type { Deps } from '../ctx.ts'
 import { takesWrites } from '../db/durability.ts'
 import { isMigrated } from '../db/migrate.ts'
@@ -23,7 +24,7 @@ export function publicPages(
     made ??= makeDocument()
     return made
   }
-  const ready = oneAtATime(() => readinessWithin(deps))
+  const ready = oftenAsked(deps.clock, () => readinessWithin(deps))
   const pages: PublicPage[] = [
     healthPage,
     { path: '/readyz', answer: () => (isStopping() ? json({ status: 'stopping' }, 503) : ready()) },
@@ -62,14 +63,25 @@ function json(value: unknown, status = 200): RawAnswer {
   return { status, headers: { 'content-type': 'application/json; charset=utf-8' }, body: JSON.stringify(value) }
 }
 
-/** Shares one run among the calls that arrive while it is in progress: no limit applies to readiness, and anybody may request it. */
-function oneAtATime<T>(run: () => Promise<T>): () => Promise<T> {
+/** How long the result of a readiness check is returned again: well below the seconds in which a lost database must be noticed. */
+const readinessAgeMsMax = 500
+
+/**
+ * Shares one run among the calls that arrive while it is in progress and for half a second afterwards: no limit applies to readiness, and anybody may
+ * request it. So it makes at most a few statements twice a second.
+ */
+function oftenAsked<T>(clock: Clock, run: () => Promise<T>): () => Promise<T> {
   let running: Promise<T> | undefined
-  return () => {
+  let last: { readonly result: T; readonly endedAtMs: number } | undefined
+  return async () => {
+    const ageMs = last === undefined ? Number.POSITIVE_INFINITY : clock.now().getTime() - last.endedAtMs
+    if (last !== undefined && ageMs >= 0 && ageMs < readinessAgeMsMax) return last.result
     running ??= run().finally(() => {
       running = undefined
     })
-    return running
+    const result = await running
+    last = { result, endedAtMs: clock.now().getTime() }
+    return result
   }
 }
 
