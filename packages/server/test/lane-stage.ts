@@ -138,8 +138,12 @@ export async function planPayment(stage: Pick<Stage, 'lanes' | 'network' | 'db' 
   return { id, to }
 }
 
-export function planWith({ lanes, network, lane }: Pick<Stage, 'lanes' | 'network' | 'lane'>, to: Address) {
-  return (tx: Tx) => lanes.plan(tx, lane.sender, { network, to, data: '0x', value: 1n, gasLimit: 30_000n, purpose })
+export function planWith(
+  { lanes, network, lane }: Pick<Stage, 'lanes' | 'network' | 'lane'>,
+  to: Address,
+  gasLimit = 30_000n,
+) {
+  return (tx: Tx) => lanes.plan(tx, lane.sender, { network, to, data: '0x', value: 1n, gasLimit, purpose })
 }
 
 /** Does what a new process does: resumes the lane, then runs passes until it is empty or `until` returns true. */

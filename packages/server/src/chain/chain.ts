@@ -210,7 +210,8 @@ async function findReceipts({ voters }: NodeRpc, hashes: readonly Hex[]): Promis
   })
 }
 
-async function lookUp(rpc: Rpc & NodeRpc, hashes: readonly Hex[]): Promise<LookUp> {
+async function lookUp(rpc: Rpc & NodeRpc, wanted: readonly Hex[]): Promise<LookUp> {
+  const hashes = [...new Set(wanted)]
   const answers = await rpc.batch([
     { method: 'eth_getBlockByNumber', params: ['latest', false] },
     { method: 'eth_getBlockByNumber', params: ['finalized', false] },
@@ -220,11 +221,8 @@ async function lookUp(rpc: Rpc & NodeRpc, hashes: readonly Hex[]): Promise<LookU
   const own = hashes.map((hash, index) => readReceipt(receipts[index] ?? null, hash))
   const missing = hashes.filter((_, index) => own[index] === undefined)
   const elsewhere = await findReceipts(rpc, missing)
-  return {
-    head: readHead(head),
-    finalized: readHead(finalized),
-    receipts: hashes.map((hash, index) => own[index] ?? elsewhere[missing.indexOf(hash)]?.receipt),
-  }
+  const found = new Map(hashes.map((hash, index) => [hash, own[index] ?? elsewhere[missing.indexOf(hash)]?.receipt]))
+  return { head: readHead(head), finalized: readHead(finalized), receipts: wanted.map((hash) => found.get(hash)) }
 }
 
 async function headOf(rpc: Rpc): Promise<Head> {

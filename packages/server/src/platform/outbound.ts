@@ -1,4 +1,4 @@
-import { Pool } from 'undici'
+import { type Dispatcher, Pool } from 'undici'
 import { instantOf } from './clock.ts'
 import { inClientSpan } from './tracing/spans.ts'
 
@@ -16,6 +16,25 @@ export class OutboundError extends Error {
 export interface PostLimits {
   readonly timeoutMs: number
   readonly bytesMax: number
+}
+
+/** Reads a response while it arrives, without its whole text. */
+export interface BodyReader {
+  /** Throws an `OutboundError` when the response is too large or is no JSON. */
+  write(chunk: Uint8Array): void
+  /** The whole response as a value. */
+  end(): unknown
+}
+
+/** How a response of more than `bytesMax` is read. Its reader gets all of it. */
+interface LargeLimits {
+  readonly bytesMax: number
+  readonly createReader: () => BodyReader
+}
+
+interface JsonLimits extends PostLimits {
+  /** A response of more than `bytesMax` is an error if omitted. */
+  readonly large?: LargeLimits
 }
 
 /** One request as it is sent; redirects are not followed. */
@@ -49,7 +68,7 @@ interface Download {
 
 /** The only way to send requests to hosts that the operator configured (nodes, partners). Connections are kept and shared per origin. */
 export interface Outbound {
-  postJson(url: string, body: string, limits: PostLimits): Promise<unknown>
+  postJson(url: string, body: string, limits: JsonLimits): Promise<unknown>
   /** For partners that use the status for their errors. Throws an `OutboundError` unless a response was read completely. */
   exchange(request: OutboundRequest, limits: PostLimits): Promise<OutboundAnswer>
   /**
@@ -82,11 +101,13 @@ export function createOutbound(): Outbound {
       const headers: Record<string, string> = { 'content-type': 'application/json' }
       if (username !== '')
         headers.authorization = `Basic ${Buffer.from(`${decodeURIComponent(username)}:${decodeURIComponent(password)}`).toString('base64')}`
-      return parse(await post(poolOf(origin), { origin, path: `${pathname}${search}`, headers, body }, limits))
+      return post(poolOf(origin), { origin, path: `${pathname}${search}`, headers, body }, limits)
     },
     async exchange(request, limits) {
       const { origin, pathname, search } = new URL(request.url)
-      const { status, text } = await send(poolOf(origin), { ...request, origin, path: `${pathname}${search}` }, limits)
+      const sent = { ...request, origin, path: `${pathname}${search}` }
+      const readText = ({ body }: Answer) => readBounded(body, limits.bytesMax)
+      const { status, content: text } = await send(poolOf(origin), sent, { ...limits, read: readText })
       return { status, json: status >= 200 && status < 300 && text !== '' ? parse(text) : parseIfJson(text) }
     },
     download: (url, limits) => download(poolOf, url, limits),
@@ -96,10 +117,10 @@ export function createOutbound(): Outbound {
   }
 }
 
-async function post(pool: Pool, posted: Omit<Sent, 'method'>, limits: PostLimits): Promise<string> {
-  const { status, text } = await send(pool, { method: 'POST', ...posted }, limits)
+async function post(pool: Pool, posted: Omit<Sent, 'method'>, limits: JsonLimits): Promise<unknown> {
+  const { status, content } = await send(pool, { method: 'POST', ...posted }, { ...limits, read: readJson(limits) })
   if (status !== 200) throw new OutboundError('status', { status })
-  return text
+  return content
 }
 
 interface Sent extends Omit<OutboundRequest, 'url'> {
@@ -107,22 +128,32 @@ interface Sent extends Omit<OutboundRequest, 'url'> {
   readonly path: string
 }
 
-interface Received {
+interface Received<T> {
   readonly status: number
-  readonly text: string
+  readonly content: T
 }
 
-function send(pool: Pool, request: Sent, limits: PostLimits): Promise<Received> {
+type Answer = Pick<Dispatcher.ResponseData, 'statusCode' | 'body'>
+
+interface Reading<T> extends Pick<PostLimits, 'timeoutMs'> {
+  readonly read: (answer: Answer) => Promise<T>
+}
+
+function send<T>(pool: Pool, request: Sent, reading: Reading<T>): Promise<Received<T>> {
   const { method, origin, headers } = request
   return inClientSpan(
     { method, url: new URL(origin) },
-    (traceHeaders) => sendOnce(pool, { ...request, headers: { ...traceHeaders, ...headers } }, limits),
+    (traceHeaders) => sendOnce(pool, { ...request, headers: { ...traceHeaders, ...headers } }, reading),
     ({ status }) => status,
   )
 }
 
-async function sendOnce(pool: Pool, { method, path, headers, body }: Sent, limits: PostLimits): Promise<Received> {
-  const signal = AbortSignal.timeout(limits.timeoutMs)
+async function sendOnce<T>(
+  pool: Pool,
+  { method, path, headers, body }: Sent,
+  { timeoutMs, read }: Reading<T>,
+): Promise<Received<T>> {
+  const signal = AbortSignal.timeout(timeoutMs)
   try {
     const answer = await pool.request({
       path,
@@ -130,10 +161,10 @@ async function sendOnce(pool: Pool, { method, path, headers, body }: Sent, limit
       headers,
       ...(body === undefined ? {} : { body }),
       signal,
-      headersTimeout: limits.timeoutMs,
-      bodyTimeout: limits.timeoutMs,
+      headersTimeout: timeoutMs,
+      bodyTimeout: timeoutMs,
     })
-    return { status: answer.statusCode, text: await readBounded(answer.body, limits.bytesMax) }
+    return { status: answer.statusCode, content: await read(answer) }
   } catch (error) {
     throw asOutboundError(error, signal)
   }
@@ -201,21 +232,50 @@ function asOutboundError(error: unknown, signal: AbortSignal): OutboundError {
   return new OutboundError(signal.aborted ? 'timeout' : 'unreachable', error)
 }
 
-async function readBounded(
-  body: AsyncIterable<Uint8Array> & { destroy(): unknown },
-  bytesMax: number,
-): Promise<string> {
+async function readBounded(body: Answer['body'], bytesMax: number): Promise<string> {
   const chunks: Uint8Array[] = []
-  let bytes = 0
-  for await (const chunk of body) {
-    bytes += chunk.length
-    if (bytes > bytesMax) {
-      body.destroy()
-      throw new OutboundError('too-large')
-    }
-    chunks.push(chunk)
-  }
+  for await (const chunk of limited(body, bytesMax)) chunks.push(chunk)
   return Buffer.concat(chunks).toString('utf8')
+}
+
+/** The chunks of a body; destroys it and throws after `bytesMax`. */
+async function* limited(body: Answer['body'], bytesMax: number): AsyncGenerator<Uint8Array> {
+  let bytes = 0
+  try {
+    for await (const chunk of body) {
+      bytes += chunk.length
+      if (bytes > bytesMax) throw new OutboundError('too-large')
+      yield chunk
+    }
+  } catch (error) {
+    // A response of that length that does not arrive completely or in time can be requested in parts.
+    throw bytes > slowBytes ? new OutboundError('too-large', error) : error
+  } finally {
+    body.destroy()
+  }
+}
+
+/** Bytes after which a response that breaks off counts as too large. */
+const slowBytes = 8_388_608
+
+/** Reads a body of JSON: at once, or by the reader for large bodies. The body of an error status is read and dropped. */
+function readJson({ bytesMax, large }: JsonLimits): (answer: Answer) => Promise<unknown> {
+  return async ({ statusCode, body }) => {
+    if (statusCode !== 200) return readBounded(body, bytesMax)
+    const chunks: Uint8Array[] = []
+    let bytes = 0
+    let reader: BodyReader | undefined
+    for await (const chunk of limited(body, large?.bytesMax ?? bytesMax)) {
+      bytes += chunk.length
+      if (reader === undefined && bytes > bytesMax) {
+        reader = large?.createReader()
+        for (const early of chunks.splice(0)) reader?.write(early)
+      }
+      if (reader === undefined) chunks.push(chunk)
+      else reader.write(chunk)
+    }
+    return reader === undefined ? parse(Buffer.concat(chunks).toString('utf8')) : reader.end()
+  }
 }
 
 function parse(text: string): unknown {

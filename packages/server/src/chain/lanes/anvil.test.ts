@@ -1,4 +1,5 @@
 import { type DevChain, fundNative, startChain, startFaultProxy } from '@purser/devnet'
+import type { Address } from '@purser/protocol'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
 import { freshDatabase, type TestDatabase } from '../../../test/database.ts'
@@ -109,6 +110,18 @@ test('a payment whose block is reorganized away is sent again as the same bytes,
   expect(await weiOf(stage, payment.to)).toBe(1n)
   expect(await attemptsOf(database.db, payment.id)).toHaveLength(1)
   expect((await effectsOf(database.db, payment.id)).filter((step) => step === 'final')).toHaveLength(1)
+})
+
+test('a payment to a contract that writes 30,000 logs ends, and so does the next one of its lane', async () => {
+  const stage = await aStage()
+  const contract: Address = '0x00000000000000000000000000000000001095ff'
+  // Writes an empty log 30,000 times: a receipt of more than 8 MiB.
+  await rpc(stage.outbound, dev.rpcUrl, 'anvil_setCode', [contract, '0x6175305b60006000a06001900380600357' + '00'])
+  await stage.lanes.prepare(stage.network, stage.lane.sender)
+  const long = await stage.db.tx(planWith(stage, contract, 13_900_000n))
+  const next = await planPayment(stage)
+  await runLane(stage)
+  for (const id of [long, next.id]) expect(await effectsOf(database.db, id)).toContain('final')
 })
 
 test('a payment is not final before its block has the network’s confirmation depth', async () => {

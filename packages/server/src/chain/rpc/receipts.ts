@@ -1,5 +1,5 @@
 import type { Address, Hex, Network } from '@purser/protocol'
-import type { Receipt } from '../port.ts'
+import type { Log, Receipt } from '../port.ts'
 import type { CoinArrival, Finality, QuorumReads, Verdict } from '../quorum-port.ts'
 import { heightIn, type Quorum } from './quorum.ts'
 import { quantity, readHex, readQuantity, readReceipt, resultOf } from './read.ts'
@@ -68,10 +68,15 @@ async function judge(rpc: Rpc, receipts: readonly Receipt[], depth: Depth): Prom
   const [latest, tagged] = answers.slice(0, tags.length).map(numberOf)
   const height = heightIn({ latest, tagged }, depth.network, depth.finality)
   const blocks = new Map(numbers.map((number, index) => [number, resultOf(answers[tags.length + index])]))
+  const known = new Map<Hex, Receipt | undefined>()
+  const ownOf = ({ transactionHash: hash }: Receipt, index: number): Receipt | undefined => {
+    if (!known.has(hash))
+      known.set(hash, readReceipt(resultOf(answers[tags.length + numbers.length + index]) ?? null, hash))
+    return known.get(hash)
+  }
   return receipts.map((receipt, index) => {
     if (receipt.blockNumber > height) return undefined
-    const own = readReceipt(resultOf(answers[tags.length + numbers.length + index]) ?? null, receipt.transactionHash)
-    return compare(receipt, own, blocks.get(receipt.blockNumber))
+    return compare(receipt, ownOf(receipt, index), blocks.get(receipt.blockNumber))
   })
 }
 
@@ -83,13 +88,36 @@ function compare(receipt: Receipt, own: Receipt | undefined, block: unknown): Vo
     block.transactions.some((hash) => lower(hash) === receipt.transactionHash.toLowerCase())
   if (!isIncluded) return 'no'
   if (own === undefined) return undefined
-  return digestOf(own) === digestOf(receipt) ? 'yes' : 'no'
+  return isSame(own, receipt) ? 'yes' : 'no'
 }
 
-/** All receipt fields that features use, as one comparable text. */
-function digestOf({ blockHash, blockNumber, status, gasUsed, effectiveGasPrice, l1Fee, logs }: Receipt): string {
-  const entries = logs.map(({ address, topics, data }) => [address, ...topics, data].join(' '))
-  return [blockHash, blockNumber, status, gasUsed, effectiveGasPrice, l1Fee, ...entries].join('\n').toLowerCase()
+/** Whether all receipt fields that features use are alike. A receipt can have thousands of logs, so it compares one by one. */
+function isSame(left: Receipt, right: Receipt): boolean {
+  return (
+    left === right ||
+    (left.blockNumber === right.blockNumber &&
+      left.status === right.status &&
+      left.gasUsed === right.gasUsed &&
+      left.effectiveGasPrice === right.effectiveGasPrice &&
+      left.l1Fee === right.l1Fee &&
+      isSameHex(left.blockHash, right.blockHash) &&
+      left.logs.length === right.logs.length &&
+      left.logs.every((log, index) => isSameLog(log, right.logs[index])))
+  )
+}
+
+function isSameLog(left: Log, right: Log | undefined): boolean {
+  return (
+    right !== undefined &&
+    isSameHex(left.address, right.address) &&
+    isSameHex(left.data, right.data) &&
+    left.topics.length === right.topics.length &&
+    left.topics.every((topic, index) => isSameHex(topic, right.topics[index]))
+  )
+}
+
+function isSameHex(left: string, right: string | undefined): boolean {
+  return left === right || left.toLowerCase() === right?.toLowerCase()
 }
 
 /** One node's vote. No vote when it does not have the state of the block. */

@@ -4,6 +4,7 @@ import { systemClock } from '../../platform/clock.ts'
 import { isProblem } from '../../platform/errors.ts'
 import { createOutbound, type Outbound, OutboundError } from '../../platform/outbound.ts'
 import { createNodes } from './nodes.ts'
+import { readReceipt, resultOf } from './read.ts'
 import { createRpc, type Rpc } from './rpc.ts'
 
 const chainId = 84_532
@@ -22,7 +23,7 @@ afterEach(() => {
 })
 afterAll(() => outbound.close())
 
-type Call = { readonly id: number; readonly method: string }
+type Call = { readonly id: number; readonly method: string; readonly params: readonly unknown[] }
 type NodeReply = { readonly status?: number; readonly body: unknown }
 type Answer = (calls: readonly Call[]) => NodeReply
 
@@ -139,6 +140,117 @@ test('a node that never answers is given up after the configured timeout', async
   const error: unknown = await rpc.call('eth_blockNumber', []).catch((thrown: unknown) => thrown)
   expect(isProblem(error, 'chain-unavailable')).toBe(true)
   expect(performance.now() - before).toBeLessThan(2_000)
+})
+
+/** A receipt as go-ethereum returns it, of a transaction that wrote this many empty logs. */
+function receiptOf(hash: unknown, count: number) {
+  const placed = {
+    blockHash: `0x${'b'.repeat(64)}`,
+    blockNumber: '0x1f',
+    transactionHash: hash,
+    transactionIndex: '0x1',
+  }
+  const address = `0x${'a'.repeat(40)}`
+  const logs = Array.from({ length: count }, (_, index) => {
+    const logIndex = `0x${index.toString(16)}`
+    return { address, topics: [], data: '0x', ...placed, blockTimestamp: '0x6563a1b2', logIndex, removed: false }
+  })
+  return {
+    ...placed,
+    status: '0x1',
+    gasUsed: '0x5208',
+    effectiveGasPrice: '0x1',
+    logs,
+    logsBloom: '0x',
+    note: 'a "logs":[ of text',
+  }
+}
+
+test('a receipt of more than 8 MiB is read with others, and its node is not at fault', async () => {
+  let requests = 0
+  const url = await aNode((calls) => {
+    requests += 1
+    return {
+      body: calls.map(({ id, params: [hash] }) => ({
+        jsonrpc: '2.0',
+        id,
+        result: receiptOf(hash, hash === '0x01' ? 30_000 : 2),
+      })),
+    }
+  })
+  const nodes = nodesAt([url])
+  const rpc = createRpc(outbound, { nodes, chainId, timeoutMs: 4_000, lagBlocks: 3n })
+  const answers = await rpc.batch(
+    ['0x02', '0x01', '0x03'].map((hash) => ({ method: 'eth_getTransactionReceipt', params: [hash] })),
+  )
+  const receipts = answers.map((answer, index) => readReceipt(resultOf(answer), `0x0${[2, 1, 3][index]}`))
+  expect(receipts.map((receipt) => receipt?.logs.length)).toEqual([2, 30_000, 2])
+  expect(receipts[1]?.logs.at(-1)).toEqual({ address: `0x${'a'.repeat(40)}`, topics: [], data: '0x' })
+  expect(nodes.all.map(({ state }) => state)).toEqual(['up'])
+  expect(requests).toBe(1)
+})
+
+test('calls whose answers are too large together are sent again in parts, to the same node', async () => {
+  const sizes: number[] = []
+  const url = await aNode((calls) => {
+    sizes.push(calls.length)
+    return { body: calls.map(({ id, method }) => ({ jsonrpc: '2.0', id, result: method.padEnd(3_000_000, ' ') })) }
+  })
+  const nodes = nodesAt([url, 'http://127.0.0.1:1'])
+  const rpc = createRpc(outbound, { nodes, chainId, timeoutMs: 4_000, lagBlocks: 3n })
+  const methods = ['a', 'b', 'c', 'd', 'e']
+  const answers = await rpc.batch(methods.map((method) => ({ method, params: [] })))
+  expect(answers.map((answer) => answer.ok && String(answer.result).trim())).toEqual(methods)
+  expect(sizes).toEqual([5, 3, 2, 1, 2])
+  expect(nodes.all.map(({ state }) => state)).toEqual(['up', 'unchecked'])
+})
+
+test('a node that refuses a batch because its response is too large gets its calls in parts', async () => {
+  const error = { code: -32_003, message: 'response too large' }
+  const url = await aNode((calls) => ({
+    body: calls.map(({ id }, index) => ({ jsonrpc: '2.0', id, ...(index < 2 ? { result: id } : { error }) })),
+  }))
+  const answers = await anRpc([url]).batch(['a', 'b', 'c', 'd', 'e'].map((method) => ({ method, params: [] })))
+  expect(answers.every(({ ok }) => ok)).toBe(true)
+})
+
+test('calls that are alike are sent once', async () => {
+  const sizes: number[] = []
+  const url = await aNode((calls) => {
+    sizes.push(calls.length)
+    return { body: calls.map(({ id, params: [hash] }) => ({ jsonrpc: '2.0', id, result: hash })) }
+  })
+  const hashes = ['0x01', '0x02', '0x01', '0x01', '0x02']
+  const answers = await anRpc([url]).batch(
+    hashes.map((hash) => ({ method: 'eth_getTransactionReceipt', params: [hash] })),
+  )
+  expect(answers).toEqual(hashes.map((result) => ({ ok: true, result })))
+  expect(sizes).toEqual([2])
+})
+
+test('logs that are too large for a response are an error of their call, and no other call fails', async () => {
+  const url = await aNode((calls) => ({
+    body: calls.map(({ id, method }) => ({
+      jsonrpc: '2.0',
+      id,
+      result: method === 'eth_getLogs' ? 'x'.repeat(9_000_000) : '0x1',
+    })),
+  }))
+  const nodes = nodesAt([url])
+  const rpc = createRpc(outbound, { nodes, chainId, timeoutMs: 4_000, lagBlocks: 3n })
+  const answers = await rpc.batch(['eth_getLogs', 'b', 'c'].map((method) => ({ method, params: [] })))
+  expect(answers.map(({ ok }) => ok)).toEqual([false, true, true])
+  expect(nodes.all.map(({ state }) => state)).toEqual(['up'])
+})
+
+test('a node whose response to one call is too large, unlike that of another node, is suspended', async () => {
+  const liar = await aNode((calls) => ({
+    body: calls.map(({ id }) => ({ jsonrpc: '2.0', id, result: 'x'.repeat(9_000_000) })),
+  }))
+  const nodes = nodesAt([liar, await aNode((calls) => ({ body: entries(calls) }))])
+  const rpc = createRpc(outbound, { nodes, chainId, timeoutMs: 4_000, lagBlocks: 3n })
+  expect(await rpc.result('eth_blockNumber', [])).toBe('0x1')
+  expect(nodes.all.map(({ state }) => state)).toEqual(['resting', 'up'])
 })
 
 function nodesAt(urls: readonly string[]) {

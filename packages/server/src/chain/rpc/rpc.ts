@@ -1,22 +1,16 @@
-import { type Hex, isHex } from '@purser/protocol'
 import { isProblem } from '../../platform/errors.ts'
 import type { Outbound } from '../../platform/outbound.ts'
-import { inNodeSpan } from '../../platform/tracing/spans.ts'
 import { fail } from '../errors.ts'
+import { isRecord, NotServed, type RpcAnswer, type RpcCall, TooLarge } from './answers.ts'
 import type { Node, Nodes } from './nodes.ts'
+import { createRequests } from './requests.ts'
 
-/** A node's answer to one call: a result, or an error of the call itself (a revert, a refused transaction). */
-export type RpcAnswer =
-  | { readonly ok: true; readonly result: unknown }
-  | { readonly ok: false; readonly code: number; readonly message: string; readonly data: Hex | undefined }
-
-export interface RpcCall {
-  readonly method: string
-  readonly params: readonly unknown[]
-}
+export { isRecord, type RpcAnswer, type RpcCall } from './answers.ts'
 
 export interface Rpc {
-  /** Sends all calls in one HTTP request and returns the answers in order. Throws `chain-unavailable` when no node gives a valid answer. */
+  /**
+   * Sends all calls in one HTTP request, or in several to the same node where the response is too large, and returns the answers in order. Throws `chain-unavailable` when no node gives a valid answer.
+   */
   batch(calls: readonly RpcCall[]): Promise<readonly RpcAnswer[]>
   call(method: string, params: readonly unknown[]): Promise<RpcAnswer>
   /** The result. Throws `chain-unavailable` for an error of the call too. */
@@ -46,8 +40,6 @@ export interface NodeRpc {
   compareHeads(): Promise<void>
 }
 
-const bytesMax = 8_388_608
-
 export interface RpcOptions {
   readonly nodes: Nodes
   readonly chainId: number
@@ -55,9 +47,6 @@ export interface RpcOptions {
   /** A node whose head is behind by more than this many blocks is not preferred. */
   readonly lagBlocks: bigint
 }
-
-/** The node answered but could not serve the call. Another node may; this one is not marked as failed. */
-class NotServed extends Error {}
 
 type Ask = (node: Node, calls: readonly RpcCall[]) => Promise<readonly RpcAnswer[]>
 
@@ -67,16 +56,8 @@ type Ask = (node: Node, calls: readonly RpcCall[]) => Promise<readonly RpcAnswer
  * real goods.
  */
 export function createRpc(outbound: Outbound, { nodes, chainId, timeoutMs, lagBlocks }: RpcOptions): Rpc & NodeRpc {
-  let nextId = 1
-  const ask: Ask = async ({ url }, calls) => {
-    const first = nextId
-    nextId += calls.length
-    const requests = calls.map((call, index) => ({ jsonrpc: '2.0', id: first + index, ...call }))
-    const body = JSON.stringify(requests.length === 1 ? requests[0] : requests)
-    const methods = calls.map(({ method }) => method)
-    const answer = await inNodeSpan(chainId, methods, () => outbound.postJson(url, body, { timeoutMs, bytesMax }))
-    return readAnswers(Array.isArray(answer) ? answer : [answer], first, calls)
-  }
+  const request = createRequests(outbound, { chainId, timeoutMs })
+  const ask: Ask = ({ url }, calls) => request(url, calls)
   const refuseOtherChain = async (node: Node): Promise<void> => {
     const [answer] = await ask(node, [{ method: 'eth_chainId', params: [] }])
     if (answer?.ok !== true || typeof answer.result !== 'string') throw new Error('the node returned no chain ID')
@@ -105,10 +86,15 @@ export function createRpc(outbound: Outbound, { nodes, chainId, timeoutMs, lagBl
   }
   const onEach = async <T>(work: (node: Node) => Promise<T>): Promise<T> => {
     let last: unknown = new Error('every node reports another chain ID')
+    const tooLong: Node[] = []
     for (const node of nodes.inOrder()) {
       try {
-        return await work(node)
+        const found = await work(node)
+        for (const other of tooLong)
+          nodes.markFailed(other, new Error('its response is too large, unlike that of another'))
+        return found
       } catch (error) {
+        if (isTooLarge(error)) tooLong.push(node)
         // Other problems are thrown by the work itself and are not the node's fault.
         if (isProblem(error) && error.code !== 'chain-unavailable') throw error
         last = error
@@ -148,6 +134,10 @@ export function createRpc(outbound: Outbound, { nodes, chainId, timeoutMs, lagBl
   }
 }
 
+function isTooLarge(error: unknown): boolean {
+  return error instanceof TooLarge || (isProblem(error) && error.cause instanceof TooLarge)
+}
+
 /** The lower of the two heads that a node reports, in case it updates one of them late. */
 async function headOf(rpc: Rpc): Promise<bigint> {
   const [number, block] = await rpc.batch([
@@ -180,54 +170,4 @@ function methodsOf(batch: Rpc['batch']): Omit<Rpc, 'onOneNode'> {
       return answer.result
     },
   }
-}
-
-/** JSON-RPC error codes that concern the node and not the call: limits, resources, a missing method. */
-const nodeFaults = new Set([-32_700, -32_600, -32_601, -32_005, -32_002, -32_001, 429])
-/** The codes among them that mean that the node is overloaded. */
-const tooBusy = new Set([-32_005, 429])
-
-function readAnswers(entries: readonly unknown[], first: number, calls: readonly RpcCall[]): readonly RpcAnswer[] {
-  const count = calls.length
-  if (entries.length !== count) throw new Error('the node returned a different number of answers')
-  const answers: (RpcAnswer | undefined)[] = Array.from({ length: count }, () => undefined)
-  for (const entry of entries) {
-    if (!isRecord(entry) || typeof entry.id !== 'number') throw new Error('the node answered without an id')
-    const index = entry.id - first
-    if (index < 0 || index >= count || answers[index] !== undefined)
-      throw new Error('the node answered a call that was not made')
-    answers[index] = readAnswer(entry, calls[index]?.method)
-  }
-  return answers.map((answer) => {
-    if (answer === undefined) throw new Error('the node left a call unanswered')
-    return answer
-  })
-}
-
-/**
- * Some nodes refuse a too long range of logs with codes that others use for overload, so every error of `eth_getLogs` counts as an error of the
- * call.
- */
-function readAnswer(entry: Readonly<Record<string, unknown>>, method: string | undefined): RpcAnswer {
-  if (!isRecord(entry.error)) {
-    if (!('result' in entry)) throw new Error('the node answered neither a result nor an error')
-    return { ok: true, result: entry.result }
-  }
-  const { code, message, data } = entry.error
-  if (typeof code !== 'number') throw new Error('the node answered an error without a code')
-  const isOfCall = method === 'eth_getLogs'
-  if (tooBusy.has(code) && !isOfCall) throw new Error(`the node is too busy: ${code}`)
-  if (nodeFaults.has(code) && !isOfCall) throw new NotServed(`the node could not serve the call: ${code}`)
-  const revert =
-    typeof data === 'string' ? data : isRecord(data) && typeof data.data === 'string' ? data.data : undefined
-  return {
-    ok: false,
-    code,
-    message: typeof message === 'string' ? message.slice(0, 1_024) : '',
-    data: revert !== undefined && isHex(revert) ? revert : undefined,
-  }
-}
-
-export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

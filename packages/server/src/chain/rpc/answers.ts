@@ -1,0 +1,72 @@
+import { type Hex, isHex } from '@purser/protocol'
+
+/** A node's answer to one call: a result, or an error of the call itself (a revert, a refused transaction). */
+export type RpcAnswer =
+  | { readonly ok: true; readonly result: unknown }
+  | { readonly ok: false; readonly code: number; readonly message: string; readonly data: Hex | undefined }
+
+export interface RpcCall {
+  readonly method: string
+  readonly params: readonly unknown[]
+}
+
+/** The node answered but could not serve the call. Another node may; this one is not marked as failed. */
+export class NotServed extends Error {}
+
+/** The node's response to one call is too large. That is the node's fault only where another node's is not. */
+export class TooLarge extends NotServed {}
+
+/** JSON-RPC error codes that concern the node and not the call: limits, resources, a missing method. */
+const nodeFaults = new Set([-32_700, -32_600, -32_601, -32_005, -32_002, -32_001, 429])
+/** The codes among them that mean that the node is overloaded. */
+const tooBusy = new Set([-32_005, 429])
+
+/** The answers in the order of the calls. Throws unless each call has exactly one. */
+export function readAnswers(
+  entries: readonly unknown[],
+  first: number,
+  calls: readonly RpcCall[],
+): readonly RpcAnswer[] {
+  const count = calls.length
+  if (entries.length !== count) throw new Error('the node returned a different number of answers')
+  const answers: (RpcAnswer | undefined)[] = Array.from({ length: count }, () => undefined)
+  for (const entry of entries) {
+    if (!isRecord(entry) || typeof entry.id !== 'number') throw new Error('the node answered without an id')
+    const index = entry.id - first
+    if (index < 0 || index >= count || answers[index] !== undefined)
+      throw new Error('the node answered a call that was not made')
+    answers[index] = readAnswer(entry, calls[index]?.method)
+  }
+  return answers.map((answer) => {
+    if (answer === undefined) throw new Error('the node left a call unanswered')
+    return answer
+  })
+}
+
+/**
+ * Some nodes refuse a too long range of logs with codes that others use for overload, so every error of `eth_getLogs` counts as an error of the
+ * call.
+ */
+function readAnswer(entry: Readonly<Record<string, unknown>>, method: string | undefined): RpcAnswer {
+  if (!isRecord(entry.error)) {
+    if (!('result' in entry)) throw new Error('the node answered neither a result nor an error')
+    return { ok: true, result: entry.result }
+  }
+  const { code, message, data } = entry.error
+  if (typeof code !== 'number') throw new Error('the node answered an error without a code')
+  const isOfCall = method === 'eth_getLogs'
+  if (tooBusy.has(code) && !isOfCall) throw new Error(`the node is too busy: ${code}`)
+  if (nodeFaults.has(code) && !isOfCall) throw new NotServed(`the node could not serve the call: ${code}`)
+  const revert =
+    typeof data === 'string' ? data : isRecord(data) && typeof data.data === 'string' ? data.data : undefined
+  return {
+    ok: false,
+    code,
+    message: typeof message === 'string' ? message.slice(0, 1_024) : '',
+    data: revert !== undefined && isHex(revert) ? revert : undefined,
+  }
+}
+
+export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}

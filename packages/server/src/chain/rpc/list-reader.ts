@@ -1,0 +1,162 @@
+import { type BodyReader, OutboundError } from '../../platform/outbound.ts'
+import { isRecord } from './answers.ts'
+
+/** Bytes of JSON outside the lists that are read entry by entry, and of one entry. */
+const restBytesMax = 8_388_608
+/** Bytes that the kept parts of all entries may take. */
+const keptBytesMax = 33_554_432
+/** Added to the length of each kept entry for its object. */
+const entryBytes = 64
+
+const [quote, backslash, colon, comma, open, close] = [0x22, 0x5c, 0x3a, 0x2c, 0x5b, 0x5d]
+const [openBrace, closeBrace] = [0x7b, 0x7d]
+
+/**
+ * Reads a JSON-RPC response in which the results may have a long list `logs`, such as the receipt of a transaction with thousands of logs. Each
+ * entry of such a list is parsed by itself as it arrives, and only what features use of it is kept, so that neither a text of many megabytes nor a
+ * long parse is needed. Everything else is parsed at the end and has the usual limit.
+ */
+export function createListReader(): BodyReader {
+  const rest: Uint8Array[] = []
+  const lists: unknown[][] = []
+  let restBytes = 0
+  let keptBytes = 0
+  let isInString = false
+  let isEscaped = false
+  /** Bytes of the current string that match `"logs`; -1 when it is another string. */
+  let matched = -1
+  /** How far the text before a list is read: `"logs"`, then its colon. */
+  let key: 'none' | 'named' | 'colon' = 'none'
+  /** The list that is being read, its depth, and the parts of its current entry. */
+  let list: unknown[] | undefined
+  let depth = 0
+  let entry: Uint8Array[] = []
+  let bytesOfEntry = 0
+
+  const addRest = (part: Uint8Array): void => {
+    restBytes += part.length
+    if (restBytes > restBytesMax) throw new OutboundError('too-large')
+    // A copy: the part alone would keep its whole chunk.
+    if (part.length > 0) rest.push(Uint8Array.from(part))
+  }
+  const addEntry = (part: Uint8Array): void => {
+    bytesOfEntry += part.length
+    if (bytesOfEntry > restBytesMax) throw new OutboundError('too-large')
+    entry.push(part)
+  }
+  const endEntry = (): void => {
+    const text = textOf(entry).trim()
+    entry = []
+    bytesOfEntry = 0
+    if (text === '') return
+    const kept = keep(parse(text))
+    keptBytes += kept.bytes + entryBytes
+    if (keptBytes > keptBytesMax) throw new OutboundError('too-large')
+    list?.push(kept.value)
+  }
+  /** Reads a byte outside of a list. Returns whether a list begins with it. */
+  const outside = (byte: number): boolean => {
+    if (isInString) {
+      if (isEscaped) isEscaped = false
+      else if (byte === backslash) isEscaped = true
+      else if (byte === quote) {
+        isInString = false
+        key = matched === name.length ? 'named' : 'none'
+        return false
+      }
+      matched = matched >= 0 && byte === name[matched] ? matched + 1 : -1
+      return false
+    }
+    if (byte === quote) {
+      isInString = true
+      matched = 0
+    } else if (byte === colon) key = key === 'named' ? 'colon' : 'none'
+    else if (byte === open && key === 'colon') {
+      key = 'none'
+      return true
+    } else if (byte > 0x20) key = 'none'
+    return false
+  }
+  /** Reads a byte inside of a list: whether it ends an entry, or the list. */
+  const inside = (byte: number): 'goes-on' | 'entry-ends' | 'list-ends' => {
+    if (isInString) {
+      if (isEscaped) isEscaped = false
+      else if (byte === backslash) isEscaped = true
+      else if (byte === quote) isInString = false
+      return 'goes-on'
+    }
+    if (byte === quote) isInString = true
+    else if (byte === openBrace || byte === open) depth += 1
+    else if (byte === closeBrace || (byte === close && depth > 0)) depth -= 1
+    else if (byte === close) return 'list-ends'
+    else if (byte === comma && depth === 0) return 'entry-ends'
+    return 'goes-on'
+  }
+
+  return {
+    write(chunk) {
+      let start = 0
+      for (let at = 0; at < chunk.length; at++) {
+        const byte = chunk[at] ?? 0
+        if (list === undefined) {
+          if (!outside(byte)) continue
+          addRest(chunk.subarray(start, at + 1))
+          list = []
+          start = at + 1
+          continue
+        }
+        const state = inside(byte)
+        if (state === 'goes-on') continue
+        addEntry(chunk.subarray(start, at))
+        endEntry()
+        start = at + 1
+        if (state === 'entry-ends') continue
+        // The list's place in the text is its number; the text goes on with the closing bracket.
+        addRest(Buffer.from(String(lists.length)))
+        lists.push(list)
+        list = undefined
+        start = at
+      }
+      const left = chunk.subarray(start)
+      if (list === undefined) addRest(left)
+      else addEntry(left)
+    },
+    end() {
+      if (list !== undefined) throw new OutboundError('not-json')
+      return restored(parse(textOf(rest)), lists)
+    },
+  }
+}
+
+const name = Buffer.from('logs')
+
+function textOf(parts: readonly Uint8Array[]): string {
+  return Buffer.concat(parts).toString('utf8')
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch (error) {
+    throw new OutboundError('not-json', error)
+  }
+}
+
+/** The fields of a log that features use. The others repeat those of the receipt. */
+function keep(log: unknown): { readonly value: unknown; readonly bytes: number } {
+  if (!isRecord(log)) return { value: null, bytes: 0 }
+  const { address, topics, data, logIndex } = log
+  const value = { address, topics, data, logIndex }
+  return { value, bytes: JSON.stringify(value).length }
+}
+
+/** The answers with their lists in place. */
+function restored(answer: unknown, lists: readonly unknown[][]): unknown {
+  for (const entry of Array.isArray(answer) ? answer : [answer]) {
+    const result: unknown = isRecord(entry) ? entry.result : undefined
+    if (!isRecord(result) || !Array.isArray(result.logs)) continue
+    const [place] = result.logs
+    Object.assign(result, { logs: lists[Number(place)] ?? [] })
+  }
+  return answer
+}

@@ -1,0 +1,105 @@
+import { type Outbound, OutboundError } from '../../platform/outbound.ts'
+import { inNodeSpan } from '../../platform/tracing/spans.ts'
+import { isRecord, type RpcAnswer, type RpcCall, readAnswers, TooLarge } from './answers.ts'
+import { createListReader } from './list-reader.ts'
+
+/** A longer response is read entry by entry, if it has lists of logs. */
+const bytesMax = 1_048_576
+/** A transaction of 60 million gas that only writes logs has a receipt of this length. */
+const largeBytesMax = 67_108_864
+
+/** Sends calls to the node at this address and returns the answers in order. Throws `TooLarge` when it answers one of them at too great length. */
+export type Request = (url: string, calls: readonly RpcCall[]) => Promise<readonly RpcAnswer[]>
+
+/**
+ * Requests to nodes. The length of a response depends on what strangers wrote on the chain, so a response that is too large says nothing about the
+ * node: the calls are sent again in smaller requests, down to one. Calls that are alike are sent once.
+ */
+export function createRequests(
+  outbound: Outbound,
+  { chainId, timeoutMs }: { readonly chainId: number; readonly timeoutMs: number },
+): Request {
+  let nextId = 1
+  const requestOnce: Request = async (url, calls) => {
+    const first = nextId
+    nextId += calls.length
+    const requests = calls.map((call, index) => ({ jsonrpc: '2.0', id: first + index, ...call }))
+    const body = JSON.stringify(requests.length === 1 ? requests[0] : requests)
+    const methods = calls.map(({ method }) => method)
+    const large = { bytesMax: largeBytesMax, createReader: createListReader }
+    const answer = await inNodeSpan(chainId, methods, () =>
+      outbound.postJson(url, body, { timeoutMs, bytesMax, large }),
+    )
+    if (calls.length > 1 && isRefusedAsLarge(answer)) throw new OutboundError('too-large')
+    return readAnswers(Array.isArray(answer) ? answer : [answer], first, calls)
+  }
+  const requestInParts: Request = async (url, calls) => {
+    try {
+      return await requestOnce(url, calls)
+    } catch (error) {
+      if (!isTooLarge(error)) throw error
+      if (calls.length === 1) return [unreadable(calls)]
+      return inParts(calls, (part) => requestInParts(url, part))
+    }
+  }
+  return async (url, calls) => {
+    const { unique, places } = uniqueOf(calls)
+    const answers = await requestInParts(url, unique)
+    return places.flatMap((place) => answers[place] ?? [])
+  }
+}
+
+/** The answer to one call that is too large. For logs it is an error of the call: they are then requested in parts. */
+function unreadable(calls: readonly RpcCall[]): RpcAnswer {
+  const message = 'the response is too large'
+  if (calls[0]?.method !== 'eth_getLogs') throw new TooLarge(message)
+  return { ok: false, code: tooLargeCode, message, data: undefined }
+}
+
+/** The logs in requests of their own, because they are most often what is too large; otherwise the two halves. */
+async function inParts(
+  calls: readonly RpcCall[],
+  request: (part: readonly RpcCall[]) => Promise<readonly RpcAnswer[]>,
+): Promise<readonly RpcAnswer[]> {
+  const isOfLogs = ({ method }: RpcCall): boolean => method === 'eth_getLogs'
+  const half = Math.ceil(calls.length / 2)
+  const isMixed = calls.some(isOfLogs) && !calls.every(isOfLogs)
+  const isFirst = isMixed ? isOfLogs : (_: RpcCall, index: number) => index < half
+  const first = await request(calls.filter(isFirst))
+  const second = await request(calls.filter((call, index) => !isFirst(call, index)))
+  const [ofFirst, ofSecond] = [first.values(), second.values()]
+  return calls.flatMap((call, index) => (isFirst(call, index) ? ofFirst : ofSecond).next().value ?? [])
+}
+
+/** "Response too large" of go-ethereum, and of jsonrpsee (Reth, Tempo) for one answer and for all answers of a request. */
+const tooLargeCode = -32_003
+const tooLargeCodes: readonly unknown[] = [tooLargeCode, -32_008, -32_011]
+
+/** Whether a node refused some of several calls because of the length of its response. Code -32003 has another meaning for a sent transaction. */
+function isRefusedAsLarge(answer: unknown): boolean {
+  return (Array.isArray(answer) ? answer : [answer]).some((entry: unknown) => {
+    const error = isRecord(entry) ? entry.error : undefined
+    return isRecord(error) && tooLargeCodes.includes(error.code) && /too (large|big)/i.test(String(error.message))
+  })
+}
+
+function isTooLarge(error: unknown): boolean {
+  return error instanceof OutboundError && error.kind === 'too-large'
+}
+
+/** The calls without repetitions, and for each call the place of its answer. */
+function uniqueOf(calls: readonly RpcCall[]): {
+  readonly unique: readonly RpcCall[]
+  readonly places: readonly number[]
+} {
+  if (calls.length === 1) return { unique: calls, places: [0] }
+  const known = new Map<string, number>()
+  const unique: RpcCall[] = []
+  const places = calls.map((call) => {
+    const key = JSON.stringify([call.method, call.params])
+    const place = known.get(key) ?? unique.push(call) - 1
+    known.set(key, place)
+    return place
+  })
+  return { unique, places }
+}
