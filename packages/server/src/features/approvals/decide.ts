@@ -2,6 +2,7 @@ import { formatAmount } from '@purser/protocol'
 import { instantOf } from '../../platform/clock.ts'
 import { type Background, type Call, callerId } from '../../platform/ctx.ts'
 import type { Queryable, Tx } from '../../platform/db/db.ts'
+import type { DueStarts } from '../../platform/db/due-checks.ts'
 import { Problem } from '../../platform/errors.ts'
 import { newId } from '../../platform/ids.ts'
 import { inParallel } from '../../platform/in-parallel.ts'
@@ -255,14 +256,16 @@ export interface Application<D extends Deps> {
  * concurrently: `markApplied` returns true to only one of two runs.
  */
 export function applyDecisions<D extends Deps>(application: Application<D>): Recurring<D> {
+  const { kinds } = application
+  const starts: DueStarts = new Map()
   return {
     name: application.name,
     everyMs: 500,
-    isDue: ({ clock }) => isAnyToApply(application.kinds, clock.now()),
+    isDue: ({ clock }) => isAnyToApply(kinds, clock.now()),
     async run(system, beside) {
       const now = system.clock.now()
       const until = instantOf(now.getTime() + retryMs)
-      const rows = await takeToApply(system.db, { kinds: application.kinds, now, until })
+      const rows = await system.db.tx((tx) => takeToApply(tx, { kinds, now, until, starts }), { readsInOrder: true })
       const begun = await applyAll(system, application, rows)
       if (beside === undefined) await Promise.all(begun)
       else for (const one of begun) beside(one)

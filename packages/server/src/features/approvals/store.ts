@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { Tenant } from '../../platform/ctx.ts'
 import { type Queryable, type Sql, sql, type Tx } from '../../platform/db/db.ts'
+import { type DueStarts, listDueChecks, onAnyOf } from '../../platform/db/due-checks.ts'
 import { boundsOf, filtered, type ListedRows, listRows } from '../../platform/db/page.ts'
 import { type AccountId, type ApiKeyId, type Id, id, type MasterWalletId } from '../../platform/ids.ts'
 import { policyOperations } from '../wallets/index.ts'
@@ -175,37 +176,62 @@ export function isAnyExpired(now: Date): Sql {
 
 /** A condition: whether `takeToApply` would take any. */
 export function isAnyToApply(kinds: readonly ApprovalKind[], now: Date): Sql {
-  return sql`(select apply_at from movement_approvals
-    where status <> 'waiting' and applied_at is null and apply_at <= ${now} and kind = any(${kinds}::text[]) order by apply_at limit 1) is not null`
+  return onAnyOf(
+    kinds,
+    sql`select apply_at from movement_approvals
+      where kind = n.network and status <> 'waiting' and applied_at is null and apply_at <= ${now} order by apply_at limit 1`,
+  )
 }
 
-/** Most due decisions that one take compares, and most that it takes: of one organisation, and together. */
-const comparedMax = 10_000
+/** Most decisions of a kind that one take lists, and most of one organisation that it takes. */
+const listedMax = 100
 const perOrganisationMax = 8
-const takenMax = 100
+
+/** Decided approvals whose decision is to be applied, as `listDueChecks` reads them. Migration 0247 indexes them by kind. */
+const toApply = sql`(
+  select id, organisation_id, kind as network, apply_at as check_at from movement_approvals where status <> 'waiting' and applied_at is null)`
 
 /**
- * Decided approvals of any tenant whose decision is to be applied, a few of each organisation, the longest due first; postponed until `until`, so that
- * one that fails does not delay the others.
+ * Decided approvals of any tenant whose decision is to be applied, of each kind in shares of their organisations, at most eight of one; postponed until
+ * `until`, so that one that fails does not delay the others. The transaction must read in order.
  */
-export function takeToApply(
-  db: Queryable,
-  due: { readonly kinds: readonly ApprovalKind[]; readonly now: Date; readonly until: Date },
+export async function takeToApply(
+  tx: Tx,
+  due: {
+    readonly kinds: readonly ApprovalKind[]
+    readonly now: Date
+    readonly until: Date
+    readonly starts: DueStarts
+  },
 ): Promise<ApprovalRow[]> {
-  const isDue = sql`status <> 'waiting' and applied_at is null and apply_at <= ${due.now}`
-  return db.many(
+  const { kinds, now, until, starts } = due
+  const dueIds: string[] = []
+  for (const network of kinds)
+    dueIds.push(
+      ...(await listDueChecks(tx, { table: toApply, network, now: sql`${now}::timestamptz`, most: listedMax, starts })),
+    )
+  if (dueIds.length === 0) return []
+  const chosen = await firstOfEach(tx, dueIds)
+  return tx.many(
     ApprovalRow,
     sql`
-    with dealt as (
-      select id, apply_at, row_number() over (partition by organisation_id order by apply_at, id) as turn from (
-        select id, organisation_id, apply_at from movement_approvals
-        where ${isDue} and kind = any(${due.kinds}::text[]) order by apply_at limit ${comparedMax}) as oldest
-    ), taken as materialized (
-      select id from dealt where turn <= ${perOrganisationMax} order by turn, apply_at limit ${takenMax}
-    )
-    update movement_approvals a set apply_at = ${due.until} where a.id in (
-      select id from movement_approvals where id in (select id from taken) and ${isDue} for update skip locked)
+    update movement_approvals a set apply_at = ${until} where a.id = any(array(
+      select id from movement_approvals
+      where id = any(${chosen}::text[]) and status <> 'waiting' and applied_at is null and apply_at <= ${now} for update skip locked))
     returning ${columns}`,
+  )
+}
+
+const OwnedRow = z.object({ id: z.string(), organisationId: z.string() })
+
+/** The first approvals of each organisation, in the order of the list. */
+async function firstOfEach(tx: Tx, dueIds: readonly string[]): Promise<string[]> {
+  const rows = await tx.many(
+    OwnedRow,
+    sql`select id, organisation_id from movement_approvals where id = any(${dueIds}::text[]) order by array_position(${dueIds}::text[], id)`,
+  )
+  return [...Map.groupBy(rows, ({ organisationId }) => organisationId).values()].flatMap((own) =>
+    own.slice(0, perOrganisationMax).map(({ id: approvalId }) => approvalId),
   )
 }
 

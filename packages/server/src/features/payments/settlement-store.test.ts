@@ -55,11 +55,20 @@ test('a thousand due payments of one organisation delay no other’s payment', a
   expect(listed.slice(0, 2)).toContain(org(2))
 })
 
-test('with more organisations than one look-up visits, the next one goes on behind them', async () => {
-  await put({ first: 1, organisations: 249, each: 2 }, 60)
-  await put({ first: 250, organisations: 1, each: 1 }, 1)
+test('with more organisations than one look-up has places for, the next one goes on behind them', async () => {
+  await put({ first: 1, organisations: 149, each: 2 }, 60)
+  await put({ first: 150, organisations: 1, each: 1 }, 1)
   const [look, another] = [aLook(), aLook()]
-  expect(await look(100)).not.toContain(org(250))
-  expect(await another(100), 'the look-ups of another service start at the beginning').not.toContain(org(250))
-  expect(await look(100)).toContain(org(250))
+  expect(await look(100)).not.toContain(org(150))
+  expect(await another(100), 'the look-ups of another service start at the beginning').not.toContain(org(150))
+  expect(await look(100)).toContain(org(150))
+})
+
+test('a look-up visits at most 200 organisations, and the next one goes on behind them', async () => {
+  await put({ first: 1, organisations: 1, each: 400 }, 60)
+  await put({ first: 2, organisations: 248, each: 1 }, -60)
+  await put({ first: 250, organisations: 1, each: 1 }, 1)
+  const look = aLook()
+  expect(await look(300)).not.toContain(org(250))
+  expect(await look(300)).toContain(org(250))
 })

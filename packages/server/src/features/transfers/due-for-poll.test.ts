@@ -19,18 +19,18 @@ const [other, beginning, later] = [hung + 1, hung + 2, hung + 3]
 const Listed = z.object({ id: z.string(), partner: z.string(), organisationId: z.string(), hasStep: z.boolean() })
 type Listed = z.output<typeof Listed>
 
-/** The rows of the list. Only some of their columns are filled. */
+/** The rows of the list, which its last statement returns. Only some of their columns are filled. */
 async function listed(tx: Tx): Promise<Listed[]> {
-  let rows: Listed[] = []
+  let rows: readonly unknown[] = []
   const reading: Tx = {
     ...tx,
-    many: async (_row, statement) => {
-      rows = await tx.many(Listed, statement)
-      return []
+    many: async (row, statement) => {
+      rows = await tx.many(z.looseObject({}), statement)
+      return z.array(row).safeParse(rows).data ?? []
     },
   }
-  await listDueForPoll(reading, new Date())
-  return rows
+  await listDueForPoll(reading, { now: new Date(), starts: new Map() })
+  return z.array(Listed).parse(rows)
 }
 
 test('a transfer without a partner, which no list has, is not due for a poll', async () => {
@@ -78,5 +78,5 @@ test('600 organisations with 20 due transfers each at a partner that does not an
   const waiting = rows.filter(({ organisationId }) => organisationId !== 'last')
   expect(waiting).toHaveLength(100)
   expect(new Set(waiting.map(({ organisationId }) => organisationId)).size).toBe(100)
-  expect(Number(read)).toBeLessThan(5_500)
+  expect(Number(read)).toBeLessThan(1_500)
 }, 60_000)

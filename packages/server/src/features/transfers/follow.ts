@@ -39,7 +39,8 @@ export const followPartners: Recurring<Deps> = {
   everyMs: 500,
   isDue: ({ clock }) => isAnyDueForPoll(clock.now()),
   async run(ctx, beside) {
-    const due = await ctx.db.tx((tx) => listDueForPoll(tx, ctx.clock.now()), { readsInOrder: true })
+    const list = { now: ctx.clock.now(), starts: ctx.followedStarts }
+    const due = await ctx.db.tx((tx) => listDueForPoll(tx, list), { readsInOrder: true })
     const polls = [...Map.groupBy(due, sourceOf)].map(([source, transfers]) =>
       ctx.followedTransfers(source, transfers, (transfer) => pollSafely(ctx, transfer)),
     )

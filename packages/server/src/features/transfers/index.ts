@@ -35,6 +35,7 @@ export function createTransferPorts(db: Db): TransferPorts {
     outcomeWaiters: new TransferWaiters(db),
     answeredState: createAnsweredState(db),
     followedTransfers: createByOrganisation({ places: 16, atOnce: 2 }),
+    followedStarts: new Map(),
     begunTransfers: createByOrganisation({ places: 16, atOnce: 2 }),
   }
 }

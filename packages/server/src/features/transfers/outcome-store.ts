@@ -2,6 +2,7 @@ import { z } from 'zod'
 import type { ChainTransactionId } from '../../chain/port.ts'
 import type { RouteQuote } from '../../partners/routing/port.ts'
 import { type Queryable, type Sql, sql, type Tx } from '../../platform/db/db.ts'
+import { type DueStarts, listDueChecks } from '../../platform/db/due-checks.ts'
 import { type EventId, id } from '../../platform/ids.ts'
 import { columns, isOpen, StepRow as Step, type StepRow, stepColumns, type TransferId, TransferRow } from './store.ts'
 
@@ -220,42 +221,66 @@ const DueForPoll = TransferRow.extend({
 })
 export type DueForPoll = z.output<typeof DueForPoll>
 
-/** Most due transfers of one partner that a list compares, most of one organisation at one source that it returns, and most of one source. */
-const comparedMax = 5_000
-const perOrganisationMax = 8
+/**
+ * By what lists of due transfers are read: those whose money has left its network by their partner, and the others, which may have a step to begin, by
+ * their partner and network. Migration 0247 indexes it.
+ */
+const sourceOf = sql`case when left_at is null then 'leaves ' || partner || ' ' || from_network else 'left ' || partner end`
+
+/** Due transfers, as `listDueChecks` reads them. The expression of the time keeps a list from reading the index of all due transfers instead. */
+const toPoll = sql`(
+  select id, organisation_id, ${sourceOf} as network, coalesce(look_at, 'infinity') as check_at from transfers
+  where look_at is not null and ended_at is null)`
+
+const SourceOfRow = z.object({ source: z.string() })
+
+/** Returns the sources that have due transfers. */
+async function listSourcesToPoll(tx: Tx, now: Date): Promise<string[]> {
+  const rows = await tx.many(
+    SourceOfRow,
+    sql`
+    with recursive sources as (
+      (select t.network as source from ${toPoll} t where t.network is not null order by 1 limit 1)
+      union all
+      select (select t.network from ${toPoll} t where t.network > s.source order by 1 limit 1) from sources s where s.source is not null
+    )
+    select source from sources s where s.source is not null and (
+      select t.check_at from ${toPoll} t where t.network = s.source and t.check_at <= ${now} order by t.check_at limit 1) is not null`,
+  )
+  return rows.map(({ source }) => source)
+}
+
+/** Most due transfers that a list has of each thing that lists are read by. */
 const perSourceMax = 100
 
 /**
- * Partner transfers that are due for a poll. Each partner is read by itself, and there those whose money has not left, which may have a step to
- * begin, apart from the others. Of each source (a partner, or a network for steps) the list has a few of each organisation, longest due first: a
- * partner that does not answer hides no transfer of others, whatever the number of organisations that wait for it. The transaction must read in order.
+ * Partner transfers that are due for a poll, in shares of their organisations. A partner that does not answer hides no transfer of others, whatever the
+ * number of organisations and transfers that wait for it. The transaction must read in order.
  */
-export function listDueForPoll(tx: Tx, now: Date): Promise<DueForPoll[]> {
+export async function listDueForPoll(
+  tx: Tx,
+  { now, starts }: { readonly now: Date; readonly starts: DueStarts },
+): Promise<DueForPoll[]> {
+  const dueIds: string[] = []
+  for (const network of await listSourcesToPoll(tx, now))
+    dueIds.push(
+      ...(await listDueChecks(tx, {
+        table: toPoll,
+        network,
+        now: sql`${now}::timestamptz`,
+        most: perSourceMax,
+        starts,
+      })),
+    )
+  if (dueIds.length === 0) return []
   return tx.many(
     DueForPoll,
     sql`
-    with recursive partners as (
-      (select partner from transfers where look_at is not null and ended_at is null and partner is not null order by partner limit 1)
-      union all
-      select (select t.partner from transfers t where t.look_at is not null and t.ended_at is null and t.partner > p.partner order by t.partner limit 1)
-      from partners p where p.partner is not null
-    ), due as (
-      select t.*, case when t.has_step then 'step ' || t.network else 'status ' || p.partner end as source
-      from partners p cross join (values (true), (false)) as gone (has_left) cross join lateral (
-        select o.id as due_id, o.organisation_id as owner, o.from_network as network, o.look_at as due_at,
-          exists (select from transfer_steps s where s.transfer_id = o.id and s.transaction_id is null) as has_step
-        from transfers o
-        where o.partner = p.partner and (o.left_at is not null) = gone.has_left and o.look_at is not null and o.ended_at is null
-          and coalesce(o.look_at, 'infinity') <= ${now}
-        order by coalesce(o.look_at, 'infinity') limit ${comparedMax}) t
-    ), dealt as (
-      select *, row_number() over (partition by owner, source order by due_at, due_id) as turn from due
-    ), placed as (
-      select *, row_number() over (partition by source order by turn, due_at, due_id) as place from dealt where turn <= ${perOrganisationMax}
-    )
     -- The limit makes PostgreSQL look each transfer up, and not read all transfers for the join.
-    select t.*, has_step from placed cross join lateral (select ${columns} from transfers where id = due_id limit 1) t
-    where place <= ${perSourceMax} order by turn, due_at`,
+    select t.*, exists (select from transfer_steps s where s.transfer_id = t.id and s.transaction_id is null) as has_step
+    from unnest(${dueIds}::text[]) with ordinality as given (due_id, place) cross join lateral (
+      select ${columns} from transfers where id = due_id and ended_at is null limit 1) t
+    order by place`,
   )
 }
 

@@ -3,6 +3,7 @@ import type { LaneCall, Receipt } from '../../chain/port.ts'
 import type { RouteQuote } from '../../partners/routing/port.ts'
 import type { Call, Deps as PlatformDeps } from '../../platform/ctx.ts'
 import type { Queryable } from '../../platform/db/db.ts'
+import type { DueStarts } from '../../platform/db/due-checks.ts'
 import type { GuardedFetch } from '../../platform/guarded-fetch.ts'
 import type { PaymentId } from '../../platform/ids.ts'
 import { type DeclareOperation, operationFor } from '../../platform/operation.ts'
@@ -82,6 +83,8 @@ export interface TransferPorts {
   readonly answeredState: (transferId: TransferId) => Promise<TransferRow>
   /** Limits the requests about transfers in progress, by partner, and the steps of transfers, by network. */
   readonly followedTransfers: ByOrganisation
+  /** By what lists of due transfers are read, the organisation behind which the next list starts. */
+  readonly followedStarts: DueStarts
   /** Limits the beginnings of approved transfers, by network and partner. */
   readonly begunTransfers: ByOrganisation
 }

@@ -3,6 +3,7 @@ import type { WalletKeysPort } from '../../custody/wallet-keys.ts'
 import type { RoutingPorts } from '../../partners/routing/port.ts'
 import type { ScreeningPort } from '../../partners/screening/port.ts'
 import type { Call, Deps as PlatformDeps, Tenant } from '../../platform/ctx.ts'
+import type { DueStarts } from '../../platform/db/due-checks.ts'
 import type { Id } from '../../platform/ids.ts'
 import { type DeclareOperation, operationFor } from '../../platform/operation.ts'
 import type { ChainDeps } from '../chains/index.ts'
@@ -65,6 +66,8 @@ export interface Deps
   readonly readHolding: ReadHolding
   readonly receivingWallets: WalletDirectory
   readonly findSource: FindSource
+  /** By network, the organisation behind which the next list of due automatic sweeps starts. */
+  readonly sweepStarts: DueStarts
 }
 
 /** Context of one call. */

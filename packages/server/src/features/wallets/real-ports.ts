@@ -10,7 +10,7 @@ import { amountsOnHold, findBookedTo } from './screening/deposit-store.ts'
 
 export type WalletPorts = Pick<
   Deps,
-  'receivingWallets' | 'readHolding' | 'deriveAddress' | 'findSource' | 'deposits' | 'readFunds'
+  'receivingWallets' | 'readHolding' | 'deriveAddress' | 'findSource' | 'sweepStarts' | 'deposits' | 'readFunds'
 >
 
 /** The ports that wallets add to the process. */
@@ -21,6 +21,7 @@ export function createWalletPorts(deps: Pick<Deps, 'db' | 'clock' | 'chains'>, c
     readHolding: createHoldingReader(deps),
     deriveAddress: createDeriveAddress(curve),
     findSource: createFindSource(),
+    sweepStarts: new Map(),
     deposits,
     readFunds: createReadFunds({ ...deps, deposits }),
   }

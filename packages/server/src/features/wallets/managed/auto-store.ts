@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Tenant } from '../../../platform/ctx.ts'
 import { type Queryable, type Sql, sql, type Tx } from '../../../platform/db/db.ts'
-import { onAnyOf } from '../../../platform/db/due-checks.ts'
+import { type DueChecks, listDueChecks, onAnyOf } from '../../../platform/db/due-checks.ts'
 import { id, type MasterWalletId } from '../../../platform/ids.ts'
 import { StoredAddress } from '../store.ts'
 import { AutoSweep, MasterWalletRow, masterWalletColumns } from './store.ts'
@@ -24,22 +24,25 @@ export function isAnySweepDue(networks: readonly string[], now: Date): Sql {
   )
 }
 
-/** Most due wallets of a network that one list compares. */
-const comparedMax = 1_000
+/** Wallets with automatic sweeps, as `listDueChecks` reads them. Migration 0247 indexes them. */
+const sweptWallets = sql`(
+  select id, organisation_id, network, auto_sweep_due_at as check_at from master_wallets where auto_sweep is not null and retired_at is null)`
 
-/** Wallets of a network whose automatic sweep is due: the first of each organisation, then the second of each, the longest due first. */
-export function listDue(db: Queryable, network: string, now: Date, most: number): Promise<DueWallet[]> {
-  return db.many(
+/** Wallets of a network whose automatic sweep is due, in shares of their organisations. The transaction must read in order. */
+export async function listDue(
+  tx: Tx,
+  network: string,
+  { now, ...due }: Pick<DueChecks, 'most' | 'starts'> & { readonly now: Date },
+): Promise<DueWallet[]> {
+  const walletIds = await listDueChecks(tx, { table: sweptWallets, network, now: sql`${now}::timestamptz`, ...due })
+  if (walletIds.length === 0) return []
+  return tx.many(
     DueWallet,
     sql`
     select ${masterWalletColumns}, organisation_id, environment,
-      (select suspended_at is not null from organisations where organisations.id = dealt.organisation_id) as is_suspended
-    from (
-      select *, row_number() over (partition by organisation_id order by auto_sweep_due_at, id) as turn from (
-        select * from master_wallets
-        where network = ${network} and auto_sweep is not null and retired_at is null and auto_sweep_due_at <= ${now}
-        order by auto_sweep_due_at limit ${comparedMax}) as due
-    ) as dealt order by turn, auto_sweep_due_at limit ${most}`,
+      (select suspended_at is not null from organisations where organisations.id = master_wallets.organisation_id) as is_suspended
+    from master_wallets where id = any(${walletIds}::text[]) and auto_sweep is not null
+    order by array_position(${walletIds}::text[], id)`,
   )
 }
 

@@ -25,7 +25,9 @@ const autoSweep: RecurringByNetwork<Deps> = {
   networks: ({ chains }) => chains.configured,
   isDue: (networks, { clock }) => isAnySweepDue(networks, clock.now()),
   async runOn(ctx, { name }) {
-    await inParallel(await listDue(ctx.db, name, ctx.clock.now(), perRunMax), atOnce, async (wallet) => {
+    const list = { now: ctx.clock.now(), most: perRunMax, starts: ctx.sweepStarts }
+    const due = await ctx.db.tx((tx) => listDue(tx, name, list), { readsInOrder: true })
+    await inParallel(due, atOnce, async (wallet) => {
       const nextMs = await sweepOne(ctx, wallet).catch((error: unknown) => {
         ctx.log.warn({ err: error, walletId: wallet.id }, 'the automatic sweep of a wallet failed; retrying')
         return retryMs

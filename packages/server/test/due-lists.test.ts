@@ -1,0 +1,135 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { z } from 'zod'
+import { takeToApply } from '../src/features/approvals/store.ts'
+import { listDueForPoll } from '../src/features/transfers/outcome-store.ts'
+import { listDue as listSweeps } from '../src/features/wallets/managed/auto-store.ts'
+import type { Tx } from '../src/platform/db/db.ts'
+import type { DueStarts } from '../src/platform/db/due-checks.ts'
+import { freshDatabase, type TestDatabase } from './database.ts'
+import { type Expressions, fillTable, statement } from './fill-table.ts'
+import { rowsRead } from './rows-read.ts'
+
+let database: TestDatabase
+
+beforeAll(async () => {
+  database = await freshDatabase()
+})
+afterAll(() => database?.drop())
+
+/** Rows of one organisation that are due before those of all others. */
+const busy = 12_000
+/** Other organisations. Each has one due row. */
+const others = 150
+const last = busy + others
+
+const owner = `'org_' || case when n <= ${busy} then 0 else n end`
+const dueAt = `now() - interval '1 day' + n * interval '1 second'`
+const now = new Date()
+const until = new Date(now.getTime() + 86_400_000)
+
+interface List {
+  readonly name: string
+  readonly table: string
+  readonly rows: Expressions
+  readonly dueAt: string
+  /** Most rows that one list has. */
+  readonly most: number
+  /** The list, after which its last statement has returned the rows. */
+  readonly read: (tx: Tx, starts: DueStarts) => Promise<unknown>
+}
+
+const lists: readonly List[] = [
+  {
+    name: 'decisions that are to be applied',
+    table: 'movement_approvals',
+    rows: { id: `'apr_' || n`, kind: `'transfer'`, status: `'granted'`, organisation_id: owner, apply_at: dueAt },
+    dueAt: 'apply_at',
+    most: 100,
+    read: (tx, starts) => takeToApply(tx, { kinds: ['transfer', 'refund'], now, until, starts }),
+  },
+  {
+    name: 'automatic sweeps',
+    table: 'master_wallets',
+    rows: {
+      id: `'mwt_' || n`,
+      network: `'base'`,
+      auto_sweep: `'{}'`,
+      organisation_id: owner,
+      auto_sweep_due_at: dueAt,
+    },
+    dueAt: 'auto_sweep_due_at',
+    most: 20,
+    read: (tx, starts) => listSweeps(tx, 'base', { now, most: 20, starts }),
+  },
+  {
+    name: 'transfers at a partner',
+    table: 'transfers',
+    rows: {
+      id: `'wtx_' || n`,
+      partner: `'relay'`,
+      from_network: `'base'`,
+      left_at: 'now()',
+      organisation_id: owner,
+      look_at: dueAt,
+    },
+    dueAt: 'look_at',
+    most: 100,
+    read: (tx, starts) => listDueForPoll(tx, { now, starts }),
+  },
+]
+
+const Owner = z.object({ organisationId: z.string() })
+
+/** The organisations of the rows that a list returns, and how many rows of its table it reads. Only some columns of the rows are filled. */
+function listed({ table, read }: List, starts: DueStarts) {
+  return database.db.tx(
+    async (tx) => {
+      let rows: readonly unknown[] = []
+      const reading: Tx = {
+        ...tx,
+        many: async (row, of) => {
+          rows = await tx.many(z.looseObject({}), of)
+          return z.array(row).safeParse(rows).data ?? []
+        },
+      }
+      const before = await rowsRead(tx, `^${table}$`)
+      await read(reading, starts)
+      const owners = z
+        .array(Owner)
+        .parse(rows)
+        .map(({ organisationId }) => organisationId)
+      return { owners, read: Number((await rowsRead(tx, `^${table}$`)) - before) }
+    },
+    { readsInOrder: true },
+  )
+}
+
+describe.each(lists)('$name', (list) => {
+  test('12,000 older ones of one organisation hide none of others, and the list reads by index', async () => {
+    const { db } = database
+    await fillTable(db, list.table, list.rows, { last })
+    const starts: DueStarts = new Map()
+    const reached = new Set<string>()
+    // Each list reaches as many organisations as it has rows.
+    const listsNeeded = Math.ceil((others + 1) / list.most) + 1
+    for (let count = 0; count < listsNeeded; count++) {
+      const { owners, read } = await listed(list, starts)
+      expect(owners.length).toBeLessThanOrEqual(list.most)
+      expect(read).toBeLessThan(1_500)
+      for (const one of owners) reached.add(one)
+    }
+    expect(reached.size).toBe(others + 1)
+
+    await db.run(statement(`update ${list.table} set ${list.dueAt} = now() + interval '2 days'`))
+    await db.run(statement(`vacuum (analyze) ${list.table}`))
+    const idle = await db.tx(
+      async (tx) => {
+        const before = await rowsRead(tx, `^${list.table}$`)
+        expect(await list.read(tx, starts)).toEqual([])
+        return Number((await rowsRead(tx, `^${list.table}$`)) - before)
+      },
+      { readsInOrder: true },
+    )
+    expect(idle).toBeLessThan(20)
+  }, 120_000)
+})
