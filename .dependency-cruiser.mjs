@@ -132,6 +132,13 @@ export default {
       },
     },
     {
+      name: 'features-import-only-the-ports-of-partners',
+      severity: 'error',
+      comment: 'No feature names a partner: a new one is a file in partners and a line in adapters.ts.',
+      from: { path: features, pathNot: '\\.test\\.ts$' },
+      to: { path: `${server}partners/`, pathNot: `${server}partners/(\\w+/port|errors)\\.ts$` },
+    },
+    {
       name: 'partners-import-only-types-of-chain',
       severity: 'error',
       from: { path: `${server}partners/`, pathNot: '\\.test\\.ts$' },

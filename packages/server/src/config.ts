@@ -1,11 +1,11 @@
 import path from 'node:path'
 import { parseDuration } from '@purser/protocol'
-import type { ConfigFault } from './config-fault.ts'
 import type { KeySource } from './custody/index.ts'
 import { type CoinPrices, type PlanName, parseCoinPrices, planNames } from './features/plans/index.ts'
 import type { S3Settings } from './files/index.ts'
 import { readKeySettings } from './key-settings.ts'
-import { type PartnerSettings, readPartners } from './partner-config.ts'
+import { type PartnerAccounts, readPartners } from './partners/index.ts'
+import type { ConfigFault } from './platform/config-fault.ts'
 import type { Environment } from './platform/ctx.ts'
 import type { Pooler } from './platform/db/db.ts'
 import { type Durability, durabilities } from './platform/db/durability.ts'
@@ -91,7 +91,7 @@ export interface Config {
   /** Days that rows of events, deliveries and attempts stay. */
   readonly eventsKeptDays?: number
   /** The partners that this deployment has an account with. */
-  readonly partners?: PartnerSettings
+  readonly partners?: PartnerAccounts
   /** URL of the sanctions list, fetched daily; undefined if the operator loads the list by hand. */
   readonly sanctionsListUrl?: string | undefined
   /** Whether screening answers test keys immediately, with documented test addresses. */
@@ -204,7 +204,7 @@ export function readConfig(
     sponsorTempoFees: read.oneOf('SPONSOR_TEMPO_FEES', ['true', 'false'], 'false') === 'true',
     challengesPerCallerMax: read.integer('CHALLENGES_PER_CALLER_MAX', 20, 1, 1_000_000),
     webhooksAllowPrivate: read.oneOf('WEBHOOKS_ALLOW_PRIVATE', ['true', 'false'], 'false') === 'true',
-    partners: readPartners(env, faults),
+    partners: readPartners({ env, faults }),
     testFaucetKey: read.optional(
       'TEST_FAUCET_KEY',
       'a private key, 0x and 64 hexadecimal digits, of an account with test money only',

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { faultsAsText } from './config.ts'
-import type { ConfigFault } from './config-fault.ts'
 import { readKeySettings } from './key-settings.ts'
+import type { ConfigFault } from './platform/config-fault.ts'
 
 const key = Buffer.alloc(32, 1).toString('base64')
 const arn = 'arn:aws:kms:eu-central-1:111122223333:key/1234abcd-12ab-34cd-56ef-1234567890ab'

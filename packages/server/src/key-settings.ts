@@ -1,5 +1,5 @@
-import type { ConfigFault } from './config-fault.ts'
 import type { KeySource, KeySources } from './custody/index.ts'
+import type { ConfigFault } from './platform/config-fault.ts'
 
 type Env = Readonly<Record<string, string | undefined>>
 

@@ -1,4 +1,4 @@
-import type { ConfigFault } from './config-fault.ts'
+import type { ConfigFault } from './platform/config-fault.ts'
 
 type Env = Readonly<Record<string, string | undefined>>
 

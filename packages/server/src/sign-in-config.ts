@@ -1,4 +1,4 @@
-import type { ConfigFault } from './config-fault.ts'
+import type { ConfigFault } from './platform/config-fault.ts'
 
 /** The sign-in settings in the environment. */
 export interface SignInSettings {

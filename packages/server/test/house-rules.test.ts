@@ -1,6 +1,7 @@
 import { globSync, readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { expect, test } from 'vitest'
+import { offRampAdapters, routingAdapters } from '../src/partners/adapters.ts'
 
 const source = path.resolve(import.meta.dirname, '../src')
 
@@ -78,6 +79,18 @@ test('a feature names what it needs: nothing merges dependencies into a type of 
   expect(whole.map(({ name }) => name)).toEqual([])
 })
 
+test('no feature names a partner: a new one is a file in partners and a line in its list', () => {
+  const names = [...routingAdapters, ...offRampAdapters].map(({ name }) => name)
+  expect(names).toEqual(expect.arrayContaining(['relay', 'cctp', 'lifi', 'bridge', 'sandbox']))
+  const named = new RegExp(`(['"\`/])(?:${names.join('|')})(?:\\1|/)`)
+  const importing = /from '(?:\.\.\/)+partners\/(?!(?:\w+\/port|errors)\.ts')/
+  expect(["partner === 'bridge'", '`/partners/bridge/webhooks`'].every((text) => named.test(text))).toBe(true)
+  const found = files.filter(
+    ({ name, text }) => name.startsWith('features/') && (named.test(text) || importing.test(text)),
+  )
+  expect(found.map(({ name }) => name)).toEqual([])
+})
+
 test('dependencies are complete when a feature is built: no file assigns a callback later', () => {
   const wiring = files.filter(
     ({ name }) => ['boot.ts', 'deps.ts', 'modules.ts'].includes(name) || /^features\/\w+\/index\.ts$/.test(name),
@@ -87,6 +100,12 @@ test('dependencies are complete when a feature is built: no file assigns a callb
     ({ name, text }) => name !== 'deps.ts' && /^ *let \w+ = \(?\{?.*=> undefined/m.test(text),
   )
   expect(patched.map(({ name }) => name)).toEqual([])
+})
+
+test('background work runs by one loop: no other file repeats work until it is stopped', () => {
+  const waiting = /while \(!?[^\n]*\.aborted\)[^}]*\bpause\(|for \(;;\) \{[^}]*\bpause\([^}]*\.aborted\b/
+  const repeating = files.filter(({ name, text }) => name !== 'platform/work/loop.ts' && waiting.test(text))
+  expect(repeating.map(({ name }) => name)).toEqual([])
 })
 
 /** Files whose modules keep state, which all services of one process then share, and the reason why that is harmless. */

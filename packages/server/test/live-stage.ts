@@ -4,7 +4,7 @@ import { createTestClient, http, publicActions } from 'viem'
 import { expect } from 'vitest'
 import { z } from 'zod'
 import { assignPayoutCustomer } from '../src/features/withdrawals/index.ts'
-import type { PartnerSettings } from '../src/partner-config.ts'
+import type { PartnerAccounts } from '../src/partners/index.ts'
 import { sql } from '../src/platform/db/db.ts'
 import { systemCtx } from '../src/platform/work/runner.ts'
 import { aKeptLog } from './log-lines.ts'
@@ -49,7 +49,7 @@ export function nodeOf({ rpcUrl }: DevChain) {
 
 export async function aLiveStage(
   chains: readonly [DevChain, ...DevChain[]],
-  partners: PartnerSettings,
+  partners: PartnerAccounts,
   changes: Partial<World['config']> = {},
   rpcUrls?: World['config']['rpcUrls'],
 ): Promise<LiveStage> {
@@ -63,7 +63,7 @@ export async function aLiveStage(
   })
   const org = await world.organisation()
   const operator = { ...systemCtx(world.server.deps), actor: { kind: 'operator' } } as const
-  await assignPayoutCustomer(operator, org.id, 'cust_alice')
+  await assignPayoutCustomer(operator, org.id, { partner: 'bridge', customerId: 'cust_alice' })
   const nodes = chains.map(nodeOf)
   const mine = async (blocks = 1) => {
     await Promise.all(nodes.map((node) => node.mine({ blocks })))

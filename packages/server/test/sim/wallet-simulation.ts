@@ -289,9 +289,9 @@ export class WalletSimulation {
     const answers = {
       clean: { result: 'clear', reason: 'clean', oracle: 'clean' },
       listed: { result: 'flagged', reason: 'listed', oracle: 'clean' },
-      pending: { result: 'pending', reason: 'sandbox', oracle: 'unknown' },
+      pending: { result: 'pending', reason: 'sandbox', oracle: 'unknown', simulatesNoSource: true },
     } as const
-    this.#screening.say(account, answers[standing])
+    this.#screening.setResult(account, answers[standing])
     this.#screening.swapList([account.toLowerCase()])
     for (const inflow of this.#model.inflows)
       if (inflow.sender === account && standing === 'clean') inflow.isDirty = false

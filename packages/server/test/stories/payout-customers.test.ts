@@ -76,10 +76,17 @@ test('each organisation is a separate customer at the partner, and one without a
   const refused = await withdraw()
   expect([refused.status, codeOf(refused)]).toEqual([422, 'payouts-not-enabled'])
   expect(bridge.requested).toHaveLength(requested)
-  expect(await assignPayoutCustomer(operator(), stage.org.id, 'cust_alice')).toBe(true)
-  expect(await assignPayoutCustomer(operator(), other.id, 'cust_alice')).toBe(false)
-  expect(await assignPayoutCustomer(operator(), 'org_01h455vb4pex5vsknk084sn02q', 'cust_carol')).toBe(false)
-  expect(await assignPayoutCustomer(operator(), other.id, 'cust_bob')).toBe(true)
+  expect(await assignPayoutCustomer(operator(), stage.org.id, { partner: 'bridge', customerId: 'cust_alice' })).toBe(
+    true,
+  )
+  expect(await assignPayoutCustomer(operator(), other.id, { partner: 'bridge', customerId: 'cust_alice' })).toBe(false)
+  expect(
+    await assignPayoutCustomer(operator(), 'org_01h455vb4pex5vsknk084sn02q', {
+      partner: 'bridge',
+      customerId: 'cust_carol',
+    }),
+  ).toBe(false)
+  expect(await assignPayoutCustomer(operator(), other.id, { partner: 'bridge', customerId: 'cust_bob' })).toBe(true)
   expect((await withdraw()).status).toBe(201)
   expect(atBridge()).toEqual(['cust_alice'])
   const behalf = bridge.requested.filter(({ path }) => path === '/transfers').at(-1)?.body
@@ -91,7 +98,7 @@ test('each organisation is a separate customer at the partner, and one without a
 test('of two organisations that claim one customer at the same moment one gets it', async () => {
   const claimants = await Promise.all(Array.from({ length: 4 }, () => stage.world.organisation()))
   const claims = await Promise.allSettled(
-    claimants.map(({ id }) => assignPayoutCustomer(operator(), id, 'cust_wanted')),
+    claimants.map(({ id }) => assignPayoutCustomer(operator(), id, { partner: 'bridge', customerId: 'cust_wanted' })),
   )
   expect(claims.filter((claim) => claim.status === 'fulfilled' && claim.value)).toHaveLength(1)
 })
@@ -133,7 +140,9 @@ const lostAccount = (key: string) => ({ id: `external_account_${key}_cust_alice`
 
 test('after a change of customer the account is created again there, and a deletion reaches both', async () => {
   await withdraw()
-  expect(await assignPayoutCustomer(operator(), stage.org.id, 'cust_alice_2')).toBe(true)
+  expect(await assignPayoutCustomer(operator(), stage.org.id, { partner: 'bridge', customerId: 'cust_alice_2' })).toBe(
+    true,
+  )
   master = await stage.aMaster()
   expect((await withdraw()).status).toBe(201)
   expect(atBridge().sort()).toEqual(['cust_alice', 'cust_alice_2'])
@@ -143,7 +152,7 @@ test('after a change of customer the account is created again there, and a delet
   await remove()
   await turn()
   expect([atBridge(), await kept()]).toEqual([[], { hasDetails: false, removed: 2n, waiting: 0n }])
-  await assignPayoutCustomer(operator(), stage.org.id, 'cust_alice')
+  await assignPayoutCustomer(operator(), stage.org.id, { partner: 'bridge', customerId: 'cust_alice' })
 })
 
 test('a bank account that no partner has is deleted without a request', async () => {

@@ -1,6 +1,6 @@
 import { type Address, formatAmount, type Hex, sameAddress, selectorOf, zeroAddress } from '@purser/protocol'
 import type { Chain } from '../../chain/port.ts'
-import type { PartnerName, PlannedCall, RouteQuote, RouteRequest, RoutingPartner } from '../../partners/routing/port.ts'
+import type { PlannedCall, RouteQuote, RouteRequest, RoutingPartner } from '../../partners/routing/port.ts'
 import { type Coin, encodeAllowance, gasLimitOf } from '../funds/index.ts'
 import { fail } from './errors.ts'
 import type { Ctx, PlannedStep } from './ports.ts'
@@ -14,7 +14,7 @@ const partnerGasMax = 800_000n
 const approvalGas = 100_000n
 
 /** Requests a quote from the partner; accepts only one for exactly this request. Nothing moves. */
-async function requestQuote(ctx: Ctx, name: PartnerName, request: RouteRequest): Promise<RouteQuote> {
+async function requestQuote(ctx: Ctx, name: string, request: RouteRequest): Promise<RouteQuote> {
   const quoted = await partnerNamed(ctx, name).quote(request)
   if (!quoted.ok && quoted.undecodedCall !== undefined)
     ctx.log.warn({ partner: name, call: quoted.undecodedCall }, 'a partner offers a call that is not supported here')
@@ -106,7 +106,7 @@ async function refuseUnproven(
   if (proof.outcome === 'differs') throw fail('partner-unavailable', { partner: name, reason: 'unsafe-call' })
 }
 
-function partnerNamed(ctx: Ctx, name: PartnerName): RoutingPartner {
+function partnerNamed(ctx: Ctx, name: string): RoutingPartner {
   const partner = ctx.routingPartners[ctx.tenant.environment][name]
   if (partner === undefined) throw fail('partner-unavailable')
   return partner
@@ -152,7 +152,7 @@ function word(value: bigint | Address): string {
  */
 export async function requestQuoteAbove(
   ctx: Ctx,
-  name: PartnerName,
+  name: string,
   request: RouteRequest,
   { floor, toCoin }: { readonly floor: bigint; readonly toCoin: Coin },
 ): Promise<RouteQuote> {

@@ -12,7 +12,7 @@ import {
   zeroAddress,
 } from '@purser/protocol'
 import type { Chain } from '../../chain/port.ts'
-import type { PartnerName, RouteChoice, RouteEnd, RouteQuote, RouteRequest } from '../../partners/routing/port.ts'
+import type { RouteChoice, RouteEnd, RouteQuote, RouteRequest } from '../../partners/routing/port.ts'
 import { failPlatform, isProblem } from '../../platform/errors.ts'
 import { networkFor } from '../chains/index.ts'
 import {
@@ -375,6 +375,6 @@ function differingFields(quote: QuoteRow, { request, source, network, target, ra
 }
 
 /** Null for a direct transfer. */
-function partnerIn(choice: RouteChoice): PartnerName | null {
+function partnerIn(choice: RouteChoice): string | null {
   return choice.route === 'direct' ? null : choice.partner
 }

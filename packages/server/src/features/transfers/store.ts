@@ -51,7 +51,7 @@ export const TransferRow = z.object({
   createdAt: z.date(),
   confirmedAt: z.date().nullable(),
   endedAt: z.date().nullable(),
-  partner: z.enum(['cctp', 'relay', 'lifi', 'sandbox']).nullable(),
+  partner: z.string().nullable(),
   partnerReference: z.string().nullable(),
   quoteExpiresAt: z.date().nullable(),
   toDecimals: z.number().nullable(),

@@ -1,4 +1,3 @@
-import type { BridgeWebhooksPort } from '../../partners/offramp/bridge-webhook.ts'
 import type { OffRampsPort } from '../../partners/offramp/port.ts'
 import type { Call, Deps as PlatformDeps } from '../../platform/ctx.ts'
 import type { DueStarts } from '../../platform/db/due-checks.ts'
@@ -16,7 +15,7 @@ export interface WithdrawalPorts {
 }
 
 /** Dependencies of the feature withdrawals. */
-export interface Deps extends PlatformDeps, TransferDeps, OffRampsPort, BridgeWebhooksPort, WithdrawalPorts {}
+export interface Deps extends PlatformDeps, TransferDeps, OffRampsPort, WithdrawalPorts {}
 
 /** Context of one call. */
 export interface Ctx extends Deps, Call {}

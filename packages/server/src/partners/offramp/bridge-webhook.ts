@@ -1,12 +1,14 @@
 import { createHash, createPublicKey, type KeyObject, verify } from 'node:crypto'
 import { z } from 'zod'
+import type { SettingsReader } from '../settings.ts'
+import type { PartnerMessageRead, PartnerMessages } from './port.ts'
 
 /** Age above which a delivery is refused; Bridge sends it again with a new signature. */
 export const bridgeWebhookMsMax = 600_000
 
 export type BridgeDelivery =
   | { readonly ok: true; readonly eventId: string; readonly category: string; readonly objectId: string }
-  | { readonly ok: false; readonly fault: 'malformed' | 'too-old' | 'wrong-signature' }
+  | Extract<PartnerMessageRead, { readonly ok: false }>
 
 const Event = z.object({
   event_id: z.string().min(1).max(128),
@@ -14,20 +16,35 @@ const Event = z.object({
   event_object_id: z.string().min(1).max(128),
 })
 
-/** Verifies and parses Bridge's deliveries. */
-export interface BridgeWebhooks {
-  /** `header` is `X-Webhook-Signature`; `body` is the raw body. */
-  read(header: string | undefined, body: Uint8Array, now: Date): BridgeDelivery
-}
-
-/** Messages of Bridge, as a dependency. */
-export interface BridgeWebhooksPort {
-  readonly bridgeWebhooks: BridgeWebhooks | undefined
-}
-
-export function createBridgeWebhooks(publicKeyPem: string): BridgeWebhooks {
+/** Bridge's messages about transfers name payouts; those about customers and accounts name none. */
+export function createBridgeMessages(publicKeyPem: string): PartnerMessages {
   const key = createPublicKey(publicKeyPem)
-  return { read: (header, body, now) => readBridgeDelivery(key, { header, body, now }) }
+  return {
+    read({ headers, body }, now) {
+      const delivery = readBridgeDelivery(key, { header: headers['x-webhook-signature'], body, now })
+      if (!delivery.ok) return delivery
+      return { ok: true, payoutId: delivery.category === 'transfer' ? delivery.objectId : undefined }
+    },
+  }
+}
+
+/** A PEM in one variable: its line feeds may be written as `\n`. */
+export function readPublicKey({ env, faults }: SettingsReader): string | undefined {
+  const name = 'BRIDGE_WEBHOOK_PUBLIC_KEY'
+  const value = env[name] ?? ''
+  if (value === '') return undefined
+  const pem = value.replaceAll('\\n', '\n')
+  if (isRsaKey(pem)) return pem
+  faults.push({ name, fault: 'is not usable', how: 'set it to the PEM that Bridge shows for the webhook (RSA)' })
+  return undefined
+}
+
+function isRsaKey(pem: string): boolean {
+  try {
+    return createPublicKey(pem).asymmetricKeyType === 'rsa'
+  } catch {
+    return false
+  }
 }
 
 /**

@@ -4,6 +4,7 @@ import type { Log } from '../../platform/log.ts'
 import type { Outbound } from '../../platform/outbound.ts'
 import { fail } from '../errors.ts'
 import { type PartnerApi, type PartnerRequest, type PartnerSettings, requestPartner } from '../partner-request.ts'
+import { readKeyedApi, type SettingsReader, withoutKey } from '../settings.ts'
 import {
   accountOf,
   bankRails,
@@ -16,10 +17,12 @@ import {
   Transfer,
   trimZeros,
 } from './bridge-messages.ts'
+import { createBridgeMessages, readPublicKey } from './bridge-webhook.ts'
 import type {
   Agreed,
   NewPayout,
   OffRamp,
+  OffRampAdapter,
   Payout,
   PayoutFailure,
   PayoutReceipt,
@@ -28,6 +31,8 @@ import type {
   RequestedPayout,
 } from './port.ts'
 
+const name = 'bridge'
+const hasCustomers = true
 const feeDecimals = 18
 const timeoutMsDefault = 15_000
 const answerBytesMax = 262_144
@@ -40,14 +45,14 @@ export function createBridge(
 ): OffRamp {
   const api: PartnerApi = {
     outbound,
-    name: 'bridge',
+    name,
     baseUrl: settings.baseUrl,
     headers: { 'api-key': settings.apiKey },
     limits: { timeoutMs: settings.timeoutMs ?? timeoutMsDefault, bytesMax: answerBytesMax },
   }
   return {
-    name: 'bridge',
-    hasCustomers: true,
+    name,
+    hasCustomers,
     async createAccount(request) {
       const body = externalAccountBody(request)
       if (isRefusal(body)) return { ok: false, refusal: body }
@@ -78,7 +83,7 @@ export function createBridge(
       const answer = await requestPartner(api, request, Transfer)
       if (answer.ok && answer.value.id !== payoutId) throw failed('bridge answered with another transfer')
       if (answer.ok && isOfAnother(answer.value, requested)) {
-        log.error({ partner: 'bridge', payoutId }, 'the partner shows a payout to somebody else than was requested')
+        log.error({ partner: name, payoutId }, 'the partner shows a payout to somebody else than was requested')
         throw failed('bridge shows a transfer to somebody else than was requested')
       }
       if (answer.ok) return payoutOf(log, answer.value, requested)
@@ -86,6 +91,34 @@ export function createBridge(
       throw failed(`bridge refused to read a transfer: ${answer.declined.status}`)
     },
   }
+}
+
+/** The account at Bridge, and the key that verifies its messages. */
+interface BridgeSettings extends PartnerSettings {
+  readonly webhookPublicKey: string | undefined
+}
+
+/** Bridge pays out live withdrawals. It has one customer for each organisation. */
+export const bridge: OffRampAdapter<{ readonly bridge?: BridgeSettings | undefined }> = {
+  name,
+  environment: 'live',
+  hasCustomers,
+  readAccount: (reader) => ({ bridge: readBridge(reader) }),
+  open(deps, account) {
+    if (account.bridge === undefined) return undefined
+    const { webhookPublicKey } = account.bridge
+    const messages = webhookPublicKey === undefined ? undefined : createBridgeMessages(webhookPublicKey)
+    return { ...createBridge(deps, account.bridge), messages }
+  },
+}
+
+function readBridge(reader: SettingsReader): BridgeSettings | undefined {
+  const keyed = readKeyedApi(reader, { name: 'BRIDGE', baseUrl: 'https://api.bridge.xyz/v0' })
+  const webhookPublicKey = readPublicKey(reader)
+  if (keyed !== undefined) return { ...keyed, webhookPublicKey }
+  if (webhookPublicKey !== undefined)
+    reader.faults.push(withoutKey('BRIDGE_WEBHOOK_PUBLIC_KEY', { keyName: 'BRIDGE_API_KEY' }))
+  return undefined
 }
 
 function failed(message: string): Error {
@@ -139,7 +172,7 @@ function transferBody(request: NewPayout): Readonly<Record<string, unknown>> {
 /** The deposit is left out if it is not the requested one. */
 function payoutOf(log: Log, transfer: Transfer, requested: RequestedPayout): Payout {
   const { isUnknown, wantsOperator, ...state } = stateOfBridge(transfer.state)
-  const about = { partner: 'bridge', payoutId: transfer.id, partnerState: transfer.state }
+  const about = { partner: name, payoutId: transfer.id, partnerState: transfer.state }
   if (isUnknown) log.warn(about, 'the partner returned an undocumented state; the payout stays pending')
   if (wantsOperator) log.warn(about, 'a payout waits for the operator at the partner')
   const deposit = depositOf(transfer, requested)

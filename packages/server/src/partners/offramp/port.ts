@@ -1,11 +1,38 @@
 import type { Address, NetworkName } from '@purser/protocol'
+import type { Clock } from '../../platform/clock.ts'
 import type { Environment } from '../../platform/ctx.ts'
+import type { Log } from '../../platform/log.ts'
+import type { Outbound } from '../../platform/outbound.ts'
+import type { SettingsReader } from '../settings.ts'
+
+/** Dependencies of all off-ramps; each takes those that it needs. */
+export interface OffRampAdapterDeps {
+  readonly outbound: Outbound
+  readonly log: Log
+  readonly clock: Clock
+  /** An account's token balance on a network. */
+  balanceOf(network: string, token: Address, account: Address): Promise<bigint>
+}
+
+/** All that the deployment knows of an off-ramp before it is opened. `Account`: one optional member with the partner's name. */
+export interface OffRampAdapter<Account extends object> {
+  /** Stored with withdrawals and bank accounts, and a part of the path of its messages; never changed. */
+  readonly name: string
+  readonly environment: Environment
+  readonly hasCustomers: boolean
+  /** Reads the account from the environment and adds its faults. */
+  readAccount(reader: SettingsReader): Account
+  /** Undefined without an account. */
+  open(deps: OffRampAdapterDeps, account: Account): OffRamp | undefined
+}
 
 /** A partner that pays out tokens to a bank account. States are mapped to the service's own. */
 export interface OffRamp {
   readonly name: string
   /** Whether accounts belong to a customer at the partner, one per organisation. */
   readonly hasCustomers: boolean
+  /** Undefined if the partner sends no messages, or the deployment has no key that verifies them. */
+  readonly messages?: PartnerMessages | undefined
   /** Registers the account at the partner. A repeat with the same key within a day returns the same account. */
   createAccount(request: NewPayoutAccount): Promise<Agreed<PayoutAccount>>
   /** Deletes an account at the partner; an unknown account counts as deleted. Throws when the partner does not delete it now. */
@@ -21,6 +48,22 @@ export interface OffRamp {
    */
   readPayout(payoutId: string, requested: RequestedPayout): Promise<Payout | undefined>
 }
+
+/** The messages that a partner posts to the deployment. */
+export interface PartnerMessages {
+  /** Verifies a message and returns the payout that it is about; no payout if it is about something else. Header names are in lower case. */
+  read(message: PartnerMessage, now: Date): PartnerMessageRead
+}
+
+export interface PartnerMessage {
+  readonly headers: Readonly<Record<string, string | undefined>>
+  /** The raw body. */
+  readonly body: Uint8Array
+}
+
+export type PartnerMessageRead =
+  | { readonly ok: true; readonly payoutId: string | undefined }
+  | { readonly ok: false; readonly fault: 'malformed' | 'too-old' | 'wrong-signature' }
 
 /** The deployment's partners by environment; `undefined` when none is configured. */
 type OffRamps = Readonly<Record<Environment, OffRamp | undefined>>

@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto'
 import { type Address, checksumAddress, formatAmount } from '@purser/protocol'
 import { z } from 'zod'
-import type { Clock } from '../../platform/clock.ts'
-import type { Agreed, NewPayout, OffRamp, Payout } from './port.ts'
+import type { Agreed, NewPayout, OffRamp, OffRampAdapter, OffRampAdapterDeps, Payout } from './port.ts'
 
 /** Milliseconds from the request to each state, once the tokens have arrived. */
 export const sandboxMs = { converted: 2_000, ended: 4_000, returned: 10_000 } as const
@@ -30,13 +29,11 @@ const Ticket = z.strictObject({
 })
 type Ticket = z.output<typeof Ticket>
 
+const name = 'sandbox'
+const hasCustomers = false
 const prefix = 'sandbox_'
 
-export interface SandboxDeps {
-  readonly clock: Clock
-  /** An account's token balance on a network. */
-  balanceOf(network: string, token: Address, account: Address): Promise<bigint>
-}
+export type SandboxDeps = Pick<OffRampAdapterDeps, 'clock' | 'balanceOf'>
 
 /**
  * The partner of the test environment: it receives real test tokens at one address per payout, pays no bank, and advances through the states by the
@@ -45,8 +42,8 @@ export interface SandboxDeps {
  */
 export function createSandboxOffRamp(deps: SandboxDeps): OffRamp {
   return {
-    name: 'sandbox',
-    hasCustomers: false,
+    name,
+    hasCustomers,
     deleteAccount: async () => undefined,
     createAccount: async ({ key }) => ({ ok: true, value: { accountId: `${prefix}${key}`, isActive: true } }),
     createPayout: async (request) => {
@@ -59,6 +56,15 @@ export function createSandboxOffRamp(deps: SandboxDeps): OffRamp {
       return ticket === undefined ? undefined : payoutAt(deps, payoutId, ticket)
     },
   }
+}
+
+/** The sandbox pays out every withdrawal of the test environment. It needs no account. */
+export const sandboxOffRamp: OffRampAdapter<object> = {
+  name,
+  environment: 'test',
+  hasCustomers,
+  readAccount: () => ({}),
+  open: createSandboxOffRamp,
 }
 
 function ticketOf(request: NewPayout): Ticket | Agreed<never> {

@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { instantOf } from '../../platform/clock.ts'
 import { fail } from '../errors.ts'
 import { type PartnerApi, requestPartner } from '../partner-request.ts'
+import { readUrl } from '../settings.ts'
 import {
   type BurnMessage,
   encodeDepositForBurn,
@@ -21,6 +22,7 @@ import type {
   Quoted,
   RouteRequest,
   RouteStatus,
+  RoutingAdapter,
   RoutingDeps,
   RoutingPartner,
   SentRoute,
@@ -63,17 +65,35 @@ const Messages = z.object({
 })
 type Message = z.output<typeof Messages>['messages'][number]
 
+const name = 'cctp'
+
 /** Circle's Cross-Chain Transfer Protocol, version 2: USDC is burned on one chain and minted on the other, without a pool. */
 export function createCctp(deps: CctpDeps, settings: CctpSettings): RoutingPartner {
   const limits = { timeoutMs: settings.timeoutMs ?? timeoutMsDefault, bytesMax: answerBytesMax }
-  const api: PartnerApi = { outbound: deps.outbound, name: 'cctp', baseUrl: settings.baseUrl, headers: {}, limits }
+  const api: PartnerApi = { outbound: deps.outbound, name, baseUrl: settings.baseUrl, headers: {}, limits }
   return {
-    name: 'cctp',
+    name,
     contracts: [true, false].flatMap((isTestnet) => Object.values(cctpContracts({ isTestnet }))),
     quote: (request) => quote(api, deps, request),
     expects: (request, call) => changesOf(call, request, cctpRules(request)),
     status: (route) => statusOf(api, deps, route),
   }
+}
+
+/** Circle's service for main networks. It needs no API key. */
+const baseUrl = 'https://iris-api.circle.com'
+
+/** CCTP serves USDC between the chains of Circle. */
+export const cctp: RoutingAdapter<{ readonly cctp?: CctpSettings }> = {
+  name,
+  environment: 'live',
+  readAccount: (reader) => ({ cctp: { baseUrl: readUrl(reader, { name: 'CCTP_API_URL', baseUrl }) } }),
+  whyServing({ from, to }) {
+    const isUsdc = from.token.symbol === 'USDC' && to.token.symbol === 'USDC'
+    const areChains = cctpDomainOf(from.network) !== undefined && cctpDomainOf(to.network) !== undefined
+    return isUsdc && areChains ? 'Circle burns USDC on one chain and mints it on the other' : undefined
+  },
+  open: (deps, account) => createCctp(deps, account.cctp ?? { baseUrl }),
 }
 
 async function quote(api: PartnerApi, { clock, reader }: CctpDeps, request: RouteRequest): Promise<Quoted> {
@@ -107,7 +127,7 @@ async function quote(api: PartnerApi, { clock, reader }: CctpDeps, request: Rout
   return {
     ok: true,
     quote: {
-      partner: 'cctp',
+      partner: name,
       reference: String(source.domain),
       rawOut: request.rawAmount - rawFee,
       rawOutMin,
@@ -184,7 +204,7 @@ async function statusOf(api: PartnerApi, deps: CctpDeps, route: SentRoute): Prom
     return { state: 'pending', partnerStatus: message.delayReason ?? message.status }
   if (message.status !== 'complete') {
     deps.log.warn(
-      { partner: 'cctp', partnerStatus: message.status },
+      { partner: name, partnerStatus: message.status },
       'the partner returned an undocumented status; the route stays pending',
     )
     return { state: 'pending', partnerStatus: message.status, isUnknown: true }
@@ -235,7 +255,7 @@ async function attested(
   // The contract accepts it only in earlier blocks, and a claim is mined in the next block at the earliest.
   if (burn.expirationBlock !== 0n && (await reader.blockNumber(network)) + 1n >= burn.expirationBlock) {
     await reattest(api, burn)
-    log.warn({ partner: 'cctp', txHash: route.txHash }, 'an attestation expired and was requested again')
+    log.warn({ partner: name, txHash: route.txHash }, 'an attestation expired and was requested again')
     return { state: 'pending', partnerStatus: 'attestation-expired' }
   }
   const data = encodeReceiveMessage(message.data, attestation.data)

@@ -1,17 +1,13 @@
-import { isTempo, sameAddress } from '@purser/protocol'
+import { sameAddress } from '@purser/protocol'
 import type { Environment } from '../../platform/ctx.ts'
-import { cctpDomainOf } from './cctp-contracts.ts'
-import type { PartnerName, RouteChoice, RouteEnd } from './port.ts'
+import { routingAdapters } from '../adapters.ts'
+import type { RouteChoice, RouteEnds } from './port.ts'
 
 /**
  * Chooses the route and the partner. The same token on the same chain needs no partner; another token on the same chain is a swap; another chain is
- * a bridge. The test environment uses the sandbox. Otherwise Relay serves routes from or to Tempo, Circle's CCTP serves USDC between its chains,
- * and LI.FI serves the rest. Does not check that the partner is configured.
+ * a bridge. The first partner of the environment's list that serves the route is chosen, whether it is configured or not.
  */
-export function chooseRoute(
-  ends: { readonly from: RouteEnd; readonly to: RouteEnd },
-  environment: Environment,
-): RouteChoice {
+export function chooseRoute(ends: RouteEnds, environment: Environment): RouteChoice {
   const { from, to } = ends
   const isSameChain = from.network.name === to.network.name
   if (isSameChain && sameAddress(from.token.address, to.token.address))
@@ -24,14 +20,10 @@ export function chooseRoute(
   return { route, partner, why: `${what}: ${because}.` }
 }
 
-function partnerFor(
-  { from, to }: { readonly from: RouteEnd; readonly to: RouteEnd },
-  environment: Environment,
-): readonly [PartnerName, string] {
-  if (environment === 'test') return ['sandbox', 'the test environment uses the sandbox']
-  if (isTempo(from.network) || isTempo(to.network)) return ['relay', 'Relay serves Tempo']
-  const isUsdc = from.token.symbol === 'USDC' && to.token.symbol === 'USDC'
-  if (isUsdc && cctpDomainOf(from.network) !== undefined && cctpDomainOf(to.network) !== undefined)
-    return ['cctp', 'Circle burns USDC on one chain and mints it on the other']
-  return ['lifi', 'LI.FI finds the route']
+function partnerFor(ends: RouteEnds, environment: Environment): readonly [name: string, why: string] {
+  for (const adapter of routingAdapters) {
+    const why = adapter.environment === environment ? adapter.whyServing(ends) : undefined
+    if (why !== undefined) return [adapter.name, why]
+  }
+  throw new Error(`the last partner of ${environment} serves every route`)
 }

@@ -3,11 +3,12 @@ import { z } from 'zod'
 import { type Clock, instantOf } from '../../platform/clock.ts'
 import { fail } from '../errors.ts'
 import { partnerAddress as address, type PartnerApi, type PartnerSettings, requestPartner } from '../partner-request.ts'
+import { readKeyedApi } from '../settings.ts'
 import { changesOf, encodeApprove, type GuardRules, leastOf, refusedFor, whyNotSigned } from './guard.ts'
 import { readLifiCall } from './lifi-calls.ts'
 import { lifiContracts, lifiDiamond } from './lifi-contracts.ts'
 import { lifiStatusOf } from './lifi-status.ts'
-import type { PlannedCall, Quoted, RouteRequest, RoutingDeps, RoutingPartner } from './port.ts'
+import type { PlannedCall, Quoted, RouteRequest, RoutingAdapter, RoutingDeps, RoutingPartner } from './port.ts'
 
 const timeoutMsDefault = 20_000
 const answerBytesMax = 2_097_152
@@ -60,13 +61,15 @@ const Status = z.object({
     .nullish(),
 })
 
+const name = 'lifi'
+
 /** LI.FI: an aggregator of swaps and bridges. It has no test network. */
 export function createLifi({ outbound, log, clock }: RoutingDeps, settings: PartnerSettings): RoutingPartner {
   const limits = { timeoutMs: settings.timeoutMs ?? timeoutMsDefault, bytesMax: answerBytesMax }
   const headers = { 'x-lifi-api-key': settings.apiKey }
-  const api: PartnerApi = { outbound, name: 'lifi', baseUrl: settings.baseUrl, headers, limits }
+  const api: PartnerApi = { outbound, name, baseUrl: settings.baseUrl, headers, limits }
   return {
-    name: 'lifi',
+    name,
     contracts: lifiContracts,
     async quote(request) {
       const unsupported = unsupportedReason(request)
@@ -93,12 +96,21 @@ export function createLifi({ outbound, log, clock }: RoutingDeps, settings: Part
       const status = lifiStatusOf(received, { ...request, rawOutMin })
       if (status.state === 'pending' && status.isUnknown)
         log.warn(
-          { partner: 'lifi', partnerStatus: status.partnerStatus },
+          { partner: name, partnerStatus: status.partnerStatus },
           'the partner returned an undocumented status; the route stays pending',
         )
       return status
     },
   }
+}
+
+/** LI.FI serves the routes that no other partner serves. */
+export const lifi: RoutingAdapter<{ readonly lifi?: PartnerSettings | undefined }> = {
+  name,
+  environment: 'live',
+  readAccount: (reader) => ({ lifi: readKeyedApi(reader, { name: 'LIFI', baseUrl: 'https://li.quest/v1' }) }),
+  whyServing: () => 'LI.FI finds the route',
+  open: (deps, account) => account.lifi && createLifi(deps, account.lifi),
 }
 
 /** Reason to refuse without a request. A bridge to a native coin is refused because the form in which it arrives is unknown. */
@@ -138,7 +150,7 @@ function quotedFrom(step: Step, request: RouteRequest, clock: Clock): Quoted {
   return {
     ok: true,
     quote: {
-      partner: 'lifi',
+      partner: name,
       reference: tool,
       rawOut: estimate.toAmount,
       rawOutMin: estimate.toAmountMin,

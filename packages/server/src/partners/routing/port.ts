@@ -3,6 +3,8 @@ import type { Clock } from '../../platform/clock.ts'
 import type { Environment } from '../../platform/ctx.ts'
 import type { Log } from '../../platform/log.ts'
 import type { Outbound } from '../../platform/outbound.ts'
+import type { Random } from '../../platform/random.ts'
+import type { SettingsReader } from '../settings.ts'
 
 /** Dependencies of a partner with an HTTP API. */
 export interface RoutingDeps {
@@ -11,9 +13,30 @@ export interface RoutingDeps {
   readonly clock: Clock
 }
 
+/** Dependencies of all routing partners; each takes those that it needs. */
+export interface RoutingAdapterDeps extends RoutingDeps {
+  readonly random: Random
+  readonly reader: ChainReader
+  readonly deliveries: DeliveryReader
+  readonly findEvent: FindEvent
+}
+
+/** All that the deployment knows of a routing partner before it is opened. `Account`: one optional member with the partner's name. */
+export interface RoutingAdapter<Account extends object> {
+  /** Stored with transfers and quotes; never changed. */
+  readonly name: string
+  readonly environment: Environment
+  /** Reads the account from the environment and adds its faults. */
+  readAccount(reader: SettingsReader): Account
+  /** Whether the partner serves a route, as a part of a sentence; undefined if it does not. */
+  whyServing(ends: RouteEnds): string | undefined
+  /** Undefined without an account. */
+  open(deps: RoutingAdapterDeps, account: Account): RoutingPartner | undefined
+}
+
 /** A partner that swaps tokens or bridges them to another chain. */
 export interface RoutingPartner {
-  readonly name: PartnerName
+  readonly name: string
   /** The partner's contracts. Tokens sent to one by a plain transfer are lost. */
   readonly contracts: readonly Address[]
   /** Returns the cost and the calls to sign. Every call has passed the guard. Nothing moves. */
@@ -27,22 +50,20 @@ export interface RoutingPartner {
   status(route: SentRoute): Promise<RouteStatus>
 }
 
-export type PartnerName = 'cctp' | 'relay' | 'lifi' | 'sandbox'
-
 /** The configured partners by environment. */
-export type RoutingPartners = Readonly<Record<Environment, Readonly<Partial<Record<PartnerName, RoutingPartner>>>>>
+export type RoutingPartners = Readonly<Record<Environment, Readonly<Record<string, RoutingPartner>>>>
 
 /** The part of the routing partners that features use. */
 export interface RoutingPorts {
   readonly routingPartners: RoutingPartners
   /** Chooses the route and partner of a transfer, without requests. */
-  chooseRoute(ends: { readonly from: RouteEnd; readonly to: RouteEnd }, environment: Environment): RouteChoice
+  chooseRoute(ends: RouteEnds, environment: Environment): RouteChoice
 }
 
 /** The route of a transfer and its partner. `why` is an explanation for the caller. */
 export type RouteChoice =
   | { readonly route: 'direct'; readonly why: string }
-  | { readonly route: 'partner-swap' | 'partner-bridge'; readonly partner: PartnerName; readonly why: string }
+  | { readonly route: 'partner-swap' | 'partner-bridge'; readonly partner: string; readonly why: string }
 
 /** A token on a network. The zero address means the network's native coin. */
 export interface RouteEnd {
@@ -50,9 +71,12 @@ export interface RouteEnd {
   readonly token: { readonly symbol: string; readonly address: Address; readonly decimals: number }
 }
 
-export interface RouteRequest {
+export interface RouteEnds {
   readonly from: RouteEnd
   readonly to: RouteEnd
+}
+
+export interface RouteRequest extends RouteEnds {
   /** In the smallest unit of the source token. */
   readonly rawAmount: bigint
   /** Signs the calls and receives refunds. */
@@ -89,7 +113,7 @@ export interface RouteFee {
 }
 
 export interface RouteQuote {
-  readonly partner: PartnerName
+  readonly partner: string
   /** Identifies the route in `status`. */
   readonly reference: string
   readonly rawOut: bigint
@@ -188,6 +212,9 @@ export interface DeliveryReader {
     call: { readonly from: Address; readonly to: Address; readonly data: Hex },
   ): Promise<string | undefined>
 }
+
+/** The newest transaction in which a contract logged an event with these topics. */
+export type FindEvent = (network: Network, address: Address, topics: readonly Hex[]) => Promise<Hex | undefined>
 
 export interface ChainLog {
   readonly address: Address

@@ -1,11 +1,29 @@
-import { type Address, type Hex, isHex, parseRaw, sameAddress, selectorOf, zeroAddress } from '@purser/protocol'
+import {
+  type Address,
+  type Hex,
+  isHex,
+  isTempo,
+  parseRaw,
+  sameAddress,
+  selectorOf,
+  zeroAddress,
+} from '@purser/protocol'
 import { z } from 'zod'
 import { type Clock, instantOf } from '../../platform/clock.ts'
 import { fail } from '../errors.ts'
 import { partnerAddress as address, type PartnerApi, type PartnerSettings, requestPartner } from '../partner-request.ts'
+import { readKeyedApi } from '../settings.ts'
 import { address as account, bytes32, decodeCall, tuple, uint } from './abi.ts'
 import { type CallMeaning, changesOf, type GuardRules, leastOf, refusedFor, whyNotSigned } from './guard.ts'
-import type { PlannedCall, Quoted, RouteRequest, RouteStatus, RoutingDeps, RoutingPartner } from './port.ts'
+import type {
+  PlannedCall,
+  Quoted,
+  RouteRequest,
+  RouteStatus,
+  RoutingAdapter,
+  RoutingDeps,
+  RoutingPartner,
+} from './port.ts'
 import { Order, orderIdOf, readOrder } from './relay-order.ts'
 
 const timeoutMsDefault = 15_000
@@ -62,13 +80,15 @@ const Status = z.object({
   txHashes: z.array(z.string().max(128)).max(32).nullish(),
 })
 
+const name = 'relay'
+
 /** Relay: a solver pays out on the destination chain as soon as it sees the deposit. It is the partner for Tempo. */
 export function createRelay({ outbound, log, clock }: RoutingDeps, settings: PartnerSettings): RoutingPartner {
   const limits = { timeoutMs: settings.timeoutMs ?? timeoutMsDefault, bytesMax: answerBytesMax }
   const headers = { 'x-api-key': settings.apiKey }
-  const api: PartnerApi = { outbound, name: 'relay', baseUrl: settings.baseUrl, headers, limits }
+  const api: PartnerApi = { outbound, name, baseUrl: settings.baseUrl, headers, limits }
   return {
-    name: 'relay',
+    name,
     contracts: [relayDepository],
     async quote(request) {
       const answer = await requestPartner(api, { method: 'POST', path: '/quote/v2', body: bodyOf(request) }, Quote)
@@ -84,12 +104,21 @@ export function createRelay({ outbound, log, clock }: RoutingDeps, settings: Par
       const status = relayStatusOf(answer.value)
       if (status.state === 'pending' && status.isUnknown)
         log.warn(
-          { partner: 'relay', partnerStatus: answer.value.status },
+          { partner: name, partnerStatus: answer.value.status },
           'the partner returned an undocumented status; the route stays pending',
         )
       return status
     },
   }
+}
+
+/** Relay serves routes from or to Tempo. */
+export const relay: RoutingAdapter<{ readonly relay?: PartnerSettings | undefined }> = {
+  name,
+  environment: 'live',
+  readAccount: (reader) => ({ relay: readKeyedApi(reader, { name: 'RELAY', baseUrl: 'https://api.relay.link' }) }),
+  whyServing: ({ from, to }) => (isTempo(from.network) || isTempo(to.network) ? 'Relay serves Tempo' : undefined),
+  open: (deps, account) => account.relay && createRelay(deps, account.relay),
 }
 
 function bodyOf({ from, to, rawAmount, fromAddress, toAddress, slippageBps }: RouteRequest) {
@@ -131,7 +160,7 @@ function quotedFrom({ steps, details, fees, protocol }: Quote, request: RouteReq
   return {
     ok: true,
     quote: {
-      partner: 'relay',
+      partner: name,
       reference,
       rawOut: currencyOut.amount,
       rawOutMin: currencyOut.minimumAmount,

@@ -19,8 +19,8 @@ import { createChains } from '../../chain/index.ts'
 import { systemClock } from '../../platform/clock.ts'
 import { createOutbound, type Outbound } from '../../platform/outbound.ts'
 import { systemRandom } from '../../platform/random.ts'
-import type { ChainReader, RouteEnd, RouteQuote, RouteRequest, RoutingPartner, SentRoute } from './port.ts'
-import { createSandboxRouting, type FindEvent } from './sandbox.ts'
+import type { ChainReader, FindEvent, RouteEnd, RouteQuote, RouteRequest, RoutingPartner, SentRoute } from './port.ts'
+import { createSandboxRouting } from './sandbox.ts'
 
 let base: DevChain
 let ethereum: DevChain

@@ -5,14 +5,14 @@ import {
   type Hex,
   isHex,
   keccak256,
-  type Network,
+  parseAddress,
   sameAddress,
   selectorOf,
   utf8,
   zeroAddress,
 } from '@purser/protocol'
-import { type Clock, instantOf } from '../../platform/clock.ts'
-import type { Random } from '../../platform/random.ts'
+import { instantOf } from '../../platform/clock.ts'
+import type { SettingsReader } from '../settings.ts'
 import { address, bytes32, decodeCall, tuple, uint } from './abi.ts'
 import {
   type CallMeaning,
@@ -24,12 +24,13 @@ import {
   whyNotSigned,
 } from './guard.ts'
 import type {
-  ChainReader,
   PlannedCall,
   Quoted,
   RouteFee,
   RouteRequest,
   RouteStatus,
+  RoutingAdapter,
+  RoutingAdapterDeps,
   RoutingPartner,
   SentRoute,
 } from './port.ts'
@@ -41,15 +42,7 @@ export interface SandboxContracts {
   readonly bridge: Address
 }
 
-/** The newest transaction in which a contract logged an event with these topics. */
-export type FindEvent = (network: Network, address: Address, topics: readonly Hex[]) => Promise<Hex | undefined>
-
-interface SandboxDeps {
-  readonly reader: ChainReader
-  readonly findEvent: FindEvent
-  readonly clock: Clock
-  readonly random: Random
-}
+type SandboxDeps = Pick<RoutingAdapterDeps, 'reader' | 'findEvent' | 'clock' | 'random'>
 
 const quoteMs = 60_000
 /** The share that the bridge pays out; its relayer uses the same. */
@@ -83,6 +76,27 @@ export function createSandboxRouting(deps: SandboxDeps, contracts: SandboxContra
       return kind === 'swap' ? swapStatus(deps, contracts, route, id) : bridgeStatus(deps, contracts, route, id)
     },
   }
+}
+
+/** The sandbox serves every route of the test environment. */
+export const sandbox: RoutingAdapter<{ readonly sandbox?: SandboxContracts | undefined }> = {
+  name: 'sandbox',
+  environment: 'test',
+  readAccount: (reader) => ({ sandbox: readContracts(reader) }),
+  whyServing: () => 'the test environment uses the sandbox',
+  open: (deps, account) => account.sandbox && createSandboxRouting(deps, account.sandbox),
+}
+
+/** The contracts are set on every chain of a development deployment. */
+function readContracts({ env, faults }: SettingsReader): SandboxContracts | undefined {
+  const names = ['SANDBOX_POOL_ADDRESS', 'SANDBOX_BRIDGE_ADDRESS'] as const
+  const [poolText = '', bridgeText = ''] = names.map((name) => env[name] ?? '')
+  if (poolText === '' && bridgeText === '') return undefined
+  const [pool, bridge] = [parseAddress(poolText), parseAddress(bridgeText)]
+  for (const [name, address] of [[names[0], pool] as const, [names[1], bridge] as const])
+    if (address === undefined)
+      faults.push({ name, fault: 'is not an address', how: "set it to the contract's address, or leave both out" })
+  return pool === undefined || bridge === undefined ? undefined : { pool, bridge }
 }
 
 const events = {

@@ -34,6 +34,8 @@ export interface Screened {
   readonly result: ScreeningResult
   readonly reason: ScreeningReason
   readonly oracle: OracleAnswer
+  /** Set for a test address that stands for one that no source can screen. */
+  readonly simulatesNoSource?: true
 }
 
 /** The result of one query of all sources, for all screened addresses. */

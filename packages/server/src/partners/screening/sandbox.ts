@@ -17,6 +17,7 @@ export function sandboxVerdict(address: string, evidence: Screened): Screened {
   if (evidence.result === 'flagged') return evidence
   if (bundled.has(address)) return { ...evidence, result: 'flagged', reason: 'listed' }
   if (address === sandboxFlaggedAddress.toLowerCase()) return { ...evidence, result: 'flagged', reason: 'sandbox' }
-  if (address === sandboxPendingAddress.toLowerCase()) return { ...evidence, result: 'pending', reason: 'sandbox' }
+  if (address === sandboxPendingAddress.toLowerCase())
+    return { ...evidence, result: 'pending', reason: 'sandbox', simulatesNoSource: true }
   return { ...evidence, result: 'clear', reason: 'sandbox' }
 }

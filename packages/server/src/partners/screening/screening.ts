@@ -2,7 +2,7 @@ import { type Address, type NetworkName, networkByName } from '@purser/protocol'
 import type { Chains } from '../../chain/port.ts'
 import type { Deps, Environment } from '../../platform/ctx.ts'
 import type { Outbound } from '../../platform/outbound.ts'
-import { pause } from '../../platform/work/loop.ts'
+import { startLoop } from '../../platform/work/loop.ts'
 import { isStale } from './dating.ts'
 import { findCurrentList, type ListRow } from './list-store.ts'
 import { createListReader, ensureBundledList, type LoadedList, readAddresses } from './lists.ts'
@@ -37,14 +37,21 @@ export async function openScreening(deps: ScreeningDeps, options: ScreeningOptio
   const list = async (): Promise<ListState> => shown((await lists.read()).row, deps.clock.now())
   const judge = judgeFor(deps, options)
   const isOracleConfigured = hasOracle(options.chains)
-  const following = startFollowing(deps, async () => {
-    await lists.read()
-    await oracle.refresh()
+  const following = startLoop({
+    name: 'screening.follow-list',
+    everyMs: followMs,
+    log: deps.log,
+    isTraced: false,
+    async run() {
+      await lists.read()
+      await oracle.refresh()
+      return undefined
+    },
   })
   return {
     addressesMax: addressesPerRequest,
     list,
-    stop: following.stop,
+    stop: () => following.stop(),
     screenNow(address, environment) {
       const verdict = isOracleConfigured ? oracle.of(address) : 'none'
       return judge({ list: lists.last(), address, oracle: verdict }, environment)
@@ -64,25 +71,6 @@ export async function openScreening(deps: ScreeningDeps, options: ScreeningOptio
       if (options.listUrl !== undefined) await refreshWhenDue({ ...deps, ...options }, options.listUrl)
       const isUsed = options.isSandbox !== true || isOracleConfigured
       reportListAge(deps, await list(), { hasUrl: options.listUrl !== undefined, isUsed })
-    },
-  }
-}
-
-/** Keeps the list and the oracle's answers in memory up to date until stopped. Logs failures and retries. */
-function startFollowing({ log }: ScreeningDeps, follow: () => Promise<void>): { stop(): Promise<void> } {
-  const stopping = new AbortController()
-  const loop = async (): Promise<void> => {
-    for (;;) {
-      await pause(followMs, stopping.signal)
-      if (stopping.signal.aborted) return
-      await follow().catch((error: unknown) => log.warn({ err: error }, 'the sanctions list could not be read'))
-    }
-  }
-  const ended = loop()
-  return {
-    stop() {
-      stopping.abort()
-      return ended
     },
   }
 }

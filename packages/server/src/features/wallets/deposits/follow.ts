@@ -14,7 +14,7 @@ import { confirmUpTo, withdrawDenied } from './confirm.ts'
 import { findCursor, type Lease, listScannedBlocks, type ScannedBlock } from './cursor-store.ts'
 import { contradicts, rewind } from './fork.ts'
 import { type BalanceReads, recordOpenings } from './opening.ts'
-import { checkLagOf, faster, firstPace, nextRange, type Pace, slower, windowOf } from './pace.ts'
+import { afterFailure, afterSuccess, checkLagOf, firstSize, nextRange, type RangeSize, windowOf } from './range-size.ts'
 import { headersOf, readAtSeveral, unionOf, withoutDenied } from './several-nodes.ts'
 import { LeadLost, RowsContradicted, type Scan, storeScan } from './store-scan.ts'
 import { findOldestPending, type TransactionRow } from './transaction-store.ts'
@@ -34,12 +34,12 @@ export interface Following {
   readonly stopped: AbortSignal
 }
 
-interface PaceState {
-  now: Pace
+interface SizeState {
+  now: RangeSize
 }
 
 /** The state of the second reading. It runs independently, so that a node that fails in it delays nothing else. */
-interface Checking extends PaceState {
+interface Checking extends SizeState {
   failures: number
   /** The number of next passes without a second reading, after failures. */
   pause: number
@@ -55,12 +55,12 @@ interface Place {
 
 /**
  * Returns a function that follows the network to its head: reads new blocks, rewinds on a reorganization, confirms final rows, and reads older
- * blocks for the second time. Every step commits by itself, and only the pace is kept in memory: it may be called again after any failure. Throws
+ * blocks for the second time. Every step commits by itself, and only the size of ranges is kept in memory: it may be called again after any failure. Throws
  * `LeadLost` if another process leads.
  */
 export function createFollower(following: Following): () => Promise<void> {
-  const pace: PaceState = { now: firstPace }
-  const checking: Checking = { now: firstPace, failures: 0, pause: 0 }
+  const size: SizeState = { now: firstSize }
+  const checking: Checking = { now: firstSize, failures: 0, pause: 0 }
   let isOpened = false
   /** Hash of the head of the last pass. */
   let lastHead: string | undefined
@@ -75,7 +75,7 @@ export function createFollower(following: Following): () => Promise<void> {
     const lag = lagGauge(deps, network)
     // Set before reading too, so that the metric shows a process that cannot read.
     lag.set(Number(head.number - place.scanned))
-    const reached = await readNew(following, { place, head, pace })
+    const reached = await readNew(following, { place, head, size })
     lag.set(Number(head.number - reached.scanned))
     await confirm(following, reached.scanned)
     await check(following, { place: reached, head, checking })
@@ -126,15 +126,15 @@ async function placeOf({ deps, lease }: Following): Promise<Place | undefined> {
 interface Reading {
   readonly place: Place
   readonly head: BlockHeader
-  readonly pace: PaceState
+  readonly size: SizeState
 }
 
 /** Reads new blocks up to the head. Returns the new cursor. */
 function readNew(following: Following, reading: Reading): Promise<Place> {
   const { network } = following
-  const { head, pace } = reading
+  const { head, size } = reading
   return readAll(following, reading, ({ scanned }) => {
-    const range = nextRange(network, { done: scanned, to: head.number, head: head.number }, pace.now)
+    const range = nextRange(network, { done: scanned, to: head.number, head: head.number }, size.now)
     return range && { ...range, isSecond: false }
   })
 }
@@ -150,7 +150,7 @@ async function check(
   const lagging = head.number - checkLagOf(network)
   const to = lagging < place.scanned ? lagging : place.scanned
   try {
-    await readAll(following, { place, head, pace: checking }, ({ checked }) => {
+    await readAll(following, { place, head, size: checking }, ({ checked }) => {
       const range = nextRange(network, { done: checked, to, head: head.number }, checking.now)
       return range && { ...range, isSecond: true }
     })
@@ -171,7 +171,7 @@ async function check(
 
 async function readAll(
   following: Following,
-  { place: from, head, pace }: Reading,
+  { place: from, head, size }: Reading,
   rangeAfter: (place: Place) => Range | undefined,
 ): Promise<Place> {
   let place = from
@@ -180,12 +180,12 @@ async function readAll(
     if (range === undefined) break
     try {
       const reached = await readRange(following, { place, head, range })
-      pace.now = faster(pace.now)
+      size.now = afterSuccess(size.now)
       // The chain was reorganized: the next run begins with its new head.
       if (reached === 'rewound') return (await placeOf(following)) ?? place
       place = reached
     } catch (error) {
-      if (!(error instanceof LeadLost)) pace.now = slower(pace.now)
+      if (!(error instanceof LeadLost)) size.now = afterFailure(size.now)
       throw error
     }
   }

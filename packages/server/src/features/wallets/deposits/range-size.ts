@@ -1,40 +1,50 @@
 import type { Network } from '@purser/protocol'
 import type { BlockRange } from '../../../chain/block-port.ts'
 
-const spanFirst = 64
-const spanMost = 5_000
+const blocksFirst = 64
+const blocksMax = 5_000
 /** Most blocks in a range whose headers are all read: nodes limit the calls of a batch. */
-const headersMost = 100
+const headersMax = 100
 
-/** Successful requests at one span before a larger span is tried. */
-const calmMost = 64
+/** Successful requests of one size before a larger one is tried. */
+const successesMax = 64
 
-/** How many blocks one request reads. Every node has another limit, and reports it in its own way or not at all. */
-export interface Pace {
-  readonly span: number
-  /** The last span that succeeded, and the smallest that failed since. */
-  readonly good: number
-  readonly bad: number
+/** The number of blocks that one request reads. Every node has another limit, and reports it in its own way or not at all. */
+export interface RangeSize {
+  readonly blocks: number
+  /** The last size that succeeded, and the smallest that failed since. */
+  readonly succeeded: number
+  readonly failed: number
   /** Successful requests since either changed. */
-  readonly calm: number
+  readonly successes: number
 }
 
 const none = Number.POSITIVE_INFINITY
-export const firstPace: Pace = { span: spanFirst, good: spanFirst, bad: none, calm: 0 }
+export const firstSize: RangeSize = { blocks: blocksFirst, succeeded: blocksFirst, failed: none, successes: 0 }
 
-/** After a failure of any kind: the last successful span, or else half. */
-export function slower({ span, good }: Pace): Pace {
-  const next = good < span ? good : Math.max(1, span >> 1)
-  return { span: next, good: next, bad: span, calm: 0 }
+/** After a failure of any kind: the last size that succeeded, or else half. */
+export function afterFailure({ blocks, succeeded }: RangeSize): RangeSize {
+  const next = succeeded < blocks ? succeeded : Math.max(1, blocks >> 1)
+  return { blocks: next, succeeded: next, failed: blocks, successes: 0 }
 }
 
 /** After a success: a larger block range, approaching the one that failed; close to it, the range stays constant for a while. */
-export function faster({ span, bad, calm }: Pace): Pace {
-  const isNear = bad - span <= Math.max(1, span >> 4)
+export function afterSuccess({ blocks, failed, successes }: RangeSize): RangeSize {
+  const isNear = failed - blocks <= Math.max(1, blocks >> 4)
   if (!isNear)
-    return { span: Math.min(spanMost, bad === none ? span * 2 : span + ((bad - span) >> 1)), good: span, bad, calm: 0 }
-  if (calm < calmMost) return { span, good: span, bad, calm: calm + 1 }
-  return { span: Math.min(spanMost, span + Math.max(1, span >> 3)), good: span, bad: none, calm: 0 }
+    return {
+      blocks: Math.min(blocksMax, failed === none ? blocks * 2 : blocks + ((failed - blocks) >> 1)),
+      succeeded: blocks,
+      failed,
+      successes: 0,
+    }
+  if (successes < successesMax) return { blocks, succeeded: blocks, failed, successes: successes + 1 }
+  return {
+    blocks: Math.min(blocksMax, blocks + Math.max(1, blocks >> 3)),
+    succeeded: blocks,
+    failed: none,
+    successes: 0,
+  }
 }
 
 /** Number of blocks whose hashes are remembered: a deeper reorganization is not followed to its fork. */
@@ -63,13 +73,13 @@ export function pollMsOf({ blockTimeMs }: Pick<Network, 'blockTimeMs'>): number 
 export function nextRange(
   network: Network,
   place: { readonly done: bigint; readonly to: bigint; readonly head: bigint },
-  { span }: Pace,
+  { blocks }: RangeSize,
 ): Pick<BlockRange, 'from' | 'to' | 'headers'> | undefined {
   const from = place.done + 1n
   if (from > place.to) return undefined
   const old = place.head - windowOf(network)
   const isOld = from <= old
-  const end = from + BigInt(isOld ? span : Math.min(span, headersMost)) - 1n
+  const end = from + BigInt(isOld ? blocks : Math.min(blocks, headersMax)) - 1n
   const most = isOld && old < place.to ? old : place.to
   return { from, to: end < most ? end : most, headers: isOld ? 'ends' : 'all' }
 }

@@ -8,7 +8,7 @@ import { followTaint } from '../screening/taint.ts'
 import type { Change } from '../screening/taint-store.ts'
 import { type Booking, bookingsOf } from './booking.ts'
 import { type Cursor, type Lease, lockCursor, moveCursor, rememberBlocks } from './cursor-store.ts'
-import { windowOf } from './pace.ts'
+import { windowOf } from './range-size.ts'
 import { reconcile } from './reconcile.ts'
 import {
   type BookedAml,

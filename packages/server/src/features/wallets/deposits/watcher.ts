@@ -1,11 +1,11 @@
 import type { Network } from '@purser/protocol'
 import type { Environment } from '../../../platform/ctx.ts'
 import { newId } from '../../../platform/ids.ts'
-import { pause } from '../../../platform/work/loop.ts'
+import { startLoop } from '../../../platform/work/loop.ts'
 import type { Deps } from '../ports.ts'
 import { type Lease, releaseLease, renewLease, takeLease } from './cursor-store.ts'
 import { createFollower } from './follow.ts'
-import { pollMsOf } from './pace.ts'
+import { pollMsOf } from './range-size.ts'
 import { LeadLost } from './store-scan.ts'
 import { createWatched, type Watched } from './watched.ts'
 
@@ -29,22 +29,20 @@ const failurePauseMsMax = 15_000
  * deposits are reported. Of any number of processes one follows each network, under a lease; if it dies another takes over within seconds.
  */
 export function startDepositWatcher(deps: Deps, options: Partial<WatcherOptions> = {}): DepositWatcher {
-  const stopping = new AbortController()
   const watched = new Map<Environment, Watched>()
   const watchedOf = (environment: Environment): Watched => {
     const known = watched.get(environment) ?? createWatched(deps, environment)
     watched.set(environment, known)
     return known
   }
-  const watcher = { deps, name: newId('job', deps), stopping: stopping.signal, ...optionsDefault, ...options }
-  const loops = deps.chains.configured.flatMap((network) => {
+  const watcher = { deps, name: newId('job', deps), ...optionsDefault, ...options }
+  const networks = deps.chains.configured.flatMap((network) => {
     const environment = network.isTestnet ? 'test' : 'live'
-    return deps.environments.includes(environment) ? [attend(watcher, network, watchedOf(environment))] : []
+    return deps.environments.includes(environment) ? [watchNetwork(watcher, network, watchedOf(environment))] : []
   })
   return {
     async stop() {
-      stopping.abort()
-      await Promise.all(loops)
+      await Promise.all(networks.map((one) => one.stop()))
     },
   }
 }
@@ -52,70 +50,101 @@ export function startDepositWatcher(deps: Deps, options: Partial<WatcherOptions>
 interface Watcher extends WatcherOptions {
   readonly deps: Deps
   readonly name: string
-  readonly stopping: AbortSignal
 }
 
-/** Tries to take the lease of a network for as long as the process runs, and follows the network while it has it. */
-async function attend(watcher: Watcher, network: Network, watched: Watched): Promise<void> {
-  const { deps, stopping, leaseMs } = watcher
-  while (!stopping.aborted) {
-    try {
-      const lease = await takeLease(deps.db, network.name, watcher)
-      if (lease !== undefined) await lead(watcher, network, watched, lease)
-    } catch (error) {
-      deps.log.warn({ err: error, network: network.name }, 'the lease of a network could not be requested')
-    }
-    await pause(leaseMs / 4, stopping)
-  }
-}
-
-async function lead(watcher: Watcher, network: Network, watched: Watched, lease: Lease): Promise<void> {
-  const { deps, stopping } = watcher
-  const lost = new AbortController()
-  const stopped = AbortSignal.any([stopping, lost.signal])
-  const keeping = keep(watcher, lease, stopped).then(() => lost.abort())
-  deps.log.info({ network: network.name }, 'this process follows the network')
-  try {
-    const balances = deps.chains.on(network)
-    const following = { deps, network, reads: balances.blocks, balances, watched, lease, stopped }
-    await followOn(watcher, network, createFollower(following), stopped)
-  } finally {
-    lost.abort()
-    await keeping
-    await releaseLease(deps.db, lease).catch(() => undefined)
-  }
-}
-
-async function followOn(
-  { deps, pollMsMax }: Watcher,
-  network: Network,
-  follow: () => Promise<void>,
-  stopped: AbortSignal,
-): Promise<void> {
-  const pollMs = Math.min(pollMsMax, pollMsOf(network))
-  let failures = 0
-  while (!stopped.aborted) {
-    try {
-      await follow()
-      failures = 0
-    } catch (error) {
-      if (error instanceof LeadLost) return
-      failures += 1
-      deps.log.warn({ err: error, network: network.name, failures }, 'a network could not be followed; retrying')
-    }
-    await pause(Math.min(failurePauseMsMax, pollMs * 2 ** Math.max(0, Math.min(failures, 16) - 1)), stopped)
-  }
+/** A network while this process has its lease. */
+interface Leading {
+  readonly lease: Lease
+  /** Aborted when another process has the lease. */
+  readonly lost: AbortController
+  follow(): Promise<void>
+  failures: number
 }
 
 /**
- * Renews the lease until it is stopped or another process has the lease. An unavailable database ends nothing, since every write checks the
- * lease.
+ * Follows a network while this process has its lease, and tries to take the lease otherwise. An unavailable database ends nothing, since
+ * every write checks the lease.
  */
-async function keep({ deps, leaseMs }: Watcher, lease: Lease, stopped: AbortSignal): Promise<void> {
-  while (!stopped.aborted) {
-    await pause(leaseMs / 3, stopped)
-    if (stopped.aborted) return
-    const isHeld = await renewLease(deps.db, lease, leaseMs).catch(() => true)
-    if (!isHeld) return
+function watchNetwork(watcher: Watcher, network: Network, watched: Watched): DepositWatcher {
+  const { deps, leaseMs } = watcher
+  let leading: Leading | undefined
+  const release = async (): Promise<void> => {
+    const ended = leading
+    leading = undefined
+    if (ended !== undefined) await releaseLease(deps.db, ended.lease).catch(() => undefined)
   }
+  const following = startLoop({
+    name: 'deposits.follow',
+    everyMs: leaseMs / 4,
+    log: deps.log,
+    async run(stopped) {
+      const current = leading ?? (await take(watcher, network, watched, stopped))
+      leading = current
+      if (current === undefined) return undefined
+      const nextMs = await followOnce(watcher, network, current)
+      if (!current.lost.signal.aborted) return nextMs
+      await release()
+      return undefined
+    },
+  })
+  const renewing = startLoop({
+    name: 'deposits.renew-lease',
+    everyMs: leaseMs / 3,
+    log: deps.log,
+    isTraced: false,
+    async run() {
+      const renewed = leading
+      if (renewed === undefined || (await renewLease(deps.db, renewed.lease, leaseMs).catch(() => true)))
+        return undefined
+      renewed.lost.abort()
+      following.wake()
+      return undefined
+    },
+  })
+  return {
+    async stop() {
+      await following.stop()
+      await renewing.stop()
+      await release()
+    },
+  }
+}
+
+async function take(
+  watcher: Watcher,
+  network: Network,
+  watched: Watched,
+  stopped: AbortSignal,
+): Promise<Leading | undefined> {
+  const { deps } = watcher
+  try {
+    const lease = await takeLease(deps.db, network.name, watcher)
+    if (lease === undefined) return undefined
+    deps.log.info({ network: network.name }, 'this process follows the network')
+    const lost = new AbortController()
+    const balances = deps.chains.on(network)
+    const ended = AbortSignal.any([stopped, lost.signal])
+    const follow = createFollower({ deps, network, reads: balances.blocks, balances, watched, lease, stopped: ended })
+    return { lease, lost, follow, failures: 0 }
+  } catch (error) {
+    deps.log.warn({ err: error, network: network.name }, 'the lease of a network could not be requested')
+    return undefined
+  }
+}
+
+/** Reads the network to its head once. Returns the milliseconds until the next time: longer after each failure in a row. */
+async function followOnce({ deps, pollMsMax }: Watcher, network: Network, leading: Leading): Promise<number> {
+  const pollMs = Math.min(pollMsMax, pollMsOf(network))
+  try {
+    await leading.follow()
+    leading.failures = 0
+  } catch (error) {
+    if (error instanceof LeadLost) leading.lost.abort()
+    else {
+      leading.failures += 1
+      const { failures } = leading
+      deps.log.warn({ err: error, network: network.name, failures }, 'a network could not be followed; retrying')
+    }
+  }
+  return Math.min(failurePauseMsMax, pollMs * 2 ** Math.max(0, Math.min(leading.failures, 16) - 1))
 }

@@ -63,10 +63,9 @@ export function hasNoSource({ reason, oracle }: Screened): boolean {
 }
 
 /**
- * Whether money from the address is on hold: while neither source could screen it, and until the oracle was first queried about it. A
- * sandbox address with the result pending simulates one that no source can screen.
+ * Whether money from the address is on hold: while neither source could screen it, and until the oracle was first queried about it.
  */
 export function isOnHold(screened: Screened): boolean {
-  const { result, reason } = screened
-  return result === 'pending' && (hasNoSource(screened) || reason === 'oracle-unknown' || reason === 'sandbox')
+  const { result, reason, simulatesNoSource = false } = screened
+  return result === 'pending' && (hasNoSource(screened) || reason === 'oracle-unknown' || simulatesNoSource)
 }

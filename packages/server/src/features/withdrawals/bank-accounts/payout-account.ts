@@ -74,17 +74,14 @@ function newAccount(
   }
 }
 
-/** The partner of the live environment that has customers. */
-const partner = 'bridge'
-
 /**
- * Sets an organisation's customer at the partner, as the operator. False if the customer is another organisation's, or the organisation
+ * Sets an organisation's customer at a partner that has customers, as the operator. False if the customer is another organisation's, or the organisation
  * does not exist. Bank accounts under the previous customer stay at the partner until they are deleted, and are created again.
  */
 export function assignPayoutCustomer(
   { db, clock, random, actor, requestId }: Pick<Ctx, 'db' | 'clock' | 'random' | 'actor' | 'requestId'>,
   organisationId: OrganisationId,
-  customerId: string,
+  { partner, customerId }: { readonly partner: string; readonly customerId: string },
 ): Promise<boolean> {
   const tenant = { organisationId, environment: 'live' } as const
   return db.tx(async (tx) => {

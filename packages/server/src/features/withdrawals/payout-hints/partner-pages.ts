@@ -1,3 +1,4 @@
+import type { PartnerMessages } from '../../../partners/offramp/port.ts'
 import { instantOf } from '../../../platform/clock.ts'
 import { failPlatform } from '../../../platform/errors.ts'
 import type { PageRequest, PublicPage } from '../../../platform/http/server.ts'
@@ -6,29 +7,36 @@ import type { Deps } from '../ports.ts'
 import { deleteHintsBefore, upsertHint } from './store.ts'
 
 /**
- * Receives Bridge's webhook. A message is only a hint to read a payout: no state is taken from it, so a repeated, delayed or reordered
- * message changes nothing. Without a configured webhook key the address does not exist.
+ * Receives the messages of off-ramp partners, at `/partners/<name>/webhooks`. A message is only a hint to read a payout: no state is taken
+ * from it, so a repeated, delayed or reordered message changes nothing. The address of a partner without messages does not exist.
  */
 export function partnerPages(deps: Deps): readonly PublicPage[] {
-  if (deps.bridgeWebhooks === undefined) return []
-  const answer: PublicPage['answer'] = (_params, request) => receive(deps, request)
-  return [{ path: '/partners/bridge/webhooks', method: 'POST', bodyBytesMax: messageBytesMax, answer }]
+  return Object.values(deps.offRamps).flatMap((partner) => {
+    const { name, messages } = partner ?? {}
+    if (name === undefined || messages === undefined) return []
+    const answer: PublicPage['answer'] = (_params, request) => receive(deps, { name, messages }, request)
+    return [{ path: `/partners/${name}/webhooks`, method: 'POST', bodyBytesMax: messageBytesMax, answer }]
+  })
 }
 
-/** Bridge's messages have one resource, before and after a change: a few kilobytes. */
+/** A message has one payout, at most before and after a change: a few kilobytes. */
 const messageBytesMax = 65_536
 
 const accepted = { status: 204, headers: {}, body: new Uint8Array() } as const
 
-async function receive({ db, clock, bridgeWebhooks, log }: Deps, { headers, body }: PageRequest) {
+interface Sender {
+  readonly name: string
+  readonly messages: PartnerMessages
+}
+
+async function receive({ db, clock, log }: Deps, { name: partner, messages }: Sender, message: PageRequest) {
   const now = clock.now()
-  const delivery = bridgeWebhooks?.read(headers['x-webhook-signature'], body, now)
-  if (delivery === undefined) throw failPlatform('not-found')
-  if (!delivery.ok) {
-    log.warn({ partner: 'bridge', fault: delivery.fault }, 'a delivery was refused')
-    throw failPlatform('bad-request', { reason: delivery.fault })
+  const read = messages.read(message, now)
+  if (!read.ok) {
+    log.warn({ partner, fault: read.fault }, 'a delivery was refused')
+    throw failPlatform('bad-request', { reason: read.fault })
   }
-  if (delivery.category === 'transfer') await upsertHint(db, { partner: 'bridge', payoutId: delivery.objectId }, now)
+  if (read.payoutId !== undefined) await upsertHint(db, { partner, payoutId: read.payoutId }, now)
   return accepted
 }
 
