@@ -18,7 +18,7 @@ const perSecond = 200
 const p95MsMax = 125
 const besideRatioMax = 2
 const arrivalMsMax = 20_000
-const paceMs = 5
+const intervalMs = 5
 
 /** The result of one measurement: for each event, the milliseconds from its commit to the receiver's socket. */
 interface Latencies {
@@ -122,7 +122,7 @@ async function atRate(count: number, work: () => Promise<void>): Promise<void> {
   while (working.length < count) {
     const due = Math.min(count, Math.ceil(((now() - began) / 1_000) * perSecond))
     while (working.length < due) working.push(work())
-    await pause(paceMs)
+    await pause(intervalMs)
   }
   await Promise.all(working)
 }

@@ -22,8 +22,8 @@ export function createNarrator(print: (line: string) => void, signal: AbortSigna
     number += 1
     try {
       signal.throwIfAborted()
-      const { summary: says, value } = await work()
-      print(` ✓ ${number}. ${title}\n      ${says}`)
+      const { summary, value } = await work()
+      print(` ✓ ${number}. ${title}\n      ${summary}`)
       return value
     } catch (error) {
       print(` ✗ ${number}. ${title}`)

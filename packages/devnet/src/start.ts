@@ -9,14 +9,14 @@ process.stdout.on('error', () => undefined) // a closed terminal must not preven
 const settings = readStartSettings(process.env)
 if ('fault' in settings) fail(settings.fault)
 
-const { signal } = stopOnSignals(() => say('Stopping … (Ctrl-C again to force)'))
-say('Starting Purser …')
+const { signal } = stopOnSignals(() => print('Stopping … (Ctrl-C again to force)'))
+print('Starting Purser …')
 
 const dev = await startDev({ ...settings, signal }).catch((error: unknown) => {
   if (signal.aborted) process.exit(0)
   return fail(`Purser did not start: ${sentenceOf(error)}`)
 })
-say(banner(dev, { portRequested: settings.port, dataDir: path.relative('', dev.dataDir) || '.' }))
+print(banner(dev, { portRequested: settings.port, dataDir: path.relative('', dev.dataDir) || '.' }))
 
 const stop = () =>
   dev.stop().then(
@@ -26,7 +26,7 @@ const stop = () =>
 if (signal.aborted) await stop()
 signal.addEventListener('abort', stop)
 
-function say(text: string): void {
+function print(text: string): void {
   process.stdout.write(`${text}\n`)
 }
 

@@ -38,7 +38,7 @@ test.each(['exact', 'upto'] as const)(
         body: { x402Version: 2, paymentPayload, paymentRequirements },
       })
     expect((await ask('verify')).body.isValid).toBe(true)
-    screening.say(payer.address, { result: 'flagged', reason: 'listed', oracle: 'clean' })
+    screening.setResult(payer.address, { result: 'flagged', reason: 'listed', oracle: 'clean' })
     expect((await ask('settle')).body).toMatchObject({
       success: false,
       errorReason: 'payer_sanctioned',

@@ -95,23 +95,23 @@ test('every operation declares the error for an unreachable database, with Retry
 
 /** A proxy in front of the database, which can be closed. The run's PostgreSQL listens on a socket in a directory. */
 async function wayTo(url: string): Promise<{ readonly url: string; close(): void }> {
-  const directory = mkdtempSync(path.join(tmpdir(), 'purser-door-'))
+  const directory = mkdtempSync(path.join(tmpdir(), 'purser-socket-'))
   const hosts = new URLSearchParams(url.slice(url.indexOf('?')))
   const name = `.s.PGSQL.${hosts.get('port')}`
   const behind = path.join(String(hosts.get('host')), name)
   const sockets = new Set<net.Socket>()
-  const door = net.createServer((caller) => {
+  const proxy = net.createServer((caller) => {
     const onward = net.connect(behind)
     for (const socket of [caller, onward]) sockets.add(socket.on('error', () => undefined))
     caller.pipe(onward).pipe(caller)
   })
-  door.listen(path.join(directory, name))
-  await once(door, 'listening')
+  proxy.listen(path.join(directory, name))
+  await once(proxy, 'listening')
   hosts.set('host', directory)
   return {
     url: `${url.slice(0, url.indexOf('?'))}?${hosts}`,
     close() {
-      door.close()
+      proxy.close()
       for (const socket of sockets) socket.destroy()
       rmSync(directory, { recursive: true, force: true })
     },

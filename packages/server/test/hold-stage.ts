@@ -117,7 +117,7 @@ export async function aHoldStage(environment: 'test' | 'live' = 'test') {
     screenWhatIsDue,
     /** Sets the screening result of the addresses; a new list version triggers their re-screening. */
     async nowIs(screened: Screened, ...addresses: readonly Address[]): Promise<void> {
-      for (const address of addresses) screening.say(address, screened)
+      for (const address of addresses) screening.setResult(address, screened)
       screening.swapList(addresses.map(lower))
       await screenWhatIsDue()
     },

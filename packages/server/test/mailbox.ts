@@ -19,8 +19,8 @@ export async function aMailbox(): Promise<Mailbox> {
   const mails: Mail[] = []
   const server = createServer((socket) => {
     let [buffer, to, isData] = ['', '', false]
-    const say = (line: string): void => void socket.write(`${line}\r\n`)
-    say('220 mailbox.test')
+    const reply = (line: string): void => void socket.write(`${line}\r\n`)
+    reply('220 mailbox.test')
     socket.on('error', () => undefined)
     socket.on('data', (chunk) => {
       buffer += chunk.toString('utf8')
@@ -32,17 +32,17 @@ export async function aMailbox(): Promise<Mailbox> {
         if (isData) {
           mails.push({ to: to.toLowerCase(), text: decoded(part) })
           isData = false
-          say('250 kept')
+          reply('250 kept')
         } else if (/^RCPT TO:/i.test(part)) {
           to = /<([^>]*)>/.exec(part)?.[1] ?? ''
-          say('250 yes')
+          reply('250 yes')
         } else if (/^DATA/i.test(part)) {
           isData = true
-          say('354 go on')
+          reply('354 go on')
         } else if (/^QUIT/i.test(part)) {
-          say('221 bye')
+          reply('221 bye')
           socket.end()
-        } else say('250 yes')
+        } else reply('250 yes')
       }
     })
   })

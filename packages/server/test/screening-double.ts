@@ -2,7 +2,7 @@ import type { Screened, Screening } from '../src/partners/screening/port.ts'
 
 export interface FakeScreening extends Screening {
   /** Sets the result for an address. All others are clean. */
-  say(address: string, screened: Screened): void
+  setResult(address: string, screened: Screened): void
   /** Replaces the list; these addresses changed. */
   swapList(changed: readonly string[]): void
   /** Whether the list is too old to clear an address. */
@@ -25,7 +25,7 @@ export function createFakeScreening(now: () => Date): FakeScreening {
     requested,
     isStale: false,
     between: () => Promise.resolve(),
-    say: (address, screened) => void results.set(address.toLowerCase(), screened),
+    setResult: (address, screened) => void results.set(address.toLowerCase(), screened),
     swapList: (changed) => void changes.push(changed),
     async screen(addresses) {
       requested.push(...addresses)

@@ -2,7 +2,7 @@ import { useQueryClient } from '@tanstack/react-query'
 import { useEffect, useRef, useSyncExternalStore } from 'react'
 import { useWorkspace } from '../api/context.ts'
 import type { LiveEvent, LiveStatus } from './live-events.ts'
-import { usePaced } from './use-paced.ts'
+import { useThrottled } from './use-throttled.ts'
 
 /**
  * Calls `take` with batches of events of these types while the component is mounted. A type that ends in a dot, such as
@@ -42,6 +42,6 @@ export function useRefreshOn(types: readonly string[], queryKey: readonly unknow
   const queries = useQueryClient()
   useLiveEvents(
     types,
-    usePaced(refreshMsMin, () => queries.invalidateQueries({ queryKey })),
+    useThrottled(refreshMsMin, () => queries.invalidateQueries({ queryKey })),
   )
 }

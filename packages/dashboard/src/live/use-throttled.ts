@@ -1,11 +1,11 @@
 import { useEffect, useRef } from 'react'
 
-interface Pace {
+interface Throttle {
   readonly want: () => void
   readonly stop: () => void
 }
 
-function paceOf(msMin: number, work: () => Promise<unknown>): Pace {
+function throttleOf(msMin: number, work: () => Promise<unknown>): Throttle {
   let state: 'idle' | 'waiting' | 'working' = 'idle'
   let isWanted = false
   let timer: ReturnType<typeof setTimeout> | undefined
@@ -34,13 +34,13 @@ function paceOf(msMin: number, work: () => Promise<unknown>): Pace {
  * Returns a function that schedules the work `msMin` from now. Calls while it is scheduled have no further effect;
  * calls while it runs schedule one more run after it. So slow work is never run twice at a time.
  */
-export function usePaced(msMin: number, work: () => Promise<unknown>): () => void {
+export function useThrottled(msMin: number, work: () => Promise<unknown>): () => void {
   const latest = useRef(work)
   useEffect(() => {
     latest.current = work
   })
-  const pace = useRef<Pace>(undefined)
-  pace.current ??= paceOf(msMin, () => latest.current())
-  useEffect(() => () => pace.current?.stop(), [])
-  return pace.current.want
+  const throttle = useRef<Throttle>(undefined)
+  throttle.current ??= throttleOf(msMin, () => latest.current())
+  useEffect(() => () => throttle.current?.stop(), [])
+  return throttle.current.want
 }

@@ -28,7 +28,7 @@ export const setPolicy = command({
   schema: z.strictObject({ wallet: id('mwt'), policy: PolicyText }),
   async run(operator, { wallet, policy }) {
     const set = await overridePolicy(operator, wallet, policy)
-    const says = policy === undefined ? 'has no spend policy: nothing is limited' : 'now has this spend policy'
-    return { text: `${wallet}  ${says}`, json: set, exitCode: 0 }
+    const result = policy === undefined ? 'has no spend policy: nothing is limited' : 'now has this spend policy'
+    return { text: `${wallet}  ${result}`, json: set, exitCode: 0 }
   },
 })

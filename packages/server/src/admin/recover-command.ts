@@ -19,7 +19,11 @@ export const recoverChild = command({
     const signatures = await createSignatures()
     const ctx = { ...operator, deriveAddress: createDeriveAddress(signatures) }
     const made = await recoverChildAddress(ctx, wallet, checksumAddress(address, signatures.keccak))
-    const says = made ?? 'is not an address of this wallet that a restore skipped'
-    return { text: `${address}  ${says}`, json: { childAddressId: made ?? null }, exitCode: made === undefined ? 1 : 0 }
+    const result = made ?? 'is not an address of this wallet that a restore skipped'
+    return {
+      text: `${address}  ${result}`,
+      json: { childAddressId: made ?? null },
+      exitCode: made === undefined ? 1 : 0,
+    }
   },
 })

@@ -24,7 +24,7 @@ export const releaseHold = command({
   async run(operator, { deposit, wallet, reason }) {
     const subject = deposit ?? wallet
     const released = subject === undefined ? 0 : await releaseHolds(operator, subject, reason)
-    const says = released === 0 ? 'nothing is on hold there' : `${released} released from hold`
-    return { text: `${subject}  ${says}`, json: { released }, exitCode: released === 0 ? 1 : 0 }
+    const result = released === 0 ? 'nothing is on hold there' : `${released} released from hold`
+    return { text: `${subject}  ${result}`, json: { released }, exitCode: released === 0 ? 1 : 0 }
   },
 })

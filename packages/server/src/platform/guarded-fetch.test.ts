@@ -340,8 +340,8 @@ test('requests of one group that all hang delay no other group', async () => {
 
 test('the next address is tried if one refuses the connection', async () => {
   const receiver = await aReceiver()
-  const door = aGuardedFetch({ lookup: async () => ['127.0.0.2', '127.0.0.3', '127.0.0.1'] })
-  expect(await door.post(to(receiver))).toMatchObject({ status: 200 })
+  const guarded = aGuardedFetch({ lookup: async () => ['127.0.0.2', '127.0.0.3', '127.0.0.1'] })
+  expect(await guarded.post(to(receiver))).toMatchObject({ status: 200 })
   expect(receiver.requests).toHaveLength(1)
   const far = aGuardedFetch({ lookup: async () => ['127.0.0.2', '127.0.0.3', '127.0.0.4', '127.0.0.1'] })
   expect(await far.post(to(receiver))).toEqual(failed('unreachable'))
@@ -350,16 +350,16 @@ test('the next address is tried if one refuses the connection', async () => {
 test('an address with an open connection is tried first', async () => {
   const receiver = await aReceiver()
   const answers = [['127.0.0.1'], ['127.0.0.2', '127.0.0.1']]
-  const door = aGuardedFetch({ lookup: () => turn(answers.shift() ?? []) })
-  await door.post(to(receiver))
-  expect(await door.post(to(receiver))).toMatchObject({ status: 200 })
+  const guarded = aGuardedFetch({ lookup: () => turn(answers.shift() ?? []) })
+  await guarded.post(to(receiver))
+  expect(await guarded.post(to(receiver))).toMatchObject({ status: 200 })
   expect(receiver.counts.connections).toBe(1)
 })
 
 test('a request that began to be sent is not sent to another address', async () => {
   const receiver = await aRawReceiver((socket) => socket.destroy())
-  const door = aGuardedFetch({ lookup: async () => ['127.0.0.1', '127.0.0.1', '127.0.0.1'] })
-  expect(await door.post(to(receiver))).toEqual(failed('connection-lost'))
+  const guarded = aGuardedFetch({ lookup: async () => ['127.0.0.1', '127.0.0.1', '127.0.0.1'] })
+  expect(await guarded.post(to(receiver))).toEqual(failed('connection-lost'))
   expect(receiver.counts.connections).toBe(1)
 })
 

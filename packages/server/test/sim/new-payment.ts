@@ -24,7 +24,7 @@ export function newPaymentOf(
     protocolVersion: 2,
     claimKey,
     scheme: 'exact',
-    door: 'verify',
+    entryPoint: 'verify',
     challengeId: null,
     paymentIdentifier: null,
     paymentFingerprint: null,

@@ -103,7 +103,7 @@ test('a balance shows what can be sent, what an open transfer reserves, and what
   expect(partsOf(before, 'ETH')).toEqual({ available: '1', reserved: '0', unscreened: '0', frozen: '0', notFinal: '0' })
 
   const flagged = stranger()
-  screening.say(flagged, { result: 'flagged', reason: 'listed', oracle: 'clean' })
+  screening.setResult(flagged, { result: 'flagged', reason: 'listed', oracle: 'clean' })
   await seen(master.id, 1_500_000n, flagged)
   await screenWhatIsDue()
   await seen(master.id, 3_000_000n)

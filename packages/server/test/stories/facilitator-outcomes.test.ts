@@ -66,8 +66,8 @@ test('while the chain has not confirmed, the answer is pending with the hash, an
   await resume()
   const settled = await facilitatorOf(world.base, org.testKey).settle(body, key)
   expect(settled.body).toMatchObject({ success: true, network: 'eip155:84532', payer: payer.account.address })
-  for (const door of [impatient, facilitatorOf(world.base, org.testKey)]) {
-    const again = await door.settle(body, key)
+  for (const facilitator of [impatient, facilitatorOf(world.base, org.testKey)]) {
+    const again = await facilitator.settle(body, key)
     expect([again.body, again.headers.get('idempotency-replayed')]).toEqual([settled.body, 'true'])
   }
   expect((await impatient.settle(body)).body).toMatchObject({ success: false, errorReason: used })
@@ -144,25 +144,26 @@ test('a block that does not move the money leaves the answer pending with the ha
 
 test('sixty verifies and settlements of one payment at once, on two processes, are one success', async () => {
   const { base } = await world.another()
-  const doors = [facilitatorOf(world.base, org.testKey), facilitatorOf(base, org.testKey)]
+  const facilitators = [facilitatorOf(world.base, org.testKey), facilitatorOf(base, org.testKey)]
   const body = await pay()
   const before = await tokenBalance(chain, 'USDC', wallet.address)
   const answers = await Promise.all(
     Array.from({ length: 60 }, (_, index) => {
-      const door = doors[index % 2] ?? facilitatorOf(base, org.testKey)
-      return index % 3 === 0 ? door.verify(body) : door.settle(body)
+      const facilitator = facilitators[index % 2] ?? facilitatorOf(base, org.testKey)
+      return index % 3 === 0 ? facilitator.verify(body) : facilitator.settle(body)
     }),
   )
   expect(answers.filter((answer) => answer.body.success === true)).toHaveLength(1)
   expect(answers.filter((answer) => answer.body.isValid === true).length).toBeLessThanOrEqual(1)
-  for (const door of doors) expect((await door.settle(body)).body).toMatchObject({ success: false, errorReason: used })
+  for (const facilitator of facilitators)
+    expect((await facilitator.settle(body)).body).toMatchObject({ success: false, errorReason: used })
   expect((await tokenBalance(chain, 'USDC', wallet.address)) - before).toBe(10_000n)
 })
 
 test('a settlement that was pending for many callers at two processes while blocks stood still is one success afterwards', async () => {
   const impatient = { facilitatorWaitMs: 2_000 }
   const bases = await Promise.all([world.another(impatient), world.another(impatient)])
-  const doors = bases.map(({ base }) => facilitatorOf(base, org.testKey))
+  const facilitators = bases.map(({ base }) => facilitatorOf(base, org.testKey))
   const body = await pay()
   const before = await tokenBalance(chain, 'USDC', wallet.address)
   const resume = await stopBlocks()
@@ -170,7 +171,7 @@ test('a settlement that was pending for many callers at two processes while bloc
     const responses = Array.from({ length: 24 }, (_, index) => {
       const keyOf = (place: number): Record<string, string> =>
         index % 3 === 0 ? { 'idempotency-key': `${round} ${index} ${place}` } : {}
-      return doors.map((door, place) => door.settle(body, keyOf(place)))
+      return facilitators.map((facilitator, place) => facilitator.settle(body, keyOf(place)))
     })
     return (await Promise.all(responses.flat())).map((answer) => answer.body)
   }

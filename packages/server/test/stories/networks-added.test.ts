@@ -72,7 +72,7 @@ test('money that came before a network was followed cannot leave until its trans
   expect(await tokenBalance(added, 'USDC', clean.address)).toBe(0n)
 
   const [{ from } = { from: '' }] = found.body.transactions as { readonly from: string }[]
-  screening.say(from, { result: 'flagged', reason: 'listed', oracle: 'clean' })
+  screening.setResult(from, { result: 'flagged', reason: 'listed', oracle: 'clean' })
   expect((await rescan(flagged)).status).toBe(200)
   await untilBooked(world, added)
   expect((await send(tainted, '1')).status).toBe(422)

@@ -35,7 +35,7 @@ const places = (): readonly string[] => [
 const call = (route: string, body: unknown) => stage.world.call(stage.org.testKey, 'POST', route, body)
 
 /** The fields of requests that name a receiving address, each with a request. */
-const doors: Readonly<Record<string, readonly [string, (address: string) => unknown][]>> = {
+const entryPoints: Readonly<Record<string, readonly [string, (address: string) => unknown][]>> = {
   'NewByoWallet.address': [
     ['/wallet-infra/byo-wallets', (address) => ({ address, chain: 'base', supportedTokens: ['USDC'] })],
   ],
@@ -62,13 +62,13 @@ test('these are all the fields of requests that name a receiving address', () =>
           )
         : [],
   )
-  expect(found.toSorted()).toEqual(Object.keys(doors).toSorted())
+  expect(found.toSorted()).toEqual(Object.keys(entryPoints).toSorted())
 })
 
-test.each(Object.entries(doors))(
+test.each(Object.entries(entryPoints))(
   'a token or a contract or account of the service is refused as %s',
-  async (door, requests) => {
-    const field = `/${door.split('.')[1]}`
+  async (entryPoint, requests) => {
+    const field = `/${entryPoint.split('.')[1]}`
     for (const [route, bodyOf] of requests) {
       const answers = await Promise.all(places().map((address) => call(route, bodyOf(address))))
       for (const [index, answer] of answers.entries()) {

@@ -44,7 +44,7 @@ afterAll(async () => {
 
 async function aSanctionedPayer(): Promise<Payer> {
   const payer = await aPayer(base)
-  screening.say(payer.account.address, listed)
+  screening.setResult(payer.account.address, listed)
   return payer
 }
 
@@ -96,7 +96,7 @@ test('the facilitator does not settle for a payer who was sanctioned after verif
   const payer = await aPayer(base)
   const body = await aPaymentBody(world, org, { payer, wallet })
   expect((await facilitator.verify(body)).body.isValid).toBe(true)
-  screening.say(payer.account.address, listed)
+  screening.setResult(payer.account.address, listed)
   expect((await facilitator.settle(body)).body).toMatchObject({ success: false, errorReason: 'payer_sanctioned' })
   expect(await tokenBalance(base, 'USDC', wallet.address)).toBe(0n)
 })
@@ -109,7 +109,7 @@ test.each(['payer', 'receiver'] as const)(
     const { body } = await verify('x402', credential, '0.01', receiver.id)
     const used = async () => Object((await world.call(org.testKey, 'GET', '/billing/usage')).body.payments).used
     const before = await used()
-    screening.say(party === 'payer' ? payer.account.address : receiver.address, listed)
+    screening.setResult(party === 'payer' ? payer.account.address : receiver.address, listed)
     const settle = () =>
       world.call(org.testKey, 'POST', '/payments/settle', {
         paymentId: body.paymentId,
@@ -127,9 +127,9 @@ test.each(['payer', 'receiver'] as const)(
 test('the facilitator refuses a sanctioned payTo, also if it is no wallet of the service', async () => {
   const payer = await aPayer(base)
   const own = await aPaymentBody(world, org, { payer, wallet: await world.wallet(org) })
-  screening.say(String(own.paymentRequirements.payTo), listed)
+  screening.setResult(String(own.paymentRequirements.payTo), listed)
   const strange = privateKeyToAddress(generatePrivateKey())
-  screening.say(strange, listed)
+  screening.setResult(strange, listed)
   const foreign = await aPaymentBody(world, org, { payer, wallet, changes: { sign: { to: strange } } })
   const accepted = { ...Object(foreign.paymentPayload.accepted), payTo: strange }
   const bodies = [
@@ -162,7 +162,7 @@ test('MPP payments of a sanctioned payer are refused: evm charge and proof', asy
 
 test('Tempo payments of a sanctioned payer are refused: a signed transaction is not broadcast, a hash buys nothing', async () => {
   const payer = await aTempoPayer(tempo)
-  screening.say(payer.account.address, listed)
+  screening.setResult(payer.account.address, listed)
   const offer = async () => tempoOfferOf(await challenge('0.01', tempoWallet.id))
   const sentence = '402 verification-failed The payment was refused: the payer is sanctioned.'
   expect(outcomeOf(await verify('mpp', await payer.pull(await offer()), '0.01', tempoWallet.id))).toBe(sentence)
@@ -177,14 +177,14 @@ test('version 1 of x402 is refused too: a sanctioned payer at verify and at the 
   const [payer, receiver] = [await aPayer(base), await world.wallet(org)]
   const body = asV1(await aPaymentBody(world, org, { payer, wallet: receiver }))
   const credential = Buffer.from(JSON.stringify(body.paymentPayload)).toString('base64')
-  screening.say(payer.account.address, listed)
+  screening.setResult(payer.account.address, listed)
   expect(outcomeOf(await verify('x402', credential, '0.01', receiver.id))).toBe(
     '402 payer_sanctioned the payer is sanctioned',
   )
   expect((await facilitator.verify(body)).body).toMatchObject({ isValid: false, invalidReason: 'payer_sanctioned' })
   expect((await facilitator.settle(body)).body).toMatchObject({ success: false, errorReason: 'payer_sanctioned' })
-  screening.say(payer.account.address, cleared)
-  screening.say(receiver.address, listed)
+  screening.setResult(payer.account.address, cleared)
+  screening.setResult(receiver.address, listed)
   const refusal = 'invalid_payment_requirements'
   expect((await facilitator.verify(body)).body).toMatchObject({ isValid: false, invalidReason: refusal })
   expect((await facilitator.settle(body)).body).toMatchObject({ success: false, errorReason: refusal })
@@ -206,7 +206,7 @@ test('MPP payments to a sanctioned receiver are refused: evm charge, proof, and 
     tempoOfferOf(await challenge('0.01', onTempo.id)),
     tempoOfferOf(await challenge('0.01', onTempo.id)),
   ]
-  for (const { address } of [onBase, onTempo]) screening.say(address, listed)
+  for (const { address } of [onBase, onTempo]) screening.setResult(address, listed)
   const byTempo = (credential: string, price = '0.01') => verify('mpp', credential, price, onTempo.id)
   const before = await tokenBalance(tempo, 'pathUSD', onTempo.address)
   const answers = [
@@ -225,7 +225,7 @@ test('no challenge names a sanctioned receiver, since its payer may send the mon
   const receivers = [await world.wallet(org), await aTempoWallet(world, org)]
   for (const { id, address } of receivers) {
     expect((await challenge('0.01', id)).status).toBe(200)
-    screening.say(address, listed)
+    screening.setResult(address, listed)
     const refused = await challenge('0.01', id)
     expect([refused.status, codeOf(refused)]).toEqual([422, 'wallet-flagged'])
   }
@@ -238,7 +238,7 @@ test('a session ends when its payment fails because its payer was sanctioned', a
   const shown = { sessionToken, host: 'api.example.com', walletId: wallet.id }
   const isOpen = async () => (await world.call(org.testKey, 'POST', '/sessions/verify', shown)).status
   expect(await isOpen()).toBe(200)
-  screening.say(payer.account.address, listed)
+  screening.setResult(payer.account.address, listed)
   const settled = await world.call(org.testKey, 'POST', '/payments/settle', { paymentId, settlementToken })
   expect([settled.status, settled.body.reason, await isOpen()]).toEqual([409, 'payer_sanctioned', 402])
   expect((await world.call(org.testKey, 'POST', '/sessions', { paymentId })).status).not.toBe(201)
@@ -255,7 +255,7 @@ test('a payment is not refunded to a payer who was sanctioned since', async () =
   const settled = await world.call(org.testKey, 'POST', '/payments/settle', { paymentId, settlementToken })
   expect(settled.status).toBe(200)
   const before = await tokenBalance(base, 'USDC', payer.account.address)
-  screening.say(payer.account.address, listed)
+  screening.setResult(payer.account.address, listed)
   const refused = await world.call(org.testKey, 'POST', `/payments/${String(paymentId)}/refund`, {})
   expect([refused.status, codeOf(refused)]).toEqual([422, 'recipient-flagged'])
   expect(await tokenBalance(base, 'USDC', payer.account.address)).toBe(before)
@@ -263,7 +263,7 @@ test('a payment is not refunded to a payer who was sanctioned since', async () =
 
 test('a payment whose payer cannot be screened is accepted', async () => {
   const payer = await aPayer(base)
-  screening.say(payer.account.address, nobodyKnows)
+  screening.setResult(payer.account.address, nobodyKnows)
   expect((await verify('x402', await payer.credential(await challenge()))).status).toBe(200)
 })
 

@@ -102,7 +102,7 @@ test('money of a flagged sender that was seen after the sweep was requested is n
   const family = await aFamily(world, org, chain, { count: 2 })
   const requested = await sweep(world, org, family)
   const [bad, good] = [sender(), sender()]
-  screening.say(bad, { result: 'flagged', reason: 'listed', oracle: 'clean' })
+  screening.setResult(bad, { result: 'flagged', reason: 'listed', oracle: 'clean' })
   await aDeposit(family.children[0]?.id, bad, 1_000_000)
   await aDeposit(family.children[1]?.id, good, 1_000_000)
   const states = async () =>
@@ -123,7 +123,7 @@ test('ending a sweep while another finds its money frozen causes no deadlock', a
   const family = await aFamily(world, org, chain, { count: 2 })
   const requested = await sweep(world, org, family)
   const bad = sender()
-  screening.say(bad, { result: 'flagged', reason: 'listed', oracle: 'clean' })
+  screening.setResult(bad, { result: 'flagged', reason: 'listed', oracle: 'clean' })
   await aDeposit(family.children[0]?.id, bad, 1_000_000)
   await screenWhatIsDue()
   const { db } = world.database

@@ -25,7 +25,7 @@ function payment(ctx: Ctx, claimKey: string, challengeId: string): NewPayment {
     protocol: 'mpp',
     protocolVersion: null,
     claimKey,
-    door: 'verify',
+    entryPoint: 'verify',
     scheme: 'charge',
     challengeId,
     paymentIdentifier: null,

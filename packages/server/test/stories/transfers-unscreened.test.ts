@@ -111,7 +111,7 @@ test('money whose sender is not screened yet is not sent on, the refusal has the
 
 test('a flagged sender’s money stays frozen, and none of it is on hold any more', async () => {
   const [master, from] = [await aMaster(), sender()]
-  screening.say(from, { result: 'flagged', reason: 'listed', oracle: 'clean' })
+  screening.setResult(from, { result: 'flagged', reason: 'listed', oracle: 'clean' })
   await seen(master.id, 3_000_000n, { from })
   expect(reported(await send(master))).toEqual(refused('2.5', '2', '3'))
   await screenWhatIsDue()
@@ -120,7 +120,7 @@ test('a flagged sender’s money stays frozen, and none of it is on hold any mor
 
 test('money stays on hold for as long as no source can screen its sender, and one source that can releases it', async () => {
   const [late, stale, from] = [await aMaster(), await aMaster(), sender()]
-  screening.say(from, { result: 'pending', reason: 'list-stale', oracle: 'failed' })
+  screening.setResult(from, { result: 'pending', reason: 'list-stale', oracle: 'failed' })
   await seen(late.id, 5_000_000n, { from })
   await screenWhatIsDue()
   clock.forward(60 * minuteMs)
@@ -128,7 +128,7 @@ test('money stays on hold for as long as no source can screen its sender, and on
   await seen(stale.id, 5_000_000n, { from })
   screening.isStale = true
   expect(reported(await send(stale))).toEqual(refused('2.5', '0', '5'))
-  screening.say(from, { result: 'pending', reason: 'list-stale', oracle: 'clean' })
+  screening.setResult(from, { result: 'pending', reason: 'list-stale', oracle: 'clean' })
   clock.forward(60 * minuteMs)
   await screenWhatIsDue()
   expect((await send(late)).status).toBe(201)
@@ -220,7 +220,7 @@ test('money frozen after the wallet was evaluated and before the transfer is sto
   const [master, from] = [await aMaster(), sender()]
   await seen(master.id, 3_000_000n, { from })
   await screenWhatIsDue()
-  screening.say(from, { result: 'flagged', reason: 'listed', oracle: 'clean' })
+  screening.setResult(from, { result: 'flagged', reason: 'listed', oracle: 'clean' })
   screening.swapList([from])
   const answer = await whileEvaluated(master, '2.5', screenWhatIsDue)
   expect(answer.body.balances).toEqual([{ token: 'USDC', required: '2.5', available: '2' }])

@@ -188,7 +188,7 @@ test.each([
   ['listed', { result: 'flagged', reason: 'listed', oracle: 'clean' }, false],
   ['unknown while the list is stale', { result: 'pending', reason: 'list-stale', oracle: 'failed' }, true],
 ] as const)(
-  'money whose sender is %s leaves by no door while it is in the newest block, and the wallet’s own money does',
+  'money whose sender is %s leaves by no operation while it is in the newest block, and the wallet’s own money does',
   async (_, screened, isStale) => {
     const bankAccountId = await aBankAccount()
     for (let round = 0; round < 4; round += 1) {
@@ -196,7 +196,7 @@ test.each([
       const child = await aChild(master, 4_000_000n)
       await booked()
       const from = sender()
-      screening.say(from, screened)
+      screening.setResult(from, screened)
       if (!isStale) screening.swapList([from])
       screening.isStale = isStale
       const strangers: Address[] = []

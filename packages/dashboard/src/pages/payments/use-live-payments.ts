@@ -4,7 +4,7 @@ import { useCallback, useState } from 'react'
 import { usePurser } from '../../api/context.ts'
 import type { LiveEvent } from '../../live/live-events.ts'
 import { useLiveEvents } from '../../live/use-live.ts'
-import { usePaced } from '../../live/use-paced.ts'
+import { useThrottled } from '../../live/use-throttled.ts'
 import { type filtersOf, firstPage, mergeFirstPage, type PaymentPages, withStatuses } from './queries.ts'
 
 /** Minimum time between two refreshes of the first page. */
@@ -45,7 +45,7 @@ export function useLivePayments(
     queries.setQueryData<PaymentPages>(queryKey, mergeFirstPage(old, first, filters.status))
     setWaiting(0)
   }, [purser, queries, queryKey, filters, shows])
-  const schedule = usePaced(readMsMin, read)
+  const schedule = useThrottled(readMsMin, read)
   useLiveEvents(['payment.'], (events) => {
     const statuses = new Map(events.flatMap(statusOf))
     if (statuses.size > 0)

@@ -129,9 +129,9 @@ test('a key of another organisation is the same 404 as one that never existed', 
   const foreign = await world.call(org.testKey, 'DELETE', `${path}/${id}`)
   const missing = await world.call(org.testKey, 'DELETE', `${path}/key_01h455vb4pex5vsknk084sn02q`)
   const impossible = await world.call(org.testKey, 'DELETE', `${path}/nothing`)
-  const say = ({ status, body: { requestId: _, ...record } }: typeof foreign) => ({ status, record })
-  expect(say(foreign)).toEqual(say(missing))
-  expect(say(impossible)).toEqual(say(missing))
+  const shownOf = ({ status, body: { requestId: _, ...record } }: typeof foreign) => ({ status, record })
+  expect(shownOf(foreign)).toEqual(shownOf(missing))
+  expect(shownOf(impossible)).toEqual(shownOf(missing))
   expect(codeOf(missing)).toBe('api-key-not-found')
 })
 

@@ -112,7 +112,7 @@ export function commonFields(ctx: Ctx, request: VerifyRequest, wallet: Receiving
     logId: logIdOf(id),
     walletId: wallet.id,
     apiKeyId: callerId(ctx.actor),
-    door: 'verify',
+    entryPoint: 'verify',
     challengeId: null,
     paymentIdentifier: null,
     paymentFingerprint: null,

@@ -199,7 +199,7 @@ function entryOf(
     protocol: payment.protocol,
     protocol_version: payment.protocolVersion,
     claim_key: payment.claimKey,
-    door: payment.door,
+    door: payment.entryPoint,
     scheme: payment.scheme,
     challenge_id: payment.challengeId,
     payment_identifier: payment.paymentIdentifier,

@@ -72,7 +72,6 @@ export const PaymentRow = z.object({
   walletId: z.string().nullable(),
   apiKeyId: z.union([id('key'), id('acc')]),
   protocol: z.enum(['x402', 'mpp']),
-  door: z.enum(['verify', 'facilitator', 'upfront']),
   scheme: z.string(),
   challengeId: z.string().nullable(),
   paymentIdentifier: z.string().nullable(),
@@ -168,7 +167,7 @@ export interface NewPayment {
   readonly protocolVersion: number | null
   readonly claimKey: string | null
   /** `upfront`: an x402 server requested settlement without a previous verify. */
-  readonly door: 'verify' | 'facilitator' | 'upfront'
+  readonly entryPoint: 'verify' | 'facilitator' | 'upfront'
   readonly scheme: string
   readonly challengeId: string | null
   readonly paymentIdentifier: string | null

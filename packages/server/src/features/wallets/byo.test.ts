@@ -218,13 +218,13 @@ test('a deleted wallet is gone: 404 to GET and to a second DELETE, in no list, a
 test('another organisation’s or environment’s wallet gets the response of one that never existed', async () => {
   const [org, other] = [await world.organisation(), await world.organisation()]
   const { id } = (await register(org)).body
-  const say = ({ status, body: { requestId: _, ...record } }: Answer) => ({ status, record })
+  const shownOf = ({ status, body: { requestId: _, ...record } }: Answer) => ({ status, record })
   for (const method of ['GET', 'DELETE']) {
-    const never = say(await world.call(org.testKey, method, `${path}/byw_01h455vb4pex5vsknk084sn02q`))
+    const never = shownOf(await world.call(org.testKey, method, `${path}/byw_01h455vb4pex5vsknk084sn02q`))
     expect(never.status).toBe(404)
-    expect(say(await world.call(other.testKey, method, `${path}/${id}`))).toEqual(never)
-    expect(say(await world.call(org.liveKey, method, `${path}/${id}`))).toEqual(never)
-    expect(say(await world.call(org.testKey, method, `${path}/mwt_01h455vb4pex5vsknk084sn02q`))).toEqual(never)
+    expect(shownOf(await world.call(other.testKey, method, `${path}/${id}`))).toEqual(never)
+    expect(shownOf(await world.call(org.liveKey, method, `${path}/${id}`))).toEqual(never)
+    expect(shownOf(await world.call(org.testKey, method, `${path}/mwt_01h455vb4pex5vsknk084sn02q`))).toEqual(never)
   }
   expect((await world.call(other.testKey, 'GET', path)).list).toEqual([])
   expect((await world.call(org.liveKey, 'GET', path)).list).toEqual([])

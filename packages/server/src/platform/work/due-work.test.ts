@@ -48,7 +48,7 @@ test('one statement asks for all watchers, and only those that have work are wok
   await expect.poll(() => first.length).toBeGreaterThan(2)
 })
 
-test('a watcher whose work stays due is woken at its own pace', async () => {
+test('a watcher whose work stays due is woken at its own interval', async () => {
   const { watch } = aProbe()
   await enqueue('slow')
   const [often, seldom] = [watch(() => waits('slow')), watch(() => waits('slow'), 400)]

@@ -130,7 +130,7 @@ export const KnownPayment = z.object({
   id: id('pay'),
   organisationId: id('org'),
   environment: z.enum(['test', 'live']),
-  door: z.enum(['verify', 'facilitator', 'upfront']),
+  entryPoint: z.enum(['verify', 'facilitator', 'upfront']),
   network: z.string(),
   scheme: z.string(),
   protocolVersion: z.number().nullable(),
@@ -142,7 +142,7 @@ export const KnownPayment = z.object({
 })
 export type KnownPayment = z.output<typeof KnownPayment>
 
-const columns = sql`id, organisation_id, environment, door, network, scheme, protocol_version, pay_to, payer, raw_amount, payment_fingerprint, status`
+const columns = sql`id, organisation_id, environment, door as entry_point, network, scheme, protocol_version, pay_to, payer, raw_amount, payment_fingerprint, status`
 
 /** Finds a payment by its claim across organisations: a claim is unique for the whole service. */
 export function findClaimed(db: Queryable, claimKey: string): Promise<KnownPayment | undefined> {

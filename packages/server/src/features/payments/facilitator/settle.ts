@@ -91,9 +91,9 @@ async function findOrAdmit(ctx: Ctx, body: FacilitatorBody, reading: Reading): P
 function refuseOtherUse(ctx: Ctx, body: FacilitatorBody, claim: Claim, payment: KnownPayment): void {
   const { organisationId, environment } = ctx.tenant
   const isOwn = payment.organisationId === organisationId && payment.environment === environment
-  if (!isOwn || payment.door === 'verify' || payment.paymentFingerprint !== claim.fingerprint)
+  if (!isOwn || payment.entryPoint === 'verify' || payment.paymentFingerprint !== claim.fingerprint)
     throw fail('duplicate-payment')
-  if (payment.door === 'facilitator' && settlesFirst(body)) throw fail('duplicate-payment')
+  if (payment.entryPoint === 'facilitator' && settlesFirst(body)) throw fail('duplicate-payment')
   const isSame = payment.scheme === claim.scheme && payment.payTo.toLowerCase() === claim.payTo.toLowerCase()
   if (!isSame || !claim.isPaidBy(payment.rawAmount))
     throw refused('invalid_payment_requirements', { message: 'the requirements are not those that were verified' })
@@ -226,7 +226,7 @@ export async function admit(
   ctx: Ctx,
   body: FacilitatorBody,
   { claim, judge }: Reading,
-  door: 'facilitator' | 'upfront',
+  entryPoint: 'facilitator' | 'upfront',
 ): Promise<void> {
   await ctx.gasPrices.recentReads([claim.network])
   const judged = judge()
@@ -247,7 +247,7 @@ export async function admit(
     ...placeOf(ctx, claim.network, wallet),
     ...resourceOf(body),
     payTo,
-    door,
+    entryPoint,
   }
   const funds = await judged.refuseByChain(payment)
   await ctx.recordPayment({ ctx, payment, funds }).catch(async (error: unknown) => {
@@ -261,7 +261,7 @@ function newRow(
   ctx: Ctx,
   claim: Claim,
   judged: Judged,
-): Omit<NewPayment, keyof PaidResource | 'walletId' | 'chain' | 'door' | 'payTo' | keyof PaymentName> {
+): Omit<NewPayment, keyof PaidResource | 'walletId' | 'chain' | 'entryPoint' | 'payTo' | keyof PaymentName> {
   const { network, token } = claim
   const id = newId('pay', ctx)
   return {

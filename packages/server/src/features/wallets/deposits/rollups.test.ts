@@ -45,7 +45,7 @@ const honest = (count: number): `0x${string}`[] => Array.from({ length: count },
 test('the first flagged deposit of a wallet reads as many rows after 10,000 movements as after 10', async () => {
   const rowsOfFlagged = async (wallet: Wallet): Promise<bigint> => {
     const bad = aSender()
-    stage.screening.say(bad, listed)
+    stage.screening.setResult(bad, listed)
     return rowsOf((tx) => stage.bookIn(tx, { from: bad, to: wallet.address, raw: 7n }))
   }
   const [few, many] = [await aWallet(honest(10)), await aWallet(honest(10_000))]
@@ -59,7 +59,7 @@ test('the first flagged deposit of a wallet reads as many rows after 10,000 move
 
 test('what is frozen, and what an opening holds, is read from as many rows after 5,000 movements as after 10', async () => {
   const bad = aSender()
-  stage.screening.say(bad, listed)
+  stage.screening.setResult(bad, listed)
   const tenant = { organisationId: stage.org.id, environment: 'test' } as const
   const place = { network: stage.network.name, token: stage.usdc }
   const figuresOf = async (count: number) => {

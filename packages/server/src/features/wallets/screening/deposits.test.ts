@@ -78,7 +78,7 @@ async function frozenIn(walletId: string): Promise<bigint> {
 
 test('a flagged sender freezes exactly that amount in a managed wallet, and nothing in a wallet of the customer', async () => {
   const [bad, good] = [anAddress(), anAddress()]
-  screening.say(bad, listed)
+  screening.setResult(bad, listed)
   const [mwt, cad, byw] = [managed(), newId('cad', world.server.deps), (await world.wallet(org)).id]
   const ids = [
     await aDeposit(mwt, bad, 500n),
@@ -100,15 +100,15 @@ test('a flagged sender freezes exactly that amount in a managed wallet, and noth
 
 test('frozen money is released by a fresh clear result, and by nothing less', async () => {
   const bad = anAddress()
-  screening.say(bad, listed)
+  screening.setResult(bad, listed)
   const wallet = managed()
   const deposit = await aDeposit(wallet, bad, 500n)
   await screenWhatIsDue()
-  screening.say(bad, nobodyKnows)
+  screening.setResult(bad, nobodyKnows)
   clock.forward(dayMs)
   await screenWhatIsDue()
   expect(await statusOf(deposit)).toBe('flagged 500')
-  screening.say(bad, clean)
+  screening.setResult(bad, clean)
   clock.forward(dayMs)
   await screenWhatIsDue()
   expect([await statusOf(deposit), await frozenIn(wallet)]).toEqual(['clear 0', 0n])
@@ -118,11 +118,11 @@ test('frozen money is released by a fresh clear result, and by nothing less', as
 
 test('a deposit whose sender no source can screen stays pending, and is screened again until one can', async () => {
   const from = anAddress()
-  screening.say(from, nobodyKnows)
+  screening.setResult(from, nobodyKnows)
   const deposit = await aDeposit(managed(), from, 500n)
   await screenWhatIsDue()
   expect(await statusOf(deposit)).toBe('pending 0')
-  screening.say(from, clean)
+  screening.setResult(from, clean)
   clock.forward(61_000)
   await screenWhatIsDue()
   expect(await statusOf(deposit)).toBe('clear 0')
@@ -135,7 +135,7 @@ test('a sender who is listed later freezes deposits of the last thirty days, and
   clock.forward(31 * dayMs)
   const recent = await aDeposit(managed(), from, 2n)
   await screenWhatIsDue()
-  screening.say(from, listed)
+  screening.setResult(from, listed)
   screening.swapList([from.toLowerCase()])
   await screenWhatIsDue()
   expect([await statusOf(old), await statusOf(recent)]).toEqual(['clear 0', 'flagged 2'])
@@ -143,7 +143,7 @@ test('a sender who is listed later freezes deposits of the last thirty days, and
 
 test('a deposit in a block that was reorganized away freezes nothing', async () => {
   const bad = anAddress()
-  screening.say(bad, listed)
+  screening.setResult(bad, listed)
   const wallet = managed()
   await aDeposit(wallet, bad, 500n)
   await screenWhatIsDue()

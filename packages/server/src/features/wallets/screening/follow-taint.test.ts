@@ -25,7 +25,7 @@ async function aFamily(): Promise<readonly [Wallet, Wallet, Wallet]> {
 
 test('clearing a sender releases the money at the places to which it moved, over several wallets', async () => {
   const [[master, child, other], bad] = [await aFamily(), aSender()]
-  stage.screening.say(bad, listed)
+  stage.screening.setResult(bad, listed)
   await stage.booked(bad, child, 8n)
   await stage.booked(child.address, other, 8n)
   await stage.booked(other.address, master, 6n)
@@ -39,7 +39,7 @@ test('clearing a sender releases the money at the places to which it moved, over
 
 test('a flag that booking set and the first screening ends freezes nothing, also where the money moved, and raises no event', async () => {
   const [[master, child], bad] = [await aFamily(), aSender()]
-  stage.screening.say(bad, listed)
+  stage.screening.setResult(bad, listed)
   await stage.booked(bad, child, 8n)
   await stage.booked(child.address, master, 6n)
   expect(await stage.frozen(child, master)).toEqual([2n, 6n])
@@ -54,7 +54,7 @@ test('a flag that booking set and the first screening ends freezes nothing, also
 
 test('clearing one of two senders leaves the money of the other frozen at its present place', async () => {
   const [[master, child], one, two] = [await aFamily(), aSender(), aSender()]
-  for (const sender of [one, two]) stage.screening.say(sender, listed)
+  for (const sender of [one, two]) stage.screening.setResult(sender, listed)
   await stage.booked(one, child, 3n)
   await stage.booked(two, child, 4n)
   await stage.booked(child.address, master, 5n)
@@ -68,7 +68,7 @@ test('clearing one of two senders leaves the money of the other frozen at its pr
 
 test('a reorganization that removes the flagged deposit or the movement is followed', async () => {
   const [[master, child], bad] = [await aFamily(), aSender()]
-  stage.screening.say(bad, listed)
+  stage.screening.setResult(bad, listed)
   await stage.booked(bad, child, 8n)
   const before = stage.newestBlock()
   await stage.booked(child.address, master, 8n)
@@ -105,7 +105,7 @@ function rowsOfBooking(movement: Movement): Promise<number> {
 /** A wallet with flagged dust and this many honest movements in and out, before and after the dust. */
 async function aDustyWallet(movements: number): Promise<Wallet> {
   const [wallet, bad, honest] = [await stage.master(), aSender(), aSender()]
-  stage.screening.say(bad, listed)
+  stage.screening.setResult(bad, listed)
   const traffic = (): Movement[] =>
     Array.from({ length: movements / 2 }, (_, n) => ({
       ...(n % 3 === 2 ? { from: wallet.address, to: honest } : { from: honest, to: wallet.address }),
@@ -132,7 +132,7 @@ test('flagged dust does not slow later movements: with 10,000 movements as few r
 
 async function aFlaggedWallet(deposits: number): Promise<Wallet> {
   const [wallet, bad] = [await stage.master(), aSender()]
-  stage.screening.say(bad, listed)
+  stage.screening.setResult(bad, listed)
   const block = stage.newestBlock() + 1n
   await stage.book(
     ...Array.from({ length: deposits }, (_, n) => ({

@@ -30,7 +30,7 @@ async function summary(key = stage.key): Promise<Readonly<Record<string, unknown
 
 async function booked(to: Wallet, raw: bigint, screened: typeof listed): Promise<void> {
   const sender = aSender()
-  stage.screening.say(sender, screened)
+  stage.screening.setResult(sender, screened)
   await stage.booked(sender, to, raw)
 }
 

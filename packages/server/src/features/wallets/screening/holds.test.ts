@@ -26,7 +26,7 @@ test.each([true, false])(
   async (isStale) => {
     stage.screening.isStale = isStale
     const [{ child }, bad] = [await aFamily(), aSender()]
-    stage.screening.say(bad, listed)
+    stage.screening.setResult(bad, listed)
     await stage.booked(bad, child, 5n)
     expect(await stage.onHold(child)).toEqual({ frozen: 5n, unscreened: 0n })
     await stage.booked(aSender(), child, 7n)
@@ -37,7 +37,7 @@ test.each([true, false])(
 
 test('a deposit whose sender no source can screen is on hold without a time limit', async () => {
   const [{ child }, unknown] = [await aFamily(), aSender()]
-  stage.screening.say(unknown, noSource)
+  stage.screening.setResult(unknown, noSource)
   await stage.booked(unknown, child, 5n)
   stage.clock.forward(3_600_000)
   await stage.screenWhatIsDue()
@@ -46,7 +46,7 @@ test('a deposit whose sender no source can screen is on hold without a time limi
 
 test('the customer’s own wallet at the address of a master of another chain does not free the master’s listed money', async () => {
   const bad = aSender()
-  stage.screening.say(bad, listed)
+  stage.screening.setResult(bad, listed)
   const { call } = stage.world
   const made = await call(stage.key, 'POST', '/wallet-infra/master-wallets', {
     chain: 'optimism',
@@ -83,7 +83,7 @@ test('money that the master spent before its sender was listed freezes nothing',
 
 test('a flag and its end are reported once each, also for a deposit that was frozen when it was booked', async () => {
   const [{ child }, bad] = [await aFamily(), aSender()]
-  stage.screening.say(bad, listed)
+  stage.screening.setResult(bad, listed)
   await stage.booked(bad, child, 5n)
   await stage.screenWhatIsDue()
   await stage.screenWhatIsDue()
@@ -113,11 +113,11 @@ test('concurrent screenings of one deposit by many processes set and end one fla
   await stage.booked(bad, child, 9n)
   await stage.booked(child.address, master, 6n)
   const together = () => Promise.all(Array.from({ length: 6 }, () => stage.screenWhatIsDue()))
-  stage.screening.say(bad, listed)
+  stage.screening.setResult(bad, listed)
   stage.screening.swapList([bad])
   await together()
   expect(await stage.frozen(child, master)).toEqual([3n, 6n])
-  stage.screening.say(bad, clean)
+  stage.screening.setResult(bad, clean)
   stage.screening.swapList([bad])
   await together()
   await stage.screenWhatIsDue()

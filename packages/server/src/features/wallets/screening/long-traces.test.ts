@@ -56,7 +56,7 @@ test('a new flag is traced through a long chain of transfers in steps: all that 
   const stranger = await stage.world.organisation()
   expect(await areOnHold(wallets)).toEqual([false, false, false])
 
-  stage.screening.say(bad, listed)
+  stage.screening.setResult(bad, listed)
   stage.screening.swapList([bad])
   await screenWithoutTracing()
   expect((await left()).length).toBeGreaterThan(0)

@@ -30,7 +30,7 @@ test.each([
   'of a live deposit from a sender who is $reason with the oracle $oracle, $onHold of 9 is on hold',
   async (one) => {
     const sender = aSender()
-    stage.screening.say(sender, pendingWith(one.reason, one.oracle))
+    stage.screening.setResult(sender, pendingWith(one.reason, one.oracle))
     await stage.booked(sender, wallet, 9n)
     expect(await stage.onHold(wallet)).toEqual({ frozen: 0n, unscreened: one.onHold })
     expect(await stage.deposits(wallet)).toMatchObject([{ amlStatus: 'pending', frozen: '0' }])
@@ -39,7 +39,7 @@ test.each([
 
 test('a hold ends with the first source that screens the sender, and does not begin again if all sources fail', async () => {
   const sender = aSender()
-  stage.screening.say(sender, noSource)
+  stage.screening.setResult(sender, noSource)
   await stage.booked(sender, wallet, 9n)
   await stage.screenWhatIsDue()
   expect((await stage.onHold(wallet)).unscreened).toBe(9n)
@@ -51,7 +51,7 @@ test('a hold ends with the first source that screens the sender, and does not be
 
 test('a sender who is flagged after the hold ended freezes what is left', async () => {
   const sender = aSender()
-  stage.screening.say(sender, pendingWith('list-stale', 'clean'))
+  stage.screening.setResult(sender, pendingWith('list-stale', 'clean'))
   await stage.booked(sender, wallet, 9n)
   await stage.book({ from: wallet.address, to: aSender(), raw: 4n })
   await stage.nowIs({ result: 'flagged', reason: 'oracle-sanctioned', oracle: 'sanctioned' }, sender)
@@ -69,7 +69,7 @@ async function release(...args: readonly string[]): Promise<[number, string]> {
 
 async function aHold(raw: bigint, to = wallet): Promise<`0x${string}`> {
   const sender = aSender()
-  stage.screening.say(sender, noSource)
+  stage.screening.setResult(sender, noSource)
   await stage.booked(sender, to, raw)
   return sender
 }
@@ -146,7 +146,7 @@ test('a deposit whose screening cannot be stored delays no later ones', async ()
       when (old.wallet_id = '${poisoned.id}' and new.aml_ticket <> old.aml_ticket) execute function refuse_poisoned()`,
     values: [],
   })
-  for (const sender of [first, second]) stage.screening.say(sender, pendingWith('list-stale', 'clean'))
+  for (const sender of [first, second]) stage.screening.setResult(sender, pendingWith('list-stale', 'clean'))
   await stage.screenWhatIsDue()
   expect([await stage.onHold(poisoned), await stage.onHold(other)]).toMatchObject([
     { unscreened: 3n },

@@ -77,7 +77,7 @@ test('a wallet is screened as soon as it is registered, if work runs', async () 
 
 test('a listed wallet is flagged, inactive, and takes no payment; the audit log and the history have the reason', async () => {
   const { id, address } = await world.wallet(org)
-  screening.say(address, listed)
+  screening.setResult(address, listed)
   await screenWhatIsDue()
   const { body } = await world.call(org.testKey, 'GET', `/wallet-infra/byo-wallets/${id}`)
   expect(body).toMatchObject({ amlStatus: 'flagged', isActive: false })
@@ -105,15 +105,15 @@ test('a wallet is screened daily, each screening is recorded, and only a change 
 
 test('a failing source revokes a clear status, keeps a flag, and never clears', async () => {
   const [was, never, flagged] = [await world.wallet(org), await world.wallet(org), await world.wallet(org)]
-  screening.say(never.address, nobodyKnows)
-  screening.say(flagged.address, listed)
+  screening.setResult(never.address, nobodyKnows)
+  screening.setResult(flagged.address, listed)
   await screenWhatIsDue()
   expect(await Promise.all([was, never, flagged].map(({ id }) => statusOf(id)))).toEqual([
     'clear',
     'pending',
     'flagged',
   ])
-  for (const { address } of [was, never, flagged]) screening.say(address, nobodyKnows)
+  for (const { address } of [was, never, flagged]) screening.setResult(address, nobodyKnows)
   clock.forward(24 * hourMs)
   await screenWhatIsDue()
   expect(await Promise.all([was, never, flagged].map(({ id }) => statusOf(id)))).toEqual([
@@ -122,7 +122,7 @@ test('a failing source revokes a clear status, keeps a flag, and never clears', 
     'flagged',
   ])
   expect((await challenge(was.id)).status).toBe(200)
-  screening.say(was.address, clean)
+  screening.setResult(was.address, clean)
   clock.forward(24 * hourMs)
   await screenWhatIsDue()
   expect(await statusOf(was.id)).toBe('clear')
@@ -130,9 +130,9 @@ test('a failing source revokes a clear status, keeps a flag, and never clears', 
 
 test('a flag is removed by a fresh clear result', async () => {
   const { id, address } = await world.wallet(org)
-  screening.say(address, listed)
+  screening.setResult(address, listed)
   await screenWhatIsDue()
-  screening.say(address, clean)
+  screening.setResult(address, clean)
   expect(await statusOf(id)).toBe('flagged')
   clock.forward(24 * hourMs)
   await screenWhatIsDue()
@@ -151,7 +151,7 @@ test('a clear result that was requested before the flag was stored does not remo
   const early = screenWhatIsDue()
   await isRequested.promise
   screening.between = () => Promise.resolve()
-  screening.say(address, listed)
+  screening.setResult(address, listed)
   await screenWhatIsDue()
   expect(await statusOf(id)).toBe('flagged')
   mayAnswer.resolve()
@@ -167,7 +167,7 @@ test('if the list changes during a screening, the screening is repeated before a
     if (isSwapped) return
     isSwapped = true
     screening.swapList([address.toLowerCase()])
-    screening.say(address, listed)
+    screening.setResult(address, listed)
   }
   await screenWhatIsDue()
   expect(await statusOf(id)).toBe('pending')
@@ -180,12 +180,12 @@ test('a new list screens the addresses that it concerns again, and no others, wh
   const [added, other] = [await world.wallet(org), await world.wallet(org)]
   await screenWhatIsDue()
   const before = screening.requested.length
-  screening.say(added.address, listed)
+  screening.setResult(added.address, listed)
   screening.swapList([added.address.toLowerCase()])
   await screenWhatIsDue()
   expect(screening.requested.slice(before)).toEqual([added.address])
   expect([await statusOf(added.id), await statusOf(other.id)]).toEqual(['flagged', 'clear'])
-  screening.say(added.address, clean)
+  screening.setResult(added.address, clean)
   screening.swapList([added.address.toLowerCase()])
   await screenWhatIsDue()
   expect(await statusOf(added.id)).toBe('clear')
@@ -193,7 +193,7 @@ test('a new list screens the addresses that it concerns again, and no others, wh
 
 test('concurrent screenings of one wallet by many processes are one status, and the audit log has one change', async () => {
   const { id, address } = await world.wallet(org)
-  screening.say(address, listed)
+  screening.setResult(address, listed)
   await Promise.all(Array.from({ length: 8 }, screenWhatIsDue))
   expect(await statusOf(id)).toBe('flagged')
   expect(await changesOf(id)).toEqual(['pending to flagged'])
@@ -201,7 +201,7 @@ test('concurrent screenings of one wallet by many processes are one status, and 
 
 test('while the result stays pending for the same reason, the history has one line a day', async () => {
   const { id, address } = await world.wallet(org)
-  screening.say(address, nobodyKnows)
+  screening.setResult(address, nobodyKnows)
   for (let hour = 0; hour < 30; hour++) {
     await screenWhatIsDue()
     clock.forward(hourMs)
@@ -218,7 +218,7 @@ test('one address that two organisations registered is screened for each, in eac
     await world.call(other.testKey, 'POST', '/wallet-infra/byo-wallets', body),
   ]
   expect(made.map(({ status }) => status)).toEqual([201, 201])
-  screening.say(body.address, listed)
+  screening.setResult(body.address, listed)
   await screenWhatIsDue()
   const seen = await Promise.all(
     [org.testKey, org.liveKey, other.testKey].map((key) => world.call(key, 'GET', '/wallet-infra/byo-wallets')),

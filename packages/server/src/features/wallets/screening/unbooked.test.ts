@@ -40,7 +40,7 @@ async function spendable(wallet: Wallet, rawBalance: bigint) {
 
 async function aListedDeposit(raw: bigint): Promise<Wallet> {
   const [wallet, bad] = [await stage.master(), aSender()]
-  stage.screening.say(bad, listed)
+  stage.screening.setResult(bad, listed)
   await stage.booked(bad, wallet, raw)
   return wallet
 }
@@ -142,7 +142,7 @@ async function storedAmounts(...wallets: readonly Wallet[]): Promise<readonly st
 
 test('the migration stores what tracing had stored', async () => {
   const [master, bad, honest] = [await stage.master(), aSender(), aSender()]
-  stage.screening.say(bad, listed)
+  stage.screening.setResult(bad, listed)
   const child = await stage.child(master)
   await stage.booked(bad, child, 500n)
   await stage.booked(child.address, master, 450n)
