@@ -9,6 +9,8 @@ export interface Child {
   ready(name: string): string
   /** Profiles the child while `work` runs; shares of its busy time by place. */
   profileDuring(work: () => Promise<unknown>): Promise<Map<string, number>>
+  /** Returns the functions that ran in the child since the last time, as `file name offset`. The first time begins the count and returns none. */
+  functionsRun(): Promise<ReadonlySet<string>>
   stop(): Promise<void>
 }
 
@@ -45,6 +47,10 @@ export async function startChild(file: string, settings: Readonly<Record<string,
       child.send('profile-end', () => {})
       const shares = await hear(child, 'profile', readyMsMax)
       return new Map(Object.entries(shares).map(([place, share]) => [place, Number(share)]))
+    },
+    async functionsRun() {
+      child.send('coverage', () => {})
+      return new Set(Object.keys(await hear(child, 'coverage', readyMsMax)))
     },
     stop: () => endChild(child),
   }
