@@ -55,7 +55,7 @@ export interface PartnerMessages {
   read(message: PartnerMessage, now: Date): PartnerMessageRead
 }
 
-export interface PartnerMessage {
+interface PartnerMessage {
   readonly headers: Readonly<Record<string, string | undefined>>
   /** The raw body. */
   readonly body: Uint8Array
