@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { Duplex } from 'node:stream'
 import { expect, onTestFinished, test } from 'vitest'
 import { mcpHttpServer } from '../src/http/http-server.ts'
@@ -12,10 +13,12 @@ function aServer(proxies?: number) {
     { baseUrl: 'http://127.0.0.1:9', serverOf, onError: () => undefined },
     { hosts: [], onCrowded: () => (crowded += 1), ...(proxies !== undefined && { proxies }) },
   )
-  const connect = (remoteAddress: string): Duplex => {
-    const socket = Object.assign(new Duplex({ read: () => undefined, write: (_, __, done) => done() }), {
-      remoteAddress,
-    })
+  const connect = (remoteAddress: string, sent: string[] = []): Duplex => {
+    const write = (chunk: Buffer, _: string, done: () => void): void => {
+      sent.push(chunk.toString())
+      done()
+    }
+    const socket = Object.assign(new Duplex({ read: () => undefined, write }), { remoteAddress })
     onTestFinished(() => void socket.destroy())
     server.emit('connection', socket)
     return socket
@@ -58,4 +61,14 @@ test('a connection beyond those of its address closes no connection of another',
   const open = Array.from({ length: 1_024 }, (_, index) => connect(`203.0.113.${index % 16}`))
   expect(connect('203.0.113.3').destroyed).toBe(true)
   expect(open.filter(({ destroyed }) => destroyed)).toEqual([])
+})
+
+test('a connection that sends more than eight requests ahead is closed before one of them is answered', async () => {
+  const { connect } = aServer()
+  const sent: string[] = []
+  const socket = connect('203.0.113.7', sent)
+  const closed = once(socket, 'close')
+  socket.push('POST /mcp HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer x\r\nContent-Length: 0\r\n\r\n'.repeat(9))
+  await closed
+  expect(sent).toEqual([])
 })

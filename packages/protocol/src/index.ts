@@ -118,9 +118,9 @@ export type { EvmChargeOffer, EvmChargeRequest, TempoChargeMode, TempoChargeRequ
 export { evmChargeRequest, parseEvmChargeRequest, parseTempoChargeRequest, tempoChargeRequest } from './mpp/charge.ts'
 export type { EvmAuthorizationPayload, MppCredential, TempoPayload } from './mpp/credential.ts'
 export {
-  countMppCredentials,
   formatMppCredential,
   mppCredentialLengthMax,
+  mppCredentialsIn,
   parseEvmPayload,
   parseMppCredential,
   parseTempoPayload,

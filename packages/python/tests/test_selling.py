@@ -4,13 +4,14 @@ import json
 import subprocess
 import sys
 import threading
+import time
 import unittest
 from io import BytesIO
 from pathlib import Path
 from unittest import mock
 
 from purser import Purser, asgi, wsgi
-from purser.selling import Route, Routes, split_challenges
+from purser.selling import Route, Routes, find_credential, split_challenges
 
 from .fake import TX, FakePurser, challenge, problem, verification
 
@@ -27,6 +28,28 @@ class Exports(unittest.TestCase):
             self.assertLessEqual({seller, "Fault", "Route", "sell"}, set(module.__all__))
             for name in module.__all__:
                 self.assertTrue(hasattr(module, name), name)
+
+
+class Headers(unittest.TestCase):
+    def test_the_payment_in_a_header_is_found(self):
+        for value, found in (
+            ("Payment abc", "Payment abc"),
+            ("Bearer key, payment abc", "payment abc"),
+            ("Payment stub_payment_accepted", "stub_payment_accepted"),
+            ('Digest a="x, Payment abc", Payment def', "Payment def"),
+            ('Digest a="x\\", Payment abc", Payment def', "Payment def"),
+            ('Digest a="x, Payment abc', "none"),
+            ("Payment abc, Payment abc", "ambiguous"),
+            ("Payment", "none"),
+        ):
+            credential = find_credential({"authorization": value})
+            self.assertEqual(found, getattr(credential, "value", credential))
+
+    def test_a_header_with_a_quotation_that_does_not_end_is_read_once_however_many_quotation_marks_it_has(self):
+        began = time.monotonic()
+        self.assertEqual("none", find_credential({"authorization": '\\"' * 50_000 + "\\"}))
+        # Reading it once from each of its quotation marks takes more than half a minute.
+        self.assertLess(time.monotonic() - began, 5)
 
 
 class Releases(unittest.TestCase):

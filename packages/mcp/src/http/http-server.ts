@@ -21,6 +21,8 @@ const connectionsPerAddressMax = 64
 /** Addresses by which a machine reaches itself. */
 const ownAddress = /^(127\.|::1$|::ffff:127\.)/i
 const runningPerKeyMax = 32
+/** Most requests of one connection whose responses have not ended. Common clients send a request when they have read the response before it. */
+const unansweredMax = 8
 
 /** How clients reach the server. */
 export interface Reachable {
@@ -40,6 +42,7 @@ export interface Reachable {
 export function mcpHttpServer(options: HandlerOptions, { hosts, proxies = 0, onCrowded }: Reachable): Server {
   const find = openCallers(options)
   const running = runningRequests()
+  const mayAnswer = limitUnanswered()
   const names = [...loopback, ...hosts]
   const isHost = hostHeaderValidation(names)
   const isOrigin = originValidation(names)
@@ -62,6 +65,7 @@ export function mcpHttpServer(options: HandlerOptions, { hosts, proxies = 0, onC
     await caller.handle(req, res)
   }
   const server = createServer({ headersTimeout: 10_000, requestTimeout: 30_000 }, (req, res) => {
+    if (!mayAnswer(req, res)) return
     answer(req, res).catch((error: unknown) => {
       options.onError(error instanceof Error ? error : new Error('a value that is not an Error was thrown'))
       if (!res.headersSent) refuse(res, refusals.unavailable)
@@ -71,6 +75,23 @@ export function mcpHttpServer(options: HandlerOptions, { hosts, proxies = 0, onC
   const mayOpen = proxies === 0 ? limitPerAddress(onCrowded) : () => true
   const connections = limitConnections(server, mayOpen)
   return server
+}
+
+/**
+ * Returns the function that counts a request of its connection until its response ends. It closes a connection that sends more requests ahead, and then
+ * returns `false`: their responses would wait in the memory for a reader.
+ */
+function limitUnanswered(): (req: IncomingMessage, res: ServerResponse) => boolean {
+  const unanswered = new WeakMap<Socket, number>()
+  return ({ socket }, res) => {
+    const own = (unanswered.get(socket) ?? 0) + 1
+    if (own > unansweredMax) socket.destroy()
+    // Node goes on with what it has received of a connection that is closed.
+    if (socket.destroyed) return false
+    unanswered.set(socket, own)
+    res.once('close', () => unanswered.set(socket, (unanswered.get(socket) ?? 1) - 1))
+    return true
+  }
 }
 
 /** Counts the running requests of each organisation. */

@@ -5,7 +5,7 @@ import { challenge } from '../../test/mpp-challenges.ts'
 import { orderOffers } from './accept-payment.ts'
 import { formatChallenge, formatChallenges, type MppChallenge } from './challenge.ts'
 import { parseChallenges } from './challenge-header.ts'
-import { countMppCredentials, parseMppCredential } from './credential.ts'
+import { mppCredentialsIn, parseMppCredential } from './credential.ts'
 import { sameDigest } from './digest.ts'
 import { parseReceipt } from './receipt.ts'
 
@@ -156,7 +156,7 @@ test('64 KB of hostile text are read in time that grows with their length alone'
 function readByAll(text: string): void {
   parseChallenges(text)
   parseMppCredential(text)
-  countMppCredentials(text)
+  mppCredentialsIn(text)
   parseReceipt(text)
   sameDigest(text, text)
   orderOffers([one, two], text)

@@ -10,10 +10,10 @@ import { bytesToHex, hexToBytes, uint256Max } from '../bytes.ts'
 import vectors from '../vectors/mpp-credential.json' with { type: 'json' }
 import { challengeBinding, type MppChallenge } from './challenge.ts'
 import {
-  countMppCredentials,
   formatMppCredential,
   type MppCredential,
   mppCredentialLengthMax,
+  mppCredentialsIn,
   parseEvmPayload,
   parseMppCredential,
   parseTempoPayload,
@@ -142,12 +142,12 @@ test('two credentials in one value are counted and refused, whatever joins them'
     [`${value},${value},payment x`, 3],
     [`Bearer a, ${value}, Bearer b, ${value}`, 2],
   ] as const) {
-    expect(countMppCredentials(text)).toBe(count)
+    expect(mppCredentialsIn(text)).toHaveLength(count)
     expect(faultOf(text).reason).toBe('bad-request')
   }
   for (const text of ['', 'Bearer abc', 'Payments abc', 'Bearer a, Basic b', 'Digest a="x, Payment y"', 'Payment'])
-    expect(countMppCredentials(text), text).toBe(0)
-  expect(countMppCredentials(`Bearer a, ${value}`)).toBe(1)
+    expect(mppCredentialsIn(text), text).toEqual([])
+  expect(mppCredentialsIn(`Bearer a, ${value}`)).toEqual([value])
 })
 
 test('what is not a credential is malformed, and the fault holds nothing of what was sent', () => {

@@ -93,15 +93,15 @@ export function parseMppCredential(headerValue: string): MppParsed<MppCredential
 }
 
 /**
- * Counts the credentials of the Payment scheme in a header's value. Other schemes and a text without a scheme are not
- * counted.
+ * Returns the credentials of the Payment scheme in a header's value, each with its scheme. Other schemes and a text without a scheme are none. Its time is
+ * proportional to the length of the value, which a stranger chooses. Source: RFC 9110 sections 5.6.1 and 11.4.
  *
  * @example
- * countMppCredentials('Payment e30') // 1
- * countMppCredentials('Bearer abc') // 0
+ * mppCredentialsIn('Bearer abc, Payment e30') // ['Payment e30']
+ * mppCredentialsIn('Bearer abc') // []
  */
-export function countMppCredentials(headerValue: string): number {
-  return elementsOf(headerValue).filter((element) => paymentScheme.test(element)).length
+export function mppCredentialsIn(headerValue: string): string[] {
+  return elementsOf(headerValue).filter((element) => paymentScheme.test(element))
 }
 
 /**
@@ -148,9 +148,9 @@ export function parseTempoPayload(payload: JsonObject): MppParsed<TempoPayload> 
 
 /** Returns the credentials in a value, without their scheme. A value without any scheme is itself a credential. */
 function tokensOf(headerValue: string): string[] {
-  const elements = elementsOf(headerValue)
-  const payments = elements.filter((element) => paymentScheme.test(element))
+  const payments = mppCredentialsIn(headerValue)
   if (payments.length > 0) return payments.map((element) => element.replace(paymentScheme, ''))
+  const elements = elementsOf(headerValue)
   return elements.length === 1 ? elements : []
 }
 

@@ -1,4 +1,4 @@
-import { parseMppCredential } from '@purser/protocol'
+import { mppCredentialsIn, parseMppCredential } from '@purser/protocol'
 import { isRecord } from '../problem.ts'
 import { decodeHeader } from './headers.ts'
 
@@ -82,14 +82,9 @@ function countOf(value: string): number {
   return value === '' ? 0 : value.split(',').filter((part) => part.trim() !== '').length
 }
 
-/** The header may contain other schemes, and commas within quoted strings. */
-const quoted = /"(?:[^"\\]|\\.)*(?:"|$)/g
-
-function paymentsIn(value: string | undefined): string[] {
-  if (value === undefined) return []
-  const elements = value.replaceAll(quoted, '""').split(',')
-  const payments = elements.map((element) => element.trim()).filter((element) => /^Payment\s/i.test(element))
-  return payments.map((payment) => payment.replace(/^Payment\s+(?=stub_payment_)/i, ''))
+/** The header may contain other schemes, and commas within quoted strings. A stub payment is forwarded without its scheme. */
+function paymentsIn(value = ''): string[] {
+  return mppCredentialsIn(value).map((payment) => payment.replace(/^Payment\s+(?=stub_payment_)/i, ''))
 }
 
 function x402Of(value: string, responseHeader: X402Credential['responseHeader']): X402Credential {

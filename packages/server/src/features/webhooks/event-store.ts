@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Tenant } from '../../platform/ctx.ts'
-import { type Db, type Queryable, sql, type Tx } from '../../platform/db/db.ts'
+import { type Db, type Queryable, type Sql, sql, type Tx } from '../../platform/db/db.ts'
 import { deleteExpired } from '../../platform/db/delete-expired.ts'
 import {
   boundsOf,
@@ -63,35 +63,84 @@ export async function markFannedOut(tx: Tx, eventId: EventId): Promise<void> {
   await tx.run(sql`delete from events_due where event_id = ${eventId}`)
 }
 
+/** Most rows that one statement looks at, and deletes. */
+const lookedAtMax = 1_000
+
+const LookedAt = z.object({ id: z.string(), isKept: z.boolean() })
+
 /**
- * Deletes events older than the bound, unless a delivery is pending. The pending deliveries of such events, almost always none, are read by the index
- * of all pending ones, for which `readsInOrder` keeps the planner from reading all deliveries.
+ * Deletes rows in the order of their ids, except those that are kept. `select` returns those after an id, at most `lookedAtMax`: each statement looks at a
+ * bounded number of rows, and a row that is kept is looked at once in a run, however many are.
  */
-export function deleteOldEvents(db: Db, oldest: Date, most: number): Promise<number> {
-  const statement = sql`
-    delete from events where id = any(array(
-      select e.id from events e
-      where e.created_at < ${oldest} and not exists (select 1 from events_due d where d.event_id = e.id)
-        and not exists (
-          select from events_postponed p
-          where p.organisation_id = e.organisation_id and p.environment = e.environment and p.event_id = e.id)
-        and e.id <> all(array(
-          select event_id from webhook_deliveries where status = 'pending' and event_id < ${firstIdAt('evt', oldest.getTime() + idLagMsMax)}))
-      order by e.created_at limit ${most} for update skip locked))`
-  return db.tx((tx) => tx.run(statement), { readsInOrder: true })
+async function deleteUnlessKept(db: Db, table: Sql, select: (after: string) => Sql): Promise<void> {
+  let after: string | undefined = ''
+  while (after !== undefined) {
+    const statement = select(after)
+    after = await db.tx(
+      async (tx) => {
+        const rows = await tx.many(LookedAt, statement)
+        const ids = rows.filter(({ isKept }) => !isKept).map(({ id }) => id)
+        const locked = sql`select id from ${table} where id = any(${ids}::text[]) for update skip locked`
+        if (ids.length > 0) await tx.run(sql`delete from ${table} where id = any(array(${locked}))`)
+        return rows.length < lookedAtMax ? undefined : rows.at(-1)?.id
+      },
+      { readsInOrder: true },
+    )
+  }
 }
 
-/** Deletes attempts, ended deliveries and resends that are older than the bound, or of older events. */
+/**
+ * Deletes events older than the bound, unless a delivery is pending. A delivery, or a mark that the event has none yet, is found by an index for each
+ * event: other pending deliveries are not read, however many a deployment has.
+ */
+export function deleteOldEvents(db: Db, oldest: Date): Promise<void> {
+  const before = firstIdAt('evt', oldest.getTime() + idLagMsMax)
+  return deleteUnlessKept(
+    db,
+    sql`events`,
+    (after) => sql`
+    select e.id, coalesce(due.is_kept, postponed.is_kept, pending.is_kept, false) as is_kept
+    from (
+      select id, organisation_id, environment from events
+      where id > ${after} and id < ${before} and created_at < ${oldest} order by id limit ${lookedAtMax}
+    ) as e
+    left join lateral (select true as is_kept from events_due d where d.event_id = e.id limit 1) as due on true
+    left join lateral (
+      select true as is_kept from events_postponed p
+      where p.organisation_id = e.organisation_id and p.environment = e.environment and p.event_id = e.id limit 1
+    ) as postponed on true
+    left join lateral (
+      select true as is_kept from webhook_deliveries d where d.event_id = e.id and d.status = 'pending' limit 1
+    ) as pending on true
+    order by e.id`,
+  )
+}
+
+/** Deletes attempts that are older than the bound. */
 export async function deleteOldAttempts(db: Queryable, oldest: Date): Promise<void> {
-  const before = (prefix: 'att' | 'del' | 'evt'): string => firstIdAt(prefix, oldest.getTime())
-  const byId = { orderBy: sql`id`, key: sql`id` }
-  await deleteExpired(db, { from: sql`webhook_attempts`, where: sql`id < ${before('att')}`, ...byId })
-  const ended = sql`id < ${before('del')} and ended_at is not null`
-  await deleteExpired(db, { from: sql`webhook_deliveries`, where: ended, ...byId })
-  await deleteExpired(db, { from: sql`event_resends`, where: sql`event_id < ${before('evt')}`, orderBy: sql`event_id` })
+  const where = sql`id < ${firstIdAt('att', oldest.getTime())}`
+  await deleteExpired(db, { from: sql`webhook_attempts`, where, orderBy: sql`id`, key: sql`id` })
 }
 
-/** Deletes rows of webhooks that were deleted before the bound. Their deliveries ended by then, and `deleteOldAttempts` deletes them by their age. */
+/** Deletes deliveries that are older than the bound and ended. */
+export function deleteOldDeliveries(db: Db, oldest: Date): Promise<void> {
+  const before = firstIdAt('del', oldest.getTime())
+  return deleteUnlessKept(
+    db,
+    sql`webhook_deliveries`,
+    (after) => sql`
+    select id, ended_at is null as is_kept from webhook_deliveries where id > ${after} and id < ${before}
+    order by id limit ${lookedAtMax}`,
+  )
+}
+
+/** Deletes resends of events that are older than the bound. */
+export async function deleteOldResends(db: Queryable, oldest: Date): Promise<void> {
+  const where = sql`event_id < ${firstIdAt('evt', oldest.getTime())}`
+  await deleteExpired(db, { from: sql`event_resends`, where, orderBy: sql`event_id` })
+}
+
+/** Deletes rows of webhooks that were deleted before the bound. Their deliveries ended by then, and `deleteOldDeliveries` deletes them by their age. */
 export async function deleteOldWebhooks(db: Queryable, oldest: Date): Promise<void> {
   await deleteExpired(db, { from: sql`webhooks`, where: sql`deleted_at < ${oldest}`, orderBy: sql`deleted_at` })
 }

@@ -3,7 +3,7 @@ import { bindOperations } from '../../platform/operation.ts'
 import { createSignal, type Signal } from '../../platform/signal.ts'
 import { bindLoops } from '../../platform/work/runner.ts'
 import { WebhookWorker } from './delivery/worker.ts'
-import { expireEvents } from './jobs.ts'
+import { expiries } from './jobs.ts'
 import { Listeners, listenOperations } from './listen/index.ts'
 import type { Deps } from './ports.ts'
 import { redeliveryLimit } from './redeliveries.ts'
@@ -28,7 +28,7 @@ export function createWebhooks(
   return {
     deps,
     operations: bindOperations(deps, [...webhookOperations, ...eventOperations, ...listenOperations]),
-    loops: bindLoops(deps, [expireEvents]),
+    loops: bindLoops(deps, expiries),
     stop: () => listeners.stop(),
     startDelivering(): Pick<WebhookWorker, 'stop'> {
       const worker = new WebhookWorker(deps)

@@ -1,18 +1,25 @@
+import type { Db } from '../../platform/db/db.ts'
 import type { Recurring } from '../../platform/job.ts'
-import { deleteOldAttempts, deleteOldEvents, deleteOldWebhooks } from './event-store.ts'
+import {
+  deleteOldAttempts,
+  deleteOldDeliveries,
+  deleteOldEvents,
+  deleteOldResends,
+  deleteOldWebhooks,
+} from './event-store.ts'
 import { oldestRow } from './history.ts'
 import type { Deps } from './ports.ts'
 
-const most = 1_000
-
-/** Deletes events, deliveries and attempts after the days that they are kept. Running it again is harmless. */
-export const expireEvents: Recurring<Deps> = {
-  name: 'webhooks.sweep-events',
-  everyMs: 600_000,
-  run: async (ctx) => {
-    const oldest = oldestRow(ctx)
-    while ((await deleteOldEvents(ctx.db, oldest, most)) === most);
-    await deleteOldAttempts(ctx.db, oldest)
-    await deleteOldWebhooks(ctx.db, oldest)
-  },
+/** Deletes rows after the days that they are kept. Running it again is harmless. */
+function expiry(name: string, deleteOld: (db: Db, oldest: Date) => Promise<void>): Recurring<Deps> {
+  return { name: `webhooks.sweep-${name}`, everyMs: 600_000, run: (ctx) => deleteOld(ctx.db, oldestRow(ctx)) }
 }
+
+/** Each runs by itself, so that none stops the others when it fails. */
+export const expiries: readonly Recurring<Deps>[] = [
+  expiry('events', deleteOldEvents),
+  expiry('attempts', deleteOldAttempts),
+  expiry('deliveries', deleteOldDeliveries),
+  expiry('resends', deleteOldResends),
+  expiry('webhooks', deleteOldWebhooks),
+]

@@ -7,7 +7,7 @@ import { sql } from '../../platform/db/db.ts'
 import { insertEvents } from '../../platform/events.ts'
 import { systemCtx } from '../../platform/work/runner.ts'
 import { createFanOut } from './delivery/fan-out.ts'
-import { expireEvents } from './jobs.ts'
+import { expiries } from './jobs.ts'
 
 let world: World
 let org: Org
@@ -189,7 +189,9 @@ test('events and their deliveries are kept for 30 days, and longer while a deliv
   const [plain = ''] = await publish(own, 1)
   const tested = await world.call(own.testKey, 'POST', `/webhooks/${hook.body.id}/test`)
   await world.database.db.run(sql`delete from events_due`)
-  const sweep = () => expireEvents.run(systemCtx(world.server.deps))
+  const sweep = async () => {
+    for (const { run } of expiries) await run(systemCtx(world.server.deps))
+  }
   const left = () =>
     countOf(sql`select count(*) as count from events where id in (${plain}, ${String(tested.body.eventId)})`)
   clock.forward(29 * 86_400_000)

@@ -11,14 +11,15 @@ function someStreams(endedReaders: EndedReaders = async () => []) {
     metrics: createMetrics(),
     endedReaders,
     streamsMax: 100,
+    lagBytesMax: 64_000,
     gauges: { open: ['open', 'Open.'], most: ['most', 'Most.'], largestShare: ['largest', 'Largest.'] },
     failure: 'access could not be checked',
   })
   onTestFinished(() => streams.stop())
-  const open = (reader: Reader | undefined = undefined) =>
+  const open = (reader: Reader | undefined = undefined, owner = 'acc_1') =>
     openManually(
       streams.respond({
-        create: (line) => new OpenStream({ owner: 'acc_1', reader }, line),
+        create: (line) => new OpenStream({ owner, reader }, line),
         opened: ({ line }) => line.write(Buffer.from('hello')),
       }),
     )
@@ -66,4 +67,22 @@ test('a failed check of keys ends no stream, and the next tick checks again', as
     ['key_1', 'key_2'],
     ['key_1', 'key_2'],
   ])
+})
+
+test('slow readers of one owner keep at most its share of the memory: the slowest are cut, and no quick one nor one of another owner', async () => {
+  const { streams, open } = someStreams()
+  const [slow, other] = [
+    Array.from({ length: 50 }, () => open()),
+    Array.from({ length: 10 }, () => open(undefined, 'acc_2')),
+  ]
+  const [slowest, quick] = [open(), open()]
+  for (const line of [...slow, ...other]) line.waiting = 1_000
+  slowest.waiting = 2_000
+  await streams.tick()
+  expect(streams.count).toBe(62)
+  quick.waiting = 5_000
+  await streams.tick()
+  const kept = slow.filter(({ isOpen }) => isOpen).length
+  expect([kept, slowest.how, quick.isOpen]).toEqual([27, 'cut', true])
+  expect(other.every(({ isOpen }) => isOpen)).toBe(true)
 })

@@ -2,7 +2,7 @@ import type { Deps } from '../ctx.ts'
 import { failPlatform } from '../errors.ts'
 import type { Metrics } from '../metrics.ts'
 import type { EndedReaders, Reader } from '../reader.ts'
-import { mayTake } from '../share.ts'
+import { levelOf, mayTake } from '../share.ts'
 import { EventStreamResponse, heartbeat, type SseConnection } from './response.ts'
 
 /**
@@ -26,6 +26,8 @@ export class OpenStream {
   readonly line: SseConnection
   #stalls = 0
   #waitingBefore = 0
+  /** Bytes that its reader had not read at the last tick. */
+  #waitingAtTick = 0
 
   constructor({ owner, reader }: Pick<OpenStream, 'owner' | 'reader'>, line: SseConnection) {
     this.owner = owner
@@ -41,12 +43,22 @@ export class OpenStream {
     if (this.#stalls > stallsMax) this.line.cut()
     else this.line.write(heartbeat)
   }
+
+  /** Returns the bytes that its reader has not read since the last tick, or had not at that time: none for a reader that keeps up. */
+  lag(): number {
+    const { waiting } = this.line
+    const lag = Math.min(waiting, this.#waitingAtTick)
+    this.#waitingAtTick = waiting
+    return lag
+  }
 }
 
 export interface StreamsParts extends Pick<Deps, 'log' | 'metrics'> {
   readonly endedReaders: EndedReaders
   /** Most streams of one process, shared between their owners (`mayTake`, `placeOwner` of a call). */
   readonly streamsMax: number
+  /** Most bytes that wait for all slow readers of one process, shared between the owners of their places. */
+  readonly lagBytesMax: number
   /** Name and help text of the metrics: open streams, the most of them, and those of the owner that has the most. */
   readonly gauges: Readonly<Record<'open' | 'most' | 'largestShare', readonly [name: string, help: string]>>
   /** The log message of a failed check of access, which is repeated. */
@@ -123,17 +135,41 @@ export class OpenStreams<Stream extends OpenStream> {
   }
 
   /**
-   * Runs one tick of the timer: heartbeats of the streams that are due, and the end of streams whose access has ended. Never
-   * fails.
+   * Runs one tick of the timer: heartbeats of the streams that are due, and the end of the slowest readers of an owner above its share of
+   * the memory, and of streams whose access has ended. Never fails.
    */
   tick(): Promise<void> {
     this.#ticks = (this.#ticks + 1) % ticksPerHeartbeat
     for (const [stream, own] of this.#open) if (own === this.#ticks) stream.sendHeartbeat()
     this.#parts.onTick?.()
+    this.#cutSlowest()
     this.#checking ??= this.#endRevoked().finally(() => {
       this.#checking = undefined
     })
     return this.#checking
+  }
+
+  /** Cuts the slowest readers of an owner whose readers together let more wait than its share: their clients reconnect, and read on from the table. */
+  #cutSlowest(): void {
+    const slow = [...this.#open.keys()]
+      .map((stream) => ({ stream, bytes: stream.lag() }))
+      .filter(({ bytes }) => bytes > 0)
+    const owners = [...Map.groupBy(slow, ({ stream }) => stream.owner).values()].map((own) => ({
+      own: own.sort((one, other) => other.bytes - one.bytes),
+      total: own.reduce((sum, { bytes }) => sum + bytes, 0),
+    }))
+    const level = levelOf(
+      owners.map(({ total }) => total),
+      this.#parts.lagBytesMax,
+    )
+    for (const { own, total } of owners) {
+      let left = total
+      for (const { stream, bytes } of own) {
+        if (left <= level) break
+        stream.line.cut()
+        left -= bytes
+      }
+    }
   }
 
   #add(stream: Stream): void {

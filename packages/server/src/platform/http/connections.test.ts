@@ -22,6 +22,10 @@ const guests = async () =>
     placeOwner: 'org_1',
   }) as const
 
+let handled = 0
+/** What the handler waits for. */
+let gate: Promise<void> = Promise.resolve()
+
 const operations = [
   operation({
     id: 'toys.create',
@@ -32,7 +36,11 @@ const operations = [
     input: z.strictObject({ name: z.string() }),
     output: z.strictObject({ name: z.string() }),
     guests,
-    run: (_ctx, { body }) => body,
+    async run(_ctx, { body }) {
+      handled += 1
+      await gate
+      return body
+    },
   }),
   operation({
     id: 'toys.files.add',
@@ -109,6 +117,35 @@ test('a request for an unknown address is refused without its body, which is cut
 test('a streamed body is cut if nothing of it arrives within the limit', async () => {
   const answer = await beginning('/toys/1/files', 'text/plain', { body: named, sent: 20 })
   expect(answer).not.toMatch(/^HTTP\/1\.1 2/)
+})
+
+/** Sends requests in one piece, of which the last asks for the end of the connection; returns the number of responses once it has ended. */
+async function sentAhead(count: number): Promise<number> {
+  const socket = net.connect(port, '127.0.0.1')
+  socket.on('error', () => undefined)
+  let received = ''
+  socket.setEncoding('utf8').on('data', (text: string) => {
+    received += text
+  })
+  const body = JSON.stringify({ name: 'ahead' })
+  const request = (more: string) =>
+    `POST /toys HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n${more}\r\n${body}`
+  const closed = once(socket, 'close')
+  socket.write(request('').repeat(count - 1) + request('connection: close\r\n'))
+  await closed
+  return received.split('HTTP/1.1 200 ').length - 1
+}
+
+test('a connection may send eight requests ahead, and one that sends more is closed before they are handled', async () => {
+  expect(await sentAhead(8)).toBe(8)
+  const opened = Promise.withResolvers<void>()
+  gate = opened.promise
+  handled = 0
+  const ended = sentAhead(200)
+  await Promise.race([ended, vi.waitUntil(() => handled > 8, { timeout: 10_000 })])
+  opened.resolve()
+  await ended
+  expect(handled).toBeLessThanOrEqual(8)
 })
 
 /** A request whose head has arrived and whose body has not. */

@@ -34,8 +34,6 @@ export class EventStream extends OpenStream {
   readonly #right: Right
   /** The sequence number of the last event that was written. */
   sent: number
-  /** Bytes that its reader had not read at the last tick. */
-  #waitingAtTick = 0
 
   constructor({ tenant, owner, vaultId, right, after }: StreamOpening, line: SseConnection) {
     super({ owner, reader: right.reader }, line)
@@ -62,14 +60,6 @@ export class EventStream extends OpenStream {
     else for (const frame of frames) if (frame.sequence > this.sent) this.line.write(frame.bytes)
     this.sent = last.sequence
     if (last.isLast) this.line.end()
-  }
-
-  /** Bytes that its reader has not read since the last tick, or had not at that time: none for a reader that keeps up. */
-  lag(): number {
-    const { waiting } = this.line
-    const lag = Math.min(waiting, this.#waitingAtTick)
-    this.#waitingAtTick = waiting
-    return lag
   }
 
   /** Ends the stream if its access has expired at that instant. */

@@ -2,7 +2,6 @@ import type { Deps } from '../../../platform/ctx.ts'
 import type { EventStreamResponse } from '../../../platform/event-streams/response.ts'
 import { OpenStreams } from '../../../platform/event-streams/streams.ts'
 import type { EndedReaders } from '../../../platform/reader.ts'
-import { levelOf } from '../../../platform/share.ts'
 import { createTurns } from '../../../platform/turns.ts'
 import type { VaultId } from '../schema.ts'
 import { EventStream, type StreamOpening } from './event-stream.ts'
@@ -10,7 +9,6 @@ import { Hub } from './hub.ts'
 import { type ReplayDeps, replay } from './replay.ts'
 
 const streamsMax = 20_000
-/** Most bytes that wait for all slow readers of a process, shared between the owners of their places. */
 const lagBytesMax = 256 * 2 ** 20
 /** Most pages of past events that are read at once, shared between the owners of the streams. */
 const readsMax = 8
@@ -32,17 +30,14 @@ export class VaultStreams {
     this.#replayDeps = { ...deps, hub: this.#hub, reads: createTurns(readsMax) }
     const { log, metrics, endedReaders } = deps
     this.#open = new OpenStreams({
-      ...{ log, metrics, endedReaders, streamsMax },
+      ...{ log, metrics, endedReaders, streamsMax, lagBytesMax },
       gauges: {
         open: ['purser_vault_streams', 'Open event streams.'],
         most: ['purser_vault_streams_max', 'Most event streams that the process opens.'],
         largestShare: ['purser_vault_streams_largest_share', 'Open event streams of the account that has the most.'],
       },
       failure: 'the keys of open streams could not be checked; they are checked again soon',
-      onTick: () => {
-        this.#endExpired()
-        this.#cutSlowest()
-      },
+      onTick: () => this.#endExpired(),
     })
   }
 
@@ -86,26 +81,5 @@ export class VaultStreams {
   #endExpired(): void {
     const now = this.#deps.clock.now()
     for (const stream of this.#open) stream.endIfExpired(now)
-  }
-
-  /** Cuts the slowest readers of an owner whose readers together let more wait than its share: their clients reconnect, and read on from the table. */
-  #cutSlowest(): void {
-    const slow = [...this.#open].map((stream) => ({ stream, bytes: stream.lag() })).filter(({ bytes }) => bytes > 0)
-    const owners = [...Map.groupBy(slow, ({ stream }) => stream.owner).values()].map((own) => ({
-      own: own.sort((one, other) => other.bytes - one.bytes),
-      total: own.reduce((sum, { bytes }) => sum + bytes, 0),
-    }))
-    const level = levelOf(
-      owners.map(({ total }) => total),
-      lagBytesMax,
-    )
-    for (const { own, total } of owners) {
-      let left = total
-      for (const { stream, bytes } of own) {
-        if (left <= level) break
-        stream.line.cut()
-        left -= bytes
-      }
-    }
   }
 }

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { freshDatabase, type TestDatabase } from '../../../../test/database.ts'
-import { openManually } from '../../../../test/manual-line.ts'
+import { ManualLine, openManually } from '../../../../test/manual-line.ts'
 import { readsCounted } from '../../../../test/rows-read.ts'
 import { toyDeps } from '../../../../test/toy-deps.ts'
 import { isProblem } from '../../../platform/errors.ts'
@@ -43,10 +43,30 @@ function aStage(own: Partial<ListenersDeps> = {}) {
       const place = beginning
       return openManually(listeners.respond({ tenant, owner, reader, secret, place, types: undefined, follows: true }))
     },
-    publish: (count: number) =>
-      deps.db.tx((tx) =>
-        insertEvents({ ...deps, tenant }, tx, 'vault.sealed', Array(count).fill({ vaultId: 'vlt_1' })),
-      ),
+    publish: (count: number, payload: object = { vaultId: 'vlt_1' }) =>
+      deps.db.tx((tx) => insertEvents({ ...deps, tenant }, tx, 'vault.sealed', Array(count).fill(payload))),
+  }
+}
+
+/** A connection whose reader reads nothing until the test says so. */
+class UnreadLine extends ManualLine {
+  most = 0
+  #drained = Promise.withResolvers<void>()
+
+  override write(bytes: Uint8Array): void {
+    super.write(bytes)
+    this.waiting += bytes.length
+    this.most = Math.max(this.most, this.waiting)
+  }
+
+  override drained(): Promise<void> {
+    return this.waiting === 0 ? Promise.resolve() : this.#drained.promise
+  }
+
+  read(): void {
+    this.waiting = 0
+    this.#drained.resolve()
+    this.#drained = Promise.withResolvers()
   }
 }
 
@@ -61,6 +81,74 @@ test('a reader that does not read is sent nothing more until it does, so that no
   slow.waiting = 0
   listeners.wake()
   await expect.poll(() => slow.webhookIds, patience).toEqual(ids)
+})
+
+test('a reader that reads nothing keeps a few large events in memory and not a page of them, and misses none when it reads', async () => {
+  const { listeners, tenant, owner, publish } = aStage()
+  const lines = Array.from({ length: 5 }, (_, number) => {
+    const listening = { tenant, owner, reader: `key_${number}`, secret, place: beginning, types: undefined } as const
+    const response = listeners.respond({ ...listening, follows: true })
+    const line = new UnreadLine(response.closed)
+    response.open(line)
+    return line
+  })
+  const ids = [...(await publish(100, { summary: '\u0001'.repeat(2_000) }))].sort()
+  await expect
+    .poll(() => {
+      listeners.wake()
+      return lines.every(({ webhookIds }) => webhookIds.length > 0)
+    }, patience)
+    .toBe(true)
+  listeners.wake()
+  await expect
+    .poll(() => {
+      for (const line of lines) line.read()
+      return lines.every(({ webhookIds }) => webhookIds.length === 100)
+    }, patience)
+    .toBe(true)
+  expect(lines.map(({ webhookIds }) => webhookIds)).toEqual(lines.map(() => ids))
+  expect(Math.max(...lines.map(({ most }) => most))).toBeLessThan(131_072)
+})
+
+test('a page of large events ends with the one that reaches its bytes', async () => {
+  const { tenant, publish } = aStage()
+  await publish(20, { summary: 'x'.repeat(10_000) })
+  const { db } = toyDeps(database.db)
+  const page = async (place: Place, types: readonly string[] | undefined) => {
+    const [one] = await listPages(db, [{ tenant, place, types }], { entriesMax: 15, bytesMax: 65_536 })
+    return one ?? { entries: [], next: place, isFull: false }
+  }
+  await expect.poll(async () => (await page(beginning, undefined)).entries.length, patience).toBe(7)
+  for (const types of [undefined, ['vault.sealed']]) {
+    const first = await page(beginning, types)
+    const second = await page(first.next, types)
+    const third = await page(second.next, types)
+    expect([first, second, third].map(({ entries, isFull }) => [entries.length, isFull])).toEqual([
+      [7, true],
+      [7, true],
+      [6, false],
+    ])
+    expect(new Set([first, second, third].flatMap(({ entries }) => entries.map(({ eventId }) => eventId))).size).toBe(
+      20,
+    )
+  }
+})
+
+test('slow readers of one owner keep at most its share of the memory, and those of another stay', async () => {
+  const { listeners, tenant, owner } = aStage()
+  const openFor = (of: string, count: number) =>
+    Array.from({ length: count }, (_, number) => {
+      const listening = { tenant, owner: of, reader: `key_${of}_${number}`, secret, types: undefined } as const
+      return openManually(listeners.respond({ ...listening, place: beginning, follows: true }))
+    })
+  const [slow, other] = [openFor(owner, 500), openFor(`${owner}_other`, 50)]
+  for (const line of [...slow, ...other]) line.waiting = 100_000
+  await listeners.tick()
+  await listeners.tick()
+  const kept = slow.filter(({ isOpen }) => isOpen).length
+  expect(kept * 100_000).toBeLessThanOrEqual(32 * 2 ** 20)
+  expect(kept).toBeGreaterThan(100)
+  expect(other.filter(({ isOpen }) => !isOpen)).toEqual([])
 })
 
 test('many streams of one owner with a long past delay neither the events of another nor the other work of the process', async () => {
@@ -105,7 +193,7 @@ test('a listener of a rare type gets it from behind thousands of other events, o
     insertEvents({ ...deps, tenant }, tx, 'vault.persisted', [{ vaultId: 'vlt_1' }]),
   )
   const pageAfter = async (place: Place, types?: readonly string[]) => {
-    const [page] = await listPages(deps.db, [{ tenant, place, types }], 2_600)
+    const [page] = await listPages(deps.db, [{ tenant, place, types }], { entriesMax: 2_600, bytesMax: 2 ** 20 })
     if (page === undefined) throw new Error('no page')
     return page
   }
@@ -129,7 +217,8 @@ test('a listener of all types reads no more because another listener of the same
     { tenant: many.tenant, place: beginning, types: undefined },
     { tenant: none.tenant, place: beginning, types: ['vault.persisted'] },
   ]
-  const read = () => db.tx((tx) => listPages(tx, following, 100), { readsInOrder: true })
+  const read = () =>
+    db.tx((tx) => listPages(tx, following, { entriesMax: 100, bytesMax: 65_536 }), { readsInOrder: true })
   await expect.poll(async () => (await read())[0]?.entries.length, patience).toBe(100)
   const before = rows()
   const [all, some] = await read()

@@ -3,18 +3,20 @@ import type { ServiceSealPort } from '../../../custody/service-seal.ts'
 import type { Deps } from '../../../platform/ctx.ts'
 import { failPlatform } from '../../../platform/errors.ts'
 import { createPoller, type Poller, type Read } from '../../../platform/event-streams/poller.ts'
-import { type EventStreamResponse, openingOf } from '../../../platform/event-streams/response.ts'
+import { type EventStreamResponse, openingOf, type SseConnection } from '../../../platform/event-streams/response.ts'
 import { OpenStreams } from '../../../platform/event-streams/streams.ts'
 import type { EndedReaders, Reader } from '../../../platform/reader.ts'
 import { frameOf, Listener, type Listening } from './listener.ts'
 import { listPages, type Page } from './store.ts'
 
 const streamsMax = 1_000
+const lagBytesMax = 64 * 2 ** 20
 /** Most streams of one key. */
 const streamsOfKeyMax = 10
 const retryAfterSeconds = 5
 
-const entriesMax = 100
+/** Most entries of a page, and the bytes of payloads with which a page ends: a read has the pages of many streams in memory. */
+const pageBounds = { entriesMax: 100, bytesMax: 65_536 }
 /** Most streams that one read serves, of one owner and in total, so that one owner's backlog does not delay the events of another. */
 const streamsOfOwnerPerRead = 10
 const streamsPerRead = 100
@@ -42,7 +44,7 @@ export class Listeners {
     this.#deps = deps
     const { log, metrics, endedReaders } = deps
     this.#open = new OpenStreams({
-      ...{ log, metrics, endedReaders, streamsMax },
+      ...{ log, metrics, endedReaders, streamsMax, lagBytesMax },
       gauges: {
         open: ['purser_listeners', 'Open streams of events to listeners.'],
         most: ['purser_listeners_max', 'Most streams of events to listeners that the process opens.'],
@@ -106,7 +108,7 @@ export class Listeners {
     const isMore = ready.some(({ readIn }) => readIn < this.#cycleStart)
     if (!isMore) this.#cycleStart = read + 1
     if (chosen.length === 0) return undefined
-    const pages = await listPages(this.#deps.db, chosen, entriesMax)
+    const pages = await listPages(this.#deps.db, chosen, pageBounds)
     const send = async () => {
       for (const [index, listener] of chosen.entries()) {
         const page = pages[index]
@@ -116,13 +118,18 @@ export class Listeners {
     return { isMore, send }
   }
 
-  /** Sends a page. A page that cannot be sent is not skipped: the stream is closed, and its client reconnects for it. */
+  /**
+   * Sends what its reader accepts of a page, and reads on when the reader has received it. A page that cannot be sent is not skipped: the stream is
+   * closed, and its client reconnects for it.
+   */
   async #send(listener: Listener, page: Page): Promise<void> {
     const { line } = listener
     try {
       for (const entry of page.entries) {
         if (!line.isOpen) return
+        if (!listener.isReady) return this.#readOnceDrained(line)
         line.write(await frameOf(this.#deps, listener.secret, entry))
+        listener.place = entry.place
         if (++this.#signed % entriesPerTurn === 0) await turn()
       }
     } catch (error) {
@@ -130,8 +137,12 @@ export class Listeners {
       return line.cut()
     }
     listener.place = page.next
-    if (page.isFull) void line.drained().then(() => this.wake())
+    if (page.isFull) this.#readOnceDrained(line)
     else if (!listener.follows) line.end()
+  }
+
+  #readOnceDrained(line: SseConnection): void {
+    void line.drained().then(() => this.wake())
   }
 }
 

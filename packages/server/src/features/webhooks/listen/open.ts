@@ -25,7 +25,7 @@ export async function listen(
   const following = { tenant, place, types: query.events }
   const follows = query.follow !== 'false'
   if (!follows) {
-    const [page] = await listPages(db, [following], 1)
+    const [page] = await listPages(db, [following], { entriesMax: 1, bytesMax: 1 })
     if (page?.entries.length === 0 && !page.isFull) return new Reply(204, undefined)
   }
   const { secret } = await listenerSecret(ctx)

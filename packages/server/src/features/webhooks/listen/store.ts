@@ -111,68 +111,82 @@ export interface Page {
   readonly isFull: boolean
 }
 
+/** The end of a page: its most entries, and the bytes of payloads of which its last entry is the first to reach them. */
+export interface PageBounds {
+  readonly entriesMax: number
+  readonly bytesMax: number
+}
+
 /**
- * Returns what to send to each of several listeners, in order, up to a limit for each: in one statement for those of all types, which reads no more
+ * Returns what to send to each of several listeners, in order, up to the bounds for each: in one statement for those of all types, which reads no more
  * than they receive, and in one for the others. It stops at the oldest transaction that is still running: what others have committed since then waits
  * for it, so that nothing can appear before a position that was read.
  */
 export async function listPages(
   db: Queryable,
   following: readonly Following[],
-  entriesMax: number,
+  bounds: PageBounds,
 ): Promise<readonly Page[]> {
   const pages = new Map<Following, Page>()
   for (const [isFiltered, own] of Map.groupBy(following, ({ types }) => types !== undefined)) {
-    const lookedAt = isFiltered ? lookedAtMax : entriesMax
-    const rows = await db.many(News, newsOf(own, { entriesMax, lookedAt }))
+    const lookedAt = isFiltered ? lookedAtMax : bounds.entriesMax
+    const rows = await db.many(News, newsOf(own, { ...bounds, lookedAt }))
     const grouped = Map.groupBy(rows, ({ position }) => position)
-    for (const [index, one] of own.entries()) pages.set(one, pageFrom(grouped.get(index + 1) ?? [], entriesMax))
+    for (const [index, one] of own.entries()) pages.set(one, pageFrom(grouped.get(index + 1) ?? [], bounds))
   }
   return following.flatMap((one) => pages.get(one) ?? [])
 }
 
 function newsOf(
   following: readonly Following[],
-  { entriesMax, lookedAt }: { readonly entriesMax: number; readonly lookedAt: number },
+  { entriesMax, bytesMax, lookedAt }: PageBounds & { readonly lookedAt: number },
 ): Sql {
   return sql`
     with horizon as (select pg_snapshot_xmin(pg_current_snapshot()) as written_by)
     select f.position, horizon.written_by::text as horizon, entry.written_by::text as written_by, entry.id, entry.event_id, entry.type,
       coalesce(entry.looked_at = ${lookedAt}, false) as is_limit,
-      case when entry.is_received and entry.received <= ${entriesMax} then entry.payload::text end as payload
+      case when entry.bytes_before < ${bytesMax} then entry.payload end as payload
     from unnest(${following.map(({ tenant }) => tenant.organisationId)}::text[], ${following.map(({ tenant }) => tenant.environment)}::text[],
       ${following.map(({ place }) => place.writtenBy)}::text[]::xid8[], ${following.map(({ place }) => place.id)}::text[],
       ${following.map(({ types }) => types?.join() ?? null)}::text[])
       with ordinality as f (organisation_id, environment, written_by, id, types, position)
     cross join horizon
     left join lateral (
-      select looked.*, row_number() over place as looked_at, f.types is null or type = any(string_to_array(f.types, ',')) as is_received,
-        count(*) filter (where f.types is null or type = any(string_to_array(f.types, ','))) over place as received
+      select sized.*, coalesce(sum(octet_length(payload)) over (place rows between unbounded preceding and 1 preceding), 0) as bytes_before
       from (
-        (select e.written_by, e.id, e.id as event_id, e.type, e.payload from events e
-          where e.organisation_id = f.organisation_id and e.environment = f.environment
-            and (e.written_by, e.id) > (f.written_by, f.id) and e.written_by < horizon.written_by
-          order by e.written_by, e.id limit ${lookedAt})
-        union all
-        (select r.written_by, r.id, r.event_id, e.type, e.payload from event_resends r join events e on e.id = r.event_id
-          where r.organisation_id = f.organisation_id and r.environment = f.environment
-            and (r.written_by, r.id) > (f.written_by, f.id) and r.written_by < horizon.written_by
-          order by r.written_by, r.id limit ${lookedAt})
-        order by written_by, id limit ${lookedAt}
-      ) as looked
+        select written_by, id, event_id, type, looked_at, case when is_received and received <= ${entriesMax} then payload::text end as payload
+        from (
+          select looked.*, row_number() over place as looked_at, f.types is null or type = any(string_to_array(f.types, ',')) as is_received,
+            count(*) filter (where f.types is null or type = any(string_to_array(f.types, ','))) over place as received
+          from (
+            (select e.written_by, e.id, e.id as event_id, e.type, e.payload from events e
+              where e.organisation_id = f.organisation_id and e.environment = f.environment
+                and (e.written_by, e.id) > (f.written_by, f.id) and e.written_by < horizon.written_by
+              order by e.written_by, e.id limit ${lookedAt})
+            union all
+            (select r.written_by, r.id, r.event_id, e.type, e.payload from event_resends r join events e on e.id = r.event_id
+              where r.organisation_id = f.organisation_id and r.environment = f.environment
+                and (r.written_by, r.id) > (f.written_by, f.id) and r.written_by < horizon.written_by
+              order by r.written_by, r.id limit ${lookedAt})
+            order by written_by, id limit ${lookedAt}
+          ) as looked
+          window place as (order by written_by, id)
+        ) as received
+      ) as sized
       window place as (order by written_by, id)
-    ) as entry on (is_received and received <= ${entriesMax}) or looked_at = ${lookedAt}
+    ) as entry on (entry.payload is not null and entry.bytes_before < ${bytesMax}) or entry.looked_at = ${lookedAt}
     order by f.position, entry.written_by, entry.id`
 }
 
-function pageFrom(rows: readonly z.output<typeof News>[], entriesMax: number): Page {
+function pageFrom(rows: readonly z.output<typeof News>[], { entriesMax, bytesMax }: PageBounds): Page {
   const entries = rows.flatMap(({ writtenBy, id, eventId, type, payload }) =>
     writtenBy === null || id === null || eventId === null || type === null || payload === null
       ? []
       : [{ place: { writtenBy, id }, eventId, type, payload }],
   )
   const horizon = rows[0]?.horizon ?? beginning.writtenBy
-  const last = entries.length === entriesMax ? entries.at(-1)?.place : lastLookedAt(rows)
+  const bytes = entries.reduce((sum, { payload }) => sum + Buffer.byteLength(payload), 0)
+  const last = entries.length === entriesMax || bytes >= bytesMax ? entries.at(-1)?.place : lastLookedAt(rows)
   return { entries, isFull: last !== undefined, next: last ?? { writtenBy: horizon, id: '' } }
 }
 
