@@ -89,7 +89,7 @@ export function readKeptDays(
   return days === 0 ? undefined : Math.max(days, keptDaysMin)
 }
 
-/** Signatures, sessions, redemptions and Idempotency-Keys of a payment have ended by then. */
+/** Sessions, redemptions and Idempotency-Keys of a payment have ended by then, and the reads of one that ended unpaid. */
 const keptDaysMin = 60
 
 /** Reads settings, and notes the faults of those that cannot be used. */

@@ -167,6 +167,7 @@ test('a malformed or doubled credential is refused before anything is looked up'
 
 test('what the payer signed must match the challenge, field by field', async () => {
   const other = privateKeyToAccount(generatePrivateKey())
+  const past = String(Math.floor(Date.now() / 1000) - 1)
   const future = String(Math.floor(Date.now() / 1000) + 3_600)
   const changing = (name: string, value: unknown): MppChanges => ({
     after: ({ payload }) => Object.assign(payload, { [name]: value }),
@@ -175,8 +176,7 @@ test('what the payer signed must match the challenge, field by field', async () 
     'signed to another': { sign: { to: other.address } },
     'signed for more': { sign: { value: '10001' } },
     'signed under another nonce': { sign: { nonce: `0x${'7'.repeat(64)}` } },
-    'signed for the past': { sign: { validBefore: String(Math.floor(Date.now() / 1000) - 1) } },
-    'signed without an end': { sign: { validBefore: '253402300799' } },
+    'signed for the past': { sign: { validBefore: past } },
     'signed for later': { sign: { validAfter: future } },
     'another payer': changing('from', other.address),
     'another recipient': changing('to', other.address),

@@ -266,17 +266,13 @@ test('a valid signature for another receiver, amount or time is refused with the
     expect(await outcomeOf(() => pay({ sign })), JSON.stringify(sign)).toBe(refusal(reason))
 })
 
-test('a valid signature that anybody could send for more than 30 days is refused, in version 2 and 1, and one of 30 days pays', async () => {
-  const now = Math.floor(Date.now() / 1000)
-  for (const end of [now + 31 * 86_400, 253_402_300_799n, 2n ** 256n - 1n]) {
-    for (const after of [() => undefined, toV1]) {
-      const answer = await pay({ sign: { validBefore: String(end) }, after })
-      expect([answer.status, answer.body.reason]).toEqual([402, 'invalid_exact_evm_payload_authorization_valid_before'])
-      expect(answer.body.message).toContain('more than 30 days')
-    }
-  }
-  expect((await pay({ sign: { validBefore: String(now + 30 * 86_400) } })).status).toBe(200)
-})
+test.each([253_402_300_799n, 2n ** 256n - 1n])(
+  'a signature that is valid until %s pays, in version 2 and 1',
+  async (end) => {
+    for (const after of [() => undefined, toV1])
+      expect((await pay({ sign: { validBefore: String(end) }, after })).status).toBe(200)
+  },
+)
 
 test('a header that is not base64 of JSON is an invalid payload', async () => {
   const headers = [

@@ -55,29 +55,6 @@ export function judgeCredential(
   return judgePayment(ctx, decoded.value, tokens, expect)
 }
 
-/**
- * Most seconds that a signed payment may still be valid for. x402 clients sign for the offer's `maxTimeoutSeconds`, which are minutes. The chain is read for its use
- * until it ends, and its month is not archived before: a month is never ready sooner (decision 0262).
- */
-const validSecondsMax = 30 * 86_400
-
-/** Returns why the end of a signed payment, in seconds, is refused as too far away; undefined if it is not. */
-export function whyTooLong(
-  { clock }: Pick<Ctx, 'clock'>,
-  endSeconds: bigint,
-): { readonly message: string } | undefined {
-  if (endSeconds <= BigInt(unixSeconds(clock.now()) + validSecondsMax)) return undefined
-  return { message: 'The signature is valid for more than 30 days: sign for the maxTimeoutSeconds of the offer.' }
-}
-
-/** Refuses an authorization that is valid for too long. Where only the chain could check the signature, the reason is the signature, as in `checkAuthorization`. */
-export function refuseTooLong(ctx: Pick<Ctx, 'clock'>, { authorization, signatureKind, payer }: GoodVerdict): void {
-  const tooLong = whyTooLong(ctx, authorization.validBefore)
-  if (tooLong === undefined) return
-  if (signatureKind === 'unproven') throw refused('invalid_exact_evm_signature', { payer })
-  throw refused('invalid_exact_evm_payload_authorization_valid_before', { payer, ...tooLong })
-}
-
 /** Checks a payment that is already decoded, or that was built from another protocol's credential, as `judgeCredential` does. */
 export function judgePayment(
   ctx: Ctx,
@@ -99,7 +76,6 @@ export function judgePayment(
     judged[0]
   if (best === undefined) throw refused('invalid_payment_requirements')
   if (!best.verdict.ok) throw refused(best.verdict.reason, { payer: best.verdict.payer })
-  refuseTooLong(ctx, best.verdict)
   return { payload, token: best.token, verdict: best.verdict }
 }
 

@@ -99,9 +99,12 @@ function storedSignature(signature: GoodVerdict['signature']): StoredAuthorizati
   return { kind: 'ecdsa', v: signature.v, r: signature.r, s: signature.s }
 }
 
-/** Returns when the authorization expires. It is at most 30 days away (`whyTooLong`). */
+const latestMs = 253_402_300_799_000n
+
+/** Returns when the authorization expires, capped at the year 9999: payers may sign without an end. */
 export function expiryOf(validBeforeSeconds: bigint): Date {
-  return instantOf(Number(validBeforeSeconds * 1000n))
+  const ms = validBeforeSeconds * 1000n
+  return instantOf(Number(ms < latestMs ? ms : latestMs))
 }
 
 /** Returns the fields that all payments verified by the service's own middleware have in common. */

@@ -188,7 +188,7 @@ export async function stopChecks(db: Queryable, relayIds: readonly bigint[]): Pr
 
 /**
  * Postpones the next read of relays that ended and whose nonce is unused: somebody else may still send them. The intervals double, and one read comes
- * after the expiry. A relay of more than 31 days is not read again: no signature that is accepted is valid for longer, but older versions accepted every one.
+ * after the expiry. A relay of more than 31 days is not read again: payers may sign without an end (decision 0262).
  */
 export async function watchOn(db: Queryable, relayIds: readonly bigint[]): Promise<void> {
   if (relayIds.length === 0) return

@@ -26,7 +26,6 @@ import {
   refuseBelowMinimum,
   refused,
   refuseOtherNetwork,
-  refuseTooLong,
 } from '../../credential.ts'
 import { fail } from '../../errors.ts'
 import { refuseUnserved } from '../../facilitator/networks.ts'
@@ -213,7 +212,6 @@ function judge(ctx: Ctx, { paymentPayload: payload }: FacilitatorRequest, expect
     domainSeparator: ctx.signatures.domainSeparators.ofToken(network, token),
   })
   if (!verdict.ok) throw refused(verdict.reason, { payer: verdict.payer })
-  refuseTooLong(ctx, verdict)
   return {
     scheme: 'exact',
     rawAmount: verdict.authorization.value,

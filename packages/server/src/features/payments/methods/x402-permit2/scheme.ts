@@ -17,7 +17,7 @@ import { unixSeconds } from '../../../../platform/clock.ts'
 import { isProblem } from '../../../../platform/errors.ts'
 import type { PaymentId } from '../../../../platform/ids.ts'
 import { gasOfPermit2, gasOfUpto, relays, settlementOf, whyNotPermit2 } from '../../../relayer/index.ts'
-import { gasPaidBy, leastChargeOf, paysForLessGas, refused, whyTooLong } from '../../credential.ts'
+import { gasPaidBy, leastChargeOf, paysForLessGas, refused } from '../../credential.ts'
 import { fail } from '../../errors.ts'
 import { refuseUnserved } from '../../facilitator/networks.ts'
 import { extensionsOf, objectOf } from '../../facilitator/paid-resource.ts'
@@ -142,8 +142,6 @@ function judge(ctx: Ctx, { payment, scheme, expected }: Request): Judged {
     domainSeparator: ctx.signatures.domainSeparators.ofPermit2(network),
   })
   if (!verdict.ok) throw refused(verdict.reason, { payer: verdict.payer })
-  const tooLong = whyTooLong(ctx, verdict.transfer.deadline)
-  if (tooLong !== undefined) throw refused('invalid_payload', { payer: verdict.payer, ...tooLong })
   const settlement = { ...storedPermit2(verdict), ...grantOf(ctx, expected, verdict) }
   return {
     scheme,

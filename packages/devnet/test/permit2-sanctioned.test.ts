@@ -57,24 +57,3 @@ test.each(['exact', 'upto'] as const)(
     expect(await tokenBalance(chain, 'USDC', payTo)).toBe(10_000n)
   },
 )
-
-test.each(['exact', 'upto'] as const)(
-  'a permit of scheme %s that anybody could send for more than 30 days is invalid',
-  async (scheme) => {
-    const payTo = privateKeyToAddress(generatePrivateKey())
-    const payer = await aPermit2Payer(chain)
-    const facilitatorAddress = world.server.settlerAddress as Address
-    const paymentRequirements = requirementsOf(chain, { scheme, amount: '10000', payTo, facilitatorAddress })
-    const paymentPayload = await payer.sign({ ...paymentRequirements, maxTimeoutSeconds: 31 * 86_400 })
-    const ask = async (verb: 'verify' | 'settle') => {
-      const body = { x402Version: 2, paymentPayload, paymentRequirements }
-      return (await request(world.base, { key: org.testKey, method: 'POST', path: `/facilitator/${verb}`, body })).body
-    }
-    expect(await ask('verify')).toMatchObject({
-      isValid: false,
-      invalidReason: 'invalid_payload',
-      invalidMessage: expect.stringContaining('more than 30 days'),
-    })
-    expect(await ask('settle')).toMatchObject({ success: false, errorReason: 'invalid_payload' })
-  },
-)
