@@ -11,7 +11,7 @@ import {
   takeDue,
 } from '../src/features/payments/methods/mpp-tempo/store.ts'
 import { findFingerprint } from '../src/features/payments/record-store.ts'
-import { listPendingRefunds, listRefunds } from '../src/features/payments/refunds/store.ts'
+import { listRefunds, takeDue as takeDueRefunds } from '../src/features/payments/refunds/store.ts'
 import {
   addGasUsed,
   forgetHashes,
@@ -82,6 +82,14 @@ beforeAll(async () => {
   for (const { name, untilAt } of await listPartitions(db, { table: 'payments' }))
     if (untilAt !== undefined && untilAt <= now) await db.run(plain(`vacuum (analyze) ${name}`))
   await db.run(plain('vacuum (analyze) payment_claims'))
+  const [refundId, transferId] = [firstIdAt('rfd', now.getTime()), firstIdAt('wtx', now.getTime())]
+  await db.tx(async (tx) => {
+    // Only the refund and its payment matter here.
+    await tx.run(sql`set local session_replication_role = replica`)
+    await tx.run(sql`
+      insert into payment_refunds (id, organisation_id, environment, payment_id, transfer_id, raw_amount, created_at, check_at)
+      values (${refundId}, ${own().organisationId}, 'test', ${oldest()}, ${transferId}, 1, ${now}, ${now})`)
+  })
 }, 120_000)
 afterAll(() => stage?.stop())
 
@@ -135,7 +143,7 @@ const everywhere: readonly (readonly [name: string, work: (tx: Tx) => Promise<un
   ['sessions', (tx) => listSessions(tx, own(), page)],
   ['a session', (tx) => findSessionOf(tx, own(), oldest())],
   ['refunds', (tx) => listRefunds(tx, own(), oldest(), page)],
-  ['pending refunds', (tx) => listPendingRefunds(tx, { after: '', limit })],
+  ['due refunds', (tx) => takeDueRefunds(tx, { now, most: limit, starts: new Map() })],
 ]
 
 test.each(everywhere)('%s: no month of 60 is read whole', async (_name, work) => {

@@ -4,7 +4,7 @@
  * organisations: what is due, what a transaction on the chain decided, and what is old. A new statement names the organisation, or raises a number here.
  */
 export const ofNoTenant: Readonly<Record<string, Readonly<Record<string, number>>>> = {
-  'approvals/store.ts': { api_keys: 1, movement_approvals: 7 },
+  'approvals/store.ts': { api_keys: 1, movement_approvals: 8 },
   'funds/store.ts': { reservations: 13, transfers: 1 },
   'organisations/key-store.ts': { api_keys: 2 },
   'organisations/member-store.ts': { members: 1 },
@@ -12,7 +12,7 @@ export const ofNoTenant: Readonly<Record<string, Readonly<Record<string, number>
   'payments/facilitator/discovery-store.ts': { discovered_resources: 1, payments: 2 },
   'payments/methods/mpp-tempo/store.ts': { payments: 4 },
   'payments/record-store.ts': { payments: 1 },
-  'payments/refunds/store.ts': { payment_refunds: 2, payments: 1 },
+  'payments/refunds/store.ts': { payment_refunds: 3, payments: 1 },
   'payments/rollups/rollup-store.ts': { payments: 1 },
   'payments/settlement-store.ts': { payments: 17, relays: 1 },
   'payments/store.ts': { payments: 1 },
@@ -25,7 +25,7 @@ export const ofNoTenant: Readonly<Record<string, Readonly<Record<string, number>
   'transfers/end-store.ts': { transfers: 1 },
   'transfers/finality-store.ts': { transfers: 7 },
   'transfers/gasless/store.ts': { transfers: 1 },
-  'transfers/outcome-store.ts': { transfers: 16 },
+  'transfers/outcome-store.ts': { transfers: 17 },
   'transfers/paying/store.ts': { wallet_payments: 9 },
   'transfers/quote-store.ts': { transfer_quotes: 1 },
   'transfers/refill-store.ts': { transfers: 4 },

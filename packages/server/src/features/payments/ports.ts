@@ -60,7 +60,7 @@ export interface ChainMemory {
 
 /** State that a process keeps between two checks of unsettled payments. */
 export interface UnsettledChecks {
-  /** Where the next look-up of due payments starts. */
+  /** Where the next look-ups of due payments start, by network, and that of due refunds. */
   readonly starts: DueStarts
   /** Limits the searches for the transactions of used authorizations. */
   readonly search: ByOrganisation

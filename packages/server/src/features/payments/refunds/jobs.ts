@@ -4,29 +4,22 @@ import type { Recurring } from '../../../platform/job.ts'
 import { forTenant } from '../../../platform/work/runner.ts'
 import { listTransferEnds, type TransferOutcome } from '../../transfers/index.ts'
 import type { Ctx, Deps } from '../ports.ts'
-import {
-  addRefunded,
-  isAnyPending,
-  listPendingRefunds,
-  lockRefundable,
-  markRefundEnded,
-  type RefundRow,
-} from './store.ts'
+import { addRefunded, isAnyDue, lockRefundable, markRefundEnded, type RefundRow, takeDue } from './store.ts'
 
-const pageRows = 100
+/** Most refunds of one run. */
+const perRunMax = 200
 
-/** Ends refunds whose transfers have ended. Running it again is harmless: a refund ends once, under its payment's lock. */
+/**
+ * Ends refunds whose transfers have ended. The transfer of a young refund is read each second, that of an old one each minute. Running it again is
+ * harmless: a refund ends once, under its payment's lock.
+ */
 export const followRefunds: Recurring<Deps> = {
   name: 'payments.follow-refunds',
   everyMs: 1_000,
-  isDue: isAnyPending,
+  isDue: ({ clock }) => isAnyDue(clock.now()),
   async run(ctx) {
-    for (let after = ''; ; ) {
-      const rows = await listPendingRefunds(ctx.db, { after, limit: pageRows })
-      await endAll(ctx, rows)
-      after = rows.at(-1)?.id ?? ''
-      if (rows.length < pageRows) return
-    }
+    const list = { now: ctx.clock.now(), most: perRunMax, starts: ctx.unsettledChecks.starts }
+    await endAll(ctx, await ctx.db.tx((tx) => takeDue(tx, list), { readsInOrder: true }))
   },
 }
 

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { Tenant } from '../../../platform/ctx.ts'
 import { type Queryable, type Sql, sql, type Tx } from '../../../platform/db/db.ts'
+import { type DueChecks, listDueChecks } from '../../../platform/db/due-checks.ts'
 import { idIs, isBelow, type ListedRows, listRows } from '../../../platform/db/page.ts'
 import { type Id, id, type PaymentId } from '../../../platform/ids.ts'
 import type { TransferId } from '../../transfers/index.ts'
@@ -73,9 +74,9 @@ export interface NewRefund {
 export async function insertRefund(tx: Tx, tenant: Tenant, refund: NewRefund): Promise<void> {
   const { id: refundId, paymentId, transferId, rawAmount, reason, createdAt } = refund
   await tx.run(sql`
-    insert into payment_refunds (id, organisation_id, environment, payment_id, transfer_id, raw_amount, reason, created_at)
+    insert into payment_refunds (id, organisation_id, environment, payment_id, transfer_id, raw_amount, reason, created_at, check_at)
     values (${refundId}, ${tenant.organisationId}, ${tenant.environment}, ${paymentId}, ${transferId}, ${rawAmount.toString()}::numeric, ${reason},
-      ${createdAt})`)
+      ${createdAt}, ${createdAt})`)
 }
 
 /** A refund with the fields of its payment that its response shows. */
@@ -127,19 +128,37 @@ export function listRefunds(
   )
 }
 
-/** A condition: whether `listPendingRefunds` would return any. */
-export function isAnyPending(): Sql {
-  return sql`(select id from payment_refunds where status = 'pending' order by id limit 1) is not null`
+/** A condition: whether `takeDue` would take any. */
+export function isAnyDue(now: Date): Sql {
+  return sql`(select check_at from payment_refunds where status = 'pending' and check_at <= ${now} order by check_at limit 1) is not null`
 }
 
-/** Returns a page of refunds of any tenant whose transfer had not ended when it was last read, ordered by id. */
-export function listPendingRefunds(
-  db: Queryable,
-  page: { readonly after: string; readonly limit: number },
+/** Pending refunds, as `listDueChecks` reads them. All wait for the same: the ends of transfers, which the database has. */
+const source = 'refunds'
+const pending = sql`(select id, organisation_id, ${source}::text as network, check_at from payment_refunds where status = 'pending')`
+
+/** Shortest and longest time between two reads of the transfer of a refund: an eighth of its age. */
+const shortestMs = 1_000
+const longestMs = 60_000
+
+/**
+ * Takes pending refunds of any tenant whose transfers are to be read, in shares of their organisations, and postpones each before the read: one that
+ * cannot be ended delays no others. The transaction must read in order.
+ */
+export async function takeDue(
+  tx: Tx,
+  { now, ...due }: Pick<DueChecks, 'most' | 'starts'> & { readonly now: Date },
 ): Promise<RefundRow[]> {
-  return db.many(
+  const at = sql`${now}::timestamptz`
+  const dueIds = await listDueChecks(tx, { table: pending, network: source, now: at, ...due })
+  if (dueIds.length === 0) return []
+  await tx.run(sql`
+    update payment_refunds set check_at = ${at} + least(greatest((${at} - created_at) / 8, ${shortestMs}::integer * interval '1 millisecond'),
+      ${longestMs}::integer * interval '1 millisecond')
+    where id = any(${dueIds}::text[]) and status = 'pending'`)
+  return tx.many(
     RefundRow,
-    sql`${rows} where r.status = 'pending' and r.id > ${page.after} order by r.id limit ${page.limit}`,
+    sql`${rows} where r.id = any(${dueIds}::text[]) and r.status = 'pending' order by array_position(${dueIds}::text[], r.id)`,
   )
 }
 
