@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
 import { deleteQuietCallers } from '../src/features/payments/caller-store.ts'
 import { deleteExpiredMails } from '../src/features/people/mail-store.ts'
-import { deleteExpiredSignIns } from '../src/features/people/store.ts'
+import { deleteExpiredProofs, deleteExpiredSignIns } from '../src/features/people/store.ts'
 import { expireRequests } from '../src/features/requests/recorder.ts'
 import { queueStaleUploads } from '../src/features/vaults/files/store.ts'
 import { deleteExpiredTokens } from '../src/features/vaults/tokens/store.ts'
@@ -208,6 +208,7 @@ test('a backlog of ended sessions, proofs, links and mails is deleted in stateme
       await tx.run(statement(`insert into ${insert}`))
   })
   const { db, changed } = noting(database.db)
+  await deleteExpiredProofs(db, old)
   await deleteExpiredSignIns(db, old)
   await deleteExpiredMails(db, old)
   expect(changed).toEqual(Array(4).fill([1_000, 1_000, 500]).flat())

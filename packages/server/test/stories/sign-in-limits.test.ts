@@ -169,3 +169,15 @@ test('strangers in the network of a person use up no attempt of a browser in whi
   expect(await guess(email, { address, cookie: String(known) })).toBe(401)
   expect(await link(email, { address, cookie: String(known) })).toBe(200)
 })
+
+test('one address begins 30 sign-ins at once that nobody ends, and keeps no other from beginning one', async () => {
+  const begin = async (address: string) => {
+    const headers = { 'x-forwarded-for': address }
+    return (await fetch(`${world.base}/auth/passkey/generate-authenticate-options`, { headers })).status
+  }
+  const statuses: number[] = []
+  for (let at = 0; at < 32; at++) statuses.push(await begin('198.51.100.40'))
+  expect(statuses.slice(29)).toEqual([200, 429, 429])
+  expect(await post('/auth/sign-in/social', { provider: 'corp' }, { address: '198.51.100.40' })).toBe(429)
+  expect(await begin('198.51.100.41')).toBe(200)
+})

@@ -174,6 +174,17 @@ test('an id_token that was read anywhere signs nobody in, however good it is', a
   }
 })
 
+test('a sign-in that nobody ends stores little', async () => {
+  for (const name of ['callbackURL', 'errorCallbackURL']) {
+    const answer = await fetch(`${world.base}/auth/sign-in/social`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', origin: site },
+      body: JSON.stringify({ provider: 'corp', callbackURL: site, [name]: `${site}/${'x'.repeat(2_000)}` }),
+    })
+    expect([name, answer.status]).toEqual([name, 422])
+  }
+})
+
 test('a sign-in that leads elsewhere than to the dashboard is refused', async () => {
   const answer = await fetch(`${world.base}/auth/sign-in/social`, {
     method: 'POST',

@@ -5,7 +5,7 @@ import { bindLoops } from '../../platform/work/runner.ts'
 import { deleteExpiredMails } from './mail-store.ts'
 import type { Deps } from './ports.ts'
 import { peopleOperations } from './routes.ts'
-import { deleteExpiredSignIns } from './store.ts'
+import { deleteExpiredProofs, deleteExpiredSignIns } from './store.ts'
 
 export { makeSignInLink } from './links.ts'
 export { peopleOperations } from './routes.ts'
@@ -14,13 +14,17 @@ export type { SendMail } from './sign-in-options.ts'
 export { hasAccount, listEndedSessions } from './store.ts'
 
 const keptMs = 86_400_000
+/** Nothing reads a proof that has ended; the clock of another process may be behind. */
+const proofKeptMs = 600_000
 
-/** Deletes sessions, links, proofs and mails a day after they ended. Idempotent. */
+/** Deletes sessions, links and mails a day after they ended, and proofs after ten minutes. Idempotent. */
 const deleteEndedSignIns: Recurring<Deps> = {
   name: 'people.sweep-sign-ins',
   everyMs: 600_000,
   async run(ctx) {
-    const before = instantOf(ctx.clock.now().getTime() - keptMs)
+    const now = ctx.clock.now().getTime()
+    const before = instantOf(now - keptMs)
+    await deleteExpiredProofs(ctx.db, instantOf(now - proofKeptMs))
     await deleteExpiredSignIns(ctx.db, before)
     await deleteExpiredMails(ctx.db, before)
   },

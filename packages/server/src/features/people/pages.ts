@@ -29,15 +29,18 @@ const paths: Readonly<Record<string, readonly RegExp[]>> = {
   ],
 }
 
+/** Most characters of a page of the dashboard. Anybody begins a sign-in, and its pages are stored until it ends. */
+const pageUrlLengthMax = 512
+
 /**
  * The paths that start a sign-in at an issuer, and the members of their body. better-auth also accepts an `idToken` there, which is refused: anybody
  * who obtained one could sign in with it while it is valid, from any browser.
  */
 const issuerPath = /^\/(sign-in\/social|link-social)$/
 const IssuerBody = z.strictObject({
-  provider: z.string(),
-  callbackURL: z.string().optional(),
-  errorCallbackURL: z.string().optional(),
+  provider: z.string().max(64),
+  callbackURL: z.string().max(pageUrlLengthMax).optional(),
+  errorCallbackURL: z.string().max(pageUrlLengthMax).optional(),
 })
 
 /** Paths that sign a person in when they are opened. */

@@ -1,7 +1,7 @@
 import { addressBlock } from '@purser/protocol'
 import type { Clock } from '../../platform/clock.ts'
 import { failPlatform } from '../../platform/errors.ts'
-import { createLimiter, type RateLimit } from '../../platform/http/limits.ts'
+import { createLimiter, type Limiter, type RateLimit } from '../../platform/http/limits.ts'
 import type { Semaphore } from '../../platform/semaphores.ts'
 import { knownBrowserOf } from './known-browser.ts'
 
@@ -10,7 +10,10 @@ const emailPath = /^\/sign-in\/link$|^\/request-password-reset$/
 const passwordPath = /^\/sign-in\/email$/
 const otherPath = /^\/(passkey\/verify-authentication|reset-password)$/
 
-/** Attempts of one network address, and, for known browsers, of one person. */
+/** Paths that store a challenge or a state for a proof that may never follow. */
+const beginningPath = /^\/(sign-in\/social|link-social|passkey\/generate-(register|authenticate)-options)$/
+
+/** Attempts of one network address, and, for known browsers, of one person; and what one network address begins. */
 const sourceLimit: RateLimit = { perSecond: 1 / 2, burst: 30 }
 /**
  * Password attempts of one network address with one e-mail address: a fifth of the rate of all unknown browsers, so that one address cannot use that
@@ -75,14 +78,16 @@ export function createSignInLimit(
   browser: { readonly cookieName: string; readonly secret: string },
 ): SignInLimit {
   const ofSource = createLimiter(sourceLimit, clock)
+  const ofBeginnings = createLimiter(sourceLimit, clock)
   const ofPair = createLimiter(pairLimit, clock)
   const ofStrangers = createLimiter(strangersLimit, clock)
   const ofKnown = createLimiter(knownLimit, clock)
   return (attempt) => {
     const { path, address, cookies, sent } = attempt
+    const source = addressBlock(address)
+    if (beginningPath.test(path)) admit(ofBeginnings(source))
     const kind = emailPath.test(path) ? 'mail' : passwordPath.test(path) ? 'password' : undefined
     if (kind === undefined && !otherPath.test(path)) return hashQueues(attempt, false)
-    const source = addressBlock(address)
     const email = emailOf(sent)
     const known = kind === undefined || email === undefined ? undefined : knownBrowserOf(cookies, email, browser)
     const admissions = [() => ofSource(known === undefined ? source : `person ${email}`)]
@@ -93,12 +98,13 @@ export function createSignInLimit(
         () => ofStrangers(email),
       )
     // In order: a refusal by one limit takes no tokens from the next.
-    for (const admit of admissions) {
-      const { admitted, resetSeconds } = admit()
-      if (!admitted) throw failPlatform('rate-limit-exceeded', { retryAfterSeconds: resetSeconds })
-    }
+    for (const admission of admissions) admit(admission())
     return hashQueues(attempt, known !== undefined)
   }
+}
+
+function admit({ admitted, resetSeconds }: ReturnType<Limiter>): void {
+  if (!admitted) throw failPlatform('rate-limit-exceeded', { retryAfterSeconds: resetSeconds })
 }
 
 function emailOf(sent: unknown): string | undefined {

@@ -161,19 +161,21 @@ export async function deleteSession(tx: Tx, accountId: AccountId, sessionId: Id<
   return ended === 1
 }
 
-/**
- * Forgets sessions, links and other proofs that ended before an instant. Anybody can cause proofs without signing in, so all of them are deleted,
- * however many there are.
- */
+/** Forgets sessions and links that ended before an instant. */
 export async function deleteExpiredSignIns(db: Queryable, before: Date): Promise<void> {
   const ended = sql`"expiresAt" < ${before}`
   await deleteExpired(db, { from: sql`auth."session"`, where: ended, orderBy: sql`"expiresAt"` })
-  await deleteExpired(db, { from: sql`auth."verification"`, where: ended, orderBy: sql`"expiresAt"` })
   await deleteExpired(db, {
     from: sql`auth.sign_in_links`,
     where: sql`expires_at < ${before}`,
     orderBy: sql`expires_at`,
   })
+}
+
+/** Forgets other proofs that ended before an instant. Anybody can cause them without signing in, so all of them are deleted, however many there are. */
+export async function deleteExpiredProofs(db: Queryable, before: Date): Promise<void> {
+  const ended = sql`"expiresAt" < ${before}`
+  await deleteExpired(db, { from: sql`auth."verification"`, where: ended, orderBy: sql`"expiresAt"` })
 }
 
 const SessionPlace = z.object({
