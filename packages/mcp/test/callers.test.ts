@@ -38,6 +38,40 @@ test('invented keys of sixteen addresses do not keep a valid new key out', async
   expect(await find(valid, '203.0.113.9')).toMatchObject({ organisationId: 'one' })
 })
 
+test('invented keys of two thousand addresses of one site leave checks to a valid new key', async () => {
+  const valid = keyOf(0)
+  const service = await aService(new Map([[valid, 'one']]))
+  const find = openCallers(service)
+  const found = new Map<unknown, number>()
+  for (let address = 1; address <= 2_000; address += 1) {
+    const one = await find(keyOf(address), `2001:db8:7:${address.toString(16)}::1`)
+    found.set(one, (found.get(one) ?? 0) + 1)
+  }
+  expect(found).toEqual(
+    new Map([
+      ['unknown', 300],
+      ['too-many', 1_700],
+    ]),
+  )
+  expect(await find(keyOf(2_001), '203.0.113.8')).toBe('unknown')
+  expect(await find(valid, '203.0.113.9')).toMatchObject({ organisationId: 'one' })
+})
+
+test('what a site has tried is forgotten after a minute', async () => {
+  let now = 0
+  const find = openCallers(await aService(new Map()), () => now)
+  const sends = async (from: number, count: number) => {
+    const found: unknown[] = []
+    for (let key = from; key < from + count; key += 1) found.push(await find(keyOf(key), `2001:db8:7:${key}::1`))
+    return found
+  }
+  expect((await sends(0, 301)).slice(299)).toEqual(['unknown', 'too-many'])
+  now = 59_999
+  expect(await sends(400, 1)).toEqual(['too-many'])
+  now = 60_000
+  expect((await sends(500, 301)).slice(299)).toEqual(['unknown', 'too-many'])
+})
+
 /** Sends the head of a request whose body does not come. */
 function openRequest(port: number, key: string): { readonly answer: () => string } {
   const socket = connect(port, '127.0.0.1')

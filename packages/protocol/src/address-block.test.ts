@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { addressBlock } from './address-block.ts'
+import { addressBlock, addressSite } from './address-block.ts'
 
 test.each([
   ['192.0.2.7', '192.0.2.7'],
@@ -14,4 +14,13 @@ test.each([
   ['[2001:db8:1:2::5]', '2001:db8:1:2::/64'],
 ])('S8: %s is limited as %s', (ip, block) => {
   expect(addressBlock(ip)).toBe(block)
+})
+
+test.each([
+  ['192.0.2.7:51234', '192.0.2.0/24'],
+  ['::ffff:192.0.2.7', '192.0.2.0/24'],
+  ['2001:db8:1:2::5', '2001:db8:1::/48'],
+  ['2001:db8::1', '2001:db8:0::/48'],
+])('%s is of the site %s', (ip, site) => {
+  expect(addressSite(ip)).toBe(site)
 })

@@ -17,3 +17,16 @@ export function addressBlock(forwarded: string): string {
   const groups = [...first, ...Array<string>(zeros).fill('0'), ...last].slice(0, 4)
   return `${groups.map((group) => Number.parseInt(group, 16).toString(16)).join(':')}::/64`
 }
+
+/**
+ * Returns the addresses that one customer of a provider may have: the /24 of an IPv4 address, or the /48 of an IPv6 address, which has 65,536 blocks.
+ *
+ * @example
+ * addressSite('2001:db8:1:2::7') // '2001:db8:1::/48'
+ * addressSite('203.0.113.7') // '203.0.113.0/24'
+ */
+export function addressSite(forwarded: string): string {
+  const block = addressBlock(forwarded)
+  if (block.includes(':')) return `${block.split(':').slice(0, 3).join(':')}::/48`
+  return `${block.split('.').slice(0, 3).join('.')}.0/24`
+}

@@ -1,6 +1,6 @@
 export type { Address } from './address.ts'
 export { addressOfPublicKey, checksumAddress, isAddress, parseAddress, sameAddress, zeroAddress } from './address.ts'
-export { addressBlock } from './address-block.ts'
+export { addressBlock, addressSite } from './address-block.ts'
 export { composeApiKey, parseApiKey } from './api-key.ts'
 export { type AuditedRecord, auditGenesis, auditRecordBytes } from './audit-chain.ts'
 export { decodeBase62, encodeBase62 } from './base62.ts'

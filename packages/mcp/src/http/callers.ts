@@ -3,7 +3,7 @@ import { createHash, randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { toNodeHandler } from '@modelcontextprotocol/node'
 import { createMcpHandler, type McpServer, type Server } from '@modelcontextprotocol/server'
-import { addressBlock, parseApiKey } from '@purser/protocol'
+import { addressBlock, addressSite, parseApiKey } from '@purser/protocol'
 import { createPurser, PurserError } from '@purser/sdk'
 import type { Waiting } from '../call.ts'
 import { openKeys } from '../keys.ts'
@@ -40,8 +40,9 @@ const callersMax = 1_000
 /** Stands for the organisation of keys of a service that does not name it: they share the place of one for their open calls. */
 const unnamed = 'unnamed'
 /**
- * Limits for API keys that the service does not know, per minute: from one network address, and from all. Beyond that of all, an address has an
- * equal share, and at least one. The service itself has a limit for this server's address, 900, which leaves some to addresses that come later.
+ * Limits for API keys that the service does not know, per minute: from one network address, and from all. A site (`addressSite`) has half of what the
+ * others leave, because it may have any number of addresses. Beyond that of all, a site has an equal share, and at least one. The service itself has a
+ * limit for this server's address, 900, which leaves some to sites that come later.
  */
 const unknownPerAddressMax = 60
 const unknownPerMinuteMax = 600
@@ -67,26 +68,11 @@ export function openCallers(
   const known = new Map<string, Caller>()
   /** Open calls of all keys. They outlast the callers, so a key that was forgotten finds its own again. */
   const keysOf = openKeys(now, () => `mcp-${randomUUID()}`)
-  const unknown = new Map<string, { readonly at: number; readonly block: string }>()
-  const checking = new Map<string, { readonly checked: Promise<Caller | Refused>; readonly block: string }>()
+  const unknown = new Map<string, { readonly at: number; readonly forget: () => void }>()
+  const checking = new Map<string, Promise<Caller | Refused>>()
+  const tried = triedKeys()
 
-  /**
-   * Whether an unknown key may be checked with the service. Limited per address, so that invented keys of some addresses
-   * do not block others.
-   */
-  function mayCheck(block: string): boolean {
-    const tried = [...unknown.values(), ...checking.values()]
-    const own = tried.filter((one) => one.block === block).length
-    if (own === 0 || tried.length < unknownPerMinuteMax) return own < unknownPerAddressMax
-    return own < unknownPerMinuteMax / new Set(tried.map((one) => one.block)).size
-  }
-
-  async function check(
-    apiKey: string,
-    name: string,
-    block: string,
-    environment: 'test' | 'live',
-  ): Promise<Caller | Refused> {
+  async function check(apiKey: string, name: string, environment: 'test' | 'live'): Promise<Caller | Refused> {
     const { baseUrl } = options
     let organisationId = unnamed
     const naming: typeof fetch = async (...request) => {
@@ -98,10 +84,7 @@ export function openCallers(
       await createPurser({ apiKey, baseUrl, fetch: naming }).request('GET', '/organisations/current')
     } catch (error) {
       if (!(error instanceof PurserError)) throw error
-      if (error.status === 401) {
-        unknown.set(name, { at: now(), block })
-        return 'unknown'
-      }
+      if (error.status === 401) return 'unknown'
       // Any other refusal (4xx) proves that the service knows the key.
       if (error.status !== 403) return 'unavailable'
     }
@@ -122,15 +105,59 @@ export function openCallers(
       known.set(name, caller)
       return caller
     }
-    for (const [one, { at }] of unknown) if (now() - at >= minuteMs) unknown.delete(one)
+    // In the order of their times.
+    for (const [one, { at, forget }] of unknown) {
+      if (now() - at < minuteMs) break
+      forget()
+      unknown.delete(one)
+    }
     if (unknown.has(name)) return 'unknown'
     const pending = checking.get(name)
-    if (pending !== undefined) return pending.checked
-    const block = addressBlock(address)
-    if (!mayCheck(block)) return 'too-many'
-    const checked = check(apiKey, name, block, environment).finally(() => checking.delete(name))
-    checking.set(name, { checked, block })
-    return checked
+    if (pending !== undefined) return pending
+    const forget = tried.take(address)
+    if (forget === undefined) return 'too-many'
+    const checked = check(apiKey, name, environment).finally(() => checking.delete(name))
+    checking.set(name, checked)
+    try {
+      const found = await checked
+      if (found !== 'unknown') forget()
+      else unknown.set(name, { at: now(), forget })
+      return found
+    } catch (error) {
+      forget()
+      throw error
+    }
+  }
+}
+
+/**
+ * Counts the keys that are checked or were unknown, by the addresses and sites that sent them. `take` returns the function that forgets one, or undefined
+ * if its address or its site has sent too many, so that invented keys of some do not block others. Its time does not depend on their number.
+ */
+function triedKeys() {
+  const ofBlocks = new Map<string, number>()
+  const ofSites = new Map<string, number>()
+  let all = 0
+  const add = (counts: Map<string, number>, name: string, more: 1 | -1): void => {
+    const count = (counts.get(name) ?? 0) + more
+    if (count === 0) counts.delete(name)
+    else counts.set(name, count)
+  }
+  return {
+    take(address: string): (() => void) | undefined {
+      const [block, site] = [addressBlock(address), addressSite(address)]
+      const own = ofSites.get(site) ?? 0
+      const left = unknownPerMinuteMax - (all - own)
+      const share = own > 0 && all >= unknownPerMinuteMax ? unknownPerMinuteMax / ofSites.size : Math.max(1, left / 2)
+      if (own >= share || (ofBlocks.get(block) ?? 0) >= unknownPerAddressMax) return undefined
+      const count = (more: 1 | -1): void => {
+        add(ofBlocks, block, more)
+        add(ofSites, site, more)
+        all += more
+      }
+      count(1)
+      return () => count(-1)
+    },
   }
 }
 

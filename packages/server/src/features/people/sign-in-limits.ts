@@ -1,4 +1,4 @@
-import { addressBlock } from '@purser/protocol'
+import { addressBlock, addressSite } from '@purser/protocol'
 import type { Clock } from '../../platform/clock.ts'
 import { failPlatform } from '../../platform/errors.ts'
 import { createLimiter, type Limiter, type RateLimit } from '../../platform/http/limits.ts'
@@ -56,16 +56,9 @@ function hashQueues({ path, address, accountId }: SignInAttempt, isKnown: boolea
   if (isKnown) return [known]
   if (accountId !== undefined) return [{ name: `password of ${accountId}`, widthMax: 1 }, known]
   return [
-    { name: `strangers' passwords of ${siteOf(address)}`, widthMax: 1 },
+    { name: `strangers' passwords of ${addressSite(address)}`, widthMax: 1 },
     { name: "strangers' passwords", widthMax: strangersAtOnce },
   ]
-}
-
-/** The addresses that one customer of a provider may have: a /24 of IPv4, a /48 of IPv6. */
-function siteOf(address: string): string {
-  const block = addressBlock(address)
-  const mark = block.includes(':') ? ':' : '.'
-  return block.split(mark).slice(0, 3).join(mark)
 }
 
 /**
