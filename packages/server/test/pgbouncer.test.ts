@@ -9,6 +9,8 @@ import { endEveryService } from './crash/service.ts'
 import { aDeployment, verifyBody } from './crash/stage.ts'
 import { anEmptyDatabase } from './database.ts'
 import { aFreePort } from './debian-postgres.ts'
+import { openStream } from './stories/vault-stream-reader.ts'
+import { listening } from './webhooks/listening.ts'
 import { request } from './world.ts'
 
 /** Debian's package. Without it the tests are skipped: npm has none. */
@@ -94,11 +96,28 @@ test.skipIf(!existsSync(program)).each(['session', 'transaction'] as const)(
     expect((await list()).map(({ payload }) => Object(payload).paymentId).toSorted()).toEqual(
       settled.map(({ paymentId }) => paymentId).toSorted(),
     )
+    await readStreams(service.base, testKey)
     expect((await fetch(`${service.base}/readyz`)).status).toBe(200)
     expect(await service.end('SIGTERM')).toBe(0)
   },
   180_000,
 )
+
+/** Reads fifty events of a vault as they are emitted, by a stream of the vault and by a listener of all events, in order and each once. */
+async function readStreams(base: string, key: string): Promise<void> {
+  const post = async (at: string, body: unknown) => (await request(base, { key, method: 'POST', path: at, body })).body
+  const vaultId = String((await post('/vaults', {})).id)
+  const stream = await openStream(base, vaultId, { key })
+  const listener = listening(base, key, { events: 'vault.sealed' })
+  await listener.opened
+  const names = Array.from({ length: 50 }, (_, at) => `step.${at}`)
+  for (const event of names) await post(`/vaults/${vaultId}/emit`, { event, payload: {} })
+  expect((await stream.until(names.length)).map(({ type }) => type)).toEqual(names)
+  await post(`/vaults/${vaultId}/seal`, {})
+  expect((await listener.until(1)).length).toBe(1)
+  stream.leave()
+  await listener.stop()
+}
 
 test('DATABASE_DIRECT_URL leads the commands past the pooler', async () => {
   const database = await anEmptyDatabase()
