@@ -201,7 +201,7 @@ export class Model implements Witness {
       UnbalancedRow,
       sql`
       with kept as (
-        select organisation_id, to_char(created_at at time zone 'UTC', 'YYYY-MM') as period, count(*) filter (where status not in ('voided', 'settlement_failed') and (status <> 'settling' or failure_reason is null)) as n
+        select organisation_id, to_char(created_at at time zone 'UTC', 'YYYY-MM') as period, count(*) filter (where status not in ('voided', 'settlement_failed') and has_place) as n
         from payments group by 1, 2
       ), spent as (
         select organisation_id, (created_at at time zone 'UTC')::date as day, sum(gas_reserved_nano_usd + gas_used_nano_usd) as nano_usd from payments group by 1, 2

@@ -1,4 +1,5 @@
 import { type DevChain, startChain } from '@purser/devnet'
+import { type Hex, keccak256 } from 'viem'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
 import { followTransactions } from '../../src/features/payments/methods/mpp-tempo/follow.ts'
@@ -6,7 +7,7 @@ import { sql } from '../../src/platform/db/db.ts'
 import { type LyingNode, startLyingNode } from '../lying-node.ts'
 import { runOnce } from '../run-once.ts'
 import { aTempoPayer, aTempoWallet, fundSponsor, nodeCall, offerOf, type TempoPayer } from '../tempo-payer.ts'
-import { type Answer, aWorld, countByStatus, type Org, type World } from '../world.ts'
+import { type Answer, aWorld, codeOf, countByStatus, type Org, type World } from '../world.ts'
 
 /** A process that only answers: the chain is read for an open payment when a test does it. */
 let chain: DevChain
@@ -31,12 +32,26 @@ async function aShop() {
   const org = await world.organisation('hobby')
   const wallet = await aTempoWallet(world, org)
   const requested = { walletId: wallet.id, resource: 'https://api.example.com/weather', price: '0.01' }
-  const pay = async (payer: TempoPayer, nonceKey: bigint, sponsored = false): Promise<Answer> => {
+  const sign = async (payer: TempoPayer, nonceKey: bigint, sponsored = false): Promise<string> => {
     const offer = offerOf(await world.call(org.testKey, 'POST', '/payments/challenge', requested))
-    const credential = await payer.pull(offer, { nonceKey, validSeconds: 600, sponsored })
-    return world.call(org.testKey, 'POST', '/payments/verify', { protocol: 'mpp', credential, ...requested })
+    return payer.pull(offer, { nonceKey, validSeconds: 600, sponsored })
   }
-  return { org, pay }
+  const verify = (credential: string): Promise<Answer> =>
+    world.call(org.testKey, 'POST', '/payments/verify', { protocol: 'mpp', credential, ...requested })
+  const pay = async (payer: TempoPayer, nonceKey: bigint, sponsored = false): Promise<Answer> =>
+    verify(await sign(payer, nonceKey, sponsored))
+  return { org, sign, verify, pay }
+}
+
+/** The node takes transactions, and no block includes them. */
+function keepFromBlocks(): void {
+  node.lie('eth_sendRawTransaction', ({ params: [raw] }) => ({ result: keccak256(z.custom<Hex>().parse(raw)) }))
+}
+
+/** Lets seconds pass for the transactions of the organisation that are on their way. */
+async function wait(org: Org, seconds: number): Promise<void> {
+  await world.database.db.run(sql`
+    update payments set settling_at = settling_at - ${seconds}::int * interval '1 second' where status = 'settling' and organisation_id = ${org.id}`)
 }
 
 const noFee = { error: { code: -32_000, message: 'insufficient fee token balance' } }
@@ -83,12 +98,113 @@ test('a refused transaction that a block includes nevertheless is settled and co
   expect((await usedBy(org)).places).toBe(1n)
 })
 
+test('transactions in no block after ten seconds give their places to honest buyers, and are counted again once a block includes them', async () => {
+  const { org, pay } = await aShop()
+  const [poor, honest] = [await aTempoPayer(chain), await aTempoPayer(chain)]
+  keepFromBlocks()
+  const open = await Promise.all(Array.from({ length: 100 }, (_, index) => pay(poor, BigInt(index + 1))))
+  expect(countByStatus(open)).toEqual({ 200: 100 })
+  node.tellTheTruth()
+  expect(codeOf(await pay(honest, 1n)), 'they may be in the next block').toBe('payment-limit-reached')
+  await wait(org, 11)
+  expect((await pay(honest, 2n)).status).toBe(200)
+  expect((await usedBy(org)).places).toBe(1n)
+  await world.call(org.testKey, 'POST', '/billing/rebuild-cache')
+  expect((await usedBy(org)).places, 'a rebuilt counter').toBe(1n)
+  await follow(org)
+  const statuses = await follow(org)
+  expect(new Set(statuses)).toEqual(new Set(['settled']))
+  expect((await usedBy(org)).places).toBe(101n)
+}, 60_000)
+
+test('a payer whose transactions are in no block after ten seconds has a tenth of the month', async () => {
+  const { org, pay } = await aShop()
+  const poor = await aTempoPayer(chain)
+  keepFromBlocks()
+  for (let index = 1n; index <= 11n; index += 1n) expect((await pay(poor, index)).status).toBe(200)
+  await wait(org, 11)
+  expect(codeOf(await pay(poor, 12n))).toBe('too-many-open-payments')
+  expect((await pay(await aTempoPayer(chain), 1n)).status, 'another payer').toBe(200)
+})
+
+test('sponsored transactions in no block after ten seconds give their gas to the next one', async () => {
+  const { org, sign, verify } = await aShop()
+  const [first, second] = [await sign(await aTempoPayer(chain), 1n, true), await sign(await aTempoPayer(chain), 1n, true)]
+  keepFromBlocks()
+  expect((await verify(first)).status).toBe(200)
+  await world.database.db.run(
+    sql`update gas_budgets set nano_usd = ${world.server.deps.settleNanoUsdPerDayMax.toString()}::numeric where organisation_id = ${org.id}`,
+  )
+  node.tellTheTruth()
+  const early = await verify(second)
+  expect(codeOf(early)).toBe('settlement-budget-exceeded')
+  await wait(org, 11)
+  expect((await verify(second)).status).toBe(200)
+})
+
+test('a refusal after the first broadcast gives the place back', async () => {
+  const { org, pay } = await aShop()
+  keepFromBlocks()
+  expect((await pay(await aTempoPayer(chain), 1n)).status).toBe(200)
+  node.lie('eth_sendRawTransaction', () => noFee)
+  expect(await follow(org)).toEqual(['settling'])
+  expect((await usedBy(org)).places).toBe(0n)
+  node.tellTheTruth()
+  const sent = node.requested('eth_sendRawTransaction')
+  expect(await follow(org)).toEqual(['settling'])
+  expect(node.requested('eth_sendRawTransaction'), 'it is not sent again').toBe(sent)
+})
+
+test('a transaction that a block includes while the nodes refuse its repeat keeps its place', async () => {
+  const { org, pay } = await aShop()
+  node.lie('eth_getTransactionReceipt', () => ({ result: null }))
+  expect((await pay(await aTempoPayer(chain), 1n)).status).toBe(200)
+  node.lie('eth_sendRawTransaction', () => {
+    node.lie('eth_getTransactionReceipt', ({ truth }) => truth())
+    return noFee
+  })
+  expect(await follow(org)).toEqual(['settling'])
+  expect((await usedBy(org)).places).toBe(1n)
+  expect(await follow(org)).toEqual(['settled'])
+  expect((await usedBy(org)).places).toBe(1n)
+})
+
+/** Marks a payment as a process of an earlier release does, which frees nothing. */
+async function markAsBefore({ body }: Answer): Promise<void> {
+  await world.database.db.run(
+    sql`update payments set failure_reason = 'transaction_refused_insufficient-fee' where id = ${String(body.paymentId)}`,
+  )
+}
+
+test('what a process of an earlier release recorded as refused gives its place back by itself, and is counted again if it settles', async () => {
+  const { org, pay } = await aShop()
+  keepFromBlocks()
+  const answer = await pay(await aTempoPayer(chain), 1n)
+  await markAsBefore(answer)
+  expect((await usedBy(org)).places).toBe(1n)
+  expect(await follow(org)).toEqual(['settling'])
+  expect((await usedBy(org)).places).toBe(0n)
+  const { raw } = await world.database.db.one(
+    z.object({ raw: z.string() }),
+    sql`select settlement ->> 'raw' as raw from payments where id = ${String(answer.body.paymentId)}`,
+  )
+  await nodeCall(chain, 'eth_sendRawTransaction', [raw])
+  expect(await follow(org)).toEqual(['settled'])
+  expect((await usedBy(org)).places).toBe(1n)
+})
+
 test('a refused sponsored transaction gives its gas back at once, and its end gives nothing back again', async () => {
   const { org, pay } = await aShop()
   node.lie('eth_sendRawTransaction', () => noFee)
   expect((await pay(await aTempoPayer(chain), 1n, true)).status).toBe(402)
   expect(await usedBy(org)).toEqual({ places: 0n, nanoUsd: '0' })
+  const before = await aShop()
+  keepFromBlocks()
+  await markAsBefore(await before.pay(await aTempoPayer(chain), 1n))
+  expect((await usedBy(before.org)).places).toBe(1n)
   await nodeCall(chain, 'anvil_mine', ['0x8c', '0x5'])
   await expect.poll(() => follow(org), { timeout: 60_000 }).toEqual(['settlement_failed'])
   expect(await usedBy(org)).toEqual({ places: 0n, nanoUsd: '0' })
+  await expect.poll(() => follow(before.org), { timeout: 60_000 }).toEqual(['settlement_failed'])
+  expect((await usedBy(before.org)).places, 'recorded by an earlier release').toBe(0n)
 })

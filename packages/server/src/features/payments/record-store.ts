@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { instantOf } from '../../platform/clock.ts'
 import type { Tenant } from '../../platform/ctx.ts'
 import { type Queryable, sql, type Tx } from '../../platform/db/db.ts'
 import { hasSubscriber } from '../../platform/events.ts'
@@ -26,6 +27,8 @@ export interface BatchLimits {
   /** Payments whose money has already left the payer, so that they do not count as open. */
   readonly spentIds: readonly string[]
   readonly createdAt: Date
+  /** How long a payer's transaction is not idle, in milliseconds. */
+  readonly unminedMs: number
 }
 
 const PlanRow = z.object({ plan: PlanName })
@@ -65,7 +68,7 @@ const monthlyLimits = JSON.stringify(
   Object.fromEntries(Object.entries(plans).map(([plan, { paymentsPerMonth }]) => [plan, paymentsPerMonth])),
 )
 
-/** Payments of one payer whose settlement nobody has requested take at most one part in this many of the month and of the day's gas; one is always allowed. */
+/** Idle payments of one payer take at most one part in this many of the month and of the day's gas; one is always allowed. */
 const payerShare = 10
 
 const VerdictRow = z.object({ id: z.string(), verdict: Verdict })
@@ -74,14 +77,15 @@ const VerdictRow = z.object({ id: z.string(), verdict: Verdict })
  * Records a batch in one statement, for every plan; nothing else inserts payments. In the order of arrival it accepts a payment if its claim is
  * unused, the transaction that a transfer is part of was not recorded as a whole, its nonce is not that of a relay that the service sends (a
  * transfer of its own wallets) or of the payer's transaction that is already on its way, the payer's balance covers it in addition to all open
- * payments, and the day's gas budget and the month's quota suffice. Payments of one payer whose settlement nobody has requested take a share of
- * either at most, except that one is always allowed. A proof, which pays a price of zero, has a count of its own, so that it never takes the place
- * of a payment. A trigger of `payments` claims for each row what it uses up, and leaves out a row of which another transaction has claimed
- * something since. A payment that is already on chain is accepted whatever the month's count. For each accepted payment it writes the event, the
- * count and the reservation of gas. It names tables of other features, because ten statements in a transaction were measured to cost three times as
- * much. The count is written before the budget, in the same order as where payments end: PostgreSQL executes unreferenced CTEs in its own order,
- * and transactions with different orders would wait for each other. The caller has the locks of what the limits count, and passes no two payments
- * with one claim. Returns the outcome of each.
+ * payments, and the day's gas budget and the month's quota suffice. A payment is idle whose settlement nobody has requested, or whose transaction by
+ * the payer is in no block after `unminedMs`. A payer's idle payments take a share of either at most, except that one is always allowed. Few
+ * sponsored transactions of a payer are on their way at once, at all organisations together. A proof, which pays a price of zero, has a count of its
+ * own, so that it never takes the place of a payment. A trigger of `payments` claims for each row what it uses up, and leaves out a row of which
+ * another transaction has claimed something since. A payment that is already on chain is accepted whatever the month's count. For each accepted
+ * payment it writes the event, the count and the reservation of gas. It names tables of other features, because ten statements in a transaction were
+ * measured to cost three times as much. The count is written before the budget, in the same order as where payments end: PostgreSQL executes
+ * unreferenced CTEs in its own order, and transactions with different orders would wait for each other. The caller has the locks of what the limits
+ * count, and passes no two payments with one claim. Returns the outcome of each.
  */
 export async function insertReceipts(
   tx: Tx,
@@ -90,6 +94,9 @@ export async function insertReceipts(
   limits: BatchLimits,
 ): Promise<ReadonlyMap<string, Verdict>> {
   const { organisationId, environment } = tenant
+  const sentBefore = instantOf(limits.createdAt.getTime() - limits.unminedMs)
+  // Of payments on their way, only those by a payer's transaction have a time of their next check.
+  const isIdle = sql`(status = 'verified' or check_at is not null and has_place and settling_at <= ${sentBefore})`
   const rows = await tx.many(
     VerdictRow,
     sql`
@@ -104,8 +111,8 @@ export async function insertReceipts(
       cross join lateral (
         select network, asset, sum(raw_amount) filter (where id <> all(${limits.spentIds}::text[])) as raw,
           count(*) filter (where organisation_id = ${organisationId} and environment = ${environment}) as own,
-          count(*) filter (where status = 'verified' and organisation_id = ${organisationId} and environment = ${environment}) as unasked,
-          sum(gas_reserved_nano_usd) filter (where status = 'verified' and organisation_id = ${organisationId} and environment = ${environment}) as unasked_gas
+          count(*) filter (where ${isIdle} and organisation_id = ${organisationId} and environment = ${environment}) as idle,
+          sum(gas_reserved_nano_usd) filter (where ${isIdle} and organisation_id = ${organisationId} and environment = ${environment}) as idle_gas
         from payments where status in ('verified', 'settling') and payer = payers.payer
         group by network, asset) as open
     ), monthly as materialized (
@@ -117,12 +124,13 @@ export async function insertReceipts(
         status <> 'settled' and payer is not null and
           coalesce((select sum(own) from open as all_open where all_open.payer = given.payer), 0)
           + count(*) filter (where status <> 'settled') over (partition by payer order by position) > ${limits.openPerPayerMax} as is_over_cap,
-        status = 'verified' and monthly.most >= 0 and payer is not null and
-          coalesce((select sum(unasked) from open as all_open where all_open.payer = given.payer), 0)
+        status <> 'settled' and monthly.most >= 0 and payer is not null and
+          coalesce((select sum(idle) from open as all_open where all_open.payer = given.payer), 0) + (status = 'settling')::int
           + count(*) filter (where status = 'verified') over (partition by payer order by position) > greatest(1, monthly.most / ${payerShare}::int)
-          or status = 'verified' and gas_reserved_nano_usd > 0 and
-          coalesce((select sum(unasked_gas) from open as all_open where all_open.payer = given.payer and all_open.network = given.network), 0)
-          + sum(gas_reserved_nano_usd) filter (where status = 'verified') over (partition by payer, given.network order by position)
+          or status <> 'settled' and gas_reserved_nano_usd > 0 and
+          coalesce((select sum(idle_gas) from open as all_open where all_open.payer = given.payer and all_open.network = given.network), 0)
+          + case when status = 'settling' then gas_reserved_nano_usd else 0 end
+          + coalesce(sum(gas_reserved_nano_usd) filter (where status = 'verified') over (partition by payer, given.network order by position), 0)
           > greatest(gas_reserved_nano_usd, ${limits.nanoUsdPerDayMax.toString()}::numeric / ${payerShare}::int) as is_over_share
       from given cross join monthly left join open using (payer, network, asset)
       where not exists (select from payment_claims as known where known.claim_hash = claim_hash(given.claim_key) offset 0)

@@ -25,6 +25,7 @@ import { insertReceipts, lockForRecording, type NewReceipt, type Verdict } from 
 import { giveWay } from './release.ts'
 import type { VerifiedPayment } from './schema.ts'
 import { findPayment, type NewPayment, type PaymentRow } from './store.ts'
+import { freeUnmined, unminedMs } from './unmined.ts'
 
 /** Limits of the deployment that recording applies. */
 export interface RecordLimits {
@@ -63,15 +64,13 @@ export function createRecorder(deps: Pick<Deps, 'db'>, limits: RecordLimits): (c
     refuseSanctioned(ctx, payment)
     refuseReleased(ctx, payment)
     const record = recorderOf(ctx)
-    const outcome = await record(candidate)
+    let outcome = await record(candidate)
     if (outcome === 'insufficient-funds' && funds !== undefined)
       return refuse(candidate, await record({ ctx, payment, funds: await readFunds(ctx, payment) }))
-    if (
-      (outcome === 'plan-limit' || outcome === 'gas-budget') &&
-      !isProof(payment) &&
-      (await giveWay(candidate, outcome))
-    )
-      return refuse(candidate, await record(candidate))
+    for (const free of [freeUnmined, giveWay]) {
+      if (isProof(payment) || (outcome !== 'plan-limit' && outcome !== 'gas-budget')) break
+      if (await free(candidate, outcome)) outcome = await record(candidate)
+    }
     await refuse(candidate, outcome)
   }
 }
@@ -155,6 +154,7 @@ async function recordBatch(tx: Tx, group: readonly Candidate[], limits: RecordLi
         ...limits,
         spentIds: group.flatMap(({ funds }) => funds?.spentIds ?? []),
         createdAt: ctx.clock.now(),
+        unminedMs,
       },
     ),
   ])

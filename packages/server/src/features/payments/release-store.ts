@@ -47,9 +47,10 @@ export async function lockInTheWay(
   tx: Tx,
   tenant: Tenant,
   payment: Pick<NewPayment, 'network' | 'createdAt'>,
-  { needed, most, ...wanted }: Wanted,
+  { lacking, needed, until, most }: Wanted,
 ): Promise<OpenRow[]> {
-  const inTheWay = inTheWayOf(tenant, payment, wanted)
+  const isOpen = sql`status = 'verified' and created_at <= ${until}`
+  const inTheWay = inTheWayOf(tenant, payment, { lacking, isOpen })
   for (let limit = await countNeeded(tx, inTheWay, { needed, most }); limit > 0; limit = Math.min(most, 2 * limit)) {
     const locked = await tx.many(FreeingRow, sql`${inTheWay} limit ${limit} for no key update skip locked`)
     const freed = locked.reduce((sum, { frees }) => sum + frees, 0n)
@@ -61,11 +62,11 @@ export async function lockInTheWay(
 
 const FreeingRow = OpenRow.extend({ frees: z.string().transform(BigInt) })
 
-/** Selects what is in the way of a payment, the oldest first. */
-function inTheWayOf(
+/** Selects the open payments in the way of a new one that share what it lacks, the oldest first. */
+export function inTheWayOf(
   { organisationId, environment }: Tenant,
   payment: Pick<NewPayment, 'network' | 'createdAt'>,
-  { lacking, until }: Pick<Wanted, 'lacking' | 'until'>,
+  { lacking, isOpen }: { readonly lacking: Lacking; readonly isOpen: Sql },
 ): Sql {
   const isGas = lacking === 'gas-budget'
   const on = isGas ? [payment.network] : networks.map(({ name }) => name)
@@ -73,9 +74,9 @@ function inTheWayOf(
     ? sql`(created_at at time zone 'UTC')::date = ${dayOf(payment.createdAt)}::date and gas_reserved_nano_usd > 0`
     : sql`to_char(created_at at time zone 'UTC', 'YYYY-MM') = ${utcMonthOf(payment.createdAt)}`
   return sql`
-    select id, created_at, valid_before, payer, ${isGas ? sql`gas_reserved_nano_usd::text` : sql`'1'`} as frees from payments
-    where network = any(${on}::text[]) and check_at is not null and environment = ${environment} and status = 'verified'
-      and organisation_id in (${isGas ? sql`${organisationId}::text` : sharersOf(organisationId)}) and created_at <= ${until} and ${taking}
+    select id, created_at, valid_before, payer, network, tx_hash, ${isGas ? sql`gas_reserved_nano_usd::text` : sql`'1'`} as frees from payments
+    where network = any(${on}::text[]) and check_at is not null and environment = ${environment} and ${isOpen}
+      and organisation_id in (${isGas ? sql`${organisationId}::text` : sharersOf(organisationId)}) and ${taking}
     order by created_at, id`
 }
 

@@ -8,6 +8,7 @@ import { id, type PaymentId } from '../../platform/ids.ts'
 import { forTenant, systemCtx } from '../../platform/work/runner.ts'
 import { changeCounters, changeGasLast, dayOf, type GasChange } from '../plans/index.ts'
 import type { FailedRelay, Relay, RelayPurpose, SettledRelay } from '../relayer/index.ts'
+import { markWithoutPlace, type WithoutPlace } from './place-store.ts'
 import type { Ctx, Deps } from './ports.ts'
 import {
   addGasUsed,
@@ -17,7 +18,6 @@ import {
   lockPayments,
   markEnded,
   markHashes,
-  markRefused,
   markSettled,
   type Settled,
   type UsedRow,
@@ -96,14 +96,20 @@ export async function recordFailed(
 }
 
 /**
- * Records that the nodes refused the payer's transaction: its place in the month and its gas are free at once, and it is not sent again. The chain is read
- * until the transaction's end; if a block includes it nevertheless, it is settled and counted.
+ * Frees the places in the month and the gas of payments whose transactions nodes refused, or no block includes. One with a reason is not sent again. The
+ * chain is read until the transaction's end; if a block includes it nevertheless, it is settled and counted.
  */
-export async function recordRefused(tx: Tx, paymentId: PaymentId, reason: string): Promise<void> {
-  const row = await markRefused(tx, paymentId, reason)
-  if (row === undefined) return
-  await changeCounters(tx, [{ tenant: tenantOf(row), kind: 'payments', period: utcMonthOf(row.createdAt), n: -1 }])
-  changeGasLast(tx, [gasChange(row, -row.gasReservedNanoUsd)])
+export async function recordWithoutPlace(tx: Tx, given: readonly WithoutPlace[]): Promise<void> {
+  const rows = await markWithoutPlace(tx, given)
+  const changes = rows.map((row) => ({ tenant: tenantOf(row), period: utcMonthOf(row.createdAt), n: row.hadPlace ? -1 : 0 }))
+  await changeCounters(
+    tx,
+    changes.map((change) => ({ ...change, kind: 'payments' })),
+  )
+  changeGasLast(
+    tx,
+    rows.map((row) => gasChange(row, -row.gasReservedNanoUsd)),
+  )
 }
 
 type Owned = Pick<EndedRow, 'organisationId' | 'environment'>
@@ -193,7 +199,7 @@ function worthOf({ gasPrices }: Pick<Ctx, 'gasPrices'>, { network }: Relay, wei:
 
 /**
  * Updates the month's count for payments that the caller's transaction has just ended: one that ended without money is
- * subtracted unless it was refused before, and one that was void or refused and has settled after all is added again. It happens exactly once, because a row is among
+ * subtracted unless its place was freed before, and one that had no place and has settled after all is added again. It happens exactly once, because a row is among
  * `ended` only in the transaction that changed its status.
  */
 function countEnded(tx: Tx, ended: readonly EndedRow[]): Promise<void> {

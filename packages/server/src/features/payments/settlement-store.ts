@@ -139,7 +139,7 @@ export function listOutcomes(db: Queryable, paymentIds: readonly PaymentId[]): P
   )
 }
 
-const NanoUsd = z.string().transform((text) => BigInt(text))
+export const NanoUsd = z.string().transform((text) => BigInt(text))
 
 const Carrier = z.object({
   batchId: id('ctx').nullable(),
@@ -184,7 +184,7 @@ export async function listBatch(db: Queryable, tenant: Tenant, batchId: Id<'ctx'
 }
 
 /** A payment with the tenant and day of its budget. */
-const Counted = EndingPayment.extend({ network: z.string(), createdAt: z.date() })
+export const Counted = EndingPayment.extend({ network: z.string(), createdAt: z.date() })
 
 /** A payment that this statement ended. */
 export const EndedRow = Counted.extend({
@@ -199,7 +199,8 @@ export const EndedRow = Counted.extend({
 })
 export type EndedRow = z.output<typeof EndedRow>
 
-const counted = sql`payments.id, payments.organisation_id, payments.environment, payments.wallet_id, payments.chain, payments.token, payments.decimals,
+/** The columns of `Counted`. */
+export const counted = sql`payments.id, payments.organisation_id, payments.environment, payments.wallet_id, payments.chain, payments.token, payments.decimals,
   payments.raw_amount, payments.payer, payments.network, payments.created_at`
 const ended = sql`${counted}, payments.status, payments.tx_hash, payments.failure_reason, previous.status as previous_status, previous.was_counted,
   previous.gas_reserved_nano_usd`
@@ -228,7 +229,7 @@ export function markSettled(tx: Tx, settled: readonly Settled[], settledAt: Date
       select id, status, ${isCounted} as was_counted, gas_reserved_nano_usd from payments
       where ${oneOf(sql`id`, ids)} and status <> 'settled' order by id for no key update
     )
-    update payments set status = 'settled', tx_hash = given.tx_hash, settled_at = ${settledAt}, failure_reason = null,
+    update payments set status = 'settled', tx_hash = given.tx_hash, settled_at = ${settledAt}, failure_reason = null, has_place = true,
       gas_reserved_nano_usd = 0, gas_used_nano_usd = gas_used_nano_usd + given.gas, check_at = null
     from previous join given using (id) where payments.id = previous.id and ${oneOf(sql`payments.id`, ids)}
     returning ${ended}`,
@@ -259,30 +260,6 @@ export function markEnded(tx: Tx, failed: readonly Failed[], from?: 'verified' |
     update payments set status = given.status, failure_reason = given.reason, tx_hash = null, gas_reserved_nano_usd = 0, check_at = null
     from previous join given using (id) where payments.id = previous.id and ${oneOf(sql`payments.id`, ids)}
     returning ${ended}`,
-  )
-}
-
-const RefusedRow = Counted.extend({ gasReservedNanoUsd: NanoUsd })
-
-/**
- * Marks a payment on its way as refused by the nodes: it reserves nothing and has no place in the month, and the chain is read until its end. Returns
- * the row with what it reserved; undefined if it has ended or was refused before.
- */
-export function markRefused(
-  tx: Tx,
-  paymentId: PaymentId,
-  reason: string,
-): Promise<z.output<typeof RefusedRow> | undefined> {
-  return tx.maybeOne(
-    RefusedRow,
-    sql`
-    with previous as materialized (
-      select id, gas_reserved_nano_usd from payments
-      where ${idIs(paymentId)} and status is not distinct from 'settling' and failure_reason is null for no key update
-    )
-    update payments set failure_reason = ${reason}, gas_reserved_nano_usd = 0
-    from previous where payments.id = previous.id and payments.id = concat(${paymentId}::text)
-    returning ${counted}, previous.gas_reserved_nano_usd`,
   )
 }
 

@@ -331,18 +331,21 @@ function matching(tenant: Tenant, filters: ListFilters, after?: string): Seek {
   }
 }
 
+const hasNotFailed = sql`status not in ('voided', 'settlement_failed')`
+
 /**
- * A condition on a row of payments: whether it has a place in the month. One that ended without money has none, and neither has one that the nodes
- * refused, which is settling until its transaction's end.
+ * A condition on a row of payments: whether it has a place in the month. One that ended without money has none, and neither has one whose place was
+ * freed while it settles.
  */
-export const isCounted = sql`(status not in ('voided', 'settlement_failed') and (status <> 'settling' or failure_reason is null))`
+export const isCounted = sql`(${hasNotFailed} and has_place)`
 
 /** Selects the number of payments of a month that have a place in it, to rebuild the counter. Proofs of the month have their own. */
 export function countingPayments(tenant: Tenant, from: Date, to: Date): Sql {
+  const own = sql`organisation_id = ${tenant.organisationId} and environment = ${tenant.environment}`
   return sql`
-    select (coalesce(sum(payments), 0) - coalesce((
-      select used from usage_counters where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment}
-        and kind = 'proofs' and period = ${utcMonthOf(from)}), 0))::bigint
+    select (coalesce(sum(payments), 0)
+      - coalesce((select used from usage_counters where ${own} and kind = 'proofs' and period = ${utcMonthOf(from)}), 0)
+      - (select count(*) from payments where ${own} and status = 'settling' and not has_place and created_at >= ${from} and created_at < ${to}))::bigint
     from ${countsOf(tenant, { from, to }, 'day')} as counts
-    where ${isCounted}`
+    where ${hasNotFailed}`
 }

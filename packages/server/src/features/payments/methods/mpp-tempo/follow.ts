@@ -7,11 +7,12 @@ import {
   requireNetwork,
   sameAddress,
 } from '@purser/protocol'
-import type { Log, LookUp, Receipt } from '../../../../chain/port.ts'
+import type { Log, LookUp, Receipt, TempoRefusal } from '../../../../chain/port.ts'
 import type { RecurringByNetwork } from '../../../../platform/job.ts'
 import { changeGasLast, costOfReceipt } from '../../../plans/index.ts'
 import type { Ctx, Deps } from '../../ports.ts'
-import { chargeGas, recordFailed, recordSettled } from '../../settlement-outcome.ts'
+import { chargeGas, recordFailed, recordSettled, recordWithoutPlace } from '../../settlement-outcome.ts'
+import { inNoBlock } from '../../unmined.ts'
 import { isAnyDue, type SentRow, takeDue } from './store.ts'
 
 type System = Omit<Ctx, 'tenant'>
@@ -50,8 +51,35 @@ async function followRows(ctx: System, network: Network, rows: readonly SentRow[
     return { row, receipt, outcome: outcomeFor(network, row, receipt, found) }
   })
   await concludeAll(ctx, network, seen)
-  const left = seen.filter(({ row, outcome }) => outcome.kind === 'absent' && row.failureReason === null)
-  if (left.length > 0 && ctx.witness.isCurrent()) await chain.sendTempo(left.map(({ row }) => row.settlement.raw))
+  const left = seen.flatMap(({ row, outcome }) => (outcome.kind === 'absent' && row.failureReason === null ? [row] : []))
+  const sent = left.length > 0 && ctx.witness.isCurrent() ? await chain.sendTempo(left.map(({ settlement }) => settlement.raw)) : []
+  const refused = left.flatMap((row, index) => {
+    const answer = sent[index]
+    return answer?.outcome === 'refused' ? [{ ...row, failureReason: refusalOf(answer) }] : []
+  })
+  // A process of an earlier release marks a refused one and frees nothing.
+  const marked = seen.flatMap(({ row, outcome }) => (isOpen(outcome) && row.failureReason !== null && row.hasPlace ? [row] : []))
+  await freeRefused(ctx, [...marked, ...(await inNoBlock(ctx, network.name, refused))])
+}
+
+/** Frees what refused transactions keep, each by itself. */
+async function freeRefused(ctx: System, refused: readonly SentRow[]): Promise<void> {
+  for (const { id, failureReason } of refused) {
+    try {
+      await ctx.db.tx((tx) => recordWithoutPlace(tx, [{ id, reason: failureReason }]))
+    } catch (error) {
+      ctx.log.error({ err: error, paymentId: id }, 'a refused payment could not be recorded; retrying')
+    }
+  }
+}
+
+/** Returns the failure reason of a transaction that the nodes refuse. */
+export function refusalOf({ reason }: { readonly reason: Refusal }): TempoFailure {
+  return `transaction_refused_${reason}`
+}
+
+function isOpen({ kind }: TempoOutcome): boolean {
+  return kind !== 'settled' && kind !== 'failed'
 }
 
 /** One node's report about a payment. */
@@ -66,7 +94,7 @@ interface Seen {
  */
 async function concludeAll(ctx: System, network: Network, seen: readonly Seen[]): Promise<number> {
   const chain = ctx.chains.on(network)
-  const over = seen.filter(({ outcome: { kind } }) => kind === 'settled' || kind === 'failed')
+  const over = seen.filter(({ outcome }) => !isOpen(outcome))
   const mined = over.flatMap((one) => (one.receipt === undefined ? [] : [{ ...one, receipt: one.receipt }]))
   const unmined = over.filter(({ receipt }) => receipt === undefined)
   const [confirmed, lost] = await Promise.all([
@@ -140,19 +168,14 @@ export interface ExpectedTransfer {
   readonly memo: Hex
 }
 
+type Refusal = TempoRefusal | 'malformed'
+
 /** Why a payment ended without money; each has a sentence below. */
 type TempoFailure =
   | 'transaction_reverted'
   | 'transaction_without_transfer'
   | 'transaction_expired'
-  | 'transaction_refused_insufficient-balance'
-  | 'transaction_refused_insufficient-fee'
-  | 'transaction_refused_out-of-gas'
-  | 'transaction_refused_expired'
-  | 'transaction_refused_nonce-too-high'
-  | 'transaction_refused_nonce-too-low'
-  | 'transaction_refused_reverted'
-  | 'transaction_refused_malformed'
+  | `transaction_refused_${Refusal}`
 
 /**
  * `absent`: in no block, and may still be included. `over`: in no block of this node and past its end, so that sending

@@ -27,11 +27,12 @@ export const SentRow = z.object({
   txHash: HexText,
   settlingAt: z.date(),
   failureReason: z.string().nullable(),
+  hasPlace: z.boolean(),
 })
 export type SentRow = z.output<typeof SentRow>
 
 const columns = sql`id, organisation_id, environment, wallet_id, network, chain, token, decimals, asset, raw_amount, pay_to, payer, settlement,
-  tx_hash, settling_at, failure_reason`
+  tx_hash, settling_at, failure_reason, has_place`
 
 const isOpen = sql`status = 'settling' and settlement ->> 'kind' = 'tempo'`
 

@@ -25,10 +25,10 @@ import { commonFields, expiryOf, transactionClaim, transferClaim } from '../../n
 import type { Ctx } from '../../ports.ts'
 import { answerOf, refuseUnpaid, underpriced, underpricedMark } from '../../record.ts'
 import type { VerifiedPayment } from '../../schema.ts'
-import { recordRefused } from '../../settlement-outcome.ts'
+import { recordWithoutPlace } from '../../settlement-outcome.ts'
 import { findPayment, listTakenClaims, type NewPayment } from '../../store.ts'
 import type { MppMethod, MppPurchase } from '../method.ts'
-import { followPayment, sentenceOf } from './follow.ts'
+import { followPayment, refusalOf, sentenceOf } from './follow.ts'
 import { findPurchase, findSent, isUsed } from './store.ts'
 import { feeTokenOf, type Owed, sponsorsFees, whyNotTaken, whyNotTransfer } from './transaction.ts'
 
@@ -102,7 +102,7 @@ async function payByTransaction(ctx: Ctx, purchase: TempoPurchase, raw: Hex): Pr
     throw await refusedOrUsed(ctx, purchase, () => refusedMpp(refusal.problem, refusal.message))
   const trial = await ctx.chains.on(purchase.network).tryTempo(transaction)
   if (!trial.ok) {
-    const message = sentenceOf(`transaction_refused_${trial.reason}`)
+    const message = sentenceOf(refusalOf(trial))
     throw await refusedOrUsed(ctx, purchase, () => refusedMpp('verification-failed', message))
   }
   const final = await completed(ctx, purchase, transaction)
@@ -338,7 +338,7 @@ async function sendAndWait(
   await ctx.witness.cover()
   const [sent] = await ctx.chains.on(network).sendTempo([payment.raw])
   if (sent?.outcome === 'refused')
-    await ctx.db.tx((tx) => recordRefused(tx, payment.id, `transaction_refused_${sent.reason}`))
+    await ctx.db.tx((tx) => recordWithoutPlace(tx, [{ id: payment.id, reason: refusalOf(sent) }]))
   else await waitForChain(ctx, network, payment.id)
   const row = await findPayment(ctx.db, ctx.tenant, payment.id)
   if (row === undefined) throw new Error('a payment disappeared')

@@ -1,0 +1,57 @@
+import { z } from 'zod'
+import type { Tenant } from '../../platform/ctx.ts'
+import { type Queryable, sql, type Tx } from '../../platform/db/db.ts'
+import { oneOf } from '../../platform/db/page.ts'
+import { id, type PaymentId } from '../../platform/ids.ts'
+import { inTheWayOf, type Lacking } from './release-store.ts'
+import { Counted, counted, NanoUsd } from './settlement-store.ts'
+import type { NewPayment } from './store.ts'
+
+/** A payment whose place is freed while its transaction may still be included. */
+export interface WithoutPlace {
+  readonly id: PaymentId
+  /** Why the nodes refused the transaction; null if they took it. */
+  readonly reason: string | null
+}
+
+const FreedRow = Counted.extend({ hadPlace: z.boolean(), gasReservedNanoUsd: NanoUsd })
+
+/**
+ * Marks payments on their way as without a place in the month: they reserve nothing, and the chain is read until their end. Returns the rows that changed,
+ * with what they reserved.
+ */
+export function markWithoutPlace(tx: Tx, given: readonly WithoutPlace[]): Promise<z.output<typeof FreedRow>[]> {
+  const ids = given.map(({ id }) => id)
+  return tx.many(
+    FreedRow,
+    sql`
+    with given as (
+      select * from unnest(${ids}::text[], ${given.map(({ reason }) => reason)}::text[]) as row (id, reason)
+    ), previous as materialized (
+      select payments.id, given.reason, has_place as had_place, gas_reserved_nano_usd from payments join given using (id)
+      where ${oneOf(sql`payments.id`, ids)} and status is not distinct from 'settling' and (has_place or failure_reason is null and given.reason is not null)
+      order by payments.id for no key update of payments
+    )
+    update payments set failure_reason = coalesce(failure_reason, previous.reason), has_place = false, gas_reserved_nano_usd = 0
+    from previous where payments.id = previous.id and ${oneOf(sql`payments.id`, ids)}
+    returning ${counted}, previous.had_place, previous.gas_reserved_nano_usd`,
+  )
+}
+
+const UnminedRow = z.object({
+  id: id('pay'),
+  network: z.string(),
+  txHash: z.templateLiteral(['0x', z.string()]),
+})
+export type UnminedRow = z.output<typeof UnminedRow>
+
+/** Returns the oldest payments in the way of a new one whose transactions were sent before `until` and have no recorded outcome. */
+export function listUnmined(
+  db: Queryable,
+  tenant: Tenant,
+  payment: Pick<NewPayment, 'network' | 'createdAt'>,
+  { lacking, until, most }: { readonly lacking: Lacking; readonly until: Date; readonly most: number },
+): Promise<UnminedRow[]> {
+  const isUnmined = sql`status = 'settling' and has_place and tx_hash is not null and settling_at <= ${until}`
+  return db.many(UnminedRow, sql`${inTheWayOf(tenant, payment, { lacking, isOpen: isUnmined })} limit ${most}`)
+}
