@@ -28,19 +28,18 @@ afterAll(async () => {
   await chain?.stop()
 })
 
-async function aShop() {
+async function aShop(price = '0.01') {
   const org = await world.organisation('hobby')
   const wallet = await aTempoWallet(world, org)
-  const requested = { walletId: wallet.id, resource: 'https://api.example.com/weather', price: '0.01' }
-  const sign = async (payer: TempoPayer, nonceKey: bigint, sponsored = false): Promise<string> => {
-    const offer = offerOf(await world.call(org.testKey, 'POST', '/payments/challenge', requested))
-    return payer.pull(offer, { nonceKey, validSeconds: 600, sponsored })
-  }
+  const requested = { walletId: wallet.id, resource: 'https://api.example.com/weather', price }
+  const offer = async () => offerOf(await world.call(org.testKey, 'POST', '/payments/challenge', requested))
+  const sign = async (payer: TempoPayer, nonceKey: bigint, sponsored = false): Promise<string> =>
+    payer.pull(await offer(), { nonceKey, validSeconds: 600, sponsored })
   const verify = (credential: string): Promise<Answer> =>
     world.call(org.testKey, 'POST', '/payments/verify', { protocol: 'mpp', credential, ...requested })
   const pay = async (payer: TempoPayer, nonceKey: bigint, sponsored = false): Promise<Answer> =>
     verify(await sign(payer, nonceKey, sponsored))
-  return { org, sign, verify, pay }
+  return { org, offer, sign, verify, pay }
 }
 
 /** The node takes transactions, and no block includes them. */
@@ -191,6 +190,41 @@ test('what a process of an earlier release recorded as refused gives its place b
   await nodeCall(chain, 'eth_sendRawTransaction', [raw])
   expect(await follow(org)).toEqual(['settled'])
   expect((await usedBy(org)).places).toBe(1n)
+})
+
+test('a payer whose sponsored transaction failed in a block pays its own fees for a day, at every seller', async () => {
+  const [dear, cheap, other] = [await aShop('600'), await aShop('500'), await aShop()]
+  const payer = await aTempoPayer(chain)
+  keepFromBlocks()
+  expect((await dear.pay(payer, 1n, true)).status).toBe(200)
+  await payer.broadcast(await cheap.offer())
+  node.tellTheTruth()
+  await follow(dear.org)
+  expect(await follow(dear.org)).toEqual(['settlement_failed'])
+  const refused = await other.pay(payer, 2n, true)
+  expect([refused.status, refused.body.message]).toEqual([
+    402,
+    'a sponsored transaction of this payer failed in the last day; sign one that pays its own fee',
+  ])
+  expect((await other.pay(payer, 2n)).status, 'it pays its own fee').toBe(200)
+  expect((await other.pay(await aTempoPayer(chain), 1n, true)).status, 'another payer').toBe(200)
+  await world.database.db.run(sql`update sponsored_failures set failed_at = failed_at - interval '1 day'`)
+  expect((await other.pay(payer, 3n, true)).status, 'a day later').toBe(200)
+})
+
+test('five sponsored transactions of a payer are on their way at once, at all sellers together', async () => {
+  const [one, two] = [await aShop(), await aShop()]
+  const payer = await aTempoPayer(chain)
+  keepFromBlocks()
+  const answers = await Promise.all(
+    Array.from({ length: 12 }, (_, index) => (index % 2 === 0 ? one : two).pay(payer, BigInt(index + 1), true)),
+  )
+  expect(countByStatus(answers)).toEqual({ 200: 5, 429: 7 })
+  expect(codeOf(await two.pay(payer, 20n, true))).toBe('too-many-open-payments')
+  expect((await two.pay(payer, 21n)).status, 'it pays its own fee').toBe(200)
+  node.tellTheTruth()
+  for (const { org } of [one, two, one, two]) await follow(org)
+  expect((await two.pay(payer, 22n, true)).status).toBe(200)
 })
 
 test('a refused sponsored transaction gives its gas back at once, and its end gives nothing back again', async () => {

@@ -183,6 +183,7 @@ export const fail = defineErrors({
     causes: [
       'This payer has 100 payments at your organisation that are verified and neither settled nor voided.',
       'Those whose settlement was not requested, or whose transaction on Tempo is in no block after 10 seconds, are a tenth of the payments that the plan includes per month, or reserve a tenth of the day’s gas on the network. One is always allowed.',
+      'Five transactions of this payer on Tempo whose fee the operator pays are on their way, at all sellers of the deployment.',
       'With `Retry-After`: the seller released too many of its payments in the last day, at most a month’s payments of the plan and never fewer than 1,000.',
     ],
     fix: 'Settle each payment after you served it (`POST /payments/settle`), and release one that you refuse (`POST /payments/{id}/release`). Payments that nobody settles are voided within an hour. If you serve several requests for one price, sell a session instead.',

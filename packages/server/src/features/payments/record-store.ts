@@ -71,6 +71,9 @@ const monthlyLimits = JSON.stringify(
 /** Idle payments of one payer take at most one part in this many of the month and of the day's gas; one is always allowed. */
 const payerShare = 10
 
+/** Most transactions of one payer that are on their way at the sponsor's expense, at all organisations: each of them may fail. */
+const sponsoredPerPayerMax = 5
+
 const VerdictRow = z.object({ id: z.string(), verdict: Verdict })
 
 /**
@@ -103,7 +106,8 @@ export async function insertReceipts(
     with given as materialized (
       select position, entry ->> 'event_id' as event_id, entry -> 'event_payload' as event_payload, (entry ->> 'raw_balance')::numeric as raw_balance,
         to_char(payment.created_at at time zone 'UTC', 'YYYY-MM') as month, (payment.created_at at time zone 'UTC')::date as day,
-        case when payment.raw_amount = 0 and payment.status = 'settled' and payment.payer is not null then 'proofs' else 'payments' end as counted_as, payment.*
+        case when payment.raw_amount = 0 and payment.status = 'settled' and payment.payer is not null then 'proofs' else 'payments' end as counted_as,
+        coalesce(payment.settlement ->> 'sponsoredGas' <> '0', false) as is_sponsored, payment.*
       from jsonb_array_elements(${JSON.stringify(receipts.map((receipt) => entryOf(tenant, receipt)))}::jsonb) with ordinality as entries (entry, position)
       cross join lateral jsonb_populate_record(null::payments, entry) as payment
     ), open as (
@@ -112,7 +116,8 @@ export async function insertReceipts(
         select network, asset, sum(raw_amount) filter (where id <> all(${limits.spentIds}::text[])) as raw,
           count(*) filter (where organisation_id = ${organisationId} and environment = ${environment}) as own,
           count(*) filter (where ${isIdle} and organisation_id = ${organisationId} and environment = ${environment}) as idle,
-          sum(gas_reserved_nano_usd) filter (where ${isIdle} and organisation_id = ${organisationId} and environment = ${environment}) as idle_gas
+          sum(gas_reserved_nano_usd) filter (where ${isIdle} and organisation_id = ${organisationId} and environment = ${environment}) as idle_gas,
+          count(*) filter (where status = 'settling' and check_at is not null and settlement ->> 'sponsoredGas' <> '0') as sponsored
         from payments where status in ('verified', 'settling') and payer = payers.payer
         group by network, asset) as open
     ), monthly as materialized (
@@ -123,7 +128,9 @@ export async function insertReceipts(
           or coalesce(open.raw, 0) + given.raw_amount > raw_balance as is_short,
         status <> 'settled' and payer is not null and
           coalesce((select sum(own) from open as all_open where all_open.payer = given.payer), 0)
-          + count(*) filter (where status <> 'settled') over (partition by payer order by position) > ${limits.openPerPayerMax} as is_over_cap,
+          + count(*) filter (where status <> 'settled') over (partition by payer order by position) > ${limits.openPerPayerMax}
+          or is_sponsored and coalesce((select sum(sponsored) from open as all_open where all_open.payer = given.payer and all_open.network = given.network), 0)
+          + count(*) filter (where is_sponsored) over (partition by payer, given.network order by position) > ${sponsoredPerPayerMax}::int as is_over_cap,
         status <> 'settled' and monthly.most >= 0 and payer is not null and
           coalesce((select sum(idle) from open as all_open where all_open.payer = given.payer), 0) + (status = 'settling')::int
           + count(*) filter (where status = 'verified') over (partition by payer order by position) > greatest(1, monthly.most / ${payerShare}::int)

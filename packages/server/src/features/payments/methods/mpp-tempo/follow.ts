@@ -8,11 +8,13 @@ import {
   sameAddress,
 } from '@purser/protocol'
 import type { Log, LookUp, Receipt, TempoRefusal } from '../../../../chain/port.ts'
+import { instantOf } from '../../../../platform/clock.ts'
 import type { RecurringByNetwork } from '../../../../platform/job.ts'
 import { changeGasLast, costOfReceipt } from '../../../plans/index.ts'
 import type { Ctx, Deps } from '../../ports.ts'
 import { chargeGas, recordFailed, recordSettled, recordWithoutPlace } from '../../settlement-outcome.ts'
 import { inNoBlock } from '../../unmined.ts'
+import { insertFailure } from './sponsored-store.ts'
 import { isAnyDue, type SentRow, takeDue } from './store.ts'
 
 type System = Omit<Ctx, 'tenant'>
@@ -20,6 +22,7 @@ type System = Omit<Ctx, 'tenant'>
 const pageRows = 100
 /** Most pages of one run. */
 const pagesMax = 50
+const dayMs = 86_400_000
 
 /** Reads the chain for one payment and records its outcome if there is one; returns whether there was. */
 export async function followPayment(ctx: System, network: Network, row: SentRow): Promise<boolean> {
@@ -130,6 +133,11 @@ function outcomeFor(
   return outcomeOf(sent, receipt, found)
 }
 
+/** Returns since when failures of a payer's sponsored transactions count. */
+export function failuresSince(clock: Ctx['clock']): Date {
+  return instantOf(clock.now().getTime() - dayMs)
+}
+
 /** Records the outcome, with the fee that the operator paid as the sponsor. */
 async function conclude(ctx: System, { row, receipt, outcome }: Seen): Promise<void> {
   if (outcome.kind !== 'settled' && outcome.kind !== 'failed') return
@@ -139,7 +147,9 @@ async function conclude(ctx: System, { row, receipt, outcome }: Seen): Promise<v
     if (outcome.kind === 'settled')
       return void (await recordSettled(ctx, tx, [{ id: row.id, txHash: row.txHash, gasNanoUsd }]))
     const failed = await recordFailed(ctx, tx, [failedFor(row, outcome.reason)])
-    if (failed.size > 0) changeGasLast(tx, await chargeGas(tx, [{ paymentId: row.id, nanoUsd: gasNanoUsd }]))
+    if (failed.size === 0) return
+    if (weiUsed > 0n) await insertFailure(tx, row, { failedAt: ctx.clock.now(), since: failuresSince(ctx.clock) })
+    changeGasLast(tx, await chargeGas(tx, [{ paymentId: row.id, nanoUsd: gasNanoUsd }]))
   })
 }
 

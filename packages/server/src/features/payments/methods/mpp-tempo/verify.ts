@@ -28,7 +28,8 @@ import type { VerifiedPayment } from '../../schema.ts'
 import { recordWithoutPlace } from '../../settlement-outcome.ts'
 import { findPayment, listTakenClaims, type NewPayment } from '../../store.ts'
 import type { MppMethod, MppPurchase } from '../method.ts'
-import { followPayment, refusalOf, sentenceOf } from './follow.ts'
+import { failuresSince, followPayment, refusalOf, sentenceOf } from './follow.ts'
+import { hasFailed } from './sponsored-store.ts'
 import { findPurchase, findSent, isUsed } from './store.ts'
 import { feeTokenOf, type Owed, sponsorsFees, whyNotTaken, whyNotTransfer } from './transaction.ts'
 
@@ -105,10 +106,20 @@ async function payByTransaction(ctx: Ctx, purchase: TempoPurchase, raw: Hex): Pr
     const message = sentenceOf(refusalOf(trial))
     throw await refusedOrUsed(ctx, purchase, () => refusedMpp('verification-failed', message))
   }
+  if (transaction.feePaidBy === 'sponsor') await refuseSponsored(ctx, purchase.network, transaction.sender)
   const final = await completed(ctx, purchase, transaction)
   const payment = pulledPayment(ctx, purchase, transaction, final)
   await ctx.recordPayment({ ctx, payment, funds: await readFunds(ctx, payment) })
   return sendAndWait(ctx, purchase.network, { id: payment.id, raw: final.raw })
+}
+
+/** Refuses a payer whose sponsored transaction failed at the sponsor's expense: it can pay the fee of its next ones itself. */
+async function refuseSponsored(ctx: Ctx, network: Network, payer: Address): Promise<void> {
+  if (await hasFailed(ctx.db, { network: network.name, payer }, failuresSince(ctx.clock)))
+    throw refusedMpp(
+      'verification-failed',
+      'a sponsored transaction of this payer failed in the last day; sign one that pays its own fee',
+    )
 }
 
 async function readTransaction(ctx: Ctx, raw: Hex): Promise<TempoTransaction> {
