@@ -50,7 +50,7 @@ function keepFromBlocks(): void {
 /** Lets seconds pass for the transactions of the organisation that are on their way. */
 async function wait(org: Org, seconds: number): Promise<void> {
   await world.database.db.run(sql`
-    update payments set settling_at = settling_at - ${seconds}::int * interval '1 second' where status = 'settling' and organisation_id = ${org.id}`)
+    update payments set created_at = created_at - ${seconds}::int * interval '1 second' where status = 'settling' and organisation_id = ${org.id}`)
 }
 
 const noFee = { error: { code: -32_000, message: 'insufficient fee token balance' } }

@@ -1,9 +1,10 @@
+import { isTempo } from '@purser/protocol'
 import { z } from 'zod'
 import type { Tenant } from '../../platform/ctx.ts'
-import { type Queryable, sql, type Tx } from '../../platform/db/db.ts'
+import { type Db, sql, type Tx } from '../../platform/db/db.ts'
 import { oneOf } from '../../platform/db/page.ts'
 import { id, type PaymentId } from '../../platform/ids.ts'
-import { inTheWayOf, type Lacking } from './release-store.ts'
+import { type InTheWay, inTheWayOf } from './release-store.ts'
 import { Counted, counted, NanoUsd } from './settlement-store.ts'
 import type { NewPayment } from './store.ts'
 
@@ -45,13 +46,15 @@ const UnminedRow = z.object({
 })
 export type UnminedRow = z.output<typeof UnminedRow>
 
-/** Returns the oldest payments in the way of a new one whose transactions were sent before `until` and have no recorded outcome. */
+const unmined = { isOn: isTempo, isOpen: sql`p.status = 'settling' and p.tx_hash is not null` }
+
+/** Returns payments in the way of a new one whose transactions by their payers have no recorded outcome, the oldest first. */
 export function listUnmined(
-  db: Queryable,
+  db: Db,
   tenant: Tenant,
   payment: Pick<NewPayment, 'network' | 'createdAt'>,
-  { lacking, until, most }: { readonly lacking: Lacking; readonly until: Date; readonly most: number },
+  wanted: InTheWay,
 ): Promise<UnminedRow[]> {
-  const isUnmined = sql`status = 'settling' and has_place and tx_hash is not null and settling_at <= ${until}`
-  return db.many(UnminedRow, sql`${inTheWayOf(tenant, payment, { lacking, isOpen: isUnmined })} limit ${most}`)
+  const statement = inTheWayOf(tenant, payment, wanted, unmined)
+  return db.tx((tx) => tx.many(UnminedRow, statement), { readsInOrder: true })
 }

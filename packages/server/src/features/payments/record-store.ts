@@ -99,7 +99,7 @@ export async function insertReceipts(
   const { organisationId, environment } = tenant
   const sentBefore = instantOf(limits.createdAt.getTime() - limits.unminedMs)
   // Of payments on their way, only those by a payer's transaction have a time of their next check.
-  const isIdle = sql`(status = 'verified' or check_at is not null and has_place and settling_at <= ${sentBefore})`
+  const isIdle = sql`(status = 'verified' or check_at is not null and has_place and created_at <= ${sentBefore})`
   const rows = await tx.many(
     VerdictRow,
     sql`

@@ -23,9 +23,10 @@ import { gasReservedBy } from './new-payment.ts'
 import type { Candidate, Ctx, Deps } from './ports.ts'
 import { insertReceipts, lockForRecording, type NewReceipt, type Verdict } from './record-store.ts'
 import { giveWay } from './release.ts'
+import type { Lacking } from './release-store.ts'
 import type { VerifiedPayment } from './schema.ts'
 import { findPayment, type NewPayment, type PaymentRow } from './store.ts'
-import { freeUnmined, unminedMs } from './unmined.ts'
+import { type Freed, freeUnmined, unminedMs } from './unmined.ts'
 
 /** Limits of the deployment that recording applies. */
 export interface RecordLimits {
@@ -40,6 +41,9 @@ export const openPerPayerMax = 100
 /** Most tenants whose batches a process keeps; above it the map is cleared, which only splits a batch. */
 const recordersMax = 10_000
 
+/** Milliseconds between two attempts to free places or gas of one organisation, after one that could not. */
+const attemptPauseMs = 5_000
+
 /**
  * Records verified payments whose parties are not sanctioned. Payments of concurrent requests share a batch, one batch of a
  * tenant at a time because they share its count. One transaction contains the rows, their events, the month's count, the gas
@@ -48,6 +52,7 @@ const recordersMax = 10_000
  */
 export function createRecorder(deps: Pick<Deps, 'db'>, limits: RecordLimits): (candidate: Candidate) => Promise<void> {
   const recorders = new Map<string, (candidate: Candidate) => Promise<Verdict | Error>>()
+  const attempts = [pausing(freeUnmined), pausing(giveWay)]
   const recorderOf = ({ tenant }: Ctx) => {
     const key = `${tenant.organisationId}/${tenant.environment}`
     const known = recorders.get(key)
@@ -67,11 +72,30 @@ export function createRecorder(deps: Pick<Deps, 'db'>, limits: RecordLimits): (c
     let outcome = await record(candidate)
     if (outcome === 'insufficient-funds' && funds !== undefined)
       return refuse(candidate, await record({ ctx, payment, funds: await readFunds(ctx, payment) }))
-    for (const free of [freeUnmined, giveWay]) {
+    for (const free of attempts) {
       if (isProof(payment) || (outcome !== 'plan-limit' && outcome !== 'gas-budget')) break
       if (await free(candidate, outcome)) outcome = await record(candidate)
     }
     await refuse(candidate, outcome)
+  }
+}
+
+/**
+ * Makes attempts to free places or gas, and pauses those of an organisation after one whose payments free too little, since the next would read all of them
+ * again. An attempt returns whether it freed some.
+ */
+function pausing(free: (candidate: Candidate, lacking: Lacking) => Promise<Freed>) {
+  const pausedUntil = new Map<string, number>()
+  return async (candidate: Candidate, lacking: Lacking): Promise<boolean> => {
+    const { tenant, clock } = candidate.ctx
+    const name = `${tenant.organisationId}/${tenant.environment}/${lacking}/${candidate.payment.network}`
+    const now = clock.now().getTime()
+    if ((pausedUntil.get(name) ?? 0) > now) return false
+    const freed = await free(candidate, lacking)
+    if (pausedUntil.size >= recordersMax) pausedUntil.clear()
+    if (freed === 'too-little') pausedUntil.set(name, now + attemptPauseMs)
+    else pausedUntil.delete(name)
+    return freed === 'some'
   }
 }
 

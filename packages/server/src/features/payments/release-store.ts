@@ -1,11 +1,11 @@
-import { networks } from '@purser/protocol'
+import { isTempo, type Network, networks } from '@purser/protocol'
 import { z } from 'zod'
-import { utcMonthOf } from '../../platform/clock.ts'
+import { instantOf } from '../../platform/clock.ts'
 import type { Tenant } from '../../platform/ctx.ts'
-import { type Queryable, type Sql, sql, type Tx } from '../../platform/db/db.ts'
-import { idIs } from '../../platform/db/page.ts'
+import { type Db, type Queryable, type Sql, sql, type Tx } from '../../platform/db/db.ts'
+import { idIs, oneOf } from '../../platform/db/page.ts'
 import { id, type PaymentId } from '../../platform/ids.ts'
-import { dayOf, sharersOf } from '../plans/index.ts'
+import { dayOf, monthAround, sharersOf } from '../plans/index.ts'
 import type { NewPayment } from './store.ts'
 
 const OpenRow = z.object({ id: id('pay'), createdAt: z.date(), validBefore: z.date(), payer: z.string().nullable() })
@@ -31,73 +31,70 @@ export function findToRelease(
 /** The quota that has no place for a payment: the month's count, or the day's gas on its network. */
 export type Lacking = 'plan-limit' | 'gas-budget'
 
-interface Wanted {
+/** Which open payments are in the way: of those that share what is lacking and were made before `until`, the oldest. */
+export interface InTheWay {
   readonly lacking: Lacking
-  readonly needed: bigint
   readonly until: Date
   readonly most: number
 }
 
+/** A kind of open payments: its networks, and a condition on its rows. */
+interface Kind {
+  readonly isOn: (network: Network) => boolean
+  readonly isOpen: Sql
+}
+
+const verified: Kind = { isOn: (network) => !isTempo(network), isOpen: sql`p.status = 'verified'` }
+
+const dayMs = 86_400_000
+
 /**
- * Locks the oldest open payments that free what a new payment needs, of all organisations that share it, and no more of them; none if the `most` oldest free less.
- * What is left of the quota is not counted, since another payment may take it meanwhile. Those that another transaction has locked are left out: it locks
- * the next ones instead, so that two payments at the same moment both find what they need.
+ * Selects the open payments in the way of a new one, the oldest first, of all organisations that share what it lacks. It reads no more rows of an
+ * organisation and a network than it returns, in a transaction that reads in order.
  */
-export async function lockInTheWay(
-  tx: Tx,
-  tenant: Tenant,
-  payment: Pick<NewPayment, 'network' | 'createdAt'>,
-  { lacking, needed, until, most }: Wanted,
-): Promise<OpenRow[]> {
-  const isOpen = sql`status = 'verified' and created_at <= ${until}`
-  const inTheWay = inTheWayOf(tenant, payment, { lacking, isOpen })
-  for (let limit = await countNeeded(tx, inTheWay, { needed, most }); limit > 0; limit = Math.min(most, 2 * limit)) {
-    const locked = await tx.many(FreeingRow, sql`${inTheWay} limit ${limit} for no key update skip locked`)
-    const freed = locked.reduce((sum, { frees }) => sum + frees, 0n)
-    if (freed >= needed) return withoutSpare(locked, needed)
-    if (locked.length < limit || limit === most) return []
-  }
-  return []
+export function inTheWayOf(
+  { organisationId, environment }: Tenant,
+  { network, createdAt }: Pick<NewPayment, 'network' | 'createdAt'>,
+  { lacking, until, most }: InTheWay,
+  { isOn, isOpen }: Kind,
+): Sql {
+  const isGas = lacking === 'gas-budget'
+  const day = Date.parse(dayOf(createdAt))
+  const on = networks.filter((one) => isOn(one) && (!isGas || one.name === network)).map(({ name }) => name)
+  const { start, end } = isGas ? { start: instantOf(day), end: instantOf(day + dayMs) } : monthAround(createdAt)
+  return sql`
+    select open.* from unnest(${on}::text[]) as n (network)
+    cross join (${isGas ? sql`select ${organisationId}::text as id` : sharersOf(organisationId)}) as owner
+    cross join lateral (
+      select p.id, p.created_at, p.valid_before, p.payer, p.network, p.tx_hash, ${isGas ? sql`p.gas_reserved_nano_usd::text` : sql`'1'`} as frees from payments p
+      where p.organisation_id = owner.id and p.environment = ${environment} and p.network = n.network and p.check_at is not null and p.has_place
+        and ${isOpen} and p.created_at <= ${until} and p.created_at >= ${start} and p.created_at < ${end} and ${isGas ? sql`p.gas_reserved_nano_usd > 0` : sql`true`}
+      order by p.created_at, p.id limit ${most}) as open
+    order by open.created_at, open.id limit ${most}`
 }
 
 const FreeingRow = OpenRow.extend({ frees: z.string().transform(BigInt) })
+/** A verified payment, with what its end frees of the quota that is lacking. */
+export type FreeingRow = z.output<typeof FreeingRow>
 
-/** Selects the open payments in the way of a new one that share what it lacks, the oldest first. */
-export function inTheWayOf(
-  { organisationId, environment }: Tenant,
+/** Returns verified payments in the way of a new one, the oldest first. */
+export function listInTheWay(
+  db: Db,
+  tenant: Tenant,
   payment: Pick<NewPayment, 'network' | 'createdAt'>,
-  { lacking, isOpen }: { readonly lacking: Lacking; readonly isOpen: Sql },
-): Sql {
-  const isGas = lacking === 'gas-budget'
-  const on = isGas ? [payment.network] : networks.map(({ name }) => name)
-  const taking = isGas
-    ? sql`(created_at at time zone 'UTC')::date = ${dayOf(payment.createdAt)}::date and gas_reserved_nano_usd > 0`
-    : sql`to_char(created_at at time zone 'UTC', 'YYYY-MM') = ${utcMonthOf(payment.createdAt)}`
-  return sql`
-    select id, created_at, valid_before, payer, network, tx_hash, ${isGas ? sql`gas_reserved_nano_usd::text` : sql`'1'`} as frees from payments
-    where network = any(${on}::text[]) and check_at is not null and environment = ${environment} and ${isOpen}
-      and organisation_id in (${isGas ? sql`${organisationId}::text` : sharersOf(organisationId)}) and ${taking}
-    order by created_at, id`
+  wanted: InTheWay,
+): Promise<FreeingRow[]> {
+  const statement = inTheWayOf(tenant, payment, wanted, verified)
+  return db.tx((tx) => tx.many(FreeingRow, statement), { readsInOrder: true })
 }
 
-/** Returns how many of the oldest free what is needed, whether they are locked or not; 0 if the `most` oldest free less. */
-async function countNeeded(tx: Tx, inTheWay: Sql, { needed, most }: Pick<Wanted, 'needed' | 'most'>): Promise<number> {
-  const { count } = await tx.one(
-    z.object({ count: z.number() }),
+/** Locks those of the payments that are still verified and that no other transaction has locked: two new payments at the same moment take different ones. */
+export function lockVerified<T extends OpenRow>(tx: Tx, rows: readonly T[]): Promise<OpenRow[]> {
+  const ids = rows.map(({ id }) => id)
+  return tx.many(
+    OpenRow,
     sql`
-    select coalesce(min(place), 0)::int as count from (
-      select row_number() over oldest as place, sum(frees::numeric) over oldest as freed from (${inTheWay} limit ${most}) as found
-      window oldest as (order by created_at, id)
-    ) as added where freed >= ${needed.toString()}::numeric`,
+    select id, created_at, valid_before, payer from payments
+    where ${oneOf(sql`id`, ids)} and status is not distinct from 'verified' order by id for no key update skip locked`,
   )
-  return count
-}
-
-function withoutSpare(locked: readonly z.output<typeof FreeingRow>[], needed: bigint): OpenRow[] {
-  let freed = 0n
-  return locked.filter(({ frees }) => {
-    const isNeeded = freed < needed
-    freed += frees
-    return isNeeded
-  })
 }

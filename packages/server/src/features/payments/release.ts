@@ -9,11 +9,19 @@ import { fail, failBody, releasedTooMany } from './errors.ts'
 import { getPayment, refusePayment } from './logs.ts'
 import { gasReservedBy } from './new-payment.ts'
 import type { Candidate, Ctx } from './ports.ts'
-import { findToRelease, type Lacking, lockInTheWay, type OpenRow } from './release-store.ts'
+import {
+  type FreeingRow,
+  findToRelease,
+  type Lacking,
+  listInTheWay,
+  lockVerified,
+  type OpenRow,
+} from './release-store.ts'
 import type { Payment, ReleaseRequest } from './schema.ts'
 import { recordFailed } from './settlement-outcome.ts'
 import { setCheckAt } from './settlement-store.ts'
 import type { NewPayment } from './store.ts'
+import type { Freed } from './unmined.ts'
 import { nextCheckOf } from './void.ts'
 
 /** How long an open payment keeps its place, whatever else needs it, in milliseconds. */
@@ -21,7 +29,9 @@ const firmMs = 120_000
 /** Most payments that give way to one. Their gas may be less than it needs. */
 const givingWayMax = 20
 /** Most of them where pushes were counted above the limit, or blocks cost more than was reserved: those that give way free that too. */
-const givingWayAboveMax = 500
+const givingWayAboveMax = 10_000
+/** Most payments that one transaction voids. */
+const stepMax = 500
 
 /**
  * Voids a payment that the caller will not settle, which releases its place in the month and its gas at once. Nothing was sent for it. The chain is read
@@ -41,7 +51,7 @@ export async function releasePayment(
     if (retryAfterSeconds !== undefined)
       throw failPlatform('rate-limit-exceeded', { detail: releasedTooMany, retryAfterSeconds })
     const voided = await ctx.db.tx((tx) => voidOpen(ctx, tx, [{ ...open, validBefore }], 'released'))
-    if (voided > 0) ctx.unsold.count(ctx, await planOf(ctx.db, ctx.tenant.organisationId), open.payer)
+    if (voided.size > 0) ctx.unsold.count(ctx, await planOf(ctx.db, ctx.tenant.organisationId), open.payer)
   }
   const payment = await getPayment(ctx, paymentId)
   if (payment.status !== 'voided' && payment.status !== 'settlement_failed') throw fail('payment-in-settlement')
@@ -49,18 +59,48 @@ export async function releasePayment(
 }
 
 /**
- * Voids open payments that have been verified for two minutes and whose places suffice for another payment: the oldest, and no more of them than it needs.
- * Returns whether it voided any. A payment whose settlement was requested never gives way. No allowance counts them: the two minutes bound them to a month's count
- * in each.
+ * Voids open payments that have been verified for two minutes and whose places suffice for another payment: the oldest, and no more of them than it needs,
+ * a few hundred in a transaction. A payment whose settlement was requested never gives way. No allowance counts them: the two minutes bound them to a
+ * month's count in each.
  */
-export async function giveWay({ ctx, payment }: Candidate, lacking: Lacking): Promise<boolean> {
+export async function giveWay({ ctx, payment }: Candidate, lacking: Lacking): Promise<Freed> {
   const until = instantOf(ctx.clock.now().getTime() - firmMs)
   const { own, above } = await neededBy(ctx, payment, lacking)
-  const most = above > 0n ? givingWayAboveMax : givingWayMax
-  return ctx.db.tx(async (tx) => {
-    const open = await lockInTheWay(tx, ctx.tenant, payment, { lacking, needed: own + above, until, most })
-    return (await voidOpen(ctx, tx, open, 'not_settled_in_time')) > 0
+  const needed = own + above
+  for (const most of above > 0n ? [stepMax, givingWayAboveMax] : [givingWayMax]) {
+    const open = await listInTheWay(ctx.db, ctx.tenant, payment, { lacking, until, most })
+    if (freedBy(open) >= needed) return (await voidUntil(ctx, open, needed)) ? 'some' : 'too-little'
+    if (open.length < most) return open.length === 0 ? 'none' : 'too-little'
+  }
+  return 'too-little'
+}
+
+/** Voids the first of these payments that free what is needed; returns whether it voided any. Those that another transaction has locked are left out. */
+async function voidUntil(ctx: Ctx, open: readonly FreeingRow[], needed: bigint): Promise<boolean> {
+  let freed = 0n
+  for (let next = 0; freed < needed && next < open.length; ) {
+    const step = firstFreeing(open.slice(next, next + stepMax), needed - freed)
+    next += step.length
+    const voided = await ctx.db.tx(async (tx) =>
+      voidOpen(ctx, tx, await lockVerified(tx, step), 'not_settled_in_time'),
+    )
+    freed += freedBy(step.filter(({ id }) => voided.has(id)))
+  }
+  return freed > 0n
+}
+
+function freedBy(rows: readonly FreeingRow[]): bigint {
+  return rows.reduce((sum, { frees }) => sum + frees, 0n)
+}
+
+/** Returns the first rows that free what is needed; all of them if they free less. */
+function firstFreeing(rows: readonly FreeingRow[], needed: bigint): readonly FreeingRow[] {
+  let freed = 0n
+  const last = rows.findIndex(({ frees }) => {
+    freed += frees
+    return freed >= needed
   })
+  return last === -1 ? rows : rows.slice(0, last + 1)
 }
 
 interface Needed {
@@ -79,9 +119,9 @@ async function neededBy(ctx: Ctx, payment: NewPayment, lacking: Lacking): Promis
   return { own: 1n, above: BigInt(Math.max(0, used - paymentsPerMonth)) }
 }
 
-/** Voids those of the payments that are still verified, and returns how many it voided. */
-async function voidOpen(ctx: Ctx, tx: Tx, open: readonly OpenRow[], reason: string): Promise<number> {
-  if (open.length === 0) return 0
+/** Voids those of the payments that are still verified, and returns their ids. */
+async function voidOpen(ctx: Ctx, tx: Tx, open: readonly OpenRow[], reason: string): Promise<ReadonlySet<string>> {
+  if (open.length === 0) return new Set()
   const failed = open.map(({ id }) => ({ id, status: 'voided', reason }) as const)
   const voided = await recordFailed(ctx, tx, failed, 'verified')
   const watched = open.filter(({ id }) => voided.has(id))
@@ -89,5 +129,5 @@ async function voidOpen(ctx: Ctx, tx: Tx, open: readonly OpenRow[], reason: stri
     tx,
     watched.map((row) => ({ id: row.id, checkAt: nextCheckOf(ctx, row) })),
   )
-  return voided.size
+  return voided
 }
