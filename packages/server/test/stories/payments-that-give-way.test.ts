@@ -178,6 +178,34 @@ test('a payment that gives way for another buyer at the same moment is left out'
   expect(await openOf(shop)).toBe(10)
 })
 
+test('where few payers fill the month anew, the one with the most gives way to a buyer after ten seconds, and a payer’s first payment stays', async () => {
+  const shop = await aShop('hobby')
+  const seed = await pay(shop, await aPayer(chain))
+  await fillMonth(shop, seed, 1)
+  const { db } = world.database
+  const spread = (payers: number) =>
+    db.run(sql`
+      update payments p set payer = '0x' || lpad((case when n <= 15 then 1 else 1 + n % ${payers}::int end)::text, 40, '0'), created_at = ${clock.now()}::timestamptz - interval '11 seconds'
+      from (select id, row_number() over (order by id) as n from payments where organisation_id = ${shop.org.id} and status = 'verified') as open where p.id = open.id`)
+  const take = () => db.run(sql`update usage_counters set used = 100 where organisation_id = ${shop.org.id} and kind = 'payments'`)
+  await take()
+  await spread(10)
+  const buyer = await aPayer(chain)
+  expect((await pay(shop, buyer)).status).toBe(200)
+  const counts = await db.many(
+    z.object({ count: z.bigint() }),
+    sql`select count(*) as count from payments where organisation_id = ${shop.org.id} and status = 'verified' group by payer order by 1 desc`,
+  )
+  expect(counts.slice(0, 2).map(({ count }) => count), 'the greatest gave way').toEqual([23n, 9n])
+  expect(counts.at(-1)?.count, 'the buyer').toBe(1n)
+  await fillMonth(shop, seed, 2)
+  await db.run(sql`
+    update payments p set payer = '0x' || lpad(n::text, 40, '0'), created_at = ${clock.now()}::timestamptz - interval '11 seconds'
+    from (select id, row_number() over (order by id) as n from payments where organisation_id = ${shop.org.id} and status = 'verified') as open where p.id = open.id`)
+  await take()
+  expect(codeOf(await pay(shop, await aPayer(chain))), 'a hundred payers with one each').toBe('payment-limit-reached')
+})
+
 test('open payments that reserved the day’s gas and were verified two minutes ago give way', async () => {
   const shop = await aShop()
   for (let index = 0; index < 10; index += 1) expect((await pay(shop, await aPayer(chain))).status).toBe(200)

@@ -26,6 +26,8 @@ import { nextCheckOf } from './void.ts'
 
 /** How long an open payment keeps its place, whatever else needs it, in milliseconds. */
 const firmMs = 120_000
+/** How long a payer's further open payments keep their places, in milliseconds: those beside its first. */
+const firmSurplusMs = 10_000
 /** Most payments that give way to one. Their gas may be less than it needs. */
 const givingWayMax = 20
 /** Most of them where pushes were counted above the limit, or blocks cost more than was reserved: those that give way free that too. */
@@ -59,13 +61,25 @@ export async function releasePayment(
 }
 
 /**
- * Voids open payments that have been verified for two minutes and whose places suffice for another payment: the oldest, and no more of them than it needs,
- * a few hundred in a transaction. A payment whose settlement was requested never gives way. No allowance counts them: the two minutes bound them to a
- * month's count in each.
+ * Voids open payments whose places suffice for another payment, and no more of them than it needs: the oldest that have been verified for two minutes, or
+ * else those of the payers with the most. A payment whose settlement was requested never gives way. No allowance counts them.
  */
 export async function giveWay({ ctx, payment }: Candidate, lacking: Lacking): Promise<Freed> {
+  const needed = await neededBy(ctx, payment, lacking)
+  const oldest = await voidOldest(ctx, { payment, lacking }, needed)
+  if (oldest === 'some') return oldest
+  const surplus = await voidSurplus(ctx, { payment, lacking }, needed)
+  return surplus === 'none' ? oldest : surplus
+}
+
+interface Wanting {
+  readonly payment: NewPayment
+  readonly lacking: Lacking
+}
+
+/** Voids the oldest payments that were verified two minutes ago or earlier. */
+async function voidOldest(ctx: Ctx, { payment, lacking }: Wanting, { own, above }: Needed): Promise<Freed> {
   const until = instantOf(ctx.clock.now().getTime() - firmMs)
-  const { own, above } = await neededBy(ctx, payment, lacking)
   const needed = own + above
   for (const most of above > 0n ? [stepMax, givingWayAboveMax] : [givingWayMax]) {
     const open = await listInTheWay(ctx.db, ctx.tenant, payment, { lacking, until, most })
@@ -73,6 +87,21 @@ export async function giveWay({ ctx, payment }: Candidate, lacking: Lacking): Pr
     if (open.length < most) return open.length === 0 ? 'none' : 'too-little'
   }
   return 'too-little'
+}
+
+/**
+ * Voids further payments of payers that have several, verified ten seconds ago or earlier, until no payer with more than the new payment's payer is left:
+ * those of the payers with the most first. The first payment of each payer stays.
+ */
+async function voidSurplus(ctx: Ctx, { payment, lacking }: Wanting, { own, above }: Needed): Promise<Freed> {
+  const until = instantOf(ctx.clock.now().getTime() - firmSurplusMs)
+  const open = await listInTheWay(ctx.db, ctx.tenant, payment, { lacking, until, most: stepMax })
+  const byPayer = Map.groupBy(open, ({ payer }) => payer)
+  const kept = Math.max(1, (byPayer.get(payment.payer)?.length ?? 0) + 1)
+  const ranked = [...byPayer.values()].flatMap((rows) => rows.map((row, place) => ({ row, place })).slice(kept))
+  const surplus = ranked.sort((one, other) => other.place - one.place).map(({ row }) => row)
+  if (freedBy(surplus) < own + above) return open.length === 0 ? 'none' : 'too-little'
+  return (await voidUntil(ctx, surplus, own + above)) ? 'some' : 'too-little'
 }
 
 /** Voids the first of these payments that free what is needed; returns whether it voided any. Those that another transaction has locked are left out. */
