@@ -5,13 +5,13 @@ import { sendTempo } from '../tempo-node.ts'
 import type { NodeRpc, RpcAnswer, Voter } from './rpc.ts'
 import { send } from './send.ts'
 
-type Reply = 'took it' | 'fee too low' | 'reverted' | 'failed' | 'hangs' | 'rests'
+type Reply = 'took it' | 'fee too low' | 'fee too low, late' | 'reverted' | 'failed' | 'hangs' | 'rests'
 
 const raws: readonly Hex[] = ['0x76', '0x76']
 const messages: Partial<Record<Reply, string>> = { 'fee too low': 'transaction underpriced', reverted: 'reverted' }
 
 function answerOf(reply: Reply): RpcAnswer {
-  const message = messages[reply]
+  const message = messages[reply === 'fee too low, late' ? 'fee too low' : reply]
   return message === undefined ? { ok: true, result: '0x' } : { ok: false, code: -32_000, message, data: undefined }
 }
 
@@ -22,6 +22,7 @@ function nodesThat(replies: readonly Reply[]): NodeRpc {
     rpc: {
       async batch() {
         if (reply === 'hangs') return new Promise(() => undefined)
+        if (reply === 'fee too low, late') await new Promise((resolve) => setTimeout(resolve, 900))
         if (reply === 'failed') throw fail('chain-unavailable')
         return raws.map(() => answerOf(reply))
       },
@@ -34,6 +35,9 @@ test.each<[readonly Reply[], string]>([
   [['fee too low'], 'underpriced'],
   [['fee too low', 'failed'], 'sent'],
   [['fee too low', 'fee too low'], 'underpriced'],
+  [['fee too low', 'fee too low, late'], 'underpriced'],
+  [['fee too low', 'fee too low, late', 'hangs'], 'underpriced'],
+  [['took it', 'fee too low, late', 'hangs'], 'sent'],
   [['fee too low', 'hangs', 'hangs'], 'sent'],
   [['fee too low', 'fee too low', 'took it'], 'underpriced'],
   [['fee too low', 'rests', 'rests'], 'sent'],

@@ -10,11 +10,15 @@ const digitsPerRequest = 400_000
 
 /**
  * Sends signed transactions, in order, to every node that answers, so that a node that drops them does not delay them. Returns the most frequent
- * answer for each; `underpriced` only where a majority of the configured nodes answers so, since each such answer raises the fee.
+ * answer for each; `underpriced` only where a majority of the configured nodes answers so, since each such answer raises the fee. After one such answer it
+ * waits for those of the other nodes, but not for long.
  */
 export async function send(rpc: NodeRpc, raws: readonly Hex[]): Promise<SendAnswer[]> {
   const { needed } = electorateOf(rpc.voters)
-  return (await sendAll(rpc, raws, () => true)).map((answers) => mostFrequent(answers.map(sendAnswer), needed))
+  const isDecided = (answers: readonly RpcAnswer[]) =>
+    answers.length >= needed || answers.some((answer) => sendAnswer(answer).outcome !== 'underpriced')
+  const sent = await sendAll(rpc, raws, isDecided, undecidedMsMax)
+  return sent.map((answers) => mostFrequent(answers.map(sendAnswer), needed))
 }
 
 /** Whether these answers of nodes to one transaction decide about it, so that no further answer is needed. */
@@ -22,14 +26,19 @@ type IsDecided = (answers: readonly RpcAnswer[]) => boolean
 
 /**
  * As `send`, but returns the answers of the nodes for each transaction, in no particular order. A node that did not answer has none. Waits until
- * the answers decide about each transaction, or until no further answer can come.
+ * the answers decide about each transaction, or until no further answer can come, and at most `waitMsMax` if it is given.
  */
-export async function sendAll(rpc: NodeRpc, raws: readonly Hex[], isDecided: IsDecided): Promise<RpcAnswer[][]> {
+export async function sendAll(
+  rpc: NodeRpc,
+  raws: readonly Hex[],
+  isDecided: IsDecided,
+  waitMsMax?: number,
+): Promise<RpcAnswer[][]> {
   const outcomes: RpcAnswer[][] = []
   while (outcomes.length < raws.length) {
     const part = nextPart(raws.slice(outcomes.length))
     const calls = part.map((raw) => ({ method: 'eth_sendRawTransaction', params: [raw] }))
-    outcomes.push(...(await sendToEach(rpc, calls, isDecided)))
+    outcomes.push(...(await sendToEach(rpc, calls, { isDecided, waitMsMax })))
   }
   return outcomes
 }
@@ -44,6 +53,8 @@ function nextPart(raws: readonly Hex[]): readonly Hex[] {
   return end === -1 ? raws : raws.slice(0, end)
 }
 
+/** How long to wait for answers that decide whether a fee is too low. */
+const undecidedMsMax = 3_000
 /** How long to wait for other nodes after the answers that decide. Later answers are ignored. */
 const lateMsMax = 500
 
@@ -51,7 +62,7 @@ const lateMsMax = 500
 async function sendToEach(
   { voters }: NodeRpc,
   calls: readonly RpcCall[],
-  isDecided: IsDecided,
+  { isDecided, waitMsMax }: { readonly isDecided: IsDecided; readonly waitMsMax: number | undefined },
 ): Promise<RpcAnswer[][]> {
   const answers: RpcAnswer[][] = calls.map(() => [])
   const decided = Promise.withResolvers<void>()
@@ -62,11 +73,17 @@ async function sendToEach(
       if (own.length > 0 && answers.every(isDecided)) decided.resolve()
     }),
   )
-  await Promise.race([all, decided.promise])
-  const waiting = new AbortController()
-  await Promise.race([all, pause(lateMsMax, waiting.signal)])
-  waiting.abort()
+  await within(waitMsMax, Promise.race([all, decided.promise]))
+  await within(lateMsMax, all)
   return answers.map((some) => [...some])
+}
+
+/** Waits for the work, at most this long. */
+async function within(ms: number | undefined, work: Promise<unknown>): Promise<void> {
+  if (ms === undefined) return void (await work)
+  const waiting = new AbortController()
+  await Promise.race([work, pause(ms, waiting.signal)])
+  waiting.abort()
 }
 
 /** Suspended nodes are used only when the others are too few to decide. */

@@ -99,7 +99,7 @@ async function voidSurplus(ctx: Ctx, { payment, lacking }: Wanting, { own, above
   const byPayer = Map.groupBy(open, ({ payer }) => payer)
   const kept = Math.max(1, (byPayer.get(payment.payer)?.length ?? 0) + 1)
   const ranked = [...byPayer.values()].flatMap((rows) => rows.map((row, place) => ({ row, place })).slice(kept))
-  const surplus = ranked.sort((one, other) => other.place - one.place).map(({ row }) => row)
+  const surplus = ranked.toSorted((one, other) => other.place - one.place).map(({ row }) => row)
   if (freedBy(surplus) < own + above) return open.length === 0 ? 'none' : 'too-little'
   return (await voidUntil(ctx, surplus, own + above)) ? 'some' : 'too-little'
 }
