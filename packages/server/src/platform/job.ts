@@ -9,7 +9,11 @@ export interface Retry {
 }
 
 /** Takes work of a run that the next run does not wait for. It does not reject. */
-export type Beside = (work: Promise<void>) => void
+export interface Beside {
+  (work: Promise<void>): void
+  /** Aborted when the process stops: it waits for work in progress, and begins no further piece. */
+  readonly stopping?: AbortSignal
+}
 
 /**
  * Recurring work. The deployment runs one of each at a time, whatever the number of processes; two run concurrently only if a process was

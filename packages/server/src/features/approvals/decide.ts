@@ -266,7 +266,7 @@ export function applyDecisions<D extends Deps>(application: Application<D>): Rec
       const now = system.clock.now()
       const until = instantOf(now.getTime() + retryMs)
       const rows = await system.db.tx((tx) => takeToApply(tx, { kinds, now, until, starts }), { readsInOrder: true })
-      const begun = await applyAll(system, application, rows)
+      const begun = await applyAll(system, { application, stopping: beside?.stopping }, rows)
       if (beside === undefined) await Promise.all(begun)
       else for (const one of begun) beside(one)
     },
@@ -276,7 +276,7 @@ export function applyDecisions<D extends Deps>(application: Application<D>): Rec
 /** Applies decisions by what their application reads. Only approved movements read anything. */
 async function applyAll<D extends Deps>(
   system: D & Background,
-  application: Application<D>,
+  { application, stopping }: { readonly application: Application<D>; readonly stopping: AbortSignal | undefined },
   rows: readonly ApprovalRow[],
 ): Promise<readonly Promise<void>[]> {
   const apply = (row: ApprovalRow) => applyOne(forTenant(system, row), application, row)
@@ -291,7 +291,7 @@ async function applyAll<D extends Deps>(
     waiting.map(({ subjectId }) => subjectId),
   )
   const bySource = Map.groupBy(waiting, ({ subjectId }) => sources.get(subjectId) ?? '')
-  return [written, ...[...bySource].map(([source, some]) => slow.limits(system)(source, some, apply))]
+  return [written, ...[...bySource].map(([source, some]) => slow.limits(system)(source, some, apply, stopping))]
 }
 
 async function applyOne<D extends Deps>(

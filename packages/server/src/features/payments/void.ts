@@ -69,7 +69,7 @@ async function checkDue(ctx: System, network: Network, beside: Beside): Promise<
   await postpone(ctx, [...undecided, ...used])
   await voidUnused(ctx, [...open, ...expired])
   const usedRows = used.map(({ row }) => row)
-  beside(search(network.name, usedRows, (row) => recordUse(ctx, chain, row)))
+  beside(search(network.name, usedRows, (row) => recordUse(ctx, chain, row), beside.stopping))
 }
 
 /** Uses one transaction per organisation, so that one that waits does not block the others. */

@@ -306,7 +306,7 @@ async function checkRelays(parts: RelayerParts, network: Network, beside: Beside
     ctx.db,
     expired.filter((row) => !isUnended(row)).map(({ id }) => id),
   )
-  beside(parts.search(network.name, used, (relay) => searchUse(parts, network, relay)))
+  beside(parts.search(network.name, used, (relay) => searchUse(parts, network, relay), beside.stopping))
   return rows.length === checkedMax
 }
 

@@ -42,7 +42,7 @@ export const followPartners: Recurring<Deps> = {
     const list = { now: ctx.clock.now(), starts: ctx.followedStarts }
     const due = await ctx.db.tx((tx) => listDueForPoll(tx, list), { readsInOrder: true })
     const polls = [...Map.groupBy(due, sourceOf)].map(([source, transfers]) =>
-      ctx.followedTransfers(source, transfers, (transfer) => pollSafely(ctx, transfer)),
+      ctx.followedTransfers(source, transfers, (transfer) => pollSafely(ctx, transfer), beside?.stopping),
     )
     if (beside === undefined) await Promise.all(polls)
     else for (const one of polls) beside(one)

@@ -112,3 +112,22 @@ test('two sets of limits share nothing: the work of one service takes no place o
   other.end(1, 2, 3, 4)
   await Promise.all([first, second])
 })
+
+test('items that wait are left out once the process stops, and those in progress end', async () => {
+  const limited = createByOrganisation({ places: 2, atOnce: 2 })
+  const stopping = new AbortController()
+  const inProgress = Promise.withResolvers<void>()
+  const begun: number[] = []
+  const work = ({ id }: Item) => {
+    begun.push(id)
+    return inProgress.promise
+  }
+  const offered = limited('base', itemsOf('a', 1, 2, 3, 4), work, stopping.signal)
+  stopping.abort()
+  inProgress.resolve()
+  await offered
+  await limited('base', itemsOf('b', 5), work, stopping.signal)
+  expect(begun).toEqual([1, 2])
+  await limited('base', itemsOf('a', 6), work)
+  expect(begun).toEqual([1, 2, 6])
+})

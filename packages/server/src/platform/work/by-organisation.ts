@@ -20,12 +20,14 @@ interface Item {
  * `atOnce` of them, over all calls together. The next place that becomes free goes to the organisation with the fewest items in progress, of several
  * to the one that has waited longest: whatever backlog others have, an organisation waits for the end of one item. Leaves out items in progress, and
  * items beyond the limits of what may wait; the caller offers them again later. An item that waits already is done once, as it was offered last.
- * Resolves when the items that it did not leave out are done. The work must not reject.
+ * Resolves when the items that it did not leave out are done. Once `until` is aborted, it begins no item that waits: those of the source are left out too.
+ * The work must not reject.
  */
 export type ByOrganisation = <I extends Item>(
   source: string,
   items: readonly I[],
   work: (item: I) => Promise<void>,
+  until?: AbortSignal,
 ) => Promise<void>
 
 interface Waiting {
@@ -48,12 +50,24 @@ interface Source {
 /** Creates the limits of one kind of work. */
 export function createByOrganisation(limits = usualLimits): ByOrganisation {
   const sources = new Map<string, Source>()
-  return async (name, items, work) => {
+  return async (name, items, work, until) => {
+    if (until?.aborted) return
     const source = sources.get(name) ?? { running: 0, waiting: 0, organisations: new Map() }
     sources.set(name, source)
     const added = items.flatMap((item) => add(source, item, () => work(item)) ?? [])
     begin(source, limits)
-    await Promise.all(added)
+    const stop = () => leaveOut(source)
+    until?.addEventListener('abort', stop, { once: true })
+    await Promise.all(added).finally(() => until?.removeEventListener('abort', stop))
+  }
+}
+
+/** Leaves out all items that wait. */
+function leaveOut(source: Source): void {
+  for (const { waiting } of source.organisations.values()) {
+    for (const { done } of waiting.values()) done.resolve()
+    source.waiting -= waiting.size
+    waiting.clear()
   }
 }
 

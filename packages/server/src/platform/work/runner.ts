@@ -27,10 +27,12 @@ export function scopeOf({ name }: Pick<Loop, 'name'>): string {
 export function startRunner(deps: Deps, loops: readonly Loop[], leaseMs: number): Runner {
   const timers = new Map<string, Timer>()
   const continuing = new Set<Promise<void>>()
-  const beside: Beside = (work) => {
+  const stopping = new AbortController()
+  const take = (work: Promise<void>): void => {
     const ended = work.finally(() => continuing.delete(ended))
     continuing.add(ended)
   }
+  const beside: Beside = Object.assign(take, { stopping: stopping.signal })
   const leases = keepLeases({
     deps,
     shares: loops.map((entry) => ({ scope: scopeOf(entry), shard: 0 })),
@@ -48,6 +50,7 @@ export function startRunner(deps: Deps, loops: readonly Loop[], leaseMs: number)
   }
   return {
     async stop() {
+      stopping.abort()
       await Promise.all([...timers.values()].map((timer) => timer.stop()))
       await Promise.all(continuing)
       await leases.stop()

@@ -215,3 +215,24 @@ function networkNamed(name: string) {
   if (network === undefined) throw new Error('no such network')
   return network
 }
+
+test('a runner that stops tells the work beside its runs to begin nothing further, and waits for what is in progress', async () => {
+  const begun = Promise.withResolvers<AbortSignal | undefined>()
+  const inProgress = Promise.withResolvers<void>()
+  const runner = start([
+    {
+      name: 'toy.beside',
+      everyMs: 10,
+      async run(beside) {
+        beside?.(inProgress.promise)
+        begun.resolve(beside?.stopping)
+      },
+    },
+  ])
+  const stopping = await begun.promise
+  expect(stopping?.aborted).toBe(false)
+  const stopped = runner.stop()
+  expect(stopping?.aborted).toBe(true)
+  inProgress.resolve()
+  await stopped
+})
