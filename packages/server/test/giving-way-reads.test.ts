@@ -10,7 +10,7 @@ import { defineIdAt, readsCounted } from './rows-read.ts'
 const tenant: Tenant = { organisationId: 'org_01h455vb4pex5vsknk084sn02q', environment: 'test' }
 const now = new Date()
 /** Rows of each kind. */
-const rows = 20_000
+const rows = 4_000
 let database: TestDatabase
 
 // One connection, so that it keeps the plans that it made while the month was empty.
@@ -40,10 +40,10 @@ test('what gives way is found by an index, however many payments are open or wat
   for (let run = 0; run < 7; run += 1) await listAll(database.db)
   await database.db.run(sql`
     insert into payments (id, log_id, organisation_id, environment, api_key_id, protocol, door, scheme, claim_key, chain, network, token, asset, decimals,
-      raw_amount, payer, pay_to, status, gas_reserved_nano_usd, check_at, created_at)
+      raw_amount, payer, pay_to, status, gas_reserved_nano_usd, check_at, valid_before, created_at)
     select id_at('pay', ${now.getTime()}::bigint - n * 2), id_at('plog', ${now.getTime()}::bigint - n * 2), ${tenant.organisationId}, 'test', 'key_01h455vb4pex5vsknk084sn02q', 'x402',
       'verify', 'exact', 'claim ' || n, 'base', 'base', 'USDC', '0x0', 6, 1, '0x1', '0x2', case when n % 2 = 0 then 'verified' else 'voided' end, n % 2,
-      ${now}::timestamptz + interval '1 hour', ${now}::timestamptz - n * interval '2 milliseconds'
+      ${now}::timestamptz + interval '1 hour', ${now}::timestamptz + interval '1 hour', ${now}::timestamptz - n * interval '2 milliseconds'
     from generate_series(1, ${2 * rows}) as n`)
   await database.db.run(sql`update payments set gas_reserved_nano_usd = 7 where status = 'verified'`)
   const { db, rows: read } = readsCounted(database.db, '^payments')

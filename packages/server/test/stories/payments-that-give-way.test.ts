@@ -3,12 +3,12 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
 import { listInTheWay, lockVerified } from '../../src/features/payments/release-store.ts'
 import { sql } from '../../src/platform/db/db.ts'
-import { ShiftedClock } from '../webhooks/clock.ts'
+import { StoppedClock } from '../webhooks/clock.ts'
 import { type Answer, aPayer, aWorld, codeOf, type Org, type Payer, request, type World } from '../world.ts'
 
 let chain: DevChain
 let world: World
-const clock = new ShiftedClock()
+const clock = new StoppedClock()
 
 const resource = 'https://api.example.com/weather'
 /** Ten ordinary payments. */
@@ -133,7 +133,7 @@ async function fillMonth({ org }: Shop, seed: Answer, turn: number, count = 100)
     insert into payments (id, log_id, organisation_id, environment, api_key_id, protocol, door, scheme, chain, network, token, asset,
       decimals, raw_amount, payer, pay_to, status, settlement, valid_before, check_at, created_at)
     select 'pay_0' || right(organisation_id, 8) || lpad((n + ${turn}::int * 1000)::text, 17, '0'), 'plog_0' || right(organisation_id, 8) || lpad((n + ${turn}::int * 1000)::text, 17, '0'), organisation_id, environment, api_key_id, protocol, door,
-      scheme, chain, network, token, asset, decimals, 1, payer, pay_to, 'verified', settlement, valid_before, clock_timestamp() + interval '1 hour', clock_timestamp() - interval '121 seconds'
+      scheme, chain, network, token, asset, decimals, 1, payer, pay_to, 'verified', settlement, valid_before, clock_timestamp() + interval '1 hour', ${clock.now()}::timestamptz - interval '121 seconds'
     from payments, generate_series(1, ${count}::int) as n where id = ${String(seed.body.paymentId)}`)
   await db.run(sql`
     update payments set gas_reserved_nano_usd = 0, status = 'voided', check_at = null where id = ${String(seed.body.paymentId)}`)
@@ -173,7 +173,9 @@ test('a payment that gives way for another buyer at the same moment is left out'
     return pay(shop, await aPayer(chain))
   })
   expect(sold.status).toBe(200)
-  const statuses = oldest.map(async ({ id }) => (await world.call(shop.org.testKey, 'GET', `/payments/${id}`)).body.status)
+  const statuses = oldest.map(
+    async ({ id }) => (await world.call(shop.org.testKey, 'GET', `/payments/${id}`)).body.status,
+  )
   expect(await Promise.all(statuses)).toEqual(['verified', 'verified'])
   expect(await openOf(shop)).toBe(10)
 })
@@ -187,7 +189,8 @@ test('where few payers fill the month anew, the one with the most gives way to a
     db.run(sql`
       update payments p set payer = '0x' || lpad((case when n <= 15 then 1 else 1 + n % ${payers}::int end)::text, 40, '0'), created_at = ${clock.now()}::timestamptz - interval '11 seconds'
       from (select id, row_number() over (order by id) as n from payments where organisation_id = ${shop.org.id} and status = 'verified') as open where p.id = open.id`)
-  const take = () => db.run(sql`update usage_counters set used = 100 where organisation_id = ${shop.org.id} and kind = 'payments'`)
+  const take = () =>
+    db.run(sql`update usage_counters set used = 100 where organisation_id = ${shop.org.id} and kind = 'payments'`)
   await take()
   await spread(10)
   const buyer = await aPayer(chain)
@@ -196,7 +199,10 @@ test('where few payers fill the month anew, the one with the most gives way to a
     z.object({ count: z.bigint() }),
     sql`select count(*) as count from payments where organisation_id = ${shop.org.id} and status = 'verified' group by payer order by 1 desc`,
   )
-  expect(counts.slice(0, 2).map(({ count }) => count), 'the greatest gave way').toEqual([23n, 9n])
+  expect(
+    counts.slice(0, 2).map(({ count }) => count),
+    'the greatest gave way',
+  ).toEqual([23n, 9n])
   expect(counts.at(-1)?.count, 'the buyer').toBe(1n)
   await fillMonth(shop, seed, 2)
   await db.run(sql`

@@ -12,3 +12,16 @@ export class ShiftedClock implements Clock {
     this.#aheadMs += ms
   }
 }
+
+/** A clock that stands still until a test moves it forward. */
+export class StoppedClock implements Clock {
+  #nowMs = Date.now()
+
+  now(): Date {
+    return new Date(this.#nowMs)
+  }
+
+  forward(ms: number): void {
+    this.#nowMs += ms
+  }
+}

@@ -97,7 +97,7 @@ async function voidSurplus(ctx: Ctx, { payment, lacking }: Wanting, { own, above
   const until = instantOf(ctx.clock.now().getTime() - firmSurplusMs)
   const open = await listInTheWay(ctx.db, ctx.tenant, payment, { lacking, until, most: stepMax })
   const byPayer = Map.groupBy(open, ({ payer }) => payer)
-  const kept = Math.max(1, (byPayer.get(payment.payer)?.length ?? 0) + 1)
+  const kept = 1 + (byPayer.get(payment.payer)?.length ?? 0)
   const ranked = [...byPayer.values()].flatMap((rows) => rows.map((row, place) => ({ row, place })).slice(kept))
   const surplus = ranked.toSorted((one, other) => other.place - one.place).map(({ row }) => row)
   if (freedBy(surplus) < own + above) return open.length === 0 ? 'none' : 'too-little'
@@ -110,9 +110,7 @@ async function voidUntil(ctx: Ctx, open: readonly FreeingRow[], needed: bigint):
   for (let next = 0; freed < needed && next < open.length; ) {
     const step = firstFreeing(open.slice(next, next + stepMax), needed - freed)
     next += step.length
-    const voided = await ctx.db.tx(async (tx) =>
-      voidOpen(ctx, tx, await lockVerified(tx, step), 'not_settled_in_time'),
-    )
+    const voided = await ctx.db.tx(async (tx) => voidOpen(ctx, tx, await lockVerified(tx, step), 'not_settled_in_time'))
     freed += freedBy(step.filter(({ id }) => voided.has(id)))
   }
   return freed > 0n

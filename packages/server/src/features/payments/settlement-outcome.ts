@@ -101,14 +101,18 @@ export async function recordFailed(
  */
 export async function recordWithoutPlace(tx: Tx, given: readonly WithoutPlace[]): Promise<void> {
   const rows = await markWithoutPlace(tx, given)
-  const changes = rows.map((row) => ({ tenant: tenantOf(row), period: utcMonthOf(row.createdAt), n: row.hadPlace ? -1 : 0 }))
+  const changes = rows.map((row) => ({
+    tenant: tenantOf(row),
+    period: utcMonthOf(row.createdAt),
+    n: row.hadPlace ? -1 : 0,
+  }))
   await changeCounters(
     tx,
     changes.map((change) => ({ ...change, kind: 'payments' })),
   )
   changeGasLast(
     tx,
-    rows.map((row) => gasChange(row, -row.gasReservedNanoUsd)),
+    rows.map((freed) => gasChange(freed, -freed.gasReservedNanoUsd)),
   )
 }
 

@@ -5,7 +5,7 @@ import type { Candidate, Ctx } from './ports.ts'
 import type { Lacking } from './release-store.ts'
 import { recordWithoutPlace } from './settlement-outcome.ts'
 
-/** What an attempt to free places or gas found: it freed some, or found payments that free too little, or found none. */
+/** The result of an attempt to free places or gas: it freed some, or found payments that free too little, or found none. */
 export type Freed = 'some' | 'too-little' | 'none'
 
 /** How long a payer's transaction keeps its place while no block includes it, in milliseconds. */

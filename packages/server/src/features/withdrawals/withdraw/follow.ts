@@ -92,7 +92,7 @@ export const followWithdrawals: Recurring<Deps> = {
     const { limits, starts } = ctx.followedWithdrawals
     const due = await ctx.db.tx((tx) => listDue(tx, ctx.clock.now(), starts), { readsInOrder: true })
     const polls = [...Map.groupBy(due, ({ source }) => source)].map(([source, rows]) =>
-      limits(source, rows, (row) => followOne(ctx, row)),
+      limits(source, rows, (row) => followOne(ctx, row), beside?.stopping),
     )
     if (beside === undefined) await Promise.all(polls)
     else for (const one of polls) beside(one)

@@ -54,14 +54,21 @@ async function followRows(ctx: System, network: Network, rows: readonly SentRow[
     return { row, receipt, outcome: outcomeFor(network, row, receipt, found) }
   })
   await concludeAll(ctx, network, seen)
-  const left = seen.flatMap(({ row, outcome }) => (outcome.kind === 'absent' && row.failureReason === null ? [row] : []))
-  const sent = left.length > 0 && ctx.witness.isCurrent() ? await chain.sendTempo(left.map(({ settlement }) => settlement.raw)) : []
+  const left = seen.flatMap(({ row, outcome }) =>
+    outcome.kind === 'absent' && row.failureReason === null ? [row] : [],
+  )
+  const sent =
+    left.length > 0 && ctx.witness.isCurrent()
+      ? await chain.sendTempo(left.map(({ settlement }) => settlement.raw))
+      : []
   const refused = left.flatMap((row, index) => {
     const answer = sent[index]
     return answer?.outcome === 'refused' ? [{ ...row, failureReason: refusalOf(answer) }] : []
   })
   // A process of an earlier release marks a refused one and frees nothing.
-  const marked = seen.flatMap(({ row, outcome }) => (isOpen(outcome) && row.failureReason !== null && row.hasPlace ? [row] : []))
+  const marked = seen.flatMap(({ row, outcome }) =>
+    isOpen(outcome) && row.failureReason !== null && row.hasPlace ? [row] : [],
+  )
   await freeRefused(ctx, [...marked, ...(await inNoBlock(ctx, network.name, refused))])
 }
 
