@@ -169,8 +169,8 @@ interface OperationSpec<D extends Deps, P, Q, I, O> {
    */
   readonly changesNothing?: true
   /**
-   * The call changes a setting of the organisation and leaves rows that nothing deletes: how much it takes of its owner's limit of such changes
-   * (`platform/http/setting-changes.ts`). Undefined for an operation that ends access, such as a revocation: a leaked key must not keep its owner from it.
+   * The call leaves an audit record or another row that nothing deletes, or events that no other limit counts: how much it takes of its owner's limit of
+   * such changes (`platform/http/setting-changes.ts`). Undefined for an operation that ends access, such as a revocation: a leaked key must not keep its owner from it.
    */
   readonly settingCost?: number
   /** Queues that the call waits in before it takes a database connection, if many concurrent calls would lock the same rows. */

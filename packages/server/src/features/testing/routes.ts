@@ -58,6 +58,7 @@ export const testOperations: readonly Operation<Deps>[] = [
     method: 'POST',
     path: '/test/clock',
     summary: 'Advance the test environment in time.',
+    settingCost: 0.1,
     description: [
       'Moves every deadline of the test environment closer by this span: ends of sessions, vaults, vault tokens and open approvals, and of',
       'approved payments that wait for a fresh 402; uses in the periods of policies; retries of webhooks. Calendar months, chains and the expiry',

@@ -118,6 +118,7 @@ const ofVaults: readonly Operation<Deps>[] = [
     path: '/vaults/{id}',
     summary: 'Delete a vault with its contents.',
     description: 'At once and permanently, with its documents, files, tokens and streams.',
+    settingCost: 0.1,
     params: VaultParams,
     errors: notFound,
     semaphores: ofVault,
@@ -196,6 +197,8 @@ const ofLifecycle: readonly Operation<Deps>[] = [
     path: '/vaults/{id}/extend',
     summary: 'Give a vault a new end, counted from now.',
     description: 'Also for a sealed vault, within the limit of the plan.',
+    // Each writes events, which no limit of the vault counts once it is sealed.
+    settingCost: 0.1,
     params: VaultParams,
     input: ExtendRequest,
     output: Vault,

@@ -126,6 +126,7 @@ export const webhookOperations: readonly Operation<Deps>[] = [
     status: 202,
     errors: { ...notFound, ...disabled, 'delivery-not-found': fail.table['delivery-not-found'] },
     cost: ({ dryRun }) => (dryRun ? countCost : 1),
+    settingCost: 0.1,
     run: (ctx, { params, body }) => {
       const replay = () => replayDeliveries(ctx, params.webhookId, body)
       // A dry run writes nothing, so it neither counts as deliveries nor waits for those before it.

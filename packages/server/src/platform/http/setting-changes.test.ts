@@ -1,3 +1,5 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import path from 'node:path'
 import { expect, test } from 'vitest'
 import { operations } from '../../operations.ts'
 import type { Caller } from '../ctx.ts'
@@ -80,4 +82,58 @@ test.each([
 ])('one key makes %s at once %d times', (id, times) => {
   const cost = operations.find((one) => one.id === id)?.settingCost
   expect(aLimit().change(key('a'), times, cost)).toBe(0)
+})
+
+test.each([
+  'vaults.extend',
+  'vaults.delete',
+  'vaults.tokens.create',
+  'webhooks.replay',
+  'events.resend',
+  'test.clock.advance',
+])('S6: one key makes %s some 20,000 times at once, and then five times a second', (id) => {
+  const cost = operations.find((one) => one.id === id)?.settingCost
+  const { change, pass } = aLimit()
+  expect(change(key('a'), 19_990, cost)).toBe(0)
+  expect(change(key('a'), 20, cost)).toBe(1)
+  pass(10_000)
+  expect(change(key('a'), 49, cost)).toBe(0)
+})
+
+/** Operations that leave an audit record and count as no change, by the reason. */
+const uncounted: Readonly<Record<string, readonly string[]>> = {
+  'it ends access': [
+    'organisations.apiKeys.revoke',
+    'organisations.members.remove',
+    'vaults.tokens.revoke',
+    'wallets.byo.delete',
+    'webhooks.delete',
+    'withdrawals.bankAccounts.delete',
+  ],
+  'it moves money': [
+    'payments.refund',
+    'transfers.create',
+    'wallets.legacy.withdraw',
+    'wallets.pay',
+    'withdrawals.create',
+  ],
+  'an invitation, which counts, comes before it': ['account.invitations.accept', 'account.invitations.decline'],
+  'a plan or a cost of its own limits it': [
+    'events.listener',
+    'events.trigger',
+    'organisations.create',
+    'wallets.children.create',
+    'wallets.legacy.create',
+  ],
+}
+
+test('S6: each operation that the source records in the audit log has a cost, except the listed ones', () => {
+  const source = path.resolve(import.meta.dirname, '../..')
+  const texts = readdirSync(source, { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.ts') && !name.endsWith('.test.ts'))
+    .map((name) => readFileSync(path.join(source, name), 'utf8'))
+  const recorded = new Set(texts.flatMap((text) => [...text.matchAll(/\baction: '([\w.]+)'/g)].map(([, id]) => id)))
+  expect(recorded.size).toBeGreaterThan(50)
+  const found = operations.filter(({ id, settingCost }) => recorded.has(id) && settingCost === undefined)
+  expect(found.map(({ id }) => id).sort()).toEqual(Object.values(uncounted).flat().sort())
 })

@@ -15,6 +15,8 @@ export const vaultTokenOperations: readonly Operation<Deps>[] = [
     path: '/vaults/{id}/tokens',
     summary: 'Make a token that reads one vault, its files and its events, and nothing else.',
     description: 'With `kind: "ticket"` it opens one stream of events, as `?ticket=` in the address.',
+    // With the record of its later revocation, which has no limit.
+    settingCost: 0.1,
     params: VaultParams,
     input: NewVaultToken,
     output: VaultToken,

@@ -76,6 +76,7 @@ export const listenOperations: readonly Operation<Deps>[] = [
       'webhook-not-found': fail.table['webhook-not-found'],
       'webhook-disabled': failWebhook.table['webhook-disabled'],
     },
+    settingCost: 0.1,
     run: (ctx, { params, body }) =>
       limitRedeliveries(
         ctx,
