@@ -127,6 +127,17 @@ test('a child that has gas sends by itself, and one that sends the coin is toppe
   expect(await wei(body.toAddress)).toBe(10n ** 15n)
 })
 
+test('a transfer that is worth less than its gas is topped up by its master, and the operator pays nothing', async () => {
+  const child = await aPoorChild(1_000_000n)
+  const small = await send(bodyFrom(child, { amount: '0.000099' }))
+  expect([small.status, codeOf(small)], 'its master has nothing to send').toEqual([422, 'insufficient-balance'])
+  const enough = await send(bodyFrom(child, { amount: '0.0001' }))
+  expect([enough.status, enough.body.feeAmount, await stepsOf(enough.body.id)]).toEqual([201, '0', []])
+  await fundNative(base, child.master, 10n ** 17n)
+  const own = await send(bodyFrom(child, { amount: '0.000099' }))
+  expect([own.status, await stepsOf(own.body.id)]).toEqual([201, ['top-up', 'send']])
+})
+
 test('with the daily gas budget used up, a child is topped up by its master, and the quote says so', async () => {
   const one = await world.another({ role: 'api', settleNanoUsdPerDayMax: gasOfGasless })
   org = await world.organisation()

@@ -13,6 +13,7 @@ import {
 } from '@purser/protocol'
 import { fail as failChain } from '../../chain/errors.ts'
 import { unixSeconds } from '../../platform/clock.ts'
+import { isWorthLess } from '../plans/index.ts'
 import { failWallet, type ReceivingWallet } from '../wallets/index.ts'
 import { fail, failBody, refusedMpp } from './errors.ts'
 import type { Ctx } from './ports.ts'
@@ -146,7 +147,7 @@ const gasOfCheapest = 70_000n
  */
 export function isWorthSettling(ctx: PriceCtx, network: Network, token: TokenInfo, raw: bigint): boolean {
   const cost = network.settlesEip3009 ? ctx.gasPrices.knownCostOf(network, gasOfCheapest) : 0n
-  return !isBelow(raw, token, nanoUsdMin(ctx, cost))
+  return !isWorthLess(raw, token, nanoUsdMin(ctx, cost))
 }
 
 /**
@@ -155,7 +156,7 @@ export function isWorthSettling(ctx: PriceCtx, network: Network, token: TokenInf
  */
 export function refuseBelowMinimum(ctx: PriceCtx, network: Network, token: TokenInfo, raw: bigint): void {
   const leastCost = network.settlesEip3009 ? ctx.gasPrices.leastCostOf(network, gasOfCheapest) : 0n
-  if (isBelow(raw, token, nanoUsdMin(ctx, leastCost))) throw failBody('amount-below-minimum')
+  if (isWorthLess(raw, token, nanoUsdMin(ctx, leastCost))) throw failBody('amount-below-minimum')
 }
 
 /** Gas of a transfer on Tempo to an account that has the token. */
@@ -163,7 +164,7 @@ const gasOfTempoTransfer = 50_000n
 
 /** Whether an amount pays for its own transfer on Tempo, whose fee a sponsor would pay. */
 export function isWorthSponsoring(ctx: PriceCtx, network: Network, token: TokenInfo, raw: bigint): boolean {
-  return !isBelow(raw, token, ctx.gasPrices.knownCostOf(network, gasOfTempoTransfer))
+  return !isWorthLess(raw, token, ctx.gasPrices.knownCostOf(network, gasOfTempoTransfer))
 }
 
 /**
@@ -204,10 +205,6 @@ type PriceCtx = Pick<Ctx, 'settleMicroUsdMin' | 'gasPrices'>
 function nanoUsdMin({ settleMicroUsdMin }: PriceCtx, cost: bigint): bigint {
   const least = settleMicroUsdMin * 1_000n
   return cost > least ? cost : least
-}
-
-function isBelow(raw: bigint, { decimals }: TokenInfo, nanoUsd: bigint): boolean {
-  return raw * 1_000_000_000n < nanoUsd * 10n ** BigInt(decimals)
 }
 
 /**

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import type { Network } from '@purser/protocol'
+import type { Network, TokenInfo } from '@purser/protocol'
 import type { Chains, Receipt } from '../../chain/port.ts'
 import { type Clock, instantOf } from '../../platform/clock.ts'
 import type { Log } from '../../platform/log.ts'
@@ -28,6 +28,11 @@ export interface GasPrices {
    * any node has reported. It limits the gas that a payment is granted.
    */
   lowestKnownCostOf(network: Network, gas: bigint): bigint | undefined
+}
+
+/** Whether an amount of a token, in its smallest unit, is worth less than this many billionths of a US dollar. */
+export function isWorthLess(raw: bigint, { decimals }: Pick<TokenInfo, 'decimals'>, nanoUsd: bigint): boolean {
+  return raw * 1_000_000_000n < nanoUsd * 10n ** BigInt(decimals)
 }
 
 /** Cost of a mined transaction for its sender, in wei: gas, and the L1 fee of an OP Stack network. */

@@ -4,6 +4,7 @@ export {
   costOfReceipt,
   createGasPrices,
   type GasPrices,
+  isWorthLess,
   parseCoinPrices,
   shippedCoinPrices,
 } from './gas-prices.ts'

@@ -222,10 +222,14 @@ async function planGas(ctx: Ctx, terms: PricingTerms, costs: Costs): Promise<Gas
   const { nativeCoin } = terms.network
   if (nativeCoin === null) return planGasInToken(terms, costs)
   const native = { ...nativeCoin, address: undefined }
-  const { source, network, coin, choice } = terms
+  const { source, network, coin, choice, rawAmount } = terms
   const { own, fees, funds } = costs
   const isDirect = choice.route === 'direct' && coin.address !== undefined
-  if (isDirect && feeOf(own, fees) > funds.native && (await canBeGasless(ctx, { source, network, coin, fees })))
+  if (
+    isDirect &&
+    feeOf(own, fees) > funds.native &&
+    (await canBeGasless(ctx, { source, network, coin, fees, rawAmount }))
+  )
     return { steps: [], rawFee: 0n, feeCoin: native }
   return planGasInCoin(terms, native, costs)
 }

@@ -14,7 +14,7 @@ import {
   plainFee,
   type Want,
 } from '../funds/index.ts'
-import { hasGasLeft, reserveForEach } from '../plans/index.ts'
+import { hasGasLeft, isWorthLess, reserveForEach } from '../plans/index.ts'
 import { type Gas, gasOfGasless, isGasless, type SourceWallet } from '../wallets/index.ts'
 import { insertGasless, type NewGasless } from './gasless/store.ts'
 import { enterUnit, setNextPollAt, type Unit } from './outcome-store.ts'
@@ -208,13 +208,19 @@ interface Payout {
 
 /**
  * Whether the settler sends a child's transfer at the operator's cost: the token supports signed authorizations (EIP-3009) with a known
- * domain, the day's gas budget suffices, and the settler has gas. Otherwise the master sends the child its gas.
+ * domain, the amount is worth the gas, the day's gas budget suffices, and the settler has gas. Otherwise the master sends the child its gas.
  */
-export async function canBeGasless(ctx: Ctx, { source, network, coin, fees }: Payout): Promise<boolean> {
+export async function canBeGasless(
+  ctx: Ctx,
+  { source, network, coin, fees, rawAmount }: Payout & { readonly rawAmount: bigint },
+): Promise<boolean> {
   if (source.address === source.masterAddress || coin.address === undefined) return false
   const token = tokenByAddress(network, coin.address)
   if (token === undefined || !isGasless(network, token)) return false
   if (ctx.chains.tokenDomainState(network, token) === 'wrong') return false
+  await ctx.gasPrices.recentReads([network])
+  const nanoUsd = ctx.gasPrices.lowestKnownCostOf(network, gasOfGasless)
+  if (nanoUsd === undefined || isWorthLess(rawAmount, token, nanoUsd)) return false
   if (!(await hasGasLeft(ctx, network, gasOfGasless))) return false
   const [settler] = await ctx.chains.on(network).holdings([{ account: ctx.settlerAddress, tokens: [] }])
   const cost = gasOfGasless * fees.maxFee + l1FeeOf(fees.l1Fee, bytesOfGasless)
