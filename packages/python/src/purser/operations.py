@@ -2113,8 +2113,8 @@ class FacilitatorOperations:
     ) -> "DiscoveredResources":
         """
         List resources that payments declared by the bazaar extension, and routes that organisations made
-        public. Of all organisations in the environment of the key, with their payment requirements. Pay one
-        with `wallets.pay`.
+        public. Of all organisations in the environment of the key, with their payment requirements. Nobody
+        checks who owns a listed URL: request it, and pay its own 402 with `wallets.pay`.
         """
         return self._transport.request(
             "GET",

@@ -433,7 +433,7 @@ export interface paths {
         };
         /**
          * List resources that payments declared by the bazaar extension, and routes that organisations made public.
-         * @description Of all organisations in the environment of the key, with their payment requirements. Pay one with `wallets.pay`.
+         * @description Of all organisations in the environment of the key, with their payment requirements. Nobody checks who owns a listed URL: request it, and pay its own 402 with `wallets.pay`.
          */
         readonly get: operations["facilitator.resources"];
         readonly put?: never;

@@ -116,7 +116,7 @@ export const facilitatorOperations: readonly Operation<Deps>[] = [
     summary:
       'List resources that payments declared by the bazaar extension, and routes that organisations made public.',
     description:
-      'Of all organisations in the environment of the key, with their payment requirements. Pay one with `wallets.pay`.',
+      'Of all organisations in the environment of the key, with their payment requirements. Nobody checks who owns a listed URL: request it, and pay its own 402 with `wallets.pay`.',
     query: schema.DiscoveryQuery,
     output: schema.DiscoveredResources,
     cost: () => discoveryCost,
