@@ -1,5 +1,6 @@
 import { type Hex, isHex, topics } from '@purser/protocol'
 import type { BlockHeader, BlockRange, BlockReads, IsWanted, ScannedRange, TokenTransfer } from './block-port.ts'
+import { createLongBlocks, type LongBlocks, scanReceipts } from './long-blocks.ts'
 import {
   type Block,
   type BloomBits,
@@ -27,8 +28,9 @@ export function createBlockReads(rpc: Rpc, { voters }: Pick<NodeRpc, 'voters'>):
     bits.set(value, known)
     return known
   }
+  const longBlocks = createLongBlocks()
   const reader = (node: Rpc): Pick<BlockReads, 'transfers'> => ({
-    transfers: (range, isWanted) => node.onOneNode((one) => scan(one, range, { isWanted, bitsOf })),
+    transfers: (range, isWanted) => node.onOneNode((one) => scan(one, range, { isWanted, bitsOf, longBlocks })),
   })
   return {
     ...reader(rpc),
@@ -58,16 +60,26 @@ function isHealthy({ node: { state } }: Voter): boolean {
 interface Scanner {
   readonly isWanted: IsWanted
   readonly bitsOf: (value: Hex) => BloomBits
+  readonly longBlocks: LongBlocks
 }
 
-/** Requests logs and headers in one batch, so that both come from one node. */
-async function scan(rpc: Rpc, range: BlockRange, { isWanted, bitsOf }: Scanner): Promise<ScannedRange> {
+/**
+ * Requests logs and headers in one batch, so that both come from one node. Reads the receipts of a single block whose logs were refused several
+ * times.
+ */
+async function scan(rpc: Rpc, range: BlockRange, { isWanted, bitsOf, longBlocks }: Scanner): Promise<ScannedRange> {
+  const isOne = range.from === range.to
+  if (isOne && longBlocks.has(range.from)) return scanReceipts(rpc, range, isWanted)
   const numbers = range.headers === 'all' ? numbersOf(range) : [...new Set([range.from, range.to])]
   const [logs, ...answers] = await rpc.batch([logsCall(range), ...numbers.map((number) => blockCall(number))])
   const blocks = numbers.map((number, index) => presentBlock(resultOf(answers[index]), number))
   if (range.hash !== undefined && blocks[0]?.hash !== range.hash)
     throw invalidResponse('the node has a different block at that height')
   if (range.headers === 'all') refuseBrokenChain(blocks)
+  if (isOne && logs?.ok === false) {
+    longBlocks.add(range.from, logs.message)
+    throw invalidResponse(`the logs of block ${range.from}: ${logs.message}`)
+  }
   const raw = readLogs(resultOf(logs), range)
   refuseImpossible(raw, blocks, bitsOf)
   await refuseMissing({ rpc, range, bitsOf }, raw, blocks)

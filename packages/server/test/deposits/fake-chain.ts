@@ -29,6 +29,8 @@ type FakeLog = Record<string, unknown> & { readonly address: string; readonly bl
 /** How a node changes its answers; each function gets the true log list, block or receipt. */
 export interface Lies {
   logs?: (logs: FakeLog[], filter: Record<string, unknown>) => unknown
+  /** The error of the call for the logs of these blocks. */
+  refusal?: (numbers: readonly number[]) => string | undefined
   block?: (block: Record<string, unknown> | null, requested: unknown) => unknown
   receipt?: (receipt: Record<string, unknown> | null) => unknown
   /** Blocks that it has not received yet. */
@@ -140,6 +142,8 @@ function logsAnswer(blocks: readonly FakeBlock[], filter: Record<string, unknown
   if (filter.blockHash !== undefined && byHash === undefined)
     return { ok: false, code: -32_000, message: 'unknown block', data: undefined }
   const range = byHash === undefined ? blocks.slice(Number(filter.fromBlock), Number(filter.toBlock) + 1) : [byHash]
+  const refusal = lies.refusal?.(range.map(({ number }) => number))
+  if (refusal !== undefined) return { ok: false, code: -32_005, message: refusal, data: undefined }
   const logs = range.flatMap(logsOf).filter(({ address }) => wanted.has(address))
   return { ok: true, result: lies.logs?.(logs, filter) ?? logs }
 }

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { z } from 'zod'
 import { aFakeChain, aTx, type FakeChain } from './fake-chain.ts'
-import { aFollowStage, type FollowStage, transfer } from './follow-stage.ts'
+import { aFollowStage, anAddress, type FollowStage, transfer } from './follow-stage.ts'
 
 let stage: FollowStage
 let chain: FakeChain
@@ -31,6 +31,31 @@ test('a deposit is seen when its block is there, confirmed at its depth, and pub
   expect(await stage.rows()).toEqual([{ ...pending[0], status: 'confirmed' }])
   expect(await stage.deposits()).toEqual([{ walletId: wallet.id, rawAmount: '1500000', txHash: tx.hash, logIndex: 0 }])
 })
+
+test.each([1, 3])(
+  'a block with more logs than any of %d nodes returns stops neither its own deposits nor those of later blocks',
+  async (count) => {
+    const [wallet, other] = [await stage.wallet(), await stage.wallet()]
+    const long = chain.height + 1
+    const refusal = (numbers: readonly number[]) =>
+      numbers.includes(long) ? 'query returned more than 10000 results' : undefined
+    const follow = await stage.follower(Array.from({ length: count }, () => chain.node({ refusal })))
+    await follow()
+    const own = aTx(transfer(stage.usdc, wallet.address, 1n), transfer(stage.usdc, anAddress(), 2n))
+    chain.mine([aTx(transfer(stage.usdc, anAddress(), 3n)), own])
+    chain.mine([aTx(transfer(stage.usdc, other.address, 4n))])
+    chain.mineMany(40)
+    let failures = 0
+    for (let pass = 0; pass < 40; pass += 1) await follow().catch(() => (failures += 1))
+    expect(failures).toBeLessThan(20)
+    // Identifiers of one millisecond are in no order.
+    const published = (await stage.deposits()).map(({ walletId, rawAmount }) => [walletId, rawAmount])
+    expect(Object.fromEntries(published)).toEqual({ [wallet.id]: '1', [other.id]: '4' })
+    expect(published).toHaveLength(2)
+    const booked = (await stage.rows()).map(({ rawAmount, status, logIndex }) => `${rawAmount} ${status} ${logIndex}`)
+    expect(booked.toSorted()).toEqual(['1 confirmed 1', '4 confirmed 0'])
+  },
+)
 
 /** The head that a node of the deletion reports which is this many blocks behind. */
 const headBehind = (of: FakeChain, blocks: number) => {

@@ -12,9 +12,9 @@ const [quote, backslash, colon, comma, open, close] = [0x22, 0x5c, 0x3a, 0x2c, 0
 const [openBrace, closeBrace] = [0x7b, 0x7d]
 
 /**
- * Reads a JSON-RPC response in which the results may have a long list `logs`, such as the receipt of a transaction with thousands of logs. Each
- * entry of such a list is parsed by itself as it arrives, and only what features use of it is kept, so that neither a text of many megabytes nor a
- * long parse is needed. Everything else is parsed at the end and has the usual limit.
+ * Reads a JSON-RPC response with long lists: the `logs` of a receipt, or a `result` that is a list. Each entry of such a list is parsed by itself
+ * as it arrives, and of a receipt's log only what features use is kept, so that neither a text of many megabytes nor a long parse is needed.
+ * Everything else is parsed at the end and has the usual limit.
  */
 export function createListReader(): BodyReader {
   const rest: Uint8Array[] = []
@@ -23,10 +23,12 @@ export function createListReader(): BodyReader {
   let keptBytes = 0
   let isInString = false
   let isEscaped = false
-  /** Bytes of the current string that match `"logs`; -1 when it is another string. */
-  let matched = -1
-  /** How far the text before a list is read: `"logs"`, then its colon. */
+  /** How many bytes of the current string match each name; -1 when it is another string. */
+  let matched = names.map(() => -1)
+  /** How far the text before a list is read: its name, then a colon. */
   let key: 'none' | 'named' | 'colon' = 'none'
+  /** The name that was read last. */
+  let named: Buffer | undefined
   /** The list that is being read, its depth, and the parts of its current entry. */
   let list: unknown[] | undefined
   let depth = 0
@@ -49,7 +51,7 @@ export function createListReader(): BodyReader {
     entry = []
     bytesOfEntry = 0
     if (text === '') return
-    const kept = keep(parse(text))
+    const kept = named === logsName ? keepOfReceipt(parse(text)) : { value: parse(text), bytes: text.length }
     keptBytes += kept.bytes + entryBytes
     if (keptBytes > keptBytesMax) throw new OutboundError('too-large')
     list?.push(kept.value)
@@ -61,15 +63,19 @@ export function createListReader(): BodyReader {
       else if (byte === backslash) isEscaped = true
       else if (byte === quote) {
         isInString = false
-        key = matched === name.length ? 'named' : 'none'
+        named = names.find((name, index) => matched[index] === name.length)
+        key = named === undefined ? 'none' : 'named'
         return false
       }
-      matched = matched >= 0 && byte === name[matched] ? matched + 1 : -1
+      for (const [index, name] of names.entries()) {
+        const count = matched[index] ?? -1
+        if (count >= 0) matched[index] = byte === name[count] ? count + 1 : -1
+      }
       return false
     }
     if (byte === quote) {
       isInString = true
-      matched = 0
+      matched = names.map(() => 0)
     } else if (byte === colon) key = key === 'named' ? 'colon' : 'none'
     else if (byte === open && key === 'colon') {
       key = 'none'
@@ -128,7 +134,9 @@ export function createListReader(): BodyReader {
   }
 }
 
-const name = Buffer.from('logs')
+/** The list of logs of a receipt, and a result that is a list, such as the logs of blocks. */
+const [logsName, resultName] = [Buffer.from('logs'), Buffer.from('result')]
+const names = [logsName, resultName]
 
 function textOf(parts: readonly Uint8Array[]): string {
   return Buffer.concat(parts).toString('utf8')
@@ -142,8 +150,8 @@ function parse(text: string): unknown {
   }
 }
 
-/** The fields of a log that features use. The others repeat those of the receipt. */
-function keep(log: unknown): { readonly value: unknown; readonly bytes: number } {
+/** The fields of a receipt's log that features use. The others repeat those of the receipt. */
+function keepOfReceipt(log: unknown): { readonly value: unknown; readonly bytes: number } {
   if (!isRecord(log)) return { value: null, bytes: 0 }
   const { address, topics, data, logIndex } = log
   const value = { address, topics, data, logIndex }
@@ -152,11 +160,12 @@ function keep(log: unknown): { readonly value: unknown; readonly bytes: number }
 
 /** The answers with their lists in place. */
 function restored(answer: unknown, lists: readonly unknown[][]): unknown {
+  const listAt = ([place]: readonly unknown[]): unknown[] => lists[Number(place)] ?? []
   for (const entry of Array.isArray(answer) ? answer : [answer]) {
-    const result: unknown = isRecord(entry) ? entry.result : undefined
-    if (!isRecord(result) || !Array.isArray(result.logs)) continue
-    const [place] = result.logs
-    Object.assign(result, { logs: lists[Number(place)] ?? [] })
+    if (!isRecord(entry)) continue
+    const { result } = entry
+    if (Array.isArray(result)) Object.assign(entry, { result: listAt(result) })
+    else if (isRecord(result) && Array.isArray(result.logs)) Object.assign(result, { logs: listAt(result.logs) })
   }
   return answer
 }

@@ -27,9 +27,8 @@ export function createRequests(
     const body = JSON.stringify(requests.length === 1 ? requests[0] : requests)
     const methods = calls.map(({ method }) => method)
     const large = { bytesMax: largeBytesMax, createReader: createListReader }
-    const answer = await inNodeSpan(chainId, methods, () =>
-      outbound.postJson(url, body, { timeoutMs, bytesMax, large }),
-    )
+    const limits = { timeoutMs, bytesMax, ...(methods.includes(estimate) ? {} : { large }) }
+    const answer = await inNodeSpan(chainId, methods, () => outbound.postJson(url, body, limits))
     if (calls.length > 1 && isRefusedAsLarge(answer)) throw new OutboundError('too-large')
     return readAnswers(Array.isArray(answer) ? answer : [answer], first, calls)
   }
@@ -49,9 +48,17 @@ export function createRequests(
   }
 }
 
-/** The answer to one call that is too large. For logs it is an error of the call: they are then requested in parts. */
+/** The gas of a call: a number, or the data with which the called code reverts, which may have megabytes and is of no use. */
+const estimate = 'eth_estimateGas'
+
+/**
+ * The answer to one call that is too large. For logs it is an error of the call: they are then requested in parts. For a gas estimate the call
+ * reverts, since only the data of a revert is of any length.
+ */
 function unreadable(calls: readonly RpcCall[]): RpcAnswer {
   const message = 'the response is too large'
+  if (calls[0]?.method === estimate)
+    return { ok: false, code: 3, message: 'execution reverted: the data is too large', data: undefined }
   if (calls[0]?.method !== 'eth_getLogs') throw new TooLarge(message)
   return { ok: false, code: tooLargeCode, message, data: undefined }
 }

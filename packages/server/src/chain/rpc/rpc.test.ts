@@ -3,6 +3,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { systemClock } from '../../platform/clock.ts'
 import { isProblem } from '../../platform/errors.ts'
 import { createOutbound, type Outbound, OutboundError } from '../../platform/outbound.ts'
+import { callFaultOf } from '../call-fault.ts'
 import { createNodes } from './nodes.ts'
 import { readReceipt, resultOf } from './read.ts'
 import { createRpc, type Rpc } from './rpc.ts'
@@ -241,6 +242,46 @@ test('logs that are too large for a response are an error of their call, and no 
   const answers = await rpc.batch(['eth_getLogs', 'b', 'c'].map((method) => ({ method, params: [] })))
   expect(answers.map(({ ok }) => ok)).toEqual([false, true, true])
   expect(nodes.all.map(({ state }) => state)).toEqual(['up'])
+})
+
+test('a call that reverts with megabytes is read up to 1 MiB, and is a revert', async () => {
+  let requests = 0
+  const error = { code: 3, message: 'execution reverted', data: `0x${'00'.repeat(2_000_000)}` }
+  const node = () =>
+    aNode((calls) => {
+      requests += 1
+      return { body: calls.map(({ id }) => ({ jsonrpc: '2.0', id, error })) }
+    })
+  const answer = await anRpc([await node(), await node()]).call('eth_estimateGas', [{}])
+  expect(callFaultOf(answer)).toBe('code')
+  expect(answer).toMatchObject({ ok: false, data: undefined })
+  expect(requests).toBe(1)
+})
+
+test('logs of more than 8 MiB are read entry by entry', async () => {
+  const log = {
+    address: `0x${'a'.repeat(40)}`,
+    topics: [`0x${'1'.repeat(64)}`],
+    data: `0x${'2'.repeat(600)}`,
+    removed: false,
+  }
+  const url = await aNode((calls) => ({
+    body: calls.map(({ id, method }) => ({
+      jsonrpc: '2.0',
+      id,
+      result:
+        method === 'eth_getLogs'
+          ? Array.from({ length: 15_000 }, (_, index) => ({ ...log, logIndex: index }))
+          : { number: '0x1' },
+    })),
+  }))
+  const [header, logs] = await anRpc([url]).batch(
+    ['eth_getBlockByNumber', 'eth_getLogs'].map((method) => ({ method, params: [] })),
+  )
+  expect(header).toEqual({ ok: true, result: { number: '0x1' } })
+  const read: unknown = logs?.ok === true ? logs.result : undefined
+  expect(read).toHaveLength(15_000)
+  expect(Array.isArray(read) && read.at(-1)).toEqual({ ...log, logIndex: 14_999 })
 })
 
 test('a node whose response to one call is too large, unlike that of another node, is suspended', async () => {

@@ -1,0 +1,75 @@
+import { type Hex, isHex } from '@purser/protocol'
+import type { BlockRange, IsWanted, ScannedRange, TokenTransfer } from './block-port.ts'
+import { eachOnce, lower, presentBlock, readReceipt } from './read-blocks.ts'
+import { invalidResponse } from './rpc/read.ts'
+import { isRecord, type Rpc, type RpcAnswer } from './rpc/rpc.ts'
+
+/** Refusals of a block's logs after which its receipts are read instead. */
+const refusalsMost = 3
+const blocksMost = 1_000
+const receiptsPerRequest = 100
+
+/** Refusals that have nothing to do with the number of logs. */
+const ofRate = /rate|per second|too many requests|capacity|credit|quota|unauthori[sz]ed|forbidden/i
+
+/** The blocks whose logs nodes refuse, since one block can have more logs than a node returns. */
+export interface LongBlocks {
+  /** Records that a node refused the logs of this block alone. */
+  add(block: bigint, refusal: string): void
+  /** Whether the block's logs were refused so often that its receipts are read. */
+  has(block: bigint): boolean
+}
+
+export function createLongBlocks(): LongBlocks {
+  const refusals = new Map<bigint, number>()
+  return {
+    add(block, refusal) {
+      if (ofRate.test(refusal)) return
+      refusals.set(block, (refusals.get(block) ?? 0) + 1)
+      const oldest = refusals.keys().next()
+      if (refusals.size > blocksMost && oldest.done !== true) refusals.delete(oldest.value)
+    },
+    has: (block) => (refusals.get(block) ?? 0) >= refusalsMost,
+  }
+}
+
+/** Reads the transfers of one block from the receipts of its transactions. */
+export async function scanReceipts(
+  rpc: Rpc,
+  { from: number, hash: wantedHash, tokens }: BlockRange,
+  isWanted: IsWanted,
+): Promise<ScannedRange> {
+  const value = await rpc.result('eth_getBlockByNumber', [`0x${number.toString(16)}`, false])
+  const block = presentBlock(value, number)
+  if (wantedHash !== undefined && block.hash !== wantedHash)
+    throw invalidResponse('the node has a different block at that height')
+  const hashes = transactionsOf(value)
+  const requested = new Set(tokens.map((token) => token.toLowerCase()))
+  const transfers: TokenTransfer[] = []
+  for (let at = 0; at < hashes.length; at += receiptsPerRequest) {
+    const part = hashes.slice(at, at + receiptsPerRequest)
+    const answers = await rpc.batch(part.map((hash) => ({ method: 'eth_getTransactionReceipt', params: [hash] })))
+    for (const [index, hash] of part.entries()) {
+      const receipt = readReceipt(resultOf(answers[index]), hash)
+      if (receipt?.blockHash !== block.hash) throw invalidResponse('the node lacks a receipt of a block')
+      const own = receipt.transfers.filter(({ token }) => requested.has(token))
+      if (own.some(({ from, to }) => isWanted(topicOf(from), topicOf(to)))) transfers.push(...own)
+    }
+  }
+  return { headers: [block], transfers: eachOnce(transfers) }
+}
+
+function transactionsOf(block: unknown): Hex[] {
+  const hashes = isRecord(block) && Array.isArray(block.transactions) ? block.transactions.map(lower) : undefined
+  if (hashes?.every((hash) => isHex(hash)) !== true) throw invalidResponse('the node lists no transactions of a block')
+  return hashes.filter((hash) => isHex(hash))
+}
+
+function topicOf(account: string): string {
+  return `0x${'0'.repeat(24)}${account.slice(2)}`
+}
+
+function resultOf(answer: RpcAnswer | undefined): unknown {
+  if (answer?.ok !== true) throw invalidResponse(answer?.message ?? 'no answer')
+  return answer.result
+}
