@@ -3,6 +3,7 @@ import { createPurser, type Purser } from '@purser/sdk'
 import type { Browser, BrowserContext, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startTemporaryDev } from '../../devnet/src/temporary-dev.ts'
+import { freshDatabase, type TestDatabase } from '../../server/test/database.ts'
 import { actScenarios } from './act-scenarios.ts'
 import { approvalScenarios } from './approval-scenarios.ts'
 import { launchBrowser, type Watched, watch } from './browser.ts'
@@ -21,19 +22,23 @@ import { partlySpendable } from './states.ts'
 import { strangerScenarios } from './stranger-scenarios.ts'
 import { workScenarios } from './work-scenarios.ts'
 
+let database: TestDatabase
 let dev: Awaited<ReturnType<typeof startTemporaryDev>>
 let browser: Browser
 let session: { readonly storageState: Awaited<ReturnType<typeof signIn>>; readonly since: number }
 let paymentId: string
 
 beforeAll(async () => {
-  ;[dev, browser] = await Promise.all([startTemporaryDev(), launchBrowser(), buildIfNeeded()])
+  database = await freshDatabase({ plans: 'general' })
+  const starting = startTemporaryDev({ databaseUrl: database.url })
+  ;[dev, browser] = await Promise.all([starting, launchBrowser(), buildIfNeeded()])
   session = { storageState: await signIn(browser, dev), since: performance.now() }
   paymentId = await pay('0.01')
 })
 afterAll(async () => {
   await browser?.close()
   await dev?.stop()
+  await database?.drop()
 })
 
 /** After ten minutes the service asks who signed in to prove it again before money moves. No test takes the other half of them. */

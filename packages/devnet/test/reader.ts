@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { promisify } from 'node:util'
 import { expect } from 'vitest'
+import { freshDatabase } from '../../server/test/database.ts'
 import type { Dev } from '../src/dev.ts'
 import { findFreePort } from '../src/free-port.ts'
 import { startTemporaryDev } from '../src/temporary-dev.ts'
@@ -40,7 +41,8 @@ export interface Reader {
 
 /** Starts the service. All packages of the workspace are in the reader's folder, so `npm` has nothing to install. */
 export async function startReader(): Promise<Reader> {
-  const dev = await startTemporaryDev()
+  const database = await freshDatabase({ plans: 'general' })
+  const dev = await startTemporaryDev({ databaseUrl: database.url })
   const ports = await portsFor(dev)
   const folder = prepareFolder(dev)
   const desk = createDesk(folder, path.join(folder, 'purser'))
@@ -86,6 +88,7 @@ export async function startReader(): Promise<Reader> {
       await desk.endPrograms()
       rmSync(folder, { recursive: true, force: true })
       await dev.stop()
+      await database.drop()
     },
   }
 }

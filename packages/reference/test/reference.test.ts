@@ -5,19 +5,25 @@ import { findingsOn } from '../../dashboard/test/accessible.ts'
 import { launchBrowser, type Watched, watch } from '../../dashboard/test/browser.ts'
 import { patienceMs, signIn } from '../../dashboard/test/stage.ts'
 import { startTemporaryDev } from '../../devnet/src/temporary-dev.ts'
+import { freshDatabase, type TestDatabase } from '../../server/test/database.ts'
 import { buildIfNeeded } from './build-if-needed.ts'
 
+let database: TestDatabase
 let dev: Awaited<ReturnType<typeof startTemporaryDev>>
 let browser: Browser
 let storageState: Awaited<ReturnType<typeof signIn>>
 
 beforeAll(async () => {
-  ;[dev, browser] = await Promise.all([startTemporaryDev(), launchBrowser(), buildIfNeeded()])
+  database = await freshDatabase({ plans: 'general' })
+  // No request of the reference reads a chain.
+  const starting = startTemporaryDev({ databaseUrl: database.url, chains: false })
+  ;[dev, browser] = await Promise.all([starting, launchBrowser(), buildIfNeeded()])
   storageState = await signIn(browser, dev)
 })
 afterAll(async () => {
   await browser?.close()
   await dev?.stop()
+  await database?.drop()
 })
 
 const desktop = { width: 1440, height: 900 }

@@ -1,5 +1,6 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { request } from 'undici'
 import { type Hex, keccak256 } from 'viem'
 import { z } from 'zod'
 
@@ -136,8 +137,8 @@ const Answered = z.object({ result: z.unknown(), error: z.unknown() }).partial()
 
 async function ask(url: string, call: Call): Promise<NodeAnswer> {
   const headers = { 'content-type': 'application/json' }
-  const answer = await fetch(url, { method: 'POST', headers, body: JSON.stringify({ jsonrpc: '2.0', ...call }) })
-  const { result, error } = Answered.parse(await answer.json())
+  const answer = await request(url, { method: 'POST', headers, body: JSON.stringify({ jsonrpc: '2.0', ...call }) })
+  const { result, error } = Answered.parse(await answer.body.json())
   return error === undefined ? { result } : { error: error as Extract<NodeAnswer, { error: unknown }>['error'] }
 }
 

@@ -79,8 +79,8 @@ export async function aWorld(
       metricsOnMainPort: true,
       log: createLog({ level: process.env.TEST_LOG ?? 'silent' }),
       gasPrices: oneNanoUsdPerGas,
-      // Local chains make blocks at once, so nothing is gained by waiting half a block time of the real network.
-      depositPollMsMax: 100,
+      // Local chains make blocks at once, so little is gained by waiting half a block time of the real network. A poll costs 4 ms of CPU.
+      depositPollMsMax: 300,
       ...options.boot,
     })
     servers.push(server)

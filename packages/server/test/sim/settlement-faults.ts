@@ -202,7 +202,7 @@ export const settlementFaults: readonly Fault[] = [
     replace: 'nanoUsd: worthOf(ctx, relay, 0n * wei) }',
     within: 60,
     isQuick: true,
-    foundBy: 1,
+    foundBy: 2,
   },
   {
     name: 'a-used-nonce-is-a-payment',
@@ -225,7 +225,7 @@ export const settlementFaults: readonly Fault[] = [
     replace: '(isMoved.has(relay.transactionId) ? moved : left)',
     within: 60,
     isQuick: true,
-    foundBy: 1,
+    foundBy: 2,
   },
   {
     name: 'a-used-nonce-has-failed',
@@ -285,7 +285,7 @@ export const settlementFaults: readonly Fault[] = [
     replace: '',
     within: 60,
     isQuick: true,
-    foundBy: 3,
+    foundBy: 6,
   },
   {
     name: 'goods-for-a-block-that-is-not-final',
