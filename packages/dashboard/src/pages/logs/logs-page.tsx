@@ -8,6 +8,7 @@ import { Button, buttonClasses } from '../../ui/button.tsx'
 import { Select, SubmittedInput } from '../../ui/form.tsx'
 import { ListCard } from '../../ui/list-card.tsx'
 import { Empty, Page } from '../../ui/page.tsx'
+import { PhoneFilters } from '../../ui/phone-filters.tsx'
 import { CompactRequest, logColumns } from './columns.tsx'
 import { RequestSheet } from './request-sheet.tsx'
 import { type LogsSearch, methods, readLogsSearch, statusNames } from './search.ts'
@@ -45,7 +46,7 @@ export function LogsPage() {
       }
       wide
     >
-      <Filters filters={filters} isFiltered={isFiltered} onSet={go} />
+      <Filters filters={filters} onSet={go} />
       <ListCard
         label="Logs"
         listing={listing}
@@ -66,47 +67,51 @@ const compact = (row: LoggedRequest) => <CompactRequest row={row} />
 
 interface FiltersProps {
   readonly filters: LogsSearch
-  readonly isFiltered: boolean
   readonly onSet: (change: Record<string, string | undefined>) => void
 }
 
-function Filters({ filters, isFiltered, onSet }: FiltersProps) {
+function Filters({ filters, onSet }: FiltersProps) {
   const { status = '', method = '' } = filters
   const isOneStatus = status !== '' && !Object.hasOwn(statusNames, status)
+  const chosen = Object.keys(filters).length
   return (
     <div className="mb-3 flex flex-wrap items-center gap-2">
-      <SubmittedInput
-        key={filters.route ?? ''}
-        label="Route"
-        placeholder="Route, such as /payments/{id}"
-        value={filters.route ?? ''}
-        onSet={(text) => onSet({ route: text })}
-      />
-      <Select aria-label="Status" value={status} onChange={({ target }) => onSet({ status: target.value })}>
-        <option value="">Any status</option>
-        {Object.entries(statusNames).map(([value, label]) => (
-          <option key={value} value={value}>
-            {label} ({value})
-          </option>
-        ))}
-        {isOneStatus && <option value={status}>{status}</option>}
-      </Select>
-      <Select aria-label="Method" value={method} onChange={({ target }) => onSet({ method: target.value })}>
-        <option value="">Any method</option>
-        {methods.map((one) => (
-          <option key={one} value={one}>
-            {one}
-          </option>
-        ))}
-      </Select>
-      {isFiltered && (
-        <Button
-          tone="ghost"
-          onClick={() => onSet({ status: undefined, method: undefined, route: undefined, apiKeyId: undefined })}
-        >
-          <X aria-hidden /> Clear
-        </Button>
-      )}
+      <PhoneFilters chosen={chosen}>
+        <div className="col-span-2">
+          <SubmittedInput
+            key={filters.route ?? ''}
+            label="Route"
+            placeholder="Route, such as /payments/{id}"
+            value={filters.route ?? ''}
+            onSet={(text) => onSet({ route: text })}
+          />
+        </div>
+        <Select aria-label="Status" value={status} onChange={({ target }) => onSet({ status: target.value })}>
+          <option value="">Any status</option>
+          {Object.entries(statusNames).map(([value, label]) => (
+            <option key={value} value={value}>
+              {label} ({value})
+            </option>
+          ))}
+          {isOneStatus && <option value={status}>{status}</option>}
+        </Select>
+        <Select aria-label="Method" value={method} onChange={({ target }) => onSet({ method: target.value })}>
+          <option value="">Any method</option>
+          {methods.map((one) => (
+            <option key={one} value={one}>
+              {one}
+            </option>
+          ))}
+        </Select>
+        {chosen > 0 && (
+          <Button
+            tone="ghost"
+            onClick={() => onSet({ status: undefined, method: undefined, route: undefined, apiKeyId: undefined })}
+          >
+            <X aria-hidden /> Clear
+          </Button>
+        )}
+      </PhoneFilters>
     </div>
   )
 }

@@ -1,14 +1,14 @@
 import { useQuery } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
-import { Download, ListFilter, X } from 'lucide-react'
+import { Download, X } from 'lucide-react'
 import { useEffect, useState } from 'react'
 import { chainsQuery } from '../../api/chains.ts'
 import { usePurser, useWorkspace } from '../../api/context.ts'
 import { Button } from '../../ui/button.tsx'
 import { ChoiceFilter } from '../../ui/choice-filter.tsx'
-import { classes } from '../../ui/classes.ts'
 import { Select, SubmittedInput } from '../../ui/form.tsx'
 import { networkName } from '../../ui/format.ts'
+import { PhoneFilters } from '../../ui/phone-filters.tsx'
 import { rangeNames, ranges } from '../../ui/range.ts'
 import { toastDone, toastFailed } from '../../ui/toast.tsx'
 import { downloadCsv, exportRowsMax } from './export-csv.ts'
@@ -27,13 +27,9 @@ export function PaymentsFilters({ search, filters }: FiltersProps) {
   const set = (change: Record<string, string | undefined>) =>
     void navigate({ to: '/payments', search: (old) => readPaymentsSearch({ ...old, ...change }), replace: true })
   const isFiltered = Object.keys(filters).length > 0
-  const [isOpen, setOpen] = useState(false)
   return (
     <div className="mb-3 flex flex-wrap items-center gap-2 max-sm:justify-between">
-      <Button aria-expanded={isOpen} onClick={() => setOpen(!isOpen)} className="sm:hidden">
-        <ListFilter aria-hidden /> {isFiltered ? `Filters (${Object.keys(filters).length})` : 'Filters'}
-      </Button>
-      <div className={classes('grid-cols-2 gap-2 sm:contents', isOpen ? 'order-1 grid w-full' : 'hidden')}>
+      <PhoneFilters chosen={Object.keys(filters).length}>
         <Select
           aria-label="Status"
           value={search.status ?? ''}
@@ -95,7 +91,7 @@ export function PaymentsFilters({ search, filters }: FiltersProps) {
             <X aria-hidden /> Clear
           </Button>
         )}
-      </div>
+      </PhoneFilters>
       <span className="flex-1 max-sm:hidden" />
       <ExportButton filters={filters} />
     </div>

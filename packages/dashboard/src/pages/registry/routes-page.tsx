@@ -10,6 +10,7 @@ import { Select, TextInput } from '../../ui/form.tsx'
 import { count } from '../../ui/format.ts'
 import { ListCard } from '../../ui/list-card.tsx'
 import { Empty, Page } from '../../ui/page.tsx'
+import { PhoneFilters } from '../../ui/phone-filters.tsx'
 import { TestPaymentButton } from '../payments/test-payment.tsx'
 import { CompactRoute, routeColumns } from './columns.tsx'
 import { RouteSheet } from './route-sheet.tsx'
@@ -74,16 +75,18 @@ interface FiltersProps {
 function Filters({ filters, onSet }: FiltersProps) {
   return (
     <div className="mb-3 flex flex-wrap items-center gap-2">
-      <SearchField key={filters.q ?? ''} value={filters.q ?? ''} onSet={(q) => onSet({ q })} />
-      <Select
-        aria-label="Protocol"
-        value={filters.protocol ?? ''}
-        onChange={({ target }) => onSet({ protocol: target.value })}
-      >
-        <option value="">Any protocol</option>
-        <option value="x402">x402</option>
-        <option value="mpp">MPP</option>
-      </Select>
+      <PhoneFilters chosen={Object.keys(filters).length}>
+        <SearchField key={filters.q ?? ''} value={filters.q ?? ''} onSet={(q) => onSet({ q })} />
+        <Select
+          aria-label="Protocol"
+          value={filters.protocol ?? ''}
+          onChange={({ target }) => onSet({ protocol: target.value })}
+        >
+          <option value="">Any protocol</option>
+          <option value="x402">x402</option>
+          <option value="mpp">MPP</option>
+        </Select>
+      </PhoneFilters>
     </div>
   )
 }
@@ -95,7 +98,7 @@ function SearchField({ value, onSet }: { value: string; onSet: (q: string) => vo
     onSet(text.trim())
   }
   return (
-    <form onSubmit={submit} className="w-full sm:w-72">
+    <form onSubmit={submit} className="col-span-2 sm:w-72">
       <TextInput
         aria-label="Search routes"
         placeholder="Search hosts and paths"
