@@ -5,7 +5,7 @@ export const featureEdges = {
   payments: ['approvals', 'chains', 'plans', 'relayer', 'transfers', 'wallets'],
   funds: [],
   wallets: ['plans', 'chains', 'funds', 'relayer'],
-  organisations: ['plans'],
+  organisations: ['plans', 'webhooks'],
   account: ['organisations', 'plans', 'billing'],
   billing: ['plans', 'organisations'],
   chains: [],

@@ -233,8 +233,10 @@ test('a wallet shows what can be sent and what holds the rest, fits a phone, and
     const before = await coin.innerText()
     await page.getByRole('button', { name: 'Get 0.05 ETH for gas' }).click()
     await expect.poll(() => coin.innerText()).not.toBe(before)
+    const held = page.waitForRequest(/\/transactions\?.*onHold=true/)
     await usdc.getByRole('link', { name: '15 USDC' }).click()
     await page.waitForURL(/view=on-hold/)
+    await held
     await usdc.getByRole('link', { name: '50.25 USDC' }).click()
     await page.waitForURL(/view=reserved/)
     await page.setViewportSize({ width: 1440, height: 900 })
@@ -246,6 +248,26 @@ test('a wallet shows what can be sent and what holds the rest, fits a phone, and
       await reserving.getByRole('row').filter({ hasText: amount }).getByRole('link', { name: kind }).waitFor()
     await reserving.getByRole('row').filter({ hasText: '75.50 USDC' }).click()
     await page.waitForURL(/\/withdrawals\/wdr_/)
+    expect(faults).toEqual([])
+  })
+})
+
+test('on a phone a button opens the filters of a list, and shows how many are set', async () => {
+  await open({ viewport: { width: 360, height: 740 } }, async (page, { faults }) => {
+    for (const [list, filter, value] of [
+      ['logs', 'Status', '4xx'],
+      ['routes', 'Protocol', 'x402'],
+      ['audit-log', 'Time', '24h'],
+    ] as const) {
+      await page.goto(`${dev.dashboardUrl}/test/${list}`)
+      const button = page.getByRole('button', { name: /^Filters/ })
+      await button.waitFor()
+      expect([list, await page.getByLabel(filter, { exact: true }).isVisible()]).toEqual([list, false])
+      await button.click()
+      await page.getByLabel(filter, { exact: true }).selectOption(value)
+      await page.getByRole('button', { name: 'Filters (1)' }).waitFor()
+      expect([list, await page.evaluate(() => document.documentElement.scrollWidth)]).toEqual([list, 360])
+    }
     expect(faults).toEqual([])
   })
 })

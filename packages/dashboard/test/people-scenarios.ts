@@ -213,19 +213,51 @@ export function peopleScenarios({ dev, purserOf, browser, open }: Stage): void {
     })
   })
 
-  test('the upgrade address of a limit leads to the plan, its limits and the command that changes it', async () => {
-    const email = 'founder@example.com'
+  /** An organisation on the hobby plan, of which this person is the owner. */
+  const foundedBy = (email: string, name: string) => {
     const { deps } = dev().server
-    const organisation = await deps.db.tx(async (tx) => {
+    return deps.db.tx(async (tx) => {
       const [now, acting] = [
         deps.clock.now(),
         { ...deps, actor: { kind: 'operator' }, requestId: newId('req', deps) } as const,
       ]
       const person = { id: newId('acc', deps), email, name: null, acceptedAt: now, createdAt: now }
       const owner = await upsertAccount(tx, person)
-      const founding = { name: 'Own', type: 'team', plan: 'hobby', ownerId: owner.id, environments: ['test'] } as const
+      const founding = { name, type: 'team', plan: 'hobby', ownerId: owner.id, environments: ['test'] } as const
       return (await foundOrganisation(acting, tx, founding)).organisation
     })
+  }
+
+  test('an owner deletes the organisation once its name is typed and nothing is in the way, and then works in the other one', async () => {
+    const email = 'leaver@example.com'
+    await foundedBy(email, 'Kept')
+    const { id } = await foundedBy(email, 'Gone & away')
+    const { deps } = dev().server
+    const storageState = await signedIn(email)
+    await open({ storageState }, async (page) => {
+      await page.goto(`${dev().dashboardUrl}/test/settings`)
+      await page.getByRole('button', { name: 'Delete Gone & away' }).click()
+      const dialog = page.getByRole('dialog')
+      const end = dialog.getByRole('button', { name: 'Delete the organisation' })
+      await dialog.getByLabel('Type “Gone & away” to confirm').fill('Gone')
+      expect(await end.isDisabled()).toBe(true)
+      await dialog.getByLabel('Type “Gone & away” to confirm').fill('Gone & away')
+      await deps.db.run(sql`
+        insert into sessions (id, organisation_id, environment, payment_id, vault_id, expires_at, created_at)
+        values ('sess_of_the_leaver', ${id}, 'live', 'pay_of_the_leaver', 'vlt_of_the_leaver', now() + interval '1 hour', now())`)
+      await end.click()
+      await dialog.getByText('The organisation has 1 paid session that is valid. Nothing was changed.').waitFor()
+      await deps.db.run(sql`update sessions set revoked_at = now() where organisation_id = ${id}`)
+      await end.click()
+      await page.getByRole('heading', { level: 1, name: 'Home' }).waitFor()
+      await page.goto(`${dev().dashboardUrl}/test/settings`)
+      await page.getByText('You are an owner of Kept.').waitFor()
+    })
+  })
+
+  test('the upgrade address of a limit leads to the plan, its limits and the command that changes it', async () => {
+    const email = 'founder@example.com'
+    const organisation = await foundedBy(email, 'Own')
     await open({ storageState: await signedIn(email) }, async (page, { faults }) => {
       await page.goto(`${dev().dashboardUrl}/settings/billing`)
       await page.getByRole('heading', { level: 1, name: 'Hobby plan' }).waitFor()

@@ -116,6 +116,7 @@ const opened: readonly State[] = (
     ['verify-chain', '/audit-log', 'Verify the chain'],
     ['passkey', '/account', 'Add a passkey'],
     ['delete-account', '/bank-accounts', /^Delete /],
+    ['delete-organisation', '/settings', /^Delete /],
   ] as const
 ).map(([name, path, button]) => ({
   name: `opened-${name}`,

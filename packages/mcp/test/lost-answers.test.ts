@@ -46,6 +46,7 @@ const sent = {
     refundedAt: null,
     minToAmount: '1',
     reference: null,
+    resource: null,
     metadata: {},
     approval: null,
     confirmedAt: null,

@@ -30,6 +30,9 @@ export function organisationsOf(send: Send) {
     /** Renames the organisation. */
     update: (body: OrganisationChange, options?: CallOptions): Promise<Organisation> =>
       call(send, 'PATCH', '/organisations/current', { ...options, body }),
+    /** Deletes the organisation of an owner who is signed in. 409 `organisation-not-empty` while it has money or obligations. */
+    delete: (orgId: string, options?: CallOptions): Promise<void> =>
+      call(send, 'DELETE', '/organisations/{orgId}', { ...options, params: { orgId } }),
     /** The hash-chained audit log, newest first. */
     auditLog: (query?: AuditQuery, options?: CallOptions): Listing<AuditRecord> =>
       list(send, '/organisations/current/audit-log', { ...options, query }),

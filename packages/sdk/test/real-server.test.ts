@@ -141,6 +141,7 @@ test('the account knows its organisations and its use, and what was done is in t
   expect((await purser.account.usage()).plan).toBe('enterprise')
   const { name } = await purser.organisations.update({ name: 'Renamed by the SDK' })
   expect((await purser.organisations.current()).name).toBe(name)
+  expect(await failure(purser.organisations.delete(org.id))).toMatchObject({ status: 403, code: 'person-required' })
   // The screening of a wallet that an earlier test registered may be recorded at the same time.
   const byKey = (await purser.organisations.auditLog().toArray({ limit: 20 })).filter(
     (record) => record.actor.kind === 'api-key',

@@ -97,6 +97,7 @@ const forPeople = [
   'account.sessions.end',
   'account.invitations.accept',
   'account.invitations.decline',
+  'organisations.delete',
 ]
 const isWithoutChain = (id: string, { status, text }: { readonly status: number; readonly text: string }): boolean =>
   asksAChain.includes(id) && status === 503 && /\/problems\/(chain-not-configured|partner-unavailable)/.test(text)

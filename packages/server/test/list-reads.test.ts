@@ -133,6 +133,7 @@ const lists: readonly (readonly [name: string, rows: number, list: (db: Queryabl
   ['transfers of no wallet', 0, (db) => listTransfers(db, tenant, { walletId: 'other' }, page)],
   ['failed transfers', 0, (db) => listTransfers(db, tenant, { status: 'failed' }, page)],
   ['transfers of the past', 0, (db) => listTransfers(db, tenant, { status: 'confirmed', to: past }, page)],
+  ['transactions on hold', full, transactions({ onHold: 'true' })],
   ['transactions that were withdrawn', 0, transactions({ status: 'withdrawn' })],
   ['transactions of the past', 0, transactions({ to: past })],
   ['failed withdrawals', 0, (db) => listWithdrawals(db, tenant, { status: 'failed' }, page)],

@@ -3,6 +3,7 @@ import { expect, test } from 'vitest'
 import { z } from 'zod'
 import document from '../../../openapi.json' with { type: 'json' }
 import { componentSchemas } from '../src/platform/http/component-schemas.ts'
+import { ProblemRecord } from '../src/platform/http/problem.ts'
 import { named } from '../src/platform/named.ts'
 
 const Toy = z.strictObject({ name: z.string() })
@@ -99,6 +100,13 @@ interface Described {
   readonly responses: object
   readonly 'x-problems'?: readonly string[]
 }
+
+test('problem records have one example, which is a problem record', () => {
+  const { example } = document.components.schemas.Problem
+  expect(ProblemRecord.parse(example)).toEqual(example)
+  const { status, title } = document.components['x-problems'][example.type.split('/').at(-1) as 'validation-error']
+  expect({ status, title }).toEqual({ status: example.status, title: example.title })
+})
 
 test('the document is less than 400 KB', () => {
   expect(Buffer.byteLength(JSON.stringify(document))).toBeLessThan(409_600)

@@ -161,6 +161,7 @@ export function samplesOf(ids: Resources): Readonly<Record<string, () => Sample>
     'organisations.create': () => ({ body: { name: 'Another' } }),
     'organisations.current': () => ({}),
     'organisations.update': () => ({ body: { name: 'Renamed' } }),
+    'organisations.delete': () => ({ params: { orgId: ids.org } }),
     'organisations.auditLog': () => ({}),
     'organisations.members.list': () => ({}),
     'organisations.members.add': () => ({ body: { email: `somebody${nextNumber()}@example.com`, role: 'member' } }),

@@ -117,14 +117,14 @@ export const apiOperations: readonly ApiOperation[] = [
     "in": "query",
     "type": "text",
     "required": false,
-    "about": "Only from this time on (ISO 8601)"
+    "about": "From this time on (ISO 8601)"
    },
    {
     "name": "to",
     "in": "query",
     "type": "text",
     "required": false,
-    "about": "Only before this time (ISO 8601)"
+    "about": "Before this time (ISO 8601)"
    },
    {
     "name": "status",
@@ -197,14 +197,14 @@ export const apiOperations: readonly ApiOperation[] = [
     "in": "query",
     "type": "text",
     "required": false,
-    "about": "Only from this time on (ISO 8601)"
+    "about": "From this time on (ISO 8601)"
    },
    {
     "name": "to",
     "in": "query",
     "type": "text",
     "required": false,
-    "about": "Only before this time (ISO 8601)"
+    "about": "Before this time (ISO 8601)"
    }
   ]
  },
@@ -482,14 +482,14 @@ export const apiOperations: readonly ApiOperation[] = [
     "in": "query",
     "type": "text",
     "required": false,
-    "about": "Only from this time on (ISO 8601)"
+    "about": "From this time on (ISO 8601)"
    },
    {
     "name": "to",
     "in": "query",
     "type": "text",
     "required": false,
-    "about": "Only before this time (ISO 8601)"
+    "about": "Before this time (ISO 8601)"
    },
    {
     "name": "type",
@@ -902,14 +902,14 @@ export const apiOperations: readonly ApiOperation[] = [
     "in": "query",
     "type": "text",
     "required": false,
-    "about": "Only from this time on (ISO 8601)"
+    "about": "From this time on (ISO 8601)"
    },
    {
     "name": "to",
     "in": "query",
     "type": "text",
     "required": false,
-    "about": "Only before this time (ISO 8601)"
+    "about": "Before this time (ISO 8601)"
    },
    {
     "name": "action",
@@ -966,6 +966,23 @@ export const apiOperations: readonly ApiOperation[] = [
   "isList": false,
   "takesIdempotencyKey": false,
   "arguments": []
+ },
+ {
+  "name": "organisations delete",
+  "summary": "Delete the organisation.",
+  "method": "DELETE",
+  "path": "/organisations/{orgId}",
+  "isList": false,
+  "takesIdempotencyKey": false,
+  "arguments": [
+   {
+    "name": "orgId",
+    "in": "path",
+    "type": "text",
+    "required": true,
+    "about": "Identifies the organisation"
+   }
+  ]
  },
  {
   "name": "organisations members add",
@@ -1315,14 +1332,14 @@ export const apiOperations: readonly ApiOperation[] = [
     "in": "query",
     "type": "text",
     "required": false,
-    "about": "Only from this time on (ISO 8601)"
+    "about": "From this time on (ISO 8601)"
    },
    {
     "name": "to",
     "in": "query",
     "type": "text",
     "required": false,
-    "about": "Only before this time (ISO 8601)"
+    "about": "Before this time (ISO 8601)"
    },
    {
     "name": "status",
@@ -1395,14 +1412,14 @@ export const apiOperations: readonly ApiOperation[] = [
     "in": "query",
     "type": "text",
     "required": false,
-    "about": "Only from this time on (ISO 8601)"
+    "about": "From this time on (ISO 8601)"
    },
    {
     "name": "to",
     "in": "query",
     "type": "text",
     "required": false,
-    "about": "Only before this time (ISO 8601)"
+    "about": "Before this time (ISO 8601)"
    }
   ]
  },
@@ -2021,14 +2038,14 @@ export const apiOperations: readonly ApiOperation[] = [
     "in": "query",
     "type": "text",
     "required": false,
-    "about": "Only from this time on (ISO 8601)"
+    "about": "From this time on (ISO 8601)"
    },
    {
     "name": "to",
     "in": "query",
     "type": "text",
     "required": false,
-    "about": "Only before this time (ISO 8601)"
+    "about": "Before this time (ISO 8601)"
    }
   ]
  },
@@ -2345,14 +2362,14 @@ export const apiOperations: readonly ApiOperation[] = [
     "in": "query",
     "type": "text",
     "required": false,
-    "about": "Only from this time on (ISO 8601)"
+    "about": "From this time on (ISO 8601)"
    },
    {
     "name": "to",
     "in": "query",
     "type": "text",
     "required": false,
-    "about": "Only before this time (ISO 8601)"
+    "about": "Before this time (ISO 8601)"
    },
    {
     "name": "fromWalletId",
@@ -3042,42 +3059,49 @@ export const apiOperations: readonly ApiOperation[] = [
     "in": "query",
     "type": "text",
     "required": false,
-    "about": "Only from this time on (ISO 8601)"
+    "about": "From this time on (ISO 8601)"
    },
    {
     "name": "to",
     "in": "query",
     "type": "text",
     "required": false,
-    "about": "Only before this time (ISO 8601)"
+    "about": "Before this time (ISO 8601)"
    },
    {
     "name": "status",
     "in": "query",
     "type": "text",
     "required": false,
-    "about": "Only transactions in this state; one of pending, confirmed, withdrawn"
+    "about": "Only in this state; one of pending, confirmed, withdrawn"
    },
    {
     "name": "direction",
     "in": "query",
     "type": "text",
     "required": false,
-    "about": "Only incoming or only outgoing transactions; one of in, out"
+    "about": "Incoming or outgoing only; one of in, out"
    },
    {
     "name": "chain",
     "in": "query",
     "type": "text",
     "required": false,
-    "about": "Only transactions on this chain; one of base, ethereum, optimism, arbitrum, polygon, tempo, base-sepolia, eth-sepolia, tempo-moderato"
+    "about": "Only on this chain; one of base, ethereum, optimism, arbitrum, polygon, tempo, base-sepolia, eth-sepolia, tempo-moderato"
    },
    {
     "name": "token",
     "in": "query",
     "type": "text",
     "required": false,
-    "about": "Only this token, by its symbol"
+    "about": "Only this token, by symbol"
+   },
+   {
+    "name": "onHold",
+    "in": "query",
+    "type": "text",
+    "required": false,
+    "about": "Only deposits on hold, wholly or in part"
    }
   ]
  },
@@ -3277,42 +3301,49 @@ export const apiOperations: readonly ApiOperation[] = [
     "in": "query",
     "type": "text",
     "required": false,
-    "about": "Only from this time on (ISO 8601)"
+    "about": "From this time on (ISO 8601)"
    },
    {
     "name": "to",
     "in": "query",
     "type": "text",
     "required": false,
-    "about": "Only before this time (ISO 8601)"
+    "about": "Before this time (ISO 8601)"
    },
    {
     "name": "status",
     "in": "query",
     "type": "text",
     "required": false,
-    "about": "Only transactions in this state; one of pending, confirmed, withdrawn"
+    "about": "Only in this state; one of pending, confirmed, withdrawn"
    },
    {
     "name": "direction",
     "in": "query",
     "type": "text",
     "required": false,
-    "about": "Only incoming or only outgoing transactions; one of in, out"
+    "about": "Incoming or outgoing only; one of in, out"
    },
    {
     "name": "chain",
     "in": "query",
     "type": "text",
     "required": false,
-    "about": "Only transactions on this chain; one of base, ethereum, optimism, arbitrum, polygon, tempo, base-sepolia, eth-sepolia, tempo-moderato"
+    "about": "Only on this chain; one of base, ethereum, optimism, arbitrum, polygon, tempo, base-sepolia, eth-sepolia, tempo-moderato"
    },
    {
     "name": "token",
     "in": "query",
     "type": "text",
     "required": false,
-    "about": "Only this token, by its symbol"
+    "about": "Only this token, by symbol"
+   },
+   {
+    "name": "onHold",
+    "in": "query",
+    "type": "text",
+    "required": false,
+    "about": "Only deposits on hold, wholly or in part"
    }
   ]
  },
@@ -3457,42 +3488,49 @@ export const apiOperations: readonly ApiOperation[] = [
     "in": "query",
     "type": "text",
     "required": false,
-    "about": "Only from this time on (ISO 8601)"
+    "about": "From this time on (ISO 8601)"
    },
    {
     "name": "to",
     "in": "query",
     "type": "text",
     "required": false,
-    "about": "Only before this time (ISO 8601)"
+    "about": "Before this time (ISO 8601)"
    },
    {
     "name": "status",
     "in": "query",
     "type": "text",
     "required": false,
-    "about": "Only transactions in this state; one of pending, confirmed, withdrawn"
+    "about": "Only in this state; one of pending, confirmed, withdrawn"
    },
    {
     "name": "direction",
     "in": "query",
     "type": "text",
     "required": false,
-    "about": "Only incoming or only outgoing transactions; one of in, out"
+    "about": "Incoming or outgoing only; one of in, out"
    },
    {
     "name": "chain",
     "in": "query",
     "type": "text",
     "required": false,
-    "about": "Only transactions on this chain; one of base, ethereum, optimism, arbitrum, polygon, tempo, base-sepolia, eth-sepolia, tempo-moderato"
+    "about": "Only on this chain; one of base, ethereum, optimism, arbitrum, polygon, tempo, base-sepolia, eth-sepolia, tempo-moderato"
    },
    {
     "name": "token",
     "in": "query",
     "type": "text",
     "required": false,
-    "about": "Only this token, by its symbol"
+    "about": "Only this token, by symbol"
+   },
+   {
+    "name": "onHold",
+    "in": "query",
+    "type": "text",
+    "required": false,
+    "about": "Only deposits on hold, wholly or in part"
    }
   ]
  },
@@ -3791,42 +3829,49 @@ export const apiOperations: readonly ApiOperation[] = [
     "in": "query",
     "type": "text",
     "required": false,
-    "about": "Only from this time on (ISO 8601)"
+    "about": "From this time on (ISO 8601)"
    },
    {
     "name": "to",
     "in": "query",
     "type": "text",
     "required": false,
-    "about": "Only before this time (ISO 8601)"
+    "about": "Before this time (ISO 8601)"
    },
    {
     "name": "status",
     "in": "query",
     "type": "text",
     "required": false,
-    "about": "Only transactions in this state; one of pending, confirmed, withdrawn"
+    "about": "Only in this state; one of pending, confirmed, withdrawn"
    },
    {
     "name": "direction",
     "in": "query",
     "type": "text",
     "required": false,
-    "about": "Only incoming or only outgoing transactions; one of in, out"
+    "about": "Incoming or outgoing only; one of in, out"
    },
    {
     "name": "chain",
     "in": "query",
     "type": "text",
     "required": false,
-    "about": "Only transactions on this chain; one of base, ethereum, optimism, arbitrum, polygon, tempo, base-sepolia, eth-sepolia, tempo-moderato"
+    "about": "Only on this chain; one of base, ethereum, optimism, arbitrum, polygon, tempo, base-sepolia, eth-sepolia, tempo-moderato"
    },
    {
     "name": "token",
     "in": "query",
     "type": "text",
     "required": false,
-    "about": "Only this token, by its symbol"
+    "about": "Only this token, by symbol"
+   },
+   {
+    "name": "onHold",
+    "in": "query",
+    "type": "text",
+    "required": false,
+    "about": "Only deposits on hold, wholly or in part"
    }
   ]
  },
@@ -4065,14 +4110,14 @@ export const apiOperations: readonly ApiOperation[] = [
     "in": "query",
     "type": "text",
     "required": false,
-    "about": "Only from this time on (ISO 8601)"
+    "about": "From this time on (ISO 8601)"
    },
    {
     "name": "to",
     "in": "query",
     "type": "text",
     "required": false,
-    "about": "Only before this time (ISO 8601)"
+    "about": "Before this time (ISO 8601)"
    },
    {
     "name": "status",
@@ -4502,14 +4547,14 @@ export const apiOperations: readonly ApiOperation[] = [
     "in": "query",
     "type": "text",
     "required": false,
-    "about": "Only from this time on (ISO 8601)"
+    "about": "From this time on (ISO 8601)"
    },
    {
     "name": "to",
     "in": "query",
     "type": "text",
     "required": false,
-    "about": "Only before this time (ISO 8601)"
+    "about": "Before this time (ISO 8601)"
    },
    {
     "name": "status",

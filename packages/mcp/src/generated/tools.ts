@@ -262,11 +262,11 @@ export const tools: readonly Tool[] = [
         },
         "from": {
           "type": "string",
-          "description": "Only from this time on (ISO 8601)."
+          "description": "From this time on (ISO 8601)."
         },
         "to": {
           "type": "string",
-          "description": "Only before this time (ISO 8601)."
+          "description": "Before this time (ISO 8601)."
         },
         "status": {
           "type": "string",
@@ -338,11 +338,11 @@ export const tools: readonly Tool[] = [
         },
         "from": {
           "type": "string",
-          "description": "Only from this time on (ISO 8601)."
+          "description": "From this time on (ISO 8601)."
         },
         "to": {
           "type": "string",
-          "description": "Only before this time (ISO 8601)."
+          "description": "Before this time (ISO 8601)."
         }
       },
       "required": [],
@@ -756,7 +756,7 @@ export const tools: readonly Tool[] = [
     "name": "wallets_byo_transactions",
     "operationId": "wallets.byo.transactions",
     "title": "Wallets: byo transactions",
-    "description": "List the transactions of a wallet that you own, newest first. The token transfers to and from its address that were detected. A transfer of the native coin is not. For the next page, pass `nextCursor` as `cursor`.",
+    "description": "List the transactions of a wallet that you own, newest first. Token transfers to and from its address; those of the native coin are not detected. For the next page, pass `nextCursor` as `cursor`.",
     "method": "GET",
     "path": "/wallet-infra/byo-wallets/{id}/transactions",
     "effect": "reads",
@@ -769,7 +769,8 @@ export const tools: readonly Tool[] = [
       "status": "query",
       "direction": "query",
       "chain": "query",
-      "token": "query"
+      "token": "query",
+      "onHold": "query"
     },
     "answers": "pages",
     "inputSchema": {
@@ -791,11 +792,11 @@ export const tools: readonly Tool[] = [
         },
         "from": {
           "type": "string",
-          "description": "Only from this time on (ISO 8601)."
+          "description": "From this time on (ISO 8601)."
         },
         "to": {
           "type": "string",
-          "description": "Only before this time (ISO 8601)."
+          "description": "Before this time (ISO 8601)."
         },
         "status": {
           "type": "string",
@@ -804,7 +805,7 @@ export const tools: readonly Tool[] = [
             "confirmed",
             "withdrawn"
           ],
-          "description": "Only transactions in this state."
+          "description": "Only in this state."
         },
         "direction": {
           "type": "string",
@@ -812,7 +813,7 @@ export const tools: readonly Tool[] = [
             "in",
             "out"
           ],
-          "description": "Only incoming or only outgoing transactions."
+          "description": "Incoming or outgoing only."
         },
         "chain": {
           "type": "string",
@@ -827,11 +828,16 @@ export const tools: readonly Tool[] = [
             "eth-sepolia",
             "tempo-moderato"
           ],
-          "description": "Only transactions on this chain."
+          "description": "Only on this chain."
         },
         "token": {
           "type": "string",
-          "description": "Only this token, by its symbol."
+          "description": "Only this token, by symbol."
+        },
+        "onHold": {
+          "type": "string",
+          "const": "true",
+          "description": "Only deposits on hold, wholly or in part."
         }
       },
       "required": [
@@ -844,7 +850,7 @@ export const tools: readonly Tool[] = [
     "name": "wallets_master_transactions",
     "operationId": "wallets.master.transactions",
     "title": "Wallets: master transactions",
-    "description": "List the transactions of a managed wallet, newest first. The token transfers to and from its own address that were detected. A transfer of the native coin is not. For the next page, pass `nextCursor` as `cursor`.",
+    "description": "List the transactions of a managed wallet, newest first. Token transfers to and from its own address; those of the native coin are not detected. For the next page, pass `nextCursor` as `cursor`.",
     "method": "GET",
     "path": "/wallet-infra/master-wallets/{id}/transactions",
     "effect": "reads",
@@ -857,7 +863,8 @@ export const tools: readonly Tool[] = [
       "status": "query",
       "direction": "query",
       "chain": "query",
-      "token": "query"
+      "token": "query",
+      "onHold": "query"
     },
     "answers": "pages",
     "inputSchema": {
@@ -879,11 +886,11 @@ export const tools: readonly Tool[] = [
         },
         "from": {
           "type": "string",
-          "description": "Only from this time on (ISO 8601)."
+          "description": "From this time on (ISO 8601)."
         },
         "to": {
           "type": "string",
-          "description": "Only before this time (ISO 8601)."
+          "description": "Before this time (ISO 8601)."
         },
         "status": {
           "type": "string",
@@ -892,7 +899,7 @@ export const tools: readonly Tool[] = [
             "confirmed",
             "withdrawn"
           ],
-          "description": "Only transactions in this state."
+          "description": "Only in this state."
         },
         "direction": {
           "type": "string",
@@ -900,7 +907,7 @@ export const tools: readonly Tool[] = [
             "in",
             "out"
           ],
-          "description": "Only incoming or only outgoing transactions."
+          "description": "Incoming or outgoing only."
         },
         "chain": {
           "type": "string",
@@ -915,11 +922,16 @@ export const tools: readonly Tool[] = [
             "eth-sepolia",
             "tempo-moderato"
           ],
-          "description": "Only transactions on this chain."
+          "description": "Only on this chain."
         },
         "token": {
           "type": "string",
-          "description": "Only this token, by its symbol."
+          "description": "Only this token, by symbol."
+        },
+        "onHold": {
+          "type": "string",
+          "const": "true",
+          "description": "Only deposits on hold, wholly or in part."
         }
       },
       "required": [
@@ -932,7 +944,7 @@ export const tools: readonly Tool[] = [
     "name": "wallets_children_transactions",
     "operationId": "wallets.children.transactions",
     "title": "Wallets: children transactions",
-    "description": "List the transactions of a child address, newest first. The token transfers to and from its address that were detected. A transfer of the native coin is not. For the next page, pass `nextCursor` as `cursor`.",
+    "description": "List the transactions of a child address, newest first. Token transfers to and from its address; those of the native coin are not detected. For the next page, pass `nextCursor` as `cursor`.",
     "method": "GET",
     "path": "/wallet-infra/master-wallets/{id}/child-addresses/{cad}/transactions",
     "effect": "reads",
@@ -946,7 +958,8 @@ export const tools: readonly Tool[] = [
       "status": "query",
       "direction": "query",
       "chain": "query",
-      "token": "query"
+      "token": "query",
+      "onHold": "query"
     },
     "answers": "pages",
     "inputSchema": {
@@ -972,11 +985,11 @@ export const tools: readonly Tool[] = [
         },
         "from": {
           "type": "string",
-          "description": "Only from this time on (ISO 8601)."
+          "description": "From this time on (ISO 8601)."
         },
         "to": {
           "type": "string",
-          "description": "Only before this time (ISO 8601)."
+          "description": "Before this time (ISO 8601)."
         },
         "status": {
           "type": "string",
@@ -985,7 +998,7 @@ export const tools: readonly Tool[] = [
             "confirmed",
             "withdrawn"
           ],
-          "description": "Only transactions in this state."
+          "description": "Only in this state."
         },
         "direction": {
           "type": "string",
@@ -993,7 +1006,7 @@ export const tools: readonly Tool[] = [
             "in",
             "out"
           ],
-          "description": "Only incoming or only outgoing transactions."
+          "description": "Incoming or outgoing only."
         },
         "chain": {
           "type": "string",
@@ -1008,11 +1021,16 @@ export const tools: readonly Tool[] = [
             "eth-sepolia",
             "tempo-moderato"
           ],
-          "description": "Only transactions on this chain."
+          "description": "Only on this chain."
         },
         "token": {
           "type": "string",
-          "description": "Only this token, by its symbol."
+          "description": "Only this token, by symbol."
+        },
+        "onHold": {
+          "type": "string",
+          "const": "true",
+          "description": "Only deposits on hold, wholly or in part."
         }
       },
       "required": [
@@ -1288,11 +1306,11 @@ export const tools: readonly Tool[] = [
         },
         "from": {
           "type": "string",
-          "description": "Only from this time on (ISO 8601)."
+          "description": "From this time on (ISO 8601)."
         },
         "to": {
           "type": "string",
-          "description": "Only before this time (ISO 8601)."
+          "description": "Before this time (ISO 8601)."
         },
         "fromWalletId": {
           "anyOf": [
@@ -1768,11 +1786,11 @@ export const tools: readonly Tool[] = [
         },
         "from": {
           "type": "string",
-          "description": "Only from this time on (ISO 8601)."
+          "description": "From this time on (ISO 8601)."
         },
         "to": {
           "type": "string",
-          "description": "Only before this time (ISO 8601)."
+          "description": "Before this time (ISO 8601)."
         },
         "status": {
           "type": "string",
@@ -1960,11 +1978,11 @@ export const tools: readonly Tool[] = [
         },
         "from": {
           "type": "string",
-          "description": "Only from this time on (ISO 8601)."
+          "description": "From this time on (ISO 8601)."
         },
         "to": {
           "type": "string",
-          "description": "Only before this time (ISO 8601)."
+          "description": "Before this time (ISO 8601)."
         }
       },
       "required": [],
@@ -2478,11 +2496,11 @@ export const tools: readonly Tool[] = [
         },
         "from": {
           "type": "string",
-          "description": "Only from this time on (ISO 8601)."
+          "description": "From this time on (ISO 8601)."
         },
         "to": {
           "type": "string",
-          "description": "Only before this time (ISO 8601)."
+          "description": "Before this time (ISO 8601)."
         },
         "status": {
           "type": "string",
@@ -2530,11 +2548,11 @@ export const tools: readonly Tool[] = [
         },
         "from": {
           "type": "string",
-          "description": "Only from this time on (ISO 8601)."
+          "description": "From this time on (ISO 8601)."
         },
         "to": {
           "type": "string",
-          "description": "Only before this time (ISO 8601)."
+          "description": "Before this time (ISO 8601)."
         },
         "type": {
           "type": "string",

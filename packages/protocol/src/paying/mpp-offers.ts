@@ -112,6 +112,7 @@ function readEvmCharge(
       protocol: 'mpp',
       method: 'mpp/evm-charge',
       expiresAtMs: expiryOf(challenge),
+      resource: undefined,
       challengeKey: `mpp ${JSON.stringify([realm, id])}`,
       // The nonce is derived from the challenge, so that the authorization pays for this challenge only (draft-evm-charge).
       draft({ from, nowMs }) {
@@ -140,9 +141,10 @@ function readTempoCharge(
   if (typeof price === 'string') return price
   if (price.network.nativeCoin !== null) return 'unsupported-scheme'
   const { feePayer = false, supportedModes: modes = ['pull', 'push'] } = charge
-  const method = 'mpp/tempo-charge'
+  const method = 'mpp/tempo-charge' as const
   const expiresAtMs = expiryOf(challenge)
-  return { offer: { ...price, kind: 'tempo', protocol: 'mpp', method, expiresAtMs, challenge, feePayer, modes } }
+  const terms = { method, expiresAtMs, resource: undefined, challenge, feePayer, modes } as const
+  return { offer: { ...price, kind: 'tempo', protocol: 'mpp', ...terms } }
 }
 
 function priceOfCharge(

@@ -89,6 +89,8 @@ interface AnyOffer extends Price {
   readonly method: PayingMethod
   /** When the offer expires. `undefined` if it does not. */
   readonly expiresAtMs: number | undefined
+  /** The URL that the seller names as paid for, unchecked. `undefined` if the protocol names none. */
+  readonly resource: string | undefined
 }
 
 /** An offer that an EIP-3009 signature pays. */

@@ -35,6 +35,7 @@ export function offersOfV2(rules: OfferRules, header: string): readonly OfferRea
       method: 'x402/v2',
       header: x402Headers.payment,
       message: { x402Version: 2, resource, accepted, extensions },
+      resource: resource.url,
     })
   })
 }
@@ -53,7 +54,8 @@ export function offersOfV1(rules: OfferRules, body: unknown): readonly OfferRead
   return required.value.accepts.map((offer) => {
     const { scheme, network } = offer
     const message = { x402Version: 1, scheme, network }
-    return readOffer(rules, offer, { method: 'x402/v1', header: x402Headers.paymentV1, message })
+    const { resource } = offer
+    return readOffer(rules, offer, { method: 'x402/v1', header: x402Headers.paymentV1, message, resource })
   })
 }
 
@@ -67,6 +69,7 @@ interface Way {
   readonly header: string
   /** The credential without its `payload`. */
   readonly message: JsonObject
+  readonly resource: string
 }
 
 function readOffer(rules: OfferRules, offer: Requirements, way: Way): OfferReading {
@@ -81,7 +84,7 @@ function readOffer(rules: OfferRules, offer: Requirements, way: Way): OfferReadi
 function payable(
   price: Price,
   { maxTimeoutSeconds, extra, payTo }: Requirements,
-  { method, header, message }: Way,
+  { method, header, message, resource }: Way,
 ): AuthorizationOffer {
   const id = extra?.challengeId
   const challengeKey = typeof id === 'string' && id !== '' ? `x402 ${payTo.toLowerCase()} ${id}` : undefined
@@ -91,6 +94,7 @@ function payable(
     protocol: 'x402',
     method,
     expiresAtMs: undefined,
+    resource,
     challengeKey,
     draft(terms) {
       const seconds = Math.floor(terms.nowMs / 1_000) + Math.ceil(Math.min(maxTimeoutSeconds, authorizationSecondsMax))

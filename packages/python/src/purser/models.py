@@ -2001,6 +2001,8 @@ class Transfer(TypedDict):
     """When a partner refunded the money; this may be after the transfer has failed."""
     reference: Optional[str]
     """Your own reference; null if none was given."""
+    resource: Optional[str]
+    """What a payment of a 402 is for: its URL without the query; null if not known."""
     metadata: "Metadata"
     approval: Optional["ApprovalState"]
     """

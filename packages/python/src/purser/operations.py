@@ -335,15 +335,16 @@ class WalletsByoOperations:
         direction: Optional[Literal["in", "out"]] = None,
         chain: Optional[Literal["base", "ethereum", "optimism", "arbitrum", "polygon", "tempo", "base-sepolia", "eth-sepolia", "tempo-moderato"]] = None,
         token: Optional[str] = None,
+        on_hold: Optional[Literal["true"]] = None,
         timeout: Optional[float] = None,
     ) -> Listing["WalletTransaction"]:
         """
-        List the transactions of a wallet that you own, newest first. The token transfers to and from its
-        address that were detected. A transfer of the native coin is not.
+        List the transactions of a wallet that you own, newest first. Token transfers to and from its address;
+        those of the native coin are not detected.
         """
         return self._transport.listing(
             path_of("/wallet-infra/byo-wallets/{id}/transactions", id=id),
-            query={"limit": limit, "cursor": cursor, "from": from_, "to": to, "status": status, "direction": direction, "chain": chain, "token": token},
+            query={"limit": limit, "cursor": cursor, "from": from_, "to": to, "status": status, "direction": direction, "chain": chain, "token": token, "onHold": on_hold},
             timeout=timeout,
         )
 
@@ -531,15 +532,16 @@ class WalletsMasterOperations:
         direction: Optional[Literal["in", "out"]] = None,
         chain: Optional[Literal["base", "ethereum", "optimism", "arbitrum", "polygon", "tempo", "base-sepolia", "eth-sepolia", "tempo-moderato"]] = None,
         token: Optional[str] = None,
+        on_hold: Optional[Literal["true"]] = None,
         timeout: Optional[float] = None,
     ) -> Listing["WalletTransaction"]:
         """
-        List the transactions of a managed wallet, newest first. The token transfers to and from its own address
-        that were detected. A transfer of the native coin is not.
+        List the transactions of a managed wallet, newest first. Token transfers to and from its own address;
+        those of the native coin are not detected.
         """
         return self._transport.listing(
             path_of("/wallet-infra/master-wallets/{id}/transactions", id=id),
-            query={"limit": limit, "cursor": cursor, "from": from_, "to": to, "status": status, "direction": direction, "chain": chain, "token": token},
+            query={"limit": limit, "cursor": cursor, "from": from_, "to": to, "status": status, "direction": direction, "chain": chain, "token": token, "onHold": on_hold},
             timeout=timeout,
         )
 
@@ -662,15 +664,16 @@ class WalletsChildrenOperations:
         direction: Optional[Literal["in", "out"]] = None,
         chain: Optional[Literal["base", "ethereum", "optimism", "arbitrum", "polygon", "tempo", "base-sepolia", "eth-sepolia", "tempo-moderato"]] = None,
         token: Optional[str] = None,
+        on_hold: Optional[Literal["true"]] = None,
         timeout: Optional[float] = None,
     ) -> Listing["WalletTransaction"]:
         """
-        List the transactions of a child address, newest first. The token transfers to and from its address that
-        were detected. A transfer of the native coin is not.
+        List the transactions of a child address, newest first. Token transfers to and from its address; those
+        of the native coin are not detected.
         """
         return self._transport.listing(
             path_of("/wallet-infra/master-wallets/{id}/child-addresses/{cad}/transactions", id=id, cad=cad),
-            query={"limit": limit, "cursor": cursor, "from": from_, "to": to, "status": status, "direction": direction, "chain": chain, "token": token},
+            query={"limit": limit, "cursor": cursor, "from": from_, "to": to, "status": status, "direction": direction, "chain": chain, "token": token, "onHold": on_hold},
             timeout=timeout,
         )
 
@@ -802,12 +805,13 @@ class WalletsLegacyOperations:
         direction: Optional[Literal["in", "out"]] = None,
         chain: Optional[Literal["base", "ethereum", "optimism", "arbitrum", "polygon", "tempo", "base-sepolia", "eth-sepolia", "tempo-moderato"]] = None,
         token: Optional[str] = None,
+        on_hold: Optional[Literal["true"]] = None,
         timeout: Optional[float] = None,
     ) -> Listing["WalletTransaction"]:
         """List the transactions of the legacy wallet, newest first. The token transfers to and from its address."""
         return self._transport.listing(
             "/wallets/history",
-            query={"limit": limit, "cursor": cursor, "from": from_, "to": to, "status": status, "direction": direction, "chain": chain, "token": token},
+            query={"limit": limit, "cursor": cursor, "from": from_, "to": to, "status": status, "direction": direction, "chain": chain, "token": token, "onHold": on_hold},
             timeout=timeout,
         )
 
@@ -2598,6 +2602,22 @@ class OrganisationsOperations:
                     "name": name,
                 }
             ),
+            timeout=timeout,
+        )
+
+    def delete(
+        self,
+        org_id: str,
+        *,
+        timeout: Optional[float] = None,
+    ) -> None:
+        """
+        Delete the organisation. For an owner who is signed in. Refused while it has money or obligations;
+        `blockers` names them. Ends its keys, memberships, webhooks and vault tokens at once; records stay.
+        """
+        return self._transport.request(
+            "DELETE",
+            path_of("/organisations/{orgId}", orgId=org_id),
             timeout=timeout,
         )
 

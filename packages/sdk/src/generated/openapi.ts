@@ -869,7 +869,7 @@ export interface paths {
         };
         /**
          * List the transactions of a wallet that you own, newest first.
-         * @description The token transfers to and from its address that were detected. A transfer of the native coin is not.
+         * @description Token transfers to and from its address; those of the native coin are not detected.
          */
         readonly get: operations["wallets.byo.transactions"];
         readonly put?: never;
@@ -889,7 +889,7 @@ export interface paths {
         };
         /**
          * List the transactions of a managed wallet, newest first.
-         * @description The token transfers to and from its own address that were detected. A transfer of the native coin is not.
+         * @description Token transfers to and from its own address; those of the native coin are not detected.
          */
         readonly get: operations["wallets.master.transactions"];
         readonly put?: never;
@@ -909,7 +909,7 @@ export interface paths {
         };
         /**
          * List the transactions of a child address, newest first.
-         * @description The token transfers to and from its address that were detected. A transfer of the native coin is not.
+         * @description Token transfers to and from its address; those of the native coin are not detected.
          */
         readonly get: operations["wallets.children.transactions"];
         readonly put?: never;
@@ -1410,6 +1410,26 @@ export interface paths {
          * @description Everything else stays as it is.
          */
         readonly patch: operations["organisations.update"];
+        readonly trace?: never;
+    };
+    readonly "/organisations/{orgId}": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly get?: never;
+        readonly put?: never;
+        readonly post?: never;
+        /**
+         * Delete the organisation.
+         * @description For an owner who is signed in. Refused while it has money or obligations; `blockers` names them. Ends its keys, memberships, webhooks and vault tokens at once; records stay.
+         */
+        readonly delete: operations["organisations.delete"];
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
         readonly trace?: never;
     };
     readonly "/organisations/current/audit-log": {
@@ -5758,6 +5778,21 @@ export interface components {
             /** @description Addresses and bank accounts that may receive the money, or `any`. */
             readonly recipients: "any" | readonly string[];
         };
+        /**
+         * @example {
+         *       "type": "https://api.example.com/problems/validation-error",
+         *       "title": "Validation Error",
+         *       "status": 422,
+         *       "detail": "The request has faults; errors lists all of them.",
+         *       "requestId": "req_01h455vb4pex5vsknk084sn02q",
+         *       "errors": [
+         *         {
+         *           "path": "/amount",
+         *           "message": "must be text"
+         *         }
+         *       ]
+         *     }
+         */
         readonly Problem: {
             /**
              * Format: uri
@@ -6456,6 +6491,8 @@ export interface components {
             readonly refundedAt: string | null;
             /** @description Your own reference; null if none was given. */
             readonly reference: string | null;
+            /** @description What a payment of a 402 is for: its URL without the query; null if not known. */
+            readonly resource: string | null;
             readonly metadata: components["schemas"]["Metadata"];
             /** @description The approval that the wallet's policy requires; null if it requires none. While it is `waiting`, nothing moves and the funds stay reserved. */
             readonly approval: components["schemas"]["ApprovalState"] | null;
@@ -7183,9 +7220,9 @@ export interface components {
         readonly walletId: string;
         /** @description Only payments that this API key verified. */
         readonly apiKeyId: string;
-        /** @description Only from this time on (ISO 8601). */
+        /** @description From this time on (ISO 8601). */
         readonly from: string;
-        /** @description Only before this time (ISO 8601). */
+        /** @description Before this time (ISO 8601). */
         readonly to: string;
         /** @description Only payments in this status. */
         readonly status: "verified" | "settling" | "settled" | "settlement_failed" | "voided";
@@ -7205,14 +7242,16 @@ export interface components {
         readonly ChildAddressId: components["schemas"]["ChildAddressId"];
         /** @description Whether to add the `parts` of each balance. */
         readonly spendable: "true" | "false";
-        /** @description Only transactions in this state. */
+        /** @description Only in this state. */
         readonly status2: "pending" | "confirmed" | "withdrawn";
-        /** @description Only incoming or only outgoing transactions. */
+        /** @description Incoming or outgoing only. */
         readonly direction: "in" | "out";
-        /** @description Only transactions on this chain. */
+        /** @description Only on this chain. */
         readonly chain2: "base" | "ethereum" | "optimism" | "arbitrum" | "polygon" | "tempo" | "base-sepolia" | "eth-sepolia" | "tempo-moderato";
-        /** @description Only this token, by its symbol. */
+        /** @description Only this token, by symbol. */
         readonly token: string;
+        /** @description Only deposits on hold, wholly or in part. */
+        readonly onHold: "true";
         /** @description One member of the metadata and its value: a text, a number or a boolean. In a URL it is `metadata.<key>=<value>`. */
         readonly metadata: {
             readonly [key: string]: string;
@@ -7221,14 +7260,14 @@ export interface components {
         readonly ApprovalId: components["schemas"]["ApprovalId"];
         /** @description Identifies the bank account. */
         readonly BankAccountId: components["schemas"]["BankAccountId"];
+        /** @description Identifies the organisation. */
+        readonly OrganisationId: components["schemas"]["OrganisationId"];
         /** @description Identifies the account. */
         readonly AccountId: components["schemas"]["AccountId"];
         /** @description Identifies the API key. */
         readonly ApiKeyId: components["schemas"]["ApiKeyId"];
         /** @description Whether the keys that it created, and theirs, end too. */
         readonly cascade: "true" | "false";
-        /** @description Identifies the organisation. */
-        readonly OrganisationId: components["schemas"]["OrganisationId"];
         /** @description Identifies the organisation. */
         readonly OrganisationId2: components["schemas"]["OrganisationId"];
         /** @description Identifies the registry route. */
@@ -7739,9 +7778,9 @@ export interface operations {
                 readonly walletId?: components["parameters"]["walletId"];
                 /** @description Only payments that this API key verified. */
                 readonly apiKeyId?: components["parameters"]["apiKeyId"];
-                /** @description Only from this time on (ISO 8601). */
+                /** @description From this time on (ISO 8601). */
                 readonly from?: components["parameters"]["from"];
-                /** @description Only before this time (ISO 8601). */
+                /** @description Before this time (ISO 8601). */
                 readonly to?: components["parameters"]["to"];
                 /** @description Only payments in this status. */
                 readonly status?: components["parameters"]["status"];
@@ -7786,9 +7825,9 @@ export interface operations {
                 readonly walletId?: components["parameters"]["walletId"];
                 /** @description Only payments that this API key verified. */
                 readonly apiKeyId?: components["parameters"]["apiKeyId"];
-                /** @description Only from this time on (ISO 8601). */
+                /** @description From this time on (ISO 8601). */
                 readonly from?: components["parameters"]["from"];
-                /** @description Only before this time (ISO 8601). */
+                /** @description Before this time (ISO 8601). */
                 readonly to?: components["parameters"]["to"];
             };
             readonly header?: never;
@@ -7852,9 +7891,9 @@ export interface operations {
                 readonly walletId?: components["parameters"]["walletId"];
                 /** @description Only payments that this API key verified. */
                 readonly apiKeyId?: components["parameters"]["apiKeyId"];
-                /** @description Only from this time on (ISO 8601). */
+                /** @description From this time on (ISO 8601). */
                 readonly from?: components["parameters"]["from"];
-                /** @description Only before this time (ISO 8601). */
+                /** @description Before this time (ISO 8601). */
                 readonly to?: components["parameters"]["to"];
                 /** @description Only payments in this status. */
                 readonly status?: components["parameters"]["status"];
@@ -7899,9 +7938,9 @@ export interface operations {
                 readonly walletId?: components["parameters"]["walletId"];
                 /** @description Only payments that this API key verified. */
                 readonly apiKeyId?: components["parameters"]["apiKeyId"];
-                /** @description Only from this time on (ISO 8601). */
+                /** @description From this time on (ISO 8601). */
                 readonly from?: components["parameters"]["from"];
-                /** @description Only before this time (ISO 8601). */
+                /** @description Before this time (ISO 8601). */
                 readonly to?: components["parameters"]["to"];
             };
             readonly header?: never;
@@ -8881,18 +8920,20 @@ export interface operations {
                 readonly limit?: components["parameters"]["limit"];
                 /** @description Where the page starts: the cursor in the `Link` header of the page before. */
                 readonly cursor?: components["parameters"]["cursor"];
-                /** @description Only from this time on (ISO 8601). */
+                /** @description From this time on (ISO 8601). */
                 readonly from?: components["parameters"]["from"];
-                /** @description Only before this time (ISO 8601). */
+                /** @description Before this time (ISO 8601). */
                 readonly to?: components["parameters"]["to"];
-                /** @description Only transactions in this state. */
+                /** @description Only in this state. */
                 readonly status?: components["parameters"]["status2"];
-                /** @description Only incoming or only outgoing transactions. */
+                /** @description Incoming or outgoing only. */
                 readonly direction?: components["parameters"]["direction"];
-                /** @description Only transactions on this chain. */
+                /** @description Only on this chain. */
                 readonly chain?: components["parameters"]["chain2"];
-                /** @description Only this token, by its symbol. */
+                /** @description Only this token, by symbol. */
                 readonly token?: components["parameters"]["token"];
+                /** @description Only deposits on hold, wholly or in part. */
+                readonly onHold?: components["parameters"]["onHold"];
             };
             readonly header?: never;
             readonly path?: never;
@@ -8926,18 +8967,20 @@ export interface operations {
                 readonly limit?: components["parameters"]["limit"];
                 /** @description Where the page starts: the cursor in the `Link` header of the page before. */
                 readonly cursor?: components["parameters"]["cursor"];
-                /** @description Only from this time on (ISO 8601). */
+                /** @description From this time on (ISO 8601). */
                 readonly from?: components["parameters"]["from"];
-                /** @description Only before this time (ISO 8601). */
+                /** @description Before this time (ISO 8601). */
                 readonly to?: components["parameters"]["to"];
-                /** @description Only transactions in this state. */
+                /** @description Only in this state. */
                 readonly status?: components["parameters"]["status2"];
-                /** @description Only incoming or only outgoing transactions. */
+                /** @description Incoming or outgoing only. */
                 readonly direction?: components["parameters"]["direction"];
-                /** @description Only transactions on this chain. */
+                /** @description Only on this chain. */
                 readonly chain?: components["parameters"]["chain2"];
-                /** @description Only this token, by its symbol. */
+                /** @description Only this token, by symbol. */
                 readonly token?: components["parameters"]["token"];
+                /** @description Only deposits on hold, wholly or in part. */
+                readonly onHold?: components["parameters"]["onHold"];
             };
             readonly header?: never;
             readonly path: {
@@ -8974,18 +9017,20 @@ export interface operations {
                 readonly limit?: components["parameters"]["limit"];
                 /** @description Where the page starts: the cursor in the `Link` header of the page before. */
                 readonly cursor?: components["parameters"]["cursor"];
-                /** @description Only from this time on (ISO 8601). */
+                /** @description From this time on (ISO 8601). */
                 readonly from?: components["parameters"]["from"];
-                /** @description Only before this time (ISO 8601). */
+                /** @description Before this time (ISO 8601). */
                 readonly to?: components["parameters"]["to"];
-                /** @description Only transactions in this state. */
+                /** @description Only in this state. */
                 readonly status?: components["parameters"]["status2"];
-                /** @description Only incoming or only outgoing transactions. */
+                /** @description Incoming or outgoing only. */
                 readonly direction?: components["parameters"]["direction"];
-                /** @description Only transactions on this chain. */
+                /** @description Only on this chain. */
                 readonly chain?: components["parameters"]["chain2"];
-                /** @description Only this token, by its symbol. */
+                /** @description Only this token, by symbol. */
                 readonly token?: components["parameters"]["token"];
+                /** @description Only deposits on hold, wholly or in part. */
+                readonly onHold?: components["parameters"]["onHold"];
             };
             readonly header?: never;
             readonly path: {
@@ -9022,18 +9067,20 @@ export interface operations {
                 readonly limit?: components["parameters"]["limit"];
                 /** @description Where the page starts: the cursor in the `Link` header of the page before. */
                 readonly cursor?: components["parameters"]["cursor"];
-                /** @description Only from this time on (ISO 8601). */
+                /** @description From this time on (ISO 8601). */
                 readonly from?: components["parameters"]["from"];
-                /** @description Only before this time (ISO 8601). */
+                /** @description Before this time (ISO 8601). */
                 readonly to?: components["parameters"]["to"];
-                /** @description Only transactions in this state. */
+                /** @description Only in this state. */
                 readonly status?: components["parameters"]["status2"];
-                /** @description Only incoming or only outgoing transactions. */
+                /** @description Incoming or outgoing only. */
                 readonly direction?: components["parameters"]["direction"];
-                /** @description Only transactions on this chain. */
+                /** @description Only on this chain. */
                 readonly chain?: components["parameters"]["chain2"];
-                /** @description Only this token, by its symbol. */
+                /** @description Only this token, by symbol. */
                 readonly token?: components["parameters"]["token"];
+                /** @description Only deposits on hold, wholly or in part. */
+                readonly onHold?: components["parameters"]["onHold"];
             };
             readonly header?: never;
             readonly path: {
@@ -9273,9 +9320,9 @@ export interface operations {
                 readonly limit?: components["parameters"]["limit"];
                 /** @description Where the page starts: the cursor in the `Link` header of the page before. */
                 readonly cursor?: components["parameters"]["cursor"];
-                /** @description Only from this time on (ISO 8601). */
+                /** @description From this time on (ISO 8601). */
                 readonly from?: components["parameters"]["from"];
-                /** @description Only before this time (ISO 8601). */
+                /** @description Before this time (ISO 8601). */
                 readonly to?: components["parameters"]["to"];
                 /** @description Only transfers from this wallet. */
                 readonly fromWalletId?: components["schemas"]["MasterWalletId"] | components["schemas"]["ChildAddressId"];
@@ -9733,9 +9780,9 @@ export interface operations {
                 readonly limit?: components["parameters"]["limit"];
                 /** @description Where the page starts: the cursor in the `Link` header of the page before. */
                 readonly cursor?: components["parameters"]["cursor"];
-                /** @description Only from this time on (ISO 8601). */
+                /** @description From this time on (ISO 8601). */
                 readonly from?: components["parameters"]["from"];
-                /** @description Only before this time (ISO 8601). */
+                /** @description Before this time (ISO 8601). */
                 readonly to?: components["parameters"]["to"];
                 /** @description Only withdrawals in this state. */
                 readonly status?: "pending_conversion" | "conversion_complete" | "completed" | "failed";
@@ -9928,6 +9975,31 @@ export interface operations {
             readonly "5XX": components["responses"]["5XX"];
         };
     };
+    readonly "organisations.delete": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path: {
+                /** @description Identifies the organisation. */
+                readonly orgId: components["parameters"]["OrganisationId"];
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description Done; no body. */
+            readonly 204: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content?: never;
+            };
+            readonly 403: components["responses"]["403"];
+            readonly 409: components["responses"]["409"];
+            readonly "4XX": components["responses"]["4XX"];
+            readonly "5XX": components["responses"]["5XX"];
+        };
+    };
     readonly "organisations.auditLog": {
         readonly parameters: {
             readonly query?: {
@@ -9935,9 +10007,9 @@ export interface operations {
                 readonly limit?: components["parameters"]["limit"];
                 /** @description Where the page starts: the cursor in the `Link` header of the page before. */
                 readonly cursor?: components["parameters"]["cursor"];
-                /** @description Only from this time on (ISO 8601). */
+                /** @description From this time on (ISO 8601). */
                 readonly from?: components["parameters"]["from"];
-                /** @description Only before this time (ISO 8601). */
+                /** @description Before this time (ISO 8601). */
                 readonly to?: components["parameters"]["to"];
                 /** @description Only this action, such as `organisations.apiKeys.create`. */
                 readonly action?: string;
@@ -10293,9 +10365,9 @@ export interface operations {
                 readonly status?: string;
                 /** @description Only requests with this API key. */
                 readonly apiKeyId?: components["schemas"]["ApiKeyId"];
-                /** @description Only from this time on (ISO 8601). */
+                /** @description From this time on (ISO 8601). */
                 readonly from?: components["parameters"]["from"];
-                /** @description Only before this time (ISO 8601). */
+                /** @description Before this time (ISO 8601). */
                 readonly to?: components["parameters"]["to"];
             };
             readonly header?: never;
@@ -11668,9 +11740,9 @@ export interface operations {
                 readonly limit?: components["parameters"]["limit"];
                 /** @description Where the page starts: the cursor in the `Link` header of the page before. */
                 readonly cursor?: components["parameters"]["cursor"];
-                /** @description Only from this time on (ISO 8601). */
+                /** @description From this time on (ISO 8601). */
                 readonly from?: components["parameters"]["from"];
-                /** @description Only before this time (ISO 8601). */
+                /** @description Before this time (ISO 8601). */
                 readonly to?: components["parameters"]["to"];
                 /** @description Only attempts with this outcome. */
                 readonly status?: "succeeded" | "failed";
@@ -11800,9 +11872,9 @@ export interface operations {
                 readonly limit?: components["parameters"]["limit"];
                 /** @description Where the page starts: the cursor in the `Link` header of the page before. */
                 readonly cursor?: components["parameters"]["cursor"];
-                /** @description Only from this time on (ISO 8601). */
+                /** @description From this time on (ISO 8601). */
                 readonly from?: components["parameters"]["from"];
-                /** @description Only before this time (ISO 8601). */
+                /** @description Before this time (ISO 8601). */
                 readonly to?: components["parameters"]["to"];
                 /** @description Only events of this type. */
                 readonly type?: components["schemas"]["EventTypeName"];

@@ -1,7 +1,9 @@
 import { z } from 'zod'
 import {
+  Email,
   listKeysAsOperator,
   listOrganisations,
+  restoreOrganisation,
   resumeOrganisation,
   revokeAllKeysAsOperator,
   revokeKeyAsOperator,
@@ -23,10 +25,13 @@ const showOrganisations = command({
   async run({ db, clock }, { find, limit }) {
     const organisations = await listOrganisations(db, { limit, find, now: clock.now() })
     const lines = organisations.map(
-      ({ id: organisation, name, plan, ownerEmail, validKeys, createdAt, suspendedAt, suspensionReason }) =>
+      ({ id: organisation, name, plan, ownerEmail, validKeys, createdAt, suspendedAt, suspensionReason, deletedAt }) =>
         [
           `${organisation}  ${dayOf(createdAt)}  ${plan.padEnd(10)}  ${keyCount(validKeys).padEnd(7)}  ${ownerEmail ?? '(no owner)'}  ${name}`,
-          ...(suspendedAt === null ? [] : [`suspended ${dayOf(suspendedAt)}: ${suspensionReason}`]),
+          ...(deletedAt === null ? [] : [`deleted ${dayOf(deletedAt)}`]),
+          ...(suspendedAt === null || deletedAt !== null
+            ? []
+            : [`suspended ${dayOf(suspendedAt)}: ${suspensionReason}`]),
         ].join('  '),
     )
     return { text: lines.join('\n') || 'no organisation', json: organisations, exitCode: 0 }
@@ -106,6 +111,21 @@ const resume = command({
   },
 })
 
+const restore = command({
+  name: 'restore-organisation',
+  summary: 'Restore an organisation that its owner deleted, such as for money that arrived afterwards.',
+  options: { organisation: 'id of the organisation (org_…)', email: 'e-mail address of its owner from now on' },
+  schema: z.strictObject({ organisation: id('org'), email: Email }),
+  async run(operator, { organisation, email }) {
+    const restored = await restoreOrganisation(operator, organisation, email)
+    const lines = [
+      `${organisation}  ${restored.name} is restored; its owner is ${email}`,
+      'It has no keys, and its webhooks are off. purser admin sign-in-link makes a link for its owner.',
+    ]
+    return { text: lines.join('\n'), json: restored, exitCode: 0 }
+  },
+})
+
 export const accessCommands: readonly Command[] = [
   showOrganisations,
   showKeys,
@@ -113,6 +133,7 @@ export const accessCommands: readonly Command[] = [
   revokeAllKeys,
   suspend,
   resume,
+  restore,
 ]
 
 function dayOf(time: Date): string {

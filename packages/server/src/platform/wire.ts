@@ -150,8 +150,8 @@ export const PageQuery = z.strictObject({
 
 /** `?from=` and `?to=` of a list: when its rows were made. */
 export const periodFilters = {
-  from: InstantInput.optional().describe('Only from this time on (ISO 8601).'),
-  to: InstantInput.optional().describe('Only before this time (ISO 8601).'),
+  from: InstantInput.optional().describe('From this time on (ISO 8601).'),
+  to: InstantInput.optional().describe('Before this time (ISO 8601).'),
 }
 
 /** A member of metadata, and its value as text. */

@@ -38,10 +38,11 @@ const allowed: Readonly<Record<Needs['role'], readonly Caller[]>> = {
   owner: ['owner', 'api-key'],
 }
 
-/** Those that take away what others need come last. */
-const inOrder = [...operations].sort(
-  (left, right) => Number(left.method === 'DELETE') - Number(right.method === 'DELETE'),
-)
+/** Those that take away what others need come last, and the deletion of the organisation after all. */
+const inOrder = [...operations].sort((left, right) => rank(left) - rank(right))
+function rank({ id, method }: Operation): number {
+  return Number(method === 'DELETE') + Number(id === 'organisations.delete')
+}
 
 async function callAs(caller: Caller, operation: Operation): Promise<{ status: number; code: string }> {
   const sample = samplesOf(ids)[operation.id]?.() ?? {}
@@ -89,6 +90,8 @@ const ofAdmins = [
   'webhooks.update',
 ]
 
+const ofOwners = ['organisations.delete']
+
 /** A person needs no organisation for these. */
 const ofPersons = [
   'account.get',
@@ -99,9 +102,10 @@ const ofPersons = [
   'organisations.create',
 ]
 
-test('admins alone change keys, members, webhooks and policies; members change all else, viewers nothing', () => {
+test('the owner alone deletes the organisation, admins alone change keys, members, webhooks and policies; members change all else, viewers nothing', () => {
   const roleOf = ({ id, method }: Operation): Needs['role'] => {
     if (ofPersons.includes(id)) return 'person'
+    if (ofOwners.includes(id)) return 'owner'
     if (ofAdmins.includes(id)) return 'admin'
     return method === 'GET' ? 'viewer' : 'member'
   }
@@ -125,10 +129,11 @@ test('every operation is refused to each role that is too low and to no other, a
   console.log(`${operations.length} operations × ${callers.length} callers: ${count} calls`)
 })
 
-test('what moves money out needs a sign-in within ten minutes, of a person and not of a key', async () => {
+test('what moves money out, and deleting the organisation, needs a sign-in within ten minutes, of a person and not of a key', async () => {
   const fresh = operations.filter(({ needs }) => needs.fresh === true)
   expect(fresh.map(({ id }) => id).sort()).toEqual([
     'approvals.approve',
+    'organisations.delete',
     'payments.refund',
     'transfers.create',
     'wallets.legacy.withdraw',

@@ -114,6 +114,7 @@ test('a token and the coin are sent from a master wallet to anybody, and the ans
     toAmount: '2.5',
     minToAmount: '2.5',
     reference: null,
+    resource: null,
     metadata: {},
     approval: null,
     feeAmount: expect.stringMatching(/^0\.0*[1-9]\d*$/),

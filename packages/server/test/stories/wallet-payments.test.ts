@@ -49,19 +49,21 @@ test('a child without coin pays the official x402 server, and the payment is a t
   const { master, child } = await aPayer(stage)
   const payTo = stranger()
   const url = `${await sellers.officialShop(payTo)}/report`
-  const paid = await pay(stage, { from: child, challenge: await received(url), changes: { reference: 'report 7' } })
+  const challenge = await received(`${url}?key=secret`)
+  const paid = await pay(stage, { from: child, challenge, changes: { reference: 'report 7' } })
   expect([paid.status, paid.body]).toMatchObject([
     201,
     { status: 'pending', method: 'x402/v2', amount: '0.01', toAddress: payTo, route: 'direct', feeAmount: '0' },
   ])
   const { header, value } = credentialOf(paid)
-  const response = await fetch(url, { headers: { [header]: value } })
+  const response = await fetch(`${url}?key=secret`, { headers: { [header]: value } })
   expect([response.status, await response.text()]).toEqual([200, 'goods'])
   expect(await tokenBalance(stage.dev, 'USDC', payTo)).toBe(10_000n)
   expect(await endOf(stage, paid.body.id)).toEqual(['confirmed', null])
   const transfer = await transferOf(stage, String(paid.body.id))
   expect(transfer).toMatchObject({
     reference: 'report 7',
+    resource: url,
     txHash: expect.stringMatching(/^0x/),
     fromWalletId: child.id,
   })

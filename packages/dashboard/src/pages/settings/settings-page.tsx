@@ -10,12 +10,14 @@ import { Card, Fact, Facts, Page, Skeleton } from '../../ui/page.tsx'
 import { toastDone } from '../../ui/toast.tsx'
 import { Id, Time } from '../../ui/values.tsx'
 import { oneOfRole } from '../team/team-words.ts'
+import { DeleteOrganisation } from './delete-organisation.tsx'
 
 const organisationKey = ['organisation'] as const
 
 /** The name and the ids of the organisation, and links to its other settings. */
 export function SettingsPage() {
   const { purser, organisation, environment } = useWorkspace()
+  const isOwner = useMay('owner')
   const current = useQuery({
     queryKey: organisationKey,
     queryFn: ({ signal }) => purser.organisations.current({ signal }),
@@ -66,6 +68,7 @@ export function SettingsPage() {
                 </p>
               )}
             </Card>
+            {isOwner && <DeleteOrganisation />}
           </>
         )}
       </div>

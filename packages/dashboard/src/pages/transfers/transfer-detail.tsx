@@ -78,6 +78,11 @@ function TransferFacts({ transfer }: { transfer: Transfer }) {
       </Fact>
       <Fact name="Route">{routeWords(transfer)}</Fact>
       {transfer.reference !== null && <Fact name="Reference">{transfer.reference}</Fact>}
+      {transfer.resource !== null && (
+        <Fact name="Paid for">
+          <span className="font-mono text-sm break-all">{transfer.resource}</span>
+        </Fact>
+      )}
       <Fact name="Created">
         <Time at={transfer.createdAt} full />
       </Fact>

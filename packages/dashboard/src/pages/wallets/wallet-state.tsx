@@ -45,7 +45,7 @@ export function walletName({ name, id }: Pick<AnyWallet, 'name' | 'id'>): string
 }
 
 /** Whether money came in that cannot be spent: its sender is in screening, or some of it is frozen. */
-export function isOnHold({ direction, status, amlStatus, frozenAmount }: WalletTransaction): boolean {
+function isOnHold({ direction, status, amlStatus, frozenAmount }: WalletTransaction): boolean {
   if (direction !== 'in' || status === 'withdrawn') return false
   return amlStatus === 'pending' || amlStatus === 'flagged' || /[1-9]/.test(frozenAmount)
 }

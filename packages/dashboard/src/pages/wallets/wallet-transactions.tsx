@@ -8,7 +8,7 @@ import { StateBadge, Tag } from '../../ui/state.tsx'
 import type { Column } from '../../ui/table.tsx'
 import { Amount, OnChain, Time } from '../../ui/values.tsx'
 import { type Holder, isChildId, isKeptHere, walletsKey } from './queries.ts'
-import { isOnHold, transactionStanding } from './wallet-state.tsx'
+import { transactionStanding } from './wallet-state.tsx'
 
 /** The rows that are shown: all, the deposits on hold, or what was swept to the master wallet. */
 type TransactionView = 'all' | 'on-hold' | 'swept'
@@ -19,18 +19,22 @@ interface WalletTransactionsProps {
 }
 
 const looks = {
-  all: { label: 'Deposits and transfers', direction: undefined, isShown: () => true },
-  'on-hold': { label: 'Deposits on hold', direction: 'in', isShown: isOnHold },
-  swept: { label: 'Sweeps', direction: 'out', isShown: ({ kind }: WalletTransaction) => kind === 'internal' },
+  all: { label: 'Deposits and transfers', query: {}, isShown: () => true },
+  'on-hold': { label: 'Deposits on hold', query: { onHold: 'true' }, isShown: () => true },
+  swept: {
+    label: 'Sweeps',
+    query: { direction: 'out' },
+    isShown: ({ kind }: WalletTransaction) => kind === 'internal',
+  },
 } as const
 
-/** The deposits and outgoing transactions of a wallet or child address, newest first; a narrower view shows some of the loaded ones. */
+/** The deposits and outgoing transactions of a wallet or child address, newest first. Of what a child address sent, sweeps are shown. */
 export function WalletTransactions({ holder, view }: WalletTransactionsProps) {
   const purser = usePurser()
   const { id, masterWalletId } = holder
-  const { label, direction, isShown } = looks[view]
+  const { label, query: narrower, isShown } = looks[view]
   const listing = useListing([...walletsKey, 'transactions', id, view], (page, options) => {
-    const query = { ...page, ...(direction !== undefined && { direction }) }
+    const query = { ...page, ...narrower }
     const { children, master, byo } = purser.wallets
     if (masterWalletId !== undefined) return children.transactions(masterWalletId, id, query, options).page()
     return (isKeptHere(holder) ? master : byo).transactions(id, query, options).page()
@@ -42,13 +46,12 @@ export function WalletTransactions({ holder, view }: WalletTransactionsProps) {
       columns={columns}
       rowKey={rowKey}
       compact={compact}
-      empty={<NoTransactions view={view} unread={listing.hasMore ? listing.rows.length : 0} />}
+      empty={<NoTransactions view={view} />}
     />
   )
 }
 
-/** `unread`: the number of loaded rows if there are more. */
-function NoTransactions({ view, unread }: { view: TransactionView; unread: number }) {
+function NoTransactions({ view }: { view: TransactionView }) {
   if (view === 'all')
     return (
       <Empty icon={<ArrowDownLeft />} title="No deposits or transfers yet">
@@ -63,9 +66,7 @@ function NoTransactions({ view, unread }: { view: TransactionView; unread: numbe
     )
   return (
     <Empty icon={<PauseCircle />} title="Nothing is on hold">
-      {unread > 0
-        ? `None of the newest ${unread} deposits is on hold.`
-        : 'A deposit is on hold while its sender is screened, and for as long as screening names the sender as sanctioned.'}
+      A deposit is on hold while its sender is screened, and for as long as screening names the sender as sanctioned.
     </Empty>
   )
 }

@@ -81,7 +81,7 @@ export async function makeApiKey(
 export function createApiKey(ctx: Ctx, request: KeyRequest): Promise<NewApiKey> {
   return ctx.db.tx(async (tx) => {
     refuseEnvironment(ctx, request.environment)
-    await lockOrganisation(tx, ctx.tenant.organisationId)
+    if ((await lockOrganisation(tx, ctx.tenant.organisationId)) === undefined) throw fail('organisation-not-found')
     const { id: createdBy } = await callersAccount(ctx, tx)
     const { name, environment } = request
     return makeApiKey(ctx, tx, ctx.tenant.organisationId, {
@@ -230,7 +230,7 @@ async function revokeIn(ctx: Acting, tx: Tx, { tenant, apiKeyId, cascade, revoke
 }
 
 /** Revokes these keys and ends their invitations. Returns the keys as they are now. */
-async function endKeys(
+export async function endKeys(
   ctx: Acting,
   tx: Tx,
   organisationId: OrganisationId,

@@ -8,6 +8,26 @@ export const fail = defineErrors({
     causes: ['The organisation was deleted, or the caller is not a member of it.'],
     fix: 'List your organisations with `GET /account` and name one of those.',
   },
+  'organisation-not-empty': {
+    status: 409,
+    title: 'Organisation Not Empty',
+    detail: 'The organisation has money or obligations, which `blockers` names. Nothing was changed.',
+    causes: [
+      'A payment, transfer, refund, withdrawal or approval of either environment has not ended.',
+      'A live managed wallet is not retired, received money since it was retired, or is a legacy wallet with a balance.',
+      'In live, a bank is to return or holds the money of a withdrawal, a vault that was paid for is not sealed, or a session that was paid for is valid.',
+    ],
+    fix: 'Read `blockers`: each has its `kind`, the `count` and up to ten `ids`. Wait for movements or cancel them (`POST /approvals/{id}/cancel`, `POST /payments/{id}/release`), empty and retire live wallets (`DELETE /wallet-infra/master-wallets/{id}`), seal or delete vaults and revoke sessions. Then delete again.',
+  },
+  'person-required': {
+    status: 403,
+    title: 'Person Required',
+    detail: 'This operation requires a signed-in person; an API key cannot call it.',
+    causes: [
+      'The request was made with an API key. Sign-ins belong to people, and only an owner who is signed in deletes an organisation.',
+    ],
+    fix: 'Sign in to the dashboard. Your sign-ins are under **Account**; an owner deletes the organisation under **Settings**.',
+  },
   'invitation-not-found': {
     status: 404,
     title: 'Invitation Not Found',

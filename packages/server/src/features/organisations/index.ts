@@ -12,6 +12,7 @@ export {
   revokeKeyAsOperator,
 } from './api-keys.ts'
 export { readOperatorLog, verifyAuditLog } from './audit-log.ts'
+export { restoreOrganisation } from './deletion.ts'
 export { fail as failOrganisation } from './errors.ts'
 export { createKeyDirectory } from './key-directory.ts'
 export { acceptInvitation, declineInvitation, setRoleAsOperator } from './members.ts'

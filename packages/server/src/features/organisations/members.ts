@@ -37,7 +37,7 @@ export function addMember(ctx: Ctx, request: NewMember): Promise<Member> {
   return ctx.db.tx(async (tx) => {
     const { organisationId } = ctx.tenant
     const { role, email = null } = request
-    await lockOrganisation(tx, organisationId)
+    if ((await lockOrganisation(tx, organisationId)) === undefined) throw fail('organisation-not-found')
     await refuseWider(ctx, tx, { role })
     if ((await countInvitations(tx, organisationId)) >= invitationsMax) throw fail('invitation-limit-reached')
     const accountId = await accountToInvite(ctx, tx, request)

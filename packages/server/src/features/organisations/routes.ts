@@ -2,6 +2,7 @@ import type { Operation } from '../../platform/operation.ts'
 import { PageQuery } from '../../platform/wire.ts'
 import { createApiKey, listKeys, revokeApiKey } from './api-keys.ts'
 import { pageOfAuditLog } from './audit-log.ts'
+import { deleteOrganisation } from './deletion.ts'
 import { fail } from './errors.ts'
 import { addMember, changeRole, pageOfMembers, removeMember } from './members.ts'
 import { createOrganisation, currentOrganisation, renameOrganisation } from './organisations.ts'
@@ -50,6 +51,22 @@ const organisation: readonly Operation<Deps>[] = [
     input: schema.OrganisationChange,
     output: schema.Organisation,
     run: (ctx, { body }) => renameOrganisation(ctx, body.name),
+  }),
+  operation({
+    id: 'organisations.delete',
+    needs: { role: 'owner', scope: 'organisation', fresh: true },
+    method: 'DELETE',
+    path: '/organisations/{orgId}',
+    summary: 'Delete the organisation.',
+    description:
+      'For an owner who is signed in. Refused while it has money or obligations; `blockers` names them. Ends its keys, memberships, webhooks and vault tokens at once; records stay.',
+    params: schema.OrganisationParams,
+    errors: {
+      'person-required': refusals['person-required'],
+      'organisation-not-empty': refusals['organisation-not-empty'],
+    },
+    organisationInPath: true,
+    run: (ctx) => deleteOrganisation(ctx),
   }),
   operation({
     id: 'organisations.auditLog',

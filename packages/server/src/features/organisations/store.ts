@@ -3,7 +3,7 @@ import { operatorLog } from '../../platform/audit.ts'
 import { type Queryable, sql, type Tx } from '../../platform/db/db.ts'
 import type { AccountId, ApiKeyId, OrganisationId } from '../../platform/ids.ts'
 import { id } from '../../platform/ids.ts'
-import { PlanName } from '../plans/index.ts'
+import { isCounted, PlanName } from '../plans/index.ts'
 import { OrganisationType, Role } from './schema.ts'
 
 export const OrganisationRow = z.object({
@@ -17,7 +17,8 @@ export const OrganisationRow = z.object({
 })
 export type OrganisationRow = z.output<typeof OrganisationRow>
 
-const columns = sql`id, name, type, plan, created_at, suspended_at, suspension_reason`
+/** Every column of an `OrganisationRow`. */
+export const organisationColumns = sql`id, name, type, plan, created_at, suspended_at, suspension_reason`
 
 export const AccountRow = z.object({ id: id('acc'), email: z.string(), name: z.string().nullable() })
 export type AccountRow = z.output<typeof AccountRow>
@@ -35,9 +36,9 @@ export async function insertOrganisation(
 }
 
 interface Ownership {
-  /** How many organisations share the account's quotas or were made by it, also if somebody else owns them now. */
+  /** How many organisations share the account's quotas or were made by it, also if somebody else owns them now, or if they were deleted lately. */
   readonly organisations: number
-  /** Whether the account was the first owner of an organisation and is a member of it: it was not admitted by an invitation alone. */
+  /** Whether the account was the first owner of an organisation and is a member of it, or was when it was deleted: it was not admitted by an invitation alone. */
   readonly isFirstOwner: boolean
   readonly isAnySuspended: boolean
 }
@@ -50,12 +51,13 @@ export async function lockOwnership(tx: Tx, accountId: AccountId): Promise<Owner
     sql`
     select (
       select count(*) from (
-        select id from organisations where quota_account_id = ${accountId} union select id from organisations where made_by = ${accountId}) as own
+        select id from organisations where quota_account_id = ${accountId} and ${isCounted(sql`organisations`)}
+        union select id from organisations where made_by = ${accountId} and ${isCounted(sql`organisations`)}) as own
     ) as organisations, exists (
       -- The first owner is a member from the same instant on; an invitation is always later.
       select from members join organisations on organisations.id = members.organisation_id
       where members.account_id = ${accountId} and members.created_at = organisations.created_at
-    ) as is_first_owner, exists (
+    ) or exists (select from organisations where founder_id = ${accountId}) as is_first_owner, exists (
       select from members join organisations on organisations.id = members.organisation_id
       where members.account_id = ${accountId} and members.role = 'owner' and members.accepted_at is not null
         and organisations.suspended_at is not null
@@ -75,14 +77,20 @@ export async function moveQuotaAccount(tx: Tx, organisationId: OrganisationId): 
 }
 
 export function findOrganisation(db: Queryable, organisationId: OrganisationId): Promise<OrganisationRow | undefined> {
-  return db.maybeOne(OrganisationRow, sql`select ${columns} from organisations where id = ${organisationId}`)
+  return db.maybeOne(
+    OrganisationRow,
+    sql`select ${organisationColumns} from organisations where id = ${organisationId}`,
+  )
 }
 
-/** Locks the organisation until the transaction ends, so that changes of its members and its plan run one after another. */
+/**
+ * Locks the organisation until the transaction ends, so that changes of its members and its plan run one after another. Undefined for one that was
+ * deleted.
+ */
 export function lockOrganisation(tx: Tx, organisationId: OrganisationId): Promise<OrganisationRow | undefined> {
   return tx.maybeOne(
     OrganisationRow,
-    sql`select ${columns} from organisations where id = ${organisationId} for no key update`,
+    sql`select ${organisationColumns} from organisations where id = ${organisationId} and deleted_at is null for no key update`,
   )
 }
 
@@ -119,7 +127,11 @@ export async function listOrganisationIds(db: Queryable): Promise<OrganisationId
   return rows.map((row) => row.id)
 }
 
-const ListedOrganisation = OrganisationRow.extend({ ownerEmail: z.string().nullable(), validKeys: z.number() })
+const ListedOrganisation = OrganisationRow.extend({
+  ownerEmail: z.string().nullable(),
+  validKeys: z.number(),
+  deletedAt: z.date().nullable(),
+})
 
 /**
  * Returns the newest organisations for the operator, with the first owner and the number of valid keys. `find` is an id or a part of a
@@ -133,7 +145,7 @@ export function listOrganisations(
     ListedOrganisation,
     sql`
     select organisations.id, organisations.name, organisations.type, organisations.plan, organisations.created_at,
-      organisations.suspended_at, organisations.suspension_reason, owner.email as owner_email,
+      organisations.suspended_at, organisations.suspension_reason, organisations.deleted_at, owner.email as owner_email,
       (select count(*)::int from api_keys
         where organisation_id = organisations.id and revoked_at is null and coalesce(expires_at, 'infinity') > ${now}) as valid_keys
     from organisations left join lateral (

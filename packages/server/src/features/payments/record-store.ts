@@ -60,6 +60,7 @@ export const Verdict = z.enum([
   'gas-budget',
   'too-many-open',
   'insufficient-funds',
+  'organisation-deleted',
 ])
 export type Verdict = z.output<typeof Verdict>
 
@@ -88,7 +89,8 @@ const VerdictRow = z.object({ id: z.string(), verdict: Verdict })
  * payment it writes the event, the count and the reservation of gas. It names tables of other features, because ten statements in a transaction were
  * measured to cost three times as much. The count is written before the budget, in the same order as where payments end: PostgreSQL executes
  * unreferenced CTEs in its own order, and transactions with different orders would wait for each other. The caller has the locks of what the limits
- * count, and passes no two payments with one claim. Returns the outcome of each.
+ * count, and passes no two payments with one claim. It records nothing for an organisation that was deleted, which takes the lock of its payments.
+ * Returns the outcome of each.
  */
 export async function insertReceipts(
   tx: Tx,
@@ -121,7 +123,7 @@ export async function insertReceipts(
         from payments where status in ('verified', 'settling') and payer = payers.payer
         group by network, asset) as open
     ), monthly as materialized (
-      select (${monthlyLimits}::jsonb ->> plan)::bigint as most from organisations where id = ${organisationId}
+      select (${monthlyLimits}::jsonb ->> plan)::bigint as most from organisations where id = ${organisationId} and deleted_at is null
     ), judged as (
       select given.*,
         coalesce(open.raw, 0) + sum(given.raw_amount) filter (where coalesce(open.raw, 0) + given.raw_amount <= raw_balance) over payers > raw_balance
@@ -189,7 +191,8 @@ export async function insertReceipts(
       on conflict (organisation_id, environment, network, day) do update set nano_usd = gas_budgets.nano_usd + excluded.nano_usd
     )
     select given.id, case when made.id is not null then 'recorded' when budgeted.is_over_plan then 'plan-limit' when funded.is_over_budget then 'gas-budget'
-      when judged.is_short then 'insufficient-funds' when judged.is_over_cap or judged.is_over_share then 'too-many-open' else 'duplicate' end as verdict
+      when judged.is_short then 'insufficient-funds' when judged.is_over_cap or judged.is_over_share then 'too-many-open'
+      when not exists (select from monthly) then 'organisation-deleted' else 'duplicate' end as verdict
     from given left join made using (id) left join judged using (id) left join funded using (id) left join budgeted using (id)`,
   )
   return new Map(rows.map(({ id, verdict }) => [id, verdict]))

@@ -4,11 +4,13 @@ import { instantOf, utcMonthOf } from '../../platform/clock.ts'
 import { batch } from '../../platform/db/batch.ts'
 import { type Db, isDeadlock, isRefusedData, type Tx } from '../../platform/db/db.ts'
 import { isProblem } from '../../platform/errors.ts'
+import { unauthorized } from '../../platform/http/authenticate.ts'
 import { newId, type PaymentId } from '../../platform/ids.ts'
 import {
   gasLockName,
   limitError,
   lockCounter,
+  paymentsLockName,
   planOf,
   plans,
   reportThresholds,
@@ -128,6 +130,7 @@ async function recordOrFail(
 
 async function refuse(candidate: Candidate, outcome: Verdict | Error): Promise<void> {
   if (outcome instanceof Error) throw outcome
+  if (outcome === 'organisation-deleted') throw unauthorized('the organisation was deleted')
   if (outcome === 'duplicate') throw fail('duplicate-payment')
   if (outcome === 'gas-budget') throw fail('settlement-budget-exceeded')
   if (outcome === 'too-many-open') throw fail('too-many-open-payments')
@@ -214,7 +217,7 @@ function withoutCopies(group: readonly Candidate[]): readonly Candidate[] {
  */
 function lockNamesOf({ ctx: { tenant }, payment, funds }: Candidate): string[] {
   const { network, asset, payer, settlement } = payment
-  const names = [`payments:${tenant.organisationId}/${tenant.environment}`]
+  const names = [paymentsLockName(tenant)]
   if (settlement !== null) names.push(gasLockName({ tenant, network }))
   if (funds !== undefined) names.push(`payer-funds:${network}/${asset}/${payer}`)
   const nonce = tempoNonceOf(payment)

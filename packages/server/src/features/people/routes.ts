@@ -1,10 +1,11 @@
 import type { Operation } from '../../platform/operation.ts'
+import { failOrganisation } from '../organisations/index.ts'
 import { fail } from './errors.ts'
 import { type Deps, operation } from './ports.ts'
 import { SessionParams, SignInSession } from './schema.ts'
 import { endSession, pageOfSessions } from './sessions.ts'
 
-const refusals = fail.table
+const refusals = { ...fail.table, 'person-required': failOrganisation.table['person-required'] }
 
 export const peopleOperations: readonly Operation<Deps>[] = [
   operation({

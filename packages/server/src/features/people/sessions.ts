@@ -1,6 +1,7 @@
 import type { Person } from '../../platform/ctx.ts'
 import type { Id } from '../../platform/ids.ts'
 import type { Page } from '../../platform/operation.ts'
+import { failOrganisation } from '../organisations/index.ts'
 import { fail } from './errors.ts'
 import type { Ctx } from './ports.ts'
 import type { SignInSession } from './schema.ts'
@@ -29,6 +30,6 @@ export function endSession(ctx: Ctx, sessionId: Id<'ssn'>): Promise<void> {
 
 /** The person who calls; throws 403 for an API key. */
 function requirePerson({ person }: Pick<Ctx, 'person'>): Person {
-  if (person === undefined) throw fail('person-required')
+  if (person === undefined) throw failOrganisation('person-required')
   return person
 }

@@ -16,12 +16,25 @@ export async function planOf(db: Queryable, organisationId: OrganisationId): Pro
   return plans[row.plan]
 }
 
+/**
+ * A condition: whether an organisation counts for its account. A deleted one does for 31 days, so that whoever deletes and makes organisations gains
+ * nothing. `organisation` is the name of the table.
+ */
+export function isCounted(organisation: Sql): Sql {
+  return sql`coalesce(${organisation}.deleted_at > now() - interval '31 days', true)`
+}
+
+/** Returns the name of the lock under which the payments of a tenant are recorded. */
+export function paymentsLockName({ organisationId, environment }: Tenant): string {
+  return `payments:${organisationId}/${environment}`
+}
+
 /** Returns the ids of the organisations whose use counts toward this one's quotas: itself, and on the free plan all of its account's. */
 export function sharersOf(organisationId: OrganisationId): Sql {
   return sql`
     select ${organisationId}::text as id union
     select other.id from organisations as own join organisations as other on other.quota_account_id = own.quota_account_id
-    where own.id = ${organisationId} and own.plan = ${freePlan} and other.plan = ${freePlan}`
+    where own.id = ${organisationId} and own.plan = ${freePlan} and other.plan = ${freePlan} and ${isCounted(sql`other`)}`
 }
 
 export async function listSharers(db: Queryable, organisationId: OrganisationId): Promise<OrganisationId[]> {

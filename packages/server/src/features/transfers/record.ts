@@ -173,7 +173,7 @@ export function contendedBy({ coin, rawAmount, rawFee, feeCoin }: TransferPlan):
   return insufficientBalance(balances, contended)
 }
 
-function rowOf({ ctx, transferId, request, plan, purpose, answered, approvalId }: Approved): StoredTransfer {
+function rowOf({ ctx, transferId, request, plan, purpose, answered, approvalId, resource }: Approved): StoredTransfer {
   const { source, network, target, coin, toCoin, rawAmount, fromChain, route, routeReason, quote } = plan
   return {
     id: transferId,
@@ -197,6 +197,7 @@ function rowOf({ ctx, transferId, request, plan, purpose, answered, approvalId }
     rawOut: quote?.rawOut ?? null,
     rawOutMin: quote?.rawOutMin ?? null,
     reference: request.reference ?? null,
+    resource: resource ?? null,
     metadata: request.metadata ?? {},
     purpose,
     // A caller who waits for an approval waits for no block: an event reports the end.

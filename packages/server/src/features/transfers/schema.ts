@@ -86,6 +86,10 @@ export const Transfer = z.strictObject({
     description: 'When a partner refunded the money; this may be after the transfer has failed.',
   }),
   reference: z.string().nullable().describe('Your own reference; null if none was given.'),
+  resource: z
+    .string()
+    .nullable()
+    .describe('What a payment of a 402 is for: its URL without the query; null if not known.'),
   metadata: StoredMetadata,
   approval: approvalOf,
   createdAt: CreatedAt,

@@ -66,6 +66,7 @@ export const TransferRow = z.object({
   refundedAt: z.date().nullable(),
   refundOverdueEventId: id('evt').nullable(),
   reference: z.string().nullable(),
+  resource: z.string().nullable(),
   metadata: z.record(z.string(), z.unknown()),
   /** The approval that its wallet's policy requires. */
   approvalId: id('apr').nullable(),
@@ -88,7 +89,7 @@ export type StepRow = z.output<typeof StepRow>
 export const columns = sql`id, organisation_id, environment, wallet_id, from_address, to_address, from_chain, from_network, to_chain, to_network,
   from_token, to_token, decimals, raw_amount, route, route_reason, status, reason, tx_hash, raw_fee, answered, event_id, created_at,
   confirmed_at, ended_at, partner, partner_reference, quote_expires_at, to_decimals, raw_out, raw_out_min, raw_received, received_token, left_at,
-  look_at, refund_tx_hash, destination_tx_hash, refunded_at, refund_overdue_event_id, reference, metadata, approval_id`
+  look_at, refund_tx_hash, destination_tx_hash, refunded_at, refund_overdue_event_id, reference, resource, metadata, approval_id`
 export const stepColumns = sql`transfer_id, position, kind, sender, to_address, data, value, gas_limit, transaction_id`
 
 /**
@@ -138,15 +139,15 @@ export async function insertTransfers(tx: Tx, tenant: Tenant, rows: readonly Sto
   await tx.run(sql`
     insert into transfers (id, organisation_id, environment, wallet_id, from_address, to_address, from_chain, from_network, to_chain, to_network,
       from_token, to_token, decimals, raw_amount, route, route_reason, status, purpose, answered, created_at,
-      partner, partner_reference, quote_expires_at, to_decimals, raw_out, raw_out_min, reference, metadata, approval_id)
+      partner, partner_reference, quote_expires_at, to_decimals, raw_out, raw_out_min, reference, resource, metadata, approval_id)
     select id, ${tenant.organisationId}, ${tenant.environment}, "walletId", "fromAddress", "toAddress", "fromChain", "fromNetwork", "toChain",
       "toNetwork", "fromToken", "toToken", decimals, "rawAmount", route, "routeReason", 'pending', purpose, answered, "createdAt",
-      partner, "partnerReference", "quoteExpiresAt", "toDecimals", "rawOut", "rawOutMin", reference, metadata, "approvalId"
+      partner, "partnerReference", "quoteExpiresAt", "toDecimals", "rawOut", "rawOutMin", reference, resource, metadata, "approvalId"
     from jsonb_to_recordset(${JSON.stringify(texts)}::jsonb) as given (id text, "walletId" text, "fromAddress" text, "toAddress" text,
       "fromChain" text, "fromNetwork" text, "toChain" text, "toNetwork" text, "fromToken" text, "toToken" text, decimals smallint,
       "rawAmount" numeric, route text, "routeReason" text, purpose text, answered text, "createdAt" timestamptz, partner text,
       "partnerReference" text, "quoteExpiresAt" timestamptz, "toDecimals" smallint, "rawOut" numeric, "rawOutMin" numeric, reference text,
-      metadata jsonb, "approvalId" text)`)
+      resource text, metadata jsonb, "approvalId" text)`)
 }
 
 export type NewStep = Omit<StepRow, 'transactionId' | 'data'> & {

@@ -185,6 +185,7 @@ export function shown(row: TransferRow, approval: ApprovalState | null): Transfe
     refundTxHash: row.refundTxHash,
     refundedAt: row.refundedAt,
     reference: row.reference,
+    resource: row.resource,
     metadata: row.metadata,
     approval,
     createdAt: row.createdAt,

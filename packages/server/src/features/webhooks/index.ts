@@ -14,6 +14,7 @@ export { webhookRecount } from './history.ts'
 export { listenOperations } from './listen/index.ts'
 export { eventOperations, webhookOperations } from './routes.ts'
 export { eventPayloads } from './schema.ts'
+export { disableWebhooks } from './webhooks.ts'
 
 /** Builds the feature. Its queues are read at once when `committed` reports new events. `stop` ends all open streams. */
 export function createWebhooks(

@@ -71,6 +71,17 @@ export function listWebhooks(
   )
 }
 
+/** Returns the webhooks that are on, in one order, so that two transactions which lock them do not wait for each other. */
+export function listActive(tx: Tx, tenant: Tenant): Promise<{ readonly id: WebhookId }[]> {
+  return tx.many(
+    WebhookRow.pick({ id: true }),
+    sql`
+    select id from webhooks
+    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and deleted_at is null and is_active
+    order by id`,
+  )
+}
+
 /** Writes the fields that may change. A webhook that is turned on again starts without a history of failures. */
 export async function updateWebhook(tx: Tx, tenant: Tenant, webhook: WebhookRow): Promise<void> {
   const { id: webhookId, url, events, isActive } = webhook

@@ -1,6 +1,8 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { z } from 'zod'
+import type { Tenant } from '../../platform/ctx.ts'
 import { parseCustomerUrl } from '../../platform/customer-url.ts'
+import type { Tx } from '../../platform/db/db.ts'
 import { newId } from '../../platform/ids.ts'
 import type { Page } from '../../platform/operation.ts'
 import { openCursor, type PageQuery, pageOf } from '../../platform/wire.ts'
@@ -13,9 +15,11 @@ import { makeSecret } from './secrets.ts'
 import {
   findWebhook,
   insertWebhook,
+  listActive,
   listWebhooks,
   lockWebhook,
   markDeleted,
+  markDisabled,
   updateWebhook,
   type WebhookId,
   type WebhookRow,
@@ -83,6 +87,16 @@ export function deleteWebhook(ctx: Ctx, webhookId: WebhookId): Promise<void> {
     await addToCounter(tx, { tenant: ctx.tenant, kind: 'webhooks', period, n: -1 })
     await ctx.audit(tx, { action: 'webhooks.delete', target: webhookId })
   })
+}
+
+/** Turns off all webhooks of a tenant and ends their pending deliveries. Returns the number of webhooks that were on. */
+export async function disableWebhooks(tx: Tx, tenant: Tenant, now: Date): Promise<number> {
+  const webhooks = await listActive(tx, tenant)
+  for (const { id } of webhooks) {
+    await lockWebhook(tx, tenant, id)
+    if (await markDisabled(tx, tenant, id)) await endPending(tx, tenant, id, now)
+  }
+  return webhooks.length
 }
 
 /** Refuses a URL that no address could make valid. What its name resolves to is checked at each delivery. */

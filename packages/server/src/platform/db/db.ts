@@ -312,11 +312,15 @@ export function dbInside(tx: Tx): Db {
 }
 
 /**
- * Whether the database or a trigger refused the values of a statement, which then had no effect (classes 22 and 23 of SQLSTATE, and
- * P0001).
+ * Whether the database or a trigger refused the values of a statement, which then had no effect (classes 22 and 23 of SQLSTATE, P0001 and PU001).
  */
 export function isRefusedData(error: unknown): boolean {
-  return error instanceof pg.DatabaseError && /^(2[23]|P0001)/.test(error.code ?? '')
+  return error instanceof pg.DatabaseError && /^(2[23]|P0001|PU001)/.test(error.code ?? '')
+}
+
+/** Whether a statement failed, without effect, because it inserts something for an organisation that was deleted (migration 0258). */
+export function isOfDeletedOrganisation(error: unknown): boolean {
+  return error instanceof pg.DatabaseError && error.code === 'PU001'
 }
 
 /** Whether a statement failed, without effect, because it would violate this unique constraint. */

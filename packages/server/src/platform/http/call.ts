@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { apiVersion } from '../api-version.ts'
 import { appendAudit } from '../audit.ts'
 import { type Call, type Caller, type Ctx, type Deps, placeOwnerOf } from '../ctx.ts'
-import { dbInside, isDatabaseGone } from '../db/db.ts'
+import { dbInside, isDatabaseGone, isOfDeletedOrganisation } from '../db/db.ts'
 import { failPlatform, Problem } from '../errors.ts'
 import { EventStreamResponse } from '../event-streams/response.ts'
 import { publishEvent } from '../events.ts'
@@ -308,8 +308,12 @@ export function problemAnswer(ctx: Pick<Ctx, 'log' | 'baseUrl' | 'requestId'>, e
 export function asProblem(error: unknown): Problem {
   if (error instanceof Problem) return error
   if (isDatabaseGone(error)) return failPlatform('service-unavailable', {}, error)
+  if (isOfDeletedOrganisation(error)) return failPlatform('unauthorized', { detail: ofDeleted }, error)
   return failPlatform('internal-error', {}, error)
 }
+
+/** For a request that began before its organisation was deleted. */
+const ofDeleted = 'API key is invalid or missing: the organisation was deleted.'
 
 /** Adds the members that an operation has in every problem record. */
 export function withRefusalMembers(

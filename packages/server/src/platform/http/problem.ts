@@ -3,38 +3,52 @@ import type { Problem } from '../errors.ts'
 import { failPlatform } from '../errors.ts'
 import { named } from '../named.ts'
 
+const example = {
+  type: 'https://api.example.com/problems/validation-error',
+  title: 'Validation Error',
+  status: 422,
+  detail: 'The request has faults; errors lists all of them.',
+  requestId: 'req_01h455vb4pex5vsknk084sn02q',
+  errors: [{ path: '/amount', message: 'must be text' }],
+}
+
 /** RFC 9457 problem record. Modules add members of their own. */
-export const ProblemRecord = z.looseObject({
-  type: z.url().describe('Address of a page about the error; its last part is the code.'),
-  title: z.string().describe('The error in a few words.'),
-  status: z.int().describe('The HTTP status.'),
-  detail: z.string().describe('What is wrong, and what to do about it.'),
-  requestId: z.string().describe('Id of the request, as in X-Request-Id.'),
-  errors: z
-    .array(
-      z.object({
-        path: z.string().describe('Place of the fault: a JSON Pointer (RFC 6901).'),
-        message: z.string().describe('What is wrong there.'),
-      }),
-    )
-    .optional()
-    .meta({ description: 'All faults of the request; path is a JSON Pointer.' }),
-  balances: z
-    .array(
-      z.object({
-        token: z.string().describe('Symbol of the token.'),
-        required: z.string().describe('Amount that is needed.'),
-        available: z.string().describe('Amount that is available.'),
-        held: z.string().optional().meta({ description: 'Additional amount that waits until its sender is screened.' }),
-      }),
-    )
-    .optional()
-    .meta({ description: '`insufficient-balance`: the missing amounts, in whole tokens.' }),
-  reason: z.string().nullable().optional().meta({ description: "The payment protocol's own code." }),
-  limit: z.int().optional().describe('Limit errors: what the plan allows.'),
-  current: z.int().optional().describe('Limit errors: what is used now.'),
-  upgradeUrl: z.url().optional().describe('Limit errors: the billing page of the dashboard.'),
-})
+export const ProblemRecord = z
+  .looseObject({
+    type: z.url().describe('Address of a page about the error; its last part is the code.'),
+    title: z.string().describe('The error in a few words.'),
+    status: z.int().describe('The HTTP status.'),
+    detail: z.string().describe('What is wrong, and what to do about it.'),
+    requestId: z.string().describe('Id of the request, as in X-Request-Id.'),
+    errors: z
+      .array(
+        z.object({
+          path: z.string().describe('Place of the fault: a JSON Pointer (RFC 6901).'),
+          message: z.string().describe('What is wrong there.'),
+        }),
+      )
+      .optional()
+      .meta({ description: 'All faults of the request; path is a JSON Pointer.' }),
+    balances: z
+      .array(
+        z.object({
+          token: z.string().describe('Symbol of the token.'),
+          required: z.string().describe('Amount that is needed.'),
+          available: z.string().describe('Amount that is available.'),
+          held: z
+            .string()
+            .optional()
+            .meta({ description: 'Additional amount that waits until its sender is screened.' }),
+        }),
+      )
+      .optional()
+      .meta({ description: '`insufficient-balance`: the missing amounts, in whole tokens.' }),
+    reason: z.string().nullable().optional().meta({ description: "The payment protocol's own code." }),
+    limit: z.int().optional().describe('Limit errors: what the plan allows.'),
+    current: z.int().optional().describe('Limit errors: what is used now.'),
+    upgradeUrl: z.url().optional().describe('Limit errors: the billing page of the dashboard.'),
+  })
+  .meta({ example })
 
 export const problemContentType = 'application/problem+json; charset=utf-8'
 

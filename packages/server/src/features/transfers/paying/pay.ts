@@ -101,7 +101,8 @@ async function storeNew(ctx: Ctx, request: ChallengePayment, source: SourceWalle
     const nonce = hexToBytes(message.draft.authorization.nonce)
     const own = newTransferOf(request, planned)
     const kind = { purpose: 'payment', operation: 'pay', answered: 'pending' } as const
-    const transferId = await storeOne(tx, { ctx, request: own, plan, nonce, ...kind })
+    const resource = resourceOf(request, planned)
+    const transferId = await storeOne(tx, { ctx, request: own, plan, nonce, resource, ...kind })
     const { approvalId } = await lockTransfer(tx, transferId)
     await insertPayment(tx, ctx.tenant, {
       transferId,
@@ -198,6 +199,15 @@ function newTransferOf({ fromWalletId, reference, metadata }: ChallengePayment, 
     reference,
     metadata,
   }
+}
+
+const resourceLengthMax = 2_048
+
+/** The URL that is paid for, as the caller names it or else the seller; without its query, which may have secrets. */
+function resourceOf({ url }: ChallengePayment, { offer: { resource } }: Planned): string | null {
+  const parsed = URL.parse(url ?? resource ?? '')
+  const named = parsed === null || parsed.origin === 'null' ? '' : parsed.origin + parsed.pathname
+  return named === '' || named.length > resourceLengthMax ? null : named
 }
 
 function methodOf({ offer: { method } }: Planned): PaymentRow['method'] {

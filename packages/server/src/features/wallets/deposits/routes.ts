@@ -35,8 +35,7 @@ export const depositOperations: readonly Operation<Deps>[] = [
     method: 'GET',
     path: '/wallet-infra/byo-wallets/{id}/transactions',
     summary: 'List the transactions of a wallet that you own, newest first.',
-    description:
-      'The token transfers to and from its address that were detected. A transfer of the native coin is not.',
+    description: 'Token transfers to and from its address; those of the native coin are not detected.',
     params: ByoWalletParams,
     ...listing,
     errors: { 'wallet-not-found': failWallet.table['wallet-not-found'], ...chainNotAvailable },
@@ -52,8 +51,7 @@ export const depositOperations: readonly Operation<Deps>[] = [
     method: 'GET',
     path: '/wallet-infra/master-wallets/{id}/transactions',
     summary: 'List the transactions of a managed wallet, newest first.',
-    description:
-      'The token transfers to and from its own address that were detected. A transfer of the native coin is not.',
+    description: 'Token transfers to and from its own address; those of the native coin are not detected.',
     params: MasterWalletParams,
     ...listing,
     errors: { 'wallet-not-found': failWallet.table['wallet-not-found'], ...chainNotAvailable },
@@ -69,8 +67,7 @@ export const depositOperations: readonly Operation<Deps>[] = [
     method: 'GET',
     path: '/wallet-infra/master-wallets/{id}/child-addresses/{cad}/transactions',
     summary: 'List the transactions of a child address, newest first.',
-    description:
-      'The token transfers to and from its address that were detected. A transfer of the native coin is not.',
+    description: 'Token transfers to and from its address; those of the native coin are not detected.',
     params: ChildAddressParams,
     ...listing,
     errors: { 'child-address-not-found': failWallet.table['child-address-not-found'], ...chainNotAvailable },

@@ -41,10 +41,11 @@ export type WalletTransaction = z.input<typeof WalletTransaction>
 
 export const TransactionQuery = PageQuery.extend({
   ...periodFilters,
-  status: z.enum(transactionStatuses).optional().describe('Only transactions in this state.'),
-  direction: z.enum(['in', 'out']).optional().describe('Only incoming or only outgoing transactions.'),
-  chain: z.enum(chains).optional().describe('Only transactions on this chain.'),
-  token: z.string().min(1).max(32).optional().describe('Only this token, by its symbol.'),
+  status: z.enum(transactionStatuses).optional().describe('Only in this state.'),
+  direction: z.enum(['in', 'out']).optional().describe('Incoming or outgoing only.'),
+  chain: z.enum(chains).optional().describe('Only on this chain.'),
+  token: z.string().min(1).max(32).optional().describe('Only this token, by symbol.'),
+  onHold: z.literal('true').optional().describe('Only deposits on hold, wholly or in part.'),
 })
 export type TransactionQuery = z.output<typeof TransactionQuery>
 

@@ -235,7 +235,12 @@ export interface TransactionFilter extends Period {
   readonly network?: string | undefined
   readonly token?: string | undefined
   readonly status?: TransactionRow['status'] | undefined
+  /** Only deposits that wait for the screening of their sender, or of which some is frozen. */
+  readonly onHold?: 'true' | undefined
 }
+
+/** Written as in the index of deposits on hold (migration 0259). */
+const isOnHold = sql`direction = 'in' and status <> 'withdrawn' and (aml_status = 'pending' and on_hold or frozen_raw_amount > 0)`
 
 /** A wallet's transactions, newest first, one more than the limit. */
 export function listTransactions(
@@ -244,7 +249,7 @@ export function listTransactions(
   requested: { readonly walletId: string; readonly filter: TransactionFilter },
   page: { readonly limit: number; readonly after: string | undefined },
 ): Promise<ListedRows<TransactionRow>> {
-  const { direction, network, token, status, ...period } = requested.filter
+  const { direction, network, token, status, onHold, ...period } = requested.filter
   const columnsOf = [
     [sql`token_symbol`, token] as const,
     [sql`network`, network] as const,
@@ -259,7 +264,7 @@ export function listTransactions(
     sql`
     select ${columns} from wallet_transactions
     where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and wallet_id = ${requested.walletId}
-      and ${where} and ${within(sql`created_at`, period)}
+      and ${where} and ${within(sql`created_at`, period)} and ${onHold === undefined ? sql`true` : isOnHold}
     order by ${order}`,
   )
 }

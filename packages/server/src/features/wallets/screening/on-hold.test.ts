@@ -58,6 +58,28 @@ test('a sender who is flagged after the hold ended freezes what is left', async 
   expect(await stage.onHold(wallet)).toEqual({ frozen: 5n, unscreened: 0n })
 })
 
+test('a list of what is on hold has the deposits that are unscreened or frozen in part, and no other', async () => {
+  const [clear, unscreened, flagged] = [aSender(), aSender(), aSender()]
+  stage.screening.setResult(clear, pendingWith('list-stale', 'clean'))
+  stage.screening.setResult(unscreened, noSource)
+  stage.screening.setResult(flagged, noSource)
+  for (const [sender, raw] of [
+    [clear, 2n],
+    [unscreened, 3n],
+    [flagged, 4n],
+    [clear, 5n],
+  ] as const)
+    await stage.booked(sender, wallet, raw)
+  await stage.nowIs(listed, flagged)
+  const path = `/wallet-infra/master-wallets/${wallet.id}/transactions`
+  const amounts = async (query: string) =>
+    (await stage.world.call(stage.key, 'GET', `${path}?${query}`)).list.map(({ rawAmount }) => rawAmount)
+  expect(await amounts('onHold=true')).toEqual(['4', '3'])
+  expect(await amounts('onHold=true&limit=1&token=USDC')).toEqual(['4'])
+  expect(await amounts('onHold=true&direction=out')).toEqual([])
+  expect(await amounts('')).toEqual(['5', '4', '3', '2'])
+})
+
 const minuteMs = 60_000
 
 async function release(...args: readonly string[]): Promise<[number, string]> {

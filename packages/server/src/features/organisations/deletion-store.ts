@@ -1,0 +1,121 @@
+import { z } from 'zod'
+import { type Queryable, sql, type Tx } from '../../platform/db/db.ts'
+import { type AccountId, id, type OrganisationId } from '../../platform/ids.ts'
+import { paymentsLockName } from '../plans/index.ts'
+import { type OrganisationRow, organisationColumns, OrganisationRow as Row } from './store.ts'
+
+/**
+ * Locks the organisation until the transaction ends, so that nothing is inserted for it meanwhile, and payments are not recorded; undefined if it was
+ * deleted. A transaction that inserted something for it ends first. Whoever records payments takes their lock before any other, so it is taken first
+ * here too.
+ */
+export async function lockForDeletion(tx: Tx, organisationId: OrganisationId): Promise<OrganisationRow | undefined> {
+  const names = (['live', 'test'] as const).map((environment) => paymentsLockName({ organisationId, environment }))
+  await tx.run(sql`
+    select pg_advisory_xact_lock(hashtextextended(name, 0)) from (
+      select name from unnest(${names}::text[]) as given (name) order by name collate "C" offset 0) as ordered`)
+  return tx.maybeOne(
+    Row,
+    sql`select ${organisationColumns} from organisations where id = ${organisationId} and deleted_at is null for update`,
+  )
+}
+
+/** Locks an organisation that was deleted, until the transaction ends. */
+export function lockDeleted(tx: Tx, organisationId: OrganisationId): Promise<OrganisationRow | undefined> {
+  return tx.maybeOne(
+    Row,
+    sql`select ${organisationColumns} from organisations where id = ${organisationId} and deleted_at is not null for update`,
+  )
+}
+
+export const blockerKinds = [
+  'payments',
+  'transfers',
+  'refunds',
+  'withdrawals',
+  'approvals',
+  'wallets',
+  'vaults',
+  'sessions',
+] as const
+
+const BlockerRow = z.object({ kind: z.enum(blockerKinds), count: z.number(), ids: z.array(z.string()) })
+export type Blocker = z.output<typeof BlockerRow>
+
+/**
+ * Returns what keeps the organisation from being deleted: by kind the count and up to ten ids. The caller has locked the organisation. It names tables
+ * of other features, because one statement sees all of them as of one instant.
+ */
+export function listBlockers(db: Queryable, organisationId: OrganisationId, now: Date): Promise<Blocker[]> {
+  return db.many(
+    BlockerRow,
+    sql`
+    with found as (
+      select 'payments' as kind, id from payments
+      where organisation_id = ${organisationId} and environment in ('test', 'live') and status in ('verified', 'settling')
+      union all
+      select 'transfers', id from transfers
+      where organisation_id = ${organisationId} and ended_at is null and purpose <> 'withdrawal'
+        and not exists (select from payment_refunds where transfer_id = transfers.id)
+        and not exists (select from movement_approvals where subject_id = transfers.id and status = 'waiting')
+      union all
+      select 'refunds', id from payment_refunds where organisation_id = ${organisationId} and status = 'pending'
+      union all
+      select 'withdrawals', id from withdrawals
+      where organisation_id = ${organisationId}
+        and (status not in ('completed', 'failed') or environment = 'live' and refund in ('expected', 'held'))
+      union all
+      select 'approvals', id from movement_approvals where organisation_id = ${organisationId} and status = 'waiting'
+      union all
+      select 'wallets', id from master_wallets
+      where organisation_id = ${organisationId} and environment = 'live' and legacy_coin is null and (
+        retired_at is null or exists (
+          select from (
+            select master_wallets.id union all select child.id from child_addresses as child where child.master_wallet_id = master_wallets.id
+          ) as own (id)
+          join wallet_transactions as deposit on deposit.organisation_id = ${organisationId} and deposit.environment = 'live'
+            and deposit.wallet_id = own.id and deposit.direction = 'in'
+          where deposit.status <> 'withdrawn' and deposit.created_at > master_wallets.retired_at))
+      union all
+      select 'wallets', id from master_wallets
+      where organisation_id = ${organisationId} and environment = 'live' and legacy_coin is not null and exists (
+        select from wallet_rollups as part where part.wallet_id = master_wallets.id and part.organisation_id = ${organisationId}
+        group by part.network, part.token having sum(part.raw_amount) > 0)
+      union all
+      select 'vaults', id from vaults
+      where organisation_id = ${organisationId} and environment = 'live' and payment_id is not null and sealed_at is null
+        and coalesce(expires_at > ${now}, true)
+      union all
+      select 'sessions', id from sessions
+      where organisation_id = ${organisationId} and environment = 'live' and revoked_at is null and expires_at > ${now}
+    )
+    select kind, count(*)::int as count, (array_agg(id order by id))[1:10] as ids from found group by kind`,
+  )
+}
+
+/** Marks the organisation as deleted. It is suspended too, so that public lists and automatic sweeps leave it out. */
+export async function markDeleted(tx: Tx, organisationId: OrganisationId, deletedAt: Date): Promise<void> {
+  await tx.run(sql`
+    update organisations set deleted_at = ${deletedAt}, suspended_at = ${deletedAt}, suspension_reason = 'The organisation was deleted.',
+      founder_id = (
+        select account_id from members
+        where members.organisation_id = organisations.id and members.created_at = organisations.created_at limit 1)
+    where id = ${organisationId}`)
+}
+
+/** Undoes `markDeleted`. */
+export async function markRestored(tx: Tx, organisationId: OrganisationId): Promise<void> {
+  await tx.run(sql`
+    update organisations set deleted_at = null, suspended_at = null, suspension_reason = null, founder_id = null where id = ${organisationId}`)
+}
+
+const Removed = z.object({ accountId: id('acc') })
+
+/** Removes all members and invitations; returns their accounts. */
+export async function deleteMembers(tx: Tx, organisationId: OrganisationId): Promise<AccountId[]> {
+  const rows = await tx.many(
+    Removed,
+    sql`delete from members where organisation_id = ${organisationId} returning account_id`,
+  )
+  return rows.map(({ accountId }) => accountId)
+}
