@@ -61,8 +61,10 @@ test('a key is made, works at once, is listed over pages, and works no more when
 
 test('a wallet is registered, found, listed and deleted, and a second one of the same address is a conflict', async () => {
   const wallet = await aWallet()
-  expect(await purser.wallets.byo.get(wallet.id)).toEqual(wallet)
-  expect(await purser.wallets.byo.list().toArray({ limit: 100 })).toContainEqual(wallet)
+  // Screening may end between two of the requests.
+  const shown = { ...wallet, amlStatus: expect.stringMatching(/^(pending|clear)$/) }
+  expect(await purser.wallets.byo.get(wallet.id)).toEqual(shown)
+  expect(await purser.wallets.byo.list().toArray({ limit: 100 })).toContainEqual(shown)
   const { address, chain, supportedTokens } = wallet
   expect(await failure(purser.wallets.byo.create({ address, chain, supportedTokens }))).toBeInstanceOf(ConflictError)
   expect(await purser.wallets.byo.delete(wallet.id)).toBeUndefined()
