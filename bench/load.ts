@@ -26,7 +26,7 @@ export interface LoadResult {
   readonly elapsedMs: number
 }
 
-const answerMsMax = 30_000
+const responseMsMax = 30_000
 
 /**
  * Sends requests over keep-alive connections, one at a time on each, and keeps every response. Uses raw sockets,
@@ -95,7 +95,7 @@ async function openWire(port: number, keep: Load['keep']): Promise<Wire> {
     resolve?.(found)
   }
   const lost = () => answer({ status: 0, body: '' })
-  socket.setTimeout(answerMsMax, () => socket.destroy())
+  socket.setTimeout(responseMsMax, () => socket.destroy())
   socket.on('error', () => {}).on('close', lost)
   socket.on('data', (chunk: Buffer) => {
     received = received.length === 0 ? chunk : Buffer.concat([received, chunk])

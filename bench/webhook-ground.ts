@@ -47,7 +47,7 @@ const Arrived = z.object({ path: z.string(), eventId: z.string(), at: z.number()
 const Count = z.object({ count: z.number() })
 const Made = z.object({ id: z.string(), secret: z.string() })
 const KeySet = z.object({ keys: z.array(z.object({ x: z.string() })) })
-const answerMsMax = 30_000
+const responseMsMax = 30_000
 
 export async function startWebhookGround(closing: Closing): Promise<WebhookGround> {
   const home = await startHome()
@@ -162,7 +162,7 @@ function get(service: VaultService, path: string): Promise<unknown> {
 }
 
 async function ask(port: number, request: Buffer): Promise<unknown> {
-  const { answers } = await runLoad({ port, connections: 1, requests: [request], msMax: answerMsMax })
+  const { answers } = await runLoad({ port, connections: 1, requests: [request], msMax: responseMsMax })
   const { status = 0, body = '' } = answers[0] ?? {}
   if (status < 200 || status > 299) throw new Error(`${request.toString('latin1').split('\r\n')[0]}: ${status} ${body}`)
   return body === '' ? undefined : JSON.parse(body)

@@ -96,7 +96,7 @@ async function act(mode: FaultMode, exchange: Exchange): Promise<void> {
     case 'garbage':
       return send(response, 200, '<html>Bad gateway</html>')
     case 'wrong':
-      return send(response, 200, wrongAnswer(body))
+      return send(response, 200, wrongResponse(body))
     case 'rate-limit':
       response.setHeader('retry-after', '1')
       return send(response, 429, '{"jsonrpc":"2.0","id":null,"error":{"code":-32005,"message":"rate limit exceeded"}}')
@@ -125,7 +125,7 @@ function send(response: ServerResponse, status: number, text: string | Buffer): 
 }
 
 /** Well-formed JSON-RPC with a result of the wrong type for every method. */
-function wrongAnswer(body: Buffer): string {
+function wrongResponse(body: Buffer): string {
   const answers = parseCalls(body).map(({ id }) => ({ jsonrpc: '2.0', id, result: { unexpected: [true, -1, 'zz'] } }))
   return JSON.stringify(body.toString('utf8').trimStart().startsWith('[') ? answers : answers[0])
 }

@@ -18,7 +18,9 @@ test('the tools are the operations that are marked for agents, all of them and n
 
 test('no tool answers a secret, hears one, or changes who may do what', () => {
   const offered = operations.filter(({ agent }) => agent !== undefined)
-  expect(offered.filter(({ secretAnswer, secretInput }) => secretAnswer === true || secretInput === true)).toEqual([])
+  expect(offered.filter(({ secretResponse, secretInput }) => secretResponse === true || secretInput === true)).toEqual(
+    [],
+  )
   expect(offered.filter(({ id }) => /apiKeys|members|policy|token|secret|listener|^organisations/i.test(id))).toEqual([
     expect.objectContaining({ id: 'chains.tokens' }),
   ])

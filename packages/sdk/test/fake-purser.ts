@@ -120,7 +120,7 @@ export async function close(server: Server): Promise<void> {
 }
 
 function byContract(path: string, body: Record<string, unknown>, used: Set<string>, baseUrl: string): Doing {
-  if (path.endsWith('/payments/challenge')) return challengeAnswer(body)
+  if (path.endsWith('/payments/challenge')) return challengeResponse(body)
   if (path.endsWith('/payments/settle')) return { status: 200, body: { txHash, settledAt: '2026-11-21T00:00:02.000Z' } }
   if (path.endsWith('/payments/redeem')) return problem(409, 'payment-not-redeemable')
   if (path.endsWith('/redeemed') || path.endsWith('/undelivered')) return { status: 200, body: {} }
@@ -169,7 +169,7 @@ export function verification(changed: Record<string, unknown>): Record<string, u
 
 let challenges = 0
 
-function challengeAnswer(body: Record<string, unknown>): Doing {
+function challengeResponse(body: Record<string, unknown>): Doing {
   const mint = () => formatChallenges(mppOffers(body))
   const count = typeof body.count === 'number' ? body.count : undefined
   const shared = { ...x402Offers(body, ++challenges), expiresAt: new Date(Date.now() + 300_000).toISOString() }

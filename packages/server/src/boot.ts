@@ -144,7 +144,7 @@ async function startHttp(
       operations: built.operations,
       pages: all,
       people: signIn.people,
-      onAnswer: requestLog.record,
+      onResponse: requestLog.record,
     }
     port = await serve(createHttpServer(own), config.port)
   } else stops.push(closeAll)

@@ -8,15 +8,15 @@ const Call = z.object({ id: z.number(), method: z.string(), params: z.array(z.un
 type Call = z.output<typeof Call>
 
 /** A node's answer to one call. */
-export type NodeAnswer =
+export type NodeResponse =
   | { readonly result: unknown }
   | { readonly error: { readonly code: number; readonly message: string; readonly data?: string } }
 
 /** Answers a call instead of the node; `truth` calls the real node each time. */
 export type Lie = (requested: {
   readonly params: readonly unknown[]
-  truth(): Promise<NodeAnswer>
-}) => Promise<NodeAnswer> | NodeAnswer
+  truth(): Promise<NodeResponse>
+}) => Promise<NodeResponse> | NodeResponse
 
 export interface LyingNode {
   readonly url: string
@@ -85,7 +85,7 @@ async function respond(
     const call = Call.parse(requested)
     state.requested.set(call.method, (state.requested.get(call.method) ?? 0) + 1)
     const { frozenAt } = state
-    const truth = (): Promise<NodeAnswer> =>
+    const truth = (): Promise<NodeResponse> =>
       frozenAt === undefined ? ask(realUrl, call) : queryFrozen(realUrl, call, frozenAt)
     const reply = await (state.lies.get(call.method)?.({ params: call.params, truth }) ?? truth())
     return { jsonrpc: '2.0', id: call.id, ...reply }
@@ -97,7 +97,7 @@ async function respond(
 }
 
 /** The node's answer to the call at the time when its head had this number. */
-async function queryFrozen(realUrl: string, call: Call, head: bigint): Promise<NodeAnswer> {
+async function queryFrozen(realUrl: string, call: Call, head: bigint): Promise<NodeResponse> {
   const headNumber = `0x${head.toString(16)}`
   const [first] = call.params
   if (call.method === 'eth_blockNumber') return { result: headNumber }
@@ -135,11 +135,11 @@ async function flood(response: ServerResponse, bytes: number): Promise<void> {
 
 const Answered = z.object({ result: z.unknown(), error: z.unknown() }).partial()
 
-async function ask(url: string, call: Call): Promise<NodeAnswer> {
+async function ask(url: string, call: Call): Promise<NodeResponse> {
   const headers = { 'content-type': 'application/json' }
   const answer = await request(url, { method: 'POST', headers, body: JSON.stringify({ jsonrpc: '2.0', ...call }) })
   const { result, error } = Answered.parse(await answer.body.json())
-  return error === undefined ? { result } : { error: error as Extract<NodeAnswer, { error: unknown }>['error'] }
+  return error === undefined ? { result } : { error: error as Extract<NodeResponse, { error: unknown }>['error'] }
 }
 
 async function readAll(stream: IncomingMessage): Promise<string> {

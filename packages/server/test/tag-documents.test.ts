@@ -71,15 +71,15 @@ test('/openapi/<tag>.json has an ETag and is compressed; an unknown tag is answe
     () => ({ status: 404, headers: {}, body: '' }),
   )
   const request = { method: 'GET', url: '', address: '127.0.0.1', headers: {}, body: new Uint8Array() } as const
-  const plain = await page?.answer({ '*': 'vaults.json' }, request)
+  const plain = await page?.respond({ '*': 'vaults.json' }, request)
   expect(plain).toEqual(keptPages(plainHeaders)('vaults', () => JSON.stringify(documents.get('vaults')))(request))
-  const packed = await page?.answer({ '*': 'vaults.json' }, { ...request, headers: { 'accept-encoding': 'br' } })
+  const packed = await page?.respond({ '*': 'vaults.json' }, { ...request, headers: { 'accept-encoding': 'br' } })
   expect(packed?.headers['content-encoding']).toBe('br')
   const etag = plain?.headers.etag ?? ''
-  const again = await page?.answer({ '*': 'vaults.json' }, { ...request, headers: { 'if-none-match': etag } })
+  const again = await page?.respond({ '*': 'vaults.json' }, { ...request, headers: { 'if-none-match': etag } })
   expect([etag.length > 20, again?.status]).toEqual([true, 304])
   for (const name of ['vaults', 'none.json', 'constructor.json', ''])
-    expect((await page?.answer({ '*': name }, request))?.status, name).toBe(404)
+    expect((await page?.respond({ '*': name }, request))?.status, name).toBe(404)
 })
 
 const plainHeaders = { 'content-type': 'application/json; charset=utf-8' }

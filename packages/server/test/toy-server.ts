@@ -119,13 +119,13 @@ export async function aToyServer(options: Partial<HttpOptions> = {}): Promise<{ 
     deps: own,
     operations: bindOperations(own, operations),
     pages: [
-      { path: '/page', answer: () => ({ status: 200, headers: {}, body: 'here' }) },
-      { path: '/page/large', answer: () => ({ status: 200, headers: {}, body: 'y'.repeat(64_000_000) }) },
+      { path: '/page', respond: () => ({ status: 200, headers: {}, body: 'here' }) },
+      { path: '/page/large', respond: () => ({ status: 200, headers: {}, body: 'y'.repeat(64_000_000) }) },
       {
         path: '/sign-in',
         method: 'POST',
         bodyBytesMax: 32_768,
-        answer: () => ({ status: 200, headers: {}, body: 'in' }),
+        respond: () => ({ status: 200, headers: {}, body: 'in' }),
       },
     ],
     async authenticate(authorization = '') {

@@ -12,6 +12,10 @@ const banned =
 const bannedSpellings =
   /\b(?:organizations?|(?:mark|notify|on)Reorganised|(?:normal|recogn|summar)is(?:ed|er|es|ing)|summariseLogs)\b/gi
 
+/** Names of responses. A person, a node or a partner may answer in prose. */
+const bannedNames =
+  /\b(?:Raw|Stored|Rpc|Partner|Outbound|problem|success|secret|preflight)Answers?\b|\banswerHeaders?\b/g
+
 /** `held` is a status of the API and may be a name. In prose it has too many meanings. */
 const bannedInProse = /\bheld\b/gi
 
@@ -77,6 +81,7 @@ function hitsIn(file: SourceFile): readonly string[] {
   const words = [
     ...(file.text.replace(wireNames, '').match(banned) ?? []),
     ...(file.text.match(bannedSpellings) ?? []),
+    ...(file.text.match(bannedNames) ?? []),
     ...(proseOf(file).match(bannedInProse) ?? []),
     ...(file.text.match(riddle) ?? []).map(() => 'The same'),
     ...(isTest(file) ? [] : (file.text.match(questions) ?? [])).map((found) => found.replace(/\W/g, '')),
@@ -101,6 +106,7 @@ test.each([
   ['const text = normalised(value)', 'normalised'],
   ['const door = payment', 'door'],
   ['Reads at its own pace.', 'pace'],
+  ['const sent: RawAnswer = page', 'RawAnswer'],
 ])('%j is found', (text, word) => {
   expect(hitsIn({ name: 'packages/server/src/example.ts', text })).toEqual([`packages/server/src/example.ts: ${word}`])
 })

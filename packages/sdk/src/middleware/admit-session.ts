@@ -1,6 +1,6 @@
 import type { Session } from '../sessions.ts'
 import type { Admission } from './admission.ts'
-import { problemAnswer } from './answers.ts'
+import { problemResponse } from './answers.ts'
 import { isMisconfigured, type PaymentContext, requestPayment } from './request-payment.ts'
 import { openVault } from './vault.ts'
 
@@ -16,7 +16,7 @@ export async function admitSession(context: PaymentContext, token: string): Prom
   } catch (error) {
     seller.onFault({ stage: 'session', error })
     const code = isMisconfigured(error) ? 'payments-misconfigured' : 'payments-unavailable'
-    return { kind: 'refused', answer: problemAnswer(code, 5) }
+    return { kind: 'refused', answer: problemResponse(code, 5) }
   }
   return { kind: 'refused', answer: await requestPayment(context) }
 }
@@ -38,7 +38,7 @@ function admitted({ seller, route }: PaymentContext, session: Session): Admissio
     }),
     tooLarge: () => {
       seller.onFault({ stage: 'handler', error: new RangeError('The response exceeds bodyBytesMax.') })
-      return problemAnswer('response-too-large')
+      return problemResponse('response-too-large')
     },
     failed: () => {},
     abandon: () => true,

@@ -67,7 +67,7 @@ export type ProblemCode = keyof typeof problems
 const problemHeaders = { 'Content-Type': 'application/problem+json', 'Cache-Control': 'no-store' }
 
 /** A response with a problem record (RFC 9457), without details of the paid route. */
-export function problemAnswer(code: ProblemCode, retryAfterSeconds?: number): OwnAnswer {
+export function problemResponse(code: ProblemCode, retryAfterSeconds?: number): OwnAnswer {
   const [status, title, detail] = problems[code]
   const waiting = retryAfterSeconds === undefined ? {} : { 'Retry-After': String(Math.ceil(retryAfterSeconds)) }
   const body = JSON.stringify({ type: 'about:blank', title, status, detail, code })
@@ -98,7 +98,7 @@ export interface Refusal {
  * The 402 response that requests a payment in every protocol: a header for x402 version 2, the body for version 1, a
  * header per MPP offer, and a problem record (RFC 9457) in the same body for other clients.
  */
-export function challengeAnswer(offers: Offers, refusal?: Refusal): OwnAnswer {
+export function challengeResponse(offers: Offers, refusal?: Refusal): OwnAnswer {
   const { x402, x402V1, mpp } = offers
   const x402Error = refusal?.protocol === 'x402' ? refusal.reason : undefined
   const headers: Record<string, string | readonly string[]> = {

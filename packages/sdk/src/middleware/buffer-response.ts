@@ -108,7 +108,7 @@ export function bufferResponse(
       state.dropping = true
       for (const name of res.getHeaderNames()) res.removeHeader(name)
       for (const [name, value] of Object.entries(headersBefore)) if (value !== undefined) res.setHeader(name, value)
-      setAnswerHead(res, answer)
+      setResponseHead(res, answer)
       setReadable(res, cors)
       end.call(res, answer.body ?? '', 'utf8')
     },
@@ -121,7 +121,7 @@ export function setReadable(res: ServerResponse, cors: ReadableBy): void {
 }
 
 /** Sets status and headers of a response by the middleware. */
-export function setAnswerHead(res: ServerResponse, answer: OwnAnswer): void {
+export function setResponseHead(res: ServerResponse, answer: OwnAnswer): void {
   res.statusCode = answer.status
   res.statusMessage = ''
   for (const [name, value] of Object.entries(answer.headers)) res.setHeader(name, value)

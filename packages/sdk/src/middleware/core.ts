@@ -2,13 +2,13 @@ import { contentDigest, sha256 } from '@purser/protocol'
 import { ConflictError, PaymentRefusedError, ValidationError } from '../errors.ts'
 import type { Admission, ReadableAdmission } from './admission.ts'
 import { admitSession } from './admit-session.ts'
-import { finalRefusal, type OwnAnswer, problemAnswer, type Refusal } from './answers.ts'
+import { finalRefusal, type OwnAnswer, problemResponse, type Refusal } from './answers.ts'
 import { checkPrice } from './check-options.ts'
 import type { VerifyRequested } from './contract.ts'
 import { type Credential, claimedPayer, findCredential, isPush, isReusable, movesAtVerify } from './credential.ts'
 import type { PayOptions } from './options.ts'
 import { type PayerSignature, payerSignatureOf } from './payer-signature.ts'
-import { optionsAnswer, readableBy } from './preflight.ts'
+import { optionsResponse, readableBy } from './preflight.ts'
 import { keptKeyOf, purchaseOf } from './purchase.ts'
 import { admitAgain, serveKept } from './redeem.ts'
 import type { Claim } from './replays.ts'
@@ -46,7 +46,7 @@ export async function admit<R>(
   const route = routeOf(seller.defaults, options)
   const { method, header } = request
   const cors = readableBy(route.cors, header, method === 'OPTIONS')
-  if (method === 'OPTIONS') return { ...refuse(optionsAnswer(route.cors, header)), cors }
+  if (method === 'OPTIONS') return { ...refuse(optionsResponse(route.cors, header)), cors }
   return { ...(await admitRequest(seller, options, route, request)), cors }
 }
 
@@ -59,9 +59,9 @@ async function admitRequest<R>(
   const { method, header, own } = request
   if (route.freeMethods.includes(method)) return { kind: 'free' }
   const resource = resourceOf(seller.publicUrl ?? request.origin, request.target)
-  if (resource === undefined) return refuse(problemAnswer('malformed-request'))
+  if (resource === undefined) return refuse(problemResponse('malformed-request'))
   const credential = findCredential(header)
-  if (credential === 'ambiguous') return refuse(problemAnswer('ambiguous-payment'))
+  if (credential === 'ambiguous') return refuse(problemResponse('ambiguous-payment'))
   const price = typeof options.price === 'function' ? await options.price(own) : options.price
   checkPrice(price)
   const digest = options.bindBody === undefined ? undefined : contentDigest(bytesOf(await options.bindBody(own)))
@@ -74,16 +74,17 @@ async function admitRequest<R>(
   }
   const key = keptKeyOf(context, credential)
   const run = isReusable(credential) ? undefined : seller.runs.stateOf(key)
-  if (run === 'running') return refuse(problemAnswer('delivery-in-progress', 5))
+  if (run === 'running') return refuse(problemResponse('delivery-in-progress', 5))
   const signature = payerSignatureOf(header)
   const kept = await serveKept(context, credential, signature)
   if (kept !== undefined) return { kind: 'refused', ...kept }
-  if (run === 'unsold') return refuse(problemAnswer('duplicate-payment'))
-  if (seller.abandoned.isOver(claimedPayer(credential))) return refuse(problemAnswer('too-many-abandoned-requests', 60))
+  if (run === 'unsold') return refuse(problemResponse('duplicate-payment'))
+  if (seller.abandoned.isOver(claimedPayer(credential)))
+    return refuse(problemResponse('too-many-abandoned-requests', 60))
   const claim = claimOf(context, credential)
   if (claim.kind === 'replay') return refuse(claim.answer)
   if (claim.kind === 'duplicate') return admitAgain(context, credential, signature)
-  if (claim.kind === 'conflict') return refuse(problemAnswer('payment-identifier-conflict'))
+  if (claim.kind === 'conflict') return refuse(problemResponse('payment-identifier-conflict'))
   const seen = { protocol: credential.protocol, contentType: header('content-type'), look: request.look }
   return reporting(context, seen, await verify(context, credential, claim, signature))
 }
@@ -109,7 +110,7 @@ async function verify(
   const verifiedAt = performance.now()
   if (!isReusable(credential) && !runs.begin(key)) {
     claim.free()
-    return refuse(problemAnswer('delivery-in-progress', 5))
+    return refuse(problemResponse('delivery-in-progress', 5))
   }
   try {
     const verification = await purser.payments.verify(requestOf(context, credential))
@@ -124,10 +125,10 @@ async function verify(
     if (error instanceof ConflictError && error.code === 'duplicate-payment')
       return admitAgain(context, credential, signature)
     if (error instanceof ConflictError && error.code === 'payment-identifier-conflict')
-      return refuse(problemAnswer(error.code))
+      return refuse(problemResponse(error.code))
     onFault({ stage: 'verify', error })
-    if (isMisconfigured(error)) return refuse(problemAnswer('payments-misconfigured'))
-    return refuse(problemAnswer(movesAtVerify(credential) ? 'settlement-unavailable' : 'payments-unavailable', 5))
+    if (isMisconfigured(error)) return refuse(problemResponse('payments-misconfigured'))
+    return refuse(problemResponse(movesAtVerify(credential) ? 'settlement-unavailable' : 'payments-unavailable', 5))
   }
 }
 
@@ -190,7 +191,7 @@ function paid(purchase: Purchase, claim: Claimed): Admission {
     conclude: () => conclude(purchase).finally(over),
     tooLarge: () => {
       faulty(new RangeError('The response exceeds bodyBytesMax.'))
-      return problemAnswer('response-too-large')
+      return problemResponse('response-too-large')
     },
     failed: () => {
       if (payment.txHash === null) return unsold()

@@ -1,7 +1,7 @@
 import type { Request, RequestHandler } from 'express'
 import { mustKnow } from '../check.ts'
 import { attachPaid, attachSeller, findVault, sellerOf } from './attach.ts'
-import { setAnswerHead, setReadable } from './buffer-response.ts'
+import { setReadable, setResponseHead } from './buffer-response.ts'
 import { checkPayOptions, payOptions, walletOptions } from './check-options.ts'
 import { admit } from './core.ts'
 import { type DiscoveryConfig, markSold, openDiscovery } from './discovery.ts'
@@ -79,7 +79,7 @@ export function payMiddleware(options: PayOptions<Request>): RequestHandler {
       if (admission.kind === 'free') return next()
       if (admission.kind === 'refused') {
         if (res.destroyed) return admission.undelivered?.()
-        setAnswerHead(res, admission.answer)
+        setResponseHead(res, admission.answer)
         return void res.end(admission.answer.body ?? '')
       }
       attachPaid(req, admission)
@@ -110,7 +110,7 @@ export function discovery(config: DiscoveryConfig): RequestHandler {
   return async (req, res, next) => {
     try {
       const answer = await discover(sellerOf(req), `${req.protocol}://${req.headers.host ?? ''}`)
-      setAnswerHead(res, answer)
+      setResponseHead(res, answer)
       res.end(answer.body ?? '')
     } catch (error) {
       next(error)

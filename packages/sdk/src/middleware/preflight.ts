@@ -30,7 +30,7 @@ const methodsUsual = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE']
  * The response to `OPTIONS` on a paid route. The handler never runs for it, because a handler mounted for all methods
  * would then be free. Without CORS options it is empty, with the headers that earlier middleware has set.
  */
-export function optionsAnswer(cors: CorsOptions | undefined, header: Header): OwnAnswer {
+export function optionsResponse(cors: CorsOptions | undefined, header: Header): OwnAnswer {
   if (cors === undefined || readableBy(cors, header).allowOrigin === undefined)
     return { status: 204, headers: {}, body: null }
   const named = cors.headers ?? [header('access-control-request-headers') ?? '']

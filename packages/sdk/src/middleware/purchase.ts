@@ -3,7 +3,7 @@ import type { OwnAnswer } from './answers.ts'
 import type { Again } from './conclusion.ts'
 import type { Credential } from './credential.ts'
 import { grantOf } from './grant.ts'
-import { unsettledAnswer } from './receipts.ts'
+import { unsettledResponse } from './receipts.ts'
 import { type PaymentContext, requestPayment } from './request-payment.ts'
 import { conclude, type Purchase, releaseRedemption } from './settle.ts'
 
@@ -41,7 +41,7 @@ export function purchaseOf(
     unsettled: async (reason) => {
       free?.()
       if (credential.protocol === 'mpp') return requestPayment(context, { protocol: 'mpp', reason })
-      return unsettledAnswer(credential, payment.payer, reason)
+      return unsettledResponse(credential, payment.payer, reason)
     },
     keep,
     keepForPayer: (answer, redemptionToken) => {

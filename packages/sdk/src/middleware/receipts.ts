@@ -60,7 +60,7 @@ function chainIdOf(network: string | null, request: string | undefined): number 
 }
 
 /** The 402 for a valid x402 payment that could not be settled. Nothing is served and nothing was charged. */
-export function unsettledAnswer(credential: X402Credential, payer: string | null, reason: string): OwnAnswer {
+export function unsettledResponse(credential: X402Credential, payer: string | null, reason: string): OwnAnswer {
   const { network, responseHeader } = credential
   const failure = { success: false, errorReason: reason, transaction: '', network, ...named(payer) }
   return {

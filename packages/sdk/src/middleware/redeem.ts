@@ -1,6 +1,6 @@
 import { ConflictError, NotFoundError } from '../errors.ts'
 import type { Admission, Served } from './admission.ts'
-import { type OwnAnswer, problemAnswer } from './answers.ts'
+import { type OwnAnswer, problemResponse } from './answers.ts'
 import type { Conclusion } from './conclusion.ts'
 import type { Credential } from './credential.ts'
 import { privateCacheControl } from './headers.ts'
@@ -23,7 +23,7 @@ export async function serveKept(
 ): Promise<Served | undefined> {
   const taken = context.seller.kept.take(keptKeyOf(context, credential))
   if (taken === undefined) return undefined
-  if (taken === 'busy') return { answer: problemAnswer('delivery-in-progress', 1) }
+  if (taken === 'busy') return { answer: problemResponse('delivery-in-progress', 1) }
   const { answer, redemptionToken } = taken
   const conclusion = await taken.conclude({ signature, redemptionToken })
   if (conclusion.kind === 'withhold') {
@@ -32,13 +32,13 @@ export async function serveKept(
     return { answer: conclusion.answer }
   }
   taken.drop()
-  const sold = soldAnswer(answer, conclusion.headers)
+  const sold = soldResponse(answer, conclusion.headers)
   conclusion.keep?.(sold)
   return { answer: sold, undelivered: () => conclusion.undelivered(answer) }
 }
 
 /** A handler's response, adapted to be sent later on another connection. */
-function soldAnswer({ status, headers, body }: OwnAnswer, paid: readonly (readonly [string, string])[]): OwnAnswer {
+function soldResponse({ status, headers, body }: OwnAnswer, paid: readonly (readonly [string, string])[]): OwnAnswer {
   const own = Object.entries(headers).filter(([name]) => !unkept.test(name) && name.toLowerCase() !== 'cache-control')
   const cacheControl = Object.entries(headers).find(([name]) => name.toLowerCase() === 'cache-control')?.[1]
   const kept = typeof cacheControl === 'string' ? cacheControl : cacheControl?.join(', ')
@@ -67,9 +67,9 @@ export async function admitAgain(
   } catch (error) {
     if (error instanceof ConflictError) return refuse(redemptionRefusal(error))
     // Older versions of Purser have no redemptions.
-    if (error instanceof NotFoundError) return refuse(problemAnswer('duplicate-payment'))
+    if (error instanceof NotFoundError) return refuse(problemResponse('duplicate-payment'))
     context.seller.onFault({ stage: 'delivery', error })
-    return refuse(problemAnswer('delivery-unavailable', 5))
+    return refuse(problemResponse('delivery-unavailable', 5))
   }
 }
 
@@ -90,7 +90,7 @@ function rerun(purchase: Purchase, redemptionToken: string): Admission {
     conclude: () => finish(purchase, redemptionToken),
     tooLarge: () => {
       unserved(new RangeError('The response exceeds bodyBytesMax.'))
-      return problemAnswer('response-too-large')
+      return problemResponse('response-too-large')
     },
     failed: () => unserved(new Error('The handler failed when a settled payment was redeemed.')),
     abandon: () => {
@@ -111,7 +111,7 @@ async function finish(purchase: Purchase, redemptionToken: string): Promise<Conc
       return { kind: 'withhold', answer: redemptionRefusal(error), keep: isPassing(error) ? keepForPayer : undefined }
     context.seller.onFault({ stage: 'delivery', error, payment })
     const keep = (answer: OwnAnswer) => keepForPayer(answer, redemptionToken)
-    return { kind: 'withhold', answer: problemAnswer('delivery-unavailable', 5), keep }
+    return { kind: 'withhold', answer: problemResponse('delivery-unavailable', 5), keep }
   }
   const headers = [receiptOf(credential, payment, { txHash, settledAt, pending: false }), ...session]
   const undelivered = (answer: OwnAnswer) => keepForPayer(answer, redemptionToken)

@@ -37,7 +37,7 @@ interface Kept extends Running {
 
 const entriesMax = 1_000
 const runningMax = 10_000
-const answerBytesMax = 1_000_000
+const responseBytesMax = 1_000_000
 const bytesMax = 32_000_000
 /** The size of an entry without the response body, in bytes. */
 const entryBytes = 4_096
@@ -71,7 +71,7 @@ export function openReplays(ttlMs: number, now: () => number = Date.now): Replay
     if (running.get(run) !== entry) return
     running.delete(run)
     const size = answer.body?.length ?? 0
-    if (size > answerBytesMax) return
+    if (size > responseBytesMax) return
     const { fingerprint, endsAt } = entry
     const key = JSON.stringify([payer, id])
     const earlier = kept.get(key)

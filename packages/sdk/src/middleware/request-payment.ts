@@ -5,7 +5,7 @@ import {
   RateLimitError,
   ValidationError,
 } from '../errors.ts'
-import { challengeAnswer, type OwnAnswer, problemAnswer, type Refusal } from './answers.ts'
+import { challengeResponse, type OwnAnswer, problemResponse, type Refusal } from './answers.ts'
 import type { ChallengeRequested } from './contract.ts'
 import { offersFor } from './offers.ts'
 import type { Route, Seller } from './seller.ts'
@@ -38,10 +38,10 @@ export async function requestPayment(context: PaymentContext, refusal?: Refusal)
     const x402V1 = x402 === null ? null : challenge.x402V1
     const mpp = route.protocols.includes('mpp') ? offersFor(challenge.mpp, acceptPayment) : []
     if (x402 === null && mpp.length === 0) throw new Error('The challenge offers no payment that this route accepts.')
-    return challengeAnswer({ x402, x402V1, mpp }, refusal)
+    return challengeResponse({ x402, x402V1, mpp }, refusal)
   } catch (error) {
     if (ip !== undefined && error instanceof RateLimitError)
-      return problemAnswer('rate-limit-exceeded', error.retryAfterSeconds ?? 60)
+      return problemResponse('rate-limit-exceeded', error.retryAfterSeconds ?? 60)
     return challengeFailed(seller, error)
   }
 }
@@ -49,7 +49,7 @@ export async function requestPayment(context: PaymentContext, refusal?: Refusal)
 /** Reports that no challenge could be fetched, and returns the response to the caller. */
 export function challengeFailed(seller: Seller, error: unknown): OwnAnswer {
   seller.onFault({ stage: 'challenge', error })
-  return isMisconfigured(error) ? problemAnswer('payments-misconfigured') : problemAnswer('payments-unavailable', 5)
+  return isMisconfigured(error) ? problemResponse('payments-misconfigured') : problemResponse('payments-unavailable', 5)
 }
 
 const faultsOfConfiguration = [AuthenticationError, PermissionDeniedError, ValidationError, NotFoundError]

@@ -1,7 +1,7 @@
 import { ConflictError, NotFoundError, PurserError } from '../errors.ts'
 import type { Settlement, VerifiedPayment } from '../payments.ts'
 import { pause } from '../transport.ts'
-import { type OwnAnswer, problemAnswer } from './answers.ts'
+import { type OwnAnswer, problemResponse } from './answers.ts'
 import type { Again, Conclusion, Release, Withhold } from './conclusion.ts'
 import type { Credential } from './credential.ts'
 import type { Grant } from './grant.ts'
@@ -64,10 +64,10 @@ export async function conclude(purchase: Purchase, again?: Again): Promise<Concl
   } catch (error) {
     if (isFinal(error)) return withhold(await purchase.unsettled(reasonOf(error, purchase.credential)))
     seller.onFault({ stage: 'settle', error, payment, settleAgain })
-    return withhold(problemAnswer('settlement-unavailable', 5), keepForPayer)
+    return withhold(problemResponse('settlement-unavailable', 5), keepForPayer)
   }
   if (again !== undefined && !payment.redeemable && again.signature === undefined)
-    return withhold(problemAnswer('answer-lost'), keepForPayer)
+    return withhold(problemResponse('answer-lost'), keepForPayer)
   // The time to send without a redemption is short, so the session is opened first.
   const session = await purchase.grant.sessionHeaders()
   const isOwn = again === undefined && performance.now() < known.isOwnUntil
@@ -120,14 +120,14 @@ async function redeemed(purchase: Purchase, known: Served, again: Again | undefi
       return withhold(redemptionRefusal(error), isPassing(error) ? keepForPayer : undefined)
     context.seller.onFault({ stage: 'delivery', error, payment })
     const keep = (answer: OwnAnswer) => keepForPayer(answer, redemptionToken)
-    return { ...withhold(problemAnswer('settlement-unavailable', 5), keep), redemptionToken }
+    return { ...withhold(problemResponse('settlement-unavailable', 5), keep), redemptionToken }
   }
 }
 
 /** The response to a payer whose payment may not be served now, from Purser's refusal. */
 export function redemptionRefusal(error: ConflictError): OwnAnswer {
-  if (isPassing(error)) return problemAnswer('delivery-in-progress', error.retryAfterSeconds ?? 5)
-  return problemAnswer(error.code === 'answer-lost' ? 'answer-lost' : 'duplicate-payment')
+  if (isPassing(error)) return problemResponse('delivery-in-progress', error.retryAfterSeconds ?? 5)
+  return problemResponse(error.code === 'answer-lost' ? 'answer-lost' : 'duplicate-payment')
 }
 
 /** Whether the payment may still be served later: another request has the redemption and may fail. */

@@ -13,7 +13,7 @@ import { fail } from './errors.ts'
 import { readHoldings } from './holdings.ts'
 import type { CallTrial, Chain, Holding, HoldingQuestion, LaneCall, OfferedFees, TriedCall } from './port.ts'
 import { invalidResponse, readHex, readQuantity } from './rpc/read.ts'
-import { isRecord, type Rpc, type RpcAnswer, type RpcCall } from './rpc/rpc.ts'
+import { isRecord, type Rpc, type RpcCall, type RpcResponse } from './rpc/rpc.ts'
 
 const requestedAtOnce = 64
 const batchesMax = 4
@@ -21,7 +21,7 @@ const batchesMax = 4
 const questionsMax = 8
 
 /**
- * Reads that combine concurrent calls into one HTTP request to a node. A batch starts after all of its calls, so no caller gets an answer that is
+ * Reads that combine concurrent calls into one HTTP request to a node. A batch starts after all of its calls, so no caller gets a response that is
  * older than its call.
  */
 export function createBatchedReads(
@@ -60,7 +60,7 @@ export function createBatchedReads(
   }
 }
 
-/** Throws when the answer is an error. An error for one token or call affects only its caller. */
+/** Throws when the response is an error. An error for one token or call affects only its caller. */
 function orThrow<T>(answer: T | Error): T {
   if (answer instanceof Error) throw answer
   return answer
@@ -108,7 +108,7 @@ function estimateCall({ from, to, data, value }: TriedCall): RpcCall {
   return { method: 'eth_estimateGas', params: [{ from, to, data, value: `0x${value.toString(16)}` }, 'latest'] }
 }
 
-function trialOf({ data }: TriedCall, answer: RpcAnswer | undefined): CallTrial | Error {
+function trialOf({ data }: TriedCall, answer: RpcResponse | undefined): CallTrial | Error {
   if (answer?.ok === false && callFaultOf(answer) !== undefined) return { ok: false, reason: reasonOf(answer.data) }
   if (answer?.ok !== true) return fail('chain-unavailable', {}, new Error(answer?.message ?? 'no answer'))
   try {

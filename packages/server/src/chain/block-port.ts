@@ -52,7 +52,7 @@ export interface TransferReceipt {
 }
 
 /**
- * Reads whole blocks. Each method throws the problem `chain-unavailable` when an answer is incomplete, late or contradictory; the caller retries.
+ * Reads whole blocks. Each method throws the problem `chain-unavailable` when a response is incomplete, late or contradictory; the caller retries.
  */
 export interface BlockReads {
   /** The latest block of one node. */

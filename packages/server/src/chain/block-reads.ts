@@ -15,7 +15,7 @@ import {
   readTransfer,
 } from './read-blocks.ts'
 import { invalidResponse } from './rpc/read.ts'
-import type { NodeRpc, Rpc, RpcAnswer, RpcCall, Voter } from './rpc/rpc.ts'
+import type { NodeRpc, Rpc, RpcCall, RpcResponse, Voter } from './rpc/rpc.ts'
 
 /** Most headers in one request. Nodes limit the number of calls in a batch. */
 const headersPerRequest = 100
@@ -184,7 +184,7 @@ function quantity(value: bigint): string {
   return `0x${value.toString(16)}`
 }
 
-function resultOf(answer: RpcAnswer | undefined): unknown {
+function resultOf(answer: RpcResponse | undefined): unknown {
   if (answer === undefined || !answer.ok) throw invalidResponse(answer?.message ?? 'no answer')
   return answer.result
 }

@@ -1,4 +1,4 @@
-import type { RpcAnswer } from './rpc/rpc.ts'
+import type { RpcResponse } from './rpc/rpc.ts'
 
 /** Error messages of the different clients when the code of the call fails. A node that stops slow code (`execution aborted`, `execution timeout`) has no result. */
 const codeFaults = /revert|out of gas|invalid opcode|invalid jump|gas required exceeds|execution(?! aborted| timeout)/i
@@ -7,7 +7,7 @@ const codeFaults = /revert|out of gas|invalid opcode|invalid jump|gas required e
 const coinFaults = /insufficient|exceeds balance/i
 
 /** Why the call itself would fail; undefined for a result, and for an error of a node that is unable to answer. */
-export function callFaultOf(answer: RpcAnswer): 'code' | 'coin' | undefined {
+export function callFaultOf(answer: RpcResponse): 'code' | 'coin' | undefined {
   if (answer.ok) return undefined
   if (answer.data !== undefined || codeFaults.test(answer.message)) return 'code'
   return coinFaults.test(answer.message) ? 'coin' : undefined

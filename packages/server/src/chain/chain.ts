@@ -32,7 +32,7 @@ import type {
 import { electorateOf, requestAcceptance, requestAgreement, requestVotes } from './rpc/acceptance.ts'
 import { createLogReader } from './rpc/logs.ts'
 import { readHead, readHex, readQuantity, readReceipt, resultOf } from './rpc/read.ts'
-import type { NodeRpc, Rpc, RpcAnswer, Voter } from './rpc/rpc.ts'
+import type { NodeRpc, Rpc, RpcResponse, Voter } from './rpc/rpc.ts'
 import { send } from './rpc/send.ts'
 import { simulate } from './simulate.ts'
 import { sendTempo, tryTempo } from './tempo-node.ts'
@@ -157,7 +157,7 @@ export function domainReads(token: Address) {
   return reads.map((data) => ({ method: 'eth_call', params: [{ to: token, data }, 'latest'] }))
 }
 
-export function readDomain(answers: readonly RpcAnswer[]): TokenDomain | undefined {
+export function readDomain(answers: readonly RpcResponse[]): TokenDomain | undefined {
   const [name, version, separator] = answers.map((answer) =>
     answer.ok ? readHex(answer.result, 'call result') : undefined,
   )

@@ -81,9 +81,9 @@ export function l1FeeCall({ l1FeeOracle }: Pick<Network, 'l1FeeOracle'>): RpcCal
   return { method: 'eth_call', params: [call, 'latest'] }
 }
 
-/** Parses the answer to `l1FeeCall`, in wei per 256 bytes. */
+/** Parses the response to `l1FeeCall`, in wei per 256 bytes. */
 export function readL1Fee(result: unknown): bigint {
-  const [share, operator] = readAnswers(readHex(result, 'call result'))
+  const [share, operator] = readResponses(readHex(result, 'call result'))
   if (share === undefined) throw fail('chain-unavailable', {}, new Error('the fee oracle did not return the data fee'))
   const counted = share * 2n + (operator ?? 0n)
   return counted < l1FeeMax ? counted : l1FeeMax
@@ -97,7 +97,7 @@ function questionsTo(target: Address) {
   ]
 }
 
-function readAnswers(data: Hex): readonly (bigint | undefined)[] {
+function readResponses(data: Hex): readonly (bigint | undefined)[] {
   try {
     return decodeAggregate3(data, 2).map(readAnswer)
   } catch (error) {

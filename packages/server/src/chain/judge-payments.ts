@@ -24,7 +24,7 @@ import { inspectPermit2, transactionGas, wouldSettle } from './permit2.ts'
 import type { AuthorizationFacts, AuthorizationProbe, Chain, PayerFunds, PayerQuestion } from './port.ts'
 import { electorateOf, requestAcceptance } from './rpc/acceptance.ts'
 import { readHex } from './rpc/read.ts'
-import type { NodeRpc, Rpc, RpcAnswer, RpcCall, Voter } from './rpc/rpc.ts'
+import type { NodeRpc, Rpc, RpcCall, RpcResponse, Voter } from './rpc/rpc.ts'
 import { type SentCall, trySending } from './try-sending.ts'
 
 type PaymentReads = Pick<Chain, 'inspectAuthorization' | 'inspectPermit2' | 'payerFunds' | 'trySending'>
@@ -75,7 +75,7 @@ export function createPaymentReads(rpc: Rpc & NodeRpc, headOf: (rpc: Rpc) => Pro
   }
 }
 
-/** The answer with the lowest balance, since a majority contains at least one honest node. */
+/** The response with the lowest balance, since a majority contains at least one honest node. */
 function lowestBalanceOf<T extends { readonly balance: bigint }>(answers: readonly T[]): T {
   return answers.reduce((lowest, answer) => (answer.balance < lowest.balance ? answer : lowest))
 }
@@ -196,7 +196,7 @@ function trialOf({ token, authorization, signature }: AuthorizationProbe): Call3
 
 function readShared(
   group: readonly AuthorizationProbe[],
-  answer: RpcAnswer | undefined,
+  answer: RpcResponse | undefined,
 ): AuthorizationFacts[] | undefined {
   if (answer?.ok !== true || typeof answer.result !== 'string' || !isHex(answer.result)) return undefined
   try {
@@ -258,7 +258,7 @@ function aloneTrial(probe: AuthorizationProbe, block: 'latest' | 'pending'): Rpc
   return ethCall(multicall3Address, data, block, gas)
 }
 
-function readTrial(probe: AuthorizationProbe, answer: RpcAnswer | undefined): AuthorizationFacts['simulation'] {
+function readTrial(probe: AuthorizationProbe, answer: RpcResponse | undefined): AuthorizationFacts['simulation'] {
   if (answer?.ok === false) return simulationOf(false, answer.data)
   const result = resultOf(answer)
   if (probe.deployment === undefined) return { ok: true }
@@ -266,7 +266,7 @@ function readTrial(probe: AuthorizationProbe, answer: RpcAnswer | undefined): Au
   return simulationOf(trial?.success === true, trial?.returnData)
 }
 
-function resultOf(answer: RpcAnswer | undefined): Hex {
+function resultOf(answer: RpcResponse | undefined): Hex {
   if (answer?.ok !== true || typeof answer.result !== 'string' || !isHex(answer.result))
     throw new Error('the node returned no result for a call')
   return answer.result

@@ -2,7 +2,7 @@ import { type Hex, isHex } from '@purser/protocol'
 import type { BlockRange, IsWanted, ScannedRange, TokenTransfer } from './block-port.ts'
 import { eachOnce, lower, presentBlock, readReceipt } from './read-blocks.ts'
 import { invalidResponse } from './rpc/read.ts'
-import { isRecord, type Rpc, type RpcAnswer } from './rpc/rpc.ts'
+import { isRecord, type Rpc, type RpcResponse } from './rpc/rpc.ts'
 
 /** Refusals of a block's logs after which its receipts are read instead. */
 const refusalsMost = 3
@@ -69,7 +69,7 @@ function topicOf(account: string): string {
   return `0x${'0'.repeat(24)}${account.slice(2)}`
 }
 
-function resultOf(answer: RpcAnswer | undefined): unknown {
+function resultOf(answer: RpcResponse | undefined): unknown {
   if (answer?.ok !== true) throw invalidResponse(answer?.message ?? 'no answer')
   return answer.result
 }

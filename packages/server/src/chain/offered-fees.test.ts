@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { aLiarStage, type LiarStage } from '../../test/liar-stage.ts'
-import { type LyingNode, type NodeAnswer, startLyingNode } from '../../test/lying-node.ts'
+import { type LyingNode, type NodeResponse, startLyingNode } from '../../test/lying-node.ts'
 
 let liar: LyingNode
 let stage: LiarStage
@@ -50,7 +50,7 @@ test('a node that fails delays no fees', async () => {
 
 test('a node that answers late does not delay the fees of two others', async () => {
   const honest = await offered(3)
-  const late = Promise.withResolvers<NodeAnswer>()
+  const late = Promise.withResolvers<NodeResponse>()
   liar.lie('eth_getBlockByNumber', () => late.promise)
   expect(await Promise.race([offered(3, 60_000), delay(20_000, 'waiting')])).toEqual(honest)
   late.resolve({ result: null })

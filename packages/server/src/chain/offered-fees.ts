@@ -4,7 +4,7 @@ import { feeLimits, firstFees, l1FeeCall, readL1Fee } from './fees.ts'
 import type { OfferedFees } from './port.ts'
 import { collect, electorateOf } from './rpc/acceptance.ts'
 import { readHead, readQuantity, resultOf } from './rpc/read.ts'
-import type { NodeRpc, Rpc, RpcAnswer, RpcCall } from './rpc/rpc.ts'
+import type { NodeRpc, Rpc, RpcCall, RpcResponse } from './rpc/rpc.ts'
 
 /** How long to wait for the remaining nodes once a majority has reported its fees. */
 const furtherFeesMs = 250
@@ -106,7 +106,7 @@ export function suggestedTip(rpc: Rpc): Promise<bigint | undefined> {
   )
 }
 
-function tipOf(answer: RpcAnswer | undefined): bigint | undefined {
+function tipOf(answer: RpcResponse | undefined): bigint | undefined {
   try {
     return readQuantity(resultOf(answer), 'priority fee')
   } catch {

@@ -14,7 +14,7 @@ import { createPaymentReads } from './judge-payments.ts'
 import { inspectPermit2, isSpent } from './permit2.ts'
 import { createPermit2Use } from './rpc/permit2-use.ts'
 import { createQuorum } from './rpc/quorum.ts'
-import type { Rpc, RpcAnswer, RpcCall } from './rpc/rpc.ts'
+import type { Rpc, RpcCall, RpcResponse } from './rpc/rpc.ts'
 
 const owner = '0x90F79bf6EB2c4f870365E785982E1f101E93b906'
 const payTo = '0x209693Bc6afc0C5328bA36FaF03C514EF312287C'
@@ -46,7 +46,7 @@ type Node = (call: RpcCall) => unknown
 
 /** A fake node: returns a result for each call, or an error when `node` throws. */
 function rpcOf(node: Node): Rpc {
-  const answer = (call: RpcCall): RpcAnswer => {
+  const answer = (call: RpcCall): RpcResponse => {
     try {
       return { ok: true, result: node(call) }
     } catch (error) {

@@ -13,7 +13,7 @@ import { fail } from './errors.ts'
 import type { Permit2Facts, Permit2Probe } from './port.ts'
 import type { Decision } from './rpc/quorum.ts'
 import { readHex } from './rpc/read.ts'
-import type { Rpc, RpcAnswer, RpcCall } from './rpc/rpc.ts'
+import type { Rpc, RpcCall, RpcResponse } from './rpc/rpc.ts'
 
 /** Gas limit of the trial. It equals what settlement allows; otherwise a wallet could pass here and run out of gas there. */
 const trialGas = 460_000
@@ -80,12 +80,12 @@ function ethCall(call: Readonly<Record<string, string>>, block: BlockParameter):
   return { method: 'eth_call', params: [call, block] }
 }
 
-function codeOf(answer: RpcAnswer | undefined): Hex {
+function codeOf(answer: RpcResponse | undefined): Hex {
   return readHex(answer?.ok === true ? answer.result : undefined, 'code')
 }
 
 /** One word. A missing contract returns `0x`, which counts as zero. */
-function wordOf(answer: RpcAnswer | undefined, what: string): bigint {
+function wordOf(answer: RpcResponse | undefined, what: string): bigint {
   const result = readHex(answer?.ok === true ? answer.result : undefined, what)
   if (result === '0x') return 0n
   try {

@@ -8,14 +8,14 @@ import type {
   TransferSignature,
 } from '@purser/protocol'
 import type { Head, Receipt } from './facts.ts'
-import type { TempoSendAnswer, TempoTransaction, TempoTransactions, TempoTrial } from './tempo-port.ts'
+import type { TempoSendResponse, TempoTransaction, TempoTransactions, TempoTrial } from './tempo-port.ts'
 
 export type {
   TempoCall,
   TempoDecoded,
   TempoFields,
   TempoRefusal,
-  TempoSendAnswer,
+  TempoSendResponse,
   TempoTransaction,
   TempoTransactions,
   TempoTrial,
@@ -96,7 +96,7 @@ export interface Chain extends QuorumReads {
   /** How an account's calls, in sequence, would change balances as of the latest block. Gas is free, and nothing is stored. */
   simulate(from: Address, calls: readonly LaneCall[], readings: readonly BalanceReading[]): Promise<Simulation>
   /**
-   * Whether the call would succeed as a real transaction on the latest block: at the current gas price, for two block builders and times. An answer
+   * Whether the call would succeed as a real transaction on the latest block: at the current gas price, for two block builders and times. A response
    * that does not decide counts as success.
    */
   trySending(call: SentCall): Promise<boolean>
@@ -112,7 +112,7 @@ export interface Chain extends QuorumReads {
   /** Balances in each token's smallest unit, in the order of the questions, all of one block. */
   balances(questions: readonly { readonly token: Address; readonly account: Address }[]): Promise<readonly bigint[]>
   /**
-   * The answer of the sanctions oracle at that address for each account, as of the latest block, with the block's time. Undefined for an account
+   * The response of the sanctions oracle at that address for each account, as of the latest block, with the block's time. Undefined for an account
    * about which no majority of the nodes agrees.
    */
   sanctions(oracle: Address, accounts: readonly Address[]): Promise<Sanctions>
@@ -132,7 +132,7 @@ export interface Chain extends QuorumReads {
   offeredFees(): Promise<OfferedFees>
   transactionCount(address: Address, block: 'latest' | 'pending'): Promise<bigint>
   /** Sends signed transactions, in order, to all nodes that answer. Returns the most frequent answer for each. */
-  send(raws: readonly Hex[]): Promise<readonly SendAnswer[]>
+  send(raws: readonly Hex[]): Promise<readonly SendResponse[]>
   /** One request: the head, the senders' transaction counts and the receipts of these hashes, in their order. */
   watch(senders: readonly Address[], hashes: readonly Hex[]): Promise<Watch>
   /** The receipts of these hashes from any node, in order. Use it when the preferred node has none. */
@@ -146,7 +146,7 @@ export interface Chain extends QuorumReads {
   /** Tempo networks: whether the transaction would succeed on the latest block, with its sender and gas limit. */
   tryTempo(transaction: TempoTransaction): Promise<TempoTrial>
   /** Tempo networks: sends final transactions, in order, to all nodes that answer. Sending the same bytes again is harmless. */
-  sendTempo(raws: readonly Hex[]): Promise<readonly TempoSendAnswer[]>
+  sendTempo(raws: readonly Hex[]): Promise<readonly TempoSendResponse[]>
   /** The latest block, the finalized block, and the receipts of these hashes, in order. */
   lookUp(hashes: readonly Hex[]): Promise<LookUp>
 }
@@ -163,7 +163,7 @@ export interface PayerQuestion {
 export interface PayerFunds {
   /** In the token's smallest unit. */
   readonly rawBalance: bigint
-  /** The nonces that are used or canceled. A nonce for which the contract gives no answer is not included. */
+  /** The nonces that are used or canceled. A nonce for which the contract gives no response is not included. */
   readonly spentNonces: readonly Hex[]
   readonly spentPermits: readonly bigint[]
 }
@@ -277,7 +277,7 @@ export interface TokenDomain {
  * `sent`: accepted, already known, or the outcome is unknown. `nonce-too-low`: a transaction at that nonce is mined, possibly this one.
  * `underpriced`: the fees must be higher. `refused`: for a reason that sending again does not fix.
  */
-export type SendAnswer =
+export type SendResponse =
   | { readonly outcome: 'sent' }
   | { readonly outcome: 'nonce-too-low' | 'underpriced' | 'refused'; readonly words: string }
 

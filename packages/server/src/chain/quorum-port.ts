@@ -3,7 +3,7 @@ import type { Permit2Use, Receipt } from './facts.ts'
 import type { SentCall } from './lanes/port.ts'
 
 /**
- * The answer of a strict majority of a network's configured nodes. `undecided` means that too few nodes answered, that they contradict each other,
+ * The response of a strict majority of a network's configured nodes. `undecided` means that too few nodes answered, that they contradict each other,
  * or that they are behind: query again later. Time alone never turns it into an outcome.
  */
 export type Verdict = 'yes' | 'no' | 'undecided'
@@ -84,7 +84,7 @@ interface StateAt {
 export interface UseSearch {
   /** The nonce was unused before. */
   readonly since: Date
-  /** Most requests for logs to one node, after which it has no answer. Default: as many as the search needs. */
+  /** Most requests for logs to one node, after which it has no response. Default: as many as the search needs. */
   readonly requestsMax?: number | undefined
 }
 

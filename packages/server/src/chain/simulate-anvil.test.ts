@@ -4,7 +4,7 @@ import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { fail } from './errors.ts'
 import type { BalanceReading } from './port.ts'
-import type { Rpc, RpcAnswer } from './rpc/rpc.ts'
+import type { Rpc, RpcResponse } from './rpc/rpc.ts'
 import { simulate } from './simulate.ts'
 
 const sender = privateKeyToAddress(generatePrivateKey())
@@ -12,7 +12,7 @@ const payee = privateKeyToAddress(generatePrivateKey())
 
 /** An `Rpc` to a node that lacks the given methods. */
 function nodeAt(url: string, missing: readonly string[] = []): Rpc {
-  const call = async (method: string, params: readonly unknown[]): Promise<RpcAnswer> => {
+  const call = async (method: string, params: readonly unknown[]): Promise<RpcResponse> => {
     if (missing.includes(method)) throw fail('chain-unavailable', {}, new Error(`no ${method}`))
     const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params })
     const answer = await fetch(url, { method: 'POST', body, headers: { 'content-type': 'application/json' } })
@@ -89,7 +89,7 @@ describe('on Base', () => {
 
   test('the answer of a node that ignores the code override is rejected', async () => {
     const rpc = nodeAt(base.rpcUrl, ['eth_simulateV1'])
-    const ignoring = { ...rpc, call: async (): Promise<RpcAnswer> => ({ ok: true, result: '0x' }) }
+    const ignoring = { ...rpc, call: async (): Promise<RpcResponse> => ({ ok: true, result: '0x' }) }
     expect(await simulate(ignoring, sender, [], readings())).toEqual({ outcome: 'unable' })
   })
 })

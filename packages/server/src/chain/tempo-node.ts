@@ -1,9 +1,9 @@
 import { decodeUint256, encodeGetNonce, type Hex, tempoNonceManager, uint256Max } from '@purser/protocol'
 import { fail } from './errors.ts'
-import type { TempoRefusal, TempoSendAnswer, TempoTransaction, TempoTrial } from './port.ts'
+import type { TempoRefusal, TempoSendResponse, TempoTransaction, TempoTrial } from './port.ts'
 import { electorateOf } from './rpc/acceptance.ts'
 import { readHex, readQuantity, readReceipt } from './rpc/read.ts'
-import type { NodeRpc, Rpc, RpcAnswer, RpcCall } from './rpc/rpc.ts'
+import type { NodeRpc, Rpc, RpcCall, RpcResponse } from './rpc/rpc.ts'
 import { sendAll } from './rpc/send.ts'
 
 /** Error messages of nodes that refuse to run a transaction. A message that is not listed is not about the transaction. */
@@ -79,31 +79,31 @@ function requestOf(transaction: TempoTransaction): Readonly<Record<string, unkno
 }
 
 /**
- * Sends final transactions to all nodes that answer. A missing answer counts as sent, because only the answer may be lost. A transaction is refused
+ * Sends final transactions to all nodes that answer. A missing response counts as sent, because only the response may be lost. A transaction is refused
  * only when a majority of the configured nodes refuses it and no node that answered in time took it: otherwise a node that took it may bring it into
  * a block.
  */
-export async function sendTempo(rpc: NodeRpc, raws: readonly Hex[]): Promise<TempoSendAnswer[]> {
+export async function sendTempo(rpc: NodeRpc, raws: readonly Hex[]): Promise<TempoSendResponse[]> {
   const { needed } = electorateOf(rpc.voters)
-  const isDecided = (answers: readonly RpcAnswer[]) => answers.length >= needed || answers.some(isTaken)
+  const isDecided = (answers: readonly RpcResponse[]) => answers.length >= needed || answers.some(isTaken)
   return (await sendAll(rpc, raws, isDecided)).map((answers) => {
     const [first] = answers
     return first !== undefined && answers.length >= needed && !answers.some(isTaken)
-      ? sendAnswer(first)
+      ? sendResponse(first)
       : { outcome: 'sent' }
   })
 }
 
-const isTaken = (answer: RpcAnswer): boolean => sendAnswer(answer).outcome === 'sent'
+const isTaken = (answer: RpcResponse): boolean => sendResponse(answer).outcome === 'sent'
 
-function sendAnswer(answer: RpcAnswer): TempoSendAnswer {
+function sendResponse(answer: RpcResponse): TempoSendResponse {
   if (answer.ok) return { outcome: 'sent' }
   if (/failed to decode|invalid signature|rlp/i.test(answer.message)) return { outcome: 'refused', reason: 'malformed' }
   const reason = refusalOf(answer)
   return reason === undefined ? { outcome: 'sent' } : { outcome: 'refused', reason }
 }
 
-function refusalOf(answer: Extract<RpcAnswer, { ok: false }>): TempoRefusal | undefined {
+function refusalOf(answer: Extract<RpcResponse, { ok: false }>): TempoRefusal | undefined {
   if (answer.data?.startsWith(insufficientBalance) === true) return 'insufficient-balance'
   return (
     refusalMessages.find(([pattern]) => pattern.test(answer.message))?.[1] ??

@@ -61,6 +61,6 @@ export type TempoTrial = { readonly ok: true } | { readonly ok: false; readonly 
  * `refused`: the nodes refuse it now. This does not prove that it is unmined, since another node may have accepted it before. `sent` is also
  * returned when the outcome is unknown.
  */
-export type TempoSendAnswer =
+export type TempoSendResponse =
   | { readonly outcome: 'sent' }
   | { readonly outcome: 'refused'; readonly reason: TempoRefusal | 'malformed' }

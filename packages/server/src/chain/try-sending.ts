@@ -1,7 +1,7 @@
 import type { Address, Hex } from '@purser/protocol'
 import { callFaultOf } from './call-fault.ts'
 import type { Head } from './facts.ts'
-import type { Rpc, RpcAnswer, RpcCall } from './rpc/rpc.ts'
+import type { Rpc, RpcCall, RpcResponse } from './rpc/rpc.ts'
 
 /** A transaction to be simulated as sent. */
 export interface SentCall {
@@ -20,7 +20,7 @@ type Environment = (typeof environments)[number]
 
 /**
  * Whether the call would succeed as a real transaction, at a real gas price and in several block environments. `head` is the latest block. A node
- * that does not support block overrides is queried with the gas price only. An answer that does not decide counts as success.
+ * that does not support block overrides is queried with the gas price only. A response that does not decide counts as success.
  */
 export async function trySending(rpc: Rpc, call: SentCall, head: Head): Promise<boolean> {
   const answers = await rpc.batch(environments.map((environment) => callIn(call, head, environment)))
@@ -39,7 +39,7 @@ function callIn({ from, to, data, gasLimit }: SentCall, head: Head, environment?
   }
 }
 
-function fails(answer: RpcAnswer): boolean {
+function fails(answer: RpcResponse): boolean {
   return callFaultOf(answer) === 'code'
 }
 

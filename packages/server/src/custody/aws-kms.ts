@@ -4,7 +4,7 @@ import type { KeyEncryption } from './key-encryption.ts'
 
 const attemptsMax = 3
 const connectMsMax = 2_000
-const answerMsMax = 5_000
+const responseMsMax = 5_000
 
 /**
  * Data keys wrapped by AWS KMS. The associated data is the encryption context: KMS binds the ciphertext to it and logs it, so that its log shows
@@ -17,7 +17,7 @@ export function awsKmsKeyEncryption(
   const client = new KMSClient({
     region: regionOf(keyArn),
     maxAttempts: attemptsMax,
-    requestHandler: { connectionTimeout: connectMsMax, requestTimeout: answerMsMax, throwOnRequestTimeout: true },
+    requestHandler: { connectionTimeout: connectMsMax, requestTimeout: responseMsMax, throwOnRequestTimeout: true },
     ...(endpoint !== undefined && { endpoint }),
   })
   const common = (associatedData: string) =>

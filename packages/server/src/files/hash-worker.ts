@@ -8,7 +8,7 @@ export type HashOrder =
   | { readonly kind: 'drop'; readonly id: number }
 
 /** One answer for each order except `drop`, in order: undefined after bytes were read, and the digest in hex at the end. */
-export type HashAnswer = string | undefined
+export type HashResult = string | undefined
 
 const hashes = new Map<number, Hash>()
 
@@ -21,7 +21,7 @@ parentPort?.on('message', (order: HashOrder) => {
   parentPort?.postMessage(carryOut(order, hash))
 })
 
-function carryOut(order: Exclude<HashOrder, { readonly kind: 'drop' }>, hash: Hash): HashAnswer {
+function carryOut(order: Exclude<HashOrder, { readonly kind: 'drop' }>, hash: Hash): HashResult {
   if (order.kind === 'end') {
     hashes.delete(order.id)
     return hash.digest('hex')

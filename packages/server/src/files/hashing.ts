@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { stripTypeScriptTypes } from 'node:module'
 import path from 'node:path'
 import { Worker } from 'node:worker_threads'
-import type { HashAnswer, HashOrder } from './hash-worker.ts'
+import type { HashOrder, HashResult } from './hash-worker.ts'
 
 /** The SHA-256 of content in chunks of shared memory, computed in another thread. */
 export interface RunningHash {
@@ -53,12 +53,12 @@ const memory = { maxYoungGenerationSizeMb: 1, maxOldGenerationSizeMb: 16, codeRa
 class HashThread {
   readonly #worker = new Worker(readScript(), { execArgv: [], resourceLimits: memory })
   /** Pending requests, oldest first; the thread answers in order. */
-  readonly #pending: PromiseWithResolvers<HashAnswer>[] = []
+  readonly #pending: PromiseWithResolvers<HashResult>[] = []
   #death: unknown
 
   constructor() {
     this.#worker.unref()
-    this.#worker.on('message', (answer: HashAnswer) => {
+    this.#worker.on('message', (answer: HashResult) => {
       this.#pending.shift()?.resolve(answer)
       if (this.#pending.length === 0) this.#worker.unref()
     })
@@ -70,9 +70,9 @@ class HashThread {
     return this.#death !== undefined
   }
 
-  request(order: HashOrder): Promise<HashAnswer> {
+  request(order: HashOrder): Promise<HashResult> {
     if (this.#death !== undefined) return Promise.reject(this.#death)
-    const answer = Promise.withResolvers<HashAnswer>()
+    const answer = Promise.withResolvers<HashResult>()
     if (this.#pending.push(answer) === 1) this.#worker.ref()
     this.#worker.postMessage(order)
     return answer.promise

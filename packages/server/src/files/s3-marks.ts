@@ -11,7 +11,7 @@ import type { S3Settings } from './port.ts'
 import { clientOf } from './s3.ts'
 
 /**
- * Marks as objects under `witness/`. Each contains a random token, so that a request repeated after a lost answer is recognized. A storage without
+ * Marks as objects under `witness/`. Each contains a random token, so that a request repeated after a lost response is recognized. A storage without
  * conditional writes (`If-None-Match`) overwrites; a second copy of the database is then detected only by the next comparison.
  */
 export function s3Marks(settings: S3Settings, { random }: { readonly random: Random }): Marks & { close(): void } {

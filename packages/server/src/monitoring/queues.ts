@@ -2,9 +2,9 @@ import type { Deps } from '../platform/ctx.ts'
 import { listDepths } from './store.ts'
 
 /** Well below the time that Prometheus waits for the metrics (10 s by default), which must arrive when the database does not respond. */
-const answerMsMax = 2_000
+const responseMsMax = 2_000
 
-/** Sets the gauges of queues to what waits now; without an answer of the database within two seconds they have no values. */
+/** Sets the gauges of queues to what waits now; without a response of the database within two seconds they have no values. */
 export async function showQueues({ db, metrics, log }: Pick<Deps, 'db' | 'metrics' | 'log'>): Promise<void> {
   const labels = ['queue', 'network'] as const
   const depths = metrics.gauge('purser_queue_depth', 'What waits in a queue, counted up to 10,000.', labels)
@@ -12,7 +12,7 @@ export async function showQueues({ db, metrics, log }: Pick<Deps, 'db' | 'metric
   depths.reset()
   ages.reset()
   try {
-    for (const { queue, network, depth, ageSeconds } of await within(answerMsMax, listDepths(db))) {
+    for (const { queue, network, depth, ageSeconds } of await within(responseMsMax, listDepths(db))) {
       depths.set({ queue, network }, depth)
       ages.set({ queue, network }, ageSeconds)
     }

@@ -39,7 +39,7 @@ interface Declined {
   readonly json: unknown
 }
 
-export type PartnerAnswer<T> =
+export type PartnerResponse<T> =
   | { readonly ok: true; readonly value: T }
   | { readonly ok: false; readonly declined: Declined }
 
@@ -47,7 +47,7 @@ export type PartnerAnswer<T> =
 const notAboutRequest = [401, 403, 407, 408, 409, 425, 429]
 
 /**
- * Sends a request to a partner and parses the answer with the schema. A 4xx status about the request is returned as `declined`. Timeouts, overload,
+ * Sends a request to a partner and parses the response with the schema. A 4xx status about the request is returned as `declined`. Timeouts, overload,
  * a refused API key, malformed answers and text that the database cannot store throw `partner-unavailable`, so that no decision depends on an
  * unknown answer.
  */
@@ -55,7 +55,7 @@ export async function requestPartner<T>(
   api: PartnerApi,
   request: PartnerRequest,
   schema: z.ZodType<T>,
-): Promise<PartnerAnswer<T>> {
+): Promise<PartnerResponse<T>> {
   const { status, json } = await exchange(api, request)
   if (status >= 400 && status < 500 && !notAboutRequest.includes(status))
     return { ok: false, declined: { status, json } }

@@ -18,7 +18,7 @@ export interface ConnectionLimits {
   readonly groupsMax: number
   readonly headerBytesMax: number
   /** Most bytes of a response that are read; the connection of a longer one is closed. */
-  readonly answerBytesMax: number
+  readonly responseBytesMax: number
 }
 
 export type GuardedMethod = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
@@ -26,7 +26,7 @@ export type GuardedMethod = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 /** Connections to customers' servers, each to a checked address, and kept for a while for further requests. */
 export interface Connections {
   /** Rejects if no status was received; a response that breaks off after its status resolves. */
-  send(to: Destination, request: RequestParts): Promise<RawAnswer>
+  send(to: Destination, request: RequestParts): Promise<RawResponse>
   /** Whether a connection is open already. */
   isOpen(to: Destination): boolean
   close(): Promise<void>
@@ -40,7 +40,7 @@ interface RequestParts {
   readonly deadline: Deadline
 }
 
-export interface RawAnswer {
+export interface RawResponse {
   readonly status: number
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
   /** The beginning of the body, up to the limit. */
@@ -63,13 +63,13 @@ export class ConnectFailure extends Error {
 /** The failure of an exchange that ended in an error. Its text is not shown, since it may contain data from the receiver. */
 export function failureOf(error: unknown): ConnectFailure['failure'] | 'connection-lost' | 'answer-malformed' {
   if (error instanceof ConnectFailure) return error.failure
-  return answerFaults.some((Fault) => error instanceof Fault) ? 'answer-malformed' : 'connection-lost'
+  return responseFaults.some((Fault) => error instanceof Fault) ? 'answer-malformed' : 'connection-lost'
 }
 
 /** More arrived for one request than a response within the limits takes. */
 class TooMuchReceived extends Error {}
 
-const answerFaults = [
+const responseFaults = [
   errors.HTTPParserError,
   errors.HeadersOverflowError,
   errors.ResponseContentLengthMismatchError,
@@ -93,7 +93,7 @@ export function createConnections(limits: ConnectionLimits, ca: string | undefin
     return pool
   }
   return {
-    send: (to, parts) => exchange(poolOf(to), to.url, { ...parts, answerBytesMax: limits.answerBytesMax }),
+    send: (to, parts) => exchange(poolOf(to), to.url, { ...parts, responseBytesMax: limits.responseBytesMax }),
     isOpen: (to) => (pools.get(keyOf(to))?.stats.connected ?? 0) > 0,
     async close() {
       await Promise.all([...pools.values()].map((pool) => pool.destroy()))
@@ -112,11 +112,11 @@ function keyOf({ group, url, address }: Destination): string {
 function exchange(
   pool: Pool,
   { pathname, search }: URL,
-  parts: RequestParts & { readonly answerBytesMax: number },
-): Promise<RawAnswer> {
+  parts: RequestParts & { readonly responseBytesMax: number },
+): Promise<RawResponse> {
   const { deadline, method, headers, body = null } = parts
   return new Promise((resolve, reject) => {
-    const reading = createReading(parts.answerBytesMax)
+    const reading = createReading(parts.responseBytesMax)
     let controller: Dispatcher.DispatchController | undefined
     // An error is created only where it is used, because recording its stack takes 12 µs of each delivery.
     const settle = (isWhole: boolean, errorOf: () => unknown): void => {
@@ -151,12 +151,12 @@ function exchange(
 
 /** State of a response in progress. */
 function createReading(bytesMax: number) {
-  let head: Pick<RawAnswer, 'status' | 'headers'> | undefined
+  let head: Pick<RawResponse, 'status' | 'headers'> | undefined
   const chunks: Buffer[] = []
   let left = bytesMax
   return {
     /** Interim responses (1xx) are ignored. */
-    begin(status: number, headers: RawAnswer['headers']): void {
+    begin(status: number, headers: RawResponse['headers']): void {
       if (status >= 200) head = { status, headers }
     },
     /** False if the limit is reached. */
@@ -165,7 +165,7 @@ function createReading(bytesMax: number) {
       left = Math.max(-1, left - chunk.length)
       return left >= 0
     },
-    answer: (isWhole: boolean): RawAnswer | undefined => head && { ...head, bytes: Buffer.concat(chunks), isWhole },
+    answer: (isWhole: boolean): RawResponse | undefined => head && { ...head, bytes: Buffer.concat(chunks), isWhole },
   }
 }
 
@@ -196,8 +196,8 @@ function connectTo(address: string, connect: buildConnector.connector, bytesMax:
 }
 
 /** Most bytes for one request: a response within the limits in chunks of one byte, and what is buffered before it is parsed. */
-function receivedBytesMax({ headerBytesMax, answerBytesMax }: ConnectionLimits): number {
-  return 262_144 + headerBytesMax + 8 * answerBytesMax
+function receivedBytesMax({ headerBytesMax, responseBytesMax }: ConnectionLimits): number {
+  return 262_144 + headerBytesMax + 8 * responseBytesMax
 }
 
 /**

@@ -9,7 +9,7 @@ import {
   createConnections,
   failureOf,
   type GuardedMethod,
-  type RawAnswer,
+  type RawResponse,
 } from './guarded-connections.ts'
 import { inClientSpan } from './tracing/spans.ts'
 
@@ -36,7 +36,7 @@ interface Failed {
 }
 
 /** A response as it was received, untrusted in every part. */
-export type SendOutcome = ({ readonly kind: 'answered' } & RawAnswer) | Failed
+export type SendOutcome = ({ readonly kind: 'answered' } & RawResponse) | Failed
 
 interface GuardedRequest {
   readonly method: GuardedMethod
@@ -77,7 +77,7 @@ const limitsDefault: GuardedLimits = {
   totalMs: 10_000,
   requestBytesMax: 1_048_576,
   fieldLengthMax: 8_192,
-  answerBytesMax: 1_024,
+  responseBytesMax: 1_024,
   headerBytesMax: 16_384,
   connectionsPerGroup: 32,
   groupsMax: 1_024,

@@ -116,7 +116,7 @@ interface OperationSpec<D extends Deps, P, Q, I, O> {
   /** The resource's present state, for a repeat with the same Idempotency-Key whose first response was never stored. */
   readonly resume?: (ctx: D & Call, resourceId: string, key: string) => Promise<unknown>
   /** The response contains a secret: its stored copy is sealed and replayed to the same key only. */
-  readonly secretAnswer?: boolean
+  readonly secretResponse?: boolean
   /**
    * The body contains values that could be guessed from its digest, such as an account number: the fingerprint stored for the
    * Idempotency-Key is sealed, and the response is replayed to the same key only.
@@ -151,7 +151,7 @@ interface OperationSpec<D extends Deps, P, Q, I, O> {
    */
   readonly readContent?: (ctx: D & Call, request: StreamRequest) => Promise<Uint8Array>
   /** Additional header fields of a success, each with its description. */
-  readonly answerHeaders?: Readonly<Record<string, string>>
+  readonly responseHeaders?: Readonly<Record<string, string>>
   /** The media type of a success that is a stream and not JSON. */
   readonly streamsOutput?: string
   /** A possible beginning of such a stream, for the API document. */

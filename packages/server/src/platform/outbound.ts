@@ -47,7 +47,7 @@ export interface OutboundRequest {
 }
 
 /** The response, whatever its status. `json` is undefined if the body is not JSON. */
-interface OutboundAnswer {
+interface OutboundResponse {
   readonly status: number
   readonly json: unknown
 }
@@ -70,7 +70,7 @@ interface Download {
 export interface Outbound {
   postJson(url: string, body: string, limits: JsonLimits): Promise<unknown>
   /** For partners that use the status for their errors. Throws an `OutboundError` unless a response was read completely. */
-  exchange(request: OutboundRequest, limits: PostLimits): Promise<OutboundAnswer>
+  exchange(request: OutboundRequest, limits: PostLimits): Promise<OutboundResponse>
   /**
    * Streams a large document. A few redirects are followed, never from HTTPS to plain HTTP. The stream fails with an `OutboundError` if the
    * other side sends too much, too slowly or not all of it.

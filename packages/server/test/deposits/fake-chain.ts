@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { type Address, bytesToHex, type Hex, hexToBytes, type Network, topics } from '@purser/protocol'
 import { bloomBits } from '../../src/chain/read-blocks.ts'
-import type { NodeRpc, Rpc, RpcAnswer, RpcCall } from '../../src/chain/rpc/rpc.ts'
+import type { NodeRpc, Rpc, RpcCall, RpcResponse } from '../../src/chain/rpc/rpc.ts'
 
 export interface FakeTransfer {
   readonly token: Address
@@ -97,7 +97,7 @@ export function nodesOf(nodes: readonly Rpc[]): NodeRpc {
 }
 
 /** An RPC client for block reads, with one function behind it. */
-function rpcOf(answerTo: (call: RpcCall) => RpcAnswer): Rpc {
+function rpcOf(answerTo: (call: RpcCall) => RpcResponse): Rpc {
   const rpc: Rpc = {
     batch: async (calls) => calls.map(answerTo),
     call: async (method, params) => answerTo({ method, params }),
@@ -111,7 +111,7 @@ function rpcOf(answerTo: (call: RpcCall) => RpcAnswer): Rpc {
   return rpc
 }
 
-function answer(all: readonly FakeBlock[], network: Network, { method, params }: RpcCall, lies: Lies): RpcAnswer {
+function answer(all: readonly FakeBlock[], network: Network, { method, params }: RpcCall, lies: Lies): RpcResponse {
   const blocks = all.slice(0, all.length - (lies.behind ?? 0))
   const [first] = params
   if (method === 'eth_chainId') return { ok: true, result: quantity(network.chainId) }
@@ -136,7 +136,7 @@ function heightOf(block: unknown, head: number): number {
   return Number(block)
 }
 
-function logsAnswer(blocks: readonly FakeBlock[], filter: Record<string, unknown>, lies: Lies): RpcAnswer {
+function logsAnswer(blocks: readonly FakeBlock[], filter: Record<string, unknown>, lies: Lies): RpcResponse {
   const wanted = new Set((filter.address as string[]).map((address) => address.toLowerCase()))
   const byHash = filter.blockHash === undefined ? undefined : blocks.find(({ hash }) => hash === filter.blockHash)
   if (filter.blockHash !== undefined && byHash === undefined)

@@ -1,7 +1,7 @@
 import { type DevChain, fundToken, startChain } from '@purser/devnet'
 import { type Address, createPublicClient, http } from 'viem'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
-import { type LyingNode, type NodeAnswer, startLyingNode } from '../lying-node.ts'
+import { type LyingNode, type NodeResponse, startLyingNode } from '../lying-node.ts'
 import { type Answer, aPayer, aWorld, type CredentialChanges, type Org, type Payer, type World } from '../world.ts'
 
 // Three nodes of one chain. The payer controls the first, which is used where one suffices: it answers from another chain, on which they are rich.
@@ -33,12 +33,12 @@ afterAll(async () => {
   await Promise.all([chain?.stop(), dream?.stop()])
 })
 
-async function askDream(method: string, params: readonly unknown[]): Promise<NodeAnswer> {
+async function askDream(method: string, params: readonly unknown[]): Promise<NodeResponse> {
   const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params })
   const headers = { 'content-type': 'application/json' }
   const answer = await fetch(dream.rpcUrl, { method: 'POST', headers, body })
-  const { id: _, jsonrpc: __, ...reply } = (await answer.json()) as NodeAnswer & Record<string, unknown>
-  return reply as NodeAnswer
+  const { id: _, jsonrpc: __, ...reply } = (await answer.json()) as NodeResponse & Record<string, unknown>
+  return reply as NodeResponse
 }
 
 function dreamOn(): void {

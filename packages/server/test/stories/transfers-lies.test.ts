@@ -3,7 +3,7 @@ import { formatAmount } from '@purser/protocol'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
 import { sql } from '../../src/platform/db/db.ts'
-import type { NodeAnswer } from '../lying-node.ts'
+import type { NodeResponse } from '../lying-node.ts'
 import {
   aMaster,
   aTransferStage,
@@ -49,7 +49,7 @@ function lieAboutBalance(real: bigint, reported: bigint): void {
 }
 
 /** A record answer with changed members. */
-function changed(reply: NodeAnswer, changes: Record<string, unknown>): NodeAnswer {
+function changed(reply: NodeResponse, changes: Record<string, unknown>): NodeResponse {
   return 'result' in reply && reply.result !== null ? { result: { ...Object(reply.result), ...changes } } : reply
 }
 
@@ -170,7 +170,7 @@ test.each([
 test.each([
   [
     'an error after accepting it',
-    async (truth: () => Promise<NodeAnswer>) => {
+    async (truth: () => Promise<NodeResponse>) => {
       await truth()
       return { error: { code: -32_000, message: 'internal error' } }
     },

@@ -4,7 +4,7 @@ import { z } from 'zod'
 import { refillChildren } from '../../src/features/transfers/refill.ts'
 import { sql } from '../../src/platform/db/db.ts'
 import { systemCtx } from '../../src/platform/work/runner.ts'
-import type { NodeAnswer } from '../lying-node.ts'
+import type { NodeResponse } from '../lying-node.ts'
 import {
   aChild,
   aMaster,
@@ -33,7 +33,7 @@ afterAll(() => stage?.stop())
 
 /** The first node reports that accounts have no coin in the newest block. */
 function hideCoin(): void {
-  stage.node.lie('eth_call', async ({ params: [call, block], truth }): Promise<NodeAnswer> => {
+  stage.node.lie('eth_call', async ({ params: [call, block], truth }): Promise<NodeResponse> => {
     const reply = await truth()
     const isOfCoin = block === 'latest' && String(Object(call).data).includes('4d2301cc')
     return isOfCoin && 'result' in reply ? { result: `${String(reply.result).slice(0, -64)}${'0'.repeat(64)}` } : reply

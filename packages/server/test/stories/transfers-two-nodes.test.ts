@@ -1,6 +1,6 @@
 import { tokenBalance } from '@purser/devnet'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
-import type { NodeAnswer } from '../lying-node.ts'
+import type { NodeResponse } from '../lying-node.ts'
 import {
   aMaster,
   aTransferStage,
@@ -27,7 +27,7 @@ afterAll(() => stage?.stop())
 
 /** A true receipt with changed members. */
 function lieAboutReceipts(changes: (receipt: Record<string, unknown>) => Record<string, unknown>): void {
-  stage.node.lie('eth_getTransactionReceipt', async ({ truth }): Promise<NodeAnswer> => {
+  stage.node.lie('eth_getTransactionReceipt', async ({ truth }): Promise<NodeResponse> => {
     const reply = await truth()
     if (!('result' in reply) || reply.result === null) return reply
     const receipt = { ...Object(reply.result) }

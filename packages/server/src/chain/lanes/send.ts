@@ -4,7 +4,7 @@ import type { Tx } from '../../platform/db/db.ts'
 import { inParallel } from '../../platform/in-parallel.ts'
 import { fencedTx, type LeaseSet } from '../../platform/leases/store.ts'
 import { type Fees, feeLimits, replacementFees } from '../fees.ts'
-import type { Chain, FeeSponsor, SendAnswer, SignedTransaction, TempoFields, TempoTransaction } from '../port.ts'
+import type { Chain, FeeSponsor, SendResponse, SignedTransaction, TempoFields, TempoTransaction } from '../port.ts'
 import type { CoversRaise, Handlers, LaneSigner, LaneTransaction } from './port.ts'
 import { listEarlierRaw, listLatestRaw } from './recovery-store.ts'
 import {
@@ -114,7 +114,7 @@ async function signPlanned(parts: LaneParts, unsent: readonly Unsent[]): Promise
     parts,
     attempts.map(({ attempt: { raw } }) => raw),
   )
-  await handleAnswers(
+  await handleResponses(
     parts,
     attempts.map(({ transaction, attempt }) => ({ transaction, attempts: [attempt] })),
     answers,
@@ -194,7 +194,7 @@ async function signAgain(parts: LaneParts, { transaction, last, fees, isCovered 
 /**
  * Sends stored bytes to the nodes after the witness covers them, so that a database restored without their rows detects the loss and sends nothing.
  */
-export async function sendCovered({ deps, chain }: LaneParts, raws: readonly Hex[]): Promise<readonly SendAnswer[]> {
+export async function sendCovered({ deps, chain }: LaneParts, raws: readonly Hex[]): Promise<readonly SendResponse[]> {
   if (raws.length === 0) return []
   await deps.witness.cover()
   return chain.send(raws)
@@ -207,7 +207,7 @@ export async function broadcast(
   parts: LaneParts,
   transactions: readonly TransactionRow[],
   attempts: Attempts,
-): Promise<readonly SendAnswer[]> {
+): Promise<readonly SendResponse[]> {
   const { deps, leased } = parts
   const known = transactions.flatMap((transaction) => {
     const latest = attempts.get(transaction.id)?.at(-1)
@@ -224,7 +224,7 @@ export async function broadcast(
   )
   const ids = known.map(({ transaction }) => transaction.id)
   await markBroadcast(deps.db, leased, { ids, at: deps.clock.now() })
-  await handleAnswers(parts, known, answers)
+  await handleResponses(parts, known, answers)
   return answers
 }
 
@@ -232,10 +232,10 @@ export async function broadcast(
  * Reacts to the nodes' answers. When the newest attempt is refused, sends the earlier attempts too: they offer less, so the account may still be
  * able to pay for one that the nodes have dropped.
  */
-async function handleAnswers(
+async function handleResponses(
   parts: LaneParts,
   sent: readonly { readonly transaction: TransactionRow; readonly attempts: readonly AttemptRow[] }[],
-  answers: readonly SendAnswer[],
+  answers: readonly SendResponse[],
 ): Promise<void> {
   for (const [index, { transaction, attempts }] of sent.entries()) {
     const [answer, latest] = [answers[index], attempts.at(-1)]

@@ -2,7 +2,7 @@ import { isProblem } from '../../platform/errors.ts'
 import { fail } from '../errors.ts'
 import type { Voter } from './rpc.ts'
 
-/** How a majority judges a payment: the answers of the nodes that accept it, or the answer of one that does not. */
+/** How a majority judges a payment: the responses of the nodes that accept it, or the response of one that does not. */
 export type Acceptance<T> =
   | { readonly isAccepted: true; readonly answers: readonly T[] }
   | { readonly isAccepted: false; readonly answer: T }
@@ -66,7 +66,7 @@ export async function requestVotes<T extends string>(
   return decided()
 }
 
-/** The answer on which a majority of the nodes agrees, compared by its text. Throws `chain-unavailable` while there is none. */
+/** The response on which a majority of the nodes agrees, compared by its text. Throws `chain-unavailable` while there is none. */
 export async function requestAgreement<T>(
   electorate: Electorate,
   query: (voter: Voter) => Promise<T>,
@@ -83,7 +83,7 @@ export async function requestAgreement<T>(
   return agreed.answer
 }
 
-/** Resolves when an answer decides, or when all nodes have answered. A node that fails has no vote. */
+/** Resolves when a response decides, or when all nodes have answered. A node that fails has no vote. */
 export function collect<T>(
   voters: readonly Voter[],
   query: (voter: Voter) => Promise<T>,

@@ -1,7 +1,7 @@
 import { type Hex, isHex } from '@purser/protocol'
 
 /** A node's answer to one call: a result, or an error of the call itself (a revert, a refused transaction). */
-export type RpcAnswer =
+export type RpcResponse =
   | { readonly ok: true; readonly result: unknown }
   | { readonly ok: false; readonly code: number; readonly message: string; readonly data: Hex | undefined }
 
@@ -21,15 +21,15 @@ const nodeFaults = new Set([-32_700, -32_600, -32_601, -32_005, -32_002, -32_001
 /** The codes among them that mean that the node is overloaded. */
 const tooBusy = new Set([-32_005, 429])
 
-/** The answers in the order of the calls. Throws unless each call has exactly one. */
-export function readAnswers(
+/** The responses in the order of the calls. Throws unless each call has exactly one. */
+export function readResponses(
   entries: readonly unknown[],
   first: number,
   calls: readonly RpcCall[],
-): readonly RpcAnswer[] {
+): readonly RpcResponse[] {
   const count = calls.length
   if (entries.length !== count) throw new Error('the node returned a different number of answers')
-  const answers: (RpcAnswer | undefined)[] = Array.from({ length: count }, () => undefined)
+  const answers: (RpcResponse | undefined)[] = Array.from({ length: count }, () => undefined)
   for (const entry of entries) {
     if (!isRecord(entry) || typeof entry.id !== 'number') throw new Error('the node answered without an id')
     const index = entry.id - first
@@ -47,7 +47,7 @@ export function readAnswers(
  * Some nodes refuse a too long range of logs with codes that others use for overload, so every error of `eth_getLogs` counts as an error of the
  * call.
  */
-function readAnswer(entry: Readonly<Record<string, unknown>>, method: string | undefined): RpcAnswer {
+function readAnswer(entry: Readonly<Record<string, unknown>>, method: string | undefined): RpcResponse {
   if (!isRecord(entry.error)) {
     if (!('result' in entry)) throw new Error('the node answered neither a result nor an error')
     return { ok: true, result: entry.result }

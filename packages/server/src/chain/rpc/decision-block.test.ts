@@ -1,7 +1,7 @@
 import { type Hex, networkByName } from '@purser/protocol'
 import { expect, test } from 'vitest'
 import { createQuorum, type Decision } from './quorum.ts'
-import type { NodeRpc, Rpc, RpcAnswer, RpcCall } from './rpc.ts'
+import type { NodeRpc, Rpc, RpcCall, RpcResponse } from './rpc.ts'
 
 function hashOf(number: bigint, fork = 'a'): Hex {
   return `0x${fork.repeat(32)}${number.toString(16).padStart(32, '0')}`
@@ -10,7 +10,7 @@ function hashOf(number: bigint, fork = 'a'): Hex {
 /** A node with a chain up to this height, and the number of requests that it got. */
 function aNode(head: bigint, fork = 'a') {
   const requests: RpcCall[][] = []
-  const blockOf = (wanted: unknown): RpcAnswer => {
+  const blockOf = (wanted: unknown): RpcResponse => {
     const number = wanted === 'latest' ? head : BigInt(String(wanted))
     if (number > head) return { ok: true, result: null }
     const [hash, parentHash] = [hashOf(number, fork), hashOf(number - 1n, fork)]

@@ -158,7 +158,7 @@ function keepOfReceipt(log: unknown): { readonly value: unknown; readonly bytes:
   return { value, bytes: JSON.stringify(value).length }
 }
 
-/** The answers with their lists in place. */
+/** The responses with their lists in place. */
 function restored(answer: unknown, lists: readonly unknown[][]): unknown {
   const listAt = ([place]: readonly unknown[]): unknown[] => lists[Number(place)] ?? []
   for (const entry of Array.isArray(answer) ? answer : [answer]) {

@@ -33,7 +33,7 @@ export interface Nodes {
    * first.
    */
   inOrder(): readonly Node[]
-  /** Records a valid answer. A node that is behind stays so until its head has caught up. */
+  /** Records a valid response. A node that is behind stays so until its head has caught up. */
   markUp(node: Node): void
   /** Records a failure and suspends the node: five seconds, doubled each time, at most a minute. Its chain ID is checked again when it recovers. */
   markFailed(node: Node, error: unknown): void

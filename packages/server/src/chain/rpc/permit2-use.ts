@@ -18,7 +18,7 @@ import type { QuorumReads } from '../quorum-port.ts'
 import { createLogReader, type LogReader, searchRange } from './logs.ts'
 import type { Decision, Quorum } from './quorum.ts'
 import { readHex, readLog, readReceipt } from './read.ts'
-import { isRecord, type Rpc, type RpcAnswer } from './rpc.ts'
+import { isRecord, type Rpc, type RpcResponse } from './rpc.ts'
 
 interface Search {
   readonly network: Network
@@ -141,7 +141,7 @@ async function placesIn(rpc: Rpc, hash: Hex, { transfer, amount }: Sought): Prom
  * How the transaction can have settled the permit. It has a transfer log, so it did not revert. Sent straight to the proxy it settled what its
  * input says.
  */
-function wayOf(answer: RpcAnswer, { transfer, amount }: Sought): 'straight' | 'through' | undefined {
+function wayOf(answer: RpcResponse, { transfer, amount }: Sought): 'straight' | 'through' | undefined {
   const transaction = answer.ok ? answer.result : undefined
   if (!isRecord(transaction) || typeof transaction.input !== 'string')
     throw fail('chain-unavailable', {}, new Error('the node does not have a transaction that it returned a log of'))

@@ -5,7 +5,7 @@ import { presentBlock, readBlock } from '../read-blocks.ts'
 import { quantity } from './read.ts'
 import type { NodeRpc, Rpc, Voter } from './rpc.ts'
 
-/** The number of questions, and how to query one node for all of them. An answer of `undefined` is no vote. */
+/** The number of questions, and how to query one node for all of them. A response of `undefined` is no vote. */
 interface Ballot<T> {
   readonly count: number
   readonly ask: (rpc: Rpc) => Promise<readonly (T | undefined)[]>

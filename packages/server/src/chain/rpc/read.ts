@@ -1,7 +1,7 @@
 import { type Hex, isAddress, isHex } from '@purser/protocol'
 import { fail } from '../errors.ts'
 import type { Head, Log, Receipt } from '../port.ts'
-import { isRecord, type RpcAnswer } from './rpc.ts'
+import { isRecord, type RpcResponse } from './rpc.ts'
 
 /** The problem `chain-unavailable`, for an invalid response of a node. `cause` is for the log. */
 export function invalidResponse(cause: string): Error {
@@ -13,12 +13,12 @@ function invalidShape(what: string): Error {
 }
 
 /** The call's result. Throws `chain-unavailable` when there is none. */
-export function resultOf(answer: RpcAnswer | undefined): unknown {
+export function resultOf(answer: RpcResponse | undefined): unknown {
   if (answer?.ok !== true) throw invalidResponse(answer?.message ?? 'no answer')
   return answer.result
 }
 
-/** The head from an answer to `eth_getBlockByNumber`. The base fee is 0 on a network without EIP-1559. */
+/** The head from a response to `eth_getBlockByNumber`. The base fee is 0 on a network without EIP-1559. */
 export function readHead(block: unknown): Head {
   if (!isRecord(block)) throw invalidResponse('the node has no latest block')
   return {

@@ -3,7 +3,7 @@ import type { Log, Receipt } from '../port.ts'
 import type { CoinArrival, Finality, QuorumReads, Verdict } from '../quorum-port.ts'
 import { heightIn, type Quorum } from './quorum.ts'
 import { quantity, readHex, readQuantity, readReceipt, resultOf } from './read.ts'
-import { isRecord, type Rpc, type RpcAnswer, type RpcCall } from './rpc.ts'
+import { isRecord, type Rpc, type RpcCall, type RpcResponse } from './rpc.ts'
 
 /** Receipt and nonce reads confirmed by a majority. */
 export function createReceipts(
@@ -175,7 +175,7 @@ async function isLostAt(rpc: Rpc, { sender, nonce, hashes, at }: Nonce): Promise
   return !isMined && readQuantity(resultOf(count), 'transaction count') > nonce ? 'yes' : 'no'
 }
 
-function hasReceipt(answers: readonly RpcAnswer[], hashes: readonly Hex[]): boolean {
+function hasReceipt(answers: readonly RpcResponse[], hashes: readonly Hex[]): boolean {
   return hashes.some((hash, index) => readReceipt(resultOf(answers[index]) ?? null, hash) !== undefined)
 }
 
@@ -187,7 +187,7 @@ function blockCall(block: string): RpcCall {
   return { method: 'eth_getBlockByNumber', params: [block, false] }
 }
 
-function numberOf(answer: RpcAnswer): bigint {
+function numberOf(answer: RpcResponse): bigint {
   const block = resultOf(answer)
   return readQuantity(isRecord(block) ? block.number : undefined, 'block number')
 }

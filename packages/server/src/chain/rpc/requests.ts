@@ -1,6 +1,6 @@
 import { type Outbound, OutboundError } from '../../platform/outbound.ts'
 import { inNodeSpan } from '../../platform/tracing/spans.ts'
-import { isRecord, type RpcAnswer, type RpcCall, readAnswers, TooLarge } from './answers.ts'
+import { isRecord, type RpcResponse, type RpcCall, readResponses, TooLarge } from './answers.ts'
 import { createListReader } from './list-reader.ts'
 
 /** A longer response is read entry by entry, if it has lists of logs. */
@@ -9,7 +9,7 @@ const bytesMax = 1_048_576
 const largeBytesMax = 67_108_864
 
 /** Sends calls to the node at this address and returns the answers in order. Throws `TooLarge` when it answers one of them at too great length. */
-export type Request = (url: string, calls: readonly RpcCall[]) => Promise<readonly RpcAnswer[]>
+export type Request = (url: string, calls: readonly RpcCall[]) => Promise<readonly RpcResponse[]>
 
 /**
  * Requests to nodes. The length of a response depends on what strangers wrote on the chain, so a response that is too large says nothing about the
@@ -30,7 +30,7 @@ export function createRequests(
     const limits = { timeoutMs, bytesMax, ...(methods.includes(estimate) ? {} : { large }) }
     const answer = await inNodeSpan(chainId, methods, () => outbound.postJson(url, body, limits))
     if (calls.length > 1 && isRefusedAsLarge(answer)) throw new OutboundError('too-large')
-    return readAnswers(Array.isArray(answer) ? answer : [answer], first, calls)
+    return readResponses(Array.isArray(answer) ? answer : [answer], first, calls)
   }
   const requestInParts: Request = async (url, calls) => {
     try {
@@ -55,7 +55,7 @@ const estimate = 'eth_estimateGas'
  * The answer to one call that is too large. For logs it is an error of the call: they are then requested in parts. For a gas estimate the call
  * reverts, since only the data of a revert is of any length.
  */
-function unreadable(calls: readonly RpcCall[]): RpcAnswer {
+function unreadable(calls: readonly RpcCall[]): RpcResponse {
   const message = 'the response is too large'
   if (calls[0]?.method === estimate)
     return { ok: false, code: 3, message: 'execution reverted: the data is too large', data: undefined }
@@ -66,8 +66,8 @@ function unreadable(calls: readonly RpcCall[]): RpcAnswer {
 /** The logs in requests of their own, because they are most often what is too large; otherwise the two halves. */
 async function inParts(
   calls: readonly RpcCall[],
-  request: (part: readonly RpcCall[]) => Promise<readonly RpcAnswer[]>,
-): Promise<readonly RpcAnswer[]> {
+  request: (part: readonly RpcCall[]) => Promise<readonly RpcResponse[]>,
+): Promise<readonly RpcResponse[]> {
   const isOfLogs = ({ method }: RpcCall): boolean => method === 'eth_getLogs'
   const half = Math.ceil(calls.length / 2)
   const isMixed = calls.some(isOfLogs) && !calls.every(isOfLogs)

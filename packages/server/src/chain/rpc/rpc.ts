@@ -1,18 +1,18 @@
 import { isProblem } from '../../platform/errors.ts'
 import type { Outbound } from '../../platform/outbound.ts'
 import { fail } from '../errors.ts'
-import { isRecord, NotServed, type RpcAnswer, type RpcCall, TooLarge } from './answers.ts'
+import { isRecord, NotServed, type RpcCall, type RpcResponse, TooLarge } from './answers.ts'
 import type { Node, Nodes } from './nodes.ts'
 import { createRequests } from './requests.ts'
 
-export { isRecord, type RpcAnswer, type RpcCall } from './answers.ts'
+export { isRecord, type RpcCall, type RpcResponse } from './answers.ts'
 
 export interface Rpc {
   /**
-   * Sends all calls in one HTTP request, or in several to the same node where the response is too large, and returns the answers in order. Throws `chain-unavailable` when no node gives a valid answer.
+   * Sends all calls in one HTTP request, or in several to the same node where the response is too large, and returns the responses in order. Throws `chain-unavailable` when no node gives a valid response.
    */
-  batch(calls: readonly RpcCall[]): Promise<readonly RpcAnswer[]>
-  call(method: string, params: readonly unknown[]): Promise<RpcAnswer>
+  batch(calls: readonly RpcCall[]): Promise<readonly RpcResponse[]>
+  call(method: string, params: readonly unknown[]): Promise<RpcResponse>
   /** The result. Throws `chain-unavailable` for an error of the call too. */
   result(method: string, params: readonly unknown[]): Promise<unknown>
   /**
@@ -48,10 +48,10 @@ export interface RpcOptions {
   readonly lagBlocks: bigint
 }
 
-type Ask = (node: Node, calls: readonly RpcCall[]) => Promise<readonly RpcAnswer[]>
+type Ask = (node: Node, calls: readonly RpcCall[]) => Promise<readonly RpcResponse[]>
 
 /**
- * JSON-RPC 2.0 over HTTP to the nodes of one network. A node may be slow, down or wrong: an answer that does not match the request exactly (ids,
+ * JSON-RPC 2.0 over HTTP to the nodes of one network. A node may be slow, down or wrong: a response that does not match the request exactly (ids,
  * count, shape, size) is rejected, and the next node is queried. A node with another chain ID is never used; otherwise test tokens could pay for
  * real goods.
  */
@@ -156,7 +156,7 @@ function unavailable(error: unknown): never {
 }
 
 function methodsOf(batch: Rpc['batch']): Omit<Rpc, 'onOneNode'> {
-  const call = async (method: string, params: readonly unknown[]): Promise<RpcAnswer> => {
+  const call = async (method: string, params: readonly unknown[]): Promise<RpcResponse> => {
     const [answer] = await batch([{ method, params }])
     if (answer === undefined) throw fail('chain-unavailable', {}, new Error('no answer'))
     return answer

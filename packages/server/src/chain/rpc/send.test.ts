@@ -2,7 +2,7 @@ import type { Hex } from '@purser/protocol'
 import { expect, test } from 'vitest'
 import { fail } from '../errors.ts'
 import { sendTempo } from '../tempo-node.ts'
-import type { NodeRpc, RpcAnswer, Voter } from './rpc.ts'
+import type { NodeRpc, RpcResponse, Voter } from './rpc.ts'
 import { send } from './send.ts'
 
 type Reply = 'took it' | 'fee too low' | 'fee too low, late' | 'reverted' | 'failed' | 'hangs' | 'rests'
@@ -10,7 +10,7 @@ type Reply = 'took it' | 'fee too low' | 'fee too low, late' | 'reverted' | 'fai
 const raws: readonly Hex[] = ['0x76', '0x76']
 const messages: Partial<Record<Reply, string>> = { 'fee too low': 'transaction underpriced', reverted: 'reverted' }
 
-function answerOf(reply: Reply): RpcAnswer {
+function answerOf(reply: Reply): RpcResponse {
   const message = messages[reply === 'fee too low, late' ? 'fee too low' : reply]
   return message === undefined ? { ok: true, result: '0x' } : { ok: false, code: -32_000, message, data: undefined }
 }

@@ -1,8 +1,8 @@
 import type { Hex } from '@purser/protocol'
 import { pause } from '../../platform/work/loop.ts'
-import type { SendAnswer } from '../port.ts'
+import type { SendResponse } from '../port.ts'
 import { electorateOf } from './acceptance.ts'
-import type { NodeRpc, RpcAnswer, RpcCall, Voter } from './rpc.ts'
+import type { NodeRpc, RpcResponse, RpcCall, Voter } from './rpc.ts'
 
 /** Most raw transactions in one request, and most hexadecimal digits. A transaction may be several hundred kilobytes. */
 const sendsPerRequest = 64
@@ -13,16 +13,16 @@ const digitsPerRequest = 400_000
  * answer for each; `underpriced` only where a majority of the configured nodes answers so, since each such answer raises the fee. After one such answer it
  * waits for those of the other nodes, but not for long.
  */
-export async function send(rpc: NodeRpc, raws: readonly Hex[]): Promise<SendAnswer[]> {
+export async function send(rpc: NodeRpc, raws: readonly Hex[]): Promise<SendResponse[]> {
   const { needed } = electorateOf(rpc.voters)
-  const isDecided = (answers: readonly RpcAnswer[]) =>
-    answers.length >= needed || answers.some((answer) => sendAnswer(answer).outcome !== 'underpriced')
+  const isDecided = (answers: readonly RpcResponse[]) =>
+    answers.length >= needed || answers.some((answer) => sendResponse(answer).outcome !== 'underpriced')
   const sent = await sendAll(rpc, raws, isDecided, undecidedMsMax)
-  return sent.map((answers) => mostFrequent(answers.map(sendAnswer), needed))
+  return sent.map((answers) => mostFrequent(answers.map(sendResponse), needed))
 }
 
 /** Whether these answers of nodes to one transaction decide about it, so that no further answer is needed. */
-type IsDecided = (answers: readonly RpcAnswer[]) => boolean
+type IsDecided = (answers: readonly RpcResponse[]) => boolean
 
 /**
  * As `send`, but returns the answers of the nodes for each transaction, in no particular order. A node that did not answer has none. Waits until
@@ -33,8 +33,8 @@ export async function sendAll(
   raws: readonly Hex[],
   isDecided: IsDecided,
   waitMsMax?: number,
-): Promise<RpcAnswer[][]> {
-  const outcomes: RpcAnswer[][] = []
+): Promise<RpcResponse[][]> {
+  const outcomes: RpcResponse[][] = []
   while (outcomes.length < raws.length) {
     const part = nextPart(raws.slice(outcomes.length))
     const calls = part.map((raw) => ({ method: 'eth_sendRawTransaction', params: [raw] }))
@@ -63,8 +63,8 @@ async function sendToEach(
   { voters }: NodeRpc,
   calls: readonly RpcCall[],
   { isDecided, waitMsMax }: { readonly isDecided: IsDecided; readonly waitMsMax: number | undefined },
-): Promise<RpcAnswer[][]> {
-  const answers: RpcAnswer[][] = calls.map(() => [])
+): Promise<RpcResponse[][]> {
+  const answers: RpcResponse[][] = calls.map(() => [])
   const decided = Promise.withResolvers<void>()
   const all = Promise.all(
     receivers(voters).map(async ({ rpc }) => {
@@ -97,7 +97,7 @@ function receivers(voters: readonly Voter[]): readonly Voter[] {
  * Error messages of the different node clients. A message that is not listed may mean that the transaction was sent, so it never counts as a
  * refusal.
  */
-const sendMessages: readonly (readonly [RegExp, SendAnswer['outcome']])[] = [
+const sendMessages: readonly (readonly [RegExp, SendResponse['outcome']])[] = [
   [/already known|already imported|known transaction|already exists/i, 'sent'],
   [/nonce too low|nonce is too low|invalid nonce|oldnonce/i, 'nonce-too-low'],
   [/underpriced|fee too low|max fee per gas less than block base fee/i, 'underpriced'],
@@ -107,17 +107,17 @@ const sendMessages: readonly (readonly [RegExp, SendAnswer['outcome']])[] = [
   ],
 ]
 
-function sendAnswer(answer: RpcAnswer): SendAnswer {
+function sendResponse(answer: RpcResponse): SendResponse {
   if (answer.ok) return { outcome: 'sent' }
   const outcome = sendMessages.find(([pattern]) => pattern.test(answer.message))?.[1] ?? 'sent'
   return outcome === 'sent' ? { outcome } : { outcome, words: answer.message }
 }
 
 /** Breaks ties between equally frequent outcomes. A refusal is followed up; one node of two cannot cause a higher fee. */
-const precedence: readonly SendAnswer['outcome'][] = ['refused', 'sent', 'underpriced', 'nonce-too-low']
+const precedence: readonly SendResponse['outcome'][] = ['refused', 'sent', 'underpriced', 'nonce-too-low']
 
 /** A missing answer counts as sent: the transaction may have been sent and the answer lost. */
-function mostFrequent(answers: readonly SendAnswer[], needed: number): SendAnswer {
+function mostFrequent(answers: readonly SendResponse[], needed: number): SendResponse {
   const groups = precedence.map((outcome) => answers.filter((answer) => answer.outcome === outcome))
   const most = groups.reduce((longest, group) => (group.length > longest.length ? group : longest), [])
   const [first = { outcome: 'sent' }] = most

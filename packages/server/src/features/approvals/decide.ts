@@ -237,7 +237,7 @@ export interface Application<D extends Deps> {
   readonly name: string
   readonly kinds: readonly ApprovalKind[]
   /**
-   * Limits beginnings that read a network or a partner, by what they read: of an organisation whose beginnings get no answer, those of others, and those
+   * Limits beginnings that read a network or a partner, by what they read: of an organisation whose beginnings get no response, those of others, and those
    * that read something else, do not wait. Without it beginnings only write.
    */
   readonly slow?: {

@@ -29,7 +29,7 @@ import { lockOrganisation, moveQuotaAccount, upsertAccount } from './store.ts'
 const invitationsMax = 100
 
 /**
- * Invites a person by account or by e-mail address. The answer does not depend on whether the account exists; an unknown address gets
+ * Invites a person by account or by e-mail address. The response does not depend on whether the account exists; an unknown address gets
  * an account that waits for its first sign-in. The person is a member from the moment that they accept.
  */
 export function addMember(ctx: Ctx, request: NewMember): Promise<Member> {

@@ -27,7 +27,7 @@ const organisation: readonly Operation<Deps>[] = [
       'organisation-limit-reached': refusals['organisation-limit-reached'],
       'sign-up-closed': refusals['sign-up-closed'],
     },
-    secretAnswer: true,
+    secretResponse: true,
     run: (ctx, { body }) => createOrganisation(ctx, body),
   }),
   operation({
@@ -165,7 +165,7 @@ const apiKeys: readonly Operation<Deps>[] = [
     input: schema.ApiKeyRequest,
     output: schema.NewApiKey,
     status: 201,
-    secretAnswer: true,
+    secretResponse: true,
     errors: limits,
     run: (ctx, { body }) => createApiKey(ctx, body),
   }),
@@ -210,7 +210,7 @@ const apiKeysInPath: readonly Operation<Deps>[] = [
     input: schema.ApiKeyRequestInPath,
     output: schema.NewApiKeyInPath,
     status: 201,
-    secretAnswer: true,
+    secretResponse: true,
     errors: limits,
     organisationInPath: true,
     async run(ctx, { body }) {

@@ -277,7 +277,7 @@ function receivedPayload(payment: NewPayment): Record<string, unknown> {
 }
 
 /** Returns the response of verifying this payment. It serves a repeat whose first response was never sent. */
-export async function verifiedAnswer(ctx: Ctx, paymentId: string): Promise<z.input<typeof VerifiedPayment>> {
+export async function verifiedResponse(ctx: Ctx, paymentId: string): Promise<z.input<typeof VerifiedPayment>> {
   if (paymentId.endsWith(underpricedMark)) throw underpriced()
   const row = await findPayment(ctx.db, ctx.tenant, paymentId as PaymentId)
   if (row === undefined) throw fail('payment-not-found')
@@ -309,7 +309,7 @@ function refuseEnded({ protocol, status, failureReason }: PaymentRow): void {
 }
 
 /** The fields from which a payment's response is built. A new payment and a stored payment both have them. */
-export type Answerable = Pick<
+export type VerifiedFields = Pick<
   PaymentRow,
   | 'id'
   | 'protocol'
@@ -327,7 +327,7 @@ export type Answerable = Pick<
 > & { readonly txHash?: string | null }
 
 /** Returns the response of `payments.verify` for a payment. */
-export function answerOf(ctx: Ctx, payment: Answerable): z.input<typeof VerifiedPayment> {
+export function answerOf(ctx: Ctx, payment: VerifiedFields): z.input<typeof VerifiedPayment> {
   const network = requireNetwork(payment.network)
   const isMpp = payment.protocol === 'mpp' && payment.scheme !== 'stub'
   return {
@@ -349,7 +349,7 @@ export function answerOf(ctx: Ctx, payment: Answerable): z.input<typeof Verified
   }
 }
 
-function isRedeemable({ delivery, challengeId, paymentIdentifier, scheme }: Answerable): boolean {
+function isRedeemable({ delivery, challengeId, paymentIdentifier, scheme }: VerifiedFields): boolean {
   if (delivery === null) return false
   return scheme === 'stub' || [challengeId, delivery.challengeId, paymentIdentifier].some((secret) => secret !== null)
 }

@@ -9,7 +9,7 @@ import { deliveryOperations } from './delivery/routes.ts'
 import { fail, failBody } from './errors.ts'
 import { getPayment, getPaymentLog, listPaymentLogs, summarizeLogs } from './logs.ts'
 import { type Deps, operation } from './ports.ts'
-import { verifiedAnswer } from './record.ts'
+import { verifiedResponse } from './record.ts'
 import { refundOperations } from './refunds/routes.ts'
 import { releasePayment } from './release.ts'
 import * as schema from './schema.ts'
@@ -73,7 +73,7 @@ const verifyOperation = operation({
     ...verifyingErrors,
   },
   idempotency: 'intent',
-  resume: (ctx, paymentId) => verifiedAnswer(ctx, paymentId),
+  resume: (ctx, paymentId) => verifiedResponse(ctx, paymentId),
   run: (ctx, { body }) => verifyPayment(ctx, body),
 })
 

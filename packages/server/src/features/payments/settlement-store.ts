@@ -119,7 +119,7 @@ export const Outcome = z.object({
    * the money moving; then `txHash` is null. It decides nothing before it is final.
    */
   carrierHash: z.string().nullable(),
-  /** Whether the payer requested the answer again: its owner must redeem the payment before it sends the answer. */
+  /** Whether the payer requested the response again: its owner must redeem the payment before it sends the response. */
   redemptionRequested: z.boolean(),
 })
 export type Outcome = z.output<typeof Outcome>

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { requireFresh } from '../../platform/access.ts'
 import { failPlatform } from '../../platform/errors.ts'
-import { newRequestId, problemAnswer, type RawAnswer } from '../../platform/http/call.ts'
+import { newRequestId, problemResponse, type RawResponse } from '../../platform/http/call.ts'
 import { type People, refuseOtherOrigin } from '../../platform/http/identify.ts'
 import { readJson } from '../../platform/http/json.ts'
 import { validationProblem } from '../../platform/http/problem.ts'
@@ -65,22 +65,22 @@ const signInBytesMax = 32_768
 export function signInPages(deps: Deps, mounted: Mounted): PublicPage[] {
   const { secret } = mounted.options
   const limit = createSignInLimit(deps.clock, { cookieName: knownBrowserCookieOf(deps.baseUrl), secret })
-  const answer = async (_: unknown, request: PageRequest): Promise<RawAnswer> => {
+  const respond = async (_: unknown, request: PageRequest): Promise<RawResponse> => {
     try {
-      return await answerSignIn(deps, mounted, limit, request)
+      return await respondToSignIn(deps, mounted, limit, request)
     } catch (error) {
-      return problemAnswer({ ...deps, requestId: newRequestId(deps) }, error)
+      return problemResponse({ ...deps, requestId: newRequestId(deps) }, error)
     }
   }
   return [
-    { path: '/auth/methods', answer: () => methodsAnswer(mounted.options) },
-    { path: '/auth/*', answer },
-    { path: '/auth/*', method: 'POST', answer, bodyBytesMax: signInBytesMax },
+    { path: '/auth/methods', respond: () => methodsResponse(mounted.options) },
+    { path: '/auth/*', respond },
+    { path: '/auth/*', method: 'POST', respond, bodyBytesMax: signInBytesMax },
   ]
 }
 
 /** Which ways of signing in this deployment offers, for the sign-in page. */
-function methodsAnswer({ issuers, sendMail, isSignUpOpen }: Mounted['options']): RawAnswer {
+function methodsResponse({ issuers, sendMail, isSignUpOpen }: Mounted['options']): RawResponse {
   const methods = {
     password: true,
     passkey: true,
@@ -95,12 +95,12 @@ function methodsAnswer({ issuers, sendMail, isSignUpOpen }: Mounted['options']):
   }
 }
 
-async function answerSignIn(
+async function respondToSignIn(
   { baseUrl, clock, withSemaphores }: Deps,
   { handler, people }: Mounted,
   limit: SignInLimit,
   { method, url, headers, body, address }: PageRequest,
-): Promise<RawAnswer> {
+): Promise<RawResponse> {
   const [path = ''] = url.slice('/auth'.length).split('?')
   if (paths[method]?.some((known) => known.test(path)) !== true) throw failPlatform('not-found')
   if (method !== 'GET') refuseForeign(people, headers, body)
@@ -118,7 +118,7 @@ async function answerSignIn(
     if (value !== undefined && !hopHeaders.test(name)) fields.append(name, value)
   fields.set(addressHeader, address)
   const init = { method, headers: fields, ...(body.length > 0 && { body: Buffer.from(body) }) }
-  return rawAnswer(await withSemaphores(queues, () => handler(new Request(`${baseUrl}${url}`, init))))
+  return rawResponse(await withSemaphores(queues, () => handler(new Request(`${baseUrl}${url}`, init))))
 }
 
 /** Headers of the connection, which are not forwarded. */
@@ -152,7 +152,7 @@ function refuseUnstorable(url: string, sent: unknown): void {
   if (errors.length > 0) throw failPlatform('validation-error', { errors })
 }
 
-async function rawAnswer(response: Response): Promise<RawAnswer> {
+async function rawResponse(response: Response): Promise<RawResponse> {
   const headers: Record<string, string> = { 'referrer-policy': 'no-referrer' }
   for (const [name, value] of response.headers) if (name !== 'set-cookie') headers[name] = value
   const text = await response.text()

@@ -33,7 +33,7 @@ function aSignIn() {
       'content-type': 'application/json',
       ...(cookie !== undefined && { cookie, origin: deps.baseUrl }),
     }
-    const answer = await page?.answer({}, { method: 'POST', url: `/auth${path}`, headers, body, address })
+    const answer = await page?.respond({}, { method: 'POST', url: `/auth${path}`, headers, body, address })
     return answer?.status ?? 0
   }
   /** The cookie of a browser in which somebody signed in with this address before. */

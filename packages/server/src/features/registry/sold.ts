@@ -32,7 +32,7 @@ const headers = { 'content-type': 'application/json; charset=utf-8', 'cache-cont
  * organisation.
  */
 export function soldPages(deps: Deps): readonly PublicPage[] {
-  const answer: PublicPage['answer'] = async (params) => {
+  const respond: PublicPage['respond'] = async (params) => {
     const place = Place.safeParse(params).data
     if (place === undefined) throw failPlatform('not-found')
     const { host, ...tenant } = place
@@ -44,7 +44,7 @@ export function soldPages(deps: Deps): readonly PublicPage[] {
     const document = discoveryDocument(head, soldRoutes(head, routes, paid))
     return { status: 200, headers, body: JSON.stringify(document) }
   }
-  return [{ path: '/registry/:environment/:organisationId/:host/openapi.json', crossOrigin: true, answer }]
+  return [{ path: '/registry/:environment/:organisationId/:host/openapi.json', crossOrigin: true, respond }]
 }
 
 const about =

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { freshDatabase, type TestDatabase } from '../../../test/database.ts'
 import { toyDeps } from '../../../test/toy-deps.ts'
 import { type Db, sql } from '../../platform/db/db.ts'
-import type { AnsweredRequest } from '../../platform/http/http-options.ts'
+import type { CompletedRequest } from '../../platform/http/http-options.ts'
 import { newId, type OrganisationId } from '../../platform/ids.ts'
 import type { Deps } from './ports.ts'
 import { expireRequests, type RequestLogLimits, startRequestLog } from './recorder.ts'
@@ -22,7 +22,7 @@ function anOrganisation(): OrganisationId {
   return newId('org', deps)
 }
 
-function aRequest(organisationId: OrganisationId, changes: Partial<AnsweredRequest> = {}): AnsweredRequest {
+function aRequest(organisationId: OrganisationId, changes: Partial<CompletedRequest> = {}): CompletedRequest {
   const tenant = { organisationId, environment: 'test' } as const
   const actor = { kind: 'api-key', apiKeyId: 'key_01h455vb4pex5vsknk084sn02q' } as const
   const requestId = newId('req', deps)
@@ -53,7 +53,7 @@ async function idsOf(organisationId: OrganisationId): Promise<string[]> {
 }
 
 /** Whether a batch was written: its newest request is never deleted. */
-async function isWritten(requests: readonly AnsweredRequest[]): Promise<boolean> {
+async function isWritten(requests: readonly CompletedRequest[]): Promise<boolean> {
   const newest = requests
     .map(({ requestId }) => requestId)
     .sort()

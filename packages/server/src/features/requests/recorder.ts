@@ -1,5 +1,5 @@
 import { instantOf } from '../../platform/clock.ts'
-import type { AnsweredRequest } from '../../platform/http/http-options.ts'
+import type { CompletedRequest } from '../../platform/http/http-options.ts'
 import { isId } from '../../platform/ids.ts'
 import type { Recurring } from '../../platform/job.ts'
 import { mayTake } from '../../platform/share.ts'
@@ -25,7 +25,7 @@ const countedTenantsMax = 10_000
 
 export interface RequestLog {
   /** Records a request; never throws and waits for nothing. */
-  record(answered: AnsweredRequest): void
+  record(answered: CompletedRequest): void
   /** Writes what waits. */
   stop(): Promise<void>
 }
@@ -119,7 +119,7 @@ export function startRequestLog(
  * The row of a request; undefined where none is stored. Reads by people in the dashboard and requests of guests are not recorded, because they would
  * crowd out the organisation's own requests.
  */
-function rowOf(answered: AnsweredRequest, now: Date): NewRequest | undefined {
+function rowOf(answered: CompletedRequest, now: Date): NewRequest | undefined {
   const { requestId, caller, method, route, status, code } = answered
   const { tenant, actor } = caller
   const isPerson = actor.kind === 'person' && method !== 'GET' && isId('org', tenant.organisationId)

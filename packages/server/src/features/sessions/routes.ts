@@ -22,7 +22,7 @@ export const sessionOperations: readonly Operation<Deps>[] = [
     otherOutputs: { 200: OpenedSession },
     status: 201,
     errors: { ...buyingErrors, 'vault-quota-exceeded': planErrors['vault-quota-exceeded'] },
-    secretAnswer: true,
+    secretResponse: true,
     semaphores: tenantSemaphores,
     run: (ctx, { body }) => openSession(ctx, body),
   }),

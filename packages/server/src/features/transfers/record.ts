@@ -9,10 +9,9 @@ import { type ApprovalId, requestApproval } from '../approvals/index.ts'
 import { areCovered, type Coin, contended, lockOwners } from '../funds/index.ts'
 import { countGas, type OutgoingMovement, reservePolicies } from '../wallets/index.ts'
 import { fail, insufficientBalance } from './errors.ts'
-import { takeOrders } from './order-store.ts'
 import { orderTaken } from './partner.ts'
 import type { Ctx, Intent, OwnIntent, RecordedTransfer, TransferPlan, TransferPorts } from './ports.ts'
-import { deleteQuotes } from './quote-store.ts'
+import { deleteQuotes, takeOrders } from './quote-store.ts'
 import type { NewTransfer } from './schema.ts'
 import { claimOf, gasCostOf, reserveSteps, storeGasless, storeSteps } from './steps.ts'
 import { insertTransfers, type StoredTransfer, type TransferId } from './store.ts'
@@ -121,8 +120,9 @@ async function store(ctx: Ctx, tx: Tx, all: readonly Approved[]): Promise<void> 
   const gasless = made.filter(({ plan, purpose }) => plan.steps.length === 0 && purpose !== 'payment')
   const { nonces: ofGasless, over } = await storeGasless(tx, gasless)
   if (over.length > 0) throw new RejectedIntents(new Map(over.map(({ intent, plan }) => [intent, contendedBy(plan)])))
-  const taken = await takeOrders(tx, made)
-  const late = made.filter(({ transferId }) => taken.has(transferId))
+  const quoted = made.filter(({ plan }) => plan.quote !== undefined)
+  const taken = quoted.length === 0 ? undefined : await takeOrders(tx, quoted)
+  const late = quoted.filter(({ transferId }) => taken?.has(transferId) === true)
   if (late.length > 0)
     throw new RejectedIntents(new Map(late.map(({ intent }) => [intent, orderTaken(intent.ctx, intent.plan)])))
   const ofPayments = made.flatMap(({ transferId, nonce }) =>

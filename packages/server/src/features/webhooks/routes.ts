@@ -43,7 +43,7 @@ export const webhookOperations: readonly Operation<Deps>[] = [
     output: WebhookWithSecret,
     status: 201,
     errors: { ...badUrl, 'webhook-limit-reached': planErrors['webhook-limit-reached'] },
-    secretAnswer: true,
+    secretResponse: true,
     run: (ctx, { body }) => createWebhook(ctx, body),
   }),
   operation({
@@ -158,7 +158,7 @@ export const webhookOperations: readonly Operation<Deps>[] = [
     params: WebhookParams,
     output: WebhookWithSecret,
     errors: notFound,
-    secretAnswer: true,
+    secretResponse: true,
     run: (ctx, { params }) => rotateSecret(ctx, params.webhookId),
   }),
 ]

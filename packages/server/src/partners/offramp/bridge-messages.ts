@@ -141,7 +141,7 @@ export function isOfAnother(transfer: Transfer, requested: RequestedPayout): boo
   )
 }
 
-/** Whether an answer names another account that sends the tokens than was requested. */
+/** Whether a response names another account that sends the tokens than was requested. */
 export function isFromAnother({ source }: Transfer, { fromAddress }: RequestedPayout): boolean {
   const from = source?.from_address ?? fromAddress
   return from.toLowerCase() !== fromAddress.toLowerCase()

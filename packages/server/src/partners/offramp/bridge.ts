@@ -35,7 +35,7 @@ const name = 'bridge'
 const hasCustomers = true
 const feeDecimals = 18
 const timeoutMsDefault = 15_000
-const answerBytesMax = 262_144
+const responseBytesMax = 262_144
 const chains: readonly string[] = ['arbitrum', 'base', 'ethereum', 'optimism', 'polygon']
 
 /** Pays out through bridge.xyz: USDC on five chains to accounts in GBP, USD and EUR. It has no test network. */
@@ -48,7 +48,7 @@ export function createBridge(
     name,
     baseUrl: settings.baseUrl,
     headers: { 'api-key': settings.apiKey },
-    limits: { timeoutMs: settings.timeoutMs ?? timeoutMsDefault, bytesMax: answerBytesMax },
+    limits: { timeoutMs: settings.timeoutMs ?? timeoutMsDefault, bytesMax: responseBytesMax },
   }
   return {
     name,

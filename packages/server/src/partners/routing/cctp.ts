@@ -41,7 +41,7 @@ export interface CctpSettings {
 }
 
 const timeoutMsDefault = 10_000
-const answerBytesMax = 262_144
+const responseBytesMax = 262_144
 const quoteMs = 300_000
 const hexText = z.string().max(65_536).refine(isHex)
 
@@ -69,7 +69,7 @@ const name = 'cctp'
 
 /** Circle's Cross-Chain Transfer Protocol, version 2: USDC is burned on one chain and minted on the other, without a pool. */
 export function createCctp(deps: CctpDeps, settings: CctpSettings): RoutingPartner {
-  const limits = { timeoutMs: settings.timeoutMs ?? timeoutMsDefault, bytesMax: answerBytesMax }
+  const limits = { timeoutMs: settings.timeoutMs ?? timeoutMsDefault, bytesMax: responseBytesMax }
   const api: PartnerApi = { outbound: deps.outbound, name, baseUrl: settings.baseUrl, headers: {}, limits }
   return {
     name,

@@ -11,7 +11,7 @@ import { lifiStatusOf } from './lifi-status.ts'
 import type { PlannedCall, Quoted, RouteRequest, RoutingAdapter, RoutingDeps, RoutingPartner } from './port.ts'
 
 const timeoutMsDefault = 20_000
-const answerBytesMax = 2_097_152
+const responseBytesMax = 2_097_152
 const quoteMs = 60_000
 
 const lifiChains: readonly string[] = ['ethereum', 'base', 'optimism', 'arbitrum', 'polygon']
@@ -65,7 +65,7 @@ const name = 'lifi'
 
 /** LI.FI: an aggregator of swaps and bridges. It has no test network. */
 export function createLifi({ outbound, log, clock }: RoutingDeps, settings: PartnerSettings): RoutingPartner {
-  const limits = { timeoutMs: settings.timeoutMs ?? timeoutMsDefault, bytesMax: answerBytesMax }
+  const limits = { timeoutMs: settings.timeoutMs ?? timeoutMsDefault, bytesMax: responseBytesMax }
   const headers = { 'x-lifi-api-key': settings.apiKey }
   const api: PartnerApi = { outbound, name, baseUrl: settings.baseUrl, headers, limits }
   return {

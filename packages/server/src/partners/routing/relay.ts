@@ -27,7 +27,7 @@ import type {
 import { Order, orderIdOf, readOrder } from './relay-order.ts'
 
 const timeoutMsDefault = 15_000
-const answerBytesMax = 1_048_576
+const responseBytesMax = 1_048_576
 const quoteMs = 60_000
 
 /** Relay's depository, the only Relay contract that receives deposits, with one address on all chains (docs.relay.link). */
@@ -84,7 +84,7 @@ const name = 'relay'
 
 /** Relay: a solver pays out on the destination chain as soon as it sees the deposit. It is the partner for Tempo. */
 export function createRelay({ outbound, log, clock }: RoutingDeps, settings: PartnerSettings): RoutingPartner {
-  const limits = { timeoutMs: settings.timeoutMs ?? timeoutMsDefault, bytesMax: answerBytesMax }
+  const limits = { timeoutMs: settings.timeoutMs ?? timeoutMsDefault, bytesMax: responseBytesMax }
   const headers = { 'x-api-key': settings.apiKey }
   const api: PartnerApi = { outbound, name, baseUrl: settings.baseUrl, headers, limits }
   return {

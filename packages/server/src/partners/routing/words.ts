@@ -24,7 +24,7 @@ function wordOf(value: Argument): string {
   return (typeof value === 'bigint' ? value.toString(16) : value.slice(2).toLowerCase()).padStart(64, '0')
 }
 
-/** The words of an answer; an incomplete last word is ignored. */
+/** The words of a response; an incomplete last word is ignored. */
 export interface Words {
   /** Undefined past the end. */
   uint(index: number): bigint | undefined

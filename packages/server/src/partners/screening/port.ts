@@ -28,12 +28,12 @@ export type ScreeningReason =
  * The on-chain oracle's answer. `none`: no network with an oracle has a node. `unknown`: the cache has no answer of the last day, and the caller
  * did not wait for one.
  */
-export type OracleAnswer = 'clean' | 'sanctioned' | 'failed' | 'none' | 'unknown'
+export type OracleResult = 'clean' | 'sanctioned' | 'failed' | 'none' | 'unknown'
 
 export interface Screened {
   readonly result: ScreeningResult
   readonly reason: ScreeningReason
-  readonly oracle: OracleAnswer
+  readonly oracle: OracleResult
   /** Set for a test address that stands for one that no source can screen. */
   readonly simulatesNoSource?: true
 }

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { type AddressFacts, oracleAnswer, verdictOf } from './screening.ts'
+import { type AddressFacts, oracleResult, verdictOf } from './screening.ts'
 
 const environments = ['test', 'live'] as const
 const facts = fc.record<AddressFacts>({
@@ -36,9 +36,9 @@ test('a fresh list and an oracle’s answer clear; in test, without a mainnet no
 })
 
 test('of two oracles, one `sanctioned` is enough, and clean needs both', () => {
-  expect(oracleAnswer([])).toBe('none')
-  expect(oracleAnswer([false, false])).toBe('clean')
-  expect(oracleAnswer([false, undefined])).toBe('failed')
-  expect(oracleAnswer([true, undefined])).toBe('sanctioned')
-  expect(oracleAnswer([false, true])).toBe('sanctioned')
+  expect(oracleResult([])).toBe('none')
+  expect(oracleResult([false, false])).toBe('clean')
+  expect(oracleResult([false, undefined])).toBe('failed')
+  expect(oracleResult([true, undefined])).toBe('sanctioned')
+  expect(oracleResult([false, true])).toBe('sanctioned')
 })

@@ -6,7 +6,7 @@ import { startLoop } from '../../platform/work/loop.ts'
 import { isStale } from './dating.ts'
 import { findCurrentList, type ListRow } from './list-store.ts'
 import { createListReader, ensureBundledList, type LoadedList, readAddresses } from './lists.ts'
-import type { ListState, OracleAnswer, Screened, Screening, ScreeningBatch } from './port.ts'
+import type { ListState, OracleResult, Screened, Screening, ScreeningBatch } from './port.ts'
 import { refreshWhenDue } from './refresh.ts'
 import { sandboxVerdict } from './sandbox.ts'
 
@@ -78,7 +78,7 @@ export async function openScreening(deps: ScreeningDeps, options: ScreeningOptio
 interface Evidence {
   readonly list: LoadedList
   readonly address: string
-  readonly oracle: OracleAnswer
+  readonly oracle: OracleResult
 }
 
 type Judge = (evidence: Evidence, environment: Environment) => Screened
@@ -143,7 +143,7 @@ const freshMs = 86_400_000
 
 interface OracleMemory {
   /** The cached answer; `unknown` for an address without an answer of the last day, which `refresh` then looks up. */
-  of(address: string): OracleAnswer
+  of(address: string): OracleResult
   /** Queries the oracle about these addresses and caches the answers. */
   query: Oracle
   /** Looks up waiting addresses, as many as fit into one request. */
@@ -152,9 +152,9 @@ interface OracleMemory {
 
 /** Caches the oracle's answers for callers that must not wait for a node. */
 function createOracleMemory(oracle: Oracle, now: () => Date, requestMax: number): OracleMemory {
-  const answers = new Map<string, { readonly answer: OracleAnswer; readonly atMs: number }>()
+  const answers = new Map<string, { readonly answer: OracleResult; readonly atMs: number }>()
   const wanted = new Set<string>()
-  const keep = (address: string, answer: OracleAnswer): void => {
+  const keep = (address: string, answer: OracleResult): void => {
     if (answer === 'failed') return
     answers.delete(address)
     answers.set(address, { answer, atMs: now().getTime() })
@@ -194,7 +194,7 @@ function forgetOldest(map: Map<string, unknown>, max: number): void {
 export interface AddressFacts {
   readonly isListed: boolean
   readonly isListStale: boolean
-  readonly oracle: OracleAnswer
+  readonly oracle: OracleResult
 }
 
 /**
@@ -244,7 +244,7 @@ const addressesPerRequest = 100
 
 interface OracleBatch {
   readonly networks: readonly string[]
-  of(index: number): OracleAnswer
+  of(index: number): OracleResult
 }
 
 export type Oracle = (addresses: readonly Address[]) => Promise<OracleBatch>
@@ -289,13 +289,13 @@ export function createOracle({
     )
     return {
       networks: selected.map(([name]) => name),
-      of: (index) => oracleAnswer(answers.map((answer) => answer?.[index])),
+      of: (index) => oracleResult(answers.map((answer) => answer?.[index])),
     }
   }
 }
 
 /** Combines the answers of several oracles; undefined is a failed one. */
-export function oracleAnswer(answers: readonly (boolean | undefined)[]): OracleAnswer {
+export function oracleResult(answers: readonly (boolean | undefined)[]): OracleResult {
   if (answers.length === 0) return 'none'
   if (answers.includes(true)) return 'sanctioned'
   return answers.includes(undefined) ? 'failed' : 'clean'

@@ -15,7 +15,7 @@ export interface PoolOptions {
   /** Time after which the server of an unanswered statement is checked. */
   readonly silentMsMax?: number
   readonly pooler: Pooler
-  /** Longest wait for an answer, where nobody watches the connections. */
+  /** Longest wait for a response, where nobody watches the connections. */
   readonly queryMsMax?: number
   /** Runs on each new connection before anything else does. Must not throw. */
   readonly onConnect?: (connection: Pick<Connection, 'query'>) => Promise<void>
@@ -51,7 +51,7 @@ const connectMsMax = 2_000
 /** A statement that is not answered for this long makes the pool check whether its server still works on it. */
 const silentMsMaxDefault = 2_000
 const lookEveryMs = 250
-/** Time for an answer that is on its way when the server reports that it has finished. */
+/** Time for a response that is on its way when the server reports that it has finished. */
 const graceMs = 500
 const closeMsMax = 3_000
 export const idleMsMaxDefault = 30_000
@@ -208,7 +208,7 @@ export function openConnections(options: PoolOptions): Connections {
       if (!session.inUse && session.url === url) cut(client, 'closed with others')
   }
 
-  const answerMsMax =
+  const responseMsMax =
     options.statementTimeoutMs === 0 ? Number.POSITIVE_INFINITY : options.statementTimeoutMs + 2 * silentMsMax
   const watch = setInterval(() => {
     const nowMs = performance.now()
@@ -217,7 +217,7 @@ export function openConnections(options: PoolOptions): Connections {
     )
     for (const [url, suspects] of Map.groupBy(silent, ([, session]) => session.url)) void examine(url, suspects)
     for (const [client, { sentAtMs }] of silent)
-      if (sentAtMs !== undefined && nowMs - sentAtMs > answerMsMax)
+      if (sentAtMs !== undefined && nowMs - sentAtMs > responseMsMax)
         cut(client, 'a statement was not answered within its timeout')
   }, lookEveryMs).unref()
 

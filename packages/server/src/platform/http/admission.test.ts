@@ -17,7 +17,7 @@ function make(base: string, authorization: string, body: object): Promise<Respon
 }
 
 /** Sends bytes and returns what came back until the first response's head, or until the connection closed. */
-async function firstAnswer(port: number, bytes: string): Promise<string> {
+async function firstResponse(port: number, bytes: string): Promise<string> {
   const socket = net.connect(port, '127.0.0.1').setEncoding('utf8')
   socket.on('error', () => undefined)
   const answered = Promise.withResolvers<string>()
@@ -37,8 +37,8 @@ test('S1: a request without a valid key is refused before its body has arrived',
   const { port } = await aToyServer()
   const head =
     'POST /toys HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 1000000\r\n\r\n{"name":"'
-  expect(await firstAnswer(port, head)).toMatch(/^HTTP\/1\.1 401 /)
-  expect(await firstAnswer(port, head.replace('/toys', '/nowhere'))).toMatch(/^HTTP\/1\.1 404 /)
+  expect(await firstResponse(port, head)).toMatch(/^HTTP\/1\.1 401 /)
+  expect(await firstResponse(port, head.replace('/toys', '/nowhere'))).toMatch(/^HTTP\/1\.1 404 /)
 })
 
 test('S1: the bodies of one organisation in flight leave memory for those of another, and are released', async () => {
@@ -142,9 +142,9 @@ test('S1: connections of one address that only wait are bounded, and those of a 
   expect((await make(base, 'Bearer org1 key1', { name: 'a' })).status).toBe(200)
   const waiting = [1, 2].map(() => net.connect(port, '127.0.0.1').on('error', () => undefined))
   await Promise.all(waiting.map((socket) => once(socket, 'connect')))
-  expect(await firstAnswer(port, `${head}\r\n`)).toBe('')
+  expect(await firstResponse(port, `${head}\r\n`)).toBe('')
   for (const socket of waiting) socket.destroy()
-  await expect.poll(() => firstAnswer(port, `${head}\r\n`)).toMatch(/^HTTP\/1\.1 404 /)
+  await expect.poll(() => firstResponse(port, `${head}\r\n`)).toMatch(/^HTTP\/1\.1 404 /)
 })
 
 test('the connections of one tenant leave places for another, whose requests are answered', async () => {
@@ -171,7 +171,7 @@ test('the connections of one tenant leave places for another, whose requests are
 
 test('S1: a connection that never completes its header fields is closed with a 408', async () => {
   const { port } = await aToyServer({ limits: { headersMsMax: 100 } })
-  expect(await firstAnswer(port, 'GET /page HTTP/1.1\r\nhost:')).toMatch(/^HTTP\/1\.1 408 /)
+  expect(await firstResponse(port, 'GET /page HTTP/1.1\r\nhost:')).toMatch(/^HTTP\/1\.1 408 /)
 })
 
 test('a caller that never reads its response is disconnected', async () => {

@@ -14,7 +14,7 @@ export interface KeyedRequest {
 }
 
 /** Interrupts a handler whose request is a repeat. */
-export class AnsweredBefore extends Error {
+export class RespondedBefore extends Error {
   readonly claim: Exclude<Claim, { kind: 'first' }>
   constructor(claim: Exclude<Claim, { kind: 'first' }>) {
     super('the request is a repeat')
@@ -32,7 +32,7 @@ const StoredKey = Stored.extend({ key: z.string() })
 export async function claimTogether(
   tx: Tx,
   requests: readonly KeyedRequest[],
-): Promise<ReadonlyMap<BatchedKey, AnsweredBefore | Problem>> {
+): Promise<ReadonlyMap<BatchedKey, RespondedBefore | Problem>> {
   const [first] = requests
   if (first === undefined) return new Map()
   const { ctx } = first
@@ -60,7 +60,7 @@ export async function claimTogether(
   ])
   const free = new Set(locks.filter(({ locked }) => locked).map(({ key }) => key))
   const stored = new Map(rows.map((row) => [row.key, row]))
-  const interruptions = new Map<BatchedKey, AnsweredBefore | Problem>()
+  const interruptions = new Map<BatchedKey, RespondedBefore | Problem>()
   for (const request of requests) {
     const interruption = interruptionOf(request, stored.get(request.key.key), free.delete(request.key.key))
     if (interruption !== undefined) interruptions.set(request.key, interruption)
@@ -72,11 +72,11 @@ function interruptionOf(
   { ctx, key }: KeyedRequest,
   stored: Stored | undefined,
   isFree: boolean,
-): AnsweredBefore | Problem | undefined {
+): RespondedBefore | Problem | undefined {
   if (stored === undefined) return isFree ? undefined : failPlatform('idempotency-in-progress')
   try {
     const claim = judge(ctx, stored, key)
-    return claim.kind === 'first' ? undefined : new AnsweredBefore(claim)
+    return claim.kind === 'first' ? undefined : new RespondedBefore(claim)
   } catch (error) {
     if (error instanceof Problem) return error
     throw error

@@ -11,14 +11,14 @@ import { newId, type RequestId } from '../ids.ts'
 import type { Operation } from '../operation.ts'
 import { describeSpan } from '../tracing/spans.ts'
 import type { Identity } from './authenticate.ts'
-import { AnsweredBefore } from './batched-keys.ts'
+import { RespondedBefore } from './batched-keys.ts'
 import * as idempotency from './idempotency.ts'
 import { readInput } from './input.ts'
 import { readJson } from './json.ts'
 import { ProblemRecord, problemContentType, problemRecord } from './problem.ts'
-import { type RawAnswer, type RawRequest, successAnswer } from './success-answer.ts'
+import { type RawRequest, type RawResponse, successResponse } from './success-response.ts'
 
-export type { RawAnswer, RawRequest } from './success-answer.ts'
+export type { RawRequest, RawResponse } from './success-response.ts'
 
 /** Created once: a schema is compiled when it is first used, which costs more than a request. */
 const Params = z.record(z.string(), z.string())
@@ -60,7 +60,7 @@ export function makeCtx<D extends Deps>(
  * Runs one authenticated call of an operation: idempotency, then validation, then the handler. Never throws: an error of the handler
  * becomes a problem record, and an unexpected error a 500 without internal details.
  */
-export async function callOperation(ctx: Ctx, operation: Operation<Deps>, request: RawRequest): Promise<RawAnswer> {
+export async function callOperation(ctx: Ctx, operation: Operation<Deps>, request: RawRequest): Promise<RawResponse> {
   const { organisationId, environment } = ctx.tenant
   describeSpan({
     'purser.operation': operation.id,
@@ -69,29 +69,29 @@ export async function callOperation(ctx: Ctx, operation: Operation<Deps>, reques
   })
   try {
     const semaphores = operation.semaphores?.(ctx.tenant, Params.parse(request.params)) ?? []
-    return await ctx.withSemaphores(semaphores, () => answerOnce(ctx, operation, request))
+    return await ctx.withSemaphores(semaphores, () => respondOnce(ctx, operation, request))
   } catch (error) {
-    return problemAnswer(ctx, error)
+    return problemResponse(ctx, error)
   }
 }
 
 /** Runs the call once per Idempotency-Key, if there is one. */
-async function answerOnce(ctx: Ctx, operation: Operation<Deps>, request: RawRequest): Promise<RawAnswer> {
+async function respondOnce(ctx: Ctx, operation: Operation<Deps>, request: RawRequest): Promise<RawResponse> {
   const key = request.headers['idempotency-key']
-  if (operation.method !== 'POST' || key === undefined) return answer(ctx, operation, request)
+  if (operation.method !== 'POST' || key === undefined) return response(ctx, operation, request)
   if (key.length === 0 || key.length > 255 || !/^[\x20-\x7e]+$/.test(key)) {
     const errors = [{ path: '/Idempotency-Key', message: 'must be 1 to 255 printable ASCII characters' }]
     throw failPlatform('validation-error', { errors })
   }
-  if (!(await mayStore(ctx, operation, key))) return answer(ctx, operation, request)
-  if (operation.readContent !== undefined) return answerOnceForStream(ctx, operation, request, key)
+  if (!(await mayStore(ctx, operation, key))) return response(ctx, operation, request)
+  if (operation.readContent !== undefined) return respondOnceForStream(ctx, operation, request, key)
   const fingerprint = idempotency.fingerprintOf(request.method, request.url, request.body)
-  const requested = { key, fingerprint, isSecret: operation.secretAnswer === true }
+  const requested = { key, fingerprint, isSecret: operation.secretResponse === true }
   const mode = operation.idempotency ?? 'transaction'
-  if (mode === 'batch') return answerOnceInBatch(ctx, operation, request, requested)
+  if (mode === 'batch') return respondOnceInBatch(ctx, operation, request, requested)
   return mode === 'transaction'
-    ? answerOnceInTransaction(ctx, operation, request, requested)
-    : answerOnceWithLease(ctx, operation, request, requested)
+    ? respondOnceInTransaction(ctx, operation, request, requested)
+    : respondOnceWithLease(ctx, operation, request, requested)
 }
 
 /** Items of a page for which a list costs as much as another request. */
@@ -119,30 +119,30 @@ async function mayStore(ctx: Ctx, { isRepeatable }: Operation<Deps>, key: string
   throw failPlatform('idempotency-storage-exceeded', { current })
 }
 
-async function answer(ctx: Ctx, operation: Operation<Deps>, request: RawRequest): Promise<RawAnswer> {
+async function response(ctx: Ctx, operation: Operation<Deps>, request: RawRequest): Promise<RawResponse> {
   const input = readInput(operation, request)
   const cost = operation.cost?.(input.body as never) ?? pageCost(operation, input.query)
   if (cost > 1) request.charge?.(cost - 1)
   const result = await operation.run(ctx, input as never)
-  return successAnswer(operation, request, result)
+  return successResponse(operation, request, result)
 }
 
-async function answerOnceInTransaction(
+async function respondOnceInTransaction(
   ctx: Ctx,
   operation: Operation<Deps>,
   request: RawRequest,
   requested: idempotency.IdempotentRequest,
-): Promise<RawAnswer> {
-  const secret = operation.secretAnswer === true || operation.secretInput === true
+): Promise<RawResponse> {
+  const secret = operation.secretResponse === true || operation.secretInput === true
   try {
     return await ctx.db.tx(async (tx) => {
       const claim = await idempotency.claimInTransaction(ctx, tx, requested)
-      if (claim.kind === 'answered') return replayed(claim.answer)
+      if (claim.kind === 'answered') return replayed(claim.response)
       if (claim.kind === 'unanswered') return presentState(ctx, operation, request, { ...claim, key: requested.key })
-      const fresh = await answer({ ...ctx, db: dbInside(tx) }, operation, request)
+      const fresh = await response({ ...ctx, db: dbInside(tx) }, operation, request)
       const stored = storable(fresh)
       const resourceId = resourceOfLarge(operation, request, stored.body)
-      await idempotency.storeInTransaction(ctx, tx, requested, { answer: stored, secret, resourceId })
+      await idempotency.storeInTransaction(ctx, tx, requested, { response: stored, secret, resourceId })
       return fresh
     })
   } catch (error) {
@@ -150,24 +150,24 @@ async function answerOnceInTransaction(
   }
 }
 
-/** As `answerOnceInTransaction`, for a handler that commits the request, and its key, together with others. */
-async function answerOnceInBatch(
+/** As `respondOnceInTransaction`, for a handler that commits the request, and its key, together with others. */
+async function respondOnceInBatch(
   ctx: Ctx,
   operation: Operation<Deps>,
   request: RawRequest,
   requested: idempotency.IdempotentRequest,
-): Promise<RawAnswer> {
+): Promise<RawResponse> {
   const storedAs = (result: unknown) => {
-    const { body, ...stored } = storable(successAnswer(operation, request, result))
+    const { body, ...stored } = storable(successResponse(operation, request, result))
     const resourceId = resourceOfLarge(operation, request, body)
     return resourceId === undefined ? { ...stored, body, resourceId: null } : { ...stored, body: null, resourceId }
   }
   try {
-    return await answer({ ...ctx, batchedKey: { ...requested, storedAs } }, operation, request)
+    return await response({ ...ctx, batchedKey: { ...requested, storedAs } }, operation, request)
   } catch (error) {
-    if (!(error instanceof AnsweredBefore)) return refuseOnce(ctx, operation, requested, error)
+    if (!(error instanceof RespondedBefore)) return refuseOnce(ctx, operation, requested, error)
     const { claim } = error
-    if (claim.kind === 'answered') return replayed(claim.answer)
+    if (claim.kind === 'answered') return replayed(claim.response)
     return presentState(ctx, operation, request, { ...claim, key: requested.key })
   }
 }
@@ -184,8 +184,8 @@ async function refuseOnce(
   operation: Operation<Deps>,
   requested: idempotency.IdempotentRequest,
   error: unknown,
-): Promise<RawAnswer> {
-  const refusal = problemAnswer(ctx, error)
+): Promise<RawResponse> {
+  const refusal = problemResponse(ctx, error)
   const ownRefusal = error instanceof Problem && error.code.startsWith('idempotency-')
   const stored = storable(refusal)
   if (!ownRefusal && idempotency.isKeptUncommitted(stored))
@@ -197,31 +197,32 @@ async function refuseOnce(
 async function storeRefusal(
   ctx: Ctx,
   requested: idempotency.IdempotentRequest,
-  refusal: idempotency.StoredAnswer,
+  refusal: idempotency.StoredResponse,
   secret: boolean,
 ): Promise<void> {
   try {
     await ctx.db.tx(async (tx) => {
       const claim = await idempotency.claimInTransaction(ctx, tx, requested)
-      if (claim.kind === 'first') await idempotency.storeInTransaction(ctx, tx, requested, { answer: refusal, secret })
+      if (claim.kind === 'first')
+        await idempotency.storeInTransaction(ctx, tx, requested, { response: refusal, secret })
     })
   } catch (error) {
     if (!(error instanceof Problem)) throw error
   }
 }
 
-async function answerOnceWithLease(
+async function respondOnceWithLease(
   ctx: Ctx,
   operation: Operation<Deps>,
   request: RawRequest,
   requested: idempotency.IdempotentRequest,
-): Promise<RawAnswer> {
+): Promise<RawResponse> {
   const claim = await idempotency.claimWithLease(ctx, requested, ctx.requestId)
-  if (claim.kind === 'answered') return replayed(claim.answer)
+  if (claim.kind === 'answered') return replayed(claim.response)
   if (claim.kind === 'unanswered') return presentState(ctx, operation, request, { ...claim, key: requested.key })
   const handle = idempotency.leaseHandle(ctx, requested, ctx.requestId)
-  const fresh = await answer({ ...ctx, idempotency: handle }, operation, request).catch((error: unknown) =>
-    problemAnswer(ctx, error),
+  const fresh = await response({ ...ctx, idempotency: handle }, operation, request).catch((error: unknown) =>
+    problemResponse(ctx, error),
   )
   if (fresh.isOpen !== true) await idempotency.finishLease(ctx, requested, ctx.requestId, storable(fresh))
   return fresh
@@ -233,26 +234,26 @@ async function presentState(
   operation: Operation<Deps>,
   request: RawRequest,
   { resourceId, key }: { readonly resourceId: string; readonly key: string },
-): Promise<RawAnswer> {
+): Promise<RawResponse> {
   if (operation.resume === undefined) throw failPlatform('idempotency-in-progress')
-  return replayed(successAnswer(operation, request, await operation.resume(ctx, resourceId, key)))
+  return replayed(successResponse(operation, request, await operation.resume(ctx, resourceId, key)))
 }
 
-/** As `answerOnce`, for a streamed body: the handler ties the key to the body's digest, and a repeat reads its body first. */
-async function answerOnceForStream(
+/** As `respondOnce`, for a streamed body: the handler ties the key to the body's digest, and a repeat reads its body first. */
+async function respondOnceForStream(
   ctx: Ctx,
   operation: Operation<Deps>,
   request: RawRequest,
   key: string,
-): Promise<RawAnswer> {
+): Promise<RawResponse> {
   const fingerprint = (content: Uint8Array) => idempotency.fingerprintOf(request.method, request.url, content)
   const unread = { key, fingerprint: idempotency.unreadFingerprintOf(request.method, request.url) }
   const claim = ctx.requestId
   if ((await idempotency.claimUnread(ctx, unread, claim)) === 'repeat')
-    return answerRepeat(ctx, operation, request, { key, fingerprint })
+    return respondToRepeat(ctx, operation, request, { key, fingerprint })
   const handle = idempotency.unreadHandle(ctx, { key, claim, fingerprint })
   try {
-    const fresh = await answer({ ...ctx, idempotency: handle }, operation, request)
+    const fresh = await response({ ...ctx, idempotency: handle }, operation, request)
     await idempotency.finishLease(ctx, unread, claim, storable(fresh))
     return fresh
   } catch (error) {
@@ -261,33 +262,36 @@ async function answerOnceForStream(
   }
 }
 
-async function answerRepeat(
+async function respondToRepeat(
   ctx: Ctx,
   operation: Operation<Deps>,
   request: RawRequest,
   requested: { readonly key: string; readonly fingerprint: (content: Uint8Array) => Uint8Array },
-): Promise<RawAnswer> {
+): Promise<RawResponse> {
   const { headers, stream } = request
   const content = await operation.readContent?.(ctx, { headers, stream })
   if (content === undefined) throw new Error('a repeat cannot be compared')
-  const known = await idempotency.answerRepeat(ctx, { key: requested.key, fingerprint: requested.fingerprint(content) })
-  if (known.kind === 'answered') return replayed(known.answer)
+  const known = await idempotency.respondToRepeat(ctx, {
+    key: requested.key,
+    fingerprint: requested.fingerprint(content),
+  })
+  if (known.kind === 'answered') return replayed(known.response)
   if (known.kind === 'unanswered') return presentState(ctx, operation, request, { ...known, key: requested.key })
   throw failPlatform('idempotency-in-progress')
 }
 
-function storable({ status, headers, body }: RawAnswer): idempotency.StoredAnswer {
+function storable({ status, headers, body }: RawResponse): idempotency.StoredResponse {
   if (body instanceof Readable || body instanceof EventStreamResponse)
     throw new Error('a streamed response cannot be stored')
   return { status, headers, body: typeof body === 'string' ? new TextEncoder().encode(body) : body }
 }
 
-function replayed(stored: RawAnswer | idempotency.StoredAnswer): RawAnswer {
+function replayed(stored: RawResponse | idempotency.StoredResponse): RawResponse {
   return { ...stored, headers: { ...stored.headers, 'idempotency-replayed': 'true' } }
 }
 
 /** Converts any thrown value to a problem response, and logs what must not be shown. */
-export function problemAnswer(ctx: Pick<Ctx, 'log' | 'baseUrl' | 'requestId'>, error: unknown): RawAnswer {
+export function problemResponse(ctx: Pick<Ctx, 'log' | 'baseUrl' | 'requestId'>, error: unknown): RawResponse {
   const problem = asProblem(error)
   if (problem.entry.status >= 500)
     ctx.log.error({ err: problem.cause ?? problem, code: problem.code, requestId: ctx.requestId }, 'request failed')
@@ -319,14 +323,14 @@ const ofDeleted = 'API key is invalid or missing: the organisation was deleted.'
 export function withRefusalMembers(
   operation: Operation,
   request: Pick<RawRequest, 'body'>,
-  answer: RawAnswer,
-): RawAnswer {
-  if (operation.refusalMembers === undefined || answer.headers['content-type'] !== problemContentType) return answer
-  if (typeof answer.body !== 'string' && !(answer.body instanceof Uint8Array)) return answer
-  const text = typeof answer.body === 'string' ? answer.body : new TextDecoder().decode(answer.body)
+  response: RawResponse,
+): RawResponse {
+  if (operation.refusalMembers === undefined || response.headers['content-type'] !== problemContentType) return response
+  if (typeof response.body !== 'string' && !(response.body instanceof Uint8Array)) return response
+  const text = typeof response.body === 'string' ? response.body : new TextDecoder().decode(response.body)
   const record = ProblemRecord.parse(JSON.parse(text))
   const members = operation.refusalMembers(record, parsedBody(request))
-  return { ...answer, body: JSON.stringify({ ...record, ...members }) }
+  return { ...response, body: JSON.stringify({ ...record, ...members }) }
 }
 
 /** Largest body that is parsed for a refusal: a refused caller may send many, and pays for none of them. */

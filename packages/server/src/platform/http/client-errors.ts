@@ -2,7 +2,7 @@ import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Deps } from '../ctx.ts'
 import { failPlatform, type Problem } from '../errors.ts'
-import { commonHeaders, newRequestId, problemAnswer } from './call.ts'
+import { commonHeaders, newRequestId, problemResponse } from './call.ts'
 
 /** Problem codes for Node's parser errors; any other error is invalid HTTP. */
 const faults: Readonly<Record<string, 'request-timeout' | 'request-header-fields-too-large'>> = {
@@ -16,7 +16,7 @@ export function refuseUnread(deps: Deps, error: Error & { readonly code?: string
   const requestId = newRequestId(deps)
   const problem = failPlatform(faults[error.code ?? ''] ?? 'bad-request')
   deps.metrics.refusals.inc({ code: problem.code })
-  const { status, headers, body } = problemAnswer({ ...deps, requestId }, problem)
+  const { status, headers, body } = problemResponse({ ...deps, requestId }, problem)
   const text = String(body)
   const head = {
     ...headers,

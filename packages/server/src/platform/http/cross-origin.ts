@@ -1,5 +1,5 @@
 import type { Operation } from '../operation.ts'
-import type { RawAnswer } from './call.ts'
+import type { RawResponse } from './call.ts'
 
 /**
  * Headers of responses that pages of any origin may read: those that need a token, a link or a public address. None depends on a cookie, so
@@ -50,8 +50,8 @@ export function varyOf(before: unknown, { vary }: Readonly<Record<string, string
 /** The longest that any browser caches the response to a preflight. */
 const preflightSeconds = 86_400
 
-/** The answer to a preflight of the dashboard; with credentials no wildcard counts (Fetch, section 3.2.5). */
-export const dashboardPreflight: RawAnswer = {
+/** The response to a preflight of the dashboard; with credentials no wildcard counts (Fetch, section 3.2.5). */
+export const dashboardPreflight: RawResponse = {
   status: 204,
   headers: {
     'access-control-allow-methods': 'GET, POST, PUT, PATCH, DELETE',
@@ -63,7 +63,7 @@ export const dashboardPreflight: RawAnswer = {
 }
 
 /** The response to a preflight. `Authorization` is listed, because the wildcard does not include it (Fetch, section 3.3.3). */
-export function preflightAnswer(methods: readonly string[]): RawAnswer {
+export function preflightResponse(methods: readonly string[]): RawResponse {
   return {
     status: 204,
     headers: {

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import path from 'node:path'
 import { qualityOf } from './accept.ts'
-import type { RawAnswer } from './call.ts'
+import type { RawResponse } from './call.ts'
 import type { PageRequest, PublicPage } from './server.ts'
 
 /** Where the built dashboard is: beside the compiled service, or in the workspace that this source is in. */
@@ -64,20 +64,20 @@ interface Build {
  */
 export function dashboardPages(directories: readonly string[] = builtDirectories): PublicPage[] {
   const read = buildReader(directories)
-  const answer: PublicPage['answer'] = (params, request) => answerFrom(read(), params['*'] ?? '', request)
-  return ['/dashboard', '/dashboard/*'].map((path) => ({ path, answer, isStatic: true }))
+  const respond: PublicPage['respond'] = (params, request) => responseFrom(read(), params['*'] ?? '', request)
+  return ['/dashboard', '/dashboard/*'].map((path) => ({ path, respond, isStatic: true }))
 }
 
-function answerFrom(build: Build | undefined, name: string, request: PageRequest): RawAnswer {
+function responseFrom(build: Build | undefined, name: string, request: PageRequest): RawResponse {
   if (build === undefined) return notBuilt
   const found = build.files.get(name)
-  if (found !== undefined && name !== 'index.html') return fileAnswer(name, found, request)
+  if (found !== undefined && name !== 'index.html') return fileResponse(name, found, request)
   if (name.startsWith('assets/')) return text(404, 'There is no such file in this build of the dashboard.')
   const index = build.files.get('index.html')
-  return index === undefined ? notBuilt : fileAnswer('index.html', index, request)
+  return index === undefined ? notBuilt : fileResponse('index.html', index, request)
 }
 
-function fileAnswer(name: string, file: BuiltFile, { headers }: PageRequest): RawAnswer {
+function fileResponse(name: string, file: BuiltFile, { headers }: PageRequest): RawResponse {
   const accepted = headers['accept-encoding'] ?? ''
   const encoding = encodings
     .map(([one]) => one)
@@ -96,12 +96,12 @@ function fileAnswer(name: string, file: BuiltFile, { headers }: PageRequest): Ra
   }
 }
 
-const notBuilt: RawAnswer = text(
+const notBuilt: RawResponse = text(
   503,
   'The dashboard is not built yet.\n\nBuild it once with:\n\n  npm run build:dashboard\n\nthen load this page again. The API itself works without it.',
 )
 
-function text(status: number, body: string): RawAnswer {
+function text(status: number, body: string): RawResponse {
   return {
     status,
     headers: {

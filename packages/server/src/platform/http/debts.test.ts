@@ -4,7 +4,7 @@ import { toyDeps } from '../../../test/toy-deps.ts'
 import type { Db } from '../db/db.ts'
 import { failPlatform, Problem } from '../errors.ts'
 import { createAdmission } from './admission.ts'
-import { createAnswerLimits } from './answer-size.ts'
+import { createResponseLimits } from './response-size.ts'
 
 /** Audit row S6: what callers owe for work that cost more than they had. */
 
@@ -88,18 +88,18 @@ test('S6: the guests of one vault keep those of another waiting for seconds, and
 })
 
 test('S6: what is made while it is sent is charged before its first piece', () => {
-  const { ofOperations } = createAnswerLimits(64 * 2 ** 20)
+  const { ofOperations } = createResponseLimits(64 * 2 ** 20)
   const ctx = { ...toyDeps({} as unknown as Db), requestId: 'req_00000000000000000000000000' as never }
   let [owed, pieces] = [0, 0]
   const body = new Readable({ read: () => (pieces += 1) })
-  const answer = { status: 200, headers: {}, body, bytesRead: 60_000_000 }
+  const response = { status: 200, headers: {}, body, bytesRead: 60_000_000 }
   const sending = { destroyed: false, once: () => undefined, destroy: () => undefined }
   const refuse = (): never => {
     throw failPlatform('rate-limit-exceeded', { retryAfterSeconds: 1 })
   }
-  const common = { ctx, placeOwner: 'org_1', method: 'GET', answer, sending, owe: (cost: number) => (owed += cost) }
+  const common = { ctx, placeOwner: 'org_1', method: 'GET', response, sending, owe: (cost: number) => (owed += cost) }
   const charged: number[] = []
-  expect(ofOperations({ ...common, charge: (cost) => charged.push(cost) })).toBe(answer)
+  expect(ofOperations({ ...common, charge: (cost) => charged.push(cost) })).toBe(response)
   expect(ofOperations({ ...common, charge: refuse }).status).toBe(429)
   expect([charged, owed, pieces, body.destroyed]).toEqual([[915], 0, 0, true])
 })

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib'
 import { qualityOf } from './accept.ts'
-import type { RawAnswer } from './call.ts'
+import type { RawResponse } from './call.ts'
 import type { PageRequest } from './public-page.ts'
 
 /** A text that does not change while the process runs. */
@@ -11,7 +11,7 @@ interface Page {
 }
 
 /** A page with its ETag; each encoding is made once, when it is first requested. */
-export type EncodedPage = (request: PageRequest) => RawAnswer
+export type EncodedPage = (request: PageRequest) => RawResponse
 
 const encoders = {
   br: (text: string): Uint8Array => brotliCompressSync(text, { params: { [constants.BROTLI_PARAM_QUALITY]: 6 } }),

@@ -45,7 +45,7 @@ const noCompiler = () => (): never => {
 export const noCompilers = { buildValidator: noCompiler, buildSerializer: noCompiler }
 
 /** A request of an identified caller whose response begins. */
-export interface AnsweredRequest {
+export interface CompletedRequest {
   readonly requestId: RequestId
   readonly caller: Caller
   readonly method: string
@@ -65,7 +65,7 @@ export interface HttpOptions extends IdentifyOptions, AdmissionLimits {
   readonly trustProxy: false | number | readonly string[]
   readonly limits?: Partial<ServerLimits>
   /** Called for each request of an identified caller, also a refused one. Must not throw. */
-  readonly onAnswer?: (answered: AnsweredRequest) => void
+  readonly onResponse?: (answered: CompletedRequest) => void
   /** Where a line is written for each response that was sent, also to callers who are not identified; default none. */
   readonly accessLog?: Log | undefined
   /** Milliseconds for a complete body to arrive, and between two pieces of a streamed one; default one minute. */

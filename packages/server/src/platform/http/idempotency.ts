@@ -52,7 +52,7 @@ export interface IdempotentRequest {
   readonly isSecret?: boolean
 }
 
-export interface StoredAnswer {
+export interface StoredResponse {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
   /** The body's bytes; empty for none. */
@@ -61,7 +61,7 @@ export interface StoredAnswer {
 
 export type Claim =
   | { readonly kind: 'first' }
-  | { readonly kind: 'answered'; readonly answer: StoredAnswer }
+  | { readonly kind: 'answered'; readonly response: StoredResponse }
   | { readonly kind: 'unanswered'; readonly resourceId: string }
 
 /** Whether a response with this status is stored once an intent was committed: not if the client should retry. */
@@ -73,7 +73,7 @@ export function isKept(status: number): boolean {
  * Whether a response is stored if nothing was committed before it: successes, and conflicts without `Retry-After`, up to the size limit. A conflict
  * with `Retry-After` is temporary.
  */
-export function isKeptUncommitted({ status, headers, body }: StoredAnswer): boolean {
+export function isKeptUncommitted({ status, headers, body }: StoredResponse): boolean {
   return (status < 400 || (status === 409 && headers['retry-after'] === undefined)) && !isLarge(body)
 }
 
@@ -113,17 +113,17 @@ export async function storeInTransaction(
   tx: Tx,
   request: IdempotentRequest,
   {
-    answer,
+    response,
     secret,
     resourceId = null,
-  }: { readonly answer: StoredAnswer; readonly secret: boolean; readonly resourceId?: string | undefined | null },
+  }: { readonly response: StoredResponse; readonly secret: boolean; readonly resourceId?: string | undefined | null },
 ): Promise<void> {
-  const body = resourceId === null ? sealBody(ctx, request, answer.body) : null
+  const body = resourceId === null ? sealBody(ctx, request, response.body) : null
   const fingerprint = secret ? sealFingerprint(ctx, request) : request.fingerprint
   const stored = await tx.run(sql`
     insert into idempotency_keys (organisation_id, environment, key, fingerprint, api_key_id, state, status, headers, sealed_body, sealed, resource_id, created_at)
     values (${ctx.tenant.organisationId}, ${ctx.tenant.environment}, ${request.key}, ${fingerprint}, ${actorId(ctx.actor)}, 'done',
-      ${answer.status}, ${JSON.stringify(answer.headers)}, ${body}, ${secret}, ${resourceId}, ${ctx.clock.now()})
+      ${response.status}, ${JSON.stringify(response.headers)}, ${body}, ${secret}, ${resourceId}, ${ctx.clock.now()})
     on conflict (organisation_id, environment, key) do nothing`)
   if (stored !== 1) throw failPlatform('idempotency-in-progress')
   tx.afterCommit(() => ctx.keptBytes.add(placeOwnerOf(ctx), bytesPerKey + (body?.byteLength ?? 0)))
@@ -166,7 +166,7 @@ export async function claimUnread(ctx: Ctx, request: IdempotentRequest, claim: s
 }
 
 /** Response to a repeat whose body was read: the stored response, or the error that the key was used with another body. */
-export async function answerRepeat(ctx: Ctx, request: IdempotentRequest): Promise<Claim> {
+export async function respondToRepeat(ctx: Ctx, request: IdempotentRequest): Promise<Claim> {
   const stored = await find(ctx, ctx.db, request.key)
   return stored === undefined ? { kind: 'first' } : judge(ctx, stored, request)
 }
@@ -230,21 +230,21 @@ export async function finishLease(
   ctx: Ctx,
   request: IdempotentRequest,
   claim: string,
-  answer: StoredAnswer,
+  response: StoredResponse,
 ): Promise<void> {
   const { organisationId, environment } = ctx.tenant
-  if (!isKeptUncommitted(answer)) {
+  if (!isKeptUncommitted(response)) {
     const released = await ctx.db.run(sql`
       delete from idempotency_keys where organisation_id = ${organisationId} and environment = ${environment} and key = ${request.key}
         and claim = ${claim} and resource_id is null`)
     if (released === 1) ctx.keptBytes.add(placeOwnerOf(ctx), -bytesPerKey)
-    if (released === 1 || !isKept(answer.status) || isLarge(answer.body)) return
+    if (released === 1 || !isKept(response.status) || isLarge(response.body)) return
   }
   const isSecret = request.isSecret === true
   const fingerprint = isSecret ? sealFingerprint(ctx, request) : null
-  const body = sealBody(ctx, request, answer.body)
+  const body = sealBody(ctx, request, response.body)
   const finished = await ctx.db.run(sql`
-    update idempotency_keys set state = 'done', status = ${answer.status}, headers = ${JSON.stringify(answer.headers)},
+    update idempotency_keys set state = 'done', status = ${response.status}, headers = ${JSON.stringify(response.headers)},
       sealed_body = ${body}, sealed = ${isSecret}, fingerprint = coalesce(${fingerprint}::bytea, fingerprint)
     where organisation_id = ${organisationId} and environment = ${environment} and key = ${request.key} and claim = ${claim}`)
   if (finished === 1) ctx.keptBytes.add(placeOwnerOf(ctx), body.byteLength)
@@ -291,7 +291,7 @@ export function judge(
   if (stored.status !== null && body !== undefined) {
     // The handler that required fresh authentication for some secrets does not run again.
     if (request.isSecret === true) requireFresh(ctx)
-    return { kind: 'answered', answer: { status: stored.status, headers: stored.headers ?? {}, body } }
+    return { kind: 'answered', response: { status: stored.status, headers: stored.headers ?? {}, body } }
   }
   if (stored.resourceId !== null) return { kind: 'unanswered', resourceId: stored.resourceId }
   throw failPlatform('idempotency-in-progress')

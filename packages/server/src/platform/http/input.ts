@@ -5,7 +5,7 @@ import type { Operation } from '../operation.ts'
 import { groupMetadata, unstorableText, unstorableTexts } from '../wire.ts'
 import { hasUnusualEscape, readJson, shapeOf } from './json.ts'
 import { validationProblem, withMissing } from './problem.ts'
-import type { RawRequest } from './success-answer.ts'
+import type { RawRequest } from './success-response.ts'
 
 /** Created once: a schema is compiled when it is first used, which costs more than a request. */
 const noQuery = z.strictObject({})

@@ -25,10 +25,10 @@ export function keySetPages(baseUrl: string, listKeys: () => Promise<readonly Pu
   const didPage = pageOf('application/did+json', async () => didDocument(didOf(baseUrl), await listKeys()))
   const keySet = pageOf('application/jwk-set+json', async () => ({ keys: (await listKeys()).map(jwkOf) }))
   return [
-    { path: '/.well-known/jwks.json', answer: keySet, crossOrigin: true },
-    { path: '/.well-known/did.json', answer: didPage, crossOrigin: true },
+    { path: '/.well-known/jwks.json', respond: keySet, crossOrigin: true },
+    { path: '/.well-known/did.json', respond: didPage, crossOrigin: true },
     // If the base URL has a path, the DID document is under that path and not under /.well-known.
-    { path: '/did.json', answer: didPage, crossOrigin: true },
+    { path: '/did.json', respond: didPage, crossOrigin: true },
   ]
 }
 
@@ -51,7 +51,7 @@ function didDocument(did: string, keys: readonly PublicKey[]) {
   }
 }
 
-function pageOf(type: string, document: () => Promise<unknown>): PublicPage['answer'] {
+function pageOf(type: string, document: () => Promise<unknown>): PublicPage['respond'] {
   const headers = { 'content-type': type, 'cache-control': 'public, max-age=300' }
   return async () => ({ status: 200, headers, body: JSON.stringify(await document()) })
 }

@@ -42,7 +42,7 @@ test('of a slow request and the repeat that took over its key, only the repeat t
   await finishLease(ctx, requested, 'repeat', { status: 201, headers: {}, body: Buffer.from('repeat') })
   expect(await claimWithLease(ctx, requested, 'third')).toMatchObject({
     kind: 'answered',
-    answer: { body: Buffer.from('repeat') },
+    response: { body: Buffer.from('repeat') },
   })
 })
 
@@ -59,7 +59,7 @@ test('a secret response is stored sealed, and its key is replayed to no other AP
   const stored = sql`select sealed_body from idempotency_keys where key = 'secret' and position('the secret'::bytea in sealed_body) > 0`
   expect(await world.database.db.run(stored)).toBe(0)
   await expect(claimWithLease(other, sent, 'third')).rejects.toMatchObject(reused)
-  expect(await claimWithLease(own, sent, 'third')).toMatchObject({ answer: { body: Buffer.from('the secret') } })
+  expect(await claimWithLease(own, sent, 'third')).toMatchObject({ response: { body: Buffer.from('the secret') } })
 })
 
 test('only what is stored counts: not what was rolled back, nor a response whose claim another request took over', async () => {
@@ -70,7 +70,7 @@ test('only what is stored counts: not what was rolled back, nor a response whose
   const sent = { key: 'rolled back', fingerprint: Buffer.alloc(32, 9) }
   const store = (isFailing: boolean) =>
     ctx.db.tx(async (tx) => {
-      await storeInTransaction(own, tx, sent, { answer, secret: false })
+      await storeInTransaction(own, tx, sent, { response: answer, secret: false })
       if (isFailing) throw new Error('it failed later')
     })
   await expect(store(true)).rejects.toThrow('it failed later')
@@ -84,14 +84,14 @@ test('a response that an earlier version stored is repeated', async () => {
   const answer = { status: 201, headers: {}, body: Buffer.from('earlier') }
   for (const sealed of [false, true]) {
     const sent = { key: `earlier-${sealed}`, fingerprint: Buffer.alloc(32, 8) }
-    await ctx.db.tx((tx) => storeInTransaction(ctx, tx, sent, { answer, secret: sealed }))
+    await ctx.db.tx((tx) => storeInTransaction(ctx, tx, sent, { response: answer, secret: sealed }))
     const { organisationId, environment } = ctx.tenant
     const body = sealed
       ? ctx.sealer.seal(answer.body, `idempotency|${organisationId}|${environment}|${sent.key}`)
       : answer.body
     await ctx.db.run(sql`update idempotency_keys set body = ${body}, sealed_body = null where key = ${sent.key}`)
     const repeated = await ctx.db.tx((tx) => claimInTransaction(ctx, tx, sent))
-    expect(repeated).toMatchObject({ kind: 'answered', answer: { body: answer.body } })
+    expect(repeated).toMatchObject({ kind: 'answered', response: { body: answer.body } })
   }
 })
 
@@ -132,7 +132,7 @@ test('of a request in a transaction and one with a lease that have one key, only
     expect(await claimInTransaction(ctx, tx, inTransaction)).toEqual({ kind: 'first' })
     expect(await claimWithLease(ctx, withLease, 'lease')).toEqual({ kind: 'first' })
     await tx.run(sql`create table effect_of_the_transaction ()`)
-    await storeInTransaction(ctx, tx, inTransaction, { answer: stored('transaction'), secret: false })
+    await storeInTransaction(ctx, tx, inTransaction, { response: stored('transaction'), secret: false })
   })
   await expect(made).rejects.toMatchObject({ code: 'idempotency-in-progress' })
   expect(await world.database.db.run(sql`select 1 from pg_tables where tablename = 'effect_of_the_transaction'`)).toBe(
@@ -144,12 +144,12 @@ test('of a request in a transaction and one with a lease that have one key, only
 
 test('a repeat gets the stored response while another request with the key is being compared', async () => {
   const requested = { key: 'compared', fingerprint: Buffer.alloc(32, 5) }
-  await ctx.db.tx((tx) => storeInTransaction(ctx, tx, requested, { answer: stored('response'), secret: false }))
+  await ctx.db.tx((tx) => storeInTransaction(ctx, tx, requested, { response: stored('response'), secret: false }))
   await ctx.db.tx(async (comparing) => {
     const other = { ...requested, fingerprint: Buffer.alloc(32, 6) }
     await expect(claimInTransaction(ctx, comparing, other)).rejects.toMatchObject({ code: 'idempotency-key-reused' })
     const repeated = await ctx.db.tx((tx) => claimInTransaction(ctx, tx, requested))
-    expect(repeated).toMatchObject({ kind: 'answered', answer: { body: Buffer.from('response') } })
+    expect(repeated).toMatchObject({ kind: 'answered', response: { body: Buffer.from('response') } })
   })
 })
 

@@ -5,7 +5,14 @@ import { csvOf } from './csv.ts'
 import { deliveryComponents, deliveryOf } from './deliveries.ts'
 import { type Parameters, parametersOf } from './parameters.ts'
 import { ProblemRecord } from './problem.ts'
-import { answerHeaders, createRefusals, headerRefs, headersByName, type Refusals, sharedByMethod } from './refusals.ts'
+import {
+  createRefusals,
+  headerRefs,
+  headersByName,
+  type Refusals,
+  responseHeaders,
+  sharedByMethod,
+} from './refusals.ts'
 
 type Json = Readonly<Record<string, unknown>>
 
@@ -51,7 +58,7 @@ export function openApiDocument(
     info: { ...info, license: { name: 'Apache-2.0', identifier: 'Apache-2.0' } },
     servers: [{ url: '/' }],
     security: [{ apiKey: [] }],
-    'x-every-response': { headers: answerHeaders },
+    'x-every-response': { headers: responseHeaders },
     'x-every-operation': sharedByMethod(),
     tags: [...new Set(operations.map(tagOf))].sort().map((name) => ({ name, description: tags[name] ?? name })),
     paths,
@@ -132,7 +139,7 @@ function answersOf(operation: Operation, schemas: ComponentSchemas, examples: Ex
     ? success(operation, schemas, operation.output)
     : streamed(operation, operation.streamsOutput ?? '*/*')
   const others = Object.entries(operation.otherOutputs ?? {}).map(
-    ([other, schema]) => [other, otherAnswer(operation, schemas, Number(other), schema)] as const,
+    ([other, schema]) => [other, otherResponse(operation, schemas, Number(other), schema)] as const,
   )
   const answers = Object.entries<Json>({ [status]: usual, ...Object.fromEntries(others) })
   return Object.fromEntries(
@@ -151,7 +158,7 @@ function exemplified(answer: Json, example: (mediaType: string) => Json): Json {
 }
 
 /** A response besides the usual one; that of a stream is bytes too, unless its status has no body. */
-function otherAnswer(operation: Operation, schemas: ComponentSchemas, status: number, schema: z.ZodType): Json {
+function otherResponse(operation: Operation, schemas: ComponentSchemas, status: number, schema: z.ZodType): Json {
   if (status === 304) return { ...success(operation, schemas, undefined), description: 'Not modified; no body.' }
   if (status === 204) return success(operation, schemas, undefined)
   if (operation.streamsOutput === undefined) return success(operation, schemas, schema)
@@ -179,7 +186,7 @@ function streamed(operation: Operation, mediaType: string): Json {
 }
 
 /** Header fields of this operation's success responses, in addition to those that all responses of its method have. */
-function successHeaders({ list, csvName, answerHeaders: own = {} }: Operation): Json {
+function successHeaders({ list, csvName, responseHeaders: own = {} }: Operation): Json {
   const headers = {
     ...(list === true ? headerRefs(['Link']) : {}),
     ...(csvName === undefined ? {} : headerRefs(['Vary', 'Content-Disposition'])),

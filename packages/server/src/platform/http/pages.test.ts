@@ -24,7 +24,7 @@ function readyPage(more: Partial<Deps>, isStopping = false): () => Promise<{ sta
   const request = { method: 'GET', url: '/readyz', address: '127.0.0.1', headers: {}, body: new Uint8Array() }
   return async () => {
     const begun = performance.now()
-    const answer = await page?.answer({}, request)
+    const answer = await page?.respond({}, request)
     return { status: answer?.status ?? 0, ms: performance.now() - begun }
   }
 }

@@ -4,7 +4,7 @@ import { takesWrites } from '../db/durability.ts'
 import { isMigrated } from '../db/migrate.ts'
 import { failPlatform } from '../errors.ts'
 import type { Operation } from '../operation.ts'
-import { newRequestId, problemAnswer, type RawAnswer } from './call.ts'
+import { newRequestId, problemResponse, type RawResponse } from './call.ts'
 import { guidePages } from './guides/guide-pages.ts'
 import { referencePage } from './reference/reference.ts'
 import { referencePages } from './reference/reference-pages.ts'
@@ -18,7 +18,8 @@ export function publicPages(
   makeDocument: () => Readonly<Record<string, unknown>>,
   isStopping: () => boolean = () => false,
 ): PublicPage[] {
-  const missing = (): RawAnswer => problemAnswer({ ...deps, requestId: newRequestId(deps) }, failPlatform('not-found'))
+  const missing = (): RawResponse =>
+    problemResponse({ ...deps, requestId: newRequestId(deps) }, failPlatform('not-found'))
   let made: ReturnType<typeof makeDocument> | undefined
   const document = () => {
     made ??= makeDocument()
@@ -27,7 +28,7 @@ export function publicPages(
   const ready = oftenAsked(deps.clock, () => readinessWithin(deps))
   const pages: PublicPage[] = [
     healthPage,
-    { path: '/readyz', answer: () => (isStopping() ? json({ status: 'stopping' }, 503) : ready()) },
+    { path: '/readyz', respond: () => (isStopping() ? json({ status: 'stopping' }, 503) : ready()) },
     ...documentPages(document, missing),
     ...referencePages(missing),
     ...guidePages({
@@ -42,13 +43,13 @@ export function publicPages(
 }
 
 /** Says that the process answers. It does not query the database, so that a liveness probe does not restart processes while the database is down. */
-export const healthPage: PublicPage = { path: '/healthz', answer: () => json({ status: 'ok' }) }
+export const healthPage: PublicPage = { path: '/healthz', respond: () => json({ status: 'ok' }) }
 
 /** Prometheus text; on its own port in production, on the main one under `npm start`. `refresh` updates the gauges that are read on request. */
 export function metricsPage(deps: Deps, refresh: () => Promise<void>): PublicPage {
   return {
     path: '/metrics',
-    answer: async () => {
+    respond: async () => {
       await refresh()
       return {
         status: 200,
@@ -59,7 +60,7 @@ export function metricsPage(deps: Deps, refresh: () => Promise<void>): PublicPag
   }
 }
 
-function json(value: unknown, status = 200): RawAnswer {
+function json(value: unknown, status = 200): RawResponse {
   return { status, headers: { 'content-type': 'application/json; charset=utf-8' }, body: JSON.stringify(value) }
 }
 
@@ -93,8 +94,8 @@ const todoOf = {
 /** Longest that readiness waits, so that a probe with a short timeout gets a 503 and not silence. */
 const readinessMsMax = 4_000
 
-async function readinessWithin(deps: Deps): Promise<RawAnswer> {
-  const late = Promise.withResolvers<RawAnswer>()
+async function readinessWithin(deps: Deps): Promise<RawResponse> {
+  const late = Promise.withResolvers<RawResponse>()
   const timer = setTimeout(() => {
     deps.log.warn('not ready: the database does not respond in time')
     late.resolve(unavailable())
@@ -106,11 +107,11 @@ async function readinessWithin(deps: Deps): Promise<RawAnswer> {
   }
 }
 
-function unavailable(): RawAnswer {
+function unavailable(): RawResponse {
   return json({ status: 'not-ready', database: 'unavailable', migrations: 'unknown' }, 503)
 }
 
-async function readiness(deps: Deps): Promise<RawAnswer> {
+async function readiness(deps: Deps): Promise<RawResponse> {
   try {
     if (await isMigrated(deps.db)) {
       await deps.lookUpKey?.()

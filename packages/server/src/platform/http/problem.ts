@@ -65,11 +65,11 @@ export function problemRecord(problem: Problem, baseUrl: string, requestId: stri
 }
 
 /** The code of the problem in a response; null if it is none. */
-export function problemCodeOf(answer: {
+export function problemCodeOf(response: {
   readonly headers: Readonly<Record<string, string>>
   readonly body: unknown
 }): string | null {
-  const { headers, body } = answer
+  const { headers, body } = response
   if (headers['content-type'] !== problemContentType) return null
   const text = body instanceof Uint8Array ? new TextDecoder().decode(body) : String(body)
   const { type } = ProblemRecord.parse(JSON.parse(text))

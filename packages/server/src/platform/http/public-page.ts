@@ -1,4 +1,4 @@
-import type { RawAnswer } from './call.ts'
+import type { RawResponse } from './call.ts'
 
 /** An address that needs no key: health, documents, problem pages, and deliveries with their own signature. */
 export interface PublicPage {
@@ -7,7 +7,10 @@ export interface PublicPage {
   readonly method?: 'GET' | 'POST'
   /** Most bytes of a request's body; a page without it takes none. */
   readonly bodyBytesMax?: number
-  readonly answer: (params: Readonly<Record<string, string>>, request: PageRequest) => RawAnswer | Promise<RawAnswer>
+  readonly respond: (
+    params: Readonly<Record<string, string>>,
+    request: PageRequest,
+  ) => RawResponse | Promise<RawResponse>
   /** How many requests of its address one counts as; default 1. */
   readonly cost?: number
   /** Whether pages of any origin may read it. */

@@ -223,7 +223,7 @@ export function headersByName(): Json {
 }
 
 /** Headers that every response has; `x-every-response` of the document names them once. */
-export const answerHeaders: Json = headerRefs([
+export const responseHeaders: Json = headerRefs([
   'X-Request-Id',
   'X-Service-Version',
   'X-Service-Organisation',

@@ -9,16 +9,14 @@ import type { BoundOperation } from '../operation.ts'
 import { ReusedBufferStream } from '../reused-buffer-stream.ts'
 import { type BodyBudgets, createBodyBudgets } from '../share.ts'
 import { type Admit, chargesOf, createAdmission } from './admission.ts'
-import { type AnswerLimits, createAnswerLimits } from './answer-size.ts'
-import { accessHook, answered, type Reportable, reportAnswer, tracedRequests } from './answered.ts'
 import {
   asProblem,
   callOperation,
   commonHeaders,
   makeCtx,
   newRequestId,
-  problemAnswer,
-  type RawAnswer,
+  problemResponse,
+  type RawResponse,
   withRefusalMembers,
 } from './call.ts'
 import { libraryFaults, refuseUnread } from './client-errors.ts'
@@ -38,13 +36,15 @@ import {
   crossOriginMethods,
   dashboardHeaders,
   dashboardPreflight,
-  preflightAnswer,
+  preflightResponse,
   varyOf,
 } from './cross-origin.ts'
 import { headFault } from './head-faults.ts'
 import { type HttpOptions, type HttpServer, limitsDefault, noCompilers, nodeOptions } from './http-options.ts'
 import { type Count, identify, organisationHeader } from './identify.ts'
 import type { PublicPage } from './public-page.ts'
+import { accessHook, type Reportable, reportResponse, responseBegun, tracedRequests } from './response-hooks.ts'
+import { createResponseLimits, type ResponseLimits } from './response-size.ts'
 import { urlOf } from './route-url.ts'
 import { limitSettingChanges, type SettingChanges } from './setting-changes.ts'
 import { OpenSseConnections } from './sse-connection.ts'
@@ -91,7 +91,7 @@ export function createHttpServer(options: HttpOptions): HttpServer {
     },
     clientErrorHandler: (error, socket) => refuseUnread(options.deps, error, socket as Socket),
   })
-  app.decorateRequest('reportAnswer', undefined)
+  app.decorateRequest('reportResponse', undefined)
   const traced = tracedRequests()
   app.addHook('onRequest', traced.begin)
   app.addHook('preHandler', traced.enter)
@@ -117,9 +117,9 @@ export function createHttpServer(options: HttpOptions): HttpServer {
   const connections = new OpenSseConnections()
   const unknownPerAddressMax = options.trustProxy === false ? limits.connectionsPerAddressMax : undefined
   const trust = limitConnections(app.server, { connectionsMax: limits.connectionsMax, unknownPerAddressMax })
-  const answers = createAnswerLimits(limits.bodiesBytesMax)
+  const responses = createResponseLimits(limits.bodiesBytesMax)
   const settings = limitSettingChanges(options.deps.clock)
-  const context: RouteContext = { options, admit, bodies, answers, trust, connections, settings }
+  const context: RouteContext = { options, admit, bodies, responses, trust, connections, settings }
   for (const page of options.pages) addPage(app, page, context)
   for (const [path, methods] of crossOriginMethods(options)) addPreflight(app, urlOf(path), methods, admit)
   const isStreamed = (operation: BoundOperation): boolean => operation.streamsInput !== undefined
@@ -179,7 +179,7 @@ function counted(admit: Admit, request: FastifyRequest, reply: FastifyReply, err
   }
 }
 
-/** Before the routes, so that the dashboard may read every answer, refusals included, and send its cookie. */
+/** Before the routes, so that the dashboard may read every response, refusals included, and send its cookie. */
 function allowDashboard(app: FastifyInstance, { people }: HttpOptions, admit: Admit): void {
   if (people === undefined) return
   app.addHook('onRequest', (request, reply, done) => {
@@ -198,12 +198,12 @@ function addPreflight(app: FastifyInstance, url: string, methods: readonly strin
     onRequest: allowCrossOrigin,
     handler: (request, reply) => {
       admit.address(request.ip, reply)
-      return send(request, reply, preflightAnswer(methods))
+      return send(request, reply, preflightResponse(methods))
     },
   })
 }
 
-function addPage(app: FastifyInstance, page: PublicPage, { options, admit, bodies, answers }: RouteContext): void {
+function addPage(app: FastifyInstance, page: PublicPage, { options, admit, bodies, responses }: RouteContext): void {
   const isLimited = page.isStatic !== true && page.path !== '/healthz' && page.path !== '/readyz'
   const { bodyBytesMax: bytesMax = 0, method = 'GET' } = page
   const onRequest = async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
@@ -217,11 +217,11 @@ function addPage(app: FastifyInstance, page: PublicPage, { options, admit, bodie
     onRequest: page.crossOrigin === true ? [allowCrossOrigin, onRequest] : onRequest,
     handler: async (request, reply) => {
       const { params, ip } = request
-      const answer = await page.answer(params as Record<string, string>, { ...rawRequest(request), address: ip })
-      if (!isLimited) return send(request, reply, answer)
+      const response = await page.respond(params as Record<string, string>, { ...rawRequest(request), address: ip })
+      if (!isLimited) return send(request, reply, response)
       const ctx = { ...options.deps, requestId: request.id as RequestId }
       const owe = (cost: number): void => admit.oweAddress(ip, cost)
-      return send(request, reply, answers.ofPages({ ctx, placeOwner: ip, method, owe, answer, sending: reply.raw }))
+      return send(request, reply, responses.ofPages({ ctx, placeOwner: ip, method, owe, response, sending: reply.raw }))
     },
   })
 }
@@ -259,16 +259,16 @@ function addOperation(app: FastifyInstance, operation: BoundOperation, context: 
       const requested = { ...rawRequest(request), charge }
       const called = await callOperation(ctx, operation, requested)
       if (called.status >= 300) giveBack()
-      const sending = { ctx, placeOwner, method, changesNothing, owe, charge, answer: called, sending: reply.raw }
-      const answer = withRefusalMembers(operation, requested, context.answers.ofOperations(sending))
+      const sending = { ctx, placeOwner, method, changesNothing, owe, charge, response: called, sending: reply.raw }
+      const response = withRefusalMembers(operation, requested, context.responses.ofOperations(sending))
       stopTimer()
-      deps.metrics.requests.inc({ operation: operation.id, status: String(answer.status) })
-      deps.log.debug({ requestId: request.id, operation: operation.id, status: answer.status }, 'answered')
-      if (answer.body instanceof EventStreamResponse)
-        return sendEventStream(request, reply, { ...answer, body: answer.body }, context.connections)
-      if (answer.body instanceof ReusedBufferStream)
-        return sendReusedBuffer(request, reply, { ...answer, body: answer.body }, context)
-      return send(request, reply, answer)
+      deps.metrics.requests.inc({ operation: operation.id, status: String(response.status) })
+      deps.log.debug({ requestId: request.id, operation: operation.id, status: response.status }, 'answered')
+      if (response.body instanceof EventStreamResponse)
+        return sendEventStream(request, reply, { ...response, body: response.body }, context.connections)
+      if (response.body instanceof ReusedBufferStream)
+        return sendReusedBuffer(request, reply, { ...response, body: response.body }, context)
+      return send(request, reply, response)
     },
   })
 }
@@ -277,7 +277,7 @@ interface RouteContext {
   readonly options: HttpOptions
   readonly admit: Admit
   readonly bodies: BodyBudgets
-  readonly answers: AnswerLimits
+  readonly responses: ResponseLimits
   readonly trust: Trust
   readonly connections: OpenSseConnections
   readonly settings: SettingChanges
@@ -299,7 +299,7 @@ function identifyCaller(
   const arrivedAt = performance.now()
   const count: Count = {
     caller: (caller) => {
-      reportAnswer(request, { caller, route: operation.path, arrivedAt }, options)
+      reportResponse(request, { caller, route: operation.path, arrivedAt }, options)
       reply.headers(organisationHeader(caller))
       admit.caller({ id: actorId(caller.actor), placeOwner: caller.placeOwner }, reply)
     },
@@ -323,16 +323,16 @@ function rawRequest(request: FastifyRequest): Parameters<typeof callOperation>[2
   }
 }
 
-function send(request: FastifyRequest, reply: FastifyReply, answer: RawAnswer): FastifyReply {
-  setHead(request, reply, answer)
-  if (answer.body instanceof EventStreamResponse) throw new Error('only an operation can keep its response open')
-  if (answer.body instanceof Readable) return reply.send(answer.body)
-  return reply.send(answer.body.length === 0 ? undefined : answer.body)
+function send(request: FastifyRequest, reply: FastifyReply, response: RawResponse): FastifyReply {
+  setHead(request, reply, response)
+  if (response.body instanceof EventStreamResponse) throw new Error('only an operation can keep its response open')
+  if (response.body instanceof Readable) return reply.send(response.body)
+  return reply.send(response.body.length === 0 ? undefined : response.body)
 }
 
-function setHead(request: FastifyRequest, reply: FastifyReply, answer: RawAnswer): void {
-  const { status, headers, cookies = [] } = answer
-  answered(request, answer)
+function setHead(request: FastifyRequest, reply: FastifyReply, response: RawResponse): void {
+  const { status, headers, cookies = [] } = response
+  responseBegun(request, response)
   for (const cookie of cookies) reply.header('set-cookie', cookie)
   const vary = varyOf(reply.getHeader('vary'), headers)
   reply.code(status).headers({ 'cache-control': 'no-store', ...headers, ...vary, ...commonHeaders(request.id) })
@@ -345,14 +345,14 @@ function setHead(request: FastifyRequest, reply: FastifyReply, answer: RawAnswer
 function sendEventStream(
   request: FastifyRequest,
   reply: FastifyReply,
-  answer: RawAnswer & { readonly body: EventStreamResponse },
+  response: RawResponse & { readonly body: EventStreamResponse },
   connections: OpenSseConnections,
 ): FastifyReply {
-  setHead(request, reply, answer)
+  setHead(request, reply, response)
   reply.header('connection', 'close')
-  takeOver(reply, answer)
-  const line = connections.open(reply.raw, answer.body.closed)
-  answer.body.open(line)
+  takeOver(reply, response)
+  const line = connections.open(reply.raw, response.body.closed)
+  response.body.open(line)
   if (connections.isStopping) line.end()
   // A caller that disconnected before the response was open is not reported again.
   if (reply.raw.destroyed) line.cut()
@@ -363,17 +363,17 @@ function sendEventStream(
 function sendReusedBuffer(
   request: FastifyRequest,
   reply: FastifyReply,
-  answer: RawAnswer & { readonly body: ReusedBufferStream },
+  response: RawResponse & { readonly body: ReusedBufferStream },
   { options: { deps }, connections }: RouteContext,
 ): FastifyReply {
-  setHead(request, reply, answer)
+  setHead(request, reply, response)
   if (connections.isStopping) reply.header('connection', 'close')
-  takeOver(reply, answer)
+  takeOver(reply, response)
   // A server that began to stop meanwhile waits for no other request on the connection.
   reply.raw.once('finish', () => {
     if (connections.isStopping) request.raw.socket.end()
   })
-  void writeStream(reply.raw, answer.body, (err) =>
+  void writeStream(reply.raw, response.body, (err) =>
     deps.log.error({ err, requestId: request.id }, 'a response broke off'),
   )
   return reply
@@ -391,10 +391,10 @@ function refuse(
     (error as { statusCode?: unknown } | null)?.statusCode === 400 ? failPlatform('bad-request', {}, error) : undefined
   const problem = asProblem(known ?? clientFault ?? error)
   deps.metrics.refusals.inc({ code: problem.code })
-  const answer = problemAnswer({ ...deps, requestId: request.id as RequestId }, problem)
+  const response = problemResponse({ ...deps, requestId: request.id as RequestId }, problem)
   const operation = operations.find(
     ({ method, path }) => method === request.method && urlOf(path) === request.routeOptions?.url,
   )
-  const shaped = operation === undefined ? answer : withRefusalMembers(operation, rawRequest(request), answer)
+  const shaped = operation === undefined ? response : withRefusalMembers(operation, rawRequest(request), response)
   return send(request, reply, shaped)
 }

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { RawAnswer } from './call.ts'
+import type { RawResponse } from './call.ts'
 import { keptPages } from './encoded.ts'
 import type { PublicPage } from './public-page.ts'
 
@@ -9,16 +9,16 @@ const Names = z.array(z.string())
 type Json = Readonly<Record<string, unknown>>
 
 /** The pages `/openapi.json` and `/openapi/<tag>.json`. Each is made when it is first requested. */
-export function documentPages(document: () => Json, missing: () => RawAnswer): PublicPage[] {
+export function documentPages(document: () => Json, missing: () => RawResponse): PublicPage[] {
   const json = keptPages({ 'content-type': 'application/json; charset=utf-8' })
-  const answer: PublicPage['answer'] = ({ '*': requested = '' }, request) => {
+  const respond: PublicPage['respond'] = ({ '*': requested = '' }, request) => {
     const name = /^(\w+)\.json$/.exec(requested)?.[1]
     const tag = tagsOf(document()).find((one) => one.name === name)
     return tag === undefined ? missing() : json(tag.name, () => JSON.stringify(documentOf(document(), tag)))(request)
   }
   return [
-    { path: '/openapi.json', answer: (_, request) => json('', () => JSON.stringify(document()))(request) },
-    { path: '/openapi/*', answer },
+    { path: '/openapi.json', respond: (_, request) => json('', () => JSON.stringify(document()))(request) },
+    { path: '/openapi/*', respond },
   ]
 }
 

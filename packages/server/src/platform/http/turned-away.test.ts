@@ -41,8 +41,8 @@ beforeEach(async () => {
     deps: own,
     operations: bindOperations(own, operations),
     pages: [
-      { path: '/healthz', answer: () => ({ status: 200, headers: {}, body: 'up' }) },
-      { path: '/page', answer: () => ({ status: 200, headers: {}, body: 'here' }) },
+      { path: '/healthz', respond: () => ({ status: 200, headers: {}, body: 'up' }) },
+      { path: '/page', respond: () => ({ status: 200, headers: {}, body: 'here' }) },
     ],
     async authenticate(authorization) {
       if (authorization !== 'Bearer good') throw unauthorized('the key is unknown or revoked')

@@ -34,9 +34,9 @@ import {
   type RedeemableRow,
 } from './store.ts'
 
-/** Grace period in which the first handler may still deliver its answer after another process requests to redeem the payment. */
+/** Grace period in which the first handler may still deliver its response after another process requests to redeem the payment. */
 export const graceMs = 30_000
-/** How long a redemption has the exclusive right to deliver the answer. */
+/** How long a redemption has the exclusive right to deliver the response. */
 const leaseMs = 60_000
 /** When to retry for a payment that is not settled yet. */
 const openMs = 5_000
@@ -62,9 +62,9 @@ interface Redeemer {
 }
 
 /**
- * Decides whether a payment may be redeemed now. Before the first request the first handler may deliver its answer at any time,
+ * Decides whether a payment may be redeemed now. Before the first request the first handler may deliver its response at any time,
  * so the first request of another process only starts a grace period, and the next request after it is granted. As long as the
- * handler may still run or its answer may still be kept, no request is refused for good: a payer who is refused pays again.
+ * handler may still run or its response may still be kept, no request is refused for good: a payer who is refused pays again.
  */
 function redeemVerdict(row: RedeemableRow, { method, isRerun, isFirst }: Redeemer): RedeemVerdict {
   const { status, delivery, deliveredAt, settledMs, refundedRaw, redemptionToken, redemptionMs, reruns } = row
@@ -83,13 +83,13 @@ function isOpen({ status }: RedeemableRow): boolean {
 }
 
 /**
- * Gives one caller at a time the right to deliver the answer of a payment that was settled and never delivered. The payer must
+ * Gives one caller at a time the right to deliver the response of a payment that was settled and never delivered. The payer must
  * present a secret that does not appear on chain, for the request that was paid for.
  */
 export async function redeemPayment(ctx: Ctx, request: RedeemRequest): Promise<z.input<typeof Redemption>> {
   const token = Buffer.from(ctx.random.bytes(24)).toString('base64url')
   const outcome = await ctx.db.tx((tx) => decide(ctx, tx, request, token))
-  if (outcome.kind === 'granted') return redemptionAnswer(ctx, outcome.paymentId, token)
+  if (outcome.kind === 'granted') return redemptionResponse(ctx, outcome.paymentId, token)
   if (outcome.kind === 'refuse') throw fail('payment-not-redeemable')
   if (outcome.kind === 'lost') throw fail('answer-lost')
   throw fail('delivery-in-progress', { retryAfterSeconds: Math.ceil(outcome.waitMs / 1_000) })
@@ -128,7 +128,7 @@ export async function redeemedBefore(ctx: Ctx, granted: string): Promise<z.input
   const token = payment?.redemptionToken ?? null
   if (payment === undefined || token === null || digestOf(token) !== digest)
     throw fail('delivery-in-progress', { retryAfterSeconds: leaseMs / 1_000 })
-  return redemptionAnswer(ctx, payment.id, token)
+  return redemptionResponse(ctx, payment.id, token)
 }
 
 /** Returns the digest that a stored Idempotency-Key keeps of a token: enough to recognize the token, too little to use it. */
@@ -136,14 +136,14 @@ function digestOf(token: string): string {
   return hash('sha256', token, 'base64url')
 }
 
-async function redemptionAnswer(ctx: Ctx, paymentId: PaymentId, token: string): Promise<z.input<typeof Redemption>> {
+async function redemptionResponse(ctx: Ctx, paymentId: PaymentId, token: string): Promise<z.input<typeof Redemption>> {
   const payment = await findPayment(ctx.db, ctx.tenant, paymentId)
   if (payment === undefined) throw new Error('a payment disappeared')
   return { ...answerOf(ctx, payment), redemptionToken: token, expiresIn: leaseMs / 1_000 }
 }
 
 /**
- * Ends a redemption: its caller may send the answer now, and nobody may send it later. Refused if the right has passed to another
+ * Ends a redemption: its caller may send the response now, and nobody may send it later. Refused if the right has passed to another
  * caller.
  */
 export async function finishRedemption(
@@ -170,7 +170,7 @@ export async function takeBackRedemption(
   return payment
 }
 
-/** Records that the answers of these payments were sent to their payers. */
+/** Records that the responses of these payments were sent to their payers. */
 export async function reportDelivered(ctx: Ctx, paymentIds: readonly PaymentId[]): Promise<{ delivered: number }> {
   return { delivered: (await markDelivered(ctx.db, ctx.tenant, paymentIds, ctx.clock.now())).size }
 }

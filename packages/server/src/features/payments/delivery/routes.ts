@@ -38,7 +38,7 @@ export const deliveryOperations: readonly Operation<Deps>[] = [
       ...custodyErrors,
     },
     idempotency: 'intent',
-    secretAnswer: true,
+    secretResponse: true,
     resume: (ctx, granted) => redeemedBefore(ctx, granted),
     run: (ctx, { body }) => redeemPayment(ctx, body),
   }),

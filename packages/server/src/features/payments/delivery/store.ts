@@ -74,20 +74,20 @@ function named(key: PaymentKey): Sql {
   return sql`id = any(array(select payment_id from payment_claims where ${claims}))`
 }
 
-/** Starts the grace period of a redemption: until it ends the first handler may still deliver its answer. */
+/** Starts the grace period of a redemption: until it ends the first handler may still deliver its response. */
 export async function announceRedemption(tx: Tx, paymentId: PaymentId, graceMs: number): Promise<void> {
   await tx.run(sql`
     update payments set redemption_until = clock_timestamp() + ${graceMs} * interval '1 ms' where ${idIs(paymentId)}`)
 }
 
-/** A lease of the right to deliver the answer of a payment. */
+/** A lease of the right to deliver the response of a payment. */
 export interface RedemptionLease {
   readonly token: string
   readonly leaseMs: number
   readonly isRerun: boolean
 }
 
-/** Gives the owner of the token the right to deliver the answer. */
+/** Gives the owner of the token the right to deliver the response. */
 export async function grantRedemption(tx: Tx, paymentId: PaymentId, lease: RedemptionLease): Promise<void> {
   await tx.run(sql`
     update payments set redemption_token = ${lease.token}, reruns = reruns + ${lease.isRerun ? 1 : 0},

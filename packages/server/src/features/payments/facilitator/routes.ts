@@ -86,7 +86,7 @@ export const facilitatorOperations: readonly Operation<Deps>[] = [
       'A repeated request joins the same settlement. Success is returned once; a server that received settlement_pending gets it by repeating the request. Every problem record carries success, errorReason, transaction and network too.',
     input: schema.FacilitatorBody,
     output: schema.SettleAnswer,
-    answerHeaders: {
+    responseHeaders: {
       'EXTENSION-RESPONSES':
         'What became of the extensions that the payment names (x402 version 2), as JSON in base64.',
     },

@@ -187,11 +187,12 @@ const resourcesMax = 1_000
 async function declareResource(ctx: Ctx, body: FacilitatorBody): Promise<Record<string, string>> {
   const declared = readDeclaration(body)
   if (declared === undefined) return {}
-  if ('rejectedReason' in declared) return answerHeader({ status: 'rejected', rejectedReason: declared.rejectedReason })
+  if ('rejectedReason' in declared)
+    return responseHeader({ status: 'rejected', rejectedReason: declared.rejectedReason })
   try {
     const isListed = await upsertResource(ctx.db, ctx.tenant, { ...declared, now: ctx.clock.now(), resourcesMax })
-    if (isListed) return answerHeader({ status: 'success' })
-    return answerHeader({ status: 'rejected', rejectedReason: 'too_many_resources' })
+    if (isListed) return responseHeader({ status: 'success' })
+    return responseHeader({ status: 'rejected', rejectedReason: 'too_many_resources' })
   } catch (error) {
     ctx.log.warn({ err: error, requestId: ctx.requestId }, 'a paid resource could not be listed')
     return {}
@@ -199,7 +200,7 @@ async function declareResource(ctx: Ctx, body: FacilitatorBody): Promise<Record<
 }
 
 /** Builds the `EXTENSION-RESPONSES` header (x402 specification v2, transport HTTP): base64 of JSON by extension. */
-function answerHeader(bazaar: JsonObject): Record<string, string> {
+function responseHeader(bazaar: JsonObject): Record<string, string> {
   return { 'extension-responses': encodeJsonBase64({ bazaar }) }
 }
 

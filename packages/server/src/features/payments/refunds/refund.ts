@@ -37,7 +37,7 @@ type RefundVerdict =
   | { readonly kind: 'wait'; readonly waitMs: number }
 
 /**
- * Decides whether a payment may be refunded now. It may not while its answer may still be delivered: as for a redemption, the
+ * Decides whether a payment may be refunded now. It may not while its response may still be delivered: as for a redemption, the
  * first request starts a grace period for the first handler, and a caller with the right to deliver keeps it until it ends.
  */
 function refundVerdict(row: RefundableRow): RefundVerdict {

@@ -39,7 +39,7 @@ export const sellerLimits = {
   totalMs: 20_000,
   headerBytesMax: 98_304,
   fieldLengthMax: 65_536,
-  answerBytesMax: 1_048_576,
+  responseBytesMax: 1_048_576,
   connectionsPerGroup: 16,
 }
 const challengeBodyMax = 262_144
@@ -50,7 +50,7 @@ const challengeBodyMax = 262_144
  * response is reserved before the first request, because a payment that was signed must not be refused.
  */
 export async function payUrl(ctx: Ctx, request: UrlPayment): Promise<Reply> {
-  const release = ctx.reserveResponse(placeOwnerOf(ctx), sellerLimits.answerBytesMax)
+  const release = ctx.reserveResponse(placeOwnerOf(ctx), sellerLimits.responseBytesMax)
   try {
     await usableSource(ctx, request)
     return await fetchPaid(ctx, request)

@@ -77,7 +77,7 @@ export const vaultFileOperations: readonly Operation<Deps>[] = [
     streamsOutput: '*/*',
     streamExample: 'city,sky,celsius\nZurich,clear,21\n',
     otherOutputs: { 206: z.unknown(), 304: z.undefined() },
-    answerHeaders: {
+    responseHeaders: {
       ETag: 'The SHA-256 of the whole file, for If-None-Match and If-Range.',
       'Accept-Ranges': 'bytes.',
       'Content-Disposition': 'attachment, with the name of the file.',

@@ -22,7 +22,7 @@ export const vaultTokenOperations: readonly Operation<Deps>[] = [
     output: VaultToken,
     status: 201,
     errors: notFound,
-    secretAnswer: true,
+    secretResponse: true,
     semaphores: ofVault,
     run: (ctx, { params, body }) => createVaultToken(ctx, params.id, body),
   }),

@@ -7,7 +7,7 @@ import type { Ctx } from '../ports.ts'
 import { type DueDeposit, lockScreenedDeposits, markDepositsScreened, type ScreenedDeposit } from './deposit-store.ts'
 import { publishFlag } from './flag-events.ts'
 import { dueAfter, isOnHold, nextStatus } from './next.ts'
-import { evidenceOf, querySources, recordScreenings, type SourceAnswers, type WorkCtx } from './screen.ts'
+import { evidenceOf, querySources, recordScreenings, type SourceResults, type WorkCtx } from './screen.ts'
 import { followTaint } from './taint.ts'
 import type { Change } from './taint-store.ts'
 
@@ -41,7 +41,7 @@ export async function screenDeposits(ctx: WorkCtx, deposits: readonly DueDeposit
  * Stores screenings of any organisations' deposits that neither set nor end a flag, under the locks of the deposits only: the watchers of the
  * networks need not wait. A deposit that was flagged meanwhile stays due, and is then screened under its network's lock.
  */
-async function writeUnflagged(ctx: WorkCtx, deposits: readonly DueDeposit[], requested: SourceAnswers): Promise<void> {
+async function writeUnflagged(ctx: WorkCtx, deposits: readonly DueDeposit[], requested: SourceResults): Promise<void> {
   if (deposits.length === 0) return
   await ctx.db.tx(async (tx) => {
     const locked = await lockDeposits(tx, deposits)
@@ -58,7 +58,7 @@ async function writeUnflagged(ctx: WorkCtx, deposits: readonly DueDeposit[], req
  * Stores screenings of one organisation's deposits on a network, some of which set or end a flag, and traces the money once for all of
  * them.
  */
-async function writeFlags(work: WorkCtx, deposits: readonly DueDeposit[], requested: SourceAnswers): Promise<void> {
+async function writeFlags(work: WorkCtx, deposits: readonly DueDeposit[], requested: SourceResults): Promise<void> {
   const [first] = deposits
   if (first === undefined) return
   const ctx = forTenant(work, first)
@@ -105,7 +105,7 @@ async function writeScreenings(
   ctx: WorkCtx,
   tx: Tx,
   locked: readonly Locked[],
-  { batch, ticket }: SourceAnswers,
+  { batch, ticket }: SourceResults,
 ): Promise<Flagging[]> {
   const now = ctx.clock.now()
   const isCurrentList = await ctx.screening.isCurrentList(tx, batch.listVersion)

@@ -1,4 +1,4 @@
-import type { OracleAnswer, Screened, ScreeningResult } from '../../../partners/screening/port.ts'
+import type { OracleResult, Screened, ScreeningResult } from '../../../partners/screening/port.ts'
 import { instantOf } from '../../../platform/clock.ts'
 
 const dayMs = 86_400_000
@@ -41,7 +41,7 @@ export function dueAfter(
     result,
     sinceMs,
     oracle,
-  }: Pick<Screened, 'result'> & { readonly id: string; readonly sinceMs: number; readonly oracle?: OracleAnswer },
+  }: Pick<Screened, 'result'> & { readonly id: string; readonly sinceMs: number; readonly oracle?: OracleResult },
 ): Date {
   if (result === 'pending') {
     const againMs = Math.max(retryMsFirst, Math.floor(sinceMs / 4))

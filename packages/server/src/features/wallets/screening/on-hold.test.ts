@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { z } from 'zod'
 import { aHoldStage, aSender, type HoldStage, listed, noSource, type Wallet } from '../../../../test/hold-stage.ts'
 import { runAdmin } from '../../../admin/run.ts'
-import type { OracleAnswer, ScreeningReason } from '../../../partners/screening/port.ts'
+import type { OracleResult, ScreeningReason } from '../../../partners/screening/port.ts'
 import { sql } from '../../../platform/db/db.ts'
 
 let stage: HoldStage
@@ -16,7 +16,7 @@ beforeEach(async () => {
 })
 afterAll(() => stage?.stop())
 
-const pendingWith = (reason: ScreeningReason, oracle: OracleAnswer) => ({ result: 'pending', reason, oracle }) as const
+const pendingWith = (reason: ScreeningReason, oracle: OracleResult) => ({ result: 'pending', reason, oracle }) as const
 
 test.each([
   { reason: 'list-stale', oracle: 'clean', onHold: 0n },

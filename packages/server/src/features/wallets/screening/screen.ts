@@ -18,13 +18,13 @@ import {
 export type WorkCtx = Omit<Ctx, 'tenant'>
 
 /** One query of the sources, and its order among queries. */
-export interface SourceAnswers {
+export interface SourceResults {
   readonly batch: ScreeningBatch
   readonly ticket: bigint
 }
 
 /** Queries the sources for these addresses. Outside any database transaction, since nodes are slow. */
-export async function querySources(ctx: WorkCtx, addresses: readonly `0x${string}`[]): Promise<SourceAnswers> {
+export async function querySources(ctx: WorkCtx, addresses: readonly `0x${string}`[]): Promise<SourceResults> {
   const ticket = await drawTicket(ctx.db)
   return { ticket, batch: await ctx.screening.screen(addresses) }
 }
@@ -45,7 +45,7 @@ export async function screenWallets(ctx: WorkCtx, wallets: readonly DueWallet[])
     )
 }
 
-async function writeWallet(work: WorkCtx, wallet: DueWallet, { batch, ticket }: SourceAnswers): Promise<void> {
+async function writeWallet(work: WorkCtx, wallet: DueWallet, { batch, ticket }: SourceResults): Promise<void> {
   const ctx = forTenant(work, wallet)
   const found = batch.of(wallet.address, wallet.environment)
   await ctx.db.tx(async (tx) => {

@@ -107,16 +107,16 @@ function recordOf(
   index: number,
 ): Omit<NewAttempt, 'id' | 'nextAttemptAt' | 'stepAfter'> {
   const isSuccess = isTaken(outcome)
-  const isAnswer = outcome.kind === 'answered'
+  const isResponse = outcome.kind === 'answered'
   return {
     deliveryId: delivery.id,
     webhookId: delivery.webhookId,
     attempt: delivery.attempts + index + 1,
     isSuccess,
-    responseStatus: isAnswer ? outcome.status : null,
-    responseBody: isAnswer ? outcome.body : null,
+    responseStatus: isResponse ? outcome.status : null,
+    responseBody: isResponse ? outcome.body : null,
     durationMs,
-    error: isSuccess ? null : isAnswer ? 'not-accepted' : outcome.failure,
+    error: isSuccess ? null : isResponse ? 'not-accepted' : outcome.failure,
     createdAt: beganAt,
   }
 }

@@ -93,7 +93,7 @@ export const listenOperations: readonly Operation<Deps>[] = [
     summary: 'Get the secret that signs the deliveries to listeners of this API key.',
     description: 'Deliveries of `events.stream` are verified with it. It stays the same for the key.',
     output: ListenerSecret,
-    secretAnswer: true,
+    secretResponse: true,
     run: (ctx) => listenerSecret(ctx),
   }),
   operation({

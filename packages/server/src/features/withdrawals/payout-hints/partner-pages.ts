@@ -14,8 +14,8 @@ export function partnerPages(deps: Deps): readonly PublicPage[] {
   return Object.values(deps.offRamps).flatMap((partner) => {
     const { name, messages } = partner ?? {}
     if (name === undefined || messages === undefined) return []
-    const answer: PublicPage['answer'] = (_params, request) => receive(deps, { name, messages }, request)
-    return [{ path: `/partners/${name}/webhooks`, method: 'POST', bodyBytesMax: messageBytesMax, answer }]
+    const respond: PublicPage['respond'] = (_params, request) => receive(deps, { name, messages }, request)
+    return [{ path: `/partners/${name}/webhooks`, method: 'POST', bodyBytesMax: messageBytesMax, respond }]
   })
 }
 

@@ -1,6 +1,6 @@
 import type { Operation } from '../../operation.ts'
 import { qualityOf } from '../accept.ts'
-import type { RawAnswer } from '../call.ts'
+import type { RawResponse } from '../call.ts'
 import { keptPages } from '../encoded.ts'
 import type { PageRequest, PublicPage } from '../public-page.ts'
 import { escapeHtml, prose } from '../reference/html.ts'
@@ -17,8 +17,8 @@ export interface GuideOptions {
   readonly tags: () => readonly { readonly name: string; readonly description: string }[]
   /** The whole API reference, as HTML without scripts. */
   readonly reference: () => string
-  /** The answer for an address where nothing is. */
-  readonly missing: () => RawAnswer
+  /** The response for an address where nothing is. */
+  readonly missing: () => RawResponse
 }
 
 const markdownHeaders = { 'content-type': 'text/markdown; charset=utf-8' }
@@ -36,7 +36,7 @@ export function guidePages(options: GuideOptions): PublicPage[] {
     return guides
   }
   const [html, markdown, text] = [keptPages(htmlHeaders), keptPages(markdownHeaders), keptPages(textHeaders)]
-  const guideAnswer = (requested: string, request: PageRequest): RawAnswer => {
+  const guideResponse = (requested: string, request: PageRequest): RawResponse => {
     if (requested === '' || requested.endsWith('/')) return withoutSlash(request.url)
     const guide = read().get(requested.replace(/\.md$/, ''))
     if (guide === undefined) return options.missing()
@@ -47,7 +47,7 @@ export function guidePages(options: GuideOptions): PublicPage[] {
   const llms = (): string => llmsText(read(), options)
   let search: ReturnType<typeof createSearch> | undefined
   let beside: string | undefined
-  const searchAnswer = ({ url }: PageRequest): RawAnswer => {
+  const searchResponse = ({ url }: PageRequest): RawResponse => {
     const headings = (guide: Guide) => renderGuide(read(), guide).headings
     search ??= createSearch(read(), (guide) => sectionsOf(guide, headings(guide)))
     beside ??= navigation(read(), '')
@@ -61,28 +61,28 @@ export function guidePages(options: GuideOptions): PublicPage[] {
   return [
     {
       path: '/',
-      answer: (_, request) =>
+      respond: (_, request) =>
         qualityOf(request.headers.accept, 'text/html') > 0
           ? html('/', () => indexPage(read()))(request)
           : markdown('/', llms)(request),
     },
-    { path: '/llms.txt', answer: (_, request) => text('/llms.txt', llms)(request) },
-    { path: '/llms-full.txt', answer: (_, request) => text('/llms-full.txt', () => fullText(read()))(request) },
-    { path: '/robots.txt', answer: (_, request) => text('/robots.txt', () => robots)(request) },
-    { path: '/docs', answer: (_, request) => html('/', () => indexPage(read()))(request) },
-    { path: '/docs/search', answer: (_, request) => searchAnswer(request), cost: searchCost },
-    { path: '/docs/reference/plain', answer: (_, request) => html('reference', options.reference)(request) },
-    { path: '/problems/:code', answer: ({ code = '' }, request) => guideAnswer(`errors/${code}`, request) },
+    { path: '/llms.txt', respond: (_, request) => text('/llms.txt', llms)(request) },
+    { path: '/llms-full.txt', respond: (_, request) => text('/llms-full.txt', () => fullText(read()))(request) },
+    { path: '/robots.txt', respond: (_, request) => text('/robots.txt', () => robots)(request) },
+    { path: '/docs', respond: (_, request) => html('/', () => indexPage(read()))(request) },
+    { path: '/docs/search', respond: (_, request) => searchResponse(request), cost: searchCost },
+    { path: '/docs/reference/plain', respond: (_, request) => html('reference', options.reference)(request) },
+    { path: '/problems/:code', respond: ({ code = '' }, request) => guideResponse(`errors/${code}`, request) },
     {
       path: '/docs/decisions',
-      answer: (_, request) => html('decisions', () => decisionsPage(read()))(request),
+      respond: (_, request) => html('decisions', () => decisionsPage(read()))(request),
     },
-    { path: '/docs/*', answer: ({ '*': name }, request) => guideAnswer(name ?? '', request) },
+    { path: '/docs/*', respond: ({ '*': name }, request) => guideResponse(name ?? '', request) },
   ]
 }
 
 /** Redirects an address with a slash at the end to the page. Uses the path as sent, since a decoded path could break the header. */
-function withoutSlash(url: string): RawAnswer {
+function withoutSlash(url: string): RawResponse {
   const [path = '', ...query] = url.split('?')
   const location = [path.replace(/\/$/, ''), ...query].join('?')
   return { status: 308, headers: { location }, body: '' }

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { operations } from '../../../operations.ts'
 import { failPlatform } from '../../errors.ts'
-import type { RawAnswer } from '../call.ts'
+import type { RawResponse } from '../call.ts'
 import { allErrors } from '../refusals.ts'
 import { guidePages, renderGuide } from './guide-pages.ts'
 import { groups, readGuides } from './guides.ts'
@@ -9,7 +9,7 @@ import { renderMarkdown } from './markdown.ts'
 import { createSearch, sectionsOf } from './search.ts'
 
 const errors = allErrors(operations)
-const missing: RawAnswer = { status: 404, headers: {}, body: '' }
+const missing: RawResponse = { status: 404, headers: {}, body: '' }
 const pages = guidePages({
   baseUrl: 'https://pay.example.com',
   operations,
@@ -25,10 +25,16 @@ async function get(
   path: string,
   params: Record<string, string> = {},
   headers: Record<string, string> = {},
-): Promise<RawAnswer> {
+): Promise<RawResponse> {
   const found = pages.find((one) => one.path === path)
   if (found === undefined) throw new Error(`no page ${path}`)
-  return await found.answer(params, { method: 'GET', url: path, headers, body: new Uint8Array(), address: '127.0.0.1' })
+  return await found.respond(params, {
+    method: 'GET',
+    url: path,
+    headers,
+    body: new Uint8Array(),
+    address: '127.0.0.1',
+  })
 }
 
 test('the first page is HTML for a browser and Markdown for an agent', async () => {
@@ -96,7 +102,7 @@ test('a search finds sections of guides and errors by words that are incomplete 
     const page = pages.find(({ path }) => path === '/docs/search')
     const url = `/docs/search?q=${encodeURIComponent(query)}`
     return String(
-      (await page?.answer({}, { method: 'GET', url, headers: {}, body: new Uint8Array(), address: '' }))?.body,
+      (await page?.respond({}, { method: 'GET', url, headers: {}, body: new Uint8Array(), address: '' }))?.body,
     )
   }
   expect(await found('webhook signature')).toMatch(/href="\/docs\/webhooks#[\w-]+"/)
@@ -125,7 +131,7 @@ test('a search shows what has the words in its title before what has them in its
   const first = async (query: string): Promise<string | undefined> => {
     const request = { method: 'GET', url: `/docs/search?q=${query}`, headers: {}, body: new Uint8Array(), address: '' }
     return /<a href="([^"]+)">/.exec(
-      /<ol class="found">.*/s.exec(String((await page?.answer({}, request))?.body))?.[0] ?? '',
+      /<ol class="found">.*/s.exec(String((await page?.respond({}, request))?.body))?.[0] ?? '',
     )?.[1]
   }
   expect(await first('webhooks')).toBe('/docs/webhooks')

@@ -4,7 +4,7 @@ import path from 'node:path'
 import { Readable } from 'node:stream'
 import { brotliCompressSync, brotliDecompressSync, gunzipSync, gzipSync } from 'node:zlib'
 import { afterAll, expect, test } from 'vitest'
-import type { RawAnswer } from '../call.ts'
+import type { RawResponse } from '../call.ts'
 import { referencePages } from './reference-pages.ts'
 
 const script = 'console.log("the reference")'
@@ -15,7 +15,7 @@ writeFileSync(path.join(directory, 'assets', 'start-1a2b.js.br'), brotliCompress
 writeFileSync(path.join(directory, 'assets', 'start-1a2b.js.gz'), gzipSync(script))
 writeFileSync(path.join(directory, 'secret.js.gz'), gzipSync('a secret'))
 writeFileSync(path.join(directory, 'secret.js.br'), brotliCompressSync('a secret'))
-const missing: RawAnswer = { status: 404, headers: {}, body: '' }
+const missing: RawResponse = { status: 404, headers: {}, body: '' }
 
 afterAll(() => rmSync(directory, { recursive: true }))
 
@@ -23,15 +23,15 @@ async function get(
   { at, file = '' }: { readonly at: string; readonly file?: string },
   headers: Record<string, string> = {},
   directories = [directory],
-): Promise<RawAnswer> {
+): Promise<RawResponse> {
   const found = referencePages(() => missing, directories).find((one) => one.path === at)
   if (found === undefined) throw new Error(`no page ${at}`)
-  return found.answer({ file }, { method: 'GET', url: at, headers, body: new Uint8Array(), address: '127.0.0.1' })
+  return found.respond({ file }, { method: 'GET', url: at, headers, body: new Uint8Array(), address: '127.0.0.1' })
 }
 
 const asset = (file: string) => ({ at: '/docs/reference/assets/:file', file })
 
-async function bytesOf({ body }: RawAnswer): Promise<Buffer> {
+async function bytesOf({ body }: RawResponse): Promise<Buffer> {
   if (!(body instanceof Readable)) throw new Error('this is not a stream')
   return Buffer.concat(await body.toArray())
 }

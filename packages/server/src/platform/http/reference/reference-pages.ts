@@ -2,7 +2,7 @@ import { createReadStream, existsSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { createGunzip } from 'node:zlib'
 import { qualityOf } from '../accept.ts'
-import type { RawAnswer } from '../call.ts'
+import type { RawResponse } from '../call.ts'
 import type { PageRequest, PublicPage } from '../public-page.ts'
 
 /** Where the built reference is: beside the compiled service, or in the workspace that this source is in. */
@@ -40,27 +40,27 @@ const pageHeaders = {
   'cache-control': 'no-cache',
 }
 
-const withoutScripts: RawAnswer = { status: 302, headers: { location: '/docs/reference/plain' }, body: '' }
+const withoutScripts: RawResponse = { status: 302, headers: { location: '/docs/reference/plain' }, body: '' }
 
 /**
  * The reference with search and requests that a reader can send, at `/docs/reference`, and its files. The files are streamed from the disk, as
  * the build compressed them. Without a build, the reference without scripts takes its place.
  */
 export function referencePages(
-  missing: () => RawAnswer,
+  missing: () => RawResponse,
   directories: readonly string[] = builtDirectories,
 ): readonly PublicPage[] {
   const directory = (): string | undefined => directories.find((one) => existsSync(path.join(one, 'index.html')))
-  const page = (): RawAnswer => {
+  const page = (): RawResponse => {
     const built = directory()
     if (built === undefined) return withoutScripts
     return { status: 200, headers: pageHeaders, body: readFileSync(path.join(built, 'index.html')) }
   }
   return [
-    { path: '/docs/reference', answer: page },
+    { path: '/docs/reference', respond: page },
     {
       path: '/docs/reference/assets/:file',
-      answer: ({ file = '' }, request) => assetAnswer(directory(), file, request) ?? missing(),
+      respond: ({ file = '' }, request) => assetResponse(directory(), file, request) ?? missing(),
       isStatic: true,
     },
   ]
@@ -69,7 +69,7 @@ export function referencePages(
 /** A name has no slash, so it leads nowhere else. */
 const assetName = /^\w[\w-]*\.(?:css|js)$/
 
-function assetAnswer(directory: string | undefined, name: string, { headers }: PageRequest): RawAnswer | undefined {
+function assetResponse(directory: string | undefined, name: string, { headers }: PageRequest): RawResponse | undefined {
   if (directory === undefined || !assetName.test(name)) return undefined
   const file = path.join(directory, 'assets', name)
   if (!existsSync(`${file}.gz`) || !existsSync(`${file}.br`)) return undefined
@@ -89,7 +89,7 @@ function assetAnswer(directory: string | undefined, name: string, { headers }: P
 }
 
 /** For a client that takes no encoding, as few do: there is no uncompressed copy. */
-function plain(file: string): RawAnswer['body'] {
+function plain(file: string): RawResponse['body'] {
   const unpacked = createGunzip()
   createReadStream(`${file}.gz`)
     .on('error', (error) => unpacked.destroy(error))

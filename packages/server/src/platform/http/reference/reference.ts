@@ -80,7 +80,7 @@ function answersOf({ operationId, method, responses }: Described, document: ApiD
     if ('$ref' in answer || Number(status) >= 400) return []
     const bodies = Object.entries(answer.content ?? {}).map(([type, content]) =>
       type === 'application/json' && 'schema' in content
-        ? fieldsTable(`Answer ${status} of ${operationId}`, content.schema) + recordedAnswer(content)
+        ? fieldsTable(`Answer ${status} of ${operationId}`, content.schema) + recordedResponse(content)
         : `<p>${code(type)}</p>`,
     )
     const fields = headersList({ ...shared, ...answer.headers }, components.headers)
@@ -91,7 +91,7 @@ function answersOf({ operationId, method, responses }: Described, document: ApiD
 }
 
 /** The response that was recorded, if there is one. */
-function recordedAnswer({ examples }: MediaType): string {
+function recordedResponse({ examples }: MediaType): string {
   if (examples === undefined) return ''
   const text = JSON.stringify(examples.recorded.value, null, 2)
   return `<details><summary>Example</summary><pre tabindex="0">${escapeHtml(text)}</pre></details>`

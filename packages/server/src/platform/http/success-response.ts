@@ -21,7 +21,7 @@ export interface RawRequest {
   readonly charge?: (cost: number) => void
 }
 
-export interface RawAnswer {
+export interface RawResponse {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
   readonly body: string | Uint8Array | Readable | EventStreamResponse
@@ -36,7 +36,7 @@ export interface RawAnswer {
 const noBody = new Uint8Array()
 
 /** Returns the response to what an operation's handler returned. */
-export function successAnswer(operation: Operation<Deps>, request: RawRequest, result: unknown): RawAnswer {
+export function successResponse(operation: Operation<Deps>, request: RawRequest, result: unknown): RawResponse {
   const reply = result instanceof Reply ? result : undefined
   const status = reply?.status ?? operation.status ?? (operation.output === undefined ? 204 : 200)
   const headers: Record<string, string> = { ...reply?.headers }
@@ -84,7 +84,7 @@ function withinPage(page: Page<unknown>, output: z.ZodType) {
 
 const jsonType = { 'content-type': 'application/json; charset=utf-8' } as const
 
-function json(status: number, headers: Readonly<Record<string, string>>, value: unknown): RawAnswer {
+function json(status: number, headers: Readonly<Record<string, string>>, value: unknown): RawResponse {
   return { status, headers: { ...headers, ...jsonType }, body: JSON.stringify(value) }
 }
 

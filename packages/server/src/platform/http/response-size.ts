@@ -3,8 +3,8 @@ import { Readable } from 'node:stream'
 import { addressBlock } from '@purser/protocol'
 import { Problem } from '../errors.ts'
 import { createMemoryBudget, type ReserveMemory } from '../share.ts'
-import { problemAnswer } from './call.ts'
-import type { RawAnswer } from './success-answer.ts'
+import { problemResponse } from './call.ts'
+import type { RawResponse } from './success-response.ts'
 
 /** Bytes that a caller is sent for each token: about one millisecond of CPU. */
 const bytesPerToken = 65_536
@@ -18,14 +18,14 @@ const extraPart = 8
 /** However much others have, an owner has this part of the memory for reports of what it changed before its oldest responses are cut. */
 const keptPart = 64
 
-interface Answered {
-  readonly ctx: Parameters<typeof problemAnswer>[0]
+interface SentResponse {
+  readonly ctx: Parameters<typeof problemResponse>[0]
   /** Shares the memory with others: the caller's organisation, or the address of a caller without one. */
   readonly placeOwner: string
   readonly method: string
   /** As of the operation. */
   readonly changesNothing?: true | undefined
-  readonly answer: RawAnswer
+  readonly response: RawResponse
   /** Takes tokens of the limits that the request counted in. */
   readonly owe: (cost: number) => void
   /** As `owe`, before the work: throws 429 if the caller may not make so large a request now. */
@@ -39,16 +39,16 @@ type Sending = Pick<ServerResponse, 'destroyed'> & {
 }
 
 /** Counts a response, and returns it or the refusal that is sent in its place. */
-export type LimitAnswer = (answered: Answered) => RawAnswer
+export type LimitResponse = (answered: SentResponse) => RawResponse
 
-export interface AnswerLimits {
-  readonly ofOperations: LimitAnswer
+export interface ResponseLimits {
+  readonly ofOperations: LimitResponse
   /** For pages that need no credential. Their memory is their own, so that no number of addresses takes that of callers with a credential. */
-  readonly ofPages: LimitAnswer
+  readonly ofPages: LimitResponse
 }
 
 /** Returns the limits of responses: pages have a quarter of the memory. */
-export function createAnswerLimits(bytesMax: number): AnswerLimits {
+export function createResponseLimits(bytesMax: number): ResponseLimits {
   const pagesMax = Math.floor(bytesMax / 4)
   const ofPages = createLimit(createMemoryBudget(pagesMax), pagesMax)
   const ofOperations = createLimit(createMemoryBudget(bytesMax - pagesMax), bytesMax - pagesMax)
@@ -62,23 +62,23 @@ export function createAnswerLimits(bytesMax: number): AnswerLimits {
  * changes nothing is refused with 429, without memory with 503. What another request has changed is always reported: above its share the oldest
  * unread responses of the same owner are cut, and if others have filled the memory the report takes some in addition. A response larger than half of the limit counts as half, so that it can be sent while others have nothing.
  */
-function createLimit(reserve: ReserveMemory, bytesMax: number): LimitAnswer {
+function createLimit(reserve: ReserveMemory, bytesMax: number): LimitResponse {
   const unread = createUnread(reserve, bytesMax)
-  return ({ ctx, placeOwner, method, changesNothing, answer, owe, charge = owe, sending }) => {
-    const bytes = bytesOf(answer)
-    const cost = Math.ceil((answer.bytesRead ?? bytes) / bytesPerToken) - 1
-    const isChargedFirst = answer.body instanceof Readable && method === 'GET'
+  return ({ ctx, placeOwner, method, changesNothing, response, owe, charge = owe, sending }) => {
+    const bytes = bytesOf(response)
+    const cost = Math.ceil((response.bytesRead ?? bytes) / bytesPerToken) - 1
+    const isChargedFirst = response.body instanceof Readable && method === 'GET'
     if (cost > 0 && !isChargedFirst) owe(cost)
-    if (bytes <= uncountedBytesMax || sending.destroyed) return answer
+    if (bytes <= uncountedBytesMax || sending.destroyed) return response
     const counted = { owner: placeOwner, bytes: Math.min(bytes, bytesMax / 2), sending }
     try {
       if (method === 'GET' || changesNothing === true) unread.add(counted)
       else unread.addReport(counted)
       if (cost > 0 && isChargedFirst) charge(cost)
-      return answer
+      return response
     } catch (error) {
-      if (answer.body instanceof Readable) answer.body.destroy()
-      return problemAnswer(ctx, error)
+      if (response.body instanceof Readable) response.body.destroy()
+      return problemResponse(ctx, error)
     }
   }
 }
@@ -167,7 +167,7 @@ function createCounts() {
 }
 
 /** Returns the bytes of a body in memory: of a JSON stream its pieces that wait, and none of a stream whose memory has limits of its own. */
-function bytesOf({ body, bytesRead }: RawAnswer): number {
+function bytesOf({ body, bytesRead }: RawResponse): number {
   if (body instanceof Readable) return Math.min(bytesRead ?? 0, streamBytesMax)
   if (typeof body === 'string') return Buffer.byteLength(body)
   return body instanceof Uint8Array ? body.byteLength : 0

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { nextUrl } from './success-answer.ts'
+import { nextUrl } from './success-response.ts'
 
 test('the address of the next page keeps all filters, also one with a question mark', () => {
   const requested = '/payments/logs?route=/forecast?city=Oslo&limit=2&from=2026-11-01'

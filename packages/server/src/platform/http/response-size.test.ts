@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { toyDeps } from '../../../test/toy-deps.ts'
 import type { Db } from '../db/db.ts'
 import { JsonStream } from '../json-stream.ts'
-import { createAnswerLimits, type LimitAnswer } from './answer-size.ts'
+import { createResponseLimits, type LimitResponse } from './response-size.ts'
 
 const ctx = { ...toyDeps({} as unknown as Db), requestId: 'req_1' as const }
 const mebibyte = 1_048_576
@@ -24,21 +24,21 @@ function sizedStream(bytes: number) {
 }
 
 /** Sends a response that nobody reads, and returns its status. */
-function statusOf(limit: LimitAnswer, placeOwner: string, answer = sizedStream(100 * mebibyte)): number {
+function statusOf(limit: LimitResponse, placeOwner: string, response = sizedStream(100 * mebibyte)): number {
   const sending = new Sending()
-  return limit({ ctx, placeOwner, method: 'GET', owe: () => undefined, answer, sending }).status
+  return limit({ ctx, placeOwner, method: 'GET', owe: () => undefined, response, sending }).status
 }
 
 /** Reports a change in a response that nobody reads. */
-function reportOf(limit: LimitAnswer, placeOwner: string, bytes: number): Sending {
+function reportOf(limit: LimitResponse, placeOwner: string, bytes: number): Sending {
   const sending = new Sending()
-  const answer = { status: 201, headers: {}, body: 'x'.repeat(bytes) }
-  limit({ ctx, placeOwner, method: 'POST', owe: () => undefined, answer, sending })
+  const response = { status: 201, headers: {}, body: 'x'.repeat(bytes) }
+  limit({ ctx, placeOwner, method: 'POST', owe: () => undefined, response, sending })
   return sending
 }
 
 test('JSON that is sent in pieces counts as the pieces that wait, and a refused one is destroyed', () => {
-  const { ofOperations } = createAnswerLimits(4 * mebibyte)
+  const { ofOperations } = createResponseLimits(4 * mebibyte)
   const statuses = Array.from({ length: 3 }, () => statusOf(ofOperations, 'org_1'))
   expect(statuses).toEqual([200, 429, 429])
   expect(statusOf(ofOperations, 'org_2')).toBe(200)
@@ -47,7 +47,7 @@ test('JSON that is sent in pieces counts as the pieces that wait, and a refused 
 })
 
 test('unread pages leave the memory of operations, and an address leaves memory to others', () => {
-  const { ofOperations, ofPages } = createAnswerLimits(16 * mebibyte)
+  const { ofOperations, ofPages } = createResponseLimits(16 * mebibyte)
   const statuses = Array.from({ length: 4 }, () => statusOf(ofPages, '203.0.113.1'))
   expect(statuses).toEqual([200, 200, 429, 429])
   expect(statusOf(ofPages, '203.0.113.2')).toBe(200)
@@ -55,7 +55,7 @@ test('unread pages leave the memory of operations, and an address leaves memory 
 })
 
 test('a report of a change is sent whatever others have, and cuts no other while its owner has little', () => {
-  const { ofOperations } = createAnswerLimits(4 * mebibyte)
+  const { ofOperations } = createResponseLimits(4 * mebibyte)
   let others = 0
   while (statusOf(ofOperations, `other ${others}`, sizedStream(20_000)) === 200) others += 1
   const sent = Array.from({ length: 4 }, () => reportOf(ofOperations, 'org_9', 20_000))
@@ -63,10 +63,10 @@ test('a report of a change is sent whatever others have, and cuts no other while
 })
 
 test('a report of a change cuts no download of its owner because others have filled the memory', () => {
-  const { ofOperations } = createAnswerLimits(16 * mebibyte)
+  const { ofOperations } = createResponseLimits(16 * mebibyte)
   const download = new Sending()
   const common = { ctx, placeOwner: 'org_9', method: 'GET', owe: () => undefined }
-  ofOperations({ ...common, answer: sizedStream(mebibyte), sending: download })
+  ofOperations({ ...common, response: sizedStream(mebibyte), sending: download })
   for (let other = 0; statusOf(ofOperations, `other ${other}`, sizedStream(700_000)) === 200; other += 1);
   for (let other = 0; statusOf(ofOperations, `small ${other}`, sizedStream(20_000)) === 200; other += 1);
   const report = reportOf(ofOperations, 'org_9', 20_000)
@@ -74,7 +74,7 @@ test('a report of a change cuts no download of its owner because others have fil
 })
 
 test('reports beyond a full memory have an eighth of it together: then the oldest of the owner with the most is cut', () => {
-  const { ofOperations } = createAnswerLimits(4 * mebibyte)
+  const { ofOperations } = createResponseLimits(4 * mebibyte)
   for (let other = 0; statusOf(ofOperations, `other ${other}`, sizedStream(20_000)) === 200; other += 1);
   const large = [reportOf(ofOperations, 'large', 20_000), reportOf(ofOperations, 'large', 20_000)]
   const single = Array.from({ length: 19 }, (_, index) => reportOf(ofOperations, `org_${index}`, 20_000))

@@ -2,14 +2,14 @@ import type { Caller } from '../ctx.ts'
 import type { RequestId } from '../ids.ts'
 import type { Log } from '../log.ts'
 import { type RequestSpan, startRequestSpan } from '../tracing/spans.ts'
-import type { RawAnswer } from './call.ts'
+import type { RawResponse } from './call.ts'
 import type { HttpOptions } from './http-options.ts'
 import { problemCodeOf } from './problem.ts'
 
 /** The fields of a request by which its response can be reported. */
 export interface Reportable {
   /** Set once the caller is known, until the response begins. */
-  reportAnswer?: ((answer: RawAnswer) => void) | undefined
+  reportResponse?: ((response: RawResponse) => void) | undefined
 }
 
 interface Request extends Reportable {
@@ -18,28 +18,28 @@ interface Request extends Reportable {
 }
 
 /** Has the response to a request reported, now that its caller is known. `arrivedAt` is a time of `performance.now()`. */
-export function reportAnswer(
+export function reportResponse(
   request: Request,
   { arrivedAt, ...known }: { readonly caller: Caller; readonly route: string; readonly arrivedAt: number },
-  { onAnswer }: Pick<HttpOptions, 'onAnswer'>,
+  { onResponse }: Pick<HttpOptions, 'onResponse'>,
 ): void {
-  if (onAnswer === undefined) return
+  if (onResponse === undefined) return
   const { id, method } = request
-  request.reportAnswer = (answer) =>
-    onAnswer({
+  request.reportResponse = (response) =>
+    onResponse({
       ...known,
       requestId: id as RequestId,
       method,
-      status: answer.status,
+      status: response.status,
       durationMs: performance.now() - arrivedAt,
-      code: problemCodeOf(answer),
+      code: problemCodeOf(response),
     })
 }
 
 /** Reports a response that begins; once for each request. */
-export function answered(request: Request, answer: RawAnswer): void {
-  request.reportAnswer?.(answer)
-  request.reportAnswer = undefined
+export function responseBegun(request: Request, response: RawResponse): void {
+  request.reportResponse?.(response)
+  request.reportResponse = undefined
 }
 
 interface Requested {
