@@ -1,6 +1,6 @@
 import { type Outbound, OutboundError } from '../../platform/outbound.ts'
 import { inNodeSpan } from '../../platform/tracing/spans.ts'
-import { isRecord, type RpcResponse, type RpcCall, readResponses, TooLarge } from './answers.ts'
+import { isRecord, type RpcCall, type RpcResponse, readResponses, TooLarge } from './answers.ts'
 import { createListReader } from './list-reader.ts'
 
 /** A longer response is read entry by entry, if it has lists of logs. */

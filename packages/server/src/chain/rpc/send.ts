@@ -2,7 +2,7 @@ import type { Hex } from '@purser/protocol'
 import { pause } from '../../platform/work/loop.ts'
 import type { SendResponse } from '../port.ts'
 import { electorateOf } from './acceptance.ts'
-import type { NodeRpc, RpcResponse, RpcCall, Voter } from './rpc.ts'
+import type { NodeRpc, RpcCall, RpcResponse, Voter } from './rpc.ts'
 
 /** Most raw transactions in one request, and most hexadecimal digits. A transaction may be several hundred kilobytes. */
 const sendsPerRequest = 64
