@@ -1,24 +1,30 @@
 import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { createServer, type IncomingHttpHeaders } from 'node:http'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
 import { text } from 'node:stream/consumers'
-import { type DevChain, startChain } from '@purser/devnet'
+import { type DevChain, fundNative, fundToken, startChain } from '@purser/devnet'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
+import { sql } from '../src/platform/db/db.ts'
 import { sign } from './crash/load.ts'
 import { endEveryService, spawnService } from './crash/service.ts'
 import { aDeployment, type Deployment, verifyBody } from './crash/stage.ts'
 import { freshDatabase, type TestDatabase } from './database.ts'
-import { request } from './world.ts'
+import { codeOf, request } from './world.ts'
 
 let database: TestDatabase
 let chain: DevChain
 let deployment: Deployment
+const files = mkdtempSync(path.join(tmpdir(), 'purser-files-'))
 const cleanUps: (() => unknown)[] = []
 
 beforeAll(async () => {
   database = await freshDatabase()
   chain = await startChain({ network: 'base-sepolia' })
-  const env = { SETTLE_WAIT_MS: '20000', WEBHOOKS_ALLOW_PRIVATE: 'true' }
+  // Not one of those that `endEveryService` removes: the marks of the witness are in it.
+  const env = { SETTLE_WAIT_MS: '20000', WEBHOOKS_ALLOW_PRIVATE: 'true', FILES_DIR: files }
   deployment = await aDeployment({ databaseUrl: database.url, chain, env })
 })
 afterEach(async () => {
@@ -28,6 +34,7 @@ afterEach(async () => {
 afterAll(async () => {
   await chain?.stop()
   await database?.drop()
+  rmSync(files, { recursive: true })
 })
 
 /** `STATUS_CODE_ERROR` of OTLP. */
@@ -142,6 +149,60 @@ test('a request, its statements, its node calls and the delivery of its event ar
   expect(new Set(collector.services())).toEqual(new Set(['purser-test']))
   const everything = collector.bodies.join('\n')
   for (const secret of [key, credential, String(settlementToken), '/hook']) expect(everything).not.toContain(secret)
+})
+
+test('a request to a partner is a part of the trace of the request that needs it, and passes the trace on, without key and path', async () => {
+  const [collector, base] = [await startCollector(), await startChain({ network: 'base', blockTimeSeconds: 0.2 })]
+  cleanUps.push(() => base.stop())
+  const requested: IncomingHttpHeaders[] = []
+  // With live keys a stale list of sanctions, as the bundled one, blocks transfers.
+  await database.db.run(sql`update sanctions_lists set as_of = now()`)
+  const partner = new URL(await listen((_, headers) => requested.push(headers)))
+  const service = await spawnService({
+    ...deployment.env,
+    OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
+    RPC_URL_BASE: base.rpcUrl,
+    LIFI_API_URL: `${partner.origin}/private-path`,
+    LIFI_API_KEY: 'lifi-private-key',
+  }).up()
+  const post = (path: string, body: unknown, headers: Record<string, string> = {}) =>
+    request(service.base, { key: deployment.liveKey, method: 'POST', path, body, headers })
+  const wallet = await post('/wallet-infra/master-wallets', { chain: 'base', supportedTokens: ['USDC'] })
+  expect([wallet.status, codeOf(wallet)]).toEqual([201, ''])
+  const address = wallet.body.address as `0x${string}`
+  await fundNative(base, address, 10n ** 18n)
+  await fundToken(base, 'USDC', address, 1_000_000n)
+  const traceId = '7a085853722dc6d2e1a1d6b5b2a5c0ff'
+  const swapping = {
+    fromWalletId: wallet.body.id,
+    amount: '1',
+    fromToken: 'USDC',
+    toToken: 'ETH',
+    toChain: 'base',
+  }
+  const traceparent = `00-${traceId}-00f067aa0ba902b7-01`
+  const wanted = { ...swapping, toAddress: address }
+  const quoted = async () => codeOf(await post('/wallet-infra/transfer/quote', wanted, { traceparent }))
+  await expect.poll(quoted, { timeout: 60_000, interval: 200 }).toBe('partner-unavailable')
+  expect(await service.end('SIGTERM')).toBe(0)
+
+  expect(requested[0]).toMatchObject({ 'x-lifi-api-key': 'lifi-private-key' })
+  const [, passedTrace, passedSpan] = String(requested[0]?.traceparent).split('-')
+  expect(passedTrace).toBe(traceId)
+  const own = collector.spans().filter((span) => span.traceId === traceId)
+  const sent = own.find((span) => span.spanId === passedSpan) ?? expect.unreachable('no span of the partner')
+  expect(sent).toMatchObject({ name: 'GET', kind: 3 })
+  expect(['server.address', 'server.port', 'http.response.status_code'].map((name) => attribute(sent, name))).toEqual([
+    partner.hostname,
+    Number(partner.port),
+    200,
+  ])
+  const spans = new Map(own.map((span) => [span.spanId, span]))
+  let top = sent
+  for (let above = spans.get(sent.parentSpanId ?? ''); above !== undefined; above = spans.get(above.parentSpanId ?? ''))
+    top = above
+  expect(top).toMatchObject({ name: 'POST /wallet-infra/transfer/quote', kind: 2 })
+  expect(collector.bodies.join('\n')).not.toContain('private')
 })
 
 test('a service whose collector never answers serves, and ends within its time', async () => {
