@@ -58,28 +58,6 @@ test('a sender who is flagged after the hold ended freezes what is left', async 
   expect(await stage.onHold(wallet)).toEqual({ frozen: 5n, unscreened: 0n })
 })
 
-test('a list of what is on hold has the deposits that are unscreened or frozen in part, and no other', async () => {
-  const [clear, unscreened, flagged] = [aSender(), aSender(), aSender()]
-  stage.screening.setResult(clear, pendingWith('list-stale', 'clean'))
-  stage.screening.setResult(unscreened, noSource)
-  stage.screening.setResult(flagged, noSource)
-  for (const [sender, raw] of [
-    [clear, 2n],
-    [unscreened, 3n],
-    [flagged, 4n],
-    [clear, 5n],
-  ] as const)
-    await stage.booked(sender, wallet, raw)
-  await stage.nowIs(listed, flagged)
-  const path = `/wallet-infra/master-wallets/${wallet.id}/transactions`
-  const amounts = async (query: string) =>
-    (await stage.world.call(stage.key, 'GET', `${path}?${query}`)).list.map(({ rawAmount }) => rawAmount)
-  expect(await amounts('onHold=true')).toEqual(['4', '3'])
-  expect(await amounts('onHold=true&limit=1&token=USDC')).toEqual(['4'])
-  expect(await amounts('onHold=true&direction=out')).toEqual([])
-  expect(await amounts('')).toEqual(['5', '4', '3', '2'])
-})
-
 const minuteMs = 60_000
 
 async function release(...args: readonly string[]): Promise<[number, string]> {
@@ -144,18 +122,42 @@ test('readiness and metrics report live money on hold without a source, and not 
     Ready.parse(await (await fetch(`${stage.world.base}/readyz`)).json()).screening.liveDeposits
   await stage.db.run(sql`update wallet_transactions set on_hold = false`)
   const sender = await aHold(3n)
+  // The result of a readiness check is repeated for half a second.
+  const patient = { timeout: 20_000 }
   expect(await liveDeposits()).toBe('free')
   await stage.screenWhatIsDue()
-  expect(await liveDeposits()).toBe('on-hold')
+  await expect.poll(liveDeposits, patient).toBe('on-hold')
   const metrics = await (await fetch(`${stage.world.base}/metrics`)).text()
   expect(metrics).toMatch(/^purser_live_deposits_on_hold 0$/m)
   await stage.screenWhatIsDue()
   expect(await (await fetch(`${stage.world.base}/metrics`)).text()).toMatch(/^purser_live_deposits_on_hold 1$/m)
   await stage.nowIs({ result: 'clear', reason: 'clean', oracle: 'clean' }, sender)
-  expect(await liveDeposits()).toBe('free')
+  await expect.poll(liveDeposits, patient).toBe('free')
   await aHold(3n)
   stage.clock.forward(6 * minuteMs)
-  expect(await liveDeposits(), 'nothing screens it').toBe('on-hold')
+  await expect.poll(liveDeposits, { ...patient, message: 'nothing screens it' }).toBe('on-hold')
+})
+
+test('a list of what is on hold has the deposits that are unscreened or frozen in part, and no other', async () => {
+  const [clear, unscreened, flagged] = [aSender(), aSender(), aSender()]
+  stage.screening.setResult(clear, pendingWith('list-stale', 'clean'))
+  stage.screening.setResult(unscreened, noSource)
+  stage.screening.setResult(flagged, noSource)
+  for (const [sender, raw] of [
+    [clear, 2n],
+    [unscreened, 3n],
+    [flagged, 4n],
+    [clear, 5n],
+  ] as const)
+    await stage.booked(sender, wallet, raw)
+  await stage.nowIs(listed, flagged)
+  const path = `/wallet-infra/master-wallets/${wallet.id}/transactions`
+  const amounts = async (query: string) =>
+    (await stage.world.call(stage.key, 'GET', `${path}?${query}`)).list.map(({ rawAmount }) => rawAmount)
+  expect(await amounts('onHold=true')).toEqual(['4', '3'])
+  expect(await amounts('onHold=true&limit=1&token=USDC')).toEqual(['4'])
+  expect(await amounts('onHold=true&direction=out')).toEqual([])
+  expect(await amounts('')).toEqual(['5', '4', '3', '2'])
 })
 
 test('a deposit whose screening cannot be stored delays no later ones', async () => {
