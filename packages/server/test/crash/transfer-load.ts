@@ -22,6 +22,8 @@ export interface TransferAttempt {
 export interface Caller {
   readonly apiKey: string
   where(index: number): Promise<string>
+  /** Services of an earlier version may answer. */
+  readonly isOlder?: boolean
 }
 
 export const rawOf = { USDC: 250_000n, ETH: 1_000_000_000_000n } as const
@@ -114,7 +116,11 @@ export function startTransfers(caller: Caller, wishes: readonly TransferAttempt[
 }
 
 /** Sends one transfer with its key. */
-export async function post({ apiKey, where }: Caller, { from, to, token, key }: TransferAttempt, turn: number) {
+export async function post(
+  { apiKey, where, isOlder }: Caller,
+  { from, to, token, key }: TransferAttempt,
+  turn: number,
+) {
   const body = { fromWalletId: from.id, fromToken: token, toToken: token, toChain: 'base', toAddress: to }
   const headers = key === undefined ? {} : { 'idempotency-key': key }
   const sent = { ...body, amount: amountOf[token] }
@@ -124,5 +130,6 @@ export async function post({ apiKey, where }: Caller, { from, to, token, key }: 
     path: '/wallet-infra/transfer',
     body: sent,
     headers,
+    ...(isOlder && { isOlder }),
   })
 }

@@ -112,7 +112,9 @@ test('from a fresh deployment to a flag that is removed', async () => {
   expect(await refresh(bundledList.addresses)).toContain('156 addresses')
   await screenWhatIsDue()
   expect([await statusOf(wallet.id), await statusOf(live.id, org.liveKey)]).toEqual(['clear', 'clear'])
-  expect(await (await fetch(`${world.base}/readyz`)).json()).toMatchObject({ screening: { list: 'fresh' } })
+  // The result of a readiness check is repeated for half a second.
+  const readiness = async () => (await fetch(`${world.base}/readyz`)).json()
+  await expect.poll(readiness).toMatchObject({ screening: { list: 'fresh' } })
 
   // A later designation is on the next list.
   await refresh([...bundledList.addresses, wallet.address])

@@ -104,7 +104,7 @@ export function startMixedLoad({ where, apiKey, walletId, wallets }: MixedLoadOp
     const wish: TransferAttempt = { from, to, token, key: `transfer-${transfers.length}` }
     transfers.push(wish)
     try {
-      const { status, body } = await transfer({ apiKey, where }, wish, turn)
+      const { status, body } = await transfer({ apiKey, where, isOlder: true }, wish, turn)
       note('POST /wallet-infra/transfer', status, body)
       wish.answer = { status, id: String(body.id), reported: String(body.status) }
     } catch (error) {
