@@ -108,7 +108,7 @@ test('a tenant whose payouts get no answer delays no payout of another, and only
   const partner = lapsing((payoutId) => (payoutId === own ? Promise.resolve() : hang()))
   run({ test: partner, live: undefined })
   await expect.poll(() => failed(other.id, 'test'), { timeout: 5_000 }).toBe(1)
-  const taken = sql`select count(*)::int as count from withdrawals where next_look_at > now()`
+  const taken = sql`select count(*)::int as count from withdrawals where organisation_id = ${busy.id} and next_look_at > now()`
   expect(await world.database.db.one(z.object({ count: z.number() }), taken)).toEqual({ count: 4 })
 
   isHanging = false
