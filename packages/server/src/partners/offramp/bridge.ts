@@ -94,7 +94,7 @@ export function createBridge(
 }
 
 /** The account at Bridge, and the key that verifies its messages. */
-interface BridgeSettings extends PartnerSettings {
+export interface BridgeSettings extends PartnerSettings {
   readonly webhookPublicKey: string | undefined
 }
 
