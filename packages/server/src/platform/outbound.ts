@@ -1,6 +1,7 @@
 import { type Dispatcher, Pool } from 'undici'
 import { instantOf } from './clock.ts'
 import { inClientSpan } from './tracing/spans.ts'
+import { createTurns } from './turns.ts'
 
 /** Why an outbound request got no response. Its message contains no address: addresses may contain keys. */
 export class OutboundError extends Error {
@@ -29,6 +30,8 @@ export interface BodyReader {
 /** How a response of more than `bytesMax` is read. Its reader gets all of it. */
 interface LargeLimits {
   readonly bytesMax: number
+  /** Limit of the whole request. `timeoutMs` is then the limit between two chunks. */
+  readonly timeoutMs: number
   readonly createReader: () => BodyReader
 }
 
@@ -80,9 +83,12 @@ export interface Outbound {
 }
 
 const connectionsPerOrigin = 32
+/** Large responses that are read at once, each of which may take tens of megabytes and half a second of the process; about half of them of one origin. */
+const largeAtOnce = 8
 
 export function createOutbound(): Outbound {
   const pools = new Map<string, Pool>()
+  const largeTurns = createTurns(largeAtOnce)
   const poolOf = (origin: string): Pool => {
     const known = pools.get(origin)
     if (known !== undefined) return known
@@ -101,7 +107,11 @@ export function createOutbound(): Outbound {
       const headers: Record<string, string> = { 'content-type': 'application/json' }
       if (username !== '')
         headers.authorization = `Basic ${Buffer.from(`${decodeURIComponent(username)}:${decodeURIComponent(password)}`).toString('base64')}`
-      return post(poolOf(origin), { origin, path: `${pathname}${search}`, headers, body }, limits)
+      const takeTurn = (until: AbortSignal) => largeTurns.take(origin, until)
+      const posted = { method: 'POST', origin, path: `${pathname}${search}`, headers, body } as const
+      const { status, content } = await send(poolOf(origin), posted, { ...limits, read: readJson(limits, takeTurn) })
+      if (status !== 200) throw new OutboundError('status', { status })
+      return content
     },
     async exchange(request, limits) {
       const { origin, pathname, search } = new URL(request.url)
@@ -117,12 +127,6 @@ export function createOutbound(): Outbound {
   }
 }
 
-async function post(pool: Pool, posted: Omit<Sent, 'method'>, limits: JsonLimits): Promise<unknown> {
-  const { status, content } = await send(pool, { method: 'POST', ...posted }, { ...limits, read: readJson(limits) })
-  if (status !== 200) throw new OutboundError('status', { status })
-  return content
-}
-
 interface Sent extends Omit<OutboundRequest, 'url'> {
   readonly origin: string
   readonly path: string
@@ -133,7 +137,12 @@ interface Received<T> {
   readonly content: T
 }
 
-type Answer = Pick<Dispatcher.ResponseData, 'statusCode' | 'body'>
+interface Answer extends Pick<Dispatcher.ResponseData, 'statusCode' | 'body'> {
+  /** Is aborted at the limit of the whole request. */
+  readonly signal: AbortSignal
+  /** Sets that limit anew, from now on. */
+  readonly prolong: (timeoutMs: number) => void
+}
 
 interface Reading<T> extends Pick<PostLimits, 'timeoutMs'> {
   readonly read: (answer: Answer) => Promise<T>
@@ -153,9 +162,16 @@ async function sendOnce<T>(
   { method, path, headers, body }: Sent,
   { timeoutMs, read }: Reading<T>,
 ): Promise<Received<T>> {
-  const signal = AbortSignal.timeout(timeoutMs)
+  const ending = new AbortController()
+  const { signal } = ending
+  const startTimer = (ms: number) => setTimeout(() => ending.abort(), ms).unref()
+  let timer = startTimer(timeoutMs)
+  const prolong = (ms: number): void => {
+    clearTimeout(timer)
+    timer = startTimer(ms)
+  }
   try {
-    const answer = await pool.request({
+    const { statusCode, body: received } = await pool.request({
       path,
       method,
       headers,
@@ -164,9 +180,11 @@ async function sendOnce<T>(
       headersTimeout: timeoutMs,
       bodyTimeout: timeoutMs,
     })
-    return { status: answer.statusCode, content: await read(answer) }
+    return { status: statusCode, content: await read({ statusCode, body: received, signal, prolong }) }
   } catch (error) {
     throw asOutboundError(error, signal)
+  } finally {
+    clearTimeout(timer)
   }
 }
 
@@ -256,25 +274,40 @@ async function* limited(body: Answer['body'], bytesMax: number): AsyncGenerator<
 }
 
 /** Bytes after which a response that breaks off counts as too large. */
-const slowBytes = 8_388_608
+const slowBytes = 1_048_576
 
-/** Reads a body of JSON: at once, or by the reader for large bodies. The body of an error status is read and dropped. */
-function readJson({ bytesMax, large }: JsonLimits): (answer: Answer) => Promise<unknown> {
-  return async ({ statusCode, body }) => {
+/** Waits for a turn to read a large response; returns what ends it. Throws once the signal is aborted. */
+type TakeTurn = (until: AbortSignal) => Promise<() => void>
+
+/**
+ * Reads a body of JSON: at once, or by the reader for large bodies when it is its turn. The body of an error status is read and dropped. A large body whose turn
+ * does not come in time is too large.
+ */
+function readJson({ bytesMax, large }: JsonLimits, takeTurn: TakeTurn): (answer: Answer) => Promise<unknown> {
+  return async ({ statusCode, body, signal, prolong }) => {
     if (statusCode !== 200) return readBounded(body, bytesMax)
     const chunks: Uint8Array[] = []
     let bytes = 0
     let reader: BodyReader | undefined
-    for await (const chunk of limited(body, large?.bytesMax ?? bytesMax)) {
-      bytes += chunk.length
-      if (reader === undefined && bytes > bytesMax) {
-        reader = large?.createReader()
-        for (const early of chunks.splice(0)) reader?.write(early)
+    let endTurn: (() => void) | undefined
+    try {
+      for await (const chunk of limited(body, large?.bytesMax ?? bytesMax)) {
+        bytes += chunk.length
+        if (large !== undefined && reader === undefined && bytes > bytesMax) {
+          endTurn = await takeTurn(signal).catch((error: unknown) => {
+            throw new OutboundError('too-large', error)
+          })
+          prolong(large.timeoutMs)
+          reader = large.createReader()
+          for (const early of chunks.splice(0)) reader.write(early)
+        }
+        if (reader === undefined) chunks.push(chunk)
+        else reader.write(chunk)
       }
-      if (reader === undefined) chunks.push(chunk)
-      else reader.write(chunk)
+      return reader === undefined ? parse(Buffer.concat(chunks).toString('utf8')) : reader.end()
+    } finally {
+      endTurn?.()
     }
-    return reader === undefined ? parse(Buffer.concat(chunks).toString('utf8')) : reader.end()
   }
 }
 

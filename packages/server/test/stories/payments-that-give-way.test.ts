@@ -2,7 +2,7 @@ import { type DevChain, startChain } from '@purser/devnet'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
 import { listInTheWay, lockVerified } from '../../src/features/payments/release-store.ts'
-import { sql } from '../../src/platform/db/db.ts'
+import { type Sql, sql } from '../../src/platform/db/db.ts'
 import { StoppedClock } from '../webhooks/clock.ts'
 import { type Answer, aPayer, aWorld, codeOf, type Org, type Payer, request, type World } from '../world.ts'
 
@@ -210,6 +210,46 @@ test('where few payers fill the month anew, the one with the most gives way to a
     from (select id, row_number() over (order by id) as n from payments where organisation_id = ${shop.org.id} and status = 'verified') as open where p.id = open.id`)
   await take()
   expect(codeOf(await pay(shop, await aPayer(chain))), 'a hundred payers with one each').toBe('payment-limit-reached')
+})
+
+/** Gives the open payments of a shop, in the order of their ids, to payers: the expression names the payer of row `n`. They are eleven seconds old then. */
+async function giveTo({ org }: Shop, payerOfRow: Sql): Promise<void> {
+  await world.database.db.run(sql`
+    update payments p set payer = ${payerOfRow}, created_at = ${clock.now()}::timestamptz - interval '11 seconds'
+    from (select id, row_number() over (order by id) as n from payments where organisation_id = ${org.id} and status = 'verified') as open where p.id = open.id`)
+  await world.database.db.run(
+    sql`update usage_counters set used = 100 where organisation_id = ${org.id} and kind = 'payments'`,
+  )
+}
+
+test('a payer who finds no place because of its own open payments keeps no other buyer from one', async () => {
+  const shop = await aShop('hobby')
+  const busy = await aPayer(chain)
+  await fillMonth(shop, await pay(shop, await aPayer(chain)), 1)
+  await giveTo(shop, sql`case when n <= 9 then ${busy.account.address} else '0x' || lpad((n / 9)::text, 40, '0') end`)
+  expect(codeOf(await pay(shop, busy))).toBe('payment-limit-reached')
+  expect((await pay(shop, await aPayer(chain))).status, 'another buyer at the same moment').toBe(200)
+})
+
+test('a payer takes places only from payers that keep more than it has, also in its first ten seconds', async () => {
+  const shop = await aShop('hobby')
+  const taker = await aPayer(chain)
+  await fillMonth(shop, await pay(shop, await aPayer(chain)), 1)
+  await giveTo(shop, sql`'0x' || lpad((n / 2)::text, 40, '0')`)
+  expect((await pay(shop, taker)).status).toBe(200)
+  expect(codeOf(await pay(shop, taker))).toBe('payment-limit-reached')
+  expect((await pay(shop, await aPayer(chain))).status).toBe(200)
+})
+
+test('for buyers at the same moment no more payments give way than they need together', async () => {
+  const shop = await aShop('hobby')
+  await fillMonth(shop, await pay(shop, await aPayer(chain)), 1, 300)
+  const buyers = await Promise.all(Array.from({ length: 3 }, () => aPayer(chain)))
+  const credentials = await Promise.all(buyers.map((buyer) => credentialFor(shop, buyer, '0.01')))
+  const sold = await Promise.all(credentials.map((credential) => verify(shop, credential, '0.01')))
+  expect(sold.map(({ status }) => status)).toEqual([200, 200, 200])
+  expect(await used(shop)).toMatchObject({ used: 100 })
+  expect(await openOf(shop), 'of 300, 99 above the limit and three gave way').toBe(300 - 102 + 3)
 })
 
 test('open payments that reserved the day’s gas and were verified two minutes ago give way', async () => {

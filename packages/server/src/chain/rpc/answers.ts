@@ -16,6 +16,15 @@ export class NotServed extends Error {}
 /** The node's response to one call is too large. That is the node's fault only where another node's is not. */
 export class TooLarge extends NotServed {}
 
+/** "Response too large" of go-ethereum, and of jsonrpsee (Reth, Tempo) for one answer and for all answers of a request. */
+export const tooLargeCode = -32_003
+const tooLargeCodes: readonly unknown[] = [tooLargeCode, -32_008, -32_011]
+
+/** Whether an error of a call says that its response is too large. Code -32003 has another meaning for a sent transaction. */
+export function isOfLength({ code, message }: { readonly code?: unknown; readonly message?: unknown }): boolean {
+  return tooLargeCodes.includes(code) && /too (large|big)/i.test(String(message))
+}
+
 /** JSON-RPC error codes that concern the node and not the call: limits, resources, a missing method. */
 const nodeFaults = new Set([-32_700, -32_600, -32_601, -32_005, -32_002, -32_001, 429])
 /** The codes among them that mean that the node is overloaded. */

@@ -119,6 +119,24 @@ test('a transaction counts as unmined only when a majority has no receipt of it'
   expect(await among(1).isInNoBlock([unknown])).toBe('yes')
 })
 
+test('a receipt that a node does not return because of its length leaves only itself undecided', async () => {
+  const hashes = [await (await aUse()).use(), await (await aUse()).use()]
+  const [long = '0x'] = hashes
+  const receipts = await Promise.all(hashes.map(receiptOf))
+  liar.lie('eth_getTransactionReceipt', ({ params, truth }) =>
+    params[0] === long ? { error: { code: -32_008, message: 'Response is too big' } } : truth(),
+  )
+  const chain = among(0)
+  const claims = receipts.map(({ transactionHash, blockNumber, blockHash }) => {
+    return { txHash: transactionHash.toLowerCase(), blockNumber, blockHash: blockHash.toLowerCase(), isOf: () => true }
+  })
+  const expected = ['undecided', 'yes']
+  expect(await chain.confirmReceipts(receipts)).toEqual(expected)
+  expect(await chain.areInBlocks(hashes)).toEqual(expected)
+  expect(await chain.blocks.confirmTransfers(claims)).toEqual(expected)
+  expect(await among(2).confirmReceipts(receipts), 'the others decide').toEqual(['yes', 'yes'])
+})
+
 test('a receipt that is not deep enough is undecided, however high a head a node reports', async () => {
   const receipt = await receiptOf(await (await aUse()).use())
   liar.lie('eth_getBlockByNumber', async ({ params, truth }) =>

@@ -24,9 +24,13 @@ export function createReceipts(
     },
     async areInBlocks(hashes) {
       if (hashes.length === 0) return []
-      const ask = async (rpc: Rpc): Promise<readonly Vote[]> => {
+      const ask = async (rpc: Rpc): Promise<readonly (Vote | undefined)[]> => {
         const answers = await rpc.batch(hashes.map(receiptCall))
-        return hashes.map((hash, index) => (hasReceipt(answers.slice(index, index + 1), [hash]) ? 'yes' : 'no'))
+        return hashes.map((hash, index) => {
+          const answer = answers[index]
+          if (answer?.ok !== true) return undefined
+          return hasReceipt([answer], [hash]) ? 'yes' : 'no'
+        })
       }
       return (await quorum.vote({ count: hashes.length, ask })).map(verdictOf)
     },
@@ -57,7 +61,7 @@ interface Depth {
   readonly finality: Finality
 }
 
-/** One node's vote on each receipt, in one request. No vote when the block is not deep enough at this node. */
+/** One node's vote on each receipt, in one request. No vote when the block is not deep enough at this node, or it does not return this receipt. */
 async function judge(rpc: Rpc, receipts: readonly Receipt[], depth: Depth): Promise<readonly (Vote | undefined)[]> {
   const numbers = [...new Set(receipts.map(({ blockNumber }) => blockNumber))]
   const tags = ['latest', ...('tag' in depth.finality ? [depth.finality.tag] : [])]
@@ -70,8 +74,8 @@ async function judge(rpc: Rpc, receipts: readonly Receipt[], depth: Depth): Prom
   const blocks = new Map(numbers.map((number, index) => [number, resultOf(answers[tags.length + index])]))
   const known = new Map<Hex, Receipt | undefined>()
   const ownOf = ({ transactionHash: hash }: Receipt, index: number): Receipt | undefined => {
-    if (!known.has(hash))
-      known.set(hash, readReceipt(resultOf(answers[tags.length + numbers.length + index]) ?? null, hash))
+    const answer = answers[tags.length + numbers.length + index]
+    if (!known.has(hash)) known.set(hash, answer?.ok === true ? readReceipt(answer.result ?? null, hash) : undefined)
     return known.get(hash)
   }
   return receipts.map((receipt, index) => {

@@ -1,14 +1,27 @@
 import { type Outbound, OutboundError } from '../../platform/outbound.ts'
 import { inNodeSpan } from '../../platform/tracing/spans.ts'
-import { isRecord, type RpcCall, type RpcResponse, readResponses, TooLarge } from './answers.ts'
+import {
+  isOfLength,
+  isRecord,
+  type RpcCall,
+  type RpcResponse,
+  readResponses,
+  TooLarge,
+  tooLargeCode,
+} from './answers.ts'
 import { createListReader } from './list-reader.ts'
 
 /** A longer response is read entry by entry, if it has lists of logs. */
 const bytesMax = 1_048_576
 /** A transaction of 60 million gas that only writes logs has a receipt of this length. */
 const largeBytesMax = 67_108_864
+/** A response of more than `bytesMax` may take this many times as long as a shorter one, while no part of it takes longer. */
+const largeTimes = 4
 
-/** Sends calls to the node at this address and returns the answers in order. Throws `TooLarge` when it answers one of them at too great length. */
+/**
+ * Sends calls to the node at this address and returns the answers in order. Where it answers one of them at too great length, that is an error of the call for
+ * logs and receipts; for other calls it throws `TooLarge`.
+ */
 export type Request = (url: string, calls: readonly RpcCall[]) => Promise<readonly RpcResponse[]>
 
 /**
@@ -26,7 +39,7 @@ export function createRequests(
     const requests = calls.map((call, index) => ({ jsonrpc: '2.0', id: first + index, ...call }))
     const body = JSON.stringify(requests.length === 1 ? requests[0] : requests)
     const methods = calls.map(({ method }) => method)
-    const large = { bytesMax: largeBytesMax, createReader: createListReader }
+    const large = { bytesMax: largeBytesMax, timeoutMs: largeTimes * timeoutMs, createReader: createListReader }
     const limits = { timeoutMs, bytesMax, ...(methods.includes(estimate) ? {} : { large }) }
     const answer = await inNodeSpan(chainId, methods, () => outbound.postJson(url, body, limits))
     if (calls.length > 1 && isRefusedAsLarge(answer)) throw new OutboundError('too-large')
@@ -51,42 +64,47 @@ export function createRequests(
 /** The gas of a call: a number, or the data with which the called code reverts, which may have megabytes and is of no use. */
 const estimate = 'eth_estimateGas'
 
+/** Calls whose responses have any length, by what strangers wrote on the chain. */
+const ofAnyLength = new Set(['eth_getLogs', 'eth_getTransactionReceipt'])
+
 /**
- * The answer to one call that is too large. For logs it is an error of the call: they are then requested in parts. For a gas estimate the call
- * reverts, since only the data of a revert is of any length.
+ * The answer to one call that is too large. For logs it is an error of the call: they are then requested in parts. So it is for a receipt, and the others
+ * of its request are read. For a gas estimate the call reverts, since only the data of a revert is of any length.
  */
 function unreadable(calls: readonly RpcCall[]): RpcResponse {
   const message = 'the response is too large'
   if (calls[0]?.method === estimate)
     return { ok: false, code: 3, message: 'execution reverted: the data is too large', data: undefined }
-  if (calls[0]?.method !== 'eth_getLogs') throw new TooLarge(message)
+  if (!ofAnyLength.has(calls[0]?.method ?? '')) throw new TooLarge(message)
   return { ok: false, code: tooLargeCode, message, data: undefined }
 }
 
-/** The logs in requests of their own, because they are most often what is too large; otherwise the two halves. */
+/** Into how many requests the calls of one are divided. With eight, one long receipt of a hundred is by itself after three requests that fail. */
+const partsMost = 8
+
+/** The logs in requests of their own, because they are most often what is too large; otherwise parts of the same size. */
 async function inParts(
   calls: readonly RpcCall[],
   request: (part: readonly RpcCall[]) => Promise<readonly RpcResponse[]>,
 ): Promise<readonly RpcResponse[]> {
   const isOfLogs = ({ method }: RpcCall): boolean => method === 'eth_getLogs'
-  const half = Math.ceil(calls.length / 2)
   const isMixed = calls.some(isOfLogs) && !calls.every(isOfLogs)
-  const isFirst = isMixed ? isOfLogs : (_: RpcCall, index: number) => index < half
-  const first = await request(calls.filter(isFirst))
-  const second = await request(calls.filter((call, index) => !isFirst(call, index)))
-  const [ofFirst, ofSecond] = [first.values(), second.values()]
-  return calls.flatMap((call, index) => (isFirst(call, index) ? ofFirst : ofSecond).next().value ?? [])
+  const size = Math.ceil(calls.length / partsMost)
+  const partOf = (call: RpcCall, index: number): number => (isMixed ? Number(!isOfLogs(call)) : Math.floor(index / size))
+  const answers = new Map<RpcCall, RpcResponse>()
+  for (const part of Map.groupBy(calls, partOf).values())
+    for (const [index, answer] of (await request(part)).entries()) {
+      const call = part[index]
+      if (call !== undefined) answers.set(call, answer)
+    }
+  return calls.flatMap((call) => answers.get(call) ?? [])
 }
 
-/** "Response too large" of go-ethereum, and of jsonrpsee (Reth, Tempo) for one answer and for all answers of a request. */
-const tooLargeCode = -32_003
-const tooLargeCodes: readonly unknown[] = [tooLargeCode, -32_008, -32_011]
-
-/** Whether a node refused some of several calls because of the length of its response. Code -32003 has another meaning for a sent transaction. */
+/** Whether a node refused some of several calls because of the length of its response. */
 function isRefusedAsLarge(answer: unknown): boolean {
   return (Array.isArray(answer) ? answer : [answer]).some((entry: unknown) => {
     const error = isRecord(entry) ? entry.error : undefined
-    return isRecord(error) && tooLargeCodes.includes(error.code) && /too (large|big)/i.test(String(error.message))
+    return isRecord(error) && isOfLength(error)
   })
 }
 

@@ -25,7 +25,7 @@ afterEach(() => {
 afterAll(() => outbound.close())
 
 type Call = { readonly id: number; readonly method: string; readonly params: readonly unknown[] }
-type NodeReply = { readonly status?: number; readonly body: unknown }
+type NodeReply = { readonly status?: number; readonly body: unknown; readonly slow?: 'stops' | 'pauses' }
 type Answer = (calls: readonly Call[]) => NodeReply
 
 const entries = (calls: readonly Call[]) => calls.map(({ id }) => ({ jsonrpc: '2.0', id, result: '0x1' }))
@@ -202,7 +202,7 @@ test('calls whose answers are too large together are sent again in parts, to the
   const methods = ['a', 'b', 'c', 'd', 'e']
   const answers = await rpc.batch(methods.map((method) => ({ method, params: [] })))
   expect(answers.map((answer) => answer.ok && String(answer.result).trim())).toEqual(methods)
-  expect(sizes).toEqual([5, 3, 2, 1, 2])
+  expect(sizes).toEqual([5, 1, 1, 1, 1, 1])
   expect(nodes.all.map(({ state }) => state)).toEqual(['up', 'unchecked'])
 })
 
@@ -284,6 +284,41 @@ test('logs of more than 8 MiB are read entry by entry', async () => {
   expect(Array.isArray(read) && read.at(-1)).toEqual({ ...log, logIndex: 14_999 })
 })
 
+/** Answers with receipts; writes the first MiB of each response with the receipt `0x01` and then nothing, or all of it in parts with pauses. */
+function aSlowNode(kind: 'stops' | 'pauses'): Promise<string> {
+  return aNode((calls) => {
+    const body = calls.map(({ id, params: [hash] }) => ({
+      jsonrpc: '2.0',
+      id,
+      result: hash === undefined ? '0x1' : receiptOf(hash, hash === '0x01' ? 6_000 : 2),
+    }))
+    return calls.some(({ params: [hash] }) => hash === '0x01') ? { body, slow: kind } : { body }
+  })
+}
+
+test('a voter that cannot deliver one receipt in time delivers the others of its request, and is not at fault', async () => {
+  const nodes = nodesAt([await aSlowNode('stops')])
+  const { voters } = createRpc(outbound, { nodes, chainId, timeoutMs: 500, lagBlocks: 3n })
+  const hashes = ['0x02', '0x01', '0x03', '0x04', '0x05', '0x06', '0x07', '0x08', '0x09']
+  const calls = hashes.map((hash) => ({ method: 'eth_getTransactionReceipt', params: [hash] }))
+  const answers = await voters[0]?.rpc.batch(calls)
+  expect(answers?.map(({ ok }) => ok)).toEqual(hashes.map((hash) => hash !== '0x01'))
+  expect(nodes.all.map(({ state }) => state)).toEqual(['up'])
+  const alone = await createRpc(outbound, { nodes, chainId, timeoutMs: 500, lagBlocks: 3n })
+    .batch(calls)
+    .catch((error: unknown) => error)
+  expect(isProblem(alone, 'chain-unavailable'), 'no other node has it').toBe(true)
+})
+
+test('a receipt of more than 1 MiB may take longer than a response, as long as parts of it arrive', async () => {
+  const nodes = nodesAt([await aSlowNode('pauses')])
+  const rpc = createRpc(outbound, { nodes, chainId, timeoutMs: 2_000, lagBlocks: 3n })
+  const answers = await rpc.batch(
+    ['0x02', '0x01'].map((hash) => ({ method: 'eth_getTransactionReceipt', params: [hash] })),
+  )
+  expect(answers.map(({ ok }) => ok)).toEqual([true, true])
+})
+
 test('a node whose response to one call is too large, unlike that of another node, is suspended', async () => {
   const liar = await aNode((calls) => ({
     body: calls.map(({ id }) => ({ jsonrpc: '2.0', id, result: 'x'.repeat(9_000_000) })),
@@ -314,9 +349,20 @@ async function aNode(answer: (calls: readonly Call[]) => NodeReply | 'never', of
       ? { body: { jsonrpc: '2.0', id: calls[0]?.id, result: `0x${ofChain.toString(16)}` } }
       : answer(calls)
     if (nextReply === 'never') return
-    const { status = 200, body } = { status: 200, ...nextReply }
+    const { status = 200, body, slow } = { status: 200, ...nextReply }
     const whole = Array.isArray(parsed) || !Array.isArray(body) ? body : body[0]
-    response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(whole))
+    response.writeHead(status, { 'content-type': 'application/json' })
+    const text = JSON.stringify(whole)
+    if (slow === undefined) return void response.end(text)
+    const early = 1_200_000
+    response.write(text.slice(0, early))
+    if (slow === 'stops') return
+    const step = Math.ceil((text.length - early) / 10)
+    for (let at = early; at < text.length; at += step) {
+      await new Promise((resolve) => setTimeout(resolve, 300))
+      response.write(text.slice(at, at + step))
+    }
+    response.end()
   })
   servers.push(server)
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))

@@ -1,7 +1,7 @@
 import { isProblem } from '../../platform/errors.ts'
 import type { Outbound } from '../../platform/outbound.ts'
 import { fail } from '../errors.ts'
-import { isRecord, NotServed, type RpcCall, type RpcResponse, TooLarge } from './answers.ts'
+import { isOfLength, isRecord, NotServed, type RpcCall, type RpcResponse, TooLarge } from './answers.ts'
 import type { Node, Nodes } from './nodes.ts'
 import { createRequests } from './requests.ts'
 
@@ -104,7 +104,9 @@ export function createRpc(outbound: Outbound, { nodes, chainId, timeoutMs, lagBl
   }
   const voters = nodes.all.map((node) => ({ node, rpc: rpcOf(node) }))
   return {
-    ...methodsOf(async (calls) => (calls.length === 0 ? [] : onEach((node) => askChecked(node, calls)))),
+    ...methodsOf(async (calls) =>
+      calls.length === 0 ? [] : onEach(async (node) => refuseUnread(calls, await askChecked(node, calls))),
+    ),
     onOneNode: (work) => onEach((node) => work(rpcOf(node))),
     voters,
     suspend: nodes.markDissenting,
@@ -132,6 +134,14 @@ export function createRpc(outbound: Outbound, { nodes, chainId, timeoutMs, lagBl
       nodes.compareHeads(heads.flat(), lagBlocks)
     },
   }
+}
+
+/** Throws `TooLarge` where the node does not return a receipt because of its length: another node may. */
+function refuseUnread(calls: readonly RpcCall[], answers: readonly RpcResponse[]): readonly RpcResponse[] {
+  const isUnread = (answer: RpcResponse, index: number): boolean =>
+    !answer.ok && calls[index]?.method === 'eth_getTransactionReceipt' && isOfLength(answer)
+  if (answers.some(isUnread)) throw new TooLarge('the response is too large')
+  return answers
 }
 
 function isTooLarge(error: unknown): boolean {

@@ -5,13 +5,13 @@ import { sendTempo } from '../tempo-node.ts'
 import type { NodeRpc, RpcResponse, Voter } from './rpc.ts'
 import { send } from './send.ts'
 
-type Reply = 'took it' | 'fee too low' | 'fee too low, late' | 'reverted' | 'failed' | 'hangs' | 'rests'
+type Reply = 'took it' | 'fee too low' | 'fee too low, late' | 'fee too low, last' | 'reverted' | 'failed' | 'hangs' | 'rests'
 
 const raws: readonly Hex[] = ['0x76', '0x76']
 const messages: Partial<Record<Reply, string>> = { 'fee too low': 'transaction underpriced', reverted: 'reverted' }
 
 function answerOf(reply: Reply): RpcResponse {
-  const message = messages[reply === 'fee too low, late' ? 'fee too low' : reply]
+  const message = messages[reply.startsWith('fee too low') ? 'fee too low' : reply]
   return message === undefined ? { ok: true, result: '0x' } : { ok: false, code: -32_000, message, data: undefined }
 }
 
@@ -23,6 +23,7 @@ function nodesThat(replies: readonly Reply[]): NodeRpc {
       async batch() {
         if (reply === 'hangs') return new Promise(() => undefined)
         if (reply === 'fee too low, late') await new Promise((resolve) => setTimeout(resolve, 900))
+        if (reply === 'fee too low, last') await new Promise((resolve) => setTimeout(resolve, 3_700))
         if (reply === 'failed') throw fail('chain-unavailable')
         return raws.map(() => answerOf(reply))
       },
@@ -37,6 +38,7 @@ test.each<[readonly Reply[], string]>([
   [['fee too low', 'fee too low'], 'underpriced'],
   [['fee too low', 'fee too low, late'], 'underpriced'],
   [['fee too low', 'fee too low, late', 'hangs'], 'underpriced'],
+  [['fee too low, last'], 'underpriced'],
   [['took it', 'fee too low, late', 'hangs'], 'sent'],
   [['fee too low', 'hangs', 'hangs'], 'sent'],
   [['fee too low', 'fee too low', 'took it'], 'underpriced'],

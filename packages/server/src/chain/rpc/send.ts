@@ -26,7 +26,7 @@ type IsDecided = (answers: readonly RpcResponse[]) => boolean
 
 /**
  * As `send`, but returns the answers of the nodes for each transaction, in no particular order. A node that did not answer has none. Waits until
- * the answers decide about each transaction, or until no further answer can come, and at most `waitMsMax` if it is given.
+ * the answers decide about each transaction, or until no further answer can come, and at most `waitMsMax` after the first one if it is given.
  */
 export async function sendAll(
   rpc: NodeRpc,
@@ -53,7 +53,7 @@ function nextPart(raws: readonly Hex[]): readonly Hex[] {
   return end === -1 ? raws : raws.slice(0, end)
 }
 
-/** How long to wait for answers that decide whether a fee is too low. */
+/** How long to wait, from the first answer, for those that decide whether a fee is too low. */
 const undecidedMsMax = 3_000
 /** How long to wait for other nodes after the answers that decide. Later answers are ignored. */
 const lateMsMax = 500
@@ -65,14 +65,18 @@ async function sendToEach(
   { isDecided, waitMsMax }: { readonly isDecided: IsDecided; readonly waitMsMax: number | undefined },
 ): Promise<RpcResponse[][]> {
   const answers: RpcResponse[][] = calls.map(() => [])
+  const answered = Promise.withResolvers<void>()
   const decided = Promise.withResolvers<void>()
   const all = Promise.all(
     receivers(voters).map(async ({ rpc }) => {
       const own = await rpc.batch(calls).catch(() => [])
       for (const [index, answer] of own.entries()) answers[index]?.push(answer)
-      if (own.length > 0 && answers.every(isDecided)) decided.resolve()
+      if (own.length === 0) return
+      answered.resolve()
+      if (answers.every(isDecided)) decided.resolve()
     }),
   )
+  await Promise.race([all, answered.promise])
   await within(waitMsMax, Promise.race([all, decided.promise]))
   await within(lateMsMax, all)
   return answers.map((some) => [...some])

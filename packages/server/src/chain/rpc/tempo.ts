@@ -1,7 +1,7 @@
 import type { Network } from '@purser/protocol'
 import type { QuorumReads, TempoTransactionId } from '../quorum-port.ts'
 import type { Quorum } from './quorum.ts'
-import { readReceipt, resultOf } from './read.ts'
+import { readReceipt } from './read.ts'
 import { verdictOf } from './receipts.ts'
 import type { Rpc } from './rpc.ts'
 
@@ -20,7 +20,9 @@ export function createTempoReads(network: Network, quorum: Quorum): Pick<QuorumR
         const calls = ids.map(({ hash }) => ({ method: 'eth_getTransactionReceipt', params: [hash] }))
         const answers = await rpc.batch(calls)
         return ids.map((id, index) => {
-          const isMined = readReceipt(resultOf(answers[index]) ?? null, id.hash) !== undefined
+          const answer = answers[index]
+          if (answer?.ok !== true) return undefined
+          const isMined = readReceipt(answer.result ?? null, id.hash) !== undefined
           return !isMined && isOver(id) ? 'yes' : 'no'
         })
       }

@@ -1,10 +1,10 @@
-import type { Network } from '@purser/protocol'
-import type { ConfirmedReads, TransferClaim } from '../block-port.ts'
+import type { Hex, Network } from '@purser/protocol'
+import type { ConfirmedReads, TransferClaim, TransferReceipt } from '../block-port.ts'
 import { lower, readBlock, readReceipt } from '../read-blocks.ts'
 import type { Decision, Quorum } from './quorum.ts'
 import { quantity, resultOf } from './read.ts'
 import { verdictOf } from './receipts.ts'
-import { isRecord, type Rpc } from './rpc.ts'
+import { isRecord, type Rpc, type RpcResponse } from './rpc.ts'
 
 type Vote = 'yes' | 'no'
 
@@ -50,7 +50,7 @@ async function judge(
   )
   const answers = await rpc.batch(hashes.map((hash) => ({ method: 'eth_getTransactionReceipt', params: [hash] })))
   const canonical = new Map(numbers.map((number, index) => [number, blockOf(resultOf(blocks[index]), number)]))
-  const receipts = new Map(hashes.map((hash, index) => [hash, readReceipt(resultOf(answers[index]), hash)]))
+  const receipts = new Map(hashes.map((hash, index) => [hash, receiptIn(answers[index], hash)]))
   return claims.map(({ txHash, blockNumber, blockHash, isOf }) => {
     const block = canonical.get(blockNumber)
     if (block === undefined) return undefined
@@ -59,6 +59,11 @@ async function judge(
     if (receipt?.blockHash !== blockHash) return undefined
     return receipt.transfers.some(isOf) ? 'yes' : 'no'
   })
+}
+
+/** Undefined when the node has no receipt, or does not return this one, such as one that is too long. The other claims have their votes. */
+function receiptIn(answer: RpcResponse | undefined, hash: Hex): TransferReceipt | undefined {
+  return answer?.ok === true ? readReceipt(answer.result, hash) : undefined
 }
 
 interface CanonicalBlock {

@@ -19,6 +19,7 @@ import {
 } from '../plans/index.ts'
 import { refused, refuseSanctioned } from './credential.ts'
 import { fail, refusedMpp, releasedTooOften } from './errors.ts'
+import { type Attempt, inTurn, pausing } from './freeing.ts'
 import { readFunds } from './funds.ts'
 import { sentenceOf } from './methods/mpp-tempo/follow.ts'
 import { gasReservedBy } from './new-payment.ts'
@@ -43,8 +44,8 @@ export const openPerPayerMax = 100
 /** Most tenants whose batches a process keeps; above it the map is cleared, which only splits a batch. */
 const recordersMax = 10_000
 
-/** Milliseconds between two attempts to free places or gas of one organisation, after one that could not. */
-const attemptPauseMs = 5_000
+type Outcome = Verdict | Error
+type Free = (candidate: Candidate, lacking: Lacking) => Promise<Freed>
 
 /**
  * Records verified payments whose parties are not sanctioned. Payments of concurrent requests share a batch, one batch of a
@@ -53,14 +54,17 @@ const attemptPauseMs = 5_000
  * another caller used it.
  */
 export function createRecorder(deps: Pick<Deps, 'db'>, limits: RecordLimits): (candidate: Candidate) => Promise<void> {
-  const recorders = new Map<string, (candidate: Candidate) => Promise<Verdict | Error>>()
-  const attempts = [pausing(freeUnmined), pausing(giveWay)]
+  const recorders = new Map<string, (candidate: Candidate) => Promise<Outcome>>()
+  const ways = [
+    { free: freeUnmined, attempt: pausing<Outcome>() },
+    { free: giveWay, attempt: inTurn(pausing<Outcome>()) },
+  ]
   const recorderOf = ({ tenant }: Ctx) => {
     const key = `${tenant.organisationId}/${tenant.environment}`
     const known = recorders.get(key)
     if (known !== undefined) return known
     if (recorders.size >= recordersMax) recorders.clear()
-    const made = batch<Candidate, Verdict | Error>({ itemsMax: 128, batchesMax: 1 }, (candidates) =>
+    const made = batch<Candidate, Outcome>({ itemsMax: 128, batchesMax: 1 }, (candidates) =>
       recordOrFail(deps.db, candidates, limits),
     )
     recorders.set(key, made)
@@ -74,30 +78,25 @@ export function createRecorder(deps: Pick<Deps, 'db'>, limits: RecordLimits): (c
     let outcome = await record(candidate)
     if (outcome === 'insufficient-funds' && funds !== undefined)
       return refuse(candidate, await record({ ctx, payment, funds: await readFunds(ctx, payment) }))
-    for (const free of attempts) {
+    for (const { free, attempt } of ways) {
       if (isProof(payment) || (outcome !== 'plan-limit' && outcome !== 'gas-budget')) break
-      if (await free(candidate, outcome)) outcome = await record(candidate)
+      const again = await attempt({ ...attemptOf(candidate, outcome, free), record: () => record(candidate) })
+      outcome = again ?? outcome
     }
     await refuse(candidate, outcome)
   }
 }
 
-/**
- * Makes attempts to free places or gas, and pauses those of an organisation after one whose payments free too little, since the next would read all of them
- * again. An attempt returns whether it freed some.
- */
-function pausing(free: (candidate: Candidate, lacking: Lacking) => Promise<Freed>) {
-  const pausedUntil = new Map<string, number>()
-  return async (candidate: Candidate, lacking: Lacking): Promise<boolean> => {
-    const { tenant, clock } = candidate.ctx
-    const name = `${tenant.organisationId}/${tenant.environment}/${lacking}/${candidate.payment.network}`
-    const now = clock.now().getTime()
-    if ((pausedUntil.get(name) ?? 0) > now) return false
-    const freed = await free(candidate, lacking)
-    if (pausedUntil.size >= recordersMax) pausedUntil.clear()
-    if (freed === 'too-little') pausedUntil.set(name, now + attemptPauseMs)
-    else pausedUntil.delete(name)
-    return freed === 'some'
+/** Returns the attempt to free what a payment lacks. Places are needed one by one, and gas as much as the payment may cost. */
+function attemptOf(candidate: Candidate, lacking: Lacking, free: Free): Omit<Attempt<Outcome>, 'record'> {
+  const { ctx, payment } = candidate
+  const { organisationId, environment } = ctx.tenant
+  return {
+    name: `${organisationId}/${environment}/${lacking}/${payment.network}`,
+    payer: payment.payer,
+    own: lacking === 'gas-budget' ? gasReservedBy(ctx, payment) : 1n,
+    nowMs: ctx.clock.now().getTime(),
+    free: () => free(candidate, lacking),
   }
 }
 
@@ -117,7 +116,7 @@ async function recordOrFail(
   db: Db,
   group: readonly Candidate[],
   limits: RecordLimits,
-): Promise<readonly (Verdict | Error)[]> {
+): Promise<readonly Outcome[]> {
   try {
     return await db.tx((tx) => recordBatch(tx, group, limits))
   } catch (error) {
@@ -128,7 +127,7 @@ async function recordOrFail(
   }
 }
 
-async function refuse(candidate: Candidate, outcome: Verdict | Error): Promise<void> {
+async function refuse(candidate: Candidate, outcome: Outcome): Promise<void> {
   if (outcome instanceof Error) throw outcome
   if (outcome === 'organisation-deleted') throw unauthorized('the organisation was deleted')
   if (outcome === 'duplicate') throw fail('duplicate-payment')

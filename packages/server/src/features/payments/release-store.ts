@@ -88,6 +88,28 @@ export function listInTheWay(
   return db.tx((tx) => tx.many(FreeingRow, statement), { readsInOrder: true })
 }
 
+/** Returns how many verified payments of a new payment's payer share with it what is lacking. */
+export async function countOfPayer(
+  db: Db,
+  { organisationId, environment }: Tenant,
+  { network, payer }: Pick<NewPayment, 'network' | 'payer'>,
+  lacking: Lacking,
+): Promise<number> {
+  const isSharing =
+    lacking === 'gas-budget'
+      ? sql`organisation_id = ${organisationId} and network = ${network}`
+      : sql`organisation_id in (${sharersOf(organisationId)})`
+  const { count } = await db.one(
+    z.object({ count: z.bigint() }),
+    sql`
+    with open as materialized (
+      select organisation_id, environment, network, status from payments where payer = ${payer} and status in ('verified', 'settling')
+    )
+    select count(*) as count from open where status = 'verified' and environment = ${environment} and ${isSharing}`,
+  )
+  return Number(count)
+}
+
 /** Locks those of the payments that are still verified and that no other transaction has locked: two new payments at the same moment take different ones. */
 export function lockVerified<T extends OpenRow>(tx: Tx, rows: readonly T[]): Promise<OpenRow[]> {
   const ids = rows.map(({ id }) => id)

@@ -10,6 +10,7 @@ import { getPayment, refusePayment } from './logs.ts'
 import { gasReservedBy } from './new-payment.ts'
 import type { Candidate, Ctx } from './ports.ts'
 import {
+  countOfPayer,
   type FreeingRow,
   findToRelease,
   type Lacking,
@@ -67,9 +68,7 @@ export async function releasePayment(
 export async function giveWay({ ctx, payment }: Candidate, lacking: Lacking): Promise<Freed> {
   const needed = await neededBy(ctx, payment, lacking)
   const oldest = await voidOldest(ctx, { payment, lacking }, needed)
-  if (oldest === 'some') return oldest
-  const surplus = await voidSurplus(ctx, { payment, lacking }, needed)
-  return surplus === 'none' ? oldest : surplus
+  return oldest === 'some' ? oldest : voidSurplus(ctx, { payment, lacking }, needed)
 }
 
 interface Wanting {
@@ -83,7 +82,7 @@ async function voidOldest(ctx: Ctx, { payment, lacking }: Wanting, { own, above 
   const needed = own + above
   for (const most of above > 0n ? [stepMax, givingWayAboveMax] : [givingWayMax]) {
     const open = await listInTheWay(ctx.db, ctx.tenant, payment, { lacking, until, most })
-    if (freedBy(open) >= needed) return (await voidUntil(ctx, open, needed)) ? 'some' : 'too-little'
+    if (freedBy(open) >= needed) return voidUntil(ctx, open, needed)
     if (open.length < most) return open.length === 0 ? 'none' : 'too-little'
   }
   return 'too-little'
@@ -96,16 +95,22 @@ async function voidOldest(ctx: Ctx, { payment, lacking }: Wanting, { own, above 
 async function voidSurplus(ctx: Ctx, { payment, lacking }: Wanting, { own, above }: Needed): Promise<Freed> {
   const until = instantOf(ctx.clock.now().getTime() - firmSurplusMs)
   const open = await listInTheWay(ctx.db, ctx.tenant, payment, { lacking, until, most: stepMax })
-  const byPayer = Map.groupBy(open, ({ payer }) => payer)
-  const kept = 1 + (byPayer.get(payment.payer)?.length ?? 0)
-  const ranked = [...byPayer.values()].flatMap((rows) => rows.map((row, place) => ({ row, place })).slice(kept))
-  const surplus = ranked.toSorted((one, other) => other.place - one.place).map(({ row }) => row)
-  if (freedBy(surplus) < own + above) return open.length === 0 ? 'none' : 'too-little'
-  return (await voidUntil(ctx, surplus, own + above)) ? 'some' : 'too-little'
+  if (open.length === 0) return 'none'
+  const needed = own + above
+  if (freedBy(surplusOf(open, 1)) < needed) return 'too-little'
+  const surplus = surplusOf(open, 1 + (await countOfPayer(ctx.db, ctx.tenant, payment, lacking)))
+  return freedBy(surplus) < needed ? 'too-little-for-payer' : voidUntil(ctx, surplus, needed)
 }
 
-/** Voids the first of these payments that free what is needed; returns whether it voided any. Those that another transaction has locked are left out. */
-async function voidUntil(ctx: Ctx, open: readonly FreeingRow[], needed: bigint): Promise<boolean> {
+/** Returns the payments of each payer after its first ones, of which it keeps this number: those of the payers with the most first. */
+function surplusOf(open: readonly FreeingRow[], kept: number): readonly FreeingRow[] {
+  const byPayer = Map.groupBy(open, ({ payer }) => payer)
+  const ranked = [...byPayer.values()].flatMap((rows) => rows.map((row, place) => ({ row, place })).slice(kept))
+  return ranked.toSorted((one, other) => other.place - one.place).map(({ row }) => row)
+}
+
+/** Voids the first of these payments that free what is needed. Those that another transaction has locked are left out. */
+async function voidUntil(ctx: Ctx, open: readonly FreeingRow[], needed: bigint): Promise<'some' | 'none'> {
   let freed = 0n
   for (let next = 0; freed < needed && next < open.length; ) {
     const step = firstFreeing(open.slice(next, next + stepMax), needed - freed)
@@ -113,7 +118,7 @@ async function voidUntil(ctx: Ctx, open: readonly FreeingRow[], needed: bigint):
     const voided = await ctx.db.tx(async (tx) => voidOpen(ctx, tx, await lockVerified(tx, step), 'not_settled_in_time'))
     freed += freedBy(step.filter(({ id }) => voided.has(id)))
   }
-  return freed > 0n
+  return freed > 0n ? 'some' : 'none'
 }
 
 function freedBy(rows: readonly FreeingRow[]): bigint {

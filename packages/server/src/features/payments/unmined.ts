@@ -5,8 +5,11 @@ import type { Candidate, Ctx } from './ports.ts'
 import type { Lacking } from './release-store.ts'
 import { recordWithoutPlace } from './settlement-outcome.ts'
 
-/** The result of an attempt to free places or gas: it freed some, or found payments that free too little, or found none. */
-export type Freed = 'some' | 'too-little' | 'none'
+/**
+ * The result of an attempt to free places or gas: it freed some, or found payments that free too little, or found none. `too-little-for-payer`: they would
+ * suffice for a payer without open payments.
+ */
+export type Freed = 'some' | 'too-little' | 'too-little-for-payer' | 'none'
 
 /** How long a payer's transaction keeps its place while no block includes it, in milliseconds. */
 export const unminedMs = 10_000
