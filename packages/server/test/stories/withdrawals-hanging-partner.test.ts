@@ -61,7 +61,7 @@ async function agreed(owner: Org, count: number, { environment = 'test', age = '
 }
 
 /** A partner at which every payout has expired. Its responses wait for `delay`. */
-function lapsing(delay: (payoutId: string) => Promise<void>): OffRamp {
+function expiring(delay: (payoutId: string) => Promise<void>): OffRamp {
   const payout: Payout = { payoutId: '', state: 'pending_conversion', partnerState: 'expired', awaitsDeposit: false }
   return {
     ...aPartner().partner,
@@ -95,7 +95,7 @@ test('a sandbox that does not answer delays no live payout', async () => {
   const [tester, seller] = [await world.organisation(), await world.organisation()]
   await agreed(tester, 40)
   await agreed(seller, 1, { environment: 'live', age: '1 hour' })
-  run({ test: lapsing(hang), live: lapsing(async () => undefined) })
+  run({ test: expiring(hang), live: expiring(async () => undefined) })
   await expect.poll(() => failed(seller.id, 'live'), { timeout: 5_000 }).toBe(1)
   expect(await failed(tester.id, 'test')).toBe(0)
 })
@@ -105,7 +105,7 @@ test('a tenant whose payouts get no answer delays no payout of another, and only
   await agreed(busy, 240)
   await agreed(other, 1, { age: '1 hour' })
   const own = `p-${made}`
-  const partner = lapsing((payoutId) => (payoutId === own ? Promise.resolve() : hang()))
+  const partner = expiring((payoutId) => (payoutId === own ? Promise.resolve() : hang()))
   run({ test: partner, live: undefined })
   await expect.poll(() => failed(other.id, 'test'), { timeout: 5_000 }).toBe(1)
   const taken = sql`select count(*)::int as count from withdrawals where organisation_id = ${busy.id} and next_look_at > now()`
