@@ -236,7 +236,11 @@ test('a payer takes places only from payers that keep more than it has, also in 
   const taker = await aPayer(chain)
   await fillMonth(shop, await pay(shop, await aPayer(chain)), 1)
   await giveTo(shop, sql`'0x' || lpad((n / 2)::text, 40, '0')`)
-  expect((await pay(shop, taker)).status).toBe(200)
+  const taken = await pay(shop, taker)
+  expect(taken.status).toBe(200)
+  await world.database.db.run(
+    sql`update payments set gas_reserved_nano_usd = 0 where id = ${String(taken.body.paymentId)}`,
+  )
   expect(codeOf(await pay(shop, taker))).toBe('payment-limit-reached')
   expect((await pay(shop, await aPayer(chain))).status).toBe(200)
 })

@@ -90,7 +90,8 @@ async function inParts(
   const isOfLogs = ({ method }: RpcCall): boolean => method === 'eth_getLogs'
   const isMixed = calls.some(isOfLogs) && !calls.every(isOfLogs)
   const size = Math.ceil(calls.length / partsMost)
-  const partOf = (call: RpcCall, index: number): number => (isMixed ? Number(!isOfLogs(call)) : Math.floor(index / size))
+  const partOf = (call: RpcCall, index: number): number =>
+    isMixed ? Number(!isOfLogs(call)) : Math.floor(index / size)
   const answers = new Map<RpcCall, RpcResponse>()
   for (const part of Map.groupBy(calls, partOf).values())
     for (const [index, answer] of (await request(part)).entries()) {

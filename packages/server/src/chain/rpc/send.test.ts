@@ -5,7 +5,15 @@ import { sendTempo } from '../tempo-node.ts'
 import type { NodeRpc, RpcResponse, Voter } from './rpc.ts'
 import { send } from './send.ts'
 
-type Reply = 'took it' | 'fee too low' | 'fee too low, late' | 'fee too low, last' | 'reverted' | 'failed' | 'hangs' | 'rests'
+type Reply =
+  | 'took it'
+  | 'fee too low'
+  | 'fee too low, late'
+  | 'fee too low, last'
+  | 'reverted'
+  | 'failed'
+  | 'hangs'
+  | 'rests'
 
 const raws: readonly Hex[] = ['0x76', '0x76']
 const messages: Partial<Record<Reply, string>> = { 'fee too low': 'transaction underpriced', reverted: 'reverted' }

@@ -37,5 +37,9 @@ test('attempts of one name run one after the other, also after one that failed',
   expect(await attempts[2]).toBe('c')
   expect(order).toEqual(['a', 'c'])
   first.reject(new Error('the database is away'))
-  expect((await Promise.allSettled(attempts)).map(({ status }) => status)).toEqual(['rejected', 'fulfilled', 'fulfilled'])
+  expect((await Promise.allSettled(attempts)).map(({ status }) => status)).toEqual([
+    'rejected',
+    'fulfilled',
+    'fulfilled',
+  ])
 })

@@ -112,11 +112,7 @@ function refuseReleased(ctx: Ctx, { status, payer }: NewPayment): void {
  * Records a batch. If the database refuses a row, only that row fails: the others are recorded one by one. The same applies to
  * batches of two processes that deadlock.
  */
-async function recordOrFail(
-  db: Db,
-  group: readonly Candidate[],
-  limits: RecordLimits,
-): Promise<readonly Outcome[]> {
+async function recordOrFail(db: Db, group: readonly Candidate[], limits: RecordLimits): Promise<readonly Outcome[]> {
   try {
     return await db.tx((tx) => recordBatch(tx, group, limits))
   } catch (error) {
