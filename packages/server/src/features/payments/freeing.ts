@@ -8,7 +8,7 @@ const namesMax = 10_000
 
 /** An attempt to free what a new payment lacks, and to record the payment then. */
 export interface Attempt<T> {
-  /** The same for attempts that free the same payments. */
+  /** Attempts that free the same payments share it. */
   readonly name: string
   readonly payer: string | null
   /** The places or the gas that the new payment needs for itself. */
