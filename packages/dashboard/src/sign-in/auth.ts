@@ -1,5 +1,6 @@
 import { createPurser } from '@purser/sdk'
 import { base } from '../api/scope.ts'
+import { returnUrl } from './return-url.ts'
 
 const purser = createPurser({ session: {}, baseUrl: location.origin, maxRetries: 0 })
 
@@ -27,7 +28,7 @@ export async function signInMethods(): Promise<SignInMethods> {
 
 /** Returns the sign-in URL of an OpenID Connect issuer, which redirects to `to` afterwards. */
 export async function issuerUrl(issuer: string, to: string): Promise<string> {
-  const callbackURL = location.origin + to
+  const callbackURL = returnUrl(location.origin, to)
   const errorCallbackURL = `${location.origin}${base}/sign-in`
   const body = { provider: issuer, callbackURL, errorCallbackURL }
   const answer = await purser.request('POST', '/auth/sign-in/social', { body })
