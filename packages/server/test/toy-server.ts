@@ -43,6 +43,18 @@ const operations = [
     },
   }),
   operation({
+    id: 'toys.keep',
+    needs: { role: 'viewer', scope: 'read' },
+    method: 'POST',
+    path: '/toys/keep',
+    summary: 'Keep a toy, or look at it.',
+    settingCost: 2_000,
+    input: z.strictObject({ name: z.string(), isKept: z.boolean().default(true) }),
+    leavesNothing: ({ isKept }) => !isKept,
+    output: z.string(),
+    run: (_ctx, { body }) => body.name,
+  }),
+  operation({
     id: 'toys.large',
     needs: { role: 'viewer', scope: 'read' },
     method: 'GET',

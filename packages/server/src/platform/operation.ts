@@ -173,6 +173,8 @@ interface OperationSpec<D extends Deps, P, Q, I, O> {
    * such changes (`platform/http/setting-changes.ts`). Undefined for an operation that ends access, such as a revocation: a leaked key must not keep its owner from it.
    */
   readonly settingCost?: number
+  /** Whether a call with this body leaves no such row, and counts nothing. */
+  readonly leavesNothing?: (body: Parsed<I>) => boolean
   /** Queues that the call waits in before it takes a database connection, if many concurrent calls would lock the same rows. */
   readonly semaphores?: (tenant: Tenant, params: Readonly<Record<string, string>>) => readonly Semaphore[]
   readonly run: (ctx: D & Call, request: OperationRequest<Parsed<P>, Parsed<Q>, Parsed<I>>) => unknown
@@ -180,8 +182,9 @@ interface OperationSpec<D extends Deps, P, Q, I, O> {
 
 /** One public API operation as data, with its types erased; the schemas keep them. */
 export interface Operation<D extends Deps = never>
-  extends Omit<OperationSpec<D, z.ZodType, z.ZodType, z.ZodType, z.ZodType>, 'run' | 'cost'> {
+  extends Omit<OperationSpec<D, z.ZodType, z.ZodType, z.ZodType, z.ZodType>, 'run' | 'cost' | 'leavesNothing'> {
   readonly cost?: (body: never) => number
+  readonly leavesNothing?: (body: never) => boolean
   readonly run: (ctx: D & Call, request: OperationRequest<never, never, never>) => unknown
 }
 

@@ -46,7 +46,7 @@ import type { PublicPage } from './public-page.ts'
 import { accessHook, type Reportable, reportResponse, responseBegun, tracedRequests } from './response-hooks.ts'
 import { createResponseLimits, type ResponseLimits } from './response-size.ts'
 import { urlOf } from './route-url.ts'
-import { limitSettingChanges, type SettingChanges } from './setting-changes.ts'
+import { limitSettingChanges, type SettingChanges, settingCostOf } from './setting-changes.ts'
 import { OpenSseConnections } from './sse-connection.ts'
 import { takeOver, writeStream } from './write-stream.ts'
 
@@ -254,9 +254,9 @@ function addOperation(app: FastifyInstance, operation: BoundOperation, context: 
       if (caller === undefined) throw new Error('a request without a caller was admitted')
       const ctx = makeCtx(deps, caller, request.id as RequestId)
       const { placeOwner } = caller
-      const giveBack = context.settings.take(caller, operation.settingCost)
       const { charge, owe } = chargesOf(admit, caller, reply)
       const requested = { ...rawRequest(request), charge }
+      const giveBack = context.settings.take(caller, settingCostOf(operation, requested.body))
       const called = await callOperation(ctx, operation, requested)
       if (called.status >= 300) giveBack()
       const sending = { ctx, placeOwner, method, changesNothing, owe, charge, response: called, sending: reply.raw }

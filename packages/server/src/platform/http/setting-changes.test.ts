@@ -1,10 +1,13 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
-import { expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
+import { aToyServer, endToys } from '../../../test/toy-server.ts'
 import { operations } from '../../operations.ts'
 import type { Caller } from '../ctx.ts'
 import { Problem } from '../errors.ts'
-import { limitSettingChanges } from './setting-changes.ts'
+import { limitSettingChanges, settingCostOf } from './setting-changes.ts'
+
+afterAll(endToys)
 
 /** Audit row S6: changes of settings leave rows and audit records that nothing deletes. */
 
@@ -100,10 +103,33 @@ test.each([
   expect(change(key('a'), 49, cost)).toBe(0)
 })
 
+test('a call whose body says that it leaves nothing counts nothing, and every other body counts', async () => {
+  const { base } = await aToyServer()
+  const keep = async (body: string) => {
+    const headers = { authorization: 'Bearer org1 key1', 'content-type': 'application/json' }
+    return (await fetch(`${base}/toys/keep`, { method: 'POST', headers, body })).status
+  }
+  const looking = JSON.stringify({ name: 'a', isKept: false })
+  expect([await keep(looking), await keep(looking)]).toEqual([200, 200])
+  expect([await keep('{"name":'), await keep('{"isKept":false}')]).toEqual([400, 422])
+  expect(await keep(JSON.stringify({ name: 'a' }))).toBe(200)
+  expect(await keep(JSON.stringify({ name: 'a' }))).toBe(429)
+  for (const body of ['{"name":', '{"isKept":false}', JSON.stringify({ name: 'a'.repeat(1_024), isKept: false })])
+    expect(await keep(body)).toBe(429)
+  expect(await keep(looking)).toBe(200)
+})
+
+test('a ticket counts as no change, a token does', () => {
+  const made = operations.find(({ id }) => id === 'vaults.tokens.create')
+  const costs = ['{"kind":"ticket"}', '{"kind":"token"}', '{}', '', '{"kind":"ticket","kind":"token"}']
+  expect(costs.map((body) => settingCostOf(made ?? {}, Buffer.from(body)))).toEqual([undefined, 0.1, 0.1, 0.1, 0.1])
+})
+
 /** Operations that leave an audit record and count as no change, by the reason. */
 const uncounted: Readonly<Record<string, readonly string[]>> = {
   'it ends access': [
     'organisations.apiKeys.revoke',
+    'organisations.delete',
     'organisations.members.remove',
     'vaults.tokens.revoke',
     'wallets.byo.delete',

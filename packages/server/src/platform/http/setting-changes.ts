@@ -1,6 +1,8 @@
 import type { Clock } from '../clock.ts'
 import { type Caller, callerId } from '../ctx.ts'
 import { failPlatform } from '../errors.ts'
+import type { Operation } from '../operation.ts'
+import { readJson } from './json.ts'
 import { createLimiter, type Limiter } from './limits.ts'
 
 /**
@@ -46,4 +48,23 @@ export function limitSettingChanges(clock: Clock): SettingChanges {
       return giveAllBack
     },
   }
+}
+
+/** Larger bodies are not read twice: they count. */
+const smallBytesMax = 1_024
+
+/** Returns what a call with this body takes of the limits; undefined if nothing. A body that is not valid takes what any other does. */
+export function settingCostOf(
+  { settingCost, leavesNothing, input }: Pick<Operation, 'settingCost' | 'leavesNothing' | 'input'>,
+  body: Uint8Array,
+): number | undefined {
+  if (leavesNothing === undefined || body.length === 0 || body.length > smallBytesMax) return settingCost
+  let given: unknown
+  try {
+    given = readJson(body)
+  } catch {
+    return settingCost
+  }
+  const parsed = input?.safeParse(given)
+  return parsed?.success === true && leavesNothing(parsed.data as never) ? undefined : settingCost
 }

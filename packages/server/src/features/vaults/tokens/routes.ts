@@ -5,7 +5,7 @@ import { type Deps, operation } from '../ports.ts'
 import { VaultParams } from '../schema.ts'
 import { ofVault } from '../semaphores.ts'
 import { NewVaultToken, VaultToken, VaultTokenParams, VaultTokenRecord } from './schema.ts'
-import { createVaultToken, pageOfTokens, revokeTokens } from './tokens.ts'
+import { createVaultToken, isRecorded, pageOfTokens, revokeTokens } from './tokens.ts'
 
 export const vaultTokenOperations: readonly Operation<Deps>[] = [
   operation({
@@ -17,6 +17,7 @@ export const vaultTokenOperations: readonly Operation<Deps>[] = [
     description: 'With `kind: "ticket"` it opens one stream of events, as `?ticket=` in the address.',
     // With the record of its later revocation, which has no limit.
     settingCost: 0.1,
+    leavesNothing: (body) => !isRecorded(body),
     params: VaultParams,
     input: NewVaultToken,
     output: VaultToken,

@@ -119,19 +119,21 @@ export function listTokens(
   )
 }
 
+const RevokedRow = z.object({ id: id('vat'), kind: TokenKind })
+
 /** Revokes one of a vault's tokens, or all of them; returns those that were not revoked before. */
 export function markTokensRevoked(
   tx: Tx,
   tenant: Tenant,
   { vaultId, tokenId, now }: { vaultId: VaultId; tokenId: Id<'vat'> | undefined; now: Date },
-): Promise<{ id: Id<'vat'> }[]> {
+): Promise<z.output<typeof RevokedRow>[]> {
   return tx.many(
-    z.object({ id: id('vat') }),
+    RevokedRow,
     sql`
     update vault_tokens set revoked_at = ${now}
     where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and vault_id = ${vaultId}
       and (${tokenId ?? null}::text is null or id = ${tokenId ?? null}) and revoked_at is null and expires_at > ${now}
-    returning id`,
+    returning id, kind`,
   )
 }
 
