@@ -247,7 +247,7 @@ export function peopleScenarios({ dev, purserOf, browser, open }: Stage): void {
         values ('sess_of_the_leaver', ${id}, 'live', 'pay_of_the_leaver', 'vlt_of_the_leaver', now() + interval '1 hour', now())`)
       await end.click()
       await dialog.getByText('The organisation has 1 paid session that is valid. Nothing was changed.').waitFor()
-      await deps.db.run(sql`update sessions set revoked_at = now() where organisation_id = ${id}`)
+      await deps.db.run(sql`update sessions set expires_at = now() where organisation_id = ${id}`)
       await end.click()
       await page.getByRole('heading', { level: 1, name: 'Home' }).waitFor()
       await page.goto(`${dev().dashboardUrl}/test/settings`)

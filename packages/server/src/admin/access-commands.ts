@@ -25,10 +25,22 @@ const showOrganisations = command({
   async run({ db, clock }, { find, limit }) {
     const organisations = await listOrganisations(db, { limit, find, now: clock.now() })
     const lines = organisations.map(
-      ({ id: organisation, name, plan, ownerEmail, validKeys, createdAt, suspendedAt, suspensionReason, deletedAt }) =>
+      ({
+        id: organisation,
+        name,
+        plan,
+        ownerEmail,
+        validKeys,
+        createdAt,
+        suspendedAt,
+        suspensionReason,
+        deletedAt,
+        receivedAt,
+      }) =>
         [
           `${organisation}  ${dayOf(createdAt)}  ${plan.padEnd(10)}  ${keyCount(validKeys).padEnd(7)}  ${ownerEmail ?? '(no owner)'}  ${name}`,
           ...(deletedAt === null ? [] : [`deleted ${dayOf(deletedAt)}`]),
+          ...(receivedAt === null ? [] : [`received money ${dayOf(receivedAt)}`]),
           ...(suspendedAt === null || deletedAt !== null
             ? []
             : [`suspended ${dayOf(suspendedAt)}: ${suspensionReason}`]),

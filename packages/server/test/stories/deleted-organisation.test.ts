@@ -4,7 +4,7 @@ import { z } from 'zod'
 import { runAdmin } from '../../src/admin/run.ts'
 import { sql, type Tx } from '../../src/platform/db/db.ts'
 import { aBrowser, ageSessions, type Browser, invite, ownerOf } from '../people.ts'
-import { makeResources } from '../resources.ts'
+import { bankAccount, makeResources } from '../resources.ts'
 import { type Answer, aPayer, aWorld, codeOf, type Org, type Payer, unreachableMain, type World } from '../world.ts'
 
 let chain: DevChain
@@ -102,13 +102,14 @@ const [deletion, deletionFirst] = [
   'select pg_advisory_xact_lock(hashtextextended(name, 0)) from (',
 ]
 
-test('an owner deletes the organisation: keys, members, invitations, webhooks and vault tokens end at once, and the records stay', async () => {
+test('an owner deletes the organisation: keys, members, invitations, webhooks, bank accounts and vault tokens end at once, and the records stay', async () => {
   const { org, owner, email } = await anOwner()
   const member = await invite(world, { owner, organisationId: org.id, email: `m-${org.id}@example.com`, role: 'admin' })
   const guest = `g-${org.id}@example.com`
   await owner.call('POST', '/organisations/current/members', { email: guest, role: 'viewer' })
   const [again, invited] = [await aBrowser(world, { email }), await aBrowser(world, { email: guest })]
   const webhook = await aWebhook(org)
+  const bank = (await world.call(org.testKey, 'POST', '/wallet-infra/bank-accounts', bankAccount)).body.id
   const vault = (await world.call(org.testKey, 'POST', '/vaults', {})).body
   const { token } = (await owner.call('POST', `/vaults/${vault.id}/tokens`, { kind: 'token', expiresIn: 600 })).body
   const readVault = () =>
@@ -131,16 +132,17 @@ test('an owner deletes the organisation: keys, members, invitations, webhooks an
   expect(outcome(await remove(owner, org))).toEqual([404, 'organisation-not-found'])
   const { db } = world.database
   const row = await db.one(
-    z.object({ active: z.boolean(), vaults: z.number() }),
+    z.object({ active: z.boolean(), vaults: z.number(), details: z.unknown(), hasBank: z.boolean() }),
     sql`select (select is_active from webhooks where id = ${webhook}) as active,
-      (select count(*)::int from vaults where organisation_id = ${org.id}) as vaults`,
+      (select count(*)::int from vaults where organisation_id = ${org.id}) as vaults,
+      details, deleted_at is null as has_bank from bank_accounts where id = ${bank}`,
   )
-  expect(row).toEqual({ active: false, vaults: 1 })
+  expect(row).toEqual({ active: false, vaults: 1, details: null, hasBank: false })
   const { details } = await db.one(
     z.object({ details: z.record(z.string(), z.unknown()) }),
     sql`select details from audit_log where organisation_id = ${org.id} and action = 'organisations.delete'`,
   )
-  expect(details).toMatchObject({ name: 'Acme', keys: 2, webhooks: 1, members: expect.any(Array) })
+  expect(details).toMatchObject({ name: 'Acme', keys: 2, webhooks: 1, bankAccounts: 1, members: expect.any(Array) })
   expect((await admin('verify-audit-log', '--organisation', org.id)).exitCode).toBe(0)
   expect((await admin('list-organisations', '--find', org.id)).stdout).toMatch(/ {2}deleted 20\d\d-\d\d-\d\d\n$/)
   for (const command of ['suspend-organisation', 'create-key'])
@@ -199,12 +201,12 @@ test('of the live environment also wallets, paid vaults and paid sessions keep i
     values (${`sess_${org.id}`}, ${org.id}, 'live', 'pay_of_the_session', 'vlt_of_the_session', now() + interval '1 hour', now())`)
   expect(blockersOf(await remove(owner, org))).toEqual(['1 wallets', '1 vaults', '1 sessions'])
   await db.run(sql`update vaults set expires_at = now() where id = ${paid}`)
-  await db.run(sql`update sessions set revoked_at = now() where organisation_id = ${org.id}`)
+  await db.run(sql`update sessions set expires_at = now() where organisation_id = ${org.id}`)
   await db.run(sql`update master_wallets set retired_at = now() where id = ${live}`)
   await db.run(sql`
     insert into wallet_transactions (id, organisation_id, environment, wallet_id, network, chain, tx_hash, log_index, direction, kind, status, token,
       token_symbol, decimals, raw_amount, from_address, to_address, block_number, block_hash, block_time, aml_status, created_at)
-    values (${`wtx_${org.id}`}, ${org.id}, 'live', ${live}, 'base', 'base', ${`0x${org.id}`}, 0, 'in', 'transfer', 'confirmed', '0x01', 'USDC', 6, 1, '0x02',
+    values (${`wtx_${org.id}`}, ${org.id}, 'live', ${live}, 'base', 'base', ${`0x${org.id}`}, 0, 'in', 'transfer', 'confirmed', '0x01', 'USDC', 6, 1000000, '0x02',
       '0x03', 1, '0x04', now(), 'clear', now() + interval '1 second')`)
   expect(blockersOf(await remove(owner, org))).toEqual(['1 wallets'])
   await db.run(sql`update master_wallets set retired_at = now() + interval '2 seconds' where id = ${live}`)
@@ -295,4 +297,66 @@ test('who deletes an organisation gains no place of its quotas, may found anothe
   expect((await owner.call('GET', '/organisations/current')).body).toMatchObject({ id: org.id, suspendedAt: null })
   expect((await world.call(org.testKey, 'GET', '/organisations/current')).status).toBe(401)
   expect((await admin('restore-organisation', '--organisation', org.id, '--email', email)).exitCode).toBe(1)
+})
+
+test('a restored organisation shares the quotas of its new owner, and its founder may still found others', async () => {
+  const { org, owner, email } = await anOwner('hobby')
+  const outside = { 'x-service-organisation': undefined }
+  const found = () => owner.call('POST', '/organisations', { name: 'Next' }, outside)
+  const restore = (to: string) => admin('restore-organisation', '--organisation', org.id, '--email', to)
+  const quotaOwner = async () => {
+    const reading = sql`select email from organisations join accounts on accounts.id = quota_account_id where organisations.id = ${org.id}`
+    return (await world.database.db.one(z.object({ email: z.string() }), reading)).email
+  }
+  expect((await remove(owner, org)).status).toBe(204)
+  expect((await restore(email)).exitCode).toBe(0)
+  expect(await quotaOwner()).toBe(email)
+  expect((await found()).status).toBe(201)
+  expect((await remove(owner, org)).status).toBe(204)
+  const another = `restored-${org.id}@example.com`
+  expect((await restore(another)).exitCode).toBe(0)
+  expect(await quotaOwner()).toBe(another)
+  expect((await found()).status).toBe(201)
+})
+
+test('a suspension that comes while the deletion waits stays, and nothing is deleted', async () => {
+  const { org, owner } = await anOwner()
+  const name = `payments:${org.id}/live`
+  const take = (tx: Tx) => tx.run(sql`select pg_advisory_xact_lock(hashtextextended(${name}, 0))`)
+  const refused = await whileLocked(take, async (release) => {
+    const deleting = remove(owner, org)
+    await untilWaiting(deletionFirst)
+    expect((await admin('suspend-organisation', '--organisation', org.id, '--reason', 'Fraud')).exitCode).toBe(0)
+    release()
+    return deleting
+  })
+  expect(outcome(refused)).toEqual([403, 'organisation-suspended'])
+  expect((await owner.call('GET', '/organisations/current')).body).toMatchObject({ suspensionReason: 'Fraud' })
+})
+
+test('a webhook that is turned on or a wallet that is restored while the organisation is deleted is refused, and neither changes', async () => {
+  const { org, owner } = await anOwner()
+  const [on, off] = [await aWebhook(org), await aWebhook(org)]
+  expect((await world.call(org.testKey, 'PATCH', `/webhooks/${off}`, { isActive: false })).status).toBe(200)
+  const masters = '/wallet-infra/master-wallets'
+  const { id } = (await world.call(org.testKey, 'POST', masters, { chain: 'base', supportedTokens: ['USDC'] })).body
+  await world.database.db.run(sql`update master_wallets set retired_at = now() where id = ${id}`)
+  const [deleted, ...late] = await whileLocked(ofWebhook(on), async (release) => {
+    const deleting = remove(owner, org)
+    await untilWaiting(deletion)
+    const changing = [
+      world.call(org.testKey, 'PATCH', `/webhooks/${off}`, { isActive: true }),
+      world.call(org.testKey, 'POST', `${masters}/${id}/restore`),
+    ]
+    for (const words of ['update webhooks set url', 'update master_wallets set retired_at']) await untilWaiting(words)
+    release()
+    return Promise.all([deleting, ...changing])
+  })
+  expect(deleted.status).toBe(204)
+  for (const answer of late) expect(outcome(answer)).toEqual([401, 'unauthorized'])
+  const { active, retired } = await world.database.db.one(
+    z.object({ active: z.boolean(), retired: z.boolean() }),
+    sql`select (select is_active from webhooks where id = ${off}) as active, retired_at is not null as retired from master_wallets where id = ${id}`,
+  )
+  expect([active, retired]).toEqual([false, true])
 })

@@ -15,8 +15,8 @@ export function DeleteOrganisation() {
   return (
     <Card title="Delete the organisation">
       <p className="text-ink-2">
-        Both environments end. It is possible once no payment or transfer is under way, and all live wallets are empty
-        and retired.
+        Both environments end. It is possible once no payment, transfer, withdrawal, refund or approval is under way,
+        all live wallets are empty and retired, and buyers have no paid vault or session that they can still use.
       </p>
       <Button tone="danger" className="mt-3" onClick={() => setOpen(true)}>
         Delete {organisation.name.slice(0, 24)}
@@ -53,8 +53,11 @@ function DeleteDialog({ onClose }: { onClose: () => void }) {
         <ul className="list-disc pl-5 text-ink-2">
           <li>All API keys and vault tokens stop working at once, in test and in live.</li>
           <li>All members, also you, lose access, and invitations end.</li>
-          <li>Webhooks are turned off, and nothing more is sold.</li>
-          <li>Records of payments and the audit log stay with the operator. Only the operator can restore it.</li>
+          <li>Webhooks are turned off, bank accounts are deleted, and nothing more is sold.</li>
+          <li>
+            Records of payments, the audit log and vaults stay with the operator, and persisted vaults have no end:
+            delete those that must not stay. Only the operator can restore the organisation.
+          </li>
         </ul>
         <Field label={`Type “${organisation.name}” to confirm`}>
           {(wiring) => <TextInput {...wiring} value={typed} onChange={({ target }) => setTyped(target.value)} />}

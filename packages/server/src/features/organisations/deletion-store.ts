@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { type Queryable, sql, type Tx } from '../../platform/db/db.ts'
+import { type Queryable, type Sql, sql, type Tx } from '../../platform/db/db.ts'
 import { type AccountId, id, type OrganisationId } from '../../platform/ids.ts'
 import { paymentsLockName } from '../plans/index.ts'
 import { type OrganisationRow, organisationColumns, OrganisationRow as Row } from './store.ts'
@@ -42,8 +42,24 @@ export const blockerKinds = [
 const BlockerRow = z.object({ kind: z.enum(blockerKinds), count: z.number(), ids: z.array(z.string()) })
 export type Blocker = z.output<typeof BlockerRow>
 
+/** Whether the payment of this id ended without money or is refunded in full: what it bought is of no use any more, as in `sessions/store.ts`. */
+function isWithoutMoney(organisationId: OrganisationId, paymentId: Sql): Sql {
+  // A scalar subquery reads the payment by its id, and only of rows that the other conditions leave.
+  return sql`coalesce((
+    select status in ('settlement_failed', 'voided') or (refunded_raw > 0 and refunded_raw >= raw_amount)
+    from payments where payments.organisation_id = ${organisationId} and payments.id = ${paymentId}), false)`
+}
+
+/** Whether the vault has a token that is neither expired nor revoked, and whose key is not revoked. */
+function hasToken(organisationId: OrganisationId, now: Date): Sql {
+  return sql`exists (
+    select from vault_tokens as token
+    where token.organisation_id = ${organisationId} and token.vault_id = vaults.id and token.kind = 'token' and token.revoked_at is null and token.expires_at > ${now}
+      and not exists (select from api_keys where api_keys.id = token.made_by and api_keys.revoked_at is not null))`
+}
+
 /**
- * Returns what keeps the organisation from being deleted: by kind the count and up to ten ids. The caller has locked the organisation. It names tables
+ * Returns what keeps the organisation from being deleted: by kind the count and up to ten ids. What it finds stays only while the organisation is locked. It names tables
  * of other features, because one statement sees all of them as of one instant.
  */
 export function listBlockers(db: Queryable, organisationId: OrganisationId, now: Date): Promise<Blocker[]> {
@@ -63,7 +79,8 @@ export function listBlockers(db: Queryable, organisationId: OrganisationId, now:
       union all
       select 'withdrawals', id from withdrawals
       where organisation_id = ${organisationId}
-        and (status not in ('completed', 'failed') or environment = 'live' and refund in ('expected', 'held'))
+        and (status not in ('completed', 'failed') or environment = 'live'
+          and (refund in ('expected', 'held') or status = 'completed' and next_look_at is not null))
       union all
       select 'approvals', id from movement_approvals where organisation_id = ${organisationId} and status = 'waiting'
       union all
@@ -75,7 +92,8 @@ export function listBlockers(db: Queryable, organisationId: OrganisationId, now:
           ) as own (id)
           join wallet_transactions as deposit on deposit.organisation_id = ${organisationId} and deposit.environment = 'live'
             and deposit.wallet_id = own.id and deposit.direction = 'in'
-          where deposit.status <> 'withdrawn' and deposit.created_at > master_wallets.retired_at))
+          where deposit.status <> 'withdrawn' and deposit.aml_status <> 'flagged' and deposit.created_at > master_wallets.retired_at
+          having sum((deposit.raw_amount - deposit.frozen_raw_amount) / power(10::numeric, deposit.decimals)) >= 1))
       union all
       select 'wallets', id from master_wallets
       where organisation_id = ${organisationId} and environment = 'live' and legacy_coin is not null and exists (
@@ -83,11 +101,12 @@ export function listBlockers(db: Queryable, organisationId: OrganisationId, now:
         group by part.network, part.token having sum(part.raw_amount) > 0)
       union all
       select 'vaults', id from vaults
-      where organisation_id = ${organisationId} and environment = 'live' and payment_id is not null and sealed_at is null
-        and coalesce(expires_at > ${now}, true)
+      where organisation_id = ${organisationId} and environment = 'live' and payment_id is not null and coalesce(expires_at > ${now}, true)
+        and (sealed_at is null or ${hasToken(organisationId, now)}) and not ${isWithoutMoney(organisationId, sql`vaults.payment_id`)}
       union all
       select 'sessions', id from sessions
       where organisation_id = ${organisationId} and environment = 'live' and revoked_at is null and expires_at > ${now}
+        and not ${isWithoutMoney(organisationId, sql`sessions.payment_id`)}
     )
     select kind, count(*)::int as count, (array_agg(id order by id))[1:10] as ids from found group by kind`,
   )
@@ -97,16 +116,45 @@ export function listBlockers(db: Queryable, organisationId: OrganisationId, now:
 export async function markDeleted(tx: Tx, organisationId: OrganisationId, deletedAt: Date): Promise<void> {
   await tx.run(sql`
     update organisations set deleted_at = ${deletedAt}, suspended_at = ${deletedAt}, suspension_reason = 'The organisation was deleted.',
-      founder_id = (
+      founder_id = coalesce((
         select account_id from members
-        where members.organisation_id = organisations.id and members.created_at = organisations.created_at limit 1)
+        where members.organisation_id = organisations.id and members.created_at = organisations.created_at limit 1), founder_id)
     where id = ${organisationId}`)
 }
 
-/** Undoes `markDeleted`. */
+/** Undoes `markDeleted`. The founder stays known: the membership of a restored organisation is later than the organisation. */
 export async function markRestored(tx: Tx, organisationId: OrganisationId): Promise<void> {
   await tx.run(sql`
-    update organisations set deleted_at = null, suspended_at = null, suspension_reason = null, founder_id = null where id = ${organisationId}`)
+    update organisations set deleted_at = null, suspended_at = null, suspension_reason = null where id = ${organisationId}`)
+}
+
+const BankAccount = z.object({ id: id('bac') })
+
+/** Locks the bank accounts of the organisation, before its own row: who withdraws to one locks the account first. */
+export async function lockBankAccounts(tx: Tx, organisationId: OrganisationId): Promise<void> {
+  await tx.run(
+    sql`select from bank_accounts where organisation_id = ${organisationId} and deleted_at is null order by id for update`,
+  )
+}
+
+/**
+ * Deletes the bank accounts, erases their details, and schedules their deletion by partners, as the deletion of each one does; returns how many. The
+ * caller has locked them.
+ */
+export async function deleteBankAccounts(tx: Tx, organisationId: OrganisationId, deletedAt: Date): Promise<number> {
+  const rows = await tx.many(
+    BankAccount,
+    sql`
+    with known as (
+      select id from bank_accounts where organisation_id = ${organisationId} and deleted_at is null
+    ), scheduled as (
+      update payout_accounts set remove_at = ${deletedAt} where bank_account_id in (select id from known) and removed_at is null
+    )
+    update bank_accounts set deleted_at = ${deletedAt}, is_active = false,
+      details = case when exists (select from payout_accounts where bank_account_id = bank_accounts.id and account_id is null) then details end
+    where id in (select id from known) returning id`,
+  )
+  return rows.length
 }
 
 const Removed = z.object({ accountId: id('acc') })

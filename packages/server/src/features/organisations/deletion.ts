@@ -1,3 +1,4 @@
+import type { Queryable } from '../../platform/db/db.ts'
 import { failPlatform } from '../../platform/errors.ts'
 import { newId, type OrganisationId } from '../../platform/ids.ts'
 import { disableWebhooks } from '../webhooks/index.ts'
@@ -5,8 +6,10 @@ import { type Acting, auditIn, endKeys } from './api-keys.ts'
 import {
   type Blocker,
   blockerKinds,
+  deleteBankAccounts,
   deleteMembers,
   listBlockers,
+  lockBankAccounts,
   lockDeleted,
   lockForDeletion,
   markDeleted,
@@ -17,33 +20,39 @@ import { listValidKeys } from './key-store.ts'
 import { findMember, insertMember } from './member-store.ts'
 import type { Ctx } from './ports.ts'
 import type { Organisation } from './schema.ts'
-import { upsertAccount } from './store.ts'
+import { moveQuotaAccount, upsertAccount } from './store.ts'
 
 /**
- * Deletes the organisation of the caller, an owner who is signed in: its keys, memberships, invitations and webhooks end in one transaction. Throws 409
+ * Deletes the organisation of the caller, an owner who is signed in: its keys, memberships, invitations, webhooks and bank accounts end in one transaction. Throws 409
  * while it has money or obligations. Its records stay. A payment or a movement that is made at the same moment either is refused, or is found here.
  */
-export function deleteOrganisation(ctx: Ctx): Promise<void> {
+export async function deleteOrganisation(ctx: Ctx): Promise<void> {
   const { person, tenant } = ctx
   if (person === undefined) throw fail('person-required')
   const { organisationId } = tenant
+  // Read without locks first: a refusal then stops no payment.
+  await refuseBlocked(ctx.db, organisationId, ctx.clock.now())
   return ctx.db.tx(async (tx) => {
     const now = ctx.clock.now()
+    await lockBankAccounts(tx, organisationId)
     const organisation = await lockForDeletion(tx, organisationId)
     if (organisation === undefined) throw fail('organisation-not-found')
+    // The operator may have suspended it since the call was admitted: that must not be overwritten.
+    if (organisation.suspendedAt !== null) throw failPlatform('organisation-suspended')
     // A change of roles takes the same lock, and may have come first.
     const owner = await findMember(tx, organisationId, person.accountId)
     if (owner?.role !== 'owner' || owner.status !== 'active') throw failPlatform('role-not-allowed')
-    const blockers = await listBlockers(tx, organisationId, now)
-    if (blockers.length > 0) throw notEmpty(blockers)
+    await refuseBlocked(tx, organisationId, now)
     const keys = await listValidKeys(tx, organisationId, now)
     await endKeys(ctx, tx, organisationId, { keys })
     let webhooks = 0
     for (const environment of ['test', 'live'] as const)
       webhooks += await disableWebhooks(tx, { organisationId, environment }, now)
+    const bankAccounts = await deleteBankAccounts(tx, organisationId, now)
     await markDeleted(tx, organisationId, now)
     const members = await deleteMembers(tx, organisationId)
-    const details = { name: organisation.name, plan: organisation.plan, keys: keys.length, webhooks, members }
+    const ended = { keys: keys.length, webhooks, bankAccounts, members }
+    const details = { name: organisation.name, plan: organisation.plan, ...ended }
     const entry = { action: 'organisations.delete', target: organisationId, details }
     await auditIn(ctx, tx, { organisationId, environment: null }, entry)
   })
@@ -54,17 +63,25 @@ const words: Readonly<Record<Blocker['kind'], readonly [one: string, several: st
   payments: ['payment that is not settled', 'payments that are not settled'],
   transfers: ['transfer that has not ended', 'transfers that have not ended'],
   refunds: ['refund that has not ended', 'refunds that have not ended'],
-  withdrawals: ['withdrawal that has not ended', 'withdrawals that have not ended'],
+  withdrawals: [
+    'withdrawal that has not ended or may be returned',
+    'withdrawals that have not ended or may be returned',
+  ],
   approvals: ['movement that waits for approval', 'movements that wait for approval'],
   wallets: ['live wallet that is not empty and retired', 'live wallets that are not empty and retired'],
-  vaults: ['paid vault that is not sealed', 'paid vaults that are not sealed'],
+  vaults: [
+    'paid vault that is not sealed or has a valid token',
+    'paid vaults that are not sealed or have a valid token',
+  ],
   sessions: ['paid session that is valid', 'paid sessions that are valid'],
 }
 
-function notEmpty(blockers: readonly Blocker[]): Error {
+async function refuseBlocked(db: Queryable, organisationId: OrganisationId, now: Date): Promise<void> {
+  const blockers = await listBlockers(db, organisationId, now)
+  if (blockers.length === 0) return
   const inOrder = blockerKinds.flatMap((kind) => blockers.filter((blocker) => blocker.kind === kind))
   const parts = inOrder.map(({ kind, count }) => `${count} ${words[kind][count === 1 ? 0 : 1]}`)
-  return fail('organisation-not-empty', {
+  throw fail('organisation-not-empty', {
     detail: `The organisation has ${parts.join(', ')}. Nothing was changed.`,
     blockers: inOrder,
   })
@@ -72,7 +89,7 @@ function notEmpty(blockers: readonly Blocker[]): Error {
 
 /**
  * Restores a deleted organisation as the operator, such as for money that arrived afterwards, with the account of this address as its owner. Its keys,
- * other members and webhooks stay as the deletion left them.
+ * other members, webhooks and bank accounts stay as the deletion left them.
  */
 export function restoreOrganisation(ctx: Acting, organisationId: OrganisationId, email: string): Promise<Organisation> {
   return ctx.db.tx(async (tx) => {
@@ -83,6 +100,7 @@ export function restoreOrganisation(ctx: Acting, organisationId: OrganisationId,
     const { id: accountId } = await upsertAccount(tx, account)
     const joined = { isLive: true, createdAt, acceptedAt: createdAt, invitedEmail: null, invitedByKey: null }
     await insertMember(tx, organisationId, { accountId, role: 'owner', ...joined })
+    await moveQuotaAccount(tx, organisationId)
     await markRestored(tx, organisationId)
     const entry = { action: 'organisations.restore', target: organisationId, details: { owner: accountId } }
     await auditIn(ctx, tx, { organisationId, environment: null }, entry)

@@ -14,10 +14,10 @@ export const fail = defineErrors({
     detail: 'The organisation has money or obligations, which `blockers` names. Nothing was changed.',
     causes: [
       'A payment, transfer, refund, withdrawal or approval of either environment has not ended.',
-      'A live managed wallet is not retired, received money since it was retired, or is a legacy wallet with a balance.',
-      'In live, a bank is to return or holds the money of a withdrawal, a vault that was paid for is not sealed, or a session that was paid for is valid.',
+      'A live managed wallet is not retired, received a whole token or more since it was retired, or is a legacy wallet with a balance.',
+      'In live, a bank may return the money of a withdrawal (for 30 days), is to return it or holds it; a vault that was paid for is not sealed, or has a valid token; or a session that was paid for is valid.',
     ],
-    fix: 'Read `blockers`: each has its `kind`, the `count` and up to ten `ids`. Wait for movements or cancel them (`POST /approvals/{id}/cancel`, `POST /payments/{id}/release`), empty and retire live wallets (`DELETE /wallet-infra/master-wallets/{id}`), seal or delete vaults and revoke sessions. Then delete again.',
+    fix: 'Read `blockers`: each has its `kind`, the `count` and up to ten `ids`. Wait for movements or cancel them (`POST /approvals/{id}/cancel`, `POST /payments/{id}/release`), empty and retire live wallets (`DELETE /wallet-infra/master-wallets/{id}`), seal or delete paid vaults, and wait for their tokens (24 hours at most) and for paid sessions (7 days at most) to expire; or refund their payments in full (`POST /payments/{id}/refund`). Then delete again.',
   },
   'person-required': {
     status: 403,
@@ -41,7 +41,7 @@ export const fail = defineErrors({
     status: 409,
     title: 'Organisation Limit Reached',
     detail: 'An account has at most 10 organisations.',
-    causes: ['The account behind the key owns ten organisations.'],
+    causes: ['The account behind the key owns ten organisations. One that was deleted counts for 31 days.'],
     fix: 'Use one of them: an organisation has two environments and up to 50 keys in each. The operator can make more with `purser admin create-organisation`.',
   },
   'sign-up-closed': {

@@ -38,7 +38,7 @@ export async function insertOrganisation(
 interface Ownership {
   /** How many organisations share the account's quotas or were made by it, also if somebody else owns them now, or if they were deleted lately. */
   readonly organisations: number
-  /** Whether the account was the first owner of an organisation and is a member of it, or was when it was deleted: it was not admitted by an invitation alone. */
+  /** Whether the account was the first owner of an organisation and is a member of it, or was when it was deleted, also if it was restored since: it was not admitted by an invitation alone. */
   readonly isFirstOwner: boolean
   readonly isAnySuspended: boolean
 }
@@ -131,10 +131,11 @@ const ListedOrganisation = OrganisationRow.extend({
   ownerEmail: z.string().nullable(),
   validKeys: z.number(),
   deletedAt: z.date().nullable(),
+  receivedAt: z.date().nullable(),
 })
 
 /**
- * Returns the newest organisations for the operator, with the first owner and the number of valid keys. `find` is an id or a part of a
+ * Returns the newest organisations for the operator, with the first owner, the number of valid keys, and when a deleted one last received live money. `find` is an id or a part of a
  * name or of the owner's e-mail address.
  */
 export function listOrganisations(
@@ -147,7 +148,11 @@ export function listOrganisations(
     select organisations.id, organisations.name, organisations.type, organisations.plan, organisations.created_at,
       organisations.suspended_at, organisations.suspension_reason, organisations.deleted_at, owner.email as owner_email,
       (select count(*)::int from api_keys
-        where organisation_id = organisations.id and revoked_at is null and coalesce(expires_at, 'infinity') > ${now}) as valid_keys
+        where organisation_id = organisations.id and revoked_at is null and coalesce(expires_at, 'infinity') > ${now}) as valid_keys,
+      case when organisations.deleted_at is not null then (
+        select max(deposit.created_at) from wallet_transactions as deposit
+        where deposit.organisation_id = organisations.id and deposit.environment = 'live' and deposit.direction = 'in'
+          and deposit.status <> 'withdrawn' and deposit.created_at > organisations.deleted_at) end as received_at
     from organisations left join lateral (
       select accounts.email from members join accounts on accounts.id = members.account_id
       where members.organisation_id = organisations.id and members.role = 'owner' and members.accepted_at is not null
