@@ -260,6 +260,15 @@ test('a payment that is recorded while the deletion waits is found by it', async
   expect([outcome(deleted), blockersOf(deleted)]).toEqual([[409, 'organisation-not-empty'], ['1 payments']])
 })
 
+test('a deletion that is refused waits for no lock of payments, so that it stops none', async () => {
+  const { org, owner } = await anOwner()
+  await (await aSale(org))()
+  const name = `payments:${org.id}/live`
+  const take = (tx: Tx) => tx.run(sql`select pg_advisory_xact_lock(hashtextextended(${name}, 0))`)
+  const refused = await whileLocked(take, () => remove(owner, org))
+  expect([outcome(refused), blockersOf(refused)]).toEqual([[409, 'organisation-not-empty'], ['1 payments']])
+})
+
 test('a deletion whose connection breaks half way changes nothing', async () => {
   const { org, owner } = await anOwner()
   const webhook = await aWebhook(org)
