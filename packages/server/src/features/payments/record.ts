@@ -41,6 +41,8 @@ export interface RecordLimits {
 
 /** Most open payments of one payer at one organisation. */
 export const openPerPayerMax = 100
+/** Most attempts to free what a payment lacks: another payment, which had no need to free anything, may take it first. */
+const triesMax = 3
 /** Most tenants whose batches a process keeps; above it the map is cleared, which only splits a batch. */
 const recordersMax = 10_000
 
@@ -78,11 +80,13 @@ export function createRecorder(deps: Pick<Deps, 'db'>, limits: RecordLimits): (c
     let outcome = await record(candidate)
     if (outcome === 'insufficient-funds' && funds !== undefined)
       return refuse(candidate, await record({ ctx, payment, funds: await readFunds(ctx, payment) }))
-    for (const { free, attempt } of ways) {
-      if (isProof(payment) || (outcome !== 'plan-limit' && outcome !== 'gas-budget')) break
-      const again = await attempt({ ...attemptOf(candidate, outcome, free), record: () => record(candidate) })
-      outcome = again ?? outcome
-    }
+    for (const { free, attempt } of ways)
+      for (let tries = 0; tries < triesMax; tries += 1) {
+        if (isProof(payment) || (outcome !== 'plan-limit' && outcome !== 'gas-budget')) break
+        const again = await attempt({ ...attemptOf(candidate, outcome, free), record: () => record(candidate) })
+        if (again === undefined) break
+        outcome = again
+      }
     await refuse(candidate, outcome)
   }
 }
