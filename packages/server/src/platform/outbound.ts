@@ -252,22 +252,25 @@ function asOutboundError(error: unknown, signal: AbortSignal): OutboundError {
 
 async function readBounded(body: Answer['body'], bytesMax: number): Promise<string> {
   const chunks: Uint8Array[] = []
-  for await (const chunk of limited(body, bytesMax)) chunks.push(chunk)
+  for await (const chunk of limited(body, { bytesMax })) chunks.push(chunk)
   return Buffer.concat(chunks).toString('utf8')
 }
 
-/** The chunks of a body; destroys it and throws after `bytesMax`. */
-async function* limited(body: Answer['body'], bytesMax: number): AsyncGenerator<Uint8Array> {
+/** The chunks of a body; destroys it and throws after `bytesMax`. One that may be large is too large also where it breaks off. */
+async function* limited(
+  body: Answer['body'],
+  { bytesMax, large }: { readonly bytesMax: number; readonly large?: LargeLimits | undefined },
+): AsyncGenerator<Uint8Array> {
   let bytes = 0
   try {
     for await (const chunk of body) {
       bytes += chunk.length
-      if (bytes > bytesMax) throw new OutboundError('too-large')
+      if (bytes > (large?.bytesMax ?? bytesMax)) throw new OutboundError('too-large')
       yield chunk
     }
   } catch (error) {
     // A response of that length that does not arrive completely or in time can be requested in parts.
-    throw bytes > slowBytes ? new OutboundError('too-large', error) : error
+    throw large !== undefined && bytes > slowBytes ? new OutboundError('too-large', error) : error
   } finally {
     body.destroy()
   }
@@ -291,7 +294,7 @@ function readJson({ bytesMax, large }: JsonLimits, takeTurn: TakeTurn): (answer:
     let reader: BodyReader | undefined
     let endTurn: (() => void) | undefined
     try {
-      for await (const chunk of limited(body, large?.bytesMax ?? bytesMax)) {
+      for await (const chunk of limited(body, { bytesMax, large })) {
         bytes += chunk.length
         if (large !== undefined && reader === undefined && bytes > bytesMax) {
           endTurn = await takeTurn(signal).catch((error: unknown) => {

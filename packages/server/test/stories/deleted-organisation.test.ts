@@ -260,6 +260,26 @@ test('a payment that is recorded while the deletion waits is found by it', async
   expect([outcome(deleted), blockersOf(deleted)]).toEqual([[409, 'organisation-not-empty'], ['1 payments']])
 })
 
+test('whoever inserts a withdrawal waits for no bank account while the deletion waits: each would wait for the other', async () => {
+  const { org, owner } = await anOwner()
+  const bank = (await world.call(org.testKey, 'POST', '/wallet-infra/bank-accounts', bankAccount)).body.id
+  const name = `payments:${org.id}/live`
+  const take = (tx: Tx) => tx.run(sql`select pg_advisory_xact_lock(hashtextextended(${name}, 0))`)
+  const deleted = await whileLocked(take, async (release) => {
+    const deleting = remove(owner, org)
+    await untilWaiting(deletionFirst)
+    // What a foreign key locks.
+    await world.database.db.tx(async (tx) => {
+      await tx.run(sql`select set_config('lock_timeout', '2000', true)`)
+      await tx.run(sql`select from organisations where id = ${org.id} for key share`)
+      await tx.run(sql`select from bank_accounts where id = ${bank} for key share`)
+    })
+    release()
+    return deleting
+  })
+  expect(deleted.status).toBe(204)
+})
+
 test('a deletion that is refused waits for no lock of payments, so that it stops none', async () => {
   const { org, owner } = await anOwner()
   await (await aSale(org))()

@@ -11,8 +11,10 @@ import {
 } from './answers.ts'
 import { createListReader } from './list-reader.ts'
 
-/** A longer response is read entry by entry, if it has lists of logs. */
+/** A longer response to calls of any length is read entry by entry, if it has lists of logs. */
 const bytesMax = 1_048_576
+/** Most bytes of a response to other calls. */
+const otherBytesMax = 8_388_608
 /** A transaction of 60 million gas that only writes logs has a receipt of this length. */
 const largeBytesMax = 67_108_864
 /** A response of more than `bytesMax` may take this many times as long as a shorter one, while no part of it takes longer. */
@@ -39,9 +41,9 @@ export function createRequests(
     const requests = calls.map((call, index) => ({ jsonrpc: '2.0', id: first + index, ...call }))
     const body = JSON.stringify(requests.length === 1 ? requests[0] : requests)
     const methods = calls.map(({ method }) => method)
-    const large = { bytesMax: largeBytesMax, timeoutMs: largeTimes * timeoutMs, createReader: createListReader }
-    const limits = { timeoutMs, bytesMax, ...(methods.includes(estimate) ? {} : { large }) }
-    const answer = await inNodeSpan(chainId, methods, () => outbound.postJson(url, body, limits))
+    const answer = await inNodeSpan(chainId, methods, () =>
+      outbound.postJson(url, body, { timeoutMs, ...limitsOf(methods, timeoutMs) }),
+    )
     if (calls.length > 1 && isRefusedAsLarge(answer)) throw new OutboundError('too-large')
     return readResponses(Array.isArray(answer) ? answer : [answer], first, calls)
   }
@@ -66,6 +68,14 @@ const estimate = 'eth_estimateGas'
 
 /** Calls whose responses have any length, by what strangers wrote on the chain. */
 const ofAnyLength = new Set(['eth_getLogs', 'eth_getTransactionReceipt'])
+
+/** The limits of a response. Only a response to calls of any length may take longer: a node that sends others slowly is at fault. */
+function limitsOf(methods: readonly string[], timeoutMs: number) {
+  if (methods.includes(estimate)) return { bytesMax }
+  if (!methods.some((method) => ofAnyLength.has(method))) return { bytesMax: otherBytesMax }
+  const large = { bytesMax: largeBytesMax, timeoutMs: largeTimes * timeoutMs, createReader: createListReader }
+  return { bytesMax, large }
+}
 
 /**
  * The answer to one call that is too large. For logs it is an error of the call: they are then requested in parts. So it is for a receipt, and the others

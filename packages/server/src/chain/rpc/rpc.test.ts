@@ -310,6 +310,17 @@ test('a voter that cannot deliver one receipt in time delivers the others of its
   expect(isProblem(alone, 'chain-unavailable'), 'no other node has it').toBe(true)
 })
 
+test('a voter that begins a response to another call and does not end it is at fault', async () => {
+  const url = await aNode((calls) => ({
+    body: calls.map(({ id }) => ({ jsonrpc: '2.0', id, result: 'x'.repeat(1_500_000) })),
+    slow: 'stops',
+  }))
+  const nodes = nodesAt([url])
+  const { voters } = createRpc(outbound, { nodes, chainId, timeoutMs: 1_000, lagBlocks: 3n })
+  await expect(voters[0]?.rpc.batch([{ method: 'eth_getBlockByNumber', params: ['latest', false] }])).rejects.toThrow()
+  expect(nodes.all.map(({ state }) => state)).toEqual(['resting'])
+})
+
 test('a receipt of more than 1 MiB may take longer than a response, as long as parts of it arrive', async () => {
   const nodes = nodesAt([await aSlowNode('pauses')])
   const rpc = createRpc(outbound, { nodes, chainId, timeoutMs: 2_000, lagBlocks: 3n })

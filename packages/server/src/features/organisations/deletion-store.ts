@@ -130,10 +130,13 @@ export async function markRestored(tx: Tx, organisationId: OrganisationId): Prom
 
 const BankAccount = z.object({ id: id('bac') })
 
-/** Locks the bank accounts of the organisation, before its own row: who withdraws to one locks the account first. */
+/**
+ * Locks the bank accounts of the organisation, before its own row: a withdrawal that is requested locks the account first. The lock does not exclude that
+ * of a foreign key: who inserts a withdrawal locks the organisation before it.
+ */
 export async function lockBankAccounts(tx: Tx, organisationId: OrganisationId): Promise<void> {
   await tx.run(
-    sql`select from bank_accounts where organisation_id = ${organisationId} and deleted_at is null order by id for update`,
+    sql`select from bank_accounts where organisation_id = ${organisationId} and deleted_at is null order by id for no key update`,
   )
 }
 
