@@ -233,10 +233,10 @@ test('a wallet shows what can be sent and what holds the rest, fits a phone, and
     const before = await coin.innerText()
     await page.getByRole('button', { name: 'Get 0.05 ETH for gas' }).click()
     await expect.poll(() => coin.innerText()).not.toBe(before)
-    const held = page.waitForRequest(/\/transactions\?.*onHold=true/)
+    const requested = page.waitForRequest(/\/transactions\?.*onHold=true/)
     await usdc.getByRole('link', { name: '15 USDC' }).click()
     await page.waitForURL(/view=on-hold/)
-    await held
+    await requested
     await usdc.getByRole('link', { name: '50.25 USDC' }).click()
     await page.waitForURL(/view=reserved/)
     await page.setViewportSize({ width: 1440, height: 900 })
