@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { type DevChain, startChain, tokenBalance } from '@purser/devnet'
-import type { MppChallenge } from '@purser/protocol'
-import type { Address } from 'viem'
+import { formatMppCredential, type MppChallenge, requireNetwork } from '@purser/protocol'
+import { type Address, keccak256 } from 'viem'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { type LyingNode, startLyingNode } from '../lying-node.ts'
 import { aTempoPayer, aTempoWallet, offerOf, push, type TempoPayer } from '../tempo-payer.ts'
@@ -35,8 +35,6 @@ beforeAll(async () => {
 })
 afterEach(async () => {
   for (const node of nodes) node.tellTheTruth()
-  // A readiness check repeats the result of one in the last half second.
-  await delay(600)
   await expect.poll(upCount, { timeout: 60_000, interval: 100 }).toBe(3)
 })
 afterAll(async () => {
@@ -45,11 +43,8 @@ afterAll(async () => {
   await chain?.stop()
 })
 
-/** How many nodes are neither suspended nor behind. */
-async function upCount(): Promise<unknown> {
-  const readiness = await world.call('', 'GET', '/readyz')
-  return Object(Object(readiness.body.chains)['tempo-moderato']).up
-}
+/** How many nodes are neither suspended nor behind. Readiness repeats an earlier result for half a second. */
+const upCount = () => world.server.deps.chains.health(requireNetwork('tempo-moderato'))?.up
 
 async function challenge(): Promise<MppChallenge> {
   const requested = { walletId: wallet.id, resource, price: '0.01' }
@@ -132,4 +127,20 @@ test('a pushed hash that one of three nodes denies while the others do not answe
 test('a pushed hash that a majority denies is 402', async () => {
   const offer = await challenge()
   expect((await verify(push(offer, `0x${'ab'.repeat(32)}`, payer))).status).toBe(402)
+})
+
+test('a transaction that is shown by its hash before it is pulled is credited once', async () => {
+  const reads = () => nodes.reduce((sum, node) => sum + node.requested('eth_getTransactionReceipt'), 0)
+  const [before, readBefore] = [await received(), reads()]
+  const offer = await challenge()
+  const signed = await payer.sign(offer)
+  const shown = verify(push(offer, keccak256(signed), payer))
+  // The hash is looked for, and nobody has sent the transaction.
+  await expect.poll(reads).toBeGreaterThan(readBefore)
+  const credential = formatMppCredential({ challenge: offer, payload: { type: 'transaction', signature: signed } })
+  expect((await verify(credential)).status).toBe(200)
+  expect((await shown).status).toBe(409)
+  const logs = (await world.call(org.testKey, 'GET', '/payments/logs')).list
+  expect(logs.filter(({ txHash }) => txHash === keccak256(signed))).toHaveLength(1)
+  expect((await received()) - before).toBe(price)
 })
