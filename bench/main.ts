@@ -15,6 +15,7 @@ import { benchWebhooks, fullWebhooks, quickWebhooks } from './webhooks.ts'
 
 const args = process.argv.slice(2)
 const quick = args.includes('--quick')
+const hasKeys = args.includes('--keys')
 const numberOf = (name: string): number | undefined =>
   args.flatMap((arg) => (new RegExp(`^--${name}=\\d{1,12}$`).test(arg) ? [Number(arg.split('=')[1])] : []))[0]
 const chosenOf = <P extends string>(parts: readonly P[]): readonly P[] => {
@@ -29,7 +30,8 @@ const payments = numberOf('payments') ?? growthPlan.payments
 const benches = {
   challenge: () => benchChallenge(quick ? quickChallenge : fullChallenge, closing),
   mpp: () => benchMpp(quick ? quickMpp : fullMpp, closing),
-  verify: () => benchVerify({ ...verifyPlan, connections: numberOf('connections') ?? verifyPlan.connections }, closing),
+  verify: () =>
+    benchVerify({ ...verifyPlan, connections: numberOf('connections') ?? verifyPlan.connections, hasKeys }, closing),
   settle: () => benchSettle(quick ? quickSettle : fullSettle, closing, numberOf('block-gas')),
   growth: () => benchGrowth({ ...growthPlan, payments }, closing),
   fairness: () => benchFairness(quick ? quickFairness : fullFairness, closing),
@@ -44,7 +46,7 @@ const names = Object.keys(benches)
 const wanted = args.find((arg) => !arg.startsWith('--'))
 if (wanted !== 'all' && !isBench(wanted)) {
   console.error(
-    `Say which: npm run bench -- ${['all', ...names].join('|')} [--quick] [--block-gas=<gas>] [--connections=<count>] [--payments=<count>] [--part=${[...vaultParts, ...walletParts].join('|')}] [--large]`,
+    `Say which: npm run bench -- ${['all', ...names].join('|')} [--quick] [--block-gas=<gas>] [--connections=<count>] [--keys] [--payments=<count>] [--part=${[...vaultParts, ...walletParts].join('|')}] [--large]`,
   )
   process.exit(2)
 }

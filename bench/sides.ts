@@ -114,6 +114,19 @@ export async function startPurser(ground: Ground, home: Home, rpcUrl = ground.ch
   return { name: 'purser', child, port, settler, watched, ...verifying(headers, home.walletId) }
 }
 
+/** The side with an Idempotency-Key in each request to verify, as the SDK sends one. */
+export function withKeys(side: PurserSide): PurserSide {
+  return {
+    ...side,
+    verifyRequest(payment) {
+      const bytes = side.verifyRequest(payment)
+      const lineEnd = bytes.indexOf('\r\n') + 2
+      const field = Buffer.from(`idempotency-key: ${payment.nonce}\r\n`)
+      return Buffer.concat([bytes.subarray(0, lineEnd), field, bytes.subarray(lineEnd)])
+    },
+  }
+}
+
 /** Another organisation at the same service, with a wallet of its own. Only the first start at a home knows its key. */
 export async function otherTenant(side: PurserSide, ground: Ground): Promise<PurserSide> {
   const headers = { authorization: `Bearer ${side.child.ready('otherKey')}` }

@@ -5,12 +5,14 @@ import { type Ground, startGround } from './ground.ts'
 import { runLoad } from './load.ts'
 import { measure, type Run } from './measure.ts'
 import { signPayments } from './payments.ts'
-import { type Home, type Side, startHome, startOfficial, startPurser } from './sides.ts'
+import { type Home, type Side, startHome, startOfficial, startPurser, withKeys } from './sides.ts'
 import { profileByPlace } from './where.ts'
 
 export interface VerifyPlan {
   /** Requests in flight. */
   readonly connections: number
+  /** Whether each request to our service has an Idempotency-Key, as the SDK sends one. */
+  readonly hasKeys: boolean
   readonly rounds: number
   readonly msMax: number
   readonly paymentsPerRound: number
@@ -20,6 +22,7 @@ export interface VerifyPlan {
 
 export const fullVerify: VerifyPlan = {
   connections: 32,
+  hasKeys: false,
   rounds: 3,
   msMax: 8_000,
   paymentsPerRound: 12_000,
@@ -28,6 +31,7 @@ export const fullVerify: VerifyPlan = {
 }
 export const quickVerify: VerifyPlan = {
   connections: 32,
+  hasKeys: false,
   rounds: 2,
   msMax: 1_000,
   paymentsPerRound: 2_000,
@@ -55,7 +59,8 @@ export async function benchVerify(plan: VerifyPlan, closing: Closing): Promise<n
 }
 
 async function compareNear(plan: VerifyPlan, ground: Ground, home: Home, closing: Closing): Promise<number> {
-  const sides = [await startOfficial(ground), await startPurser(ground, home)]
+  const ours = await startPurser(ground, home)
+  const sides = [await startOfficial(ground), plan.hasKeys ? withKeys(ours) : ours]
   const stop = closing.add(() => Promise.all(sides.map(({ child }) => child.stop())))
   const { connections } = plan
   await warmUp(plan, ground, sides)

@@ -248,15 +248,17 @@ function endOfWaiting({ createdAt, validBefore }: NewPayment, verifiedMsMax: num
 }
 
 /**
- * Commits idempotency keys. A key that a repeat took over is left alone; the credential still buys only once, and the rest of the
+ * Commits idempotency keys, by one statement. A key that a repeat took over is left alone; the credential still buys only once, and the rest of the
  * batch is not rolled back.
  */
 async function commitKeys(tx: Tx, made: readonly Candidate[]): Promise<void> {
-  for (const { ctx, payment } of made) {
-    await ctx.idempotency?.commit(tx, payment.id).catch((error: unknown) => {
-      if (!isProblem(error, 'idempotency-in-progress')) throw error
-    })
-  }
+  await Promise.all(
+    made.map(({ ctx, payment }) =>
+      ctx.idempotency?.commit(tx, payment.id).catch((error: unknown) => {
+        if (!isProblem(error, 'idempotency-in-progress')) throw error
+      }),
+    ),
+  )
 }
 
 function receivedPayload(payment: NewPayment): Record<string, unknown> {

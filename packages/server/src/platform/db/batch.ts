@@ -1,4 +1,5 @@
-import type { Db } from './db.ts'
+import type { Tenant } from '../tenant.ts'
+import type { Db, Tx } from './db.ts'
 import { rootOf } from './fair-db.ts'
 
 /** Most items of one batch, and most batches in progress at once. */
@@ -70,5 +71,50 @@ export function batchByDb<I, O>(
     const known = batched.get(db) ?? batch<I, O>(limits, (items) => run(db, items))
     batched.set(db, known)
     return known(item)
+  }
+}
+
+/** Most tenants whose batches are kept of one database; above it the map is cleared, which only splits a batch. */
+const tenantsMax = 10_000
+
+/** As `batchByDb`, with separate batches per tenant, so that a locked row of one tenant delays no other. `run` gets the database of one of its requests. */
+export function batchByTenant<I, O>(
+  limits: BatchLimits,
+  run: (db: Db, tenant: Tenant, items: readonly I[]) => Promise<readonly O[]>,
+): (at: { readonly db: Db; readonly tenant: Tenant }, item: I) => Promise<O> {
+  const batched = new WeakMap<Db, Map<string, (item: I) => Promise<O>>>()
+  return ({ db, tenant }, item) => {
+    const root = rootOf(db)
+    const ofTenants = batched.get(root) ?? new Map<string, (item: I) => Promise<O>>()
+    batched.set(root, ofTenants)
+    const name = `${tenant.organisationId}/${tenant.environment}`
+    const known = ofTenants.get(name) ?? batch<I, O>(limits, (items) => run(db, tenant, items))
+    if (ofTenants.size >= tenantsMax) ofTenants.clear()
+    ofTenants.set(name, known)
+    return known(item)
+  }
+}
+
+/** Collects what a transaction requests without waiting in between, so that one statement serves it. `run` returns its results in the order of its items. */
+export function batchByTx<I, O>(
+  run: (tx: Tx, items: readonly I[]) => Promise<readonly O[]>,
+): (tx: Tx, item: I) => Promise<O> {
+  const open = new WeakMap<Tx, { readonly items: I[]; readonly results: Promise<readonly O[]> }>()
+  const begin = (tx: Tx) => {
+    const items: I[] = []
+    const results = Promise.resolve().then(() => {
+      open.delete(tx)
+      return run(tx, items)
+    })
+    const begun = { items, results }
+    open.set(tx, begun)
+    return begun
+  }
+  return async (tx, item) => {
+    const { items, results } = open.get(tx) ?? begin(tx)
+    const place = items.push(item) - 1
+    const all = await results
+    if (place >= all.length) throw new Error('a batch returned fewer results than it has items')
+    return all[place] as O
   }
 }

@@ -7,6 +7,7 @@ import { type Queryable, sql, type Tx } from '../db/db.ts'
 import { deleteExpired } from '../db/delete-expired.ts'
 import { failPlatform, isProblem } from '../errors.ts'
 import { bytesPerKey, keptBytesMax } from './kept-bytes.ts'
+import { claimUnused, storeEnded, tie } from './leases-together.ts'
 
 /** How long the first request may run before another may take over its key (only for handlers that wait for something outside). */
 const runningMsMax = 60_000
@@ -136,20 +137,28 @@ export async function storeInTransaction(
 export async function claimWithLease(ctx: Ctx, request: IdempotentRequest, claim: string): Promise<Claim> {
   const now = ctx.clock.now()
   const until = instantOf(now.getTime() + runningMsMax)
-  const taken = await ctx.db.run(sql`
-    insert into idempotency_keys (organisation_id, environment, key, fingerprint, api_key_id, state, running_until, claim, created_at)
-    values (${ctx.tenant.organisationId}, ${ctx.tenant.environment}, ${request.key}, ${request.fingerprint}, ${actorId(ctx.actor)}, 'running', ${until}, ${claim}, ${now})
-    on conflict (organisation_id, environment, key) do update
-      set running_until = excluded.running_until, claim = excluded.claim, api_key_id = excluded.api_key_id
-      where idempotency_keys.state = 'running' and idempotency_keys.running_until < ${now}
-        and idempotency_keys.fingerprint = excluded.fingerprint and idempotency_keys.resource_id is null`)
-  if (taken === 1) {
+  const { key, fingerprint } = request
+  const isFirst = await claimUnused(ctx, { key, fingerprint, actorId: actorId(ctx.actor), claim, now, until })
+  if (isFirst || (await takeOver(ctx, request, { claim, now, until }))) {
     ctx.keptBytes.add(placeOwnerOf(ctx), bytesPerKey)
     return { kind: 'first' }
   }
   const stored = await find(ctx, ctx.db, request.key)
   if (stored === undefined) return claimWithLease(ctx, request, claim)
   return judge(ctx, stored, request)
+}
+
+/** Takes over a key whose claim has ended without effect. Returns whether it did. */
+async function takeOver(
+  { db, tenant: { organisationId, environment }, actor }: Ctx,
+  { key, fingerprint }: IdempotentRequest,
+  { claim, now, until }: { readonly claim: string; readonly now: Date; readonly until: Date },
+): Promise<boolean> {
+  const taken = await db.run(sql`
+    update idempotency_keys set running_until = ${until}, claim = ${claim}, api_key_id = ${actorId(actor)}
+    where organisation_id = ${organisationId} and environment = ${environment} and key = ${key}
+      and state = 'running' and running_until < ${now} and fingerprint = ${fingerprint} and resource_id is null`)
+  return taken === 1
 }
 
 /**
@@ -209,15 +218,15 @@ export async function releaseUnread(ctx: Ctx, key: string, claim: string): Promi
  * Ties the key to the resource in the intent's own transaction. A claim whose lease ended and that a repeat took over ties nothing, and its
  * transaction is rolled back: of two requests with one key one takes effect, however slow the first one is.
  */
-export function leaseHandle(ctx: Pick<Ctx, 'tenant'>, request: IdempotentRequest, claim: string): IdempotencyHandle {
+export function leaseHandle(
+  { tenant }: Pick<Ctx, 'tenant'>,
+  { key }: IdempotentRequest,
+  claim: string,
+): IdempotencyHandle {
   return {
-    key: request.key,
+    key,
     commit: async (tx, resourceId) => {
-      const tied = await tx.run(sql`
-        update idempotency_keys set resource_id = ${resourceId}
-        where organisation_id = ${ctx.tenant.organisationId} and environment = ${ctx.tenant.environment} and key = ${request.key}
-          and claim = ${claim} and state = 'running'`)
-      if (tied !== 1) throw failPlatform('idempotency-in-progress')
+      if (!(await tie(tx, { tenant, key, claim, resourceId }))) throw failPlatform('idempotency-in-progress')
     },
   }
 }
@@ -243,11 +252,9 @@ export async function finishLease(
   const isSecret = request.isSecret === true
   const fingerprint = isSecret ? sealFingerprint(ctx, request) : null
   const body = sealBody(ctx, request, response.body)
-  const finished = await ctx.db.run(sql`
-    update idempotency_keys set state = 'done', status = ${response.status}, headers = ${JSON.stringify(response.headers)},
-      sealed_body = ${body}, sealed = ${isSecret}, fingerprint = coalesce(${fingerprint}::bytea, fingerprint)
-    where organisation_id = ${organisationId} and environment = ${environment} and key = ${request.key} and claim = ${claim}`)
-  if (finished === 1) ctx.keptBytes.add(placeOwnerOf(ctx), body.byteLength)
+  const { status, headers } = response
+  const hasClaim = await storeEnded(ctx, { key: request.key, claim, status, headers, body, fingerprint, isSecret })
+  if (hasClaim) ctx.keptBytes.add(placeOwnerOf(ctx), body.byteLength)
 }
 
 /** Deletes keys that are older than a day; run regularly by the work role. */

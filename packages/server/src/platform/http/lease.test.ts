@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { counting } from '../../../test/counting-db.ts'
 import { aWorld, type World } from '../../../test/world.ts'
 import type { Ctx } from '../ctx.ts'
 import { sql } from '../db/db.ts'
@@ -152,6 +153,61 @@ test('a repeat gets the stored response while another request with the key is be
     expect(repeated).toMatchObject({ kind: 'answered', response: { body: Buffer.from('response') } })
   })
 })
+
+test('concurrent requests claim their keys, tie them and store their responses by one statement each', async () => {
+  const { db, statements } = counting(world.server.deps.db)
+  const own: Ctx = { ...ctx, db }
+  const all = Array.from({ length: 8 }, (_, index) => ({
+    key: `at once ${index}`,
+    fingerprint: Buffer.alloc(32, index),
+  }))
+  const claims = await Promise.all(all.map((one) => claimWithLease(own, one, `claim of ${one.key}`)))
+  expect(claims).toEqual(all.map(() => ({ kind: 'first' })))
+  await db.tx((tx) =>
+    Promise.all(all.map((one) => leaseHandle(own, one, `claim of ${one.key}`).commit(tx, `resource of ${one.key}`))),
+  )
+  expect(await Promise.all(all.map((one) => outcomeOf(one)))).toEqual(
+    all.map(({ key }) => ({ kind: 'unanswered', resourceId: `resource of ${key}` })),
+  )
+  await Promise.all(all.map((one) => finishLease(own, one, `claim of ${one.key}`, stored(`response to ${one.key}`))))
+  expect(await Promise.all(all.map((one) => outcomeOf(one)))).toMatchObject(
+    all.map(({ key }) => ({ kind: 'answered', response: stored(`response to ${key}`) })),
+  )
+  expect(statements.filter((text) => text !== 'begin' && text !== 'end')).toHaveLength(3)
+})
+
+test('of concurrent requests with one key one is the first, and a claim that another took over leaves the others of its statement', async () => {
+  const [own, other] = ['shared', 'beside'].map((key) => ({ key, fingerprint: Buffer.alloc(32, 7) }))
+  if (own === undefined || other === undefined) throw new Error('there are two keys')
+  const [first, second, beside] = await Promise.allSettled([
+    claimWithLease(ctx, own, 'one'),
+    claimWithLease(ctx, own, 'two'),
+    claimWithLease(ctx, other, 'three'),
+  ])
+  expect([first, second].filter(({ status }) => status === 'fulfilled')).toHaveLength(1)
+  expect([first, second].find(({ status }) => status === 'rejected')).toMatchObject({
+    reason: { code: 'idempotency-in-progress' },
+  })
+  expect(beside).toEqual({ status: 'fulfilled', value: { kind: 'first' } })
+  const ties = await ctx.db.tx((tx) =>
+    Promise.allSettled([
+      leaseHandle(ctx, own, 'of nobody').commit(tx, 'pay_1'),
+      leaseHandle(ctx, other, 'three').commit(tx, 'pay_2'),
+    ]),
+  )
+  expect(ties).toMatchObject([
+    { status: 'rejected', reason: { code: 'idempotency-in-progress' } },
+    { status: 'fulfilled' },
+  ])
+  await Promise.all([finishLease(ctx, own, 'of nobody', stored('no')), finishLease(ctx, other, 'three', stored('yes'))])
+  await expect(claimWithLease(ctx, own, 'four')).rejects.toMatchObject({ code: 'idempotency-in-progress' })
+  expect(await outcomeOf(other)).toMatchObject({ kind: 'answered', response: stored('yes') })
+})
+
+/** The outcome of a repeat. */
+function outcomeOf(requested: Parameters<typeof claimWithLease>[1]) {
+  return claimWithLease(ctx, requested, 'repeat')
+}
 
 function stored(body: string) {
   return { status: 201, headers: {}, body: Buffer.from(body) }
