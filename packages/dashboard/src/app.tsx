@@ -9,6 +9,7 @@ import { sessionClient, usePurser, useWorkspace, type Workspace, WorkspaceContex
 import { lastOrganisation, rememberOrganisation, signInAgain } from './api/scope.ts'
 import { LiveEvents } from './live/live-events.ts'
 import { Invitations } from './pages/account/invitations.tsx'
+import { NewOrganisation } from './pages/account/new-organisation.tsx'
 import { createDashboardRouter } from './router.ts'
 import { switchEnvironment } from './shell/scope-switch.tsx'
 import { Button } from './ui/button.tsx'
@@ -97,13 +98,14 @@ function NoOrganisation({ account: { email, invitations } }: { account: Account 
   return (
     <CSPProvider disableStyleElements>
       <Toasts>
-        <main className="mx-auto max-w-155 p-4 pt-16">
+        <main className="mx-auto flex max-w-155 flex-col gap-4 p-4 pt-16">
           <Empty icon={<Building2 />} heading="h1" title="You are not a member of any organisation">
             {invitations.length > 0
               ? `Accept an invitation for ${email}.`
-              : `Ask an owner to invite ${email}. The invitation appears here.`}
+              : `Ask an owner to invite ${email}: the invitation appears here. Or create an organisation of your own.`}
           </Empty>
           <Invitations invitations={invitations} />
+          <NewOrganisation />
         </main>
       </Toasts>
     </CSPProvider>

@@ -255,6 +255,33 @@ export function peopleScenarios({ dev, purserOf, browser, open }: Stage): void {
     })
   })
 
+  test('who deletes their last organisation creates another one, sees its first key once, and works in it', async () => {
+    const email = 'again@example.com'
+    await foundedBy(email, 'Last')
+    await open({ storageState: await signedIn(email) }, async (page, { faults }) => {
+      await page.goto(`${dev().dashboardUrl}/test/settings`)
+      await page.getByRole('button', { name: 'Delete Last' }).click()
+      await page.getByRole('dialog').getByLabel('Type “Last” to confirm').fill('Last')
+      await page.getByRole('dialog').getByRole('button', { name: 'Delete the organisation' }).click()
+      await page.getByText('You are not a member of any organisation').waitFor()
+      const make = page.getByRole('button', { name: 'Create the organisation' })
+      expect(await make.isDisabled()).toBe(true)
+      await page.getByLabel('Name').fill('Next one')
+      await make.click()
+      await page.getByText('This key is shown once. Copy it now.').waitFor()
+      const key = String(await page.getByRole('status').locator('code').first().textContent()).trim()
+      const answer = await fetch(`${dev().baseUrl}/organisations/current`, {
+        headers: { authorization: `Bearer ${key}` },
+      })
+      expect(await answer.json()).toMatchObject({ name: 'Next one', plan: 'hobby' })
+      await page.getByRole('button', { name: 'Open the organisation' }).click()
+      await page.getByRole('heading', { level: 1, name: 'Home' }).waitFor()
+      await page.goto(`${dev().dashboardUrl}/test/settings`)
+      await page.getByText('You are an owner of Next one.').waitFor()
+      expect(faults).toEqual([])
+    })
+  })
+
   test('the upgrade address of a limit leads to the plan, its limits and the command that changes it', async () => {
     const email = 'founder@example.com'
     const organisation = await foundedBy(email, 'Own')

@@ -65,6 +65,11 @@ const queues: Readonly<Record<string, Readonly<Record<string, Readonly<Record<st
     transfers: { from_network: `'base-sepolia'`, unknown_at: waiting },
   },
   'queue="unused-payments",network=""': { wallet_payments: { pay_until: waiting } },
+  'queue="deleted-organisations",network=""': {
+    wallet_transactions: { created_at: waiting, raw_amount: '1000000', decimals: '6' },
+    organisations: { deleted_at: `now() - interval '1 day'` },
+    late_deposits: {},
+  },
 }
 
 test.each(Object.entries(queues))(

@@ -421,7 +421,7 @@ class WalletsMasterOperations:
         """
         Retire a managed wallet without a balance or open transfers. Until it is restored it takes no payment,
         sends nothing, derives no child and does not count towards the plan. Deposits to its addresses are still
-        detected. Coin that costs more to move than its value is ignored.
+        detected. Coin that costs more to move than its value, and a token of which all is frozen, are ignored.
         """
         return self._transport.request(
             "DELETE",

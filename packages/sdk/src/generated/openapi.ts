@@ -536,7 +536,7 @@ export interface paths {
         readonly post?: never;
         /**
          * Retire a managed wallet without a balance or open transfers.
-         * @description Until it is restored it takes no payment, sends nothing, derives no child and does not count towards the plan. Deposits to its addresses are still detected. Coin that costs more to move than its value is ignored.
+         * @description Until it is restored it takes no payment, sends nothing, derives no child and does not count towards the plan. Deposits to its addresses are still detected. Coin that costs more to move than its value, and a token of which all is frozen, are ignored.
          */
         readonly delete: operations["wallets.master.retire"];
         readonly options?: never;

@@ -26,9 +26,20 @@ const waitingEvents = sql`
     select event_id from events_due union all select event_id from events_postponed) as due join events on events.id = event_id`
 
 /**
+ * Deleted organisations whose managed wallets received a whole token or more since: less, and money that screening flagged or froze, could be a stranger's way
+ * to raise an alarm. The rows that are read are limited, and so is what each scrape costs.
+ */
+const lateDeposits = sql`
+  select min(deposit.created_at) as since from (select organisation_id, transaction_id from late_deposits limit ${depthMax}) as late
+  join organisations on organisations.id = late.organisation_id join wallet_transactions as deposit on deposit.id = late.transaction_id
+  where organisations.deleted_at < deposit.created_at and deposit.status <> 'withdrawn' and deposit.aml_status <> 'flagged'
+  group by organisations.id
+  having sum((deposit.raw_amount - deposit.frozen_raw_amount) / power(10::numeric, deposit.decimals)) >= 1`
+
+/**
  * Returns what waits in each queue: payments that are not settled or void, relays that no transaction carries, events without deliveries, deliveries
- * that are due, files to delete, transfers that the operator must investigate, and approved payments that were not used and are to be ended. An empty
- * queue of a network has no row.
+ * that are due, files to delete, transfers that the operator must investigate, approved payments that were not used and are to be ended, and deleted
+ * organisations that received live money. An empty queue of a network has no row.
  */
 export function listDepths(db: Queryable): Promise<Depth[]> {
   return db.many(
@@ -40,6 +51,7 @@ export function listDepths(db: Queryable): Promise<Depth[]> {
     ${depthOf('webhooks', sql`select look_at as since from webhook_queues where look_at <= clock_timestamp()`)} union all
     ${depthOf('files', sql`select due_at as since from blob_deletions where due_at > '-infinity' and due_at <= clock_timestamp()`)} union all
     ${depthOf('unknown-transfers', sql`select from_network, unknown_at as since from transfers where unknown_at is not null and ended_at is null`, sql`from_network`)} union all
-    ${depthOf('unused-payments', sql`select pay_until as since from wallet_payments where draft is null and pay_until <= clock_timestamp()`)}`,
+    ${depthOf('unused-payments', sql`select pay_until as since from wallet_payments where draft is null and pay_until <= clock_timestamp()`)} union all
+    ${depthOf('deleted-organisations', lateDeposits)}`,
   )
 }

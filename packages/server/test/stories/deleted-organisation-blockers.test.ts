@@ -104,11 +104,29 @@ async function aRetiredWallet(org: Org, ...deposits: readonly Deposited[]): Prom
         'USDC', 6, ${raw}, ${frozen}, ${address}, ${address}, 1, '0x04', now(), ${amlStatus}, now() - case when ${isEarlier} then interval '2 hours' else '0' end)`)
 }
 
-async function aLegacyWallet(org: Org, raw: number): Promise<void> {
+async function aLegacyWallet(org: Org, raw: number, frozen = 0): Promise<void> {
   const { id } = await aWallet(org, sql`legacy_coin = 'USDC'`)
   await run(sql`
     insert into wallet_rollups (wallet_id, network, token, span, organisation_id, environment, raw_amount)
     values (${id}, 'base', '0x01', 0, ${org.id}, 'live', 5), (${id}, 'base', '0x01', 1, ${org.id}, 'live', ${raw - 5})`)
+  await areFrozen(org, id, frozen)
+}
+
+async function areFrozen(org: Org, walletId: string, raw: number): Promise<void> {
+  await run(sql`
+    insert into tainted_places (organisation_id, environment, wallet_id, network, token, raw_frozen)
+    values (${org.id}, 'live', ${walletId}, 'base', '0x01', ${raw})`)
+}
+
+/** A wallet that was retired with two frozen tokens at its child address, of which this much is frozen still. */
+async function aWalletWithFrozen(org: Org, frozen: number): Promise<void> {
+  await aRetiredWallet(org, { raw: 2 * whole, isEarlier: true })
+  await run(sql`update master_wallets set retired_with_frozen = true where organisation_id = ${org.id}`)
+  const { id } = await world.database.db.one(
+    z.object({ id: z.string() }),
+    sql`select id from child_addresses where organisation_id = ${org.id}`,
+  )
+  await areFrozen(org, id, frozen)
 }
 
 /** A paid vault of the live environment that is sealed, and its token. */
@@ -184,6 +202,18 @@ const cases: readonly [name: string, make: (org: Org) => Promise<unknown>, kind?
   ['a retired wallet that received frozen money since', (org) => aRetiredWallet(org, { raw: whole, frozen: whole })],
   ['a legacy wallet with a balance', (org) => aLegacyWallet(org, 1), 'wallets'],
   ['a legacy wallet without a balance', (org) => aLegacyWallet(org, 0)],
+  ['a legacy wallet of which all is frozen', (org) => aLegacyWallet(org, 7, 7)],
+  ['a legacy wallet of which some is not frozen', (org) => aLegacyWallet(org, 7, 6), 'wallets'],
+  ['a wallet that was retired with frozen money', (org) => aWalletWithFrozen(org, 2 * whole)],
+  [
+    'a wallet that was retired with frozen money, of which less than a token is released',
+    (org) => aWalletWithFrozen(org, whole + 1),
+  ],
+  [
+    'a wallet that was retired with frozen money, of which a token is released',
+    (org) => aWalletWithFrozen(org, whole),
+    'wallets',
+  ],
   ['a sealed vault that its buyer reads with a token', (org) => aSealedVault(org, 'token'), 'vaults'],
   ['a sealed vault whose token expired', (org) => aSealedVault(org, 'token', expired)],
   ['a sealed vault with a ticket', (org) => aSealedVault(org, 'ticket')],

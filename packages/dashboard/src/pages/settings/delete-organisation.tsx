@@ -16,7 +16,8 @@ export function DeleteOrganisation() {
     <Card title="Delete the organisation">
       <p className="text-ink-2">
         Both environments end. It is possible once no payment, transfer, withdrawal, refund or approval is under way,
-        all live wallets are empty and retired, and buyers have no paid vault or session that they can still use.
+        all live wallets are empty (frozen money aside) and retired, and buyers have no paid vault or session that they
+        can still use.
       </p>
       <Button tone="danger" className="mt-3" onClick={() => setOpen(true)}>
         Delete {organisation.name.slice(0, 24)}
@@ -55,8 +56,8 @@ function DeleteDialog({ onClose }: { onClose: () => void }) {
           <li>All members, also you, lose access, and invitations end.</li>
           <li>Webhooks are turned off, bank accounts are deleted, and nothing more is sold.</li>
           <li>
-            Records of payments, the audit log and vaults stay with the operator, and persisted vaults have no end:
-            delete those that must not stay. Only the operator can restore the organisation.
+            Records of payments and the audit log stay with the operator, and vaults until their end. Persisted vaults
+            are deleted after 31 days. Only the operator can restore the organisation.
           </li>
         </ul>
         <Field label={`Type “${organisation.name}” to confirm`}>

@@ -133,7 +133,7 @@ function EndDialog({ wallet, onClose }: DialogProps) {
       <div className="flex flex-col gap-4">
         <p className="text-ink-2">
           {managed
-            ? 'It takes no payments and sends nothing. Its addresses stay watched, and it can be restored. A wallet that has money cannot be retired.'
+            ? 'It takes no payments and sends nothing. Its addresses stay watched, and it can be restored. A wallet with money that is not frozen cannot be retired.'
             : 'The service stops watching its address, and payments to it are refused. Its money stays where it is.'}
         </p>
         {end.error !== null && <ErrorBlock error={end.error} />}

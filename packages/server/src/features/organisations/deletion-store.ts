@@ -58,6 +58,23 @@ function hasToken(organisationId: OrganisationId, now: Date): Sql {
       and not exists (select from api_keys where api_keys.id = token.made_by and api_keys.revoked_at is not null))`
 }
 
+/** Expression on a group of `wallet_rollups part`, all of one token of a wallet: the amount that is frozen there. */
+const frozenOfPart: Sql = sql`coalesce((
+          select place.raw_frozen from tainted_places as place
+          where place.organisation_id = part.organisation_id and place.wallet_id = part.wallet_id and place.network = part.network
+            and place.token = part.token), 0)`
+
+/** Condition on `master_wallets`, retired with frozen money: a whole token or more of the booked balance is not frozen any more, at the wallet or a child of it. */
+const hasReleased: Sql = sql`exists (
+          select from (
+            select master_wallets.id union all select child.id from child_addresses as child where child.master_wallet_id = master_wallets.id
+          ) as own (id)
+          join wallet_rollups as part on part.wallet_id = own.id and part.organisation_id = master_wallets.organisation_id
+          group by part.organisation_id, part.wallet_id, part.network, part.token
+          having sum(part.raw_amount) - ${frozenOfPart} >= power(10::numeric, (
+            select decimals from wallet_transactions as booked
+            where booked.wallet_id = part.wallet_id and booked.network = part.network and booked.token = part.token and booked.status <> 'withdrawn' limit 1)))`
+
 /**
  * Returns what keeps the organisation from being deleted: by kind the count and up to ten ids. What it finds stays only while the organisation is locked. It names tables
  * of other features, because one statement sees all of them as of one instant.
@@ -93,12 +110,13 @@ export function listBlockers(db: Queryable, organisationId: OrganisationId, now:
           join wallet_transactions as deposit on deposit.organisation_id = ${organisationId} and deposit.environment = 'live'
             and deposit.wallet_id = own.id and deposit.direction = 'in'
           where deposit.status <> 'withdrawn' and deposit.aml_status <> 'flagged' and deposit.created_at > master_wallets.retired_at
-          having sum((deposit.raw_amount - deposit.frozen_raw_amount) / power(10::numeric, deposit.decimals)) >= 1))
+          having sum((deposit.raw_amount - deposit.frozen_raw_amount) / power(10::numeric, deposit.decimals)) >= 1)
+        or (retired_with_frozen and ${hasReleased}))
       union all
       select 'wallets', id from master_wallets
       where organisation_id = ${organisationId} and environment = 'live' and legacy_coin is not null and exists (
         select from wallet_rollups as part where part.wallet_id = master_wallets.id and part.organisation_id = ${organisationId}
-        group by part.network, part.token having sum(part.raw_amount) > 0)
+        group by part.organisation_id, part.wallet_id, part.network, part.token having sum(part.raw_amount) > ${frozenOfPart})
       union all
       select 'vaults', id from vaults
       where organisation_id = ${organisationId} and environment = 'live' and payment_id is not null and coalesce(expires_at > ${now}, true)
@@ -122,10 +140,11 @@ export async function markDeleted(tx: Tx, organisationId: OrganisationId, delete
     where id = ${organisationId}`)
 }
 
-/** Undoes `markDeleted`. The founder stays known: the membership of a restored organisation is later than the organisation. */
+/** Undoes `markDeleted`, and ends the alert of late deposits. The founder stays known: the membership of a restored organisation is later than the organisation. */
 export async function markRestored(tx: Tx, organisationId: OrganisationId): Promise<void> {
   await tx.run(sql`
     update organisations set deleted_at = null, suspended_at = null, suspension_reason = null where id = ${organisationId}`)
+  await tx.run(sql`delete from late_deposits where organisation_id = ${organisationId}`)
 }
 
 const BankAccount = z.object({ id: id('bac') })

@@ -1,6 +1,7 @@
 import { bindOperations } from '../../platform/operation.ts'
 import { bindLoops } from '../../platform/work/runner.ts'
 import { countVaults } from './counts.ts'
+import { endVaultsOfDeleted } from './deleted.ts'
 import { createDocumentWriter } from './document-writer.ts'
 import { deleteUnreferencedFiles, vaultFileOperations } from './files/index.ts'
 import { followVaults } from './lifecycle.ts'
@@ -36,7 +37,13 @@ export function createVaults(needs: Omit<Deps, 'vaultStreams' | 'vaultNews' | 'w
   return {
     deps,
     operations: bindOperations(deps, operations),
-    loops: bindLoops(deps, [followVaults, countVaults, deleteUnreferencedFiles, deleteExpiredVaultTokens]),
+    loops: bindLoops(deps, [
+      followVaults,
+      endVaultsOfDeleted,
+      countVaults,
+      deleteUnreferencedFiles,
+      deleteExpiredVaultTokens,
+    ]),
     stop: () => vaultStreams.stop(),
   }
 }

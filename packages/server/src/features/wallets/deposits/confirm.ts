@@ -8,6 +8,7 @@ import { publishEvents } from '../../../platform/events.ts'
 import type { EventId } from '../../../platform/ids.ts'
 import { isVirtual } from './booking.ts'
 import type { Lease } from './cursor-store.ts'
+import { recordLateDeposits } from './late-store.ts'
 import { judgeOwnDeposits } from './own-deposits-store.ts'
 import { requireCursor, withdraw } from './store-scan.ts'
 import { listPending, lockAsRead, markConfirmed, type TransactionRow } from './transaction-store.ts'
@@ -114,6 +115,12 @@ async function confirmLocked(deps: Deps, tx: Tx, locked: readonly TransactionRow
     tx,
     rows.map(({ id }) => ({ id, eventId: events.get(id) })),
     now,
+  )
+  // Test money is worth nothing.
+  const deposits = rows.filter(({ direction, environment }) => direction === 'in' && environment === 'live')
+  await recordLateDeposits(
+    tx,
+    deposits.map(({ id }) => id),
   )
 }
 

@@ -1,4 +1,4 @@
-import { formatAmount, type Network, requireNetwork } from '@purser/protocol'
+import { type Address, formatAmount, type Network, requireNetwork } from '@purser/protocol'
 import { fail as failChain } from '../../../chain/errors.ts'
 import type { Chain } from '../../../chain/port.ts'
 import type { MasterWalletId } from '../../../platform/ids.ts'
@@ -17,13 +17,13 @@ const gasOfCoinTransfer = 21_000n
 const bookingMsMax = 5_000
 
 /**
- * Retires a wallet without a balance and without open movements, with its children, and frees its place in the plan. Its addresses stay watched, so that later
- * deposits are reported, and it can be restored to move that money. Idempotent.
+ * Retires a wallet without open movements and without a balance except frozen money, with its children, and frees its place in the plan. Its addresses stay watched,
+ * so that later deposits are reported, and it can be restored to move that money. Idempotent.
  */
 export async function retireMasterWallet(ctx: Ctx, walletId: MasterWalletId): Promise<void> {
   const wallet = await requireMasterWallet(ctx, walletId)
   if (wallet.retiredAt !== null) return
-  await refuseFunded(ctx, wallet)
+  const hasFrozen = await refuseFunded(ctx, wallet)
   await ctx.db.tx(async (tx) => {
     const now = ctx.clock.now()
     const period = periodOf('managedWallets', now)
@@ -34,9 +34,10 @@ export async function retireMasterWallet(ctx: Ctx, walletId: MasterWalletId): Pr
     // Transfers and withdrawals are stored under the lock of this row.
     if (await hasOpenMovements(tx, ctx.tenant, present, requireNetwork(present.network).name))
       throw fail('wallet-not-empty', { holdings: [] })
-    await setRetired(tx, ctx.tenant, walletId, now)
+    await setRetired(tx, ctx.tenant, walletId, { at: now, hasFrozen })
     await addToCounter(tx, { tenant: ctx.tenant, kind: 'managedWallets', period, n: -1 })
-    await ctx.audit(tx, { action: 'wallets.master.retire', target: walletId, details: { address: wallet.address } })
+    const details = { address: wallet.address, hasFrozen }
+    await ctx.audit(tx, { action: 'wallets.master.retire', target: walletId, details })
   })
 }
 
@@ -48,22 +49,22 @@ export function restoreMasterWallet(ctx: Ctx, walletId: MasterWalletId): Promise
     if (wallet === undefined) throw fail('wallet-not-found')
     if (wallet.retiredAt === null) return shownMasterWallet(wallet)
     await countOrRefuse(tx, ctx, 'managedWallets')
-    await setRetired(tx, ctx.tenant, walletId, null)
+    await setRetired(tx, ctx.tenant, walletId, undefined)
     await ctx.audit(tx, { action: 'wallets.master.restore', target: walletId, details: { address: wallet.address } })
     return shownMasterWallet({ ...wallet, retiredAt: null })
   })
 }
 
 /**
- * Refuses a wallet with a balance as of the latest block: the master in all known tokens of its network, and every child that ever had a
- * transaction up to that block. Money that arrives after the read is a deposit of a retired wallet. Throws `chain-unavailable` while deposits of
- * that block are not booked.
+ * Refuses a wallet with a balance as of the latest block, except frozen money: the master in all known tokens of its network, and every child that ever had a
+ * transaction up to that block. Returns whether frozen money stays. Money that arrives after the read is a deposit of a retired wallet. Throws `chain-unavailable`
+ * while deposits of that block are not booked.
  */
-async function refuseFunded(ctx: Ctx, wallet: MasterWalletRow): Promise<void> {
+async function refuseFunded(ctx: Ctx, wallet: MasterWalletRow): Promise<boolean> {
   const network = requireNetwork(wallet.network)
   const chain = ctx.chains.on(network)
   const [dust, { number: block }] = await Promise.all([dustOf(network, chain), chain.blocks.head()])
-  await refuseHoldings(chain, dust, [wallet])
+  let hasFrozen = await refuseHoldings(ctx, chain, { dust, block }, [wallet])
   // A child has a transaction once its first deposit is booked.
   if (!(await ctx.deposits.isBookedInTime(ctx.db, network.name, { block, msMax: bookingMsMax })))
     throw failChain('chain-unavailable', {}, new Error('deposits of the newest block are not booked yet'))
@@ -71,8 +72,8 @@ async function refuseFunded(ctx: Ctx, wallet: MasterWalletRow): Promise<void> {
   for (;;) {
     const children = await listUsedChildren(ctx.db, ctx.tenant, wallet.id, { after, limit: addressesPerRead })
     const last = children.at(-1)
-    if (last === undefined) return
-    await refuseHoldings(chain, dust, children)
+    if (last === undefined) return hasFrozen
+    if (await refuseHoldings(ctx, chain, { dust, block }, children)) hasFrozen = true
     after = last.childIndex
   }
 }
@@ -84,23 +85,53 @@ async function dustOf(network: Network, chain: Chain): Promise<bigint> {
   return maxFee * gasOfCoinTransfer + l1Fee
 }
 
+interface Holding {
+  readonly wallet: UsedChild | MasterWalletRow
+  readonly coin: { readonly symbol: string; readonly decimals: number }
+  /** Undefined for the native coin. */
+  readonly token: Address | undefined
+  readonly raw: bigint
+}
+
+/** Refuses wallets with more than frozen money and worthless coin; returns whether any has frozen money. */
 async function refuseHoldings(
+  ctx: Ctx,
   chain: Chain,
-  dust: bigint,
+  { dust, block }: { readonly dust: bigint; readonly block: bigint },
   wallets: readonly (UsedChild | MasterWalletRow)[],
-): Promise<void> {
+): Promise<boolean> {
   const { tokens, nativeCoin } = chain.network
   const addresses = tokens.map(({ address }) => address)
   const read = await chain.holdings(wallets.map(({ address: account }) => ({ account, tokens: addresses })))
-  const holdings = wallets.flatMap(({ id: walletId, address }, at) => {
+  const holdings = wallets.flatMap((wallet, at): Holding[] => {
     const { native = 0n, tokens: amounts = [] } = read[at] ?? {}
-    const coin = nativeCoin === null || native <= dust ? [] : [{ coin: nativeCoin, raw: native }]
-    const ofTokens = tokens.flatMap((token, index) =>
-      (amounts[index] ?? 0n) > 0n ? [{ coin: token, raw: amounts[index] ?? 0n }] : [],
-    )
-    return [...coin, ...ofTokens].map(({ coin: { symbol, decimals }, raw }) => {
-      return { walletId, address, tokenSymbol: symbol, formattedBalance: formatAmount(raw, decimals) }
+    const coin =
+      nativeCoin === null || native <= dust ? [] : [{ wallet, coin: nativeCoin, token: undefined, raw: native }]
+    const ofTokens = tokens.map((token, index) => {
+      return { wallet, coin: token, token: token.address, raw: amounts[index] ?? 0n }
     })
+    return [...coin, ...ofTokens.filter(({ raw }) => raw > 0n)]
   })
-  if (holdings.length > 0) throw fail('wallet-not-empty', { holdings: holdings.slice(0, 10) })
+  const frozen = await frozenOf(ctx, chain.network, holdings, block)
+  const free = holdings.filter(({ raw }, index) => raw > (frozen[index] ?? 0n))
+  if (free.length === 0) return holdings.length > 0
+  throw fail('wallet-not-empty', {
+    holdings: free.slice(0, 10).map(({ wallet: { id: walletId, address }, coin: { symbol, decimals }, raw }) => {
+      return { walletId, address, tokenSymbol: symbol, formattedBalance: formatAmount(raw, decimals) }
+    }),
+  })
+}
+
+/** The frozen amount of each holding, as booked up to a block. */
+async function frozenOf(
+  { db, deposits, tenant }: Ctx,
+  network: Network,
+  holdings: readonly Holding[],
+  upTo: bigint,
+): Promise<readonly bigint[]> {
+  const questions = holdings.flatMap(({ wallet, token }) =>
+    token === undefined ? [] : [{ tenant, walletId: wallet.id, network: network.name, token, upTo }],
+  )
+  const amounts = questions.length === 0 ? [] : [...(await deposits.amountsOnHold(db, questions))]
+  return holdings.map(({ token }) => (token === undefined ? 0n : (amounts.shift()?.frozen ?? 0n)))
 }

@@ -134,15 +134,15 @@ export function countingMasterWallets(tenant: Tenant): Sql {
       and retired_at is null`
 }
 
-/** Retires a wallet, or with null restores it; the caller has locked its row. */
+/** Retires a wallet, or without `retired` restores it; the caller has locked its row. */
 export async function setRetired(
   tx: Tx,
   tenant: Tenant,
   walletId: MasterWalletId,
-  retiredAt: Date | null,
+  retired: { readonly at: Date; readonly hasFrozen: boolean } | undefined,
 ): Promise<void> {
   await tx.run(sql`
-    update master_wallets set retired_at = ${retiredAt}
+    update master_wallets set retired_at = ${retired?.at ?? null}, retired_with_frozen = ${retired?.hasFrozen ?? false}
     where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and id = ${walletId}`)
 }
 

@@ -1,0 +1,53 @@
+import { instantOf } from '../../platform/clock.ts'
+import type { Recurring } from '../../platform/job.ts'
+import { forTenant } from '../../platform/work/runner.ts'
+import { isDeleted, listDeletedTenants, lockPersisted } from './deleted-store.ts'
+import type { Ctx, Deps } from './ports.ts'
+import { releaseCounts } from './quota.ts'
+import { deleteVaults } from './store.ts'
+
+/** How long persisted vaults stay after the deletion of their organisation: as long as it counts to its account's quotas. */
+const keptMs = 31 * 86_400_000
+/** Most vaults per transaction, and tenants per run. */
+const batchMax = 50
+const tenantsMax = 500
+
+/**
+ * Deletes the persisted vaults of organisations that were deleted a month ago: nobody can read them, and no end of their own deletes them. Each transaction locks the
+ * vaults that it deletes and the organisation against a restoration, so that any number of processes delete each vault once.
+ */
+export const endVaultsOfDeleted: Recurring<Deps> = {
+  name: 'vaults.end-of-deleted',
+  everyMs: 3_600_000,
+  run: async (ctx) => {
+    const deletedBy = instantOf(ctx.clock.now().getTime() - keptMs)
+    for (const tenant of await listDeletedTenants(ctx.db, deletedBy, tenantsMax)) {
+      const own = forTenant(ctx, tenant)
+      try {
+        while ((await endBatch(own, deletedBy)) === batchMax);
+      } catch (error) {
+        // One tenant's failure must not block the others' vaults.
+        ctx.log.error({ err: error, ...tenant }, 'vaults of a deleted organisation could not be deleted; retrying')
+      }
+    }
+  },
+}
+
+function endBatch(ctx: Ctx, deletedBy: Date): Promise<number> {
+  return ctx.db.tx(async (tx) => {
+    if (!(await isDeleted(tx, ctx.tenant, deletedBy))) return 0
+    const vaults = await lockPersisted(tx, ctx.tenant, batchMax)
+    if (vaults.length === 0) return 0
+    await deleteVaults(
+      tx,
+      ctx.tenant,
+      vaults.map(({ id }) => id),
+      ctx.clock.now(),
+    )
+    const storageBytes = vaults.reduce((sum, { bytes }) => sum + bytes, 0)
+    await releaseCounts(tx, ctx, { persistedVaults: vaults.length, storageBytes })
+    for (const { id, bytes, manifestHash } of vaults)
+      await ctx.audit(tx, { action: 'vaults.delete', target: id, details: { bytes, manifestHash } })
+    return vaults.length
+  })
+}
