@@ -13,6 +13,7 @@ import {
 } from '@purser/protocol'
 import { createBatchedReads, tryCalls, tryOne } from './batched-reads.ts'
 import { fail } from './errors.ts'
+import { balancesCall, readBalances } from './holdings.ts'
 import { createPaymentReads } from './judge-payments.ts'
 import { createOfferedFees, medianOf, suggestedTip } from './offered-fees.ts'
 import type {
@@ -23,6 +24,7 @@ import type {
   Receipt,
   Sanctions,
   SeenReceipt,
+  SignerNeed,
   TempoTransaction,
   TempoTrial,
   TokenDomain,
@@ -67,7 +69,7 @@ export function createChain(network: Network, rpc: Rpc & NodeRpc): Omit<Chain, '
     refusalOf: (call) => agreedRefusal(rpc, call),
     hasLessCoin: (account, wei) => hasLessCoin(rpc, account, wei),
     simulate: (from, calls, readings) => simulate(rpc, from, calls, readings),
-    accountsWithCode: (accounts) => withCode(rpc, accounts),
+    signersToSendAlone: (needs) => signersToSendAlone(rpc, needs),
     code: (address) => agreedCode(rpc, address),
     head: () => headOf(rpc),
     suggestedTip: () => suggestedTip(rpc),
@@ -137,13 +139,22 @@ async function agreedRefusal({ voters }: NodeRpc, call: TriedCall): Promise<stri
 }
 
 /** An account counts as having no code only if a majority of the nodes reports none: a contract account could burn gas that others pay for. */
-async function withCode({ voters }: NodeRpc, accounts: readonly Address[]): Promise<ReadonlySet<string>> {
-  if (accounts.length === 0) return new Set()
-  const calls = accounts.map((account) => ({ method: 'eth_getCode', params: [account, 'latest'] }))
-  const votes = await requestVotes(electorateOf(voters), accounts.length, async ({ rpc }) =>
-    (await rpc.batch(calls)).map((answer) => (readHex(resultOf(answer), 'code') === '0x' ? 'plain' : 'coded')),
-  )
-  return new Set(accounts.filter((_, index) => votes[index] !== 'plain').map((account) => account.toLowerCase()))
+/** One request to each node. The votes name no balance, which may differ from block to block, and only whether it suffices. */
+async function signersToSendAlone({ voters }: NodeRpc, needs: readonly SignerNeed[]): Promise<ReadonlySet<string>> {
+  if (needs.length === 0) return new Set()
+  const codeReads = needs.map(({ signer }) => ({ method: 'eth_getCode', params: [signer, 'latest'] }))
+  const balanceRead = balancesCall(needs.map(({ signer, token }) => ({ account: signer, token })))
+  const votes = await requestVotes(electorateOf(voters), needs.length, async ({ rpc }) => {
+    const responses = await rpc.batch([...codeReads, balanceRead])
+    const codes = responses.slice(0, needs.length).map((response) => readHex(resultOf(response), 'code'))
+    const balances = readBalances(resultOf(responses[needs.length]), needs.length)
+    return needs.map(({ raw }, index) => {
+      const balance = balances[index]
+      const isCovered = typeof balance === 'bigint' && balance >= raw
+      return codes[index] === '0x' && isCovered ? 'shared' : 'alone'
+    })
+  })
+  return new Set(needs.filter((_, index) => votes[index] !== 'shared').map(({ signer }) => signer.toLowerCase()))
 }
 
 /** As a majority of the nodes reports, since one of them could refuse every contract account. */

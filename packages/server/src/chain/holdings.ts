@@ -16,7 +16,7 @@ import {
 import { fail } from './errors.ts'
 import type { Holding, HoldingQuestion } from './port.ts'
 import { readHex } from './rpc/read.ts'
-import type { Rpc } from './rpc/rpc.ts'
+import type { Rpc, RpcCall } from './rpc/rpc.ts'
 
 /** Most balances in one call. Each costs about 5,000 gas; nodes allow tens of millions per call. */
 const callsMax = 500
@@ -63,7 +63,16 @@ function aggregate(group: readonly Call3[]) {
   return { to: multicall3Address, data: encodeAggregate3(group) }
 }
 
-function readBalances(result: unknown, count: number): (bigint | Error)[] {
+/** One read of balances as of the latest block, for `readBalances`; at most 500. */
+export function balancesCall(questions: readonly { readonly account: Address; readonly token: Address }[]): RpcCall {
+  const calls = questions.map(({ account, token }) => {
+    return { target: token, allowFailure: true, callData: encodeBalanceOf(account) }
+  })
+  return { method: 'eth_call', params: [aggregate(calls), 'latest'] }
+}
+
+/** Returns the balances of a Multicall3 response, in order; an error for a token that returns none. Throws `chain-unavailable` for another response. */
+export function readBalances(result: unknown, count: number): (bigint | Error)[] {
   const data = readHex(result, 'call result')
   try {
     return decodeAggregate3(data, count).map(balanceOf)

@@ -101,10 +101,11 @@ export interface Chain extends QuorumReads {
    */
   trySending(call: SentCall): Promise<boolean>
   /**
-   * Those of the accounts, in lower case, that have code as of the latest block: contracts, and ordinary accounts that delegate (EIP-7702). An account
-   * that a majority of the nodes does not call one without code is among them.
+   * Those of the signers, in lower case, whose payloads must not share a transaction as of the latest block: contracts, ordinary accounts that
+   * delegate (EIP-7702), and accounts with a smaller balance than their payloads move. A signer of whom a majority of the nodes does not report the
+   * opposite is among them.
    */
-  accountsWithCode(accounts: readonly Address[]): Promise<ReadonlySet<string>>
+  signersToSendAlone(needs: readonly SignerNeed[]): Promise<ReadonlySet<string>>
   /** A payer's balance and spent nonces as of the latest block, which may still be reorganized away. */
   payerFunds(question: PayerQuestion): Promise<PayerFunds>
   /** Inspects a signed Permit2 payment as if the relayer sent it on the latest block. */
@@ -158,6 +159,13 @@ export interface PayerQuestion {
   readonly nonces: readonly Hex[]
   /** Permit2 nonces. */
   readonly permits: readonly bigint[]
+}
+
+export interface SignerNeed {
+  readonly signer: Address
+  readonly token: Address
+  /** What the signer's payloads move together, in the token's smallest unit. */
+  readonly raw: bigint
 }
 
 export interface PayerFunds {

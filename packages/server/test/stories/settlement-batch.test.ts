@@ -3,6 +3,7 @@ import { createTestClient, http } from 'viem'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
 import { sql } from '../../src/platform/db/db.ts'
+import { spend } from '../spend.ts'
 import { type Answer, aPayer, aWorld, type Org, type Payer, type World } from '../world.ts'
 
 let chain: DevChain
@@ -68,6 +69,23 @@ test('a payer who adds code to its account after its payment was verified burns 
     const stranger = await world.organisation()
     expect((await world.call(stranger.testKey, 'GET', `/payments/logs?batchId=${batchId}`)).list).toEqual([])
   }
+})
+
+test('a payer who moves its money away after its payments were verified costs the settler no transaction', async () => {
+  const payer = await aPayer(chain, 80_000n)
+  const payments = [
+    ...(await Promise.all(Array.from({ length: 8 }, () => verified(payer)))),
+    await verified(await aPayer(chain)),
+  ]
+  expect(payments.map(({ status }) => status)).toEqual(payments.map(() => 200))
+  await spend(chain, payer.account.address, 75_000n)
+  const outcomes = await Promise.all(payments.map(settle))
+  expect(outcomes.map(({ status }) => status)).toEqual([...Array.from({ length: 8 }, () => 409), 200])
+  const sent = await world.database.db.many(
+    z.object({ state: z.string(), attempts: z.number() }),
+    sql`select distinct state, attempts from relays where signer = ${payer.account.address.toLowerCase()}`,
+  )
+  expect(sent).toEqual([{ state: 'failed', attempts: 0 }])
 })
 
 test('a settled payment keeps the receipt that settle returned, and has none before', async () => {

@@ -1,5 +1,6 @@
 import { type DevChain, sendFromDevAccount, startChain } from '@purser/devnet'
 import { encodeTransferWithAuthorization, type TransferAuthorization } from '@purser/protocol'
+import { createTestClient, http } from 'viem'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
 import { sql } from '../../src/platform/db/db.ts'
@@ -167,6 +168,20 @@ test('open payments of one payer reserve a tenth of the day’s gas; one is alwa
   const release = { settlementToken: first.body.settlementToken }
   await world.call(shop.org.testKey, 'POST', `/payments/${String(first.body.paymentId)}/release`, release)
   expect((await pay(shop, payer)).status).toBe(200)
+})
+
+test('payments whose settlement was requested reserve of that tenth too until they are settled: the payer may move its money first', async () => {
+  const anvil = createTestClient({ mode: 'anvil', transport: http(chain.rpcUrl) })
+  const [shop, payer] = [await aShop(), await aPayer(chain)]
+  const { paymentId, settlementToken } = (await pay(shop, payer)).body
+  await anvil.setAutomine(false)
+  const prefer = { prefer: 'respond-async' }
+  await world.call(shop.org.testKey, 'POST', '/payments/settle', { paymentId, settlementToken }, prefer)
+  const next = await pay(shop, payer)
+  await anvil.setAutomine(true)
+  await anvil.mine({ blocks: 1 })
+  expect([next.status, codeOf(next)]).toEqual([429, 'too-many-open-payments'])
+  await expect.poll(async () => (await pay(shop, payer)).status, { timeout: 60_000 }).toBe(200)
 })
 
 test('a release voids a verified payment at once, by its own token only, and never one whose settlement was requested', async () => {

@@ -182,7 +182,8 @@ export const fail = defineErrors({
       'This payer has too many payments here that are verified and not settled. Settle them, or wait until they end.',
     causes: [
       'This payer has 100 payments at your organisation that are verified and neither settled nor voided.',
-      'Those whose settlement was not requested, or whose transaction on Tempo is in no block after 10 seconds, are a tenth of the payments that the plan includes per month, or reserve a tenth of the day’s gas on the network. One is always allowed.',
+      'Those whose settlement was not requested, or whose transaction on Tempo is in no block after 10 seconds, are a tenth of the payments that the plan includes per month. One is always allowed.',
+      'Those that are not settled yet reserve a tenth of the day’s gas on the network. One is always allowed.',
       'Five transactions of this payer on Tempo whose fee the operator pays are on their way, at all sellers of the deployment.',
       'With `Retry-After`: the seller released too many of its payments in the last day, at most a month’s payments of the plan and never fewer than 1,000.',
     ],

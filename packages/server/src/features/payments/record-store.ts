@@ -82,7 +82,8 @@ const VerdictRow = z.object({ id: z.string(), verdict: Verdict })
  * unused, the transaction that a transfer is part of was not recorded as a whole, its nonce is not that of a relay that the service sends (a
  * transfer of its own wallets) or of the payer's transaction that is already on its way, the payer's balance covers it in addition to all open
  * payments, and the day's gas budget and the month's quota suffice. A payment is idle whose settlement nobody has requested, or whose transaction by
- * the payer is in no block after `unminedMs`. A payer's idle payments take a share of either at most, except that one is always allowed. Few
+ * the payer is in no block after `unminedMs`. A payer's idle payments take a share of the month at most, and all of its open payments a share of the day's
+ * gas, because each of them fails at the operator's expense if the payer moves its money away first; one is always allowed. Few
  * sponsored transactions of a payer are on their way at once, at all organisations together. A proof, which pays a price of zero, has a count of its
  * own, so that it never takes the place of a payment. A trigger of `payments` claims for each row what it uses up, and leaves out a row of which
  * another transaction has claimed something since. A payment that is already on chain is accepted whatever the month's count. For each accepted
@@ -118,7 +119,7 @@ export async function insertReceipts(
         select network, asset, sum(raw_amount) filter (where id <> all(${limits.spentIds}::text[])) as raw,
           count(*) filter (where organisation_id = ${organisationId} and environment = ${environment}) as own,
           count(*) filter (where ${isIdle} and organisation_id = ${organisationId} and environment = ${environment}) as idle,
-          sum(gas_reserved_nano_usd) filter (where ${isIdle} and organisation_id = ${organisationId} and environment = ${environment}) as idle_gas,
+          sum(gas_reserved_nano_usd) filter (where organisation_id = ${organisationId} and environment = ${environment}) as open_gas,
           count(*) filter (where status = 'settling' and check_at is not null and settlement ->> 'sponsoredGas' <> '0') as sponsored
         from payments where status in ('verified', 'settling') and payer = payers.payer
         group by network, asset) as open
@@ -137,9 +138,8 @@ export async function insertReceipts(
           coalesce((select sum(idle) from open as all_open where all_open.payer = given.payer), 0) + (status = 'settling')::int
           + count(*) filter (where status = 'verified') over (partition by payer order by position) > greatest(1, monthly.most / ${payerShare}::int)
           or status <> 'settled' and gas_reserved_nano_usd > 0 and
-          coalesce((select sum(idle_gas) from open as all_open where all_open.payer = given.payer and all_open.network = given.network), 0)
-          + case when status = 'settling' then gas_reserved_nano_usd else 0 end
-          + coalesce(sum(gas_reserved_nano_usd) filter (where status = 'verified') over (partition by payer, given.network order by position), 0)
+          coalesce((select sum(open_gas) from open as all_open where all_open.payer = given.payer and all_open.network = given.network), 0)
+          + sum(gas_reserved_nano_usd) filter (where status <> 'settled') over (partition by payer, given.network order by position)
           > greatest(gas_reserved_nano_usd, ${limits.nanoUsdPerDayMax.toString()}::numeric / ${payerShare}::int) as is_over_share
       from given cross join monthly left join open using (payer, network, asset)
       where not exists (select from payment_claims as known where known.claim_hash = claim_hash(given.claim_key) offset 0)

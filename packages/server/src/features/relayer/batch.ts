@@ -1,4 +1,5 @@
 import type { Address, Network } from '@purser/protocol'
+import type { SignerNeed } from '../../chain/port.ts'
 import type { Tx } from '../../platform/db/db.ts'
 import { callOf } from './forms/index.ts'
 import { conclude, purposeOf, type RelayerParts } from './parts.ts'
@@ -87,16 +88,15 @@ export async function endTurn(
 async function planBatch(parts: RelayerParts, network: Network, turn: BatchSelection): Promise<void> {
   const { ctx } = parts
   await ctx.lanes.prepare(network, ctx.settlerAddress)
-  const signers = [...new Set(turn.selected.map(({ queue: { signer } }) => signer as Address))]
-  // Read in the turn that sends, because an account may get code (EIP-7702) after its signature was checked. That code
-  // could use up the gas grant.
-  const coded = await ctx.chains.on(network).accountsWithCode(signers)
+  // Read in the turn that sends: after its signature was checked, an account may have got code (EIP-7702) that uses up the gas
+  // grant, or may have moved its money away, which makes its calls fail at the settler's expense.
+  const unfit = await ctx.chains.on(network).signersToSendAlone(needsOf(turn.selected))
   const refused = await ctx.db.tx(async (tx) => {
     const locked = await lockWaiting(
       tx,
       turn.selected.map(({ relayId }) => relayId),
     )
-    const [own, others] = partition(locked, ({ signer }) => coded.has(signer))
+    const [own, others] = partition(locked, ({ signer }) => unfit.has(signer))
     if (own.length > 0)
       await setAlone(
         tx,
@@ -175,6 +175,18 @@ export async function admit(
   }
 }
 
+/** What the signers of these relays need, by token. */
+function needsOf(selected: readonly SelectedRelay[]): readonly SignerNeed[] {
+  const sums = new Map<string, SignerNeed>()
+  for (const { queue, moves } of selected) {
+    if (moves === null) continue
+    const key = `${queue.signer} ${moves.token}`
+    const raw = (sums.get(key)?.raw ?? 0n) + moves.raw
+    sums.set(key, { signer: queue.signer as Address, token: moves.token as Address, raw })
+  }
+  return [...sums.values()]
+}
+
 function partition<T>(items: readonly T[], belongs: (item: T) => boolean): [T[], T[]] {
   const parts: [T[], T[]] = [[], []]
   for (const item of items) parts[belongs(item) ? 0 : 1].push(item)
@@ -193,6 +205,8 @@ export interface BatchSelection {
 export interface SelectedRelay {
   readonly relayId: bigint
   readonly queue: QueueKey
+  /** What an EIP-3009 authorization moves, in the token's smallest unit; null for other payloads, which are sent alone. */
+  readonly moves: { readonly token: string; readonly raw: bigint } | null
 }
 
 /**
@@ -208,14 +222,15 @@ export function selectFairly(
   const emptyQueues: QueueKey[] = []
   const turnKeys = new Map<bigint, TurnKey>()
   for (const row of rows.toSorted(inOrder)) {
-    const { organisationId, purpose, turn, signer, relayId } = row
+    const { organisationId, purpose, turn, signer, relayId, token, value } = row
     const key = { ...slot, organisationId, purpose }
     turnKeys.set(turn, key)
     const offered = turns.get(turn) ?? []
     turns.set(turn, offered)
     if (signer === null) continue
     if (relayId === null) emptyQueues.push({ ...key, signer })
-    else offered.push({ relayId, queue: { ...key, signer } })
+    else
+      offered.push({ relayId, queue: { ...key, signer }, moves: token && value ? { token, raw: BigInt(value) } : null })
   }
   return {
     selected: takeInTurn(

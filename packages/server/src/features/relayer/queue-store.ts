@@ -178,6 +178,9 @@ const PickedRow = z.object({
   signerTurn: z.bigint().nullable(),
   relayId: z.bigint().nullable(),
   place: z.bigint().nullable(),
+  /** What an EIP-3009 authorization moves; null for other payloads. */
+  token: z.string().nullable(),
+  value: z.string().nullable(),
 })
 /** A queue that has its turn, and one of its relays; without a signer if an organisation has no queue that is due. */
 export type PickedRow = z.output<typeof PickedRow>
@@ -230,7 +233,7 @@ function pickUpTo(db: Queryable, bounds: PickBounds, share: Sql): Promise<Picked
         where network = ${network} and alone = ${alone} and due_at <= now() and purpose = any(${purposes}::text[])
         order by due_at, organisation_id, purpose limit ${turnsMax}) as first
     ), picked as (
-    select t.organisation_id, t.purpose, t.turn, q.signer, q.turn as signer_turn, r.id as relay_id, r.place,
+    select t.organisation_id, t.purpose, t.turn, q.signer, q.turn as signer_turn, r.id as relay_id, r.place, r.token, r.value,
       row_number() over (partition by t.turn order by r.place, q.turn) as round
     from turns t
     left join lateral (
@@ -240,14 +243,14 @@ function pickUpTo(db: Queryable, bounds: PickBounds, share: Sql): Promise<Picked
       order by due_at, signer limit ${share}
     ) q on true
     left join lateral (
-      select id, row_number() over (order by next_attempt_at, id) as place from relays own
+      select id, row_number() over (order by next_attempt_at, id) as place, payload ->> 'token' as token, payload ->> 'value' as value from relays own
       where own.network = ${network} and own.alone = ${alone} and own.organisation_id = t.organisation_id and own.purpose = t.purpose
         and own.signer = q.signer and state = 'waiting' and next_attempt_at <= now()
         and valid_before > now() + ${timeLeftMs}::integer * interval '1 millisecond'
       order by next_attempt_at, id limit ${rowsOfSignerMax}
     ) r on true
     )
-    select organisation_id, purpose, turn, signer, signer_turn, relay_id, place from picked where round <= ${share} or relay_id is null`,
+    select organisation_id, purpose, turn, signer, signer_turn, relay_id, place, token, value from picked where round <= ${share} or relay_id is null`,
   )
 }
 
