@@ -164,7 +164,7 @@ export interface PayerQuestion {
 export interface SignerNeed {
   readonly signer: Address
   readonly token: Address
-  /** What the signer's payloads move together, in the token's smallest unit. */
+  /** The sum that the signer's payloads move, in the token's smallest unit. */
   readonly raw: bigint
 }
 

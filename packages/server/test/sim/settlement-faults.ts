@@ -235,10 +235,10 @@ export const settlementFaults: readonly Fault[] = [
     within: 30,
   },
   {
-    name: 'code-is-not-looked-up',
+    name: 'signers-are-not-looked-up',
     file: 'features/relayer/batch.ts',
-    find: 'partition(locked, ({ signer }) => coded.has(signer))',
-    replace: 'partition(locked, ({ signer }) => coded.has(`${signer} none`))',
+    find: 'partition(locked, ({ signer }) => unfit.has(signer))',
+    replace: 'partition(locked, ({ signer }) => unfit.has(`${signer} none`))',
     within: 30,
     testedBy: 'test/stories/settlement-batch.test.ts',
   },

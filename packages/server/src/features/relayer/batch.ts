@@ -175,7 +175,7 @@ export async function admit(
   }
 }
 
-/** What the signers of these relays need, by token. */
+/** Returns how much of each token the relays of each signer move. */
 function needsOf(selected: readonly SelectedRelay[]): readonly SignerNeed[] {
   const sums = new Map<string, SignerNeed>()
   for (const { queue, moves } of selected) {
@@ -205,7 +205,7 @@ export interface BatchSelection {
 export interface SelectedRelay {
   readonly relayId: bigint
   readonly queue: QueueKey
-  /** What an EIP-3009 authorization moves, in the token's smallest unit; null for other payloads, which are sent alone. */
+  /** An EIP-3009 authorization's amount, in the token's smallest unit; null for other payloads, which are sent alone. */
   readonly moves: { readonly token: string; readonly raw: bigint } | null
 }
 

@@ -178,7 +178,7 @@ const PickedRow = z.object({
   signerTurn: z.bigint().nullable(),
   relayId: z.bigint().nullable(),
   place: z.bigint().nullable(),
-  /** What an EIP-3009 authorization moves; null for other payloads. */
+  /** Of an EIP-3009 authorization; null for other payloads. */
   token: z.string().nullable(),
   value: z.string().nullable(),
 })
