@@ -64,8 +64,23 @@ function mapTexts(value: unknown, change: (text: string) => string): unknown {
 
 /** A refusal as a tool result: a problem record, so that the model can read the reason and what to change. */
 export function refused(problem: Answer): CallToolResult {
+  const text = JSON.stringify(problem)
+  const shown = text.length > responseCharactersMax ? JSON.stringify(shortProblem(problem)) : text
   // Text only: clients check structured content against the success schema, even in a refusal.
-  return { isError: true, content: [{ type: 'text', text: JSON.stringify(problem) }] }
+  return { isError: true, content: [{ type: 'text', text: shown }] }
+}
+
+/** The first entries of a problem that is too long. */
+function shortProblem(problem: Answer): unknown {
+  const first = Object.entries(problem).map(([name, value]) => [
+    name,
+    Array.isArray(value) ? value.slice(0, 20) : value,
+  ])
+  const cut = mapTexts(Object.fromEntries(first), (text) => (text.length <= 1_000 ? text : `${text.slice(0, 1_000)}…`))
+  const kept = Object.entries(Object(cut)).filter(
+    ([, value]) => (JSON.stringify(value) ?? '').length <= responseCharactersMax / 2,
+  )
+  return Object.fromEntries(kept)
 }
 
 /** The result for invalid arguments. Nothing was sent. */

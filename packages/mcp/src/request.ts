@@ -16,19 +16,27 @@ export interface ServiceRequest {
   readonly idempotencyKey: string | undefined
 }
 
+/** Most faults in one result, and the longest name in one, in characters. A model reads all of it. */
+const faultsMax = 20
+const nameCharactersMax = 100
+
 /**
- * The faults that prevent the arguments from being sent. Values are validated by the service. An unknown name is
+ * The first faults that prevent the arguments from being sent. Values are validated by the service. An unknown name is
  * refused, never dropped: a misspelled idempotencyKey would pay twice.
  */
 export function faultsOf(tool: Tool, args: Arguments): readonly Fault[] {
-  const unknown = Object.keys(args).filter((name) => !Object.hasOwn(tool.places, name))
+  const unknown: string[] = []
+  for (const name of Object.keys(args)) {
+    if (unknown.length === faultsMax) break
+    if (!Object.hasOwn(tool.places, name)) unknown.push(name)
+  }
   const missing = (tool.inputSchema.required ?? []).filter((name) => args[name] === undefined)
   const unsendable = Object.keys(tool.places).filter((name) => !isSendable(tool, name, args[name]))
   return [
     ...unknown.map((name) => ({ path: pointer(name), message: 'is not an argument of this tool' })),
     ...missing.map((name) => ({ path: pointer(name), message: 'is missing' })),
     ...unsendable.map((name) => ({ path: pointer(name), message: `cannot be a ${tool.places[name]} parameter` })),
-  ]
+  ].slice(0, faultsMax)
 }
 
 function isSendable({ places }: Tool, name: string, value: unknown): boolean {
@@ -47,7 +55,10 @@ function parametersOf(name: string, value: unknown): Record<string, unknown> {
   return Object.fromEntries(Object.entries(value).map(([member, inner]) => [`${name}.${member}`, inner]))
 }
 
-const pointer = (name: string): string => `/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`
+const pointer = (name: string): string => {
+  const shown = name.length > nameCharactersMax ? `${name.slice(0, nameCharactersMax)}…` : name
+  return `/${shown.replaceAll('~', '~0').replaceAll('/', '~1')}`
+}
 
 /** The HTTP request for valid arguments. Defaults that the tool documents are filled in. */
 export function requestOf(tool: Tool, args: Arguments, idempotencyKey: string | undefined): ServiceRequest {

@@ -38,11 +38,14 @@ export function mcpServer(served: Served, waitingOf: (request: RequestContext) =
   server.setRequestHandler('resources/templates/list', () => ({ resourceTemplates: [operationTemplate] }))
   server.setRequestHandler('resources/read', async ({ params: { uri } }) => {
     const found = await readResource(uri)
-    if (found === undefined) throw invalid('There is no such resource.', { uri })
+    if (found === undefined) throw invalid('There is no such resource.', { uri: uri.slice(0, uriCharactersMax) })
     return { contents: [{ uri, ...found }] }
   })
   return server
 }
+
+/** The most of an unknown URI that its refusal repeats, in characters. */
+const uriCharactersMax = 1_000
 
 function invalid(message: string, data?: object): ProtocolError {
   return new ProtocolError(ProtocolErrorCode.InvalidParams, message, data)

@@ -72,6 +72,23 @@ test('what a site has tried is forgotten after a minute', async () => {
   expect((await sends(500, 301)).slice(299)).toEqual(['unknown', 'too-many'])
 })
 
+test('a known key is checked again after a minute: a revoked one is refused then, and one that cannot be checked is served', async () => {
+  const key = keyOf(0)
+  const organisations = new Map([[key, 'one']])
+  let now = 0
+  const find = openCallers(await aService(organisations), () => now)
+  const caller = await find(key, '203.0.113.9')
+  organisations.delete(key)
+  now = 59_999
+  expect(await find(key, '203.0.113.9')).toBe(caller)
+  now = 60_000
+  expect(await Promise.all([find(key, '203.0.113.9'), find(key, '203.0.113.9')])).toEqual(['unknown', 'unknown'])
+  organisations.set(key, 'one')
+  expect(await find(key, '203.0.113.9')).toBe('unknown')
+  now = 120_000
+  expect(await find(key, '203.0.113.9')).toMatchObject({ organisationId: 'one' })
+})
+
 /** Sends the head of a request whose body does not come. */
 function openRequest(port: number, key: string): { readonly answer: () => string } {
   const socket = connect(port, '127.0.0.1')
@@ -87,7 +104,9 @@ test('the keys of one organisation have at most half of the requests at once, an
   const keys = Array.from({ length: 15 }, (_, index) => keyOf(index))
   const other = keyOf(99)
   const options = await aService(new Map([...keys.map((key) => [key, 'one'] as const), [other, 'other']]))
-  const server = mcpHttpServer(options, { hosts: [] })
+  let now = 0
+  // So fast that the rate of an organisation refuses none.
+  const server = mcpHttpServer(options, { hosts: [], now: () => (now += 20) })
   const { port } = await listening(server)
   const sent = keys.flatMap((key) => Array.from({ length: 32 }, () => openRequest(port, key)))
   const refused = () => sent.filter(({ answer }) => answer().startsWith('HTTP/1.1 429')).length

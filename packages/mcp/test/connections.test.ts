@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { Duplex } from 'node:stream'
+import { composeApiKey } from '@purser/protocol'
 import { expect, onTestFinished, test } from 'vitest'
 import { mcpHttpServer } from '../src/http/http-server.ts'
 
@@ -13,10 +14,10 @@ function aServer(proxies?: number) {
     { baseUrl: 'http://127.0.0.1:9', serverOf, onError: () => undefined },
     { hosts: [], onCrowded: () => (crowded += 1), ...(proxies !== undefined && { proxies }) },
   )
-  const connect = (remoteAddress: string, sent: string[] = []): Duplex => {
+  const connect = (remoteAddress: string, sent: string[] = [], takes: 'all' | 'nothing' = 'all'): Duplex => {
     const write = (chunk: Buffer, _: string, done: () => void): void => {
       sent.push(chunk.toString())
-      done()
+      if (takes === 'all') done()
     }
     const socket = Object.assign(new Duplex({ read: () => undefined, write }), { remoteAddress })
     onTestFinished(() => void socket.destroy())
@@ -71,4 +72,22 @@ test('a connection that sends more than eight requests ahead is closed before on
   socket.push('POST /mcp HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer x\r\nContent-Length: 0\r\n\r\n'.repeat(9))
   await closed
   expect(sent).toEqual([])
+})
+
+test('a silent connection is closed if it does not take its answer or has no request, and not while its request runs', async () => {
+  const { connect } = aServer()
+  const refused = 'POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n'
+  const sent: string[] = []
+  const [reading, silent, idle] = [
+    connect('203.0.113.7', sent),
+    connect('203.0.113.7', sent, 'nothing'),
+    connect('203.0.113.7'),
+  ]
+  // Its key is checked by a service that does not respond yet.
+  const key = composeApiKey('test', new Uint8Array(32))
+  reading.push(refused.replace('Content', `Authorization: Bearer ${key}\r\nContent`))
+  silent.push(refused)
+  await expect.poll(() => sent.join('')).toMatch(/^HTTP\/1.1 401/)
+  for (const socket of [reading, silent, idle]) socket.emit('timeout')
+  expect([reading.destroyed, silent.destroyed, idle.destroyed]).toEqual([false, true, true])
 })

@@ -42,7 +42,9 @@ async function aServer() {
     },
     onError: () => undefined,
   } satisfies Parameters<typeof mcpHttpServer>[0]
-  const { port } = await listening(mcpHttpServer(options, { hosts: [] }))
+  let at = 0
+  // So fast that the rate of an organisation refuses none.
+  const { port } = await listening(mcpHttpServer(options, { hosts: [], now: () => (at += 20) }))
   const statusFor = async (number: number): Promise<number> => {
     const response = await fetch(`http://127.0.0.1:${port}/mcp`, {
       method: 'POST',

@@ -9,6 +9,7 @@ import type { Waiting } from '../call.ts'
 import { openKeys } from '../keys.ts'
 import type { RequestContext, Served } from '../server.ts'
 import { followCalls } from './followed-calls.ts'
+import { messageBytesMax } from './message.ts'
 
 /** The state that all callers share. */
 export interface HandlerOptions {
@@ -21,16 +22,21 @@ export interface HandlerOptions {
 /** The state of one API key. */
 type CallerDeps = Pick<Served, 'purser' | 'environment' | 'keys'>
 
-/** A message that a server received: it has a method and a URL. */
+/** A request that a server received: it has a method and a URL. */
 export type RequestMessage = IncomingMessage & { readonly method: string; readonly url: string }
+
+/** A request whose body was read. */
+type ReadRequest = Pick<RequestMessage, 'method' | 'url' | 'headers'> & AsyncIterable<Buffer>
 
 /** The owner of an API key that the service knows. */
 export interface Caller {
-  readonly handle: (req: RequestMessage, res: ServerResponse) => Promise<void>
+  readonly handle: (req: ReadRequest, res: ServerResponse) => Promise<void>
   /** The organisation of the key, which each response to it names, whatever its scopes. */
   readonly organisationId: string
   /** The number of requests that are not answered yet. */
   running: number
+  /** When the service confirmed the key. */
+  checkedAt: number
 }
 
 /** Why a key is not served: the service does not know it, too many unknown keys were sent, or it cannot be checked. */
@@ -54,12 +60,10 @@ const minuteMs = 60_000
  */
 const maxSubscriptions = 16
 
-/** The largest message, in bytes. A tool's arguments are read by a model, so they are short. */
-const messageBytesMax = 1_048_576
-
 /**
- * Finds the caller of each API key. A key is checked with the service when it is first used. The service checks it
- * again at each call, so a revoked key is refused there. Keys are in memory alone, by their digest. `address` is the caller's network address.
+ * Finds the caller of each API key. A key is checked with the service when it is first used, and again when its last check is older than a minute: many
+ * messages call nothing of the service, which would refuse a revoked key. A known key stays known while the service cannot check it. Keys are in memory
+ * alone, by their digest. `address` is the caller's network address.
  */
 export function openCallers(
   options: HandlerOptions,
@@ -72,7 +76,8 @@ export function openCallers(
   const checking = new Map<string, Promise<Caller | Refused>>()
   const tried = triedKeys()
 
-  async function check(apiKey: string, name: string, environment: 'test' | 'live'): Promise<Caller | Refused> {
+  /** Returns the organisation of a key, or why there is none. */
+  async function organisationOf(apiKey: string): Promise<{ readonly organisationId: string } | Refused> {
     const { baseUrl } = options
     let organisationId = unnamed
     const naming: typeof fetch = async (...request) => {
@@ -88,11 +93,35 @@ export function openCallers(
       // Any other refusal (4xx) proves that the service knows the key.
       if (error.status !== 403) return 'unavailable'
     }
+    return { organisationId }
+  }
+
+  async function check(apiKey: string, name: string, environment: 'test' | 'live'): Promise<Caller | Refused> {
+    const found = await organisationOf(apiKey)
+    if (typeof found === 'string') return found
     if (!hasPlace(known)) return 'unavailable'
-    const deps = { purser: createPurser({ apiKey, baseUrl }), environment, keys: keysOf({ name, organisationId }) }
-    const caller = { ...callerOf(options, deps), organisationId, running: 0 }
+    const purser = createPurser({ apiKey, baseUrl: options.baseUrl })
+    const deps = { purser, environment, keys: keysOf({ name, ...found }) }
+    const caller = { ...callerOf(options, deps), ...found, running: 0, checkedAt: now() }
     known.set(name, caller)
     return caller
+  }
+
+  async function checkAgain(apiKey: string, name: string, caller: Caller): Promise<Caller | Refused> {
+    if ((await organisationOf(apiKey)) === 'unknown') {
+      known.delete(name)
+      unknown.set(name, { at: now(), forget: () => undefined })
+      return 'unknown'
+    }
+    caller.checkedAt = now()
+    return caller
+  }
+
+  /** Several requests with one key share its check. */
+  function once(name: string, check: () => Promise<Caller | Refused>): Promise<Caller | Refused> {
+    const checked = checking.get(name) ?? check().finally(() => checking.delete(name))
+    checking.set(name, checked)
+    return checked
   }
 
   return async (apiKey, address) => {
@@ -103,7 +132,8 @@ export function openCallers(
     if (caller !== undefined) {
       known.delete(name)
       known.set(name, caller)
-      return caller
+      if (now() - caller.checkedAt < minuteMs) return caller
+      return once(name, () => checkAgain(apiKey, name, caller))
     }
     // In the order of their times.
     for (const [one, { at, forget }] of unknown) {
@@ -116,10 +146,8 @@ export function openCallers(
     if (pending !== undefined) return pending
     const forget = tried.take(address)
     if (forget === undefined) return 'too-many'
-    const checked = check(apiKey, name, environment).finally(() => checking.delete(name))
-    checking.set(name, checked)
     try {
-      const found = await checked
+      const found = await once(name, () => check(apiKey, name, environment))
       if (found !== 'unknown') forget()
       else unknown.set(name, { at: now(), forget })
       return found

@@ -3,6 +3,8 @@ import type { Socket } from 'node:net'
 import { hostHeaderValidation, originValidation } from '@modelcontextprotocol/node'
 import { addressBlock } from '@purser/protocol'
 import { type HandlerOptions, openCallers, type Refused, type RequestMessage } from './callers.ts'
+import { bodyBytesOf, messageBytesMax, readBody, shapeOf } from './message.ts'
+import { messageRates } from './message-rates.ts'
 
 /** The path of the one endpoint. */
 export const endpoint = '/mcp'
@@ -10,9 +12,13 @@ export const endpoint = '/mcp'
 const loopback = ['localhost', '127.0.0.1', '[::1]']
 /** Most connections. Above it, the one that has been without an admitted request for longest is closed. */
 const connectionsMax = 1_024
-/** Most requests of all organisations at once; an organisation has at most half of those that the others leave. Some more are for those without one. */
+/**
+ * Most places of running requests of all organisations; an organisation has at most half of those that the others leave. Some more are for those without
+ * one. A request takes a place for its answer and up to 64 KiB of its body, and one for each further part, so that places limit the memory.
+ */
 const runningMax = 896
 const runningFirstMax = 960
+const placeBytes = 65_536
 /**
  * Most connections of one address, if no proxy is before the server: those of one host that sends nothing leave places for others. This machine's own
  * have no such limit, because a proxy or many agents may run on it.
@@ -21,6 +27,10 @@ const connectionsPerAddressMax = 64
 /** Addresses by which a machine reaches itself. */
 const ownAddress = /^(127\.|::1$|::ffff:127\.)/i
 const runningPerKeyMax = 32
+/** Most JSON-RPC messages in one request. Current revisions have no batches. */
+const batchMax = 8
+/** A connection that takes nothing of an answer for this long is closed. */
+const silentMsMax = 30_000
 /** Most requests of one connection whose responses have not ended. Common clients send a request when they have read the response before it. */
 const unansweredMax = 8
 
@@ -32,6 +42,8 @@ export interface Reachable {
   readonly proxies?: number
   /** Called once, when the first connection of an address is closed because the address has too many. */
   readonly onCrowded?: () => void
+  /** The time in milliseconds; default: that of the machine. */
+  readonly now?: () => number
 }
 
 /**
@@ -39,10 +51,12 @@ export interface Reachable {
  * Requests must have a `Host`, and an `Origin` if they have one, that is loopback or in `hosts`, so that a web page
  * cannot reach a server on the user's machine (DNS rebinding).
  */
-export function mcpHttpServer(options: HandlerOptions, { hosts, proxies = 0, onCrowded }: Reachable): Server {
-  const find = openCallers(options)
+export function mcpHttpServer(options: HandlerOptions, reachable: Reachable): Server {
+  const { hosts, proxies = 0, onCrowded, now = Date.now } = reachable
+  const find = openCallers(options, now)
+  const rates = messageRates(now)
   const running = runningRequests()
-  const mayAnswer = limitUnanswered()
+  const unanswered = limitUnanswered()
   const names = [...loopback, ...hosts]
   const isHost = hostHeaderValidation(names)
   const isOrigin = originValidation(names)
@@ -54,18 +68,35 @@ export function mcpHttpServer(options: HandlerOptions, { hosts, proxies = 0, onC
     const caller = token === undefined ? 'unknown' : await find(token, addressOf(req, proxies))
     if (typeof caller === 'string') return refuse(res, refusals[caller])
     if (res.destroyed) return
-    if (caller.running >= runningPerKeyMax || !running.hasPlace(caller.organisationId))
+    const { organisationId } = caller
+    const bytes = bodyBytesOf(req)
+    if (bytes > messageBytesMax) return refuse(res, tooLong)
+    const places = Math.max(1, Math.ceil(bytes / placeBytes))
+    if (caller.running >= runningPerKeyMax || !running.hasPlaces(organisationId, places))
       return refuse(res, refusals['too-many'])
-    const ended = [running.begin(caller.organisationId), connections.begin(req.socket)]
+    const early = rates.announced(organisationId, bytes)
+    if (early !== undefined) return refuse(res, tooOften(early))
+    const ended = [running.begin(organisationId, places), connections.begin(req.socket)]
     caller.running += 1
     res.once('close', () => {
       caller.running -= 1
       for (const end of ended) end()
     })
-    await caller.handle(req, res)
+    const body = await readBody(req)
+    if (body === undefined) return refuse(res, tooLong)
+    const shape = shapeOf(body)
+    if (shape.messages > batchMax) return refuse(res, tooManyMessages)
+    const late = rates.received(organisationId, shape)
+    if (late !== undefined) return refuse(res, tooOften(late))
+    if (shape.messages > 1) {
+      if (!running.hasPlaces(organisationId, shape.messages - 1)) return refuse(res, refusals['too-many'])
+      ended.push(running.begin(organisationId, shape.messages - 1))
+    }
+    const { method, url, headers } = req
+    await caller.handle({ method, url, headers, [Symbol.asyncIterator]: () => piecesOf(body) }, res)
   }
   const server = createServer({ headersTimeout: 10_000, requestTimeout: 30_000 }, (req, res) => {
-    if (!mayAnswer(req, res)) return
+    if (!unanswered.begin(req, res)) return
     answer(req, res).catch((error: unknown) => {
       options.onError(error instanceof Error ? error : new Error('a value that is not an Error was thrown'))
       if (!res.headersSent) refuse(res, refusals.unavailable)
@@ -74,41 +105,50 @@ export function mcpHttpServer(options: HandlerOptions, { hosts, proxies = 0, onC
   })
   const mayOpen = proxies === 0 ? limitPerAddress(onCrowded) : () => true
   const connections = limitConnections(server, mayOpen)
+  // Without a listener Node would close a connection whose request runs for that long.
+  server.setTimeout(silentMsMax, (socket) => {
+    if (socket.writableLength > 0 || !unanswered.has(socket)) socket.destroy()
+  })
   return server
 }
 
-/**
- * Returns the function that counts a request of its connection until its response ends. It closes a connection that sends more requests ahead, and then
- * returns `false`: their responses would wait in the memory for a reader.
- */
-function limitUnanswered(): (req: IncomingMessage, res: ServerResponse) => boolean {
+async function* piecesOf(body: Buffer): AsyncGenerator<Buffer> {
+  yield body
+}
+
+/** Counts the requests of each connection until their responses end. */
+function limitUnanswered() {
   const unanswered = new WeakMap<Socket, number>()
-  return ({ socket }, res) => {
-    const own = (unanswered.get(socket) ?? 0) + 1
-    if (own > unansweredMax) socket.destroy()
-    // Node goes on with what it has received of a connection that is closed.
-    if (socket.destroyed) return false
-    unanswered.set(socket, own)
-    res.once('close', () => unanswered.set(socket, (unanswered.get(socket) ?? 1) - 1))
-    return true
+  return {
+    has: (socket: Socket): boolean => (unanswered.get(socket) ?? 0) > 0,
+    /** Counts a request. Closes a connection that sends more requests ahead, and then returns `false`: their responses would wait in the memory. */
+    begin({ socket }: IncomingMessage, res: ServerResponse): boolean {
+      const own = (unanswered.get(socket) ?? 0) + 1
+      if (own > unansweredMax) socket.destroy()
+      // Node goes on with what it has received of a connection that is closed.
+      if (socket.destroyed) return false
+      unanswered.set(socket, own)
+      res.once('close', () => unanswered.set(socket, (unanswered.get(socket) ?? 1) - 1))
+      return true
+    },
   }
 }
 
-/** Counts the running requests of each organisation. */
+/** Counts the places of the running requests of each organisation. */
 function runningRequests() {
   const owns = new Map<string, number>()
   let taken = 0
   return {
-    hasPlace(organisationId: string): boolean {
+    hasPlaces(organisationId: string, more: number): boolean {
       const own = owns.get(organisationId) ?? 0
-      return own === 0 ? taken < runningFirstMax : own < (runningMax - (taken - own)) / 2
+      return own === 0 ? taken + more <= runningFirstMax : own + more < (runningMax - (taken - own)) / 2 + 1
     },
-    begin(organisationId: string): () => void {
-      owns.set(organisationId, (owns.get(organisationId) ?? 0) + 1)
-      taken += 1
+    begin(organisationId: string, places: number): () => void {
+      owns.set(organisationId, (owns.get(organisationId) ?? 0) + places)
+      taken += places
       return () => {
-        taken -= 1
-        const left = (owns.get(organisationId) ?? 1) - 1
+        taken -= places
+        const left = (owns.get(organisationId) ?? places) - places
         if (left === 0) owns.delete(organisationId)
         else owns.set(organisationId, left)
       }
@@ -205,6 +245,23 @@ const refusals: Readonly<Record<Refused, Refusal>> = {
     message: 'The service does not respond.',
     headers: { 'Retry-After': '5' },
   },
+}
+
+const tooLong: Refusal = {
+  status: 413,
+  code: -32_000,
+  message: `A message has at most ${messageBytesMax} bytes.`,
+}
+
+const tooManyMessages: Refusal = {
+  status: 400,
+  code: -32_600,
+  message: `A batch has at most ${batchMax} messages.`,
+}
+
+function tooOften(seconds: number): Refusal {
+  const headers = { 'Retry-After': String(seconds) }
+  return { status: 429, code: -32_002, message: 'Too many messages of your organisation.', headers }
 }
 
 /** Refuses the request and closes the connection, because its body is not read. */

@@ -1,0 +1,68 @@
+import type { IncomingMessage } from 'node:http'
+
+/** The largest message, in bytes: a vault takes a document of that size. */
+export const messageBytesMax = 1_048_576
+
+/** The size of a message, counted on its bytes before it is parsed. */
+export interface MessageShape {
+  /** The JSON-RPC messages in it: more than one in a batch. */
+  readonly messages: number
+  /** Values in arrays and objects, and about as many names as there are members. */
+  readonly nodes: number
+}
+
+/** Returns the bytes that the body of a request may take: its announced length, or the most if it announces none. */
+export function bodyBytesOf({ headers }: Pick<IncomingMessage, 'headers'>): number {
+  if (headers['transfer-encoding'] !== undefined) return messageBytesMax
+  return Number(headers['content-length'] ?? 0)
+}
+
+/**
+ * Reads the body of a request; undefined if it is longer than a message may be. Each chunk is copied into one buffer, because chunks of one byte would
+ * take more than a hundred times their bytes.
+ */
+export async function readBody(request: AsyncIterable<Buffer>): Promise<Buffer | undefined> {
+  let body = Buffer.allocUnsafeSlow(firstBytes)
+  let bytes = 0
+  for await (const chunk of request) {
+    const end = bytes + chunk.length
+    if (end > messageBytesMax) return undefined
+    if (end > body.length) {
+      const larger = Buffer.allocUnsafeSlow(Math.max(end, 2 * body.length))
+      body.copy(larger, 0, 0, bytes)
+      body = larger
+    }
+    chunk.copy(body, bytes)
+    bytes = end
+  }
+  return body.subarray(0, bytes)
+}
+
+const firstBytes = 4_096
+
+const [openBrace, openBracket, closeBrace, closeBracket] = [0x7b, 0x5b, 0x7d, 0x5d]
+const [comma, colon, quote, backslash] = [0x2c, 0x3a, 0x22, 0x5c]
+
+/** Returns the shape of a JSON text in one pass. A text that is no JSON has one that is never below its cost. */
+export function shapeOf(body: Uint8Array): MessageShape {
+  let depth = 0
+  let nodes = 0
+  let firstLevel = 0
+  let inString = false
+  for (let at = 0; at < body.length; at += 1) {
+    const byte = body[at]
+    if (inString) {
+      if (byte === backslash) at += 1
+      else if (byte === quote) inString = false
+    } else if (byte === quote) inString = true
+    else if (byte === comma || byte === colon) {
+      nodes += 1
+      if (depth === 1 && byte === comma) firstLevel += 1
+    } else if (byte === openBrace || byte === openBracket) {
+      nodes += 1
+      depth += 1
+    } else if (byte === closeBrace || byte === closeBracket) depth -= 1
+  }
+  const isBatch = body.find((byte) => byte > 0x20) === openBracket
+  return { messages: isBatch ? firstLevel + 1 : 1, nodes }
+}

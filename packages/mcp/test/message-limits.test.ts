@@ -1,0 +1,119 @@
+import { createServer } from 'node:http'
+import { composeApiKey } from '@purser/protocol'
+import { expect, test } from 'vitest'
+import { tools } from '../src/generated/tools.ts'
+import { mcpHttpServer } from '../src/http/http-server.ts'
+import { messageBytesMax, readBody, shapeOf } from '../src/http/message.ts'
+import { mcpServer } from '../src/server.ts'
+import { listening } from './stage.ts'
+
+const keys = [0, 1, 2].map((byte) => composeApiKey('test', new Uint8Array(32).fill(byte)))
+const owners = new Map(keys.map((key, at) => [`Bearer ${key}`, at === 2 ? 'other' : 'one']))
+
+/** The server at a time that a test sets, before a service that counts its calls. */
+async function aServer() {
+  const state = { now: 0, calls: 0 }
+  const service = createServer((req, res) => {
+    if (!req.url?.endsWith('/organisations/current')) state.calls += 1
+    const owner = owners.get(req.headers.authorization ?? '') ?? ''
+    res.writeHead(200, { 'content-type': 'application/json', 'x-service-organisation': owner }).end('{}')
+  })
+  const { port } = await listening(service)
+  const options = {
+    baseUrl: `http://127.0.0.1:${port}`,
+    serverOf: (deps, waitingOf) => mcpServer({ ...deps, tools, version: '0.1.0' }, waitingOf),
+    onError: () => undefined,
+  } satisfies Parameters<typeof mcpHttpServer>[0]
+  const url = `http://127.0.0.1:${(await listening(mcpHttpServer(options, { hosts: [], now: () => state.now }))).port}/mcp`
+  const post = (key: string | undefined, message: unknown) =>
+    fetch(url, {
+      method: 'POST',
+      headers: {
+        'content-type': 'application/json',
+        accept: 'application/json, text/event-stream',
+        authorization: `Bearer ${key}`,
+      },
+      body: JSON.stringify(message),
+    })
+  return { state, post }
+}
+
+const ping = { jsonrpc: '2.0', id: 1, method: 'ping' }
+const callOf = (name: string, args: object) => ({
+  jsonrpc: '2.0',
+  id: 1,
+  method: 'tools/call',
+  params: { name, arguments: args },
+})
+const membersOf = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, at) => [`m${at}`, 0]))
+
+test('the keys of an organisation send at most its rate of messages, another organisation sends its own, and time refills it', async () => {
+  const { state, post } = await aServer()
+  const statuses: number[] = []
+  const send = async (key: string | undefined, message: unknown = ping) => {
+    const answer = await post(key, message)
+    await answer.arrayBuffer()
+    statuses.push(answer.status)
+    return answer
+  }
+  for (let sent = 0; sent < 300; sent += 1) await send(keys[sent % 2])
+  expect(new Set(statuses)).toEqual(new Set([200]))
+  const refused = await send(keys[0])
+  expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, '1'])
+  expect((await send(keys[2])).status).toBe(200)
+  state.now = 20
+  expect((await send(keys[1])).status).toBe(200)
+  expect((await send(keys[1])).status).toBe(429)
+})
+
+test('a message of many members costs as many messages as it takes time, whether its tool exists or not', async () => {
+  const { state, post } = await aServer()
+  const many = membersOf(90_000)
+  expect((await post(keys[0], callOf('vaults_list', many))).status).toBe(200)
+  const refused = await post(keys[0], ping)
+  expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, '3'])
+  expect((await post(keys[2], callOf('no_such_tool', many))).status).toBe(200)
+  expect((await post(keys[2], ping)).status).toBe(429)
+  expect(state.calls).toBe(0)
+})
+
+test('a refusal of many arguments with long names names the first twenty, and their beginnings', async () => {
+  const { post } = await aServer()
+  const long = Object.fromEntries(
+    Object.entries(membersOf(100)).map(([name, value]) => [name + 'x'.repeat(5_000), value]),
+  )
+  for (const args of [membersOf(50_000), long]) {
+    const answer = await post(keys[0], callOf('vaults_list', args))
+    const text = await answer.text()
+    expect(text.length).toBeLessThan(8_192)
+    expect(text.match(/is not an argument/g)).toHaveLength(20)
+  }
+})
+
+test('a batch has at most eight messages, each of which counts', async () => {
+  const { post } = await aServer()
+  const batch = (count: number) => Array.from({ length: count }, (_, id) => ({ ...ping, id }))
+  expect((await post(keys[0], batch(9))).status).toBe(400)
+  const served = await post(keys[0], batch(8))
+  expect((await served.text()).match(/"result"/g)).toHaveLength(8)
+})
+
+test.each([
+  ['{"a":[1,2,{"b":","}],"c":"\\"["}', { messages: 1, nodes: 9 }],
+  [' \n[{"a":1},{"b":[1,2]}]', { messages: 2, nodes: 8 }],
+  ['', { messages: 1, nodes: 0 }],
+])('the shape of %s is counted without parsing it', (text, shape) => {
+  expect(shapeOf(Buffer.from(text))).toEqual(shape)
+})
+
+test('a body in pieces is read whole, into memory of twice its bytes at most, up to the largest message', async () => {
+  async function* pieces(count: number, piece: string) {
+    for (let at = 0; at < count; at += 1) yield Buffer.from(piece)
+  }
+  const body = await readBody(pieces(10_000, 'a'))
+  expect([body?.toString(), body?.buffer.byteLength]).toEqual(['a'.repeat(10_000), 16_384])
+  const half = 'b'.repeat(messageBytesMax / 2)
+  expect((await readBody(pieces(2, half)))?.length).toBe(messageBytesMax)
+  expect(await readBody(pieces(3, half))).toBeUndefined()
+  expect((await readBody(pieces(0, '')))?.length).toBe(0)
+})
