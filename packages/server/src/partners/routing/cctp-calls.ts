@@ -17,6 +17,7 @@ import { encodeBytesCall, encodeCall, uintAt } from './words.ts'
 const depositForBurn = selectorOf('depositForBurn(uint256,uint32,bytes32,address,bytes32,uint256,uint32)')
 const receiveMessage = selectorOf('receiveMessage(bytes,bytes)')
 const usedNonces = selectorOf('usedNonces(bytes32)')
+const getBlockNumber = selectorOf('getBlockNumber()')
 const messageSent = bytesToHex(keccak256(utf8('MessageSent(bytes)')))
 
 export interface Burn {
@@ -62,6 +63,11 @@ export function encodeReceiveMessage(message: Hex, attestation: Hex): Hex {
 /** Call that returns a nonzero word when the message with this nonce was delivered. */
 export function encodeUsedNonces(nonce: Hex): Hex {
   return encodeCall(usedNonces, [nonce])
+}
+
+/** Encodes the call of Multicall3 that returns `block.number`. */
+export function encodeBlockNumber(): Hex {
+  return encodeCall(getBlockNumber, [])
 }
 
 /**
@@ -120,7 +126,7 @@ export interface BurnMessage {
   readonly recipient: Address
   readonly rawAmount: bigint
   readonly rawFee: bigint
-  /** Block of the destination chain at which the attestation expires; 0 for never. */
+  /** `block.number` of the destination chain at which the attestation expires; 0 for never. */
   readonly expirationBlock: bigint
 }
 

@@ -1,5 +1,5 @@
 import { PassThrough } from 'node:stream'
-import { type Address, type Hex, networkByName } from '@purser/protocol'
+import { type Address, type Hex, multicall3Address, networkByName } from '@purser/protocol'
 import { concat, decodeFunctionData, encodeAbiParameters, encodePacked, keccak256, pad, parseAbi, toHex } from 'viem'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import {
@@ -31,7 +31,10 @@ let answer: (requested: PartnerRequest) => PartnerResponse
 let used: boolean
 let refusal: string | undefined
 let isFinal: boolean
+/** The block number that contracts see. */
 let block: bigint
+/** The chain's own block number, which is another on Arbitrum. */
+let chainHead: bigint
 /** Logs of the burn's transaction; undefined when it is not mined. */
 let sent: readonly ChainLog[] | undefined
 let called: { readonly network: string; readonly to: Address; readonly data: Hex }[]
@@ -41,17 +44,18 @@ beforeEach(async () => {
   outbound = createOutbound()
   iris = await aPartner((requested) => answer(requested))
   answer = () => ({ json: fees })
-  ;[used, isFinal, block, called] = [false, true, 100n, []]
+  ;[used, isFinal, block, chainHead, called] = [false, true, 100n, 100n, []]
   refusal = 'Nonce already used'
   sent = [messageSent(messageWith({ nonce: pad('0x'), rawFee: 0n, finalityExecuted: 0 }))]
   const destination = new PassThrough()
   destination.on('data', (line: Buffer) => lines.push(line.toString('utf8')))
   const reader: ChainReader = {
     call: async ({ name }: { readonly name: string }, to: Address, data: Hex) => {
+      if (to === multicall3Address) return toHex(block, { size: 32 })
       called.push({ network: name, to, data })
       return toHex(used ? 1n : 0n, { size: 32 })
     },
-    blockNumber: async () => block,
+    blockNumber: async () => chainHead,
     logs: async () => sent,
   }
   const clock = { now: () => instantOf(1_790_000_000_000) }
@@ -259,6 +263,19 @@ test('an expired attestation is requested again, and one delivered before it exp
   ;[block, used] = [100n, true]
   expect(await cctp.status(route)).toMatchObject({ state: 'completed' })
   expect(iris.requested.filter(({ method }) => method === 'POST')).toHaveLength(2)
+})
+
+test('a fast transfer to Arbitrum expires by the block number that its contracts see, which is Ethereum’s', async () => {
+  const toArbitrum = { ...route, request: requestFor(endOn('base', 'USDC'), endOn('arbitrum', 'USDC')) }
+  const destination = cctpDomainOf(toArbitrum.request.to.network) ?? -1
+  const attested = messageWith({ destination, expirationBlock: 23_239_468n })
+  sent = [messageSent(messageWith({ destination, nonce: pad('0x'), rawFee: 0n, finalityExecuted: 0 }))]
+  answer = ({ method }) => (method === 'POST' ? { json: { nonce } } : reported({ message: attested }))
+  ;[block, chainHead] = [23_232_300n, 372_000_000n]
+  expect(await cctp.status(toArbitrum)).toMatchObject({ state: 'claimable', call: { chainId: 42_161 } })
+  block = 23_239_467n
+  expect(await cctp.status(toArbitrum)).toEqual({ state: 'pending', partnerStatus: 'attestation-expired' })
+  expect(iris.requested.filter(({ method }) => method === 'POST')).toHaveLength(1)
 })
 
 test.each([

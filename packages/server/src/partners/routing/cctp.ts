@@ -1,4 +1,12 @@
-import { type Hex, isHex, networks, sameAddress, tokenBySymbol } from '@purser/protocol'
+import {
+  type Hex,
+  isHex,
+  multicall3Address,
+  type Network,
+  networks,
+  sameAddress,
+  tokenBySymbol,
+} from '@purser/protocol'
 import { z } from 'zod'
 import { instantOf } from '../../platform/clock.ts'
 import { fail } from '../errors.ts'
@@ -6,6 +14,7 @@ import { type PartnerApi, requestPartner } from '../partner-request.ts'
 import { readUrl } from '../settings.ts'
 import {
   type BurnMessage,
+  encodeBlockNumber,
   encodeDepositForBurn,
   encodeReceiveMessage,
   encodeUsedNonces,
@@ -253,7 +262,7 @@ async function attested(
   if (isUsed(await reader.call(network, messageTransmitter, usedNonces)))
     return { state: 'pending', partnerStatus: 'delivered-not-final' }
   // The contract accepts it only in earlier blocks, and a claim is mined in the next block at the earliest.
-  if (burn.expirationBlock !== 0n && (await reader.blockNumber(network)) + 1n >= burn.expirationBlock) {
+  if (burn.expirationBlock !== 0n && (await numberSeen(reader, network)) + 1n >= burn.expirationBlock) {
     await reattest(api, burn)
     log.warn({ partner: name, txHash: route.txHash }, 'an attestation expired and was requested again')
     return { state: 'pending', partnerStatus: 'attestation-expired' }
@@ -272,6 +281,16 @@ async function attested(
  * nonce: the used nonce is not that of another burn. Source: circlefin/evm-cctp-contracts, MessageTransmitterV2 `_validateReceivedMessage`.
  */
 const usedRefusal = 'Nonce already used'
+
+/**
+ * Number of the latest block as contracts on the chain see it (`block.number`), with which Circle's contract compares the expiration. On Arbitrum
+ * it is about Ethereum's, twenty times lower than the chain's own. Source: Arbitrum's documentation, "Block numbers and time".
+ */
+async function numberSeen(reader: ChainReader, network: Network): Promise<bigint> {
+  const number = wordsOf(await reader.call(network, multicall3Address, encodeBlockNumber())).uint(0)
+  if (number === undefined) throw new Error(`no contract of ${network.name} returned its block number`)
+  return number
+}
 
 function isUsed(answer: Hex): boolean {
   return (wordsOf(answer).uint(0) ?? 0n) !== 0n
