@@ -148,7 +148,7 @@ export const states: readonly State[] = [
       /^\/payments\/pay_/,
       410,
       'archived',
-      'The event or payment is old and was moved to the archive of the service. What a payment used up stays used.',
+      'The event or payment is old and was moved to the archive of the service. Ask the operator for it.',
     ),
   },
   {

@@ -7,13 +7,13 @@ const fail = defineErrors({
     title: 'Custody Unavailable',
     detail: 'The key service does not respond correctly. Nothing was created or sent. Try again shortly.',
     causes: [
-      'The key service that seals and signs (AWS KMS, or the operator’s key file) does not answer, or refuses temporarily.',
+      'The key service that seals and signs (AWS KMS, or the operator’s key file) does not respond, or refuses temporarily.',
     ],
     fix: 'Repeat after `Retry-After` with the same `Idempotency-Key`: nothing was created or sent. The operator looks at the key service and its permissions; the log has its message.',
   },
 })
 
-/** For the error tables of operations that use a key before they answer. */
+/** For the error tables of operations that use a key before they respond. */
 export const custodyErrors = fail.table
 
 /** Suggested delay before a retry. */

@@ -6,7 +6,7 @@ export const fail = defineErrors({
     status: 503,
     title: 'Partner Unavailable',
     detail: 'The partner is not configured, or does not respond correctly. Nothing was moved.',
-    causes: ['The partner for payouts is not configured in this environment, or did not answer.'],
+    causes: ['The partner for payouts is not configured in this environment, or did not respond.'],
     fix: 'Repeat in a minute with the same `Idempotency-Key`. In a deployment of your own, set the partner’s key ([Partners](/docs/partners)); the test environment has a sandbox.',
   },
 })

@@ -59,7 +59,7 @@ export function defineErrors<const T extends ErrorTable>(table: T): Fail<T> {
 export const archivedRecord = {
   status: 410,
   title: 'Archived',
-  detail: 'The event or payment is old and was moved to the archive of the service. What a payment used up stays used.',
+  detail: 'The event or payment is old and was moved to the archive of the service. Ask the operator for it.',
 } as const
 
 /** Errors that any operation may return. */
@@ -169,7 +169,7 @@ export const failPlatform = defineErrors({
   'not-found': {
     status: 404,
     title: 'Not Found',
-    detail: 'There is nothing at this address.',
+    detail: 'No operation has this method and path.',
     causes: [
       'No operation has this method and path: a misspelled segment, a missing or additional prefix, or a trailing slash.',
       'An id in the path has the prefix of another resource, or is longer than any id.',
@@ -179,7 +179,7 @@ export const failPlatform = defineErrors({
   'request-timeout': {
     status: 408,
     title: 'Request Timeout',
-    detail: 'The request did not arrive in time.',
+    detail: 'The request did not arrive in time. Send it again.',
     causes: [
       'The head or the body of the request was not complete in time: a JSON body has 60 seconds.',
       'The client opened a connection and sent nothing, or a proxy stopped forwarding the body.',
@@ -190,7 +190,7 @@ export const failPlatform = defineErrors({
   'payload-too-large': {
     status: 413,
     title: 'Payload Too Large',
-    detail: 'The request body is larger than this address accepts.',
+    detail: 'The request body is larger than this operation accepts. Send less in one request.',
     causes: [
       'A JSON body is larger than 1 MiB (4 MiB for `POST /vaults/{id}/documents`, whose `content` may take 1 MiB as JSON).',
     ],
@@ -251,7 +251,7 @@ export const failPlatform = defineErrors({
     status: 429,
     title: 'Idempotency Storage Exceeded',
     detail:
-      'The organisation has used its share of the storage for responses to the Idempotency-Keys of a day. Nothing was done.',
+      'The organisation has used its share of the storage for responses to the Idempotency-Keys of a day. Nothing was done; retry later.',
     causes: [
       'The responses that are stored for the organisation’s `Idempotency-Key`s of the last 24 hours take its share of the storage: half of what other organisations leave. `current` is their bytes.',
     ],

@@ -1,4 +1,4 @@
-import { parseAddress, parseInstant, zeroAddress } from '@purser/protocol'
+import { parseAddress, parseAmount, parseInstant, zeroAddress } from '@purser/protocol'
 import { z } from 'zod'
 import { instantOf } from './clock.ts'
 import type { ListedRows } from './db/listed-rows.ts'
@@ -197,12 +197,36 @@ export function openCursor(cursor: string | undefined): string | undefined {
   if (cursor === undefined) return undefined
   const key = Buffer.from(cursor, 'base64url').toString('utf8')
   const valid = /^[a-z]{2,8}_[0-9a-z]{26}$/.test(key) || /^[0-9]{1,19}$/.test(key)
-  if (!valid || Buffer.from(key).toString('base64url') !== cursor) {
-    throw failPlatform('validation-error', {
-      errors: [{ path: '/cursor', message: 'is not a cursor that this service issued' }],
-    })
-  }
+  if (!valid || Buffer.from(key).toString('base64url') !== cursor) throw foreignCursor()
   return key
+}
+
+const bigintMax = 2n ** 63n - 1n
+
+/** As `openCursor`, for a list that is ordered by a number of at most `most`; a cursor of another list is a fault of the request. */
+export function openNumberCursor(cursor: string | undefined, most = bigintMax): string | undefined {
+  const key = openCursor(cursor)
+  if (key === undefined || (/^\d{1,19}$/.test(key) && BigInt(key) <= most)) return key
+  throw foreignCursor()
+}
+
+function foreignCursor(): Error {
+  const message = 'is not a cursor of this list; send the nextCursor of its previous page'
+  return failPlatform('validation-error', { errors: [{ path: '/cursor', message }] })
+}
+
+/**
+ * Returns an amount of a request in the smallest unit of its token. Text that is no decimal amount, or that has more digits than the token, is a fault
+ * of the request at `path`; so is zero, unless `least` is zero.
+ */
+export function openAmount(
+  text: string,
+  { path, decimals, least = 1n }: { readonly path: string; readonly decimals: number; readonly least?: 0n | 1n },
+): bigint {
+  const raw = parseAmount(text, decimals)
+  if (typeof raw === 'bigint' && raw >= least) return raw
+  const message = `must be a decimal amount${least === 0n ? '' : ' above 0'} with at most ${decimals} decimals`
+  throw failPlatform('validation-error', { errors: [{ path, message }] })
 }
 
 /** A page from rows, one more than `limit` of which were queried; `key` names the row after which the next page starts. */

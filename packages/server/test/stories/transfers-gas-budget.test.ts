@@ -59,7 +59,7 @@ async function planned(ctx: Ctx, org: Org, count: number): Promise<readonly OwnI
         plan,
         purpose: 'transfer',
         operation: 'transfer',
-        answered: 'pending',
+        reportedState: 'pending',
         action: 'transfers.create',
       }
     }),

@@ -2,6 +2,7 @@ import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { Fingerprint, Pencil, Plus, Trash2 } from 'lucide-react'
 import { useState } from 'react'
 import { addPasskey, type Passkey, removePasskey, renamePasskey } from '../../sign-in/credentials.ts'
+import { ActionDialog } from '../../ui/action-dialog.tsx'
 import { Button, IconButton } from '../../ui/button.tsx'
 import { ErrorBlock } from '../../ui/error-block.tsx'
 import { Field, TextInput } from '../../ui/form.tsx'
@@ -151,27 +152,19 @@ function RemoveDialog({ passkey, isLast, onClose }: { passkey: Passkey; isLast: 
     onSuccess: () => done('The passkey is removed'),
   })
   return (
-    <Dialog
-      open
-      onClose={onClose}
+    <ActionDialog
       title="Remove this passkey"
-      footer={
-        <>
-          <Button onClick={onClose}>Keep it</Button>
-          <Button tone="danger" busy={remove.isPending} onClick={() => remove.mutate()}>
-            Remove the passkey
-          </Button>
-        </>
-      }
+      act="Remove the passkey"
+      keep="Keep it"
+      tone="danger"
+      action={remove}
+      onClose={onClose}
     >
-      <div className="flex flex-col gap-4">
-        <p className="text-ink-2">
-          <span className="font-medium break-words text-ink">{passkey.name}</span> no longer signs you in. Delete it
-          from your device too.
-          {isLast && ' It is your last one: make sure that you can sign in by a link or a password.'}
-        </p>
-        {remove.error !== null && <ErrorBlock error={remove.error} onRetry={() => remove.mutate()} />}
-      </div>
-    </Dialog>
+      <p className="text-ink-2">
+        <span className="font-medium break-words text-ink">{passkey.name}</span> no longer signs you in. Delete it from
+        your device too.
+        {isLast && ' It is your last one: make sure that you can sign in by a link or a password.'}
+      </p>
+    </ActionDialog>
   )
 }

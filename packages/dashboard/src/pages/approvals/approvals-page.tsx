@@ -4,6 +4,7 @@ import { CircleCheck, History } from 'lucide-react'
 import { useCallback } from 'react'
 import { usePurser } from '../../api/context.ts'
 import { useListing } from '../../api/listing.ts'
+import { createdColumn } from '../../ui/created-column.tsx'
 import { ErrorBlock } from '../../ui/error-block.tsx'
 import { count } from '../../ui/format.ts'
 import { ListCard } from '../../ui/list-card.tsx'
@@ -141,17 +142,7 @@ const columns: readonly Column<Approval>[] = [
     head: 'For',
     cell: ({ note }) => note ?? <span className="text-ink-3">no reason given</span>,
   },
-  {
-    id: 'created',
-    head: 'Requested',
-    align: 'right',
-    width: 'w-32',
-    cell: ({ createdAt }) => (
-      <span className="text-ink-2">
-        <Time at={createdAt} />
-      </span>
-    ),
-  },
+  createdColumn('Requested'),
 ]
 
 const compact = (row: Approval) => (

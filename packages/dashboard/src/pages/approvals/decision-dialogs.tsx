@@ -2,6 +2,7 @@ import { PurserError } from '@purser/sdk'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { usePurser } from '../../api/context.ts'
+import { ActionDialog } from '../../ui/action-dialog.tsx'
 import { Button } from '../../ui/button.tsx'
 import { ErrorBlock } from '../../ui/error-block.tsx'
 import { Field, TextInput } from '../../ui/form.tsx'
@@ -96,29 +97,25 @@ function RefuseDialog({ approval, onClose }: DialogProps) {
     onClose,
   )
   return (
-    <Dialog
-      open
-      onClose={onClose}
+    <ActionDialog
       title="Decline this request"
-      footer={
+      act={
         <>
-          <Button onClick={onClose}>Not yet</Button>
-          <Button tone="danger" busy={refuse.isPending} onClick={() => refuse.mutate()}>
-            Decline {groupDecimal(approval.amount)} {approval.token}
-          </Button>
+          Decline {groupDecimal(approval.amount)} {approval.token}
         </>
       }
+      keep="Not yet"
+      tone="danger"
+      action={refuse}
+      onClose={onClose}
     >
-      <div className="flex flex-col gap-4">
-        <p className="text-ink-2">No money moves, and the reserved amount is available again.</p>
-        <Field label="Reason" hint="Optional. The requester sees it.">
-          {(wiring) => (
-            <TextInput {...wiring} maxLength={200} value={reason} onChange={({ target }) => setReason(target.value)} />
-          )}
-        </Field>
-        {refuse.error !== null && <ErrorBlock error={refuse.error} onRetry={() => refuse.mutate()} />}
-      </div>
-    </Dialog>
+      <p className="text-ink-2">No money moves, and the reserved amount is available again.</p>
+      <Field label="Reason" hint="Optional. The requester sees it.">
+        {(wiring) => (
+          <TextInput {...wiring} maxLength={200} value={reason} onChange={({ target }) => setReason(target.value)} />
+        )}
+      </Field>
+    </ActionDialog>
   )
 }
 
@@ -126,23 +123,15 @@ function CancelDialog({ approval, onClose }: DialogProps) {
   const purser = usePurser()
   const cancel = useDecision(() => purser.approvals.cancel(approval.id), 'The request is canceled', onClose)
   return (
-    <Dialog
-      open
-      onClose={onClose}
+    <ActionDialog
       title="Cancel your request"
-      footer={
-        <>
-          <Button onClick={onClose}>Keep it</Button>
-          <Button tone="danger" busy={cancel.isPending} onClick={() => cancel.mutate()}>
-            Cancel the request
-          </Button>
-        </>
-      }
+      act="Cancel the request"
+      keep="Keep it"
+      tone="danger"
+      action={cancel}
+      onClose={onClose}
     >
-      <div className="flex flex-col gap-4">
-        <p className="text-ink-2">No money moves, and the reserved amount is available again.</p>
-        {cancel.error !== null && <ErrorBlock error={cancel.error} onRetry={() => cancel.mutate()} />}
-      </div>
-    </Dialog>
+      <p className="text-ink-2">No money moves, and the reserved amount is available again.</p>
+    </ActionDialog>
   )
 }

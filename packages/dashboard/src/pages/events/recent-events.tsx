@@ -8,6 +8,7 @@ import { useListing } from '../../api/listing.ts'
 import { useRefreshOn } from '../../live/use-live.ts'
 import { Button, buttonClasses } from '../../ui/button.tsx'
 import { CodeBlock } from '../../ui/code-block.tsx'
+import { createdColumn } from '../../ui/created-column.tsx'
 import { ErrorBlock } from '../../ui/error-block.tsx'
 import { Select } from '../../ui/form.tsx'
 import { ListCard } from '../../ui/list-card.tsx'
@@ -91,17 +92,7 @@ const columns: readonly Column<RecordedEvent>[] = [
   { id: 'type', head: 'Type', width: 'w-64', cell: ({ type }) => <span className="font-mono text-sm">{type}</span> },
   { id: 'about', head: 'About', cell: (row) => <About row={row} /> },
   { id: 'id', head: 'Event', width: 'w-39', from: 'lg', cell: ({ id }) => <Id value={id} /> },
-  {
-    id: 'at',
-    head: 'Happened',
-    align: 'right',
-    width: 'w-32',
-    cell: ({ createdAt }) => (
-      <span className="text-ink-2">
-        <Time at={createdAt} />
-      </span>
-    ),
-  },
+  createdColumn('Happened'),
 ]
 
 /** The subject of the event: the id that its type names, otherwise the first id in the payload. */

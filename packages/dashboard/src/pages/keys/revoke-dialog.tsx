@@ -2,11 +2,9 @@ import type { ApiKeyRecord, RevokedKey } from '@purser/sdk'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { usePurser } from '../../api/context.ts'
-import { Button } from '../../ui/button.tsx'
-import { ErrorBlock } from '../../ui/error-block.tsx'
+import { ActionDialog } from '../../ui/action-dialog.tsx'
 import { CheckChoice } from '../../ui/form.tsx'
 import { count } from '../../ui/format.ts'
-import { Dialog } from '../../ui/overlay.tsx'
 import { toastDone } from '../../ui/toast.tsx'
 import { Time } from '../../ui/values.tsx'
 import { keysKey, shownKey } from './key-words.ts'
@@ -25,38 +23,26 @@ export function RevokeDialog({ apiKey, onClose }: { apiKey: ApiKeyRecord; onClos
     },
   })
   return (
-    <Dialog
-      open
-      onClose={onClose}
+    <ActionDialog
       title="Revoke this key"
-      footer={
-        <>
-          <Button onClick={onClose}>Cancel</Button>
-          <Button tone="danger" busy={revoke.isPending} onClick={() => revoke.mutate()}>
-            Revoke {apiKey.name.length > 24 ? 'the key' : apiKey.name}
-          </Button>
-        </>
-      }
+      act={<>Revoke {apiKey.name.length > 24 ? 'the key' : apiKey.name}</>}
+      keep="Cancel"
+      tone="danger"
+      action={revoke}
+      onClose={onClose}
     >
-      <div className="flex flex-col gap-4">
-        <p className="text-ink-2">
-          <span className="font-medium break-words text-ink">{apiKey.name}</span>{' '}
-          <span className="font-mono text-sm">{shownKey(apiKey.environment, apiKey.last4)}</span> is refused from the
-          next request. This cannot be undone. {apiKey.lastUsedAt === null ? 'It was never used.' : 'It was last used '}
-          {apiKey.lastUsedAt !== null && (
-            <>
-              <Time at={apiKey.lastUsedAt} />.
-            </>
-          )}
-        </p>
-        <CheckChoice
-          label="Also revoke the keys that it created"
-          isOn={cascade}
-          onToggle={() => setCascade(!cascade)}
-        />
-        {revoke.error !== null && <ErrorBlock error={revoke.error} onRetry={() => revoke.mutate()} />}
-      </div>
-    </Dialog>
+      <p className="text-ink-2">
+        <span className="font-medium break-words text-ink">{apiKey.name}</span>{' '}
+        <span className="font-mono text-sm">{shownKey(apiKey.environment, apiKey.last4)}</span> is refused from the next
+        request. This cannot be undone. {apiKey.lastUsedAt === null ? 'It was never used.' : 'It was last used '}
+        {apiKey.lastUsedAt !== null && (
+          <>
+            <Time at={apiKey.lastUsedAt} />.
+          </>
+        )}
+      </p>
+      <CheckChoice label="Also revoke the keys that it created" isOn={cascade} onToggle={() => setCascade(!cascade)} />
+    </ActionDialog>
   )
 }
 

@@ -1,5 +1,6 @@
 import type { LoggedRequest } from '@purser/sdk'
 import { TriangleAlert } from 'lucide-react'
+import { createdColumn } from '../../ui/created-column.tsx'
 import { duration } from '../../ui/format.ts'
 import { RowLink } from '../../ui/row-link.tsx'
 import { type MoneyState, StateBadge } from '../../ui/state.tsx'
@@ -26,17 +27,7 @@ export const logColumns: readonly Column<LoggedRequest>[] = [
     from: 'lg',
     cell: ({ durationMs }) => <span className="num text-ink-2">{duration(durationMs)}</span>,
   },
-  {
-    id: 'when',
-    head: 'When',
-    align: 'right',
-    width: 'w-32',
-    cell: ({ createdAt }) => (
-      <span className="text-ink-2">
-        <Time at={createdAt} />
-      </span>
-    ),
-  },
+  createdColumn('When'),
 ]
 
 /** The status in the color of its class. */

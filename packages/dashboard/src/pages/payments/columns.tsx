@@ -1,4 +1,5 @@
 import type { PaymentLog } from '@purser/sdk'
+import { createdColumn } from '../../ui/created-column.tsx'
 import { networkName } from '../../ui/format.ts'
 import { RowLink } from '../../ui/row-link.tsx'
 import { StateBadge, Tag } from '../../ui/state.tsx'
@@ -38,17 +39,7 @@ export const paymentColumns: readonly Column<PaymentLog>[] = [
         <OnChain value={payer} network={chain} kind="address" />
       ),
   },
-  {
-    id: 'created',
-    head: 'Received',
-    align: 'right',
-    width: 'w-32',
-    cell: ({ createdAt }) => (
-      <span className="text-ink-2">
-        <Time at={createdAt} />
-      </span>
-    ),
-  },
+  createdColumn('Received'),
 ]
 
 export function PaymentBadge({ status }: Pick<PaymentLog, 'status'>) {

@@ -1,9 +1,7 @@
 import type { Member } from '@purser/sdk'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useWorkspace } from '../../api/context.ts'
-import { Button } from '../../ui/button.tsx'
-import { ErrorBlock } from '../../ui/error-block.tsx'
-import { Dialog } from '../../ui/overlay.tsx'
+import { ActionDialog } from '../../ui/action-dialog.tsx'
 import { toastDone } from '../../ui/toast.tsx'
 import { memberName, membersKey } from './team-words.ts'
 
@@ -28,28 +26,20 @@ export function RemoveDialog({ member, isSelf, onClose }: RemoveDialogProps) {
     },
   })
   return (
-    <Dialog
-      open
-      onClose={onClose}
+    <ActionDialog
       title={isInvited ? 'Revoke the invitation' : isSelf ? `Leave ${organisation.name}` : 'Remove this person'}
-      footer={
-        <>
-          <Button onClick={onClose}>Cancel</Button>
-          <Button tone="danger" busy={remove.isPending} onClick={() => remove.mutate()}>
-            {isInvited ? 'Revoke it' : isSelf ? 'Leave' : 'Remove'}
-          </Button>
-        </>
-      }
+      act={isInvited ? 'Revoke it' : isSelf ? 'Leave' : 'Remove'}
+      keep="Cancel"
+      tone="danger"
+      action={remove}
+      onClose={onClose}
     >
-      <div className="flex flex-col gap-4">
-        <p className="text-ink-2">
-          <span className="font-medium break-all text-ink">{name}</span>{' '}
-          {isInvited
-            ? 'can no longer accept it.'
-            : 'is refused from the next request on. API keys that they made belong to the organisation and stay: revoke those separately.'}
-        </p>
-        {remove.error !== null && <ErrorBlock error={remove.error} />}
-      </div>
-    </Dialog>
+      <p className="text-ink-2">
+        <span className="font-medium break-all text-ink">{name}</span>{' '}
+        {isInvited
+          ? 'can no longer accept it.'
+          : 'is refused from the next request on. API keys that they made belong to the organisation and stay: revoke those separately.'}
+      </p>
+    </ActionDialog>
   )
 }

@@ -33,7 +33,7 @@ export const transferColumns: readonly Column<Transfer>[] = [
     head: 'Reference',
     cell: ({ reference }) => reference ?? <span className="text-ink-3">none</span>,
   },
-  createdColumn,
+  createdColumn(),
 ]
 
 function Networks({ fromChain, toChain }: Pick<Transfer, 'fromChain' | 'toChain'>) {

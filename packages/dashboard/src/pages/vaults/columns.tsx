@@ -24,7 +24,7 @@ export const vaultColumns: readonly Column<Vault>[] = [
     cell: ({ sessionId }) => <Tag>{sessionId === null ? 'API' : 'Session'}</Tag>,
   },
   { id: 'id', head: 'Id', width: 'w-39', from: 'lg', cell: ({ id }) => <Id value={id} /> },
-  createdColumn,
+  createdColumn(),
 ]
 
 export function Ends({ ttl }: { ttl: string | null }) {

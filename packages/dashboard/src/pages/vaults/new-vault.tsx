@@ -3,11 +3,10 @@ import { useNavigate } from '@tanstack/react-router'
 import { Plus } from 'lucide-react'
 import { useState } from 'react'
 import { useMay, usePurser } from '../../api/context.ts'
+import { ActionDialog } from '../../ui/action-dialog.tsx'
 import { Button, type ButtonTone } from '../../ui/button.tsx'
-import { ErrorBlock } from '../../ui/error-block.tsx'
 import { Field, Select, TextInput } from '../../ui/form.tsx'
 import { useIdempotencyKey } from '../../ui/idempotency.ts'
-import { Dialog } from '../../ui/overlay.tsx'
 import { vaultsKey } from './queries.ts'
 
 /** Opens the dialog that creates a vault. Viewers have no such button. */
@@ -47,45 +46,37 @@ export function NewVaultDialog({ onClose }: { onClose: () => void }) {
     },
   })
   return (
-    <Dialog
-      open
-      onClose={onClose}
+    <ActionDialog
       title="Create a vault"
-      footer={
-        <>
-          <Button onClick={onClose}>Cancel</Button>
-          <Button tone="primary" busy={create.isPending} onClick={() => create.mutate()}>
-            Create the vault
-          </Button>
-        </>
-      }
+      act="Create the vault"
+      keep="Cancel"
+      tone="primary"
+      action={create}
+      onClose={onClose}
     >
-      <div className="flex flex-col gap-4">
-        <Field label="Description" hint="Everyone who can read the vault sees it.">
-          {(wiring) => (
-            <TextInput
-              {...wiring}
-              maxLength={200}
-              placeholder="Research on the market for batteries"
-              value={description}
-              onChange={({ target }) => setDescription(target.value)}
-            />
-          )}
-        </Field>
-        <Field
-          label="Keep it for"
-          hint="When it expires, the vault and everything in it is deleted, unless it is persisted."
-        >
-          {(wiring) => (
-            <Select {...wiring} value={ttl} onChange={({ target }) => setTtl(target.value)}>
-              <option value="1h">1 hour</option>
-              <option value="24h">24 hours</option>
-              <option value="7d">7 days</option>
-            </Select>
-          )}
-        </Field>
-        {create.error !== null && <ErrorBlock error={create.error} />}
-      </div>
-    </Dialog>
+      <Field label="Description" hint="Everyone who can read the vault sees it.">
+        {(wiring) => (
+          <TextInput
+            {...wiring}
+            maxLength={200}
+            placeholder="Research on the market for batteries"
+            value={description}
+            onChange={({ target }) => setDescription(target.value)}
+          />
+        )}
+      </Field>
+      <Field
+        label="Keep it for"
+        hint="When it expires, the vault and everything in it is deleted, unless it is persisted."
+      >
+        {(wiring) => (
+          <Select {...wiring} value={ttl} onChange={({ target }) => setTtl(target.value)}>
+            <option value="1h">1 hour</option>
+            <option value="24h">24 hours</option>
+            <option value="7d">7 days</option>
+          </Select>
+        )}
+      </Field>
+    </ActionDialog>
   )
 }

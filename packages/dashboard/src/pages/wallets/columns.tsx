@@ -34,7 +34,7 @@ export const walletColumns: readonly Column<AnyWallet>[] = [
     from: 'lg',
     cell: ({ address, chain }) => <OnChain value={address} network={chain} kind="address" />,
   },
-  { ...createdColumn, from: 'xl' },
+  { ...createdColumn(), from: 'xl' },
 ]
 
 /** The first token that a wallet or child address has, and how many others. Reads the chain when it comes into view. */

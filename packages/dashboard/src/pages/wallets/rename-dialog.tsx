@@ -1,9 +1,7 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
-import { Button } from '../../ui/button.tsx'
-import { ErrorBlock } from '../../ui/error-block.tsx'
+import { ActionDialog } from '../../ui/action-dialog.tsx'
 import { Field, TextInput } from '../../ui/form.tsx'
-import { Dialog } from '../../ui/overlay.tsx'
 import { walletsKey } from './queries.ts'
 
 interface RenameDialogProps {
@@ -25,27 +23,19 @@ export function RenameDialog({ what, name: present, onSave, onClose }: RenameDia
     },
   })
   return (
-    <Dialog
-      open
-      onClose={onClose}
+    <ActionDialog
       title={`Rename this ${what}`}
-      footer={
-        <>
-          <Button onClick={onClose}>Cancel</Button>
-          <Button tone="primary" busy={rename.isPending} onClick={() => rename.mutate()}>
-            Save the name
-          </Button>
-        </>
-      }
+      act="Save the name"
+      keep="Cancel"
+      tone="primary"
+      action={rename}
+      onClose={onClose}
     >
-      <div className="flex flex-col gap-4">
-        <Field label="Name" hint="Without a name, the id is shown.">
-          {(wiring) => (
-            <TextInput {...wiring} maxLength={200} value={name} onChange={({ target }) => setName(target.value)} />
-          )}
-        </Field>
-        {rename.error !== null && <ErrorBlock error={rename.error} />}
-      </div>
-    </Dialog>
+      <Field label="Name" hint="Without a name, the id is shown.">
+        {(wiring) => (
+          <TextInput {...wiring} maxLength={200} value={name} onChange={({ target }) => setName(target.value)} />
+        )}
+      </Field>
+    </ActionDialog>
   )
 }

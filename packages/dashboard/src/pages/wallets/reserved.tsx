@@ -5,6 +5,7 @@ import { Lock } from 'lucide-react'
 import { type ReactNode, useCallback } from 'react'
 import { usePurser } from '../../api/context.ts'
 import { useRefreshOn } from '../../live/use-live.ts'
+import { createdColumn } from '../../ui/created-column.tsx'
 import { ListCard } from '../../ui/list-card.tsx'
 import { Empty } from '../../ui/page.tsx'
 import { RowLink } from '../../ui/row-link.tsx'
@@ -163,17 +164,7 @@ const columns: readonly Column<Movement>[] = [
     width: 'w-28',
     cell: (row) => <MovementLink row={row} />,
   },
-  {
-    id: 'created',
-    head: 'Requested',
-    align: 'right',
-    width: 'w-32',
-    cell: ({ createdAt }) => (
-      <span className="text-ink-2">
-        <Time at={createdAt} />
-      </span>
-    ),
-  },
+  createdColumn('Requested'),
 ]
 
 function MovementLink({ row: { kind, path, search } }: { row: Movement }) {

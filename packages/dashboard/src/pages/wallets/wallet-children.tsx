@@ -5,13 +5,12 @@ import { GitBranch, Plus } from 'lucide-react'
 import { useCallback, useState } from 'react'
 import { useMay, usePurser } from '../../api/context.ts'
 import { useListing } from '../../api/listing.ts'
+import { ActionDialog } from '../../ui/action-dialog.tsx'
 import { Button } from '../../ui/button.tsx'
 import { createdColumn } from '../../ui/created-column.tsx'
-import { ErrorBlock } from '../../ui/error-block.tsx'
 import { Field, TextInput } from '../../ui/form.tsx'
 import { useIdempotencyKey } from '../../ui/idempotency.ts'
 import { ListCard } from '../../ui/list-card.tsx'
-import { Dialog } from '../../ui/overlay.tsx'
 import { Empty } from '../../ui/page.tsx'
 import { RowLink } from '../../ui/row-link.tsx'
 import type { Column } from '../../ui/table.tsx'
@@ -86,7 +85,7 @@ function columnsOn(chain: string): readonly Column<ChildAddress>[] {
       cell: ({ address }) => <OnChain value={address} network={chain} kind="address" />,
     },
     { id: 'id', head: 'Child address', width: 'w-39', from: 'lg', cell: ({ id }) => <Id value={id} /> },
-    createdColumn,
+    createdColumn(),
   ]
 }
 
@@ -132,27 +131,19 @@ function NewChildDialog({ walletId, onClose }: { walletId: string; onClose: () =
     },
   })
   return (
-    <Dialog
-      open
-      onClose={onClose}
+    <ActionDialog
       title="Create a child address"
-      footer={
-        <>
-          <Button onClick={onClose}>Cancel</Button>
-          <Button tone="primary" busy={create.isPending} onClick={() => create.mutate()}>
-            Create the address
-          </Button>
-        </>
-      }
+      act="Create the address"
+      keep="Cancel"
+      tone="primary"
+      action={create}
+      onClose={onClose}
     >
-      <div className="flex flex-col gap-4">
-        <Field label="Name" hint="Such as the customer that it is for.">
-          {(wiring) => (
-            <TextInput {...wiring} maxLength={200} value={name} onChange={({ target }) => setName(target.value)} />
-          )}
-        </Field>
-        {create.error !== null && <ErrorBlock error={create.error} />}
-      </div>
-    </Dialog>
+      <Field label="Name" hint="Such as the customer that it is for.">
+        {(wiring) => (
+          <TextInput {...wiring} maxLength={200} value={name} onChange={({ target }) => setName(target.value)} />
+        )}
+      </Field>
+    </ActionDialog>
   )
 }

@@ -3,10 +3,9 @@ import { useNavigate } from '@tanstack/react-router'
 import { Archive, ArchiveRestore, ArrowUpRight, MoreHorizontal, Pencil, QrCode as QrIcon, Trash2 } from 'lucide-react'
 import { useState } from 'react'
 import { useMay, usePurser } from '../../api/context.ts'
+import { ActionDialog } from '../../ui/action-dialog.tsx'
 import { Button } from '../../ui/button.tsx'
-import { ErrorBlock } from '../../ui/error-block.tsx'
 import { Menu } from '../../ui/menu.tsx'
-import { Dialog } from '../../ui/overlay.tsx'
 import { toastDone } from '../../ui/toast.tsx'
 import { NewTransferSheet } from '../transfers/new-transfer.tsx'
 import { type AnyWallet, isManaged, walletsKey } from './queries.ts'
@@ -117,28 +116,24 @@ function EndDialog({ wallet, onClose }: DialogProps) {
     },
   })
   return (
-    <Dialog
-      open
-      onClose={onClose}
+    <ActionDialog
       title={managed ? 'Retire this wallet' : 'Remove this wallet'}
-      footer={
+      act={
         <>
-          <Button onClick={onClose}>Keep it</Button>
-          <Button tone="danger" busy={end.isPending} onClick={() => end.mutate()}>
-            {managed ? 'Retire' : 'Remove'} {walletName(wallet).slice(0, 24)}
-          </Button>
+          {managed ? 'Retire' : 'Remove'} {walletName(wallet).slice(0, 24)}
         </>
       }
+      keep="Keep it"
+      tone="danger"
+      action={end}
+      onClose={onClose}
     >
-      <div className="flex flex-col gap-4">
-        <p className="text-ink-2">
-          {managed
-            ? 'It takes no payments and sends nothing. Its addresses stay watched, and it can be restored. A wallet with money that is not frozen cannot be retired.'
-            : 'The service stops watching its address, and payments to it are refused. Its money stays where it is.'}
-        </p>
-        {end.error !== null && <ErrorBlock error={end.error} />}
-      </div>
-    </Dialog>
+      <p className="text-ink-2">
+        {managed
+          ? 'It takes no payments and sends nothing. Its addresses stay watched, and it can be restored. A wallet with money that is not frozen cannot be retired.'
+          : 'The service stops watching its address, and payments to it are refused. Its money stays where it is.'}
+      </p>
+    </ActionDialog>
   )
 }
 
@@ -154,25 +149,17 @@ function RestoreDialog({ wallet, onClose }: DialogProps) {
     },
   })
   return (
-    <Dialog
-      open
-      onClose={onClose}
+    <ActionDialog
       title="Restore this wallet"
-      footer={
-        <>
-          <Button onClick={onClose}>Leave it retired</Button>
-          <Button tone="primary" busy={restore.isPending} onClick={() => restore.mutate()}>
-            Restore the wallet
-          </Button>
-        </>
-      }
+      act="Restore the wallet"
+      keep="Leave it retired"
+      tone="primary"
+      action={restore}
+      onClose={onClose}
     >
-      <div className="flex flex-col gap-4">
-        <p className="text-ink-2">
-          It takes payments again, and money may leave it under its policy. It counts toward the plan.
-        </p>
-        {restore.error !== null && <ErrorBlock error={restore.error} />}
-      </div>
-    </Dialog>
+      <p className="text-ink-2">
+        It takes payments again, and money may leave it under its policy. It counts toward the plan.
+      </p>
+    </ActionDialog>
   )
 }

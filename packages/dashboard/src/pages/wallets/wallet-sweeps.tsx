@@ -111,7 +111,7 @@ const columns: readonly Column<SweepSummary>[] = [
     cell: ({ trigger }) => <span className="text-ink-2">{triggerWords[trigger]}</span>,
   },
   { id: 'id', head: 'Sweep', width: 'w-39', from: 'xl', cell: ({ id }) => <Id value={id} /> },
-  createdColumn,
+  createdColumn(),
 ]
 
 const compact = (sweep: SweepSummary) => (

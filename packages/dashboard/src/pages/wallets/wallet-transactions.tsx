@@ -2,6 +2,7 @@ import type { WalletTransaction } from '@purser/sdk'
 import { ArrowDownLeft, ArrowUpRight, PauseCircle } from 'lucide-react'
 import { usePurser } from '../../api/context.ts'
 import { useListing } from '../../api/listing.ts'
+import { createdColumn } from '../../ui/created-column.tsx'
 import { ListCard } from '../../ui/list-card.tsx'
 import { Empty } from '../../ui/page.tsx'
 import { StateBadge, Tag } from '../../ui/state.tsx'
@@ -91,17 +92,7 @@ const columns: readonly Column<WalletTransaction>[] = [
     from: 'xl',
     cell: ({ txHash, chain }) => <OnChain value={txHash} network={chain} kind="tx" />,
   },
-  {
-    id: 'created',
-    head: 'Seen',
-    align: 'right',
-    width: 'w-32',
-    cell: ({ createdAt }) => (
-      <span className="text-ink-2">
-        <Time at={createdAt} />
-      </span>
-    ),
-  },
+  createdColumn('Seen'),
 ]
 
 const kindWords: Readonly<Record<WalletTransaction['kind'], string>> = {

@@ -7,6 +7,7 @@ import { useMay, usePurser } from '../../api/context.ts'
 import { type ListingState, useListing } from '../../api/listing.ts'
 import { Button } from '../../ui/button.tsx'
 import { CodeBlock, readable } from '../../ui/code-block.tsx'
+import { createdColumn } from '../../ui/created-column.tsx'
 import { ErrorBlock } from '../../ui/error-block.tsx'
 import { duration } from '../../ui/format.ts'
 import { ListCard } from '../../ui/list-card.tsx'
@@ -88,17 +89,7 @@ const columns: readonly Column<WebhookAttempt>[] = [
     from: 'lg',
     cell: ({ durationMs }) => <span className="num">{duration(durationMs)}</span>,
   },
-  {
-    id: 'at',
-    head: 'Sent',
-    align: 'right',
-    width: 'w-32',
-    cell: ({ createdAt }) => (
-      <span className="text-ink-2">
-        <Time at={createdAt} />
-      </span>
-    ),
-  },
+  createdColumn('Sent'),
 ]
 
 function AttemptBadge({ row: { status } }: { row: WebhookAttempt }) {

@@ -4,6 +4,7 @@ import { useNavigate } from '@tanstack/react-router'
 import { KeyRound, MoreHorizontal, Power, RotateCw, Send, Trash2 } from 'lucide-react'
 import { type ReactNode, useState } from 'react'
 import { useMay, usePurser } from '../../api/context.ts'
+import { ActionDialog } from '../../ui/action-dialog.tsx'
 import { Button } from '../../ui/button.tsx'
 import { ErrorBlock } from '../../ui/error-block.tsx'
 import { Field, Select } from '../../ui/form.tsx'
@@ -88,7 +89,7 @@ interface DialogProps {
   readonly onClose: () => void
 }
 
-interface AskProps {
+interface ActProps {
   readonly title: string
   readonly act: string
   readonly keep: string
@@ -96,45 +97,33 @@ interface AskProps {
   readonly isReady?: boolean
   readonly children: ReactNode
   readonly work: () => Promise<unknown>
-  readonly onDone: (answer: unknown) => void
+  readonly onDone: (result: unknown) => void
   readonly onClose: () => void
 }
 
 /** Confirms an action and runs it. */
-function Ask({ title, act, keep, danger = false, isReady = true, children, work, onDone, onClose }: AskProps) {
+function Act({ title, act, keep, danger = false, isReady = true, children, work, onDone, onClose }: ActProps) {
   const queries = useQueryClient()
   const run = useMutation({
     mutationFn: work,
-    onSuccess: (answer) => {
-      onDone(answer)
+    onSuccess: (result) => {
+      onDone(result)
       void queries.invalidateQueries({ queryKey: webhooksKey })
       onClose()
     },
   })
   return (
-    <Dialog
-      open
-      onClose={onClose}
+    <ActionDialog
       title={title}
-      footer={
-        <>
-          <Button onClick={onClose}>{keep}</Button>
-          <Button
-            tone={danger ? 'danger' : 'primary'}
-            busy={run.isPending}
-            disabled={!isReady}
-            onClick={() => run.mutate()}
-          >
-            {act}
-          </Button>
-        </>
-      }
+      act={act}
+      keep={keep}
+      tone={danger ? 'danger' : 'primary'}
+      isReady={isReady}
+      action={run}
+      onClose={onClose}
     >
-      <div className="flex flex-col gap-4">
-        {children}
-        {run.error !== null && <ErrorBlock error={run.error} onRetry={() => run.mutate()} />}
-      </div>
-    </Dialog>
+      {children}
+    </ActionDialog>
   )
 }
 
@@ -149,7 +138,7 @@ function ReplayDialog({ webhook, onClose }: DialogProps) {
   })
   const number = counted.data !== undefined && 'replayed' in counted.data ? counted.data.replayed : undefined
   return (
-    <Ask
+    <Act
       title="Replay what failed"
       act={
         number === undefined || number === 0
@@ -160,8 +149,8 @@ function ReplayDialog({ webhook, onClose }: DialogProps) {
       keep="Cancel"
       onClose={onClose}
       work={() => purser.webhooks.replay(webhook.id, { since: sinceOf(range) })}
-      onDone={(answer) => {
-        toastDone(replayedWords(answer))
+      onDone={(result) => {
+        toastDone(replayedWords(result))
         readAttemptsSoon(queries)
       }}
     >
@@ -188,7 +177,7 @@ function ReplayDialog({ webhook, onClose }: DialogProps) {
             ? 'No delivery failed for good in this time.'
             : `${count(number, 'delivery', 'deliveries')} failed for good${number === replaysMax ? ' or more. One replay sends as many' : ''}.`}
       </p>
-    </Ask>
+    </Act>
   )
 }
 
@@ -199,9 +188,9 @@ function sinceOf(range: RangeName): string {
   return new Date(Date.now() - ranges[range].ms).toISOString()
 }
 
-function replayedWords(answer: unknown): string {
-  if (typeof answer !== 'object' || answer === null || !('replayed' in answer)) return 'The deliveries are sent again'
-  const replayed = Number(answer.replayed)
+function replayedWords(result: unknown): string {
+  if (typeof result !== 'object' || result === null || !('replayed' in result)) return 'The deliveries are sent again'
+  const replayed = Number(result.replayed)
   return replayed === 0 ? 'No failed deliveries' : `${count(replayed, 'delivery', 'deliveries')} sent again`
 }
 
@@ -209,7 +198,7 @@ function SwitchDialog({ webhook, onClose }: DialogProps) {
   const purser = usePurser()
   const { id, isActive } = webhook
   return (
-    <Ask
+    <Act
       title={isActive ? 'Turn this endpoint off' : 'Turn this endpoint on'}
       act={isActive ? 'Turn it off' : 'Turn it on'}
       keep={isActive ? 'Leave it on' : 'Leave it off'}
@@ -223,7 +212,7 @@ function SwitchDialog({ webhook, onClose }: DialogProps) {
           ? 'Events that happen while it is off are never sent to it.'
           : 'It receives every event from then on.'}
       </p>
-    </Ask>
+    </Act>
   )
 }
 
@@ -231,7 +220,7 @@ function DeleteDialog({ webhook, onClose }: DialogProps) {
   const purser = usePurser()
   const navigate = useNavigate()
   return (
-    <Ask
+    <Act
       title="Delete this endpoint"
       act="Delete the endpoint"
       keep="Keep it"
@@ -245,7 +234,7 @@ function DeleteDialog({ webhook, onClose }: DialogProps) {
     >
       <p className="break-all">{webhook.url}</p>
       <p className="text-ink-2">It receives no further events. Undelivered events are dropped.</p>
-    </Ask>
+    </Act>
   )
 }
 

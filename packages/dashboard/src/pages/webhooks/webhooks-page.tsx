@@ -71,7 +71,7 @@ const columns: readonly Column<Webhook>[] = [
   { id: 'state', head: 'State', width: 'w-25', cell: (row) => <WebhookBadge webhook={row} /> },
   { id: 'health', head: 'Newest attempts', width: 'w-56', cell: (row) => <HealthWords webhook={row} /> },
   { id: 'events', head: 'Events', width: 'w-64', from: 'xl', cell: eventWords },
-  { ...createdColumn, from: 'lg' },
+  { ...createdColumn(), from: 'lg' },
 ]
 
 function EndpointLink({ row }: { row: Webhook }) {

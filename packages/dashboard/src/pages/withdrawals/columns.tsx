@@ -28,7 +28,7 @@ export const withdrawalColumns: readonly Column<Withdrawal>[] = [
     cell: ({ reference }) => reference ?? <span className="text-ink-3">none</span>,
   },
   { id: 'chain', head: 'Network', width: 'w-32', from: 'xl', cell: ({ chain }) => <Network chain={chain} /> },
-  createdColumn,
+  createdColumn(),
 ]
 
 export function Payout({ row: { payoutAmount, currency } }: { row: Withdrawal }) {

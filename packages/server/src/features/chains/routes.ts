@@ -2,10 +2,10 @@ import { type Chain, chains, type Network, resolveNetwork } from '@purser/protoc
 import { z } from 'zod'
 import type { Chains } from '../../chain/port.ts'
 import type { Environment } from '../../platform/ctx.ts'
-import { defineErrors, failPlatform } from '../../platform/errors.ts'
+import { defineErrors } from '../../platform/errors.ts'
 import { named } from '../../platform/named.ts'
 import type { Operation, Page } from '../../platform/operation.ts'
-import { openCursor, PageQuery, pageOf } from '../../platform/wire.ts'
+import { openNumberCursor, PageQuery, pageOf } from '../../platform/wire.ts'
 import { type Ctx, type Deps, operation } from './ports.ts'
 
 export const fail = defineErrors({
@@ -21,7 +21,7 @@ export const fail = defineErrors({
   'chain-not-available': {
     status: 422,
     title: 'Chain Not Available',
-    detail: 'A live key cannot use a test chain: play money must not pay for real things.',
+    detail: 'A live key cannot use a test chain. Use a live chain, or a test key.',
     causes: ['A live key named a test network such as `base-sepolia`.'],
     fix: 'Send the name of the main network (`base`), or use a test key: with it `base` means Base Sepolia, so that the same code runs in both environments.',
   },
@@ -151,10 +151,6 @@ function listTokens(ctx: ChainCtx, chain: Chain, query: Query): Page<Token> {
 
 /** Returns a page of a list that never changes; its cursor is a position. */
 function pageOfFixed<T>(items: readonly T[], { limit, cursor }: Query): Page<T> {
-  const key = openCursor(cursor) ?? '0'
-  if (!/^\d{1,4}$/.test(key)) {
-    throw failPlatform('validation-error', { errors: [{ path: '/cursor', message: 'is not a cursor of this list' }] })
-  }
-  const start = Number(key)
+  const start = Number(openNumberCursor(cursor, 9_999n) ?? 0)
   return pageOf(items.slice(start, start + limit + 1), limit, () => String(start + limit))
 }

@@ -1,18 +1,17 @@
 import type { z } from 'zod'
 import { type AuditOwner, type AuditVerdict, operatorLog, verifyAudit } from '../../platform/audit.ts'
 import type { Page } from '../../platform/operation.ts'
-import { pageOf } from '../../platform/wire.ts'
+import { openNumberCursor, pageOf } from '../../platform/wire.ts'
 import { type AuditRow, freezeSnapshot, listAuditRecords, listOperatorRecords } from './audit-store.ts'
 import type { Ctx, Deps } from './ports.ts'
 import type { AuditLogQuery, AuditLogRecord } from './schema.ts'
-import { openSequenceCursor } from './sequence-cursor.ts'
 import { findOrganisation } from './store.ts'
 
 export async function pageOfAuditLog(
   ctx: Ctx,
   { limit, cursor, ...filters }: AuditLogQuery,
 ): Promise<Page<z.input<typeof AuditLogRecord>>> {
-  const rows = await listAuditRecords(ctx.db, ctx.tenant, filters, { limit, after: openSequenceCursor(cursor) })
+  const rows = await listAuditRecords(ctx.db, ctx.tenant, filters, { limit, after: openNumberCursor(cursor) })
   const page = pageOf(rows, limit, (row) => row.sequence.toString())
   return { ...page, items: page.items.map(shown) }
 }

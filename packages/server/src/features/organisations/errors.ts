@@ -47,7 +47,7 @@ export const fail = defineErrors({
   'sign-up-closed': {
     status: 403,
     title: 'Sign-Up Closed',
-    detail: 'In this deployment only accounts for which the operator created an organisation can create more.',
+    detail: 'This account may not create organisations here. Ask the operator for one.',
     causes: [
       'The account behind the call was admitted by an invitation, and was never the first owner of an organisation. Without `SIGN_UP=open` such an account makes none.',
     ],
@@ -72,7 +72,8 @@ export const fail = defineErrors({
   'invitation-limit-reached': {
     status: 409,
     title: 'Invitation Limit Reached',
-    detail: 'An organisation has at most 100 open invitations. Withdraw one, or wait until one is answered.',
+    detail:
+      'An organisation has at most 100 open invitations. Withdraw one, or wait until one is accepted or declined.',
     causes: ['A hundred people whom the organisation invited have neither accepted nor declined.'],
     fix: 'List the members with `GET /organisations/current/members` and withdraw invitations (`"status": "invited"`) with `DELETE /organisations/current/members/{accountId}`.',
   },

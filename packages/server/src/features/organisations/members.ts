@@ -5,7 +5,7 @@ import { failPlatform } from '../../platform/errors.ts'
 import { type AccountId, newId, type OrganisationId } from '../../platform/ids.ts'
 import type { Page } from '../../platform/operation.ts'
 import { roles } from '../../platform/roles.ts'
-import { type PageQuery, pageOf } from '../../platform/wire.ts'
+import { openNumberCursor, type PageQuery, pageOf } from '../../platform/wire.ts'
 import { type Acting, auditIn, callersAccount, limitsOf } from './api-keys.ts'
 import { fail } from './errors.ts'
 import {
@@ -22,7 +22,6 @@ import {
 } from './member-store.ts'
 import type { Ctx } from './ports.ts'
 import type { Member, NewMember, Role } from './schema.ts'
-import { openSequenceCursor } from './sequence-cursor.ts'
 import { lockOrganisation, moveQuotaAccount, upsertAccount } from './store.ts'
 
 /** Most open invitations of an organisation: each lets its address sign in, also where nobody else may sign up. */
@@ -114,7 +113,7 @@ async function refuseWider(
 }
 
 export async function pageOfMembers(ctx: Ctx, query: z.output<typeof PageQuery>): Promise<Page<Member>> {
-  const after = openSequenceCursor(query.cursor)
+  const after = openNumberCursor(query.cursor)
   const rows = await listMembers(ctx.db, ctx.tenant.organisationId, { limit: query.limit, after })
   const page = pageOf(rows, query.limit, (row) => row.sequence.toString())
   return { ...page, items: page.items.map(shown) }

@@ -54,9 +54,9 @@ export const fail = defineErrors({
     detail: 'This credential was already used. Each credential pays once.',
     causes: [
       'The payer sent the same signed credential again, or the transaction that it names already paid for something.',
-      'Your server verified it, did not receive the answer, and sent it again without `Idempotency-Key`.',
+      'Your server verified it, did not receive the response, and sent it again without `Idempotency-Key`.',
     ],
-    fix: 'Serve nothing for it, and answer with a fresh 402. If it was your own repeat, send verify with one `Idempotency-Key` per credential: a repeat then gets the first answer. If a paid answer was not delivered, use `POST /payments/redeem`.',
+    fix: 'Serve nothing for it, and respond with a fresh 402. If it was your own repeat, send verify with one `Idempotency-Key` per credential: a repeat then gets the first response. If a paid response was not delivered, use `POST /payments/redeem`.',
   },
   'payment-identifier-conflict': {
     status: 409,
@@ -70,11 +70,11 @@ export const fail = defineErrors({
   'settlement-failed': {
     status: 409,
     title: 'Settlement Failed',
-    detail: 'The payment could not be settled on chain; no money moved.',
+    detail: 'The payment could not be settled on chain; see reason. No money moved.',
     causes: [
       'The chain does not take the payment; `reason` says why, for example that the payer’s balance was spent since verify, or the authorization was canceled.',
     ],
-    fix: 'No money moved, so serve nothing and answer with a fresh 402. If the handler has already run, its result was not paid for; the middleware sends an answer only after settlement.',
+    fix: 'No money moved, so serve nothing and respond with a fresh 402. If the handler has already run, its result was not paid for; the middleware sends a response only after settlement.',
   },
   'payment-voided': {
     status: 409,
@@ -106,11 +106,11 @@ export const fail = defineErrors({
     title: 'Payment Not Redeemable',
     detail: 'The payment was delivered, has not been settled, or is not proven to be this payer’s for this request.',
     causes: [
-      'The answer was delivered before: each payment is served once.',
+      'The response was delivered before: each payment is served once.',
       'The payment is not settled, or was refunded.',
       'The credential, `settlementToken` or `resource` is not that of the payment, so it is not proven that this payer paid for this request.',
     ],
-    fix: 'Send the credential and the request exactly as they were paid. If the answer was delivered and lost after that, decide about a refund (`POST /payments/{id}/refund`); do not serve it again for nothing.',
+    fix: 'Send the credential and the request exactly as they were paid. If the response was delivered and lost after that, decide about a refund (`POST /payments/{id}/refund`); do not serve it again for nothing.',
   },
   'delivery-in-progress': {
     status: 409,
@@ -118,7 +118,7 @@ export const fail = defineErrors({
     detail:
       'The payment is being served or settled, or somebody else has the right to serve it. Send the request again after Retry-After; do not pay again.',
     causes: [
-      'The handler that received the payment may still be running, or its answer may still be on the way.',
+      'The handler that received the payment may still be running, or its response may still be on the way.',
       'Another caller has the right to serve the payment (`redemptionToken`), for `expiresIn` seconds.',
     ],
     fix: 'Wait for the seconds in `Retry-After` and send the same request again. The payer must not pay again: the credential is already used.',
@@ -129,7 +129,7 @@ export const fail = defineErrors({
     detail:
       'The payment was settled, its response was not delivered, and it can no longer be served. Do not pay for it again: the seller can refund it.',
     causes: [
-      'The process stopped after settlement and before the answer left, and the request cannot be run again: its method is not GET or HEAD, or it was run again too often.',
+      'The process stopped after settlement and before the response was sent, and the request cannot be run again: its method is not GET or HEAD, or it was run again too often.',
     ],
     fix: 'Refund the payment: `POST /payments/{id}/refund`.',
   },
@@ -167,10 +167,10 @@ export const fail = defineErrors({
   'redemption-lost': {
     status: 409,
     title: 'Redemption Lost',
-    detail: 'Another caller has the right to serve the payment now. Do not send the answer.',
+    detail: 'Another caller has the right to serve the payment now. Do not send the response.',
     causes: [
       'The `redemptionToken` is older than `expiresIn` seconds, and another caller has got the right to serve the payment.',
-      'The answer was already reported as delivered.',
+      'The response was already reported as delivered.',
     ],
     fix: 'Discard the response: the other caller sends it. Call redeem again only if the payer retries without having received a response.',
   },
@@ -192,7 +192,8 @@ export const fail = defineErrors({
   'chain-not-supported': {
     status: 422,
     title: 'Chain Not Supported',
-    detail: 'No accepted protocol can pay a token of this wallet on its chain.',
+    detail:
+      'None of the wallet’s tokens can be paid on its chain by an accepted protocol. Offer a wallet on another chain.',
     causes: [
       'None of the wallet’s `supportedTokens` can be paid on its chain by a protocol that the request accepts, for example a wallet on Ethereum with USDT only.',
       'The route accepts only x402 or only MPP, and the wallet’s token needs the other one.',
@@ -217,14 +218,14 @@ export const failBody = defineErrors({
     title: 'Settlement Token Invalid',
     detail: 'settlementToken is not the one that verify returned for this payment.',
     causes: [
-      '`settlementToken` was cut, or is of another payment. It proves that the caller of settle has seen the answer of verify.',
+      '`settlementToken` was cut, or is of another payment. It proves that the caller of settle has the response of verify.',
     ],
     fix: 'Store `paymentId` and `settlementToken` of a response together. If the token is lost, verify the same credential again with the same `Idempotency-Key`: the response has the same token.',
   },
   'amount-invalid': {
     status: 422,
     title: 'Amount Invalid',
-    detail: 'The price is not an amount that the token can express.',
+    detail: 'The price is not an amount of the token; see reason.',
     causes: [
       '`reason` `too-many-digits`: the price has more decimals than the token (6 for USDC).',
       '`zero`: x402 cannot express a price of nothing; only MPP can.',
@@ -235,7 +236,8 @@ export const failBody = defineErrors({
   'amount-below-minimum': {
     status: 422,
     title: 'Amount Below Minimum',
-    detail: 'The price is below the smallest payment that is settled on chain.',
+    detail:
+      'The price is below the smallest payment that is settled on this chain. Raise it, or offer a cheaper chain.',
     causes: [
       'The price is less than settling one payment costs in gas now, or less than the operator’s minimum (`SETTLE_MICRO_USD_MIN`, 0.001 US dollars by default).',
     ],

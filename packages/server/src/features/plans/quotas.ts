@@ -148,7 +148,7 @@ const fail = defineErrors({
   'storage-quota-exceeded': {
     status: 429,
     title,
-    detail: 'The storage that the plan grants does not suffice.',
+    detail: 'The plan has too little storage for this. Delete files or vaults first.',
     causes: [
       'The documents, events and files of all vaults together, with what this request adds, take more bytes than the plan includes. `limit` and `current` are bytes.',
     ],
@@ -161,7 +161,7 @@ export const gasErrors = {
   'settlement-budget-exceeded': {
     status: 429,
     title: 'Settlement Budget Exceeded',
-    detail: 'The daily gas budget of this organisation on the network is used up.',
+    detail: 'The daily gas budget of this organisation on the network is used up. It is renewed at 00:00 UTC.',
     causes: [
       'The gas that the operator pays for this organisation on this network has reached the budget of the UTC day (`SETTLE_MICRO_USD_PER_DAY_MAX`). Payments that are verified and not settled reserve a part.',
       'Gas prices rose, so that each settlement reserves more.',

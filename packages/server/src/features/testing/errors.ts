@@ -38,14 +38,14 @@ export const fail = defineErrors({
   'token-not-supported': {
     status: 422,
     title: 'Token Not Supported',
-    detail: 'A token that the service does not know on the wallet’s network.',
+    detail: 'The service does not know this token on the wallet’s network.',
     causes: ['`token` is not the symbol of a token on the network of the wallet to fund.'],
     fix: 'Send a symbol that `GET /wallet-infra/chains/{chain}/tokens` lists, or that of the chain’s coin (`ETH`; Tempo has none).',
   },
   'faucet-empty': {
     status: 503,
     title: 'Faucet Empty',
-    detail: 'The faucet has less of the token than requested; `required` and `available` are amounts of `token`.',
+    detail: 'The faucet has less of `token` than `required`. Request at most `available`.',
     causes: [
       'The faucet’s account on this network has less of the token than `amount`; `required` and `available` state both.',
     ],

@@ -1,6 +1,8 @@
 import { networks } from '@purser/protocol'
 import { z } from 'zod'
-import { type Sql, sql, type Tx } from '../../platform/db/db.ts'
+import type { ChainTransactionId } from '../../chain/port.ts'
+import { type Queryable, type Sql, sql, type Tx } from '../../platform/db/db.ts'
+import { onAnyOf } from '../../platform/db/due-checks.ts'
 import { id } from '../../platform/ids.ts'
 import { settingActualGas } from '../wallets/index.ts'
 import type { SeenTransfer, StepFee } from './outcome-store.ts'
@@ -12,7 +14,7 @@ export async function markStepsFinal(tx: Tx, fees: readonly StepFee[], now: Date
 }
 
 /** For a `with` list: the fees as rows `fees`. */
-export function feesOf(decided: readonly { readonly fee?: StepFee | undefined }[]): Sql {
+function feesOf(decided: readonly { readonly fee?: StepFee | undefined }[]): Sql {
   const fees = decided.flatMap(({ fee }) => fee ?? [])
   return sql`fees as materialized (
       select * from unnest(
@@ -23,7 +25,7 @@ export function feesOf(decided: readonly { readonly fee?: StepFee | undefined }[
 }
 
 /** The statement that stores the rows `fees`. */
-export function storingFees(now: Date): Sql {
+function storingFees(now: Date): Sql {
   return sql`update transfer_steps s set raw_fee = f.raw_fee, done_at = coalesce(s.done_at, ${now})
       from fees f where s.transfer_id = f.transfer_id and s.position = f.position`
 }
@@ -88,6 +90,118 @@ export function markEnded(tx: Tx, ends: readonly TransferEnd[], now: Date): Prom
       returning ${columns}, purpose, revoke_at is not null as is_revoke_due, transfer_id is not null as has_steps, approved_by,
         gas * 10::numeric ^ (case when from_network = any(${networksWithoutCoin}::text[]) then 18 - decimals else 0 end) as atto_gas
     ), settled as (${settingActualGas(sql`select id, coalesce(atto_gas, 0) from ended`)})
-    select ${columns}, purpose, is_revoke_due, has_steps, approved_by from ended`,
+    select * from ended`,
+  )
+}
+
+/** Outcome of a transfer according to a block at the payment depth. */
+export interface Settled {
+  readonly transferId: TransferId
+  /** The transaction that decides it, and its block; undefined if it is not one of the wallet's: `seen` has its hash. */
+  readonly transactionId: ChainTransactionId | undefined
+  readonly blockHash: string
+  /** Why it fails; undefined where the money moved. */
+  readonly fault: string | undefined
+  /** The block's data, if it was not stored before. */
+  readonly seen?: SeenTransfer | undefined
+  /** The fee of its step that is final now, if that was not stored before. */
+  readonly fee?: StepFee | undefined
+}
+
+/**
+ * Stores the outcome at the payment depth. The transfer stays open until that block is final, and is polled at this instant. Returns those
+ * that are now reported.
+ */
+export function markSettled(
+  tx: Tx,
+  settled: readonly Settled[],
+  { now, checkAt }: { readonly now: Date; readonly checkAt: Date },
+): Promise<TransferRow[]> {
+  return tx.many(
+    TransferRow,
+    sql`
+    with ${feesOf(settled)}, done as (${storingFees(now)}), marked as (
+      update transfers set settled_by = s.transaction_id, settled_block_hash = s.block_hash, settled_fault = s.fault, finality_at = ${checkAt},
+        status = case when s.seen_hash is null then status else 'confirmed' end, reason = case when s.seen_hash is null then reason end,
+        tx_hash = coalesce(s.seen_hash, tx_hash), raw_received = coalesce(s.seen_received, raw_received),
+        confirmed_at = case when s.seen_hash is null then confirmed_at else ${now}::timestamptz end,
+        left_at = case when s.seen_hash is null then left_at else ${now}::timestamptz end,
+        answered = case when s.is_reported then coalesce(answered, 'confirmed') else answered end
+      from unnest(
+        ${settled.map(({ transferId }) => transferId)}::text[], ${settled.map(({ transactionId }) => transactionId ?? null)}::text[],
+        ${settled.map(({ blockHash }) => blockHash)}::text[], ${settled.map(({ fault }) => fault ?? null)}::text[],
+        ${settled.map(({ seen }) => seen?.hash ?? null)}::text[], ${settled.map(({ seen }) => seen?.rawReceived?.toString() ?? null)}::numeric[],
+        ${settled.map(({ seen }) => seen?.isReported ?? false)}::boolean[]
+      ) as s (given_id, transaction_id, block_hash, fault, seen_hash, seen_received, is_reported)
+      where id = s.given_id and ${isOpen} returning ${columns}, s.is_reported
+    )
+    select * from marked where is_reported`,
+  )
+}
+
+const DueRow = z.object({
+  transferId: id('wtx'),
+  transactionId: id('ctx').nullable(),
+  hash: z.templateLiteral(['0x', z.string()]),
+  blockHash: z.string(),
+  fault: z.string().nullable(),
+})
+export type DueTransfer = z.output<typeof DueRow>
+
+/** A condition: whether any transfer of the networks is due for a finality check. */
+export function isAnyToFinalize(networks: readonly string[], now: Date): Sql {
+  return onAnyOf(
+    networks,
+    sql`select t.finality_at from transfers t where t.from_network = n.network and t.finality_at <= ${now} order by t.finality_at limit 1`,
+  )
+}
+
+/** Transfers of a network whose blocks are due for a finality check, longest due first. */
+export function listToFinalize(db: Queryable, network: string, now: Date, limit: number): Promise<DueTransfer[]> {
+  return db.many(
+    DueRow,
+    sql`
+    select t.id as transfer_id, t.settled_by as transaction_id, h.hash, t.settled_block_hash as block_hash, t.settled_fault as fault
+    from transfers t left join chain_transactions c on c.id = t.settled_by
+      cross join lateral (select case when t.settled_by is null then t.tx_hash else c.mined_hash end as hash) h
+    where t.from_network = ${network} and t.finality_at <= ${now} and h.hash is not null order by t.finality_at limit ${limit}`,
+  )
+}
+
+/** Postpones their next check to this instant. */
+export async function postponeFinality(
+  db: Queryable,
+  transferIds: readonly TransferId[],
+  checkAt: Date,
+): Promise<void> {
+  await db.run(sql`
+    update transfers set finality_at = ${checkAt} where id = any(${transferIds}::text[]) and finality_at is not null`)
+}
+
+/** Locks those that still wait for this block, in the common lock order of transfers. */
+export async function lockSettled(tx: Tx, due: readonly DueTransfer[]): Promise<TransferId[]> {
+  const rows = await tx.many(
+    z.object({ id: id('wtx') }),
+    sql`
+    select t.id from transfers t join unnest(${due.map((one) => one.transferId)}::text[], ${due.map((one) => one.blockHash)}::text[]) as d (id, block_hash)
+      on t.id = d.id and t.settled_block_hash = d.block_hash
+    where t.finality_at is not null order by t.id for update of t`,
+  )
+  return rows.map((row) => row.id)
+}
+
+/** Marks transfers whose block is final, or that no longer wait for it. */
+export async function markFinal(tx: Tx, transferIds: readonly TransferId[]): Promise<void> {
+  await tx.run(sql`update transfers set finality_at = null where id = any(${transferIds}::text[])`)
+}
+
+/** Marks a transfer whose block is gone: its outcome is void, and its step must be executed again. */
+export async function markUnsettled(tx: Tx, { transferId, transactionId }: DueTransfer): Promise<void> {
+  await tx.run(sql`
+    update transfers set status = 'pending', reason = null, confirmed_at = null, left_at = null, look_at = null, raw_received = null,
+      settled_by = null, settled_block_hash = null, settled_fault = null, finality_at = null
+    where id = ${transferId} and ended_at is null`)
+  await tx.run(
+    sql`update transfer_steps set done_at = null where transfer_id = ${transferId} and transaction_id = ${transactionId}`,
   )
 }

@@ -18,18 +18,19 @@ import type { RecurringByNetwork } from '../../platform/job.ts'
 import { endAllowances, endReservations, keepAllowances } from '../funds/index.ts'
 import { relays } from '../relayer/index.ts'
 import { releasePolicy } from '../wallets/index.ts'
-import { markEnded, type TransferEnd } from './end-store.ts'
 import {
   type DueTransfer,
   isAnyToFinalize,
   listToFinalize,
   lockSettled,
+  markEnded,
   markFinal,
   markSettled,
   markUnsettled,
   postponeFinality,
   type Settled,
-} from './finality-store.ts'
+  type TransferEnd,
+} from './end-store.ts'
 import { gaslessPurpose } from './gasless/store.ts'
 import { endUnits, markReported } from './outcome-store.ts'
 import { paymentPurpose } from './paying/store.ts'
@@ -96,12 +97,12 @@ export function isBack({ status, reason }: Pick<TransferRow, 'status' | 'reason'
 /** Whether an event is due. A bridge transfer whose money has left always needs one: its response reported at most that it is in progress. */
 function isToBeReported(transfer: TransferRow): boolean {
   if (transfer.route === 'partner-bridge' && transfer.leftAt !== null) return true
-  return transfer.answered !== null && !isAsReported(transfer)
+  return transfer.reportedState !== null && !isAsReported(transfer)
 }
 
 /** Whether the response already reported this end. A reported block may be reorganized, and the next block may say something else. */
-function isAsReported({ answered, status }: TransferRow): boolean {
-  return answered === (status === 'confirmed' ? 'confirmed' : 'reverted')
+function isAsReported({ reportedState, status }: TransferRow): boolean {
+  return reportedState === (status === 'confirmed' ? 'confirmed' : 'reverted')
 }
 
 /** Publishes the outcomes of transfers, each once. The caller has locked their rows. */

@@ -30,7 +30,7 @@ export const fail = defineErrors({
   'token-not-supported': {
     status: 422,
     title: 'Token Not Supported',
-    detail: 'The service does not know this token on that chain.',
+    detail: 'The service does not know this token on that chain; errors lists those that it knows.',
     causes: ['`fromToken` or `toToken` is not the symbol of a token on its chain; `errors` lists those that are.'],
     fix: 'Send a symbol from `GET /wallet-infra/chains/{chain}/tokens`. Symbols are upper and lower case as listed (`USDC`, `pathUSD`).',
   },
@@ -59,14 +59,14 @@ export const fail = defineErrors({
     detail:
       'The sanctions list is out of date and the on-chain oracle does not respond, so the recipient cannot be screened. Nothing was moved; retry later.',
     causes: [
-      'The sanctions list was not fetched for too long (`SANCTIONS_LIST_URL`), and the oracle contract on chain does not answer either. Money leaves only to recipients that were screened.',
+      'The sanctions list was not fetched for too long (`SANCTIONS_LIST_URL`), and the oracle contract on chain does not respond either. Money leaves only to recipients that were screened.',
     ],
     fix: 'Repeat in some minutes with the same `Idempotency-Key`. The operator runs `purser admin refresh-sanctions` and looks at the age of the list in the metrics.',
   },
   'transfer-reverted': {
     status: 422,
     title: 'Transfer Reverted',
-    detail: 'The chain refused the transfer. Only gas was spent.',
+    detail: 'The chain refused the transfer; see reason. At most gas was spent.',
     causes: [
       'The call was simulated before it was sent, or was in a block, and the token refused it; `reason` is the token’s own word. Frequent: the recipient or the wallet is on the token issuer’s block list, the token is paused, or the recipient is a contract that refuses it.',
     ],
@@ -133,7 +133,7 @@ export const fail = defineErrors({
     detail: 'The partner is not configured, or does not respond correctly. Nothing was moved.',
     causes: [
       'The operator has configured no partner for bridges and swaps, or for this environment.',
-      'The partner did not answer, or requested calls that are not on the list of what is signed (`unsafe-call`).',
+      'The partner did not respond, or requested calls that are not on the list of what is signed (`unsafe-call`).',
     ],
     fix: 'A transfer of one token on one chain needs no partner. For others, repeat in a minute with the same `Idempotency-Key`; the operator finds the settings under [Partners](/docs/partners).',
   },

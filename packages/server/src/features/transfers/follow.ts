@@ -4,8 +4,9 @@ import { instantOf } from '../../platform/clock.ts'
 import type { Tx } from '../../platform/db/db.ts'
 import type { Recurring } from '../../platform/job.ts'
 import { forTenant } from '../../platform/work/runner.ts'
-import { assignReservations, type Coin, gasLimitOf } from '../funds/index.ts'
+import { type Coin, gasLimitOf } from '../funds/index.ts'
 import { lockPayer, nextPollTime, readPayer, storeAuxiliary } from './auxiliary.ts'
+import { beginWaiting, isWaitingForUnit } from './begin-waiting.ts'
 import { end } from './ending.ts'
 import {
   type DueForPoll,
@@ -22,10 +23,10 @@ import { endOf } from './plan.ts'
 import type { Ctx, Deps } from './ports.ts'
 import { proveCall } from './proof.ts'
 import { findDeliveries, isRefundOf, type ProvenRefund, proveRefund, refundedTogetherMax } from './refund-proof.ts'
-import { assignStep, findNextStep, lockTransfer, type StepRow, type TransferRow, transferPurpose } from './store.ts'
+import { beginStep } from './steps.ts'
+import { findNextStep, lockTransfer, type StepRow, type TransferRow } from './store.ts'
 import { publishRefunded, publishRefundOverdue, reportOverdue } from './unknown.ts'
 import { listFailing, listPaidBack, markFailing, markRefunded } from './unknown-store.ts'
-import { beginWaiting, isWaitingForUnit } from './waiting-unit.ts'
 
 type Work = Omit<Ctx, 'tenant'>
 
@@ -114,19 +115,15 @@ async function tryStep(ctx: Work, transfer: TransferRow, step: StepRow): Promise
   await ctx.db.tx(async (tx) => {
     const locked = await lockTransfer(tx, transfer.id)
     const next = await findNextStep(tx, transfer.id)
-    if (locked.endedAt !== null || locked.lookAt === null || next?.position !== step.position) return
+    if (locked.endedAt !== null || locked.nextPollAt === null || next?.position !== step.position) return
     if (proof === undefined || isExpired(ctx, locked)) return end(ctx, tx, locked.id, 'quote-expired')
     // A node that supports simulation may recover before the quote expires.
     if (proof.outcome === 'unable') return setNextPollAt(tx, locked.id, nextPollTime(ctx, null))
     if (!trial.ok || proof.outcome !== 'proven') return end(ctx, tx, locked.id, 'call-refused')
     const gasLimit = gasLimitOf(trial.gas)
     if (gasLimit > step.gasLimit) return end(ctx, tx, locked.id, 'too-much-gas')
-    const transaction = { ...call, network, gasLimit, purpose: transferPurpose }
-    const transactionId = await ctx.lanes.plan(tx, step.sender, transaction)
-    if (!(await assignStep(tx, next, transactionId))) throw new Error('a step of a transfer was given two transactions')
-    await assignReservations(tx, { subjectId: locked.id, part: next.position }, transactionId)
+    await beginStep(ctx, tx, next, { network, gasLimit })
     await setNextPollAt(tx, locked.id, null)
-    tx.afterCommit(() => ctx.lanes.notify(network))
   })
 }
 
@@ -151,8 +148,8 @@ async function queryStatus(ctx: Work, transfer: TransferRow): Promise<RouteStatu
   })
   if (status.state === 'pending' && status.isUnknown === true)
     ctx.log.warn(
-      { transferId: transfer.id, partnerStatus: status.partnerStatus },
-      'undocumented status of a partner; waiting',
+      { transferId: transfer.id, partner: partner.name, partnerStatus: status.partnerStatus },
+      'the partner returned an undocumented status; the transfer stays pending',
     )
   return status
 }

@@ -1,5 +1,4 @@
 import {
-  bytesToHex,
   decodeTransferLog,
   isFinalAtDepth,
   networkByName,
@@ -11,11 +10,10 @@ import {
 import type { LaneHandler, LaneTransaction, MinedTransaction, Receipt } from '../../chain/port.ts'
 import type { Tx } from '../../platform/db/db.ts'
 import { systemCtx } from '../../platform/work/runner.ts'
-import { areCovered, assignReservations, feeInToken, lockOwners } from '../funds/index.ts'
+import { areCovered, feeInToken, lockOwners } from '../funds/index.ts'
 import { costOfReceipt } from '../plans/index.ts'
-import { markStepsFinal } from './end-store.ts'
+import { markStepsFinal, type Settled } from './end-store.ts'
 import { awaitFinality, endOrAwait, isFollowed } from './ending.ts'
-import type { Settled } from './finality-store.ts'
 import { isExpired } from './follow.ts'
 import {
   endUnits,
@@ -31,8 +29,8 @@ import {
 } from './outcome-store.ts'
 import type { Ctx, Deps } from './ports.ts'
 import { deliveredTo } from './refund-proof.ts'
+import { beginStep } from './steps.ts'
 import {
-  assignStep,
   findNextStep,
   hasLaterStep,
   listStepsOf,
@@ -303,12 +301,7 @@ async function advance(ctx: Work, tx: Tx, transfer: TransferRow): Promise<void> 
   if (next === undefined || network === undefined || transfer.endedAt !== null) return
   // A partner's call is simulated first, outside any database transaction; an expired one ends there.
   if (next.kind === 'partner' || isExpired(ctx, transfer)) return setNextPollAt(tx, transfer.id, ctx.clock.now())
-  const { sender, toAddress: to, data, value, gasLimit } = next
-  const planned = { network, to, data: bytesToHex(data), value, gasLimit, purpose: transferPurpose }
-  const transactionId = await ctx.lanes.plan(tx, sender, planned)
-  if (!(await assignStep(tx, next, transactionId))) throw new Error('a step of a transfer was given two transactions')
-  await assignReservations(tx, { subjectId: transfer.id, part: next.position }, transactionId)
-  tx.afterCommit(() => ctx.lanes.notify(network))
+  await beginStep(ctx, tx, next, { network, gasLimit: next.gasLimit })
 }
 
 /**

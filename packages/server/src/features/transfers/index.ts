@@ -11,7 +11,7 @@ import { payingOperations } from './paying/routes.ts'
 import type { Deps, TransferPorts } from './ports.ts'
 import { createRecordTransfer } from './record.ts'
 import { transferOperations } from './routes.ts'
-import { createAnsweredState, TransferWaiters } from './transfer.ts'
+import { createReportState, TransferWaiters } from './transfer.ts'
 
 export { transferHandler } from './handler.ts'
 export { transferRecurring } from './jobs.ts'
@@ -33,7 +33,7 @@ export function createTransferPorts(db: Db): TransferPorts {
   return {
     recordTransfer: createRecordTransfer(db),
     outcomeWaiters: new TransferWaiters(db),
-    answeredState: createAnsweredState(db),
+    reportState: createReportState(db),
     followedTransfers: createByOrganisation({ places: 16, atOnce: 2 }),
     followedStarts: new Map(),
     begunTransfers: createByOrganisation({ places: 16, atOnce: 2 }),

@@ -1,10 +1,10 @@
 import { instantOf } from '../../platform/clock.ts'
 import type { Recurring, RecurringByNetwork } from '../../platform/job.ts'
-import { applyTransferDecisions } from './approved.ts'
+import { applyTransferDecisions } from './begin-waiting.ts'
 import { finalizeTransfers, publishOutcomes } from './ending.ts'
 import { followPartners } from './follow.ts'
 import { signTransfers } from './gasless/relay.ts'
-import { listUnanswered } from './outcome-store.ts'
+import { listUnreported } from './outcome-store.ts'
 import { applyPaymentDecisions, endUnusedPayments } from './paying/pay.ts'
 import type { Deps } from './ports.ts'
 import { expireQuotes } from './quotes.ts'
@@ -12,21 +12,21 @@ import { refillChildren } from './refill.ts'
 import { revokeApprovals } from './revoke.ts'
 import { lockTransfer } from './store.ts'
 
-const unansweredMs = 120_000
+const unreportedMs = 120_000
 
 /**
  * Publishes the end of transfers whose caller never got a response, because the process died. Runs later after the end than any request
  * waits. Idempotent: each is published once, under its row's lock.
  */
-const publishUnanswered: Recurring<Deps> = {
+const publishUnreported: Recurring<Deps> = {
   name: 'transfers.publish-unanswered',
   everyMs: 30_000,
   async run(ctx) {
-    const before = instantOf(ctx.clock.now().getTime() - unansweredMs)
-    for (const transferId of await listUnanswered(ctx.db, before)) {
+    const before = instantOf(ctx.clock.now().getTime() - unreportedMs)
+    for (const transferId of await listUnreported(ctx.db, before)) {
       await ctx.db.tx(async (tx) => {
         const transfer = await lockTransfer(tx, transferId)
-        if (transfer.answered === null) await publishOutcomes(ctx, tx, [transfer])
+        if (transfer.reportedState === null) await publishOutcomes(ctx, tx, [transfer])
       })
     }
   },
@@ -36,7 +36,7 @@ export const transferRecurring: readonly (Recurring<Deps> | RecurringByNetwork<D
   applyTransferDecisions,
   applyPaymentDecisions,
   endUnusedPayments,
-  publishUnanswered,
+  publishUnreported,
   finalizeTransfers,
   followPartners,
   signTransfers,

@@ -56,7 +56,7 @@ export async function markConfirmed(tx: Tx, seen: readonly SeenTransfer[], now: 
       ) as s (given_id, hash, received, is_reported)
       where id = s.given_id and ${isOpen} returning ${columns}, s.is_reported
     )
-    select ${columns} from marked where is_reported`,
+    select * from marked where is_reported`,
   )
 }
 
@@ -78,19 +78,19 @@ export async function markUndone(
     where id = any(${transferIds}::text[]) and ${isOpen}`)
 }
 
-export type Answered = NonNullable<TransferRow['answered']>
+export type ReportedState = NonNullable<TransferRow['reportedState']>
 
 /**
  * Reads transfers for responses to their callers, and stores the reported state; a later response does not change it, since nobody knows
  * which response arrived. One statement, which locks the rows in a fixed order, so that none deadlock.
  */
-export function takeAnswered(db: Queryable, transferIds: readonly TransferId[]): Promise<TransferRow[]> {
+export function storeReportedStates(db: Queryable, transferIds: readonly TransferId[]): Promise<TransferRow[]> {
   return db.many(
     TransferRow,
     sql`
     with locked as (
       select ${columns} from transfers where id = any(${transferIds}::text[]) order by id for update
-    ), answered as (
+    ), reported as (
       update transfers t set answered = case when h.reason is not null then 'reverted' when h.status = 'confirmed' then 'confirmed' else 'pending' end
       from locked h where t.id = h.id and t.answered is null
     )
@@ -113,7 +113,7 @@ export async function markReported(
 }
 
 /** Transfers that ended before this instant without a response: their caller's process died. */
-export async function listUnanswered(db: Queryable, before: Date): Promise<TransferId[]> {
+export async function listUnreported(db: Queryable, before: Date): Promise<TransferId[]> {
   const rows = await db.many(
     z.object({ id: id('wtx') }),
     sql`
@@ -162,8 +162,8 @@ export async function markLeft(
 }
 
 /** Sets the next poll; null for none until something else happens. */
-export async function setNextPollAt(tx: Tx, transferId: TransferId, lookAt: Date | null): Promise<void> {
-  await tx.run(sql`update transfers set look_at = ${lookAt} where id = ${transferId} and ended_at is null`)
+export async function setNextPollAt(tx: Tx, transferId: TransferId, nextPollAt: Date | null): Promise<void> {
+  await tx.run(sql`update transfers set look_at = ${nextPollAt} where id = ${transferId} and ended_at is null`)
 }
 
 /** Replaces the quote of a transfer that expired before the transfer began. */

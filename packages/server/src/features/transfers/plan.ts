@@ -5,7 +5,6 @@ import {
   formatAmount,
   type Hex,
   type Network,
-  parseAmount,
   resolveNetwork,
   sameAddress,
   tokenBySymbol,
@@ -14,6 +13,7 @@ import {
 import type { Chain } from '../../chain/port.ts'
 import type { RouteChoice, RouteEnd, RouteQuote, RouteRequest } from '../../partners/routing/port.ts'
 import { failPlatform, isProblem } from '../../platform/errors.ts'
+import { openAmount } from '../../platform/wire.ts'
 import { networkFor } from '../chains/index.ts'
 import {
   type Coin,
@@ -62,7 +62,7 @@ export async function planTransfer(
   const target = networkFor(request.toChain, ctx.tenant.environment)
   const coin = coinOf(network, request.fromToken, '/fromToken')
   const toCoin = coinOf(target, request.toToken, '/toToken')
-  const rawAmount = amountOf(request.amount, coin)
+  const rawAmount = openAmount(request.amount, { path: '/amount', decimals: coin.decimals })
   refuseServiceAddress(ctx, request.toAddress, '/toAddress')
   const ends = { from: endOf(network, coin), to: endOf(target, toCoin) }
   const choice = ctx.chooseRoute(ends, ctx.tenant.environment)
@@ -109,14 +109,6 @@ function coinOf(network: Network, symbol: string, path: string): Coin {
   throw fail('token-not-supported', {
     errors: [{ path, message: `is not a token of ${network.name}, which has ${known.join(', ')}` }],
   })
-}
-
-function amountOf(text: string, { decimals, symbol }: Coin): bigint {
-  const raw = parseAmount(text, decimals)
-  if (typeof raw === 'bigint' && raw > 0n) return raw
-  const why = typeof raw === 'bigint' ? 'must be more than zero' : `must be a decimal amount: ${raw}`
-  const message = raw === 'too-many-digits' ? `must have at most the ${decimals} decimals of ${symbol}` : why
-  throw failPlatform('validation-error', { errors: [{ path: '/amount', message }] })
 }
 
 /** Refuses listed recipients always. With live keys, refuses every recipient while neither the list nor the oracle can screen it. */
@@ -336,12 +328,8 @@ function refuseDirectBelow({ choice, rawAmount, toCoin }: FloorTerms, floor: big
   return floor
 }
 
-function namedMinimum({ request: { minToAmount }, toCoin: { decimals, symbol } }: FloorTerms): bigint | undefined {
-  if (minToAmount === undefined) return undefined
-  const raw = parseAmount(minToAmount, decimals)
-  if (typeof raw === 'bigint' && raw > 0n) return raw
-  const message = `must be a decimal amount of ${symbol} above zero with at most ${decimals} decimals`
-  throw failPlatform('validation-error', { errors: [{ path: '/minToAmount', message }] })
+function namedMinimum({ request: { minToAmount }, toCoin: { decimals } }: FloorTerms): bigint | undefined {
+  return minToAmount === undefined ? undefined : openAmount(minToAmount, { path: '/minToAmount', decimals })
 }
 
 /** Par value: every token of the registry is a dollar, and a coin is worth the same coin on another chain. Rounded up. */

@@ -12,7 +12,7 @@ import type { ByOrganisation } from '../../platform/work/by-organisation.ts'
 import type { ApprovalDeps } from '../approvals/index.ts'
 import type { Coin, Snapshot } from '../funds/index.ts'
 import type { PolicyOperation, SourceWallet } from '../wallets/index.ts'
-import type { Answered } from './outcome-store.ts'
+import type { ReportedState } from './outcome-store.ts'
 import type { NewTransfer } from './schema.ts'
 import type { TransferId, TransferPurpose, TransferRow } from './store.ts'
 
@@ -34,7 +34,7 @@ export interface Intent {
   /** The refund that it pays, which its approval shows; undefined for any other transfer. */
   readonly refund?: RefundNote | undefined
   /** The state that its caller gets before there is an outcome; undefined if the caller waits for it. */
-  readonly answered: Answered | undefined
+  readonly reportedState: ReportedState | undefined
 }
 
 /** The refund that a transfer pays. */
@@ -82,7 +82,7 @@ export interface TransferPorts {
    * Returns the current state of a transfer for the response to its caller, and stores that this state was reported, so that an event reports
    * a different outcome. Concurrent callers share a transaction.
    */
-  readonly answeredState: (transferId: TransferId) => Promise<TransferRow>
+  readonly reportState: (transferId: TransferId) => Promise<TransferRow>
   /** Limits the requests about transfers in progress, by partner, and the steps of transfers, by network. */
   readonly followedTransfers: ByOrganisation
   /** By what lists of due transfers are read, the organisation behind which the next list starts. */

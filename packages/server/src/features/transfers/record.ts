@@ -173,7 +173,16 @@ export function contendedBy({ coin, rawAmount, rawFee, feeCoin }: TransferPlan):
   return insufficientBalance(balances, contended)
 }
 
-function rowOf({ ctx, transferId, request, plan, purpose, answered, approvalId, resource }: Approved): StoredTransfer {
+function rowOf({
+  ctx,
+  transferId,
+  request,
+  plan,
+  purpose,
+  reportedState,
+  approvalId,
+  resource,
+}: Approved): StoredTransfer {
   const { source, network, target, coin, toCoin, rawAmount, fromChain, route, routeReason, quote } = plan
   return {
     id: transferId,
@@ -201,7 +210,7 @@ function rowOf({ ctx, transferId, request, plan, purpose, answered, approvalId, 
     metadata: request.metadata ?? {},
     purpose,
     // A caller who waits for an approval waits for no block: an event reports the end.
-    answered: approvalId === null ? (answered ?? null) : 'pending',
+    reportedState: approvalId === null ? (reportedState ?? null) : 'pending',
     approvalId,
     createdAt: ctx.clock.now(),
   }

@@ -1,9 +1,10 @@
-import { l1FeeOf, type Network, tokenByAddress } from '@purser/protocol'
+import { bytesToHex, l1FeeOf, type Network, tokenByAddress } from '@purser/protocol'
 import type { ChainTransactionId } from '../../chain/port.ts'
 import { instantOf } from '../../platform/clock.ts'
 import type { Tx } from '../../platform/db/db.ts'
 import { inLockOrder } from '../../platform/db/lock-order.ts'
 import {
+  assignReservations,
   bytesOf,
   type Claim,
   type Coin,
@@ -19,7 +20,7 @@ import { type Gas, gasOfGasless, isGasless, type SourceWallet } from '../wallets
 import { insertGasless, type NewGasless } from './gasless/store.ts'
 import { enterUnit, setNextPollAt, type Unit } from './outcome-store.ts'
 import type { Ctx, PlannedStep, TransferPlan } from './ports.ts'
-import { insertSteps, type TransferId, transferPurpose } from './store.ts'
+import { assignStep, insertSteps, type StepRow, type TransferId, transferPurpose } from './store.ts'
 
 interface Stored {
   readonly transferId: TransferId
@@ -103,6 +104,21 @@ async function planFirsts(
       return transactionId === undefined ? [] : [[transferId, transactionId]]
     }),
   )
+}
+
+/** Assigns a later step its transaction and nonce. The caller has locked the transfer and read that the step has none. */
+export async function beginStep(
+  { lanes }: Pick<Ctx, 'lanes'>,
+  tx: Tx,
+  step: StepRow,
+  { network, gasLimit }: { readonly network: Network; readonly gasLimit: bigint },
+): Promise<void> {
+  const { transferId: subjectId, position: part, sender, toAddress: to, data, value } = step
+  const planned = { network, to, data: bytesToHex(data), value, gasLimit, purpose: transferPurpose }
+  const transactionId = await lanes.plan(tx, sender, planned)
+  if (!(await assignStep(tx, step, transactionId))) throw new Error('a step of a transfer was given two transactions')
+  await assignReservations(tx, { subjectId, part }, transactionId)
+  tx.afterCommit(() => lanes.notify(network))
 }
 
 /** Undefined if nothing is approved; on Tempo approval and call are one transaction. */

@@ -46,7 +46,8 @@ export const TransferRow = z.object({
   reason: z.string().nullable(),
   txHash: HexText.nullable(),
   rawFee: Raw,
-  answered: z.enum(['pending', 'confirmed', 'reverted']).nullable(),
+  /** The state that the response reported to its caller; null without a response. */
+  reportedState: z.enum(['pending', 'confirmed', 'reverted']).nullable(),
   eventId: id('evt').nullable(),
   createdAt: z.date(),
   confirmedAt: z.date().nullable(),
@@ -60,7 +61,7 @@ export const TransferRow = z.object({
   rawReceived: Raw.nullable(),
   receivedToken: HexText.nullable(),
   leftAt: z.date().nullable(),
-  lookAt: z.date().nullable(),
+  nextPollAt: z.date().nullable(),
   refundTxHash: HexText.nullable(),
   destinationTxHash: HexText.nullable(),
   refundedAt: z.date().nullable(),
@@ -87,9 +88,9 @@ export const StepRow = z.object({
 export type StepRow = z.output<typeof StepRow>
 
 export const columns = sql`id, organisation_id, environment, wallet_id, from_address, to_address, from_chain, from_network, to_chain, to_network,
-  from_token, to_token, decimals, raw_amount, route, route_reason, status, reason, tx_hash, raw_fee, answered, event_id, created_at,
+  from_token, to_token, decimals, raw_amount, route, route_reason, status, reason, tx_hash, raw_fee, answered as reported_state, event_id, created_at,
   confirmed_at, ended_at, partner, partner_reference, quote_expires_at, to_decimals, raw_out, raw_out_min, raw_received, received_token, left_at,
-  look_at, refund_tx_hash, destination_tx_hash, refunded_at, refund_overdue_event_id, reference, resource, metadata, approval_id`
+  look_at as next_poll_at, refund_tx_hash, destination_tx_hash, refunded_at, refund_overdue_event_id, reference, resource, metadata, approval_id`
 export const stepColumns = sql`transfer_id, position, kind, sender, to_address, data, value, gas_limit, transaction_id`
 
 /**
@@ -106,14 +107,14 @@ type NewTransferRow = Omit<
   | 'reason'
   | 'txHash'
   | 'rawFee'
-  | 'answered'
+  | 'reportedState'
   | 'eventId'
   | 'confirmedAt'
   | 'endedAt'
   | 'rawReceived'
   | 'receivedToken'
   | 'leftAt'
-  | 'lookAt'
+  | 'nextPollAt'
   | 'refundTxHash'
   | 'destinationTxHash'
   | 'refundedAt'
@@ -126,7 +127,7 @@ export type TransferPurpose = (typeof transferPurposes)[number]
 
 export type StoredTransfer = NewTransferRow & {
   readonly purpose: TransferPurpose
-  readonly answered: TransferRow['answered']
+  readonly reportedState: TransferRow['reportedState']
 }
 
 export async function insertTransfers(tx: Tx, tenant: Tenant, rows: readonly StoredTransfer[]): Promise<void> {
@@ -141,11 +142,11 @@ export async function insertTransfers(tx: Tx, tenant: Tenant, rows: readonly Sto
       from_token, to_token, decimals, raw_amount, route, route_reason, status, purpose, answered, created_at,
       partner, partner_reference, quote_expires_at, to_decimals, raw_out, raw_out_min, reference, resource, metadata, approval_id)
     select id, ${tenant.organisationId}, ${tenant.environment}, "walletId", "fromAddress", "toAddress", "fromChain", "fromNetwork", "toChain",
-      "toNetwork", "fromToken", "toToken", decimals, "rawAmount", route, "routeReason", 'pending', purpose, answered, "createdAt",
+      "toNetwork", "fromToken", "toToken", decimals, "rawAmount", route, "routeReason", 'pending', purpose, "reportedState", "createdAt",
       partner, "partnerReference", "quoteExpiresAt", "toDecimals", "rawOut", "rawOutMin", reference, resource, metadata, "approvalId"
     from jsonb_to_recordset(${JSON.stringify(texts)}::jsonb) as given (id text, "walletId" text, "fromAddress" text, "toAddress" text,
       "fromChain" text, "fromNetwork" text, "toChain" text, "toNetwork" text, "fromToken" text, "toToken" text, decimals smallint,
-      "rawAmount" numeric, route text, "routeReason" text, purpose text, answered text, "createdAt" timestamptz, partner text,
+      "rawAmount" numeric, route text, "routeReason" text, purpose text, "reportedState" text, "createdAt" timestamptz, partner text,
       "partnerReference" text, "quoteExpiresAt" timestamptz, "toDecimals" smallint, "rawOut" numeric, "rawOutMin" numeric, reference text,
       resource text, metadata jsonb, "approvalId" text)`)
 }

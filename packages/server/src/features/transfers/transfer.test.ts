@@ -5,7 +5,7 @@ import { sql } from '../../platform/db/db.ts'
 import { markConfirmed } from './outcome-store.ts'
 import type { TransferPorts } from './ports.ts'
 import { lockTransfer, type TransferId } from './store.ts'
-import { createAnsweredState, TransferWaiters } from './transfer.ts'
+import { createReportState, TransferWaiters } from './transfer.ts'
 
 const first: TransferId = 'wtx_01h455vb4pex5vsknk084sn02q'
 const second: TransferId = 'wtx_01h455vb4pex5vsknk084sn02r'
@@ -13,12 +13,12 @@ const third: TransferId = 'wtx_01h455vb4pex5vsknk084sn02s'
 const fourth: TransferId = 'wtx_01h455vb4pex5vsknk084sn02t'
 const fifth: TransferId = 'wtx_01h455vb4pex5vsknk084sn02v'
 let database: TestDatabase
-let answeredState: TransferPorts['answeredState']
+let reportState: TransferPorts['reportState']
 
 beforeAll(async () => {
   database = await freshDatabase()
   const { db } = database
-  answeredState = createAnsweredState(db)
+  reportState = createReportState(db)
   await db.run(
     sql`insert into organisations (id, name, type, plan, created_at) values ('org_01h455vb4pex5vsknk084sn02q', 'Acme', 'team', 'enterprise', now())`,
   )
@@ -44,7 +44,7 @@ test('concurrent callers all get a response, even if a block updates their trans
   let requested: Promise<readonly string[]> | undefined
   await db.tx(async (tx) => {
     await lockTransfer(tx, second)
-    requested = Promise.all([first, second].map(async (id) => (await answeredState(id)).id))
+    requested = Promise.all([first, second].map(async (id) => (await reportState(id)).id))
     requested.catch(() => undefined)
     await expect.poll(waiting).toBeGreaterThan(0)
     // Of two transactions that deadlock PostgreSQL aborts the one that waited longest: the responses.
@@ -59,7 +59,7 @@ test('a caller who gets a response while a block is recorded gets its outcome, a
   let requested: Promise<{ readonly status: string }> | undefined
   await db.tx(async (tx) => {
     await lockTransfer(tx, third)
-    requested = answeredState(third)
+    requested = reportState(third)
     requested.catch(() => undefined)
     await expect.poll(waiting).toBeGreaterThan(0)
     await tx.run(sql`update transfers set status = 'confirmed', confirmed_at = now() where id = ${third}`)
@@ -67,7 +67,7 @@ test('a caller who gets a response while a block is recorded gets its outcome, a
   expect((await requested)?.status).toBe('confirmed')
   expect(await db.one(z.object({ answered: z.string() }), answered)).toEqual({ answered: 'confirmed' })
   await db.run(sql`update transfers set status = 'failed', reason = 'reverted', ended_at = now() where id = ${third}`)
-  expect((await answeredState(third)).status).toBe('failed')
+  expect((await reportState(third)).status).toBe('failed')
   expect(await db.one(z.object({ answered: z.string() }), answered), 'the first answer stays').toEqual({
     answered: 'confirmed',
   })

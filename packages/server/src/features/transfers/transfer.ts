@@ -11,7 +11,7 @@ import { retryOnContention } from '../funds/index.ts'
 import { keepRefusal, type PolicyOperation, underPolicy } from '../wallets/index.ts'
 import { arrivedOf } from './ending.ts'
 import { fail } from './errors.ts'
-import { type Answered, takeAnswered } from './outcome-store.ts'
+import { type ReportedState, storeReportedStates } from './outcome-store.ts'
 import { coinsOf, planTransfer } from './plan.ts'
 import type { Ctx, Intent, OutcomeWaiters, RecordedTransfer, RefundNote, TransferPlan, TransferPorts } from './ports.ts'
 import { RejectedIntents, storeTransfers } from './record.ts'
@@ -21,12 +21,12 @@ import { findOwnTransfer, listDecided, listTransfers, type TransferId, type Tran
 /**
  * Moves money from a managed wallet, once. The intent, its first nonce and the Idempotency-Key commit together before anything is signed;
  * from then on the lane executes it even if this process dies. Waits for a block for a limited time, and returns `pending` if none came: an
- * event then reports the outcome. One that needs an approval is answered with 202 at once.
+ * event then reports the outcome. One that needs an approval gets 202 at once.
  */
 export async function createTransfer(ctx: Ctx, request: NewTransfer): Promise<Transfer | Reply> {
   const kind = { operation: 'transfer', action: 'transfers.create' } as const
   const { transferId, isForApproval } = await makeTransfer(ctx, request, kind)
-  return answer(ctx, transferId, isForApproval ? 0 : ctx.transferWaitMs)
+  return respond(ctx, transferId, isForApproval ? 0 : ctx.transferWaitMs)
 }
 
 /** The transfer's operation for the spend policy, and its action in the audit log. */
@@ -39,18 +39,18 @@ export interface TransferKind {
  * Creates a transfer without waiting for a block: the response says that it is in progress, so an event reports the outcome in any case.
  */
 export async function queueTransfer(ctx: Ctx, request: NewTransfer, kind: TransferKind): Promise<TransferId> {
-  return (await makeTransfer(ctx, request, { ...kind, answered: 'pending' })).transferId
+  return (await makeTransfer(ctx, request, { ...kind, reportedState: 'pending' })).transferId
 }
 
 async function makeTransfer(
   ctx: Ctx,
   request: NewTransfer,
-  { operation, action, answered }: TransferKind & { readonly answered?: Answered },
+  { operation, action, reportedState }: TransferKind & { readonly reportedState?: ReportedState },
 ): Promise<RecordedTransfer> {
   return retryOnContention(ctx, async () => {
     const plan = await planTransfer(ctx, request)
     await prepareTransfer(ctx, plan)
-    const intent = { ctx, request, plan, purpose: 'transfer', operation, action, answered } as const
+    const intent = { ctx, request, plan, purpose: 'transfer', operation, action, reportedState } as const
     return ctx.recordTransfer(intent).catch(async (error: unknown) => {
       await keepRefusal(ctx, error)
       throw error
@@ -82,7 +82,7 @@ export function attachTransfer(ctx: Ctx, request: NewTransfer, { lock, write, re
       purpose: 'transfer',
       operation: 'transfer',
       refund,
-      answered: 'pending',
+      reportedState: 'pending',
     } as const
     await underPolicy(ctx, async (tx) => {
       await lock(tx)
@@ -105,7 +105,7 @@ export async function storeTransfer(
   tx: Tx,
   { request, plan }: { readonly request: NewTransfer; readonly plan: TransferPlan },
 ): Promise<TransferId> {
-  return storeOne(tx, { ctx, request, plan, purpose: 'withdrawal', operation: 'transfer', answered: undefined })
+  return storeOne(tx, { ctx, request, plan, purpose: 'withdrawal', operation: 'transfer', reportedState: undefined })
 }
 
 /** Stores one transfer in the caller's transaction; throws its refusal. */
@@ -119,20 +119,20 @@ export async function storeOne(tx: Tx, intent: Intent): Promise<TransferId> {
 
 /** The present state of a transfer, for a repeated request whose first response was never stored: it waits as the first one did. */
 export function transferState(ctx: Ctx, transferId: string): Promise<Transfer | Reply> {
-  return answer(ctx, id('wtx').parse(transferId), ctx.transferWaitMs)
+  return respond(ctx, id('wtx').parse(transferId), ctx.transferWaitMs)
 }
 
-async function answer(ctx: Ctx, transferId: TransferId, waitMs: number): Promise<Transfer | Reply> {
+async function respond(ctx: Ctx, transferId: TransferId, waitMs: number): Promise<Transfer | Reply> {
   const reported = await ctx.outcomeWaiters.wait(transferId, waitMs)
-  const row = reported ?? (await ctx.answeredState(transferId))
-  if (row.approvalId !== null) return answerWaiting(ctx, row)
+  const row = reported ?? (await ctx.reportState(transferId))
+  if (row.approvalId !== null) return respondWaiting(ctx, row)
   if (row.reason !== null && !isOnItsWay(row))
     throw fail('transfer-reverted', { transferId, txHash: row.txHash, reason: row.reason })
   return shown(row, null)
 }
 
 /** 202 while the transfer waits for its approval, so that a repeat with its Idempotency-Key returns the later state. */
-async function answerWaiting(ctx: Ctx, row: TransferRow): Promise<Transfer | Reply> {
+async function respondWaiting(ctx: Ctx, row: TransferRow): Promise<Transfer | Reply> {
   const transfer = await shownOne(ctx, row)
   return transfer.approval?.status === 'waiting' ? new Reply(202, transfer) : transfer
 }
@@ -263,10 +263,10 @@ export class TransferWaiters implements OutcomeWaiters {
 }
 
 /**
- * Creates `answeredState`. If the shared transaction deadlocks with another one, each transfer is retried by itself: the caller of a transfer
+ * Creates `reportState`. If the shared transaction deadlocks with another one, each transfer is retried by itself: the caller of a transfer
  * in progress must not get an error.
  */
-export function createAnsweredState(db: Db): TransferPorts['answeredState'] {
+export function createReportState(db: Db): TransferPorts['reportState'] {
   return batch<TransferId, TransferRow>({ itemsMax: 64, batchesMax: 2 }, (transferIds) => reportStates(db, transferIds))
 }
 
@@ -280,7 +280,7 @@ async function reportStates(db: Db, transferIds: readonly TransferId[]): Promise
 }
 
 async function reportBatch(db: Db, transferIds: readonly TransferId[]): Promise<TransferRow[]> {
-  const byId = new Map((await takeAnswered(db, transferIds)).map((row) => [row.id, row]))
+  const byId = new Map((await storeReportedStates(db, transferIds)).map((row) => [row.id, row]))
   return transferIds.map((transferId) => {
     const row = byId.get(transferId)
     if (row === undefined) throw new Error('a response for a transfer that does not exist')

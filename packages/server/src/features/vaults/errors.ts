@@ -45,7 +45,7 @@ export const fail = defineErrors({
   'vault-not-sealed': {
     status: 409,
     title: 'Vault Not Sealed',
-    detail: 'The vault is not sealed yet, so it has no proof.',
+    detail: 'The vault has no proof before it is sealed. Seal it first.',
     causes: [
       'A proof was requested from a vault that still accepts writes; the proof is made from the sealed manifest.',
     ],
@@ -70,7 +70,7 @@ export const fail = defineErrors({
   'events-per-vault-exceeded': {
     status: 422,
     title: 'Too Many Events',
-    detail: 'The vault has as many events as a vault may have.',
+    detail: 'The vault has the most events that a vault may have. Continue in another one.',
     causes: ['The vault has 1,000,000 events; every write adds one.'],
     fix: 'Go on in another vault. The full one can still be read and sealed.',
   },

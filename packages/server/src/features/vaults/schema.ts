@@ -35,7 +35,7 @@ const Ttl = z
 /** Any JSON object with a canonical text: what is hashed must be returned unchanged. */
 const JsonData = AnyJsonObject.refine(
   hasFiniteNumbers,
-  'must have no number beyond what a double-precision float holds',
+  'must have no number that a double-precision float cannot express',
 )
 
 function hasFiniteNumbers(value: unknown): boolean {
@@ -175,7 +175,10 @@ const EventName = text(128, 1).refine(
 )
 
 /** The payload of an event, bounded as metadata is, since every open stream sends it. */
-const EventPayload = FreeForm.refine(hasFiniteNumbers, 'must have no number beyond what a double-precision float holds')
+const EventPayload = FreeForm.refine(
+  hasFiniteNumbers,
+  'must have no number that a double-precision float cannot express',
+)
 
 export const NewVaultEvent = z.strictObject({
   event: EventName.describe('Name of the event. Names of the service, such as `vault.sealed`, are reserved.'),

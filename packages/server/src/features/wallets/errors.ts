@@ -94,7 +94,7 @@ export const failNamed = defineErrors({
   'wallet-flagged': {
     status: 422,
     title: 'Wallet Flagged',
-    detail: 'Screening flagged the address of this wallet; it can take no payment.',
+    detail: 'Screening flagged the address of this wallet; it can take no payment. Use another wallet.',
     causes: [
       'Screening found the wallet’s address on a sanctions list, so `amlStatus` is `flagged` and `isActive` false.',
     ],

@@ -9,6 +9,7 @@ import {
 } from '@purser/protocol'
 import { z } from 'zod'
 import { instantOf } from '../../platform/clock.ts'
+import type { Log } from '../../platform/log.ts'
 import { fail } from '../errors.ts'
 import { type PartnerApi, requestPartner } from '../partner-request.ts'
 import { readUrl } from '../settings.ts'
@@ -39,6 +40,7 @@ import type {
 import { wordsOf } from './words.ts'
 
 export interface CctpDeps extends RoutingDeps {
+  readonly log: Log
   readonly reader: ChainReader
   readonly deliveries: DeliveryReader
 }
@@ -211,13 +213,7 @@ async function statusOf(api: PartnerApi, deps: CctpDeps, route: SentRoute): Prom
   if (message === undefined) return { state: 'pending', partnerStatus: 'not-seen' }
   if (message.status === 'pending_confirmations')
     return { state: 'pending', partnerStatus: message.delayReason ?? message.status }
-  if (message.status !== 'complete') {
-    deps.log.warn(
-      { partner: name, partnerStatus: message.status },
-      'the partner returned an undocumented status; the route stays pending',
-    )
-    return { state: 'pending', partnerStatus: message.status, isUnknown: true }
-  }
+  if (message.status !== 'complete') return { state: 'pending', partnerStatus: message.status, isUnknown: true }
   return attested(api, deps, route, { ...message, sent })
 }
 

@@ -64,7 +64,7 @@ const Status = z.object({
 const name = 'lifi'
 
 /** LI.FI: an aggregator of swaps and bridges. It has no test network. */
-export function createLifi({ outbound, log, clock }: RoutingDeps, settings: PartnerSettings): RoutingPartner {
+export function createLifi({ outbound, clock }: RoutingDeps, settings: PartnerSettings): RoutingPartner {
   const limits = { timeoutMs: settings.timeoutMs ?? timeoutMsDefault, bytesMax: responseBytesMax }
   const headers = { 'x-lifi-api-key': settings.apiKey }
   const api: PartnerApi = { outbound, name, baseUrl: settings.baseUrl, headers, limits }
@@ -93,13 +93,7 @@ export function createLifi({ outbound, log, clock }: RoutingDeps, settings: Part
       if (!answer.ok)
         throw fail('partner-unavailable', {}, new Error(`lifi refused to return a status: ${answer.declined.status}`))
       const received = { ...answer.value, receiving: receivingOf(answer.value), toAddress: payeeIn(answer.value) }
-      const status = lifiStatusOf(received, { ...request, rawOutMin })
-      if (status.state === 'pending' && status.isUnknown)
-        log.warn(
-          { partner: name, partnerStatus: status.partnerStatus },
-          'the partner returned an undocumented status; the route stays pending',
-        )
-      return status
+      return lifiStatusOf(received, { ...request, rawOutMin })
     },
   }
 }

@@ -5,7 +5,6 @@ import { mutatedSome, sequenceFrom } from '../../../test/mutated-data.ts'
 import { type RelayOrder, relayOrder, relayOrderId } from '../../../test/partner-calls.ts'
 import { endOn, receiver, requestFor, sender, stranger } from '../../../test/routes.ts'
 import { instantOf } from '../../platform/clock.ts'
-import { createLog } from '../../platform/log.ts'
 import type { Outbound } from '../../platform/outbound.ts'
 import type { RouteRequest } from './port.ts'
 import { createRelay, relayDepository } from './relay.ts'
@@ -27,10 +26,7 @@ interface Stated {
 let quote: unknown
 const outbound = { exchange: async () => ({ status: 200, json: quote }) } as unknown as Outbound
 const clock = { now: () => instantOf(1_790_000_000_000) }
-const relay = createRelay(
-  { outbound, log: createLog({ level: 'silent' }), clock },
-  { baseUrl: 'http://relay.test', apiKey: 'rk' },
-)
+const relay = createRelay({ outbound, clock }, { baseUrl: 'http://relay.test', apiKey: 'rk' })
 
 /** Whether the calls of a quote are signed. */
 async function isSigned(request: RouteRequest, { deposit, order }: Stated): Promise<boolean> {

@@ -9,12 +9,12 @@ import type { SettingsReader } from '../settings.ts'
 /** Dependencies of a partner with an HTTP API. */
 export interface RoutingDeps {
   readonly outbound: Outbound
-  readonly log: Log
   readonly clock: Clock
 }
 
 /** Dependencies of all routing partners; each takes those that it needs. */
 export interface RoutingAdapterDeps extends RoutingDeps {
+  readonly log: Log
   readonly random: Random
   readonly reader: ChainReader
   readonly deliveries: DeliveryReader

@@ -83,7 +83,7 @@ const Status = z.object({
 const name = 'relay'
 
 /** Relay: a solver pays out on the destination chain as soon as it sees the deposit. It is the partner for Tempo. */
-export function createRelay({ outbound, log, clock }: RoutingDeps, settings: PartnerSettings): RoutingPartner {
+export function createRelay({ outbound, clock }: RoutingDeps, settings: PartnerSettings): RoutingPartner {
   const limits = { timeoutMs: settings.timeoutMs ?? timeoutMsDefault, bytesMax: responseBytesMax }
   const headers = { 'x-api-key': settings.apiKey }
   const api: PartnerApi = { outbound, name, baseUrl: settings.baseUrl, headers, limits }
@@ -101,13 +101,7 @@ export function createRelay({ outbound, log, clock }: RoutingDeps, settings: Par
       const answer = await requestPartner(api, { method: 'GET', path }, Status)
       if (!answer.ok)
         throw fail('partner-unavailable', {}, new Error(`relay refused to return a status: ${answer.declined.status}`))
-      const status = relayStatusOf(answer.value)
-      if (status.state === 'pending' && status.isUnknown)
-        log.warn(
-          { partner: name, partnerStatus: answer.value.status },
-          'the partner returned an undocumented status; the route stays pending',
-        )
-      return status
+      return relayStatusOf(answer.value)
     },
   }
 }

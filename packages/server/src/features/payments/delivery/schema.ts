@@ -71,7 +71,7 @@ export const Redemption = VerifiedPayment.extend({
 export const RedeemedRequest = z.strictObject({
   redemptionToken: z
     .string()
-    .regex(/^[\w-]{1,64}$/, 'must be the token that payments.redeem answered')
+    .regex(/^[\w-]{1,64}$/, 'must be the redemptionToken that payments.redeem returned')
     .meta({ example: 'c2VydmUgaXQgb25jZQ' })
     .describe('The token that `payments.redeem` returned.'),
 })

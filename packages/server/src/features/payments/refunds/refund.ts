@@ -1,10 +1,9 @@
-import { formatAmount, parseAmount } from '@purser/protocol'
+import { formatAmount } from '@purser/protocol'
 import type { z } from 'zod'
 import type { Tx } from '../../../platform/db/db.ts'
-import { failPlatform } from '../../../platform/errors.ts'
 import { id, newId, type PaymentId } from '../../../platform/ids.ts'
 import { type Page, Reply } from '../../../platform/operation.ts'
-import { EvmAddress, openCursor, pageOf } from '../../../platform/wire.ts'
+import { EvmAddress, openAmount, openCursor, pageOf } from '../../../platform/wire.ts'
 import { approvalStates } from '../../approvals/index.ts'
 import { networkFor } from '../../chains/index.ts'
 import { attachTransfer, findTransfers, type NewTransfer } from '../../transfers/index.ts'
@@ -124,11 +123,7 @@ async function take(ctx: Ctx, tx: Tx, paymentId: PaymentId, rawAmount: bigint): 
 /** In the token's smallest unit. */
 function amountOf({ amount }: RefundRequest, payment: RefundableRow): bigint {
   const { decimals, rawAmount, refundedRaw } = payment
-  const raw = amount === undefined ? rawAmount - refundedRaw : parseAmount(amount, decimals)
-  if (typeof raw !== 'bigint' || (amount !== undefined && raw === 0n)) {
-    const message = `must be a decimal amount above 0 with at most ${decimals} decimals`
-    throw failPlatform('validation-error', { errors: [{ path: '/amount', message }] })
-  }
+  const raw = amount === undefined ? rawAmount - refundedRaw : openAmount(amount, { path: '/amount', decimals })
   refuseMoreThanPaid(payment, raw)
   return raw
 }

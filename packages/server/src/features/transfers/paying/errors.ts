@@ -54,7 +54,7 @@ export const failPaying = defineErrors({
     title: 'Payment URL Unreachable',
     detail: 'The first request to the URL got no response; see reason. Nothing was paid.',
     causes: [
-      'The seller’s name does not resolve, its connection was refused, its certificate is not valid, or it did not answer in time; `reason` says which. It was the first request, so nothing was signed.',
+      'The seller’s name does not resolve, its connection was refused, its certificate is not valid, or it did not respond in time; `reason` says which. It was the first request, so nothing was signed.',
     ],
     fix: 'Try the URL from another machine. Send the request again later; the `Idempotency-Key` may stay the same.',
   },

@@ -100,7 +100,7 @@ async function storeNew(ctx: Ctx, request: ChallengePayment, source: SourceWalle
   return stored(ctx, planned, async (tx) => {
     const nonce = hexToBytes(message.draft.authorization.nonce)
     const own = newTransferOf(request, planned)
-    const kind = { purpose: 'payment', operation: 'pay', answered: 'pending' } as const
+    const kind = { purpose: 'payment', operation: 'pay', reportedState: 'pending' } as const
     const resource = resourceOf(request, planned)
     const transferId = await storeOne(tx, { ctx, request: own, plan, nonce, resource, ...kind })
     const { approvalId } = await lockTransfer(tx, transferId)

@@ -43,7 +43,7 @@ export const fail = defineErrors({
   'digest-mismatch': {
     status: 422,
     title: 'Digest Mismatch',
-    detail: 'The received content does not match Content-Digest. Nothing was stored.',
+    detail: 'The received content does not match Content-Digest. Nothing was stored; send it again.',
     causes: [
       'The SHA-256 in `Content-Digest` is of other bytes than arrived: a changed file, a digest of the whole form instead of the file, or hexadecimal instead of base64.',
       'The content was damaged on the way.',

@@ -3,10 +3,9 @@ import { type Address, type HdCurve, hdChildAddress, sameAddress } from '@purser
 import { z } from 'zod'
 import { type Auditing, appendAudit } from '../../../platform/audit.ts'
 import type { Db } from '../../../platform/db/db.ts'
-import { failPlatform } from '../../../platform/errors.ts'
 import { type ChildAddressId, type MasterWalletId, newId } from '../../../platform/ids.ts'
 import type { Page } from '../../../platform/operation.ts'
-import { openCursor, type PageQuery, pageOf } from '../../../platform/wire.ts'
+import { openNumberCursor, type PageQuery, pageOf } from '../../../platform/wire.ts'
 import { addToCounter, countOrRefuse, lockCounter } from '../../plans/index.ts'
 import { holdReceived } from '../deposits/recovered.ts'
 import { watchAddress, watchAddresses } from '../deposits/watch.ts'
@@ -143,16 +142,10 @@ export async function pageOfChildAddresses(
   query: z.output<typeof PageQuery>,
 ): Promise<Page<ChildAddress>> {
   await requireMasterWallet(ctx, walletId)
-  const page = { limit: query.limit, below: openIndexCursor(query.cursor) }
+  const page = { limit: query.limit, below: openNumberCursor(query.cursor, 9_999_999_999n) }
   const rows = await listChildAddresses(ctx.db, ctx.tenant, walletId, page)
   const shownOf = pageOf(rows, query.limit, (row) => String(row.childIndex))
   return { ...shownOf, items: shownOf.items.map(shownChildAddress) }
-}
-
-function openIndexCursor(cursor: string | undefined): string | undefined {
-  const key = openCursor(cursor)
-  if (key === undefined || /^\d{1,10}$/.test(key)) return key
-  throw failPlatform('validation-error', { errors: [{ path: '/cursor', message: 'is not a cursor of this list' }] })
 }
 
 function shownChildAddress(row: ChildAddressRow): ChildAddress {

@@ -5,7 +5,7 @@ export const fail = defineErrors({
   'transaction-not-found': {
     status: 422,
     title: 'Transaction Not Found',
-    detail: 'No block of the chain contains this transaction.',
+    detail: 'No block of the chain contains this transaction. Check the hash and the chain.',
     causes: [
       'No block contains the `txHash` yet: the transaction is pending, was replaced, or its block was undone.',
       'The hash is of another chain than `chain` names. With a test key `base` means Base Sepolia.',

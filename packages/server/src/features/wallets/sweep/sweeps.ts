@@ -1,16 +1,8 @@
-import {
-  formatAmount,
-  type Network,
-  parseAmount,
-  requireNetwork,
-  type TokenInfo,
-  tokenBySymbol,
-} from '@purser/protocol'
+import { formatAmount, type Network, requireNetwork, type TokenInfo, tokenBySymbol } from '@purser/protocol'
 import type { z } from 'zod'
-import { failPlatform } from '../../../platform/errors.ts'
 import { id, type MasterWalletId } from '../../../platform/ids.ts'
 import type { Page } from '../../../platform/operation.ts'
-import { openCursor, type PageQuery, pageOf } from '../../../platform/wire.ts'
+import { openAmount, openCursor, type PageQuery, pageOf } from '../../../platform/wire.ts'
 import { fail as failWallets } from '../errors.ts'
 import { isGasless } from '../gasless.ts'
 import { requireMasterWallet } from '../managed/managed.ts'
@@ -120,7 +112,8 @@ export function sweepTerms(
   const network = requireNetwork(wallet.network)
   const at = trigger === 'automatic' ? '/autoSweep' : ''
   const token = sweepableToken(network, request.token, `${at}/token`)
-  const requested = request.minAmount === undefined ? 1n : rawAmountOf(token, request.minAmount, `${at}/minAmount`)
+  const terms = { path: `${at}/minAmount`, decimals: token.decimals, least: 0n } as const
+  const requested = request.minAmount === undefined ? 1n : openAmount(request.minAmount, terms)
   const rawAmountMin = [requested, 1n, dustOf(ctx.settleMicroUsdMin, token)].reduce((most, raw) =>
     raw > most ? raw : most,
   )
@@ -141,11 +134,4 @@ function sweepableToken(network: Network, symbol: string, path: `${string}/token
   }
   if (!isGasless(network, token) && network.nativeCoin !== null) throw fail('sweep-not-supported')
   return token
-}
-
-function rawAmountOf(token: TokenInfo, amount: string, path: `${string}/minAmount`): bigint {
-  const raw = parseAmount(amount, token.decimals)
-  if (typeof raw === 'bigint') return raw
-  const message = `is no amount of ${token.symbol}, which has ${token.decimals} decimals`
-  throw failPlatform('validation-error', { errors: [{ path, message }] })
 }

@@ -47,7 +47,7 @@ export const fail = defineErrors({
   'below-minimum': {
     status: 422,
     title: 'Below Minimum',
-    detail: 'The amount is below the minimum, in whole tokens.',
+    detail: 'The amount is less than minimum, which is in whole tokens. Nothing was moved.',
     causes: ['`amount` is below `minimum`, 50 US dollars: the bank’s and partner’s fees would take too large a part.'],
     fix: 'Collect at least `minimum` (a sweep brings the balances of child addresses together) and withdraw once.',
   },

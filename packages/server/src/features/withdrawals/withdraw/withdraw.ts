@@ -1,11 +1,11 @@
-import { formatAmount, type Network, parseAmount, type TokenInfo, tokenBySymbol } from '@purser/protocol'
+import { formatAmount, type Network, type TokenInfo, tokenBySymbol } from '@purser/protocol'
 import { fail as failPartner } from '../../../partners/errors.ts'
 import { instantOf } from '../../../platform/clock.ts'
 import type { Tx } from '../../../platform/db/db.ts'
-import { failPlatform, Problem } from '../../../platform/errors.ts'
+import { Problem } from '../../../platform/errors.ts'
 import { id, type MasterWalletId, newId } from '../../../platform/ids.ts'
 import { type Page, Reply } from '../../../platform/operation.ts'
-import { openCursor, pageOf } from '../../../platform/wire.ts'
+import { openAmount, openCursor, pageOf } from '../../../platform/wire.ts'
 import { type ApprovalId, type ApprovalState, approvalStates, requestApproval } from '../../approvals/index.ts'
 import { networkFor } from '../../chains/index.ts'
 import { areCovered, insertReservations, lockOwners, retryOnContention } from '../../funds/index.ts'
@@ -192,11 +192,7 @@ function tokenOf(network: Network, symbol: string): TokenInfo {
 }
 
 function refuseSmall(text: string, { decimals }: TokenInfo): void {
-  const raw = parseAmount(text, decimals)
-  if (typeof raw !== 'bigint')
-    throw failPlatform('validation-error', {
-      errors: [{ path: '/amount', message: `must be a decimal amount with at most ${decimals} decimals: ${raw}` }],
-    })
+  const raw = openAmount(text, { path: '/amount', decimals, least: 0n })
   if (raw < minimum * 10n ** BigInt(decimals))
     throw fail('below-minimum', {
       minimum: minimum.toString(),
