@@ -85,13 +85,13 @@ test('a caller who waits in the process that records the block gets the state th
   expect(reported.map(({ id }) => id).toSorted(), 'nobody waits for the second').toEqual([fourth, fifth])
   waiters.report(reported)
   const expected = [
-    { id: fourth, status: 'confirmed', answered: 'confirmed' },
-    { id: fifth, status: 'confirmed', answered: 'pending' },
+    { id: fourth, status: 'confirmed', reportedState: 'confirmed' },
+    { id: fifth, status: 'confirmed', reportedState: 'pending' },
   ]
   expect(await Promise.all(waited)).toMatchObject(expected)
-  const stored = sql`select id, status, answered from transfers where id = any(${[fourth, fifth, second]}::text[]) order by id`
-  const Stored = z.object({ id: z.string(), status: z.string(), answered: z.string().nullable() })
-  const inOrder = [{ id: second, status: 'confirmed', answered: 'pending' }, ...expected]
+  const stored = sql`select id, status, answered as reported_state from transfers where id = any(${[fourth, fifth, second]}::text[]) order by id`
+  const Stored = z.object({ id: z.string(), status: z.string(), reportedState: z.string().nullable() })
+  const inOrder = [{ id: second, status: 'confirmed', reportedState: 'pending' }, ...expected]
   expect(await db.many(Stored, stored), 'the first answer stays').toEqual(inOrder)
   expect(waiters.isAwaited(fourth)).toBe(false)
 })
