@@ -51,7 +51,7 @@ export async function aLane(options: StageOptions) {
   const outbound = createOutbound()
   const chains = createChains({
     outbound,
-    clock: systemClock,
+    clock: options.clock ?? systemClock,
     networks: [network],
     rpcUrls: { [network.name]: options.rpcUrls ?? [options.dev.rpcUrl] },
     rpcTimeoutMs: options.rpcTimeoutMs ?? 4_000,

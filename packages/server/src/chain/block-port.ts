@@ -30,6 +30,10 @@ export interface BlockRange {
    */
   readonly headers: 'all' | 'ends'
   readonly tokens: readonly Address[]
+  /**
+   * The accounts of interest, as topics of logs. Their transfers are requested by account where a node delivers neither all logs nor all receipts of a block.
+   */
+  readonly accounts?: (() => Iterable<Hex>) | undefined
   /** Hash of the block, for a range of one block. The node then answers for that block or returns an error. */
   readonly hash?: Hex | undefined
 }
@@ -69,6 +73,8 @@ export interface BlockReads {
 
 /** A transfer read from a block; hashes in lower case. */
 export interface TransferClaim {
+  readonly token: Address
+  readonly to: Address
   readonly txHash: Hex
   readonly blockNumber: bigint
   readonly blockHash: Hex

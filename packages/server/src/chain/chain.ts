@@ -24,6 +24,7 @@ import type {
   Receipt,
   Sanctions,
   SeenReceipt,
+  ShownReceipt,
   SignerNeed,
   TempoTransaction,
   TempoTrial,
@@ -181,19 +182,43 @@ export function readDomain(answers: readonly RpcResponse[]): TokenDomain | undef
   }
 }
 
-async function watch(rpc: Rpc, senders: readonly Address[], hashes: readonly Hex[]): Promise<Watch> {
-  const answers = await rpc.batch([
+/** Reads from one node, and the receipts that it does not deliver from the others. */
+async function watch(rpc: Rpc & NodeRpc, senders: readonly Address[], hashes: readonly Hex[]): Promise<Watch> {
+  const own = await rpc.onOneNode((one) => watchAt(one, senders, hashes))
+  const unread = hashes.filter((_, index) => own.receipts[index] === 'unread')
+  const elsewhere = await seenAnywhere(rpc, unread)
+  const receipts = hashes.map((hash, index): ShownReceipt => {
+    const shown = own.receipts[index]
+    return shown === 'unread' ? receiptOf(elsewhere[unread.indexOf(hash)]) : shown
+  })
+  return { ...own, receipts }
+}
+
+async function watchAt(one: Rpc, senders: readonly Address[], hashes: readonly Hex[]): Promise<Watch> {
+  const [head, ...answers] = await one.batch([
     { method: 'eth_getBlockByNumber', params: ['latest', false] },
     ...senders.map((sender) => ({ method: 'eth_getTransactionCount', params: [sender, 'latest'] })),
-    ...hashes.map((hash) => ({ method: 'eth_getTransactionReceipt', params: [hash] })),
+    ...hashes.map(receiptCall),
   ])
-  const [head, ...results] = answers.map(resultOf)
-  const counts = senders.map((_, index) => readQuantity(results[index], 'transaction count'))
+  const counts = senders.map((_, index) => readQuantity(resultOf(answers[index]), 'transaction count'))
   return {
-    head: readHead(head),
+    head: readHead(resultOf(head)),
     transactionCounts: new Map(senders.map((sender, index) => [sender, counts[index] ?? 0n])),
-    receipts: hashes.map((hash, index) => readReceipt(results[senders.length + index] ?? null, hash)),
+    receipts: hashes.map((hash, index) => shownIn(answers[senders.length + index], hash)),
   }
+}
+
+function receiptCall(hash: Hex) {
+  return { method: 'eth_getTransactionReceipt', params: [hash] }
+}
+
+/** An error of the call concerns this receipt alone. */
+function shownIn(answer: RpcResponse | undefined, hash: Hex): ShownReceipt {
+  return answer?.ok === true ? readReceipt(answer.result ?? null, hash) : 'unread'
+}
+
+function receiptOf(seen: SeenReceipt | 'unread' | undefined): ShownReceipt {
+  return seen === 'unread' ? seen : seen?.receipt
 }
 
 async function ownReceipt(rpc: Rpc, hash: Hex): Promise<Receipt | undefined> {
@@ -207,33 +232,57 @@ async function receiptAnywhere(rpc: Rpc & NodeRpc, hash: Hex): Promise<Receipt |
   return elsewhere?.receipt
 }
 
-/** Searches all usable nodes, since the preferred node may lack a receipt that another has. */
-async function findReceipts({ voters }: NodeRpc, hashes: readonly Hex[]): Promise<(SeenReceipt | undefined)[]> {
+async function findReceipts(rpc: NodeRpc, hashes: readonly Hex[]): Promise<(SeenReceipt | undefined)[]> {
+  return (await seenAnywhere(rpc, hashes)).map((seen) => (seen === 'unread' ? undefined : seen))
+}
+
+/**
+ * Searches all usable nodes, since the preferred node may lack a receipt that another has. `unread`: none of them delivers it, and none reports that it has
+ * none.
+ */
+async function seenAnywhere(
+  { voters }: NodeRpc,
+  hashes: readonly Hex[],
+): Promise<readonly (SeenReceipt | 'unread' | undefined)[]> {
+  if (hashes.length === 0) return []
   const usable = voters.filter(({ node: { state } }) => state === 'up' || state === 'unchecked')
-  if (usable.length < 2 || hashes.length === 0) return hashes.map(() => undefined)
-  const answers = await Promise.all(usable.map(({ rpc }) => watch(rpc, [], hashes).catch(() => undefined)))
+  const nodes = usable.length < 2 ? [] : usable
+  const answers = await Promise.all(nodes.map(({ rpc }) => watchAt(rpc, [], hashes).catch(() => undefined)))
   return hashes.map((_, index) => {
-    const seen = answers.flatMap((answer) => {
-      const receipt = answer?.receipts[index]
-      return answer === undefined || receipt === undefined ? [] : [{ receipt, head: answer.head }]
-    })
-    return seen.find(({ receipt, head }) => receipt.blockNumber <= head.number)
+    const shown = answers.flatMap((answer) =>
+      answer === undefined ? [] : [{ receipt: answer.receipts[index], head: answer.head }],
+    )
+    const seen = shown.flatMap(({ receipt, head }) =>
+      receipt === undefined || receipt === 'unread' || receipt.blockNumber > head.number ? [] : [{ receipt, head }],
+    )
+    return seen[0] ?? (shown.some(({ receipt }) => receipt === undefined) ? undefined : 'unread')
   })
 }
 
 async function lookUp(rpc: Rpc & NodeRpc, wanted: readonly Hex[]): Promise<LookUp> {
   const hashes = [...new Set(wanted)]
-  const answers = await rpc.batch([
+  const { head, finalized, own } = await rpc.onOneNode((one) => lookUpAt(one, hashes))
+  const open = hashes.filter((_, index) => typeof own[index] !== 'object')
+  const elsewhere = await seenAnywhere(rpc, open)
+  const found = new Map(
+    hashes.map((hash, index): [Hex, ShownReceipt] => {
+      const shown = own[index]
+      if (typeof shown === 'object') return [hash, shown]
+      const other = receiptOf(elsewhere[open.indexOf(hash)])
+      return [hash, shown === undefined && other === 'unread' ? undefined : other]
+    }),
+  )
+  return { head, finalized, receipts: wanted.map((hash) => found.get(hash)) }
+}
+
+async function lookUpAt(one: Rpc, hashes: readonly Hex[]) {
+  const [head, finalized, ...answers] = await one.batch([
     { method: 'eth_getBlockByNumber', params: ['latest', false] },
     { method: 'eth_getBlockByNumber', params: ['finalized', false] },
-    ...hashes.map((hash) => ({ method: 'eth_getTransactionReceipt', params: [hash] })),
+    ...hashes.map(receiptCall),
   ])
-  const [head, finalized, ...receipts] = answers.map(resultOf)
-  const own = hashes.map((hash, index) => readReceipt(receipts[index] ?? null, hash))
-  const missing = hashes.filter((_, index) => own[index] === undefined)
-  const elsewhere = await findReceipts(rpc, missing)
-  const found = new Map(hashes.map((hash, index) => [hash, own[index] ?? elsewhere[missing.indexOf(hash)]?.receipt]))
-  return { head: readHead(head), finalized: readHead(finalized), receipts: wanted.map((hash) => found.get(hash)) }
+  const own = hashes.map((hash, index) => shownIn(answers[index], hash))
+  return { head: readHead(resultOf(head)), finalized: readHead(resultOf(finalized)), own }
 }
 
 async function headOf(rpc: Rpc): Promise<Head> {

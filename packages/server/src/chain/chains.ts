@@ -72,7 +72,13 @@ function connect(options: ChainsOptions, network: Network) {
   const { clock, log, outbound, onNode, rpcTimeoutMs: timeoutMs } = options
   const urls = options.rpcUrls[network.name] ?? []
   const nodes = createNodes({ network: network.name, urls, clock, log, onState: (node) => onNode?.(network, node) })
-  const rpc = createRpc(outbound, { nodes, chainId: network.chainId, timeoutMs, lagBlocks: lagBlocksOf(network) })
+  const { chainId } = network
+  const onUnread = (node: Node | undefined, txHash: unknown): void =>
+    log?.warn(
+      { network: network.name, node: node?.place, txHash },
+      'a node does not deliver a receipt; others are read',
+    )
+  const rpc = createRpc(outbound, { nodes, chainId, timeoutMs, clock, onUnread, lagBlocks: lagBlocksOf(network) })
   const quorum = createQuorum(network, rpc)
   if (hasSingleNode(network, urls))
     log?.warn(

@@ -2,7 +2,8 @@ import { type Hex, isHex } from '@purser/protocol'
 import type { BlockRange, IsWanted, ScannedRange, TokenTransfer } from './block-port.ts'
 import { eachOnce, lower, presentBlock, readReceipt } from './read-blocks.ts'
 import { invalidResponse } from './rpc/read.ts'
-import { isRecord, type Rpc, type RpcResponse } from './rpc/rpc.ts'
+import { isRecord, type Rpc } from './rpc/rpc.ts'
+import { scanAccounts } from './scan-accounts.ts'
 
 /** Refusals of a block's logs after which its receipts are read instead. */
 const refusalsMost = 3
@@ -33,12 +34,9 @@ export function createLongBlocks(): LongBlocks {
   }
 }
 
-/** Reads the transfers of one block from the receipts of its transactions. */
-export async function scanReceipts(
-  rpc: Rpc,
-  { from: number, hash: wantedHash, tokens }: BlockRange,
-  isWanted: IsWanted,
-): Promise<ScannedRange> {
+/** Reads the transfers of one block from the receipts of its transactions, and those of the receipts that the node does not deliver by their accounts. */
+export async function scanReceipts(rpc: Rpc, range: BlockRange, isWanted: IsWanted): Promise<ScannedRange> {
+  const { from: number, hash: wantedHash, tokens } = range
   const value = await rpc.result('eth_getBlockByNumber', [`0x${number.toString(16)}`, false])
   const block = presentBlock(value, number)
   if (wantedHash !== undefined && block.hash !== wantedHash)
@@ -46,16 +44,23 @@ export async function scanReceipts(
   const hashes = transactionsOf(value)
   const requested = new Set(tokens.map((token) => token.toLowerCase()))
   const transfers: TokenTransfer[] = []
+  const unread = new Set<string>()
   for (let at = 0; at < hashes.length; at += receiptsPerRequest) {
     const part = hashes.slice(at, at + receiptsPerRequest)
     const answers = await rpc.batch(part.map((hash) => ({ method: 'eth_getTransactionReceipt', params: [hash] })))
     for (const [index, hash] of part.entries()) {
-      const receipt = readReceipt(resultOf(answers[index]), hash)
+      const answer = answers[index]
+      if (answer?.ok !== true) {
+        unread.add(hash)
+        continue
+      }
+      const receipt = readReceipt(answer.result, hash)
       if (receipt?.blockHash !== block.hash) throw invalidResponse('the node lacks a receipt of a block')
       const own = receipt.transfers.filter(({ token }) => requested.has(token))
       if (own.some(({ from, to }) => isWanted(topicOf(from), topicOf(to)))) transfers.push(...own)
     }
   }
+  if (unread.size > 0) transfers.push(...(await scanAccounts(rpc, { ...range, hash: block.hash }, unread)))
   return { headers: [block], transfers: eachOnce(transfers) }
 }
 
@@ -67,9 +72,4 @@ function transactionsOf(block: unknown): Hex[] {
 
 function topicOf(account: string): string {
   return `0x${'0'.repeat(24)}${account.slice(2)}`
-}
-
-function resultOf(answer: RpcResponse | undefined): unknown {
-  if (answer?.ok !== true) throw invalidResponse(answer?.message ?? 'no answer')
-  return answer.result
 }

@@ -293,8 +293,11 @@ export interface Watch {
   readonly head: Head
   /** Each sender's number of mined transactions, which is its lowest free nonce. */
   readonly transactionCounts: ReadonlyMap<Address, bigint>
-  readonly receipts: readonly (Receipt | undefined)[]
+  readonly receipts: readonly ShownReceipt[]
 }
+
+/** A receipt; undefined where nodes have none, and `unread` where no node delivers it, such as a very long one on a slow connection. */
+export type ShownReceipt = Receipt | 'unread' | undefined
 
 /** A receipt and the head of the node that returned it. */
 export interface SeenReceipt {
@@ -305,7 +308,7 @@ export interface SeenReceipt {
 export interface LookUp {
   readonly head: Head
   readonly finalized: Pick<Head, 'number' | 'timestampSeconds'>
-  readonly receipts: readonly (Receipt | undefined)[]
+  readonly receipts: readonly ShownReceipt[]
 }
 
 export type {

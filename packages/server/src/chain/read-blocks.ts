@@ -50,7 +50,7 @@ function readHash(value: unknown): Hex {
 }
 
 /** Runs the cheap checks on each log (thousands per second). Only wanted logs are parsed fully. */
-export function readLogs(value: unknown, { from, to, tokens }: BlockRange): RawTransfer[] {
+export function readLogs(value: unknown, { from, to, tokens }: Omit<BlockRange, 'headers'>): RawTransfer[] {
   if (!Array.isArray(value)) throw invalidResponse('the node returned no list of logs')
   const requested = new Set(tokens.map((token) => token.toLowerCase()))
   const numbers = new Map<unknown, bigint>()

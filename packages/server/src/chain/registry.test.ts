@@ -142,7 +142,7 @@ function rpcOf(...nodes: readonly FakeNode[]) {
   const health = createNodes({ network: network.name, urls: nodes.map(({ url }) => url), clock })
   return {
     health,
-    rpc: createRpc(outbound, { nodes: health, chainId: network.chainId, timeoutMs: 4_000, lagBlocks: 3n }),
+    rpc: createRpc(outbound, { nodes: health, chainId: network.chainId, timeoutMs: 4_000, clock, lagBlocks: 3n }),
   }
 }
 

@@ -5,7 +5,8 @@ import { createTurns } from './turns.ts'
 
 /** Why an outbound request got no response. Its message contains no address: addresses may contain keys. */
 export class OutboundError extends Error {
-  readonly kind: 'unreachable' | 'timeout' | 'too-large' | 'status' | 'not-json'
+  /** `no-turn`: a large response, while others were read. */
+  readonly kind: 'unreachable' | 'timeout' | 'too-large' | 'no-turn' | 'status' | 'not-json'
 
   constructor(kind: OutboundError['kind'], cause?: unknown) {
     super(`the other side gave no usable response: ${kind}`, { cause })
@@ -35,7 +36,7 @@ interface LargeLimits {
   readonly createReader: () => BodyReader
 }
 
-interface JsonLimits extends PostLimits {
+export interface JsonLimits extends PostLimits {
   /** A response of more than `bytesMax` is an error if omitted. */
   readonly large?: LargeLimits
 }
@@ -284,7 +285,7 @@ type TakeTurn = (until: AbortSignal) => Promise<() => void>
 
 /**
  * Reads a body of JSON: at once, or by the reader for large bodies when it is its turn. The body of an error status is read and dropped. A large body whose turn
- * does not come in time is too large.
+ * does not come in time is not read.
  */
 function readJson({ bytesMax, large }: JsonLimits, takeTurn: TakeTurn): (answer: Answer) => Promise<unknown> {
   return async ({ statusCode, body, signal, prolong }) => {
@@ -298,7 +299,7 @@ function readJson({ bytesMax, large }: JsonLimits, takeTurn: TakeTurn): (answer:
         bytes += chunk.length
         if (large !== undefined && reader === undefined && bytes > bytesMax) {
           endTurn = await takeTurn(signal).catch((error: unknown) => {
-            throw new OutboundError('too-large', error)
+            throw new OutboundError('no-turn', error)
           })
           prolong(large.timeoutMs)
           reader = large.createReader()

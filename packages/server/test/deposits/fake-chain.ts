@@ -30,9 +30,11 @@ type FakeLog = Record<string, unknown> & { readonly address: string; readonly bl
 export interface Lies {
   logs?: (logs: FakeLog[], filter: Record<string, unknown>) => unknown
   /** The error of the call for the logs of these blocks. */
-  refusal?: (numbers: readonly number[]) => string | undefined
+  refusal?: (numbers: readonly number[], filter: Record<string, unknown>) => string | undefined
   block?: (block: Record<string, unknown> | null, requested: unknown) => unknown
   receipt?: (receipt: Record<string, unknown> | null) => unknown
+  /** Whether it does not deliver the receipt of this transaction. */
+  isUnread?: (txHash: unknown) => boolean
   /** Blocks that it has not received yet. */
   behind?: number
 }
@@ -120,6 +122,8 @@ function answer(all: readonly FakeBlock[], network: Network, { method, params }:
     const shown = block === undefined ? null : shownBlock(block)
     return { ok: true, result: lies.block?.(shown, first) ?? shown }
   }
+  if (method === 'eth_getTransactionReceipt' && lies.isUnread?.(first) === true)
+    return { ok: false, code: -32_008, message: 'Response is too big', data: undefined }
   if (method === 'eth_getTransactionReceipt') {
     const block = blocks.find(({ txs }) => txs.some((tx) => tx.hash === first))
     const receipt = block === undefined ? null : receiptOf(block, String(first))
@@ -142,10 +146,19 @@ function logsAnswer(blocks: readonly FakeBlock[], filter: Record<string, unknown
   if (filter.blockHash !== undefined && byHash === undefined)
     return { ok: false, code: -32_000, message: 'unknown block', data: undefined }
   const range = byHash === undefined ? blocks.slice(Number(filter.fromBlock), Number(filter.toBlock) + 1) : [byHash]
-  const refusal = lies.refusal?.(range.map(({ number }) => number))
+  const refusal = lies.refusal?.(
+    range.map(({ number }) => number),
+    filter,
+  )
   if (refusal !== undefined) return { ok: false, code: -32_005, message: refusal, data: undefined }
-  const logs = range.flatMap(logsOf).filter(({ address }) => wanted.has(address))
+  const logs = range.flatMap(logsOf).filter((log) => wanted.has(log.address) && matches(log, filter.topics))
   return { ok: true, result: lies.logs?.(logs, filter) ?? logs }
+}
+
+function matches({ topics: own }: FakeLog, filter: unknown): boolean {
+  return (filter as (string | null | string[])[]).every(
+    (wanted, index) => wanted === null || [wanted].flat().includes((own as string[])[index] ?? ''),
+  )
 }
 
 function logsOf(block: FakeBlock): FakeLog[] {

@@ -57,6 +57,32 @@ test.each([1, 3])(
   },
 )
 
+test.each([1, 3])(
+  'a block is read by its accounts where none of %d nodes returns all of its logs and receipts, and its deposits are confirmed',
+  async (count) => {
+    const wallets = await Promise.all(Array.from({ length: 3 }, () => stage.wallet()))
+    const [wallet, sender, other] = wallets.map(({ address }) => address)
+    if (wallet === undefined || sender === undefined || other === undefined) throw new Error('no wallets')
+    const long = chain.height + 1
+    const own = aTx(transfer(stage.usdc, wallet, 1n), transfer(stage.usdc, anAddress(), 2n), {
+      ...transfer(stage.usdc, anAddress(), 3n),
+      from: sender,
+    })
+    const isFiltered = ({ topics }: Record<string, unknown>) => Array.isArray(topics) && topics.length > 1
+    const refusal = (numbers: readonly number[], filter: Record<string, unknown>) =>
+      numbers.includes(long) && !isFiltered(filter) ? 'query returned more than 10000 results' : undefined
+    const node = () => chain.node({ refusal, isUnread: (txHash) => txHash === own.hash })
+    const follow = await stage.follower(Array.from({ length: count }, node))
+    await follow()
+    chain.mine([aTx(transfer(stage.usdc, anAddress(), 4n)), own, aTx(transfer(stage.usdc, other, 5n))])
+    chain.mine([aTx(transfer(stage.usdc, other, 6n))])
+    chain.mineMany(40)
+    for (let pass = 0; pass < 40; pass += 1) await follow().catch(() => undefined)
+    const booked = (await stage.rows()).map(({ rawAmount, status, direction }) => `${rawAmount} ${direction} ${status}`)
+    expect(booked.toSorted()).toEqual(['1 in confirmed', '3 out confirmed', '5 in confirmed', '6 in confirmed'])
+  },
+)
+
 /** The head that a node of the deletion reports which is this many blocks behind. */
 const headBehind = (of: FakeChain, blocks: number) => {
   const { number, timestamp } = z.object({ number: z.number(), timestamp: z.number() }).parse(of.blocks.at(-1 - blocks))

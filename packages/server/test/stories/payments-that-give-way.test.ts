@@ -180,6 +180,24 @@ test('a payment that gives way for another buyer at the same moment is left out'
   expect(await openOf(shop)).toBe(10)
 })
 
+test('while another process is voiding the only payment old enough, attempts are not paused', async () => {
+  const shop = await aShop('hobby')
+  expect((await pay(shop, await aPayer(chain))).status).toBe(200)
+  await age(shop, 121)
+  const { db } = world.database
+  const take = (count: number) =>
+    db.run(
+      sql`update usage_counters set used = ${count}::int where organisation_id = ${shop.org.id} and kind = 'payments'`,
+    )
+  await take(100)
+  const refused = await db.tx(async (tx) => {
+    await tx.run(sql`select 1 from payments where organisation_id = ${shop.org.id} for update`)
+    return pay(shop, await aPayer(chain))
+  })
+  expect(codeOf(refused), 'the other process has the row').toBe('payment-limit-reached')
+  expect((await pay(shop, await aPayer(chain))).status, 'in the same moment, after the row is free').toBe(200)
+})
+
 test('where few payers fill the month anew, the one with the most gives way to a buyer after ten seconds, and a payer’s first payment stays', async () => {
   const shop = await aShop('hobby')
   const seed = await pay(shop, await aPayer(chain))

@@ -60,9 +60,11 @@ async function followReceipts(parts: LaneParts, senders: readonly Address[]): Pr
   )
   const countOf = ({ sender }: TransactionRow) => transactionCounts.get(sender) ?? 0n
   const found = new Map<string, Receipt>()
-  hashes.forEach(({ transaction }, index) => {
+  const unread = new Set<string>()
+  hashes.forEach(({ transaction: { id } }, index) => {
     const receipt = receipts[index]
-    if (receipt !== undefined) found.set(transaction.id, receipt)
+    if (receipt === 'unread') unread.add(id)
+    else if (receipt !== undefined) found.set(id, receipt)
   })
   const known = sent.flatMap((transaction) => {
     const receipt = found.get(transaction.id)
@@ -75,7 +77,8 @@ async function followReceipts(parts: LaneParts, senders: readonly Address[]): Pr
   // A receipt that only one node shows is none: otherwise that node could keep a transaction from being sent again.
   const shown = new Set(known.flatMap(({ transaction: { id } }) => (unconfirmed.has(id) ? [] : [id])))
   for (const id of shown) parts.usedSince.delete(id)
-  const missing = sent.filter(({ id }) => !shown.has(id))
+  // A transaction whose receipt no node delivers is neither missing nor known: it waits, and others are followed.
+  const missing = sent.filter(({ id }) => !shown.has(id) && (found.has(id) || !unread.has(id)))
   await inParallel(missing, missingAtOnce, (transaction) =>
     followMissing(parts, transaction, { attempts, transactionCount: countOf(transaction), head: head.number }).catch(
       (error: unknown) => logNotFollowed(parts, transaction, error),

@@ -35,8 +35,11 @@ afterAll(async () => {
   await database?.drop()
 })
 
-async function aStage(clock: ReturnType<typeof aStillClock>, confirmationDepth = 1): Promise<Stage> {
-  const rpcUrls = [liar.url, dev.rpcUrl, dev.rpcUrl]
+async function aStage(
+  clock: ReturnType<typeof aStillClock>,
+  confirmationDepth = 1,
+  rpcUrls = [liar.url, dev.rpcUrl, dev.rpcUrl],
+): Promise<Stage> {
   const stage = await aLane({ db: database.db, dev, clock, rpcUrls, confirmationDepth })
   cleanups.push(() => stage.outbound.close())
   return stage
@@ -120,6 +123,27 @@ test('a payment whose block is undone, and whose nonce another transaction then 
   await look(stage, clock)
   await look(stage, clock)
   expect((await effectsOf(database.db, payment.id)).at(-1)).toBe('replaced')
+})
+
+test('a payment whose receipt no node delivers delays no other payment of its account, and ends once a node delivers it', async () => {
+  const clock = aStillClock()
+  const stage = await aStage(clock, 1, [liar.url, liar.url, liar.url])
+  let unread: unknown
+  liar.lie('eth_getTransactionReceipt', ({ params: [hash], truth }) => {
+    unread ??= hash
+    return hash === unread ? { error: { code: -32_008, message: 'Response is too big' } } : truth()
+  })
+  const payments = [await planPayment(stage), await planPayment(stage)]
+  await look(stage, clock)
+  const stepsOf = () => Promise.all(payments.map(({ id }) => effectsOf(database.db, id)))
+  expect((await stepsOf()).toSorted((one, other) => one.length - other.length)).toEqual([
+    ['sent'],
+    ['sent', 'mined', 'final'],
+  ])
+  liar.tellTheTruth()
+  clock.forward(600_000)
+  await look(stage, clock)
+  expect(await stepsOf()).toEqual(payments.map(() => ['sent', 'mined', 'final']))
 })
 
 test('a payment that the nodes dropped is sent again, although one shows a receipt for it', async () => {

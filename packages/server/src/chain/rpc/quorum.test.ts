@@ -1,5 +1,12 @@
 import { type DevChain, fundToken, sendFromDevAccount } from '@purser/devnet'
-import { type Address, encodeTransferWithAuthorization, type Hex, hexToBytes, parseEcdsa } from '@purser/protocol'
+import {
+  type Address,
+  encodeTransferWithAuthorization,
+  type Hex,
+  hexToBytes,
+  parseEcdsa,
+  topics,
+} from '@purser/protocol'
 import { toHex } from 'viem'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
@@ -127,13 +134,20 @@ test('a receipt that a node does not return because of its length leaves only it
     params[0] === long ? { error: { code: -32_008, message: 'Response is too big' } } : truth(),
   )
   const chain = among(0)
-  const claims = receipts.map(({ transactionHash, blockNumber, blockHash }) => {
-    return { txHash: transactionHash, blockNumber, blockHash, isOf: () => true }
+  const claims = receipts.map(({ transactionHash, blockNumber, blockHash, logs }) => {
+    const transfer = logs.find((log) => log.topics[0] === topics.transfer && log.topics.length === 3)
+    if (transfer === undefined) throw new Error('the payment transfers nothing')
+    const to: Address = `0x${(transfer.topics[2] ?? '').slice(26)}`
+    return { token: transfer.address, to, txHash: transactionHash, blockNumber, blockHash, isOf: () => true }
   })
   const expected = ['undecided', 'yes']
   expect(await chain.confirmReceipts(receipts)).toEqual(expected)
   expect(await chain.areInBlocks(hashes)).toEqual(expected)
-  expect(await chain.blocks.confirmTransfers(claims)).toEqual(expected)
+  expect((await chain.lookUp(hashes)).receipts).toEqual(['unread', receipts[1]])
+  expect((await chain.watch([], hashes)).receipts).toEqual(['unread', receipts[1]])
+  expect(await chain.blocks.confirmTransfers(claims), 'the logs show a transfer').toEqual(['yes', 'yes'])
+  const others = claims.map((claim) => ({ ...claim, isOf: () => claim !== claims[0] }))
+  expect(await chain.blocks.confirmTransfers(others), 'and deny none').toEqual(expected)
   expect(await among(2).confirmReceipts(receipts), 'the others decide').toEqual(['yes', 'yes'])
 })
 

@@ -1,4 +1,5 @@
-import { type Outbound, OutboundError } from '../../platform/outbound.ts'
+import type { Clock } from '../../platform/clock.ts'
+import { type JsonLimits, type Outbound, OutboundError } from '../../platform/outbound.ts'
 import { inNodeSpan } from '../../platform/tracing/spans.ts'
 import {
   isOfLength,
@@ -10,6 +11,7 @@ import {
   tooLargeCode,
 } from './answers.ts'
 import { createListReader } from './list-reader.ts'
+import { createLongReceipts } from './long-receipts.ts'
 
 /** A longer response to calls of any length is read entry by entry, if it has lists of logs. */
 const bytesMax = 1_048_576
@@ -17,8 +19,12 @@ const bytesMax = 1_048_576
 const otherBytesMax = 8_388_608
 /** A transaction of 60 million gas that only writes logs has a receipt of this length. */
 const largeBytesMax = 67_108_864
+/** Most bytes of the response to a part of a request that was too large. A call with a longer one is then requested by itself. */
+const shortBytesMax = 524_288
 /** A response of more than `bytesMax` may take this many times as long as a shorter one, while no part of it takes longer. */
 const largeTimes = 4
+/** Parts of a request, and then calls by themselves, are begun for this many times the limit of a response. */
+const dividingTimes = 4
 
 /**
  * Sends calls to the node at this address and returns the answers in order. Where it answers one of them at too great length, that is an error of the call for
@@ -26,40 +32,119 @@ const largeTimes = 4
  */
 export type Request = (url: string, calls: readonly RpcCall[]) => Promise<readonly RpcResponse[]>
 
+interface RequestOptions {
+  readonly chainId: number
+  readonly timeoutMs: number
+  readonly clock: Clock
+  /** Called when a node does not deliver a receipt by itself, at most once in ten minutes for each. */
+  readonly onUnread?: (url: string, hash: unknown) => void
+}
+
+/** A request with the answers that have arrived. */
+interface Reading {
+  readonly url: string
+  readonly answers: Map<RpcCall, RpcResponse>
+  /** No further part begins later. */
+  readonly untilMs: number
+}
+
 /**
  * Requests to nodes. The length of a response depends on what strangers wrote on the chain, so a response that is too large says nothing about the
- * node: the calls are sent again in smaller requests, down to one. Calls that are alike are sent once.
+ * node: the calls are sent again in parts. Short responses are read first, and long ones by themselves, for a limited time. A receipt that does not arrive is not
+ * requested from that node again for ten minutes. Calls that are alike are sent once.
  */
-export function createRequests(
-  outbound: Outbound,
-  { chainId, timeoutMs }: { readonly chainId: number; readonly timeoutMs: number },
-): Request {
+export function createRequests(outbound: Outbound, options: RequestOptions): Request {
+  const { chainId, timeoutMs, clock } = options
+  const receipts = createLongReceipts(clock, options.onUnread)
+  const nowMs = (): number => clock.now().getTime()
+  const endOfDivision = (): number => nowMs() + dividingTimes * timeoutMs
   let nextId = 1
-  const requestOnce: Request = async (url, calls) => {
+  const send = async (url: string, calls: readonly RpcCall[], limits: JsonLimits) => {
     const first = nextId
     nextId += calls.length
     const requests = calls.map((call, index) => ({ jsonrpc: '2.0', id: first + index, ...call }))
     const body = JSON.stringify(requests.length === 1 ? requests[0] : requests)
     const methods = calls.map(({ method }) => method)
-    const answer = await inNodeSpan(chainId, methods, () =>
-      outbound.postJson(url, body, { timeoutMs, ...limitsOf(methods, timeoutMs) }),
-    )
+    const answer = await inNodeSpan(chainId, methods, () => outbound.postJson(url, body, limits))
     if (calls.length > 1 && isRefusedAsLarge(answer)) throw new OutboundError('too-large')
     return readResponses(Array.isArray(answer) ? answer : [answer], first, calls)
   }
-  const requestInParts: Request = async (url, calls) => {
-    try {
-      return await requestOnce(url, calls)
-    } catch (error) {
-      if (!isTooLarge(error)) throw error
-      if (calls.length === 1) return [unreadable(calls)]
-      return inParts(calls, (part) => requestInParts(url, part))
+  const sendShort: Request = (url, calls) => send(url, calls, { timeoutMs, bytesMax: shortBytesMax })
+  const sendAny: Request = (url, calls) => send(url, calls, limitsOf(calls, timeoutMs))
+
+  /** Requests calls one by one: receipts first that were requested least recently. */
+  const requestEach = async ({ url, answers, untilMs }: Reading, calls: readonly RpcCall[]): Promise<void> => {
+    for (const call of calls.toSorted((one, other) => receipts.triedMs(url, one) - receipts.triedMs(url, other))) {
+      if (nowMs() >= untilMs) return
+      const answer = (await unlessTooLarge(sendAny(url, [call]))) ?? []
+      if (answer === 'no-turn') continue
+      keepAnswers(answers, [call], answer)
+      const isRead = answer[0] !== undefined && (answer[0].ok || !isOfLength(answer[0]))
+      receipts.markTried(url, call, isRead ? 'read' : 'unread')
     }
+  }
+  /** Requests calls in parts with short responses. Returns the calls with longer ones. */
+  const requestShort = async (reading: Reading, calls: readonly RpcCall[]): Promise<readonly RpcCall[]> => {
+    const { url, answers, untilMs } = reading
+    const long: RpcCall[] = []
+    for (const part of partsOf(calls)) {
+      if (nowMs() >= untilMs) break
+      const found = await unlessTooLarge(sendShort(url, part))
+      if (found !== undefined && found !== 'no-turn') keepAnswers(answers, part, found)
+      else if (part.length > 1) long.push(...(await requestShort(reading, part)))
+      else
+        for (const call of part) {
+          long.push(call)
+          receipts.markLong(url, call)
+        }
+    }
+    return long
+  }
+  /** Requests calls in one response, or in parts. Returns those with long responses, which are to be requested by themselves. */
+  const requestTogether = async (reading: Reading, calls: readonly RpcCall[]): Promise<readonly RpcCall[]> => {
+    if (calls.length < 2) return calls
+    const found = await unlessTooLarge(sendAny(reading.url, calls))
+    if (found !== undefined && found !== 'no-turn') {
+      keepAnswers(reading.answers, calls, found)
+      return []
+    }
+    const [bounded, free] = [calls.filter((call) => !isOfAnyLength(call)), calls.filter(isOfAnyLength)]
+    if (free.length > 0) {
+      await requestEach(reading, await requestTogether(reading, bounded))
+      return free.length === 1 ? free : requestShort({ ...reading, untilMs: endOfDivision() }, free)
+    }
+    for (const part of partsOf(calls)) await requestEach(reading, await requestTogether(reading, part))
+    return []
+  }
+  const requestAll: Request = async (url, calls) => {
+    const { usual = [], long = [] } = Object.groupBy(calls, (call) => receipts.lengthOf(url, call))
+    const reading = { url, answers: new Map<RpcCall, RpcResponse>(), untilMs: Number.POSITIVE_INFINITY }
+    const found = await requestTogether(reading, usual)
+    await requestEach({ ...reading, untilMs: endOfDivision() }, [...found, ...long])
+    return calls.map((call) => reading.answers.get(call) ?? unreadable(call))
   }
   return async (url, calls) => {
     const { unique, places } = uniqueOf(calls)
-    const answers = await requestInParts(url, unique)
+    const answers = await requestAll(url, unique)
     return places.flatMap((place) => answers[place] ?? [])
+  }
+}
+
+/** The result; `undefined` if it is too large, and `no-turn` if too many large ones were read at that time. */
+async function unlessTooLarge<T>(result: Promise<T>): Promise<T | 'no-turn' | undefined> {
+  try {
+    return await result
+  } catch (error) {
+    if (error instanceof OutboundError && error.kind === 'too-large') return undefined
+    if (error instanceof OutboundError && error.kind === 'no-turn') return 'no-turn'
+    throw error
+  }
+}
+
+function keepAnswers(answers: Reading['answers'], calls: readonly RpcCall[], found: readonly RpcResponse[]): void {
+  for (const [index, call] of calls.entries()) {
+    const answer = found[index]
+    if (answer !== undefined) answers.set(call, answer)
   }
 }
 
@@ -69,46 +154,37 @@ const estimate = 'eth_estimateGas'
 /** Calls whose responses have any length, by what strangers wrote on the chain. */
 const ofAnyLength = new Set(['eth_getLogs', 'eth_getTransactionReceipt'])
 
+function isOfAnyLength({ method }: RpcCall): boolean {
+  return ofAnyLength.has(method)
+}
+
 /** The limits of a response. Only a response to calls of any length may take longer: a node that sends others slowly is at fault. */
-function limitsOf(methods: readonly string[], timeoutMs: number) {
-  if (methods.includes(estimate)) return { bytesMax }
-  if (!methods.some((method) => ofAnyLength.has(method))) return { bytesMax: otherBytesMax }
+function limitsOf(calls: readonly RpcCall[], timeoutMs: number): JsonLimits {
+  if (calls.some(({ method }) => method === estimate)) return { timeoutMs, bytesMax }
+  if (!calls.some(isOfAnyLength)) return { timeoutMs, bytesMax: otherBytesMax }
   const large = { bytesMax: largeBytesMax, timeoutMs: largeTimes * timeoutMs, createReader: createListReader }
-  return { bytesMax, large }
+  return { timeoutMs, bytesMax, large }
 }
 
 /**
- * The answer to one call that is too large. For logs it is an error of the call: they are then requested in parts. So it is for a receipt, and the others
+ * The answer to a call that is too large. For logs it is an error of the call: they are then requested in parts. So it is for a receipt, and the others
  * of its request are read. For a gas estimate the call reverts, since only the data of a revert is of any length.
  */
-function unreadable(calls: readonly RpcCall[]): RpcResponse {
+function unreadable(call: RpcCall): RpcResponse {
   const message = 'the response is too large'
-  if (calls[0]?.method === estimate)
+  if (call.method === estimate)
     return { ok: false, code: 3, message: 'execution reverted: the data is too large', data: undefined }
-  if (!ofAnyLength.has(calls[0]?.method ?? '')) throw new TooLarge(message)
+  if (!isOfAnyLength(call)) throw new TooLarge(message)
   return { ok: false, code: tooLargeCode, message, data: undefined }
 }
 
-/** Into how many requests the calls of one are divided. With eight, one long receipt of a hundred is by itself after three requests that fail. */
+/** Into how many parts the calls of a request are divided. */
 const partsMost = 8
 
-/** The logs in requests of their own, because they are most often what is too large; otherwise parts of the same size. */
-async function inParts(
-  calls: readonly RpcCall[],
-  request: (part: readonly RpcCall[]) => Promise<readonly RpcResponse[]>,
-): Promise<readonly RpcResponse[]> {
-  const isOfLogs = ({ method }: RpcCall): boolean => method === 'eth_getLogs'
-  const isMixed = calls.some(isOfLogs) && !calls.every(isOfLogs)
+/** Parts of the same size, in order. */
+function partsOf(calls: readonly RpcCall[]): readonly (readonly RpcCall[])[] {
   const size = Math.ceil(calls.length / partsMost)
-  const partOf = (call: RpcCall, index: number): number =>
-    isMixed ? Number(!isOfLogs(call)) : Math.floor(index / size)
-  const answers = new Map<RpcCall, RpcResponse>()
-  for (const part of Map.groupBy(calls, partOf).values())
-    for (const [index, answer] of (await request(part)).entries()) {
-      const call = part[index]
-      if (call !== undefined) answers.set(call, answer)
-    }
-  return calls.flatMap((call) => answers.get(call) ?? [])
+  return [...Map.groupBy(calls, (_, index) => Math.floor(index / size)).values()]
 }
 
 /** Whether a node refused some of several calls because of the length of its response. */
@@ -117,10 +193,6 @@ function isRefusedAsLarge(answer: unknown): boolean {
     const error = isRecord(entry) ? entry.error : undefined
     return isRecord(error) && isOfLength(error)
   })
-}
-
-function isTooLarge(error: unknown): boolean {
-  return error instanceof OutboundError && error.kind === 'too-large'
 }
 
 /** The calls without repetitions, and for each call the place of its answer. */

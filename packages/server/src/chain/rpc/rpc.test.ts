@@ -135,6 +135,7 @@ test('a node that never answers is given up after the configured timeout', async
     nodes: nodesAt([await aNode(() => 'never')]),
     chainId,
     timeoutMs: 200,
+    clock: systemClock,
     lagBlocks: 3n,
   })
   const before = performance.now()
@@ -180,7 +181,7 @@ test('a receipt of more than 8 MiB is read with others, and its node is not at f
     }
   })
   const nodes = nodesAt([url])
-  const rpc = createRpc(outbound, { nodes, chainId, timeoutMs: 4_000, lagBlocks: 3n })
+  const rpc = createRpc(outbound, { nodes, chainId, timeoutMs: 4_000, clock: systemClock, lagBlocks: 3n })
   const answers = await rpc.batch(
     ['0x02', '0x01', '0x03'].map((hash) => ({ method: 'eth_getTransactionReceipt', params: [hash] })),
   )
@@ -198,7 +199,7 @@ test('calls whose answers are too large together are sent again in parts, to the
     return { body: calls.map(({ id, method }) => ({ jsonrpc: '2.0', id, result: method.padEnd(3_000_000, ' ') })) }
   })
   const nodes = nodesAt([url, 'http://127.0.0.1:1'])
-  const rpc = createRpc(outbound, { nodes, chainId, timeoutMs: 4_000, lagBlocks: 3n })
+  const rpc = createRpc(outbound, { nodes, chainId, timeoutMs: 4_000, clock: systemClock, lagBlocks: 3n })
   const methods = ['a', 'b', 'c', 'd', 'e']
   const answers = await rpc.batch(methods.map((method) => ({ method, params: [] })))
   expect(answers.map((answer) => answer.ok && String(answer.result).trim())).toEqual(methods)
@@ -238,7 +239,7 @@ test('logs that are too large for a response are an error of their call, and no 
     })),
   }))
   const nodes = nodesAt([url])
-  const rpc = createRpc(outbound, { nodes, chainId, timeoutMs: 4_000, lagBlocks: 3n })
+  const rpc = createRpc(outbound, { nodes, chainId, timeoutMs: 4_000, clock: systemClock, lagBlocks: 3n })
   const answers = await rpc.batch(['eth_getLogs', 'b', 'c'].map((method) => ({ method, params: [] })))
   expect(answers.map(({ ok }) => ok)).toEqual([false, true, true])
   expect(nodes.all.map(({ state }) => state)).toEqual(['up'])
@@ -298,17 +299,17 @@ function aSlowNode(kind: 'stops' | 'pauses'): Promise<string> {
 
 test('a voter that cannot deliver one receipt in time delivers the others of its request, and is not at fault', async () => {
   const nodes = nodesAt([await aSlowNode('stops')])
-  const { voters } = createRpc(outbound, { nodes, chainId, timeoutMs: 1_500, lagBlocks: 3n })
+  const { voters } = createRpc(outbound, { nodes, chainId, timeoutMs: 1_500, clock: systemClock, lagBlocks: 3n })
   const hashes = ['0x02', '0x01', '0x03']
   const calls = hashes.map((hash) => ({ method: 'eth_getTransactionReceipt', params: [hash] }))
   const answers = await voters[0]?.rpc.batch(calls)
   expect(answers?.map(({ ok }) => ok)).toEqual(hashes.map((hash) => hash !== '0x01'))
   expect(nodes.all.map(({ state }) => state)).toEqual(['up'])
-  const alone = await createRpc(outbound, { nodes, chainId, timeoutMs: 1_500, lagBlocks: 3n })
+  const alone = await createRpc(outbound, { nodes, chainId, timeoutMs: 1_500, clock: systemClock, lagBlocks: 3n })
     .batch(calls)
     .catch((error: unknown) => error)
   expect(isProblem(alone, 'chain-unavailable'), 'no other node has it').toBe(true)
-})
+}, 20_000)
 
 test('a voter that begins a response to another call and does not end it is at fault', async () => {
   const url = await aNode((calls) => ({
@@ -316,14 +317,14 @@ test('a voter that begins a response to another call and does not end it is at f
     slow: 'stops',
   }))
   const nodes = nodesAt([url])
-  const { voters } = createRpc(outbound, { nodes, chainId, timeoutMs: 1_000, lagBlocks: 3n })
+  const { voters } = createRpc(outbound, { nodes, chainId, timeoutMs: 1_000, clock: systemClock, lagBlocks: 3n })
   await expect(voters[0]?.rpc.batch([{ method: 'eth_getBlockByNumber', params: ['latest', false] }])).rejects.toThrow()
   expect(nodes.all.map(({ state }) => state)).toEqual(['resting'])
 })
 
 test('a receipt of more than 1 MiB may take longer than a response, as long as parts of it arrive', async () => {
   const nodes = nodesAt([await aSlowNode('pauses')])
-  const rpc = createRpc(outbound, { nodes, chainId, timeoutMs: 2_000, lagBlocks: 3n })
+  const rpc = createRpc(outbound, { nodes, chainId, timeoutMs: 2_000, clock: systemClock, lagBlocks: 3n })
   const answers = await rpc.batch(
     ['0x02', '0x01'].map((hash) => ({ method: 'eth_getTransactionReceipt', params: [hash] })),
   )
@@ -335,7 +336,7 @@ test('a node whose response to one call is too large, unlike that of another nod
     body: calls.map(({ id }) => ({ jsonrpc: '2.0', id, result: 'x'.repeat(9_000_000) })),
   }))
   const nodes = nodesAt([liar, await aNode((calls) => ({ body: entries(calls) }))])
-  const rpc = createRpc(outbound, { nodes, chainId, timeoutMs: 4_000, lagBlocks: 3n })
+  const rpc = createRpc(outbound, { nodes, chainId, timeoutMs: 4_000, clock: systemClock, lagBlocks: 3n })
   expect(await rpc.result('eth_blockNumber', [])).toBe('0x1')
   expect(nodes.all.map(({ state }) => state)).toEqual(['resting', 'up'])
 })
@@ -345,7 +346,7 @@ function nodesAt(urls: readonly string[]) {
 }
 
 function anRpc(urls: readonly string[]): Rpc {
-  return createRpc(outbound, { nodes: nodesAt(urls), chainId, timeoutMs: 4_000, lagBlocks: 3n })
+  return createRpc(outbound, { nodes: nodesAt(urls), chainId, timeoutMs: 4_000, clock: systemClock, lagBlocks: 3n })
 }
 
 /** A node that reports its chain ID and otherwise answers as configured. */

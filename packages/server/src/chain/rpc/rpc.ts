@@ -1,3 +1,4 @@
+import type { Clock } from '../../platform/clock.ts'
 import { isProblem } from '../../platform/errors.ts'
 import type { Outbound } from '../../platform/outbound.ts'
 import { fail } from '../errors.ts'
@@ -44,6 +45,9 @@ export interface RpcOptions {
   readonly nodes: Nodes
   readonly chainId: number
   readonly timeoutMs: number
+  readonly clock: Clock
+  /** Called when a node does not deliver a receipt by itself, at most once in ten minutes for each. */
+  readonly onUnread?: (node: Node | undefined, hash: unknown) => void
   /** A node whose head is behind by more than this many blocks is not preferred. */
   readonly lagBlocks: bigint
 }
@@ -55,8 +59,14 @@ type Ask = (node: Node, calls: readonly RpcCall[]) => Promise<readonly RpcRespon
  * count, shape, size) is rejected, and the next node is queried. A node with another chain ID is never used; otherwise test tokens could pay for
  * real goods.
  */
-export function createRpc(outbound: Outbound, { nodes, chainId, timeoutMs, lagBlocks }: RpcOptions): Rpc & NodeRpc {
-  const request = createRequests(outbound, { chainId, timeoutMs })
+export function createRpc(outbound: Outbound, options: RpcOptions): Rpc & NodeRpc {
+  const { nodes, chainId, lagBlocks } = options
+  const onUnread = (url: string, hash: unknown): void =>
+    options.onUnread?.(
+      nodes.all.find((node) => node.url === url),
+      hash,
+    )
+  const request = createRequests(outbound, { ...options, onUnread })
   const ask: Ask = ({ url }, calls) => request(url, calls)
   const refuseOtherChain = async (node: Node): Promise<void> => {
     const [answer] = await ask(node, [{ method: 'eth_chainId', params: [] }])

@@ -1,10 +1,10 @@
-import type { Hex, Network } from '@purser/protocol'
+import { type Hex, type Network, topics } from '@purser/protocol'
 import type { ConfirmedReads, TransferClaim, TransferReceipt } from '../block-port.ts'
-import { lower, readBlock, readReceipt } from '../read-blocks.ts'
+import { lower, readBlock, readLogs, readReceipt, readTransfer } from '../read-blocks.ts'
 import type { Decision, Quorum } from './quorum.ts'
 import { quantity, resultOf } from './read.ts'
 import { verdictOf } from './receipts.ts'
-import { isRecord, type Rpc, type RpcResponse } from './rpc.ts'
+import { isRecord, type Rpc, type RpcCall, type RpcResponse } from './rpc.ts'
 
 type Vote = 'yes' | 'no'
 
@@ -51,19 +51,54 @@ async function judge(
   const answers = await rpc.batch(hashes.map((hash) => ({ method: 'eth_getTransactionReceipt', params: [hash] })))
   const canonical = new Map(numbers.map((number, index) => [number, blockOf(resultOf(blocks[index]), number)]))
   const receipts = new Map(hashes.map((hash, index) => [hash, receiptIn(answers[index], hash)]))
-  return claims.map(({ txHash, blockNumber, blockHash, isOf }) => {
+  const isInBlock = ({ txHash, blockNumber, blockHash }: TransferClaim): boolean | undefined => {
     const block = canonical.get(blockNumber)
-    if (block === undefined) return undefined
-    if (block.hash !== blockHash || !block.transactions.has(txHash)) return 'no'
-    const receipt = receipts.get(txHash)
-    if (receipt?.blockHash !== blockHash) return undefined
-    return receipt.transfers.some(isOf) ? 'yes' : 'no'
+    return block && block.hash === blockHash && block.transactions.has(txHash)
+  }
+  const unread = claims.filter((claim) => isInBlock(claim) === true && receipts.get(claim.txHash) === 'unread')
+  const shown = await shownByLogs(rpc, unread)
+  return claims.map((claim) => {
+    const isIncluded = isInBlock(claim)
+    if (isIncluded !== true) return isIncluded === false ? 'no' : undefined
+    const receipt = receipts.get(claim.txHash)
+    if (receipt === 'unread') return shown.has(claim) ? 'yes' : undefined
+    if (receipt?.blockHash !== claim.blockHash) return undefined
+    return receipt.transfers.some(claim.isOf) ? 'yes' : 'no'
   })
 }
 
-/** Undefined when the node has no receipt, or does not return this one, such as one that is too long. The other claims have their votes. */
-function receiptIn(answer: RpcResponse | undefined, hash: Hex): TransferReceipt | undefined {
-  return answer?.ok === true ? readReceipt(answer.result, hash) : undefined
+/** `unread`: the node does not return this receipt, such as one that is too long. The other claims have their votes. */
+function receiptIn(answer: RpcResponse | undefined, hash: Hex): TransferReceipt | 'unread' | undefined {
+  return answer?.ok === true ? readReceipt(answer.result, hash) : 'unread'
+}
+
+/**
+ * Returns the claims that the logs of their blocks show. It requests the token's transfers to the recipient, however long the transaction's receipt is. A
+ * transfer without a log proves nothing: nodes may return a block before its logs.
+ */
+async function shownByLogs(rpc: Rpc, claims: readonly TransferClaim[]): Promise<ReadonlySet<TransferClaim>> {
+  const groups = [...Map.groupBy(claims, ({ blockHash, token, to }) => [blockHash, token, to].join(' ')).values()]
+  const calls = groups.flatMap(([first]) => (first === undefined ? [] : [transfersCall(first)]))
+  const answers = await rpc.batch(calls)
+  const shown = groups.flatMap((group, index) => {
+    const answer = answers[index]
+    const [first] = group
+    if (answer?.ok !== true || first === undefined) return []
+    const { blockNumber: number, token } = first
+    const transfers = readLogs(answer.result, { from: number, to: number, tokens: [token] }).map(readTransfer)
+    return group.filter(({ txHash, blockHash, isOf }) =>
+      transfers.some((found) => found.txHash === txHash && found.blockHash === blockHash && isOf(found)),
+    )
+  })
+  return new Set(shown)
+}
+
+function transfersCall({ blockHash, token, to }: TransferClaim): RpcCall {
+  const recipient = `0x${to.slice(2).toLowerCase().padStart(64, '0')}`
+  return {
+    method: 'eth_getLogs',
+    params: [{ blockHash, address: [token], topics: [topics.transfer, null, recipient] }],
+  }
 }
 
 interface CanonicalBlock {

@@ -68,8 +68,15 @@ export async function releasePayment(
 export async function giveWay({ ctx, payment }: Candidate, lacking: Lacking): Promise<Freed> {
   const needed = await neededBy(ctx, payment, lacking)
   const oldest = await voidOldest(ctx, { payment, lacking }, needed)
-  return oldest === 'some' ? oldest : voidSurplus(ctx, { payment, lacking }, needed)
+  if (oldest === 'some') return oldest
+  const surplus = await voidSurplus(ctx, { payment, lacking }, needed)
+  if (surplus === 'some') return surplus
+  // What another transaction is voiding would have sufficed, so that it is not too little: the next attempt finds what is left.
+  return oldest === 'locked' || surplus === 'locked' ? 'none' : surplus
 }
+
+/** `locked`: what would suffice is locked by other transactions, such as those of another process that voids it. */
+type Voided = Freed | 'locked'
 
 interface Wanting {
   readonly payment: NewPayment
@@ -77,7 +84,7 @@ interface Wanting {
 }
 
 /** Voids the oldest payments that were verified two minutes ago or earlier. */
-async function voidOldest(ctx: Ctx, { payment, lacking }: Wanting, { own, above }: Needed): Promise<Freed> {
+async function voidOldest(ctx: Ctx, { payment, lacking }: Wanting, { own, above }: Needed): Promise<Voided> {
   const until = instantOf(ctx.clock.now().getTime() - firmMs)
   const needed = own + above
   for (const most of above > 0n ? [stepMax, givingWayAboveMax] : [givingWayMax]) {
@@ -92,7 +99,7 @@ async function voidOldest(ctx: Ctx, { payment, lacking }: Wanting, { own, above 
  * Voids further payments of payers that have several, verified ten seconds ago or earlier, until no payer with more than the new payment's payer is left:
  * those of the payers with the most first. The first payment of each payer stays.
  */
-async function voidSurplus(ctx: Ctx, { payment, lacking }: Wanting, { own, above }: Needed): Promise<Freed> {
+async function voidSurplus(ctx: Ctx, { payment, lacking }: Wanting, { own, above }: Needed): Promise<Voided> {
   const until = instantOf(ctx.clock.now().getTime() - firmSurplusMs)
   const open = await listInTheWay(ctx.db, ctx.tenant, payment, { lacking, until, most: stepMax })
   if (open.length === 0) return 'none'
@@ -110,7 +117,7 @@ function surplusOf(open: readonly FreeingRow[], kept: number): readonly FreeingR
 }
 
 /** Voids the first of these payments that free what is needed. Those that another transaction has locked are left out. */
-async function voidUntil(ctx: Ctx, open: readonly FreeingRow[], needed: bigint): Promise<'some' | 'none'> {
+async function voidUntil(ctx: Ctx, open: readonly FreeingRow[], needed: bigint): Promise<'some' | 'locked'> {
   let freed = 0n
   for (let next = 0; freed < needed && next < open.length; ) {
     const step = firstFreeing(open.slice(next, next + stepMax), needed - freed)
@@ -118,7 +125,7 @@ async function voidUntil(ctx: Ctx, open: readonly FreeingRow[], needed: bigint):
     const voided = await ctx.db.tx(async (tx) => voidOpen(ctx, tx, await lockVerified(tx, step), 'not_settled_in_time'))
     freed += freedBy(step.filter(({ id }) => voided.has(id)))
   }
-  return freed > 0n ? 'some' : 'none'
+  return freed > 0n ? 'some' : 'locked'
 }
 
 function freedBy(rows: readonly FreeingRow[]): bigint {

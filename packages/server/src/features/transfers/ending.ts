@@ -257,17 +257,15 @@ async function finalizeOn(ctx: Work, network: Network): Promise<void> {
 async function confirmBlocks(chain: Chain, due: readonly DueTransfer[]): Promise<readonly Verdict[]> {
   const { receipts } = await chain.lookUp(due.map(({ hash }) => hash))
   const lookups = due.map((one, index) => ({ one, receipt: receipts[index] }))
-  const isInBlock = ({ one, receipt }: (typeof lookups)[number]) => receipt?.blockHash === one.blockHash
-  const inBlock = lookups.filter(isInBlock)
-  const verdicts = await chain.confirmReceipts(receiptsOf(inBlock), chain.network.depositFinality)
+  const inBlock = lookups.flatMap(({ one, receipt }) =>
+    typeof receipt === 'object' && receipt.blockHash === one.blockHash ? [{ one, receipt }] : [],
+  )
+  const receiptsInBlock = inBlock.map(({ receipt }) => receipt)
+  const verdicts = await chain.confirmReceipts(receiptsInBlock, chain.network.depositFinality)
   const found = new Map(inBlock.map(({ one }, index) => [one, verdicts[index] ?? 'undecided']))
-  for (const { one, receipt } of lookups.filter((lookup) => !isInBlock(lookup)))
-    found.set(one, await isElsewhere(chain, one, receipt))
+  for (const { one, receipt } of lookups)
+    if (!found.has(one)) found.set(one, receipt === 'unread' ? 'undecided' : await isElsewhere(chain, one, receipt))
   return due.map((one) => found.get(one) ?? 'undecided')
-}
-
-function receiptsOf(lookups: readonly { readonly receipt: Receipt | undefined }[]): Receipt[] {
-  return lookups.flatMap(({ receipt }) => (receipt === undefined ? [] : [receipt]))
 }
 
 async function isElsewhere(chain: Chain, { hash }: DueTransfer, receipt: Receipt | undefined): Promise<Verdict> {

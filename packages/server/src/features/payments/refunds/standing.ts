@@ -104,6 +104,7 @@ type Seen =
 async function receiptOf(chain: Chain, { txHash, isOld }: Shown): Promise<Seen | 'undecided'> {
   const finality = chain.network.depositFinality
   const [receipt] = (await chain.lookUp([txHash])).receipts
+  if (receipt === 'unread') return 'undecided'
   if (receipt === undefined) return { isConfirmed: false, receipt }
   const [verdict] = await chain.confirmReceipts([receipt], finality)
   if (verdict === 'yes') return { isConfirmed: true, receipt }

@@ -1,3 +1,5 @@
+import type { Hex } from '@purser/protocol'
+
 /** Words of 32 bits in an address. */
 const words = 5
 const slotsMin = 1_024
@@ -46,6 +48,12 @@ export class AddressSet {
     return !this.#isFree(this.#placeOf(this.#query, 0))
   }
 
+  /** The members as topics of logs, in no order. Those that are added meanwhile may be missing. */
+  *topics(): Generator<Hex> {
+    const places = this.#places
+    for (let at = 0; at < places.length; at += words) if (!isFreeAt(places, at)) yield topicAt(places, at)
+  }
+
   #add(): void {
     const place = this.#placeOf(this.#query, 0)
     if (!this.#isFree(place)) return
@@ -92,16 +100,24 @@ export class AddressSet {
   }
 
   #isFree(place: number): boolean {
-    const places = this.#places
-    return (
-      ((places[place] ?? 0) |
-        (places[place + 1] ?? 0) |
-        (places[place + 2] ?? 0) |
-        (places[place + 3] ?? 0) |
-        (places[place + 4] ?? 0)) ===
-      0
-    )
+    return isFreeAt(this.#places, place)
   }
+}
+
+function isFreeAt(places: Uint32Array, place: number): boolean {
+  return (
+    ((places[place] ?? 0) |
+      (places[place + 1] ?? 0) |
+      (places[place + 2] ?? 0) |
+      (places[place + 3] ?? 0) |
+      (places[place + 4] ?? 0)) ===
+    0
+  )
+}
+
+function topicAt(places: Uint32Array, place: number): Hex {
+  const digits = Array.from(places.subarray(place, place + words), (word) => word.toString(16).padStart(8, '0'))
+  return `0x${'0'.repeat(24)}${digits.join('')}`
 }
 
 function isSameAddressAt(left: Uint32Array, leftAt: number, right: Uint32Array, rightAt: number): boolean {

@@ -76,8 +76,8 @@ export async function withdrawDenied(
 }
 
 function claimOf(row: TransactionRow): TransferClaim {
-  const { txHash, blockNumber, blockHash } = row
-  return { txHash, blockNumber, blockHash, isOf: (transfer) => isOf(row, transfer) }
+  const { token, to, txHash, blockNumber, blockHash } = row
+  return { token, to, txHash, blockNumber, blockHash, isOf: (transfer) => isOf(row, transfer) }
 }
 
 /** Compares a row with a transfer. Behind a virtual address the row has the original sender. */

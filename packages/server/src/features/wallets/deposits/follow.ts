@@ -234,7 +234,8 @@ async function readingsOf(
     known,
   }: { readonly head: BlockHeader; readonly range: Range; readonly known: readonly ScannedBlock[] },
 ): Promise<readonly ScannedRange[]> {
-  const whole = { ...range, tokens: network.tokens.map(({ address }) => address) }
+  const tokens = network.tokens.map(({ address }) => address)
+  const whole = { ...range, tokens, accounts: () => watched.topics() }
   const isWanted: IsWanted = (from, to) => watched.hasTopic(to) || watched.hasTopic(from)
   if (!range.isSecond) {
     const hash = range.from === range.to && range.to === head.number ? head.hash : undefined

@@ -1,3 +1,4 @@
+import type { Hex } from '@purser/protocol'
 import type { Environment } from '../../../platform/ctx.ts'
 import type { Deps } from '../ports.ts'
 import { AddressSet } from './address-set.ts'
@@ -13,6 +14,8 @@ export interface Watched {
   /** Loads every address that was committed before the call. */
   refresh(): Promise<void>
   hasTopic(topic: string): boolean
+  /** All addresses as topics of logs. */
+  topics(): Iterable<Hex>
   readonly size: number
 }
 
@@ -51,6 +54,7 @@ export function createWatched(deps: Pick<Deps, 'db' | 'random'>, environment: En
       return mine
     },
     hasTopic: (topic) => set.hasTopic(topic),
+    topics: () => set.topics(),
     get size() {
       return set.size
     },

@@ -71,7 +71,9 @@ function watchNetwork(watcher: Watcher, network: Network, watched: Watched): Dep
   const release = async (): Promise<void> => {
     const ended = leading
     leading = undefined
-    if (ended !== undefined) await releaseLease(deps.db, ended.lease).catch(() => undefined)
+    if (ended === undefined) return
+    failuresGauge(deps, network).set(0)
+    await releaseLease(deps.db, ended.lease).catch(() => undefined)
   }
   const following = startLoop({
     name: 'deposits.follow',
@@ -146,5 +148,12 @@ async function followOnce({ deps, pollMsMax }: Watcher, network: Network, leadin
       deps.log.warn({ err: error, network: network.name, failures }, 'a network could not be followed; retrying')
     }
   }
+  failuresGauge(deps, network).set(leading.failures)
   return Math.min(failurePauseMsMax, pollMs * 2 ** Math.max(0, Math.min(leading.failures, 16) - 1))
+}
+
+function failuresGauge({ metrics }: Deps, { name }: Network) {
+  return metrics
+    .gauge('purser_deposit_failures', 'How often in a row a network could not be read for deposits.', ['network'])
+    .labels({ network: name })
 }

@@ -7,7 +7,7 @@ import {
   requireNetwork,
   sameAddress,
 } from '@purser/protocol'
-import type { Log, LookUp, Receipt, TempoRefusal } from '../../../../chain/port.ts'
+import type { Log, LookUp, Receipt, ShownReceipt, TempoRefusal } from '../../../../chain/port.ts'
 import { instantOf } from '../../../../platform/clock.ts'
 import type { RecurringByNetwork } from '../../../../platform/job.ts'
 import { changeGasLast, costOfReceipt } from '../../../plans/index.ts'
@@ -27,9 +27,7 @@ const dayMs = 86_400_000
 /** Reads the chain for one payment and records its outcome if there is one; returns whether there was. */
 export async function followPayment(ctx: System, network: Network, row: SentRow): Promise<boolean> {
   const found = await ctx.chains.on(network).lookUp([row.txHash])
-  const [receipt] = found.receipts
-  const seen = { row, receipt, outcome: outcomeFor(network, row, receipt, found) }
-  return (await concludeAll(ctx, network, [seen])) > 0
+  return (await concludeAll(ctx, network, [seenOf(network, row, found.receipts[0], found)])) > 0
 }
 
 /**
@@ -49,10 +47,7 @@ async function followTempo(ctx: System, network: Network): Promise<void> {
 async function followRows(ctx: System, network: Network, rows: readonly SentRow[]): Promise<void> {
   const chain = ctx.chains.on(network)
   const found = await chain.lookUp(rows.map(({ txHash }) => txHash))
-  const seen = rows.map((row, index) => {
-    const receipt = found.receipts[index]
-    return { row, receipt, outcome: outcomeFor(network, row, receipt, found) }
-  })
+  const seen = rows.map((row, index) => seenOf(network, row, found.receipts[index], found))
   await concludeAll(ctx, network, seen)
   const left = seen.flatMap(({ row, outcome }) =>
     outcome.kind === 'absent' && row.failureReason === null ? [row] : [],
@@ -127,6 +122,12 @@ async function concludeAll(ctx: System, network: Network, seen: readonly Seen[])
     }
   }
   return concluded
+}
+
+/** A receipt that no node delivers is read again, like one that is not at the confirmation depth yet. */
+function seenOf(network: Network, row: SentRow, shown: ShownReceipt, found: LookUp): Seen {
+  if (shown === 'unread') return { row, receipt: undefined, outcome: { kind: 'unripe' } }
+  return { row, receipt: shown, outcome: outcomeFor(network, row, shown, found) }
 }
 
 function outcomeFor(
