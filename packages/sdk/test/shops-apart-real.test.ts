@@ -19,7 +19,8 @@ const shops: Server[] = []
 
 beforeAll(async () => {
   chain = await startChain({ network: 'base-sepolia' })
-  world = await aWorld({ chains: [chain], config: { challengesPerCallerMax: 1_000 } })
+  // As a service waits by default. The middleware waits fifteen seconds for a response, and then sends its request again.
+  world = await aWorld({ chains: [chain], config: { challengesPerCallerMax: 1_000, settleWaitMs: 10_000 } })
 })
 afterAll(async () => {
   for (const shop of shops) await close(shop)
@@ -27,12 +28,23 @@ afterAll(async () => {
   await chain?.stop()
 })
 
-/** A shop of an organisation, whose route answers once `slow` is resolved. */
-async function aShop(org: Org, slow: Promise<void>): Promise<{ readonly url: string; readonly runs: () => number }> {
+/** A shop of an organisation, whose route answers once `slow` is resolved. It waits for a payment that is not settled for `holdMsMax`. */
+async function aShop(
+  org: Org,
+  slow: Promise<void>,
+  holdMsMax = 60_000,
+): Promise<{ readonly url: string; readonly runs: () => number }> {
   const { id: walletId } = await world.wallet(org)
   const app = express()
   let runs = 0
-  const options = { apiKey: org.testKey, baseUrl: world.base, walletId, challengeBatch: 1, registry: false } as const
+  const options = {
+    apiKey: org.testKey,
+    baseUrl: world.base,
+    walletId,
+    challengeBatch: 1,
+    registry: false,
+    holdMsMax,
+  } as const
   app.use(walletMiddleware({ ...options, publicUrl: 'https://shop.test', onFault: () => {} }))
   app.get('/report', payMiddleware({ price: '0.01' }), async (_req, res) => {
     runs += 1
@@ -54,7 +66,7 @@ const pay = (url: string, credential: string) => fetch(url, { headers: { 'PAYMEN
 
 test('120 payments of a slow route that are settled right before they expire delay no buyer of another shop', async () => {
   const release = Promise.withResolvers<void>()
-  const slow = await aShop(await world.organisation(), release.promise)
+  const slow = await aShop(await world.organisation(), release.promise, 20_000)
   const other = await aShop(await world.organisation(), Promise.resolve())
   // A payer may have a hundred payments open.
   const [one, another, honest] = await Promise.all([aPayer(chain), aPayer(chain), aPayer(chain)])

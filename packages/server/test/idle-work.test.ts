@@ -9,7 +9,7 @@ import { createFakeScreening } from './screening-double.ts'
 import { aWorld, type World } from './world.ts'
 
 // A long history without open work, and a service that idles on it.
-const rowsMax = 60_000
+const rowsMax = 20_000
 let chain: DevChain
 let database: TestDatabase
 let world: World | undefined

@@ -13,7 +13,7 @@ import { type Env, endEveryService, type Service, serveEnv, startService } from 
 import { foundOrganisation } from './stage.ts'
 
 /** `STORM_EVENTS=100000` makes a long one. */
-const eventsMax = Number(process.env.STORM_EVENTS ?? 25_000)
+const eventsMax = Number(process.env.STORM_EVENTS ?? 12_000)
 const batch = 500
 
 let postgres: RestartablePostgres

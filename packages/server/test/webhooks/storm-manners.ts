@@ -31,7 +31,7 @@ export const manners: readonly Manner[] = [
     name: 'stalls',
     type: 'vault.sealed',
     first: (number, response) => {
-      if (number % 1_500 !== 0) take(response)
+      if (number % 600 !== 0) take(response)
     },
   },
   {
@@ -53,6 +53,6 @@ export const manners: readonly Manner[] = [
     name: 'restarts',
     type: 'vault.persisted',
     first: (_, response) => take(response),
-    restarts: { every: 1_000, goneMs: 1_500, times: 2 },
+    restarts: { every: 500, goneMs: 1_500, times: 2 },
   },
 ]

@@ -171,11 +171,14 @@ function isHonored(request: RouteRequest, { inputs, output }: RelayOrder): boole
   return isTaken && isPaid && isReturned && input.refunds.length > 0 && output.calls.length === 0
 }
 
-test('of 10,000 mutated orders of Relay, with their own deposits, none is signed that pays anybody else or less', async () => {
+/** `MUTATED_ORDERS=10000` makes a long one. */
+const orders = Number(process.env.MUTATED_ORDERS ?? 2_500)
+
+test(`of ${orders} mutated orders of Relay, with their own deposits, none is signed that pays anybody else or less`, async () => {
   const next = sequenceFrom(17)
   for (const { request, order, id, deposit } of [honest(ofToken), honest(ofCoin)]) {
     const counts = { signed: 0, dishonest: 0 }
-    for (let round = 0; round < 5_000; round++) {
+    for (let round = 0; round < orders / 2; round++) {
       let mutant: Json = order as unknown as Json
       for (let change = next(3); change >= 0; change--) mutant = changed(mutant, next)
       const own = idOf(mutant)
@@ -189,7 +192,7 @@ test('of 10,000 mutated orders of Relay, with their own deposits, none is signed
       if (!isGood) throw new Error(`signed: ${JSON.stringify(mutant)}`)
     }
     // Fields that pay nobody may change; otherwise the test would check nothing.
-    expect(counts.signed).toBeGreaterThan(200)
-    expect(counts.dishonest).toBeGreaterThan(200)
+    expect(counts.signed).toBeGreaterThan(orders / 50)
+    expect(counts.dishonest).toBeGreaterThan(orders / 50)
   }
 })
