@@ -481,6 +481,37 @@ class Asgi(Selling, unittest.TestCase):
         pairs = [(name.decode(), value.decode()) for name, value in start["headers"]]
         return Got(start["status"], pairs, b"".join(one.get("body", b"") for one in bodies))
 
+    def test_while_purser_is_silent_the_threads_of_asyncio_are_free_and_few_requests_wait(self):
+        silence = threading.Event()
+        by_contract = self.fake.by_contract
+
+        def silent(path, body):
+            silence.wait(60)
+            return by_contract(path, body)
+
+        self.fake.by_contract = silent
+        statuses = []
+
+        async def send(message):
+            if message["type"] == "http.response.start":
+                statuses.append(message["status"])
+
+        async def visit():
+            scope = {**self.scope("http", "/paid", {"host": "shop.test"}), "method": "GET"}
+            requests = [asyncio.ensure_future(self.shop(scope, None, send)) for _ in range(90)]
+            try:
+                # All threads of asyncio, and the 32 that it has at most, run this.
+                own = [asyncio.ensure_future(asyncio.to_thread(int, "1")) for _ in range(40)]
+                _, late = await asyncio.wait(own, timeout=10)
+                self.assertEqual(late, set())
+                self.assertEqual(statuses, [503] * 10)
+            finally:
+                silence.set()
+                await asyncio.wait(requests)
+
+        asyncio.run(visit())
+        self.assertEqual(sorted(statuses), [402] * 80 + [503] * 10)
+
     def test_a_websocket_on_a_sold_path_is_refused_and_others_pass(self):
         sent = []
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import threading
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, Awaitable, Callable, Dict, List, Mapping, MutableMapping, Optional, Sequence, Union
 from urllib.parse import quote, unquote_to_bytes
 
@@ -37,7 +39,8 @@ class AsgiSeller:
     """
     Wraps an application so that its ``routes`` are sold. Paths that ``routes`` does not name are free. A handler finds
     the payment in ``scope["purser.payment"]``. Nothing of an answer is sent before it is paid for. The service is called
-    in threads, so that the event loop does not wait. A WebSocket on a sold path is refused.
+    in threads of the seller's own, so that neither the event loop nor other threads of the application wait for it. When
+    too many requests wait, further ones are refused with 503. A WebSocket on a sold path is refused.
     """
 
     def __init__(
@@ -55,6 +58,9 @@ class AsgiSeller:
         self._routes = Routes(routes)
         options: Dict[str, Any] = {"other_wallet_ids": other_wallet_ids, "public_url": public_url}
         self.seller = Seller(purser, wallet_id, **options, on_fault=on_fault)
+        self._admitting = _Threads(_THREADS, _WAITING_MAX)
+        # A request that was admitted has a place, so these calls are as many as the served requests.
+        self._concluding = _Threads(_THREADS, None)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         route = self._route_of(scope) if scope["type"] in ("http", "websocket") else None
@@ -71,7 +77,8 @@ class AsgiSeller:
         return self._routes.find(*_paths_of(scope)) if _is_readable(scope) else problem_answer("malformed-request")
 
     async def _sell(self, route: Route, scope: Scope, receive: Receive, send: Send) -> None:
-        admitted = await _in_thread(lambda: self.seller.admit(route, request_of(scope)))
+        admitting = self._admitting.run(lambda: self.seller.admit(route, request_of(scope)))
+        admitted = problem_answer("payments-unavailable", 5) if admitting is None else await admitting
         if admitted is None:
             await self._app(scope, receive, send)
         elif isinstance(admitted, Answer):
@@ -82,7 +89,7 @@ class AsgiSeller:
     async def _serve(self, paid: Paid, scope: Scope, receive: Receive, send: Send) -> None:
         # Extensions would let the application send an answer past the buffer.
         own = {**scope, "extensions": {}, "purser.payment": paid.payment}
-        buffered = _Buffered(paid, scope, send)
+        buffered = _Buffered(paid, scope, send, self._concluding)
         try:
             await self._app(own, receive, buffered.take)
             if not buffered.is_done:
@@ -99,11 +106,44 @@ def sell(
     return AsgiSeller(app, purser, wallet_id, {"/*": route_of(price)}, **options)
 
 
+# Threads that call the service for new requests, as many for answers, and most new requests that wait for one.
+_THREADS = 16
+_WAITING_MAX = 64
+
+
+class _Threads:
+    """
+    Threads for calls of the service. Those of asyncio are the application's, which also looks up names there: while the
+    service is slow, requests without a payment would take all of them.
+    """
+
+    def __init__(self, count: int, waiting_max: Optional[int]) -> None:
+        self._executor = ThreadPoolExecutor(count, thread_name_prefix="purser")
+        self._open_max = None if waiting_max is None else count + waiting_max
+        self._open = 0
+        self._lock = threading.Lock()
+
+    def run(self, call: Callable[[], Any]) -> "Optional[asyncio.Future[Any]]":
+        """Calls in a thread; None if too many calls wait."""
+        with self._lock:
+            if self._open == self._open_max:
+                return None
+            self._open += 1
+        future = self._executor.submit(call)
+        future.add_done_callback(self._release)
+        return asyncio.wrap_future(future)
+
+    def _release(self, _: "Future[Any]") -> None:
+        with self._lock:
+            self._open -= 1
+
+
 class _Buffered:
     """Takes an answer of the application into memory. Its last part settles the payment and sends the answer."""
 
-    def __init__(self, paid: Paid, scope: Scope, send: Send) -> None:
+    def __init__(self, paid: Paid, scope: Scope, send: Send, concluding: "_Threads") -> None:
         self._paid = paid
+        self._concluding = concluding
         self._scope = scope
         self._send = send
         self._status = 0
@@ -147,7 +187,9 @@ class _Buffered:
             self._paid.failed()
             await _send_whole(self._send, self._status, self._headers, b"".join(self._chunks))
             return
-        concluded = await _in_thread(self._paid.conclude)
+        concluding = self._concluding.run(self._paid.conclude)
+        assert concluding is not None
+        concluded = await concluding
         if isinstance(concluded, Answer):
             await _send_answer(concluded, self._scope, self._send)
             return
@@ -191,10 +233,6 @@ def _paths_of(scope: Scope) -> List[str]:
     is_whole = path == root or path.startswith(root + "/")
     below = [path.split(root, 1)[1]] if root != "" and root in path else []
     return [path, *below] if is_whole else [root + path, *below, path]
-
-
-async def _in_thread(run: Callable[[], Any]) -> Any:
-    return await asyncio.get_running_loop().run_in_executor(None, run)
 
 
 async def _send_answer(answer: Answer, scope: Scope, send: Send) -> None:
