@@ -39,6 +39,8 @@ export {
   tokenByAddress,
   tokenBySymbol,
 } from './chains.ts'
+export type { ChunkCount, ChunkLimits, CollectedBytes, TakenChunk } from './collect-bytes.ts'
+export { collectBytes, countChunks } from './collect-bytes.ts'
 export { crc32 } from './crc32.ts'
 export type { DurationFault } from './duration.ts'
 export { durationSecondsMax, parseDuration } from './duration.ts'

@@ -5,6 +5,8 @@ import { quoteOf, type Reading } from './quotes.ts'
 
 /** The maximum number of bytes read of a 402 body. */
 const challengeBytesMax = 262_144
+/** Most chunks of it with fewer than 64 bytes on average: each costs a hundred times as much memory as its byte. */
+const tinyChunksMax = 16_384
 
 /**
  * All offers of a 402 in both protocols; empty if it has none. The body, which carries the challenge of version 1, is
@@ -40,7 +42,7 @@ export async function jsonOf(response: Response): Promise<unknown> {
 export async function textOf(response: Response): Promise<string | undefined> {
   try {
     const { body } = response.clone()
-    const bytes = body === null ? undefined : await readBytes(body, challengeBytesMax)
+    const bytes = body === null ? undefined : await readBytes(body, { bytesMax: challengeBytesMax, tinyChunksMax })
     return bytes === undefined || bytes === 'too-large' ? undefined : new TextDecoder().decode(bytes)
   } catch {
     return undefined

@@ -39,7 +39,8 @@ async function bodyOf(request: Request, body: BodyInit | null | undefined): Prom
   if (request.body === null) return undefined
   if (body instanceof Blob) return body
   const isStream = body == null || body instanceof ReadableStream || isAsyncIterable(body)
-  const bytes = await readBytes(request.body, isStream ? streamBytesMax : Number.POSITIVE_INFINITY)
+  const bytesMax = isStream ? streamBytesMax : Number.POSITIVE_INFINITY
+  const bytes = await readBytes(request.body, { bytesMax, tinyChunksMax: Number.POSITIVE_INFINITY })
   if (bytes === 'too-large') throw new UnreplayableBodyError(streamBytesMax)
   return bytes
 }

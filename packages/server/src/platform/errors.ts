@@ -161,6 +161,7 @@ export const failPlatform = defineErrors({
     causes: [
       'The request line or a header field is not valid HTTP/1.1, for example a space in the path or a line break in a header value.',
       '`Content-Length` is not the length of the body, or it stands beside `Transfer-Encoding`.',
+      'The body has more than a thousand chunks, of fewer than 64 bytes on average.',
       'TLS was spoken to a port that serves plain HTTP.',
       'The request has no `Host` (HTTP/1.1), two `Host` or two `Authorization` fields, or an `Expect` other than `100-continue`.',
     ],

@@ -76,3 +76,13 @@ test('the limit is of one request: a kept connection may carry any number of res
   for (let sent = 0; sent < 500; sent++) expect(await post()).toMatchObject({ status: 200, isBodyWhole: true })
   expect(connections).toBe(1)
 })
+
+test('a response in tiny chunks is read up to a number of chunks, because each costs a hundred times as much memory as its byte', async () => {
+  const { port } = await aFlood('HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n', '1\r\na\r\n')
+  const limits = { responseBytesMax: 1_048_576 }
+  const guarded = createGuardedFetch({ reach: 'public-and-private', lookup: async () => ['127.0.0.1'], limits })
+  onTestFinished(() => guarded.close())
+  const outcome = await guarded.post({ url: `http://hooks.example.test:${port}/`, group: 'wh_1', headers: {}, body })
+  expect(outcome).toMatchObject({ status: 200, isBodyWhole: false })
+  expect(Object(outcome).bytes?.length ?? Object(outcome).body.length).toBe(16_384)
+})

@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net'
+import { collectBytes } from '@purser/protocol'
 import { buildConnector, type Dispatcher, errors, Pool } from 'undici'
 import type { Deadline } from './deadline.ts'
 
@@ -17,7 +18,7 @@ export interface ConnectionLimits {
   /** Most groups whose connections are kept; the least recently used are closed first. */
   readonly groupsMax: number
   readonly headerBytesMax: number
-  /** Most bytes of a response that are read; the connection of a longer one is closed. */
+  /** Most bytes of a response that are read; the connection of a longer one, or of one in too many tiny chunks, is closed. */
   readonly responseBytesMax: number
 }
 
@@ -45,7 +46,7 @@ export interface RawResponse {
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
   /** The beginning of the body, up to the limit. */
   readonly bytes: Buffer
-  /** False if the body was longer, or the receiver stopped in the middle of it. */
+  /** False if the body was longer, had too many tiny chunks, or the receiver stopped in the middle of it. */
   readonly isWhole: boolean
 }
 
@@ -75,6 +76,9 @@ const responseFaults = [
   errors.ResponseContentLengthMismatchError,
   TooMuchReceived,
 ]
+
+/** Most chunks of a response with fewer than 64 bytes on average: a text that a model writes may arrive word by word. */
+const tinyChunksMax = 16_384
 
 const idleMs = 10_000
 const idleMsMax = 30_000
@@ -152,21 +156,24 @@ function exchange(
 /** State of a response in progress. */
 function createReading(bytesMax: number) {
   let head: Pick<RawResponse, 'status' | 'headers'> | undefined
-  const chunks: Buffer[] = []
-  let left = bytesMax
+  const body = collectBytes({ bytesMax, tinyChunksMax }, allocate)
   return {
     /** Interim responses (1xx) are ignored. */
     begin(status: number, headers: RawResponse['headers']): void {
       if (status >= 200) head = { status, headers }
     },
-    /** False if the limit is reached. */
-    take(chunk: Buffer): boolean {
-      chunks.push(chunk.subarray(0, left))
-      left = Math.max(-1, left - chunk.length)
-      return left >= 0
+    /** False if a limit is reached. */
+    take: (chunk: Buffer): boolean => body.take(chunk) === 'taken',
+    answer(isWhole: boolean): RawResponse | undefined {
+      if (head === undefined) return undefined
+      const { buffer, byteOffset, length } = body.bytes()
+      return { ...head, bytes: Buffer.from(buffer, byteOffset, length), isWhole }
     },
-    answer: (isWhole: boolean): RawResponse | undefined => head && { ...head, bytes: Buffer.concat(chunks), isWhole },
   }
+}
+
+function allocate(length: number): Buffer<ArrayBuffer> {
+  return Buffer.allocUnsafe(length)
 }
 
 /** HTTP/1.1 only, so that one request uses one connection, and closing it ends whatever the receiver sends. */
@@ -195,9 +202,9 @@ function connectTo(address: string, connect: buildConnector.connector, bytesMax:
   }
 }
 
-/** Most bytes for one request: a response within the limits in chunks of one byte, and what is buffered before it is parsed. */
+/** Most bytes for one request: a response within the limits in small chunks, and what is buffered before it is parsed. */
 function receivedBytesMax({ headerBytesMax, responseBytesMax }: ConnectionLimits): number {
-  return 262_144 + headerBytesMax + 8 * responseBytesMax
+  return 262_144 + headerBytesMax + 8 * tinyChunksMax + 2 * responseBytesMax
 }
 
 /**

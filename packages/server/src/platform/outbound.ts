@@ -1,3 +1,4 @@
+import { collectBytes, countChunks } from '@purser/protocol'
 import { type Dispatcher, Pool } from 'undici'
 import { instantOf } from './clock.ts'
 import { inClientSpan } from './tracing/spans.ts'
@@ -252,20 +253,29 @@ function asOutboundError(error: unknown, signal: AbortSignal): OutboundError {
 }
 
 async function readBounded(body: Answer['body'], bytesMax: number): Promise<string> {
-  const chunks: Uint8Array[] = []
-  for await (const chunk of limited(body, { bytesMax })) chunks.push(chunk)
-  return Buffer.concat(chunks).toString('utf8')
+  const collected = collectBytes({ bytesMax, tinyChunksMax })
+  for await (const chunk of limited(body, { bytesMax })) collected.take(chunk)
+  return textOf(collected.bytes())
 }
 
-/** The chunks of a body; destroys it and throws after `bytesMax`. One that may be large is too large also where it breaks off. */
+function textOf({ buffer, byteOffset, length }: Uint8Array<ArrayBuffer>): string {
+  return Buffer.from(buffer, byteOffset, length).toString('utf8')
+}
+
+/** Most chunks of a response with fewer than 64 bytes on average. */
+const tinyChunksMax = 16_384
+
+/** The chunks of a body; destroys it and throws after `bytesMax`, or if it has too many tiny chunks. One that may be large is too large also where it breaks off. */
 async function* limited(
   body: Answer['body'],
   { bytesMax, large }: { readonly bytesMax: number; readonly large?: LargeLimits | undefined },
 ): AsyncGenerator<Uint8Array> {
+  const count = countChunks(tinyChunksMax)
   let bytes = 0
   try {
     for await (const chunk of body) {
       bytes += chunk.length
+      if (!count.take(chunk.length)) throw new OutboundError('not-json', new Error('too many chunks'))
       if (bytes > (large?.bytesMax ?? bytesMax)) throw new OutboundError('too-large')
       yield chunk
     }
@@ -290,7 +300,7 @@ type TakeTurn = (until: AbortSignal) => Promise<() => void>
 function readJson({ bytesMax, large }: JsonLimits, takeTurn: TakeTurn): (answer: Answer) => Promise<unknown> {
   return async ({ statusCode, body, signal, prolong }) => {
     if (statusCode !== 200) return readBounded(body, bytesMax)
-    const chunks: Uint8Array[] = []
+    const collected = collectBytes({ bytesMax, tinyChunksMax })
     let bytes = 0
     let reader: BodyReader | undefined
     let endTurn: (() => void) | undefined
@@ -303,12 +313,12 @@ function readJson({ bytesMax, large }: JsonLimits, takeTurn: TakeTurn): (answer:
           })
           prolong(large.timeoutMs)
           reader = large.createReader()
-          for (const early of chunks.splice(0)) reader.write(early)
+          reader.write(collected.bytes())
         }
-        if (reader === undefined) chunks.push(chunk)
+        if (reader === undefined) collected.take(chunk)
         else reader.write(chunk)
       }
-      return reader === undefined ? parse(Buffer.concat(chunks).toString('utf8')) : reader.end()
+      return reader === undefined ? parse(textOf(collected.bytes())) : reader.end()
     } finally {
       endTurn?.()
     }

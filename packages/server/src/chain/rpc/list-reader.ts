@@ -1,3 +1,4 @@
+import { collectBytes } from '@purser/protocol'
 import { type BodyReader, OutboundError } from '../../platform/outbound.ts'
 import { isRecord } from './answers.ts'
 
@@ -17,9 +18,8 @@ const [openBrace, closeBrace] = [0x7b, 0x7d]
  * Everything else is parsed at the end and has the usual limit.
  */
 export function createListReader(): BodyReader {
-  const rest: Uint8Array[] = []
+  const rest = collectBytes({ bytesMax: restBytesMax, tinyChunksMax: Number.POSITIVE_INFINITY })
   const lists: unknown[][] = []
-  let restBytes = 0
   let keptBytes = 0
   let isInString = false
   let isEscaped = false
@@ -36,10 +36,8 @@ export function createListReader(): BodyReader {
   let bytesOfEntry = 0
 
   const addRest = (part: Uint8Array): void => {
-    restBytes += part.length
-    if (restBytes > restBytesMax) throw new OutboundError('too-large')
     // A copy: the part alone would keep its whole chunk.
-    if (part.length > 0) rest.push(Uint8Array.from(part))
+    if (rest.take(part) !== 'taken') throw new OutboundError('too-large')
   }
   const addEntry = (part: Uint8Array): void => {
     bytesOfEntry += part.length
@@ -129,7 +127,7 @@ export function createListReader(): BodyReader {
     },
     end() {
       if (list !== undefined) throw new OutboundError('not-json')
-      return restored(parse(textOf(rest)), lists)
+      return restored(parse(textOf([rest.bytes()])), lists)
     },
   }
 }

@@ -3,6 +3,7 @@ import type { RequestId } from '../ids.ts'
 import type { Log } from '../log.ts'
 import type { BoundOperation } from '../operation.ts'
 import type { AdmissionLimits } from './admission.ts'
+import { CountedRequest } from './counted-request.ts'
 import type { IdentifyOptions } from './identify.ts'
 import type { PublicPage } from './public-page.ts'
 
@@ -30,6 +31,7 @@ export const limitsDefault: ServerLimits = {
 /** The options of Node's HTTP server. */
 export function nodeOptions({ headersMsMax }: ServerLimits) {
   return {
+    IncomingMessage: CountedRequest,
     headersTimeout: headersMsMax,
     connectionsCheckingInterval: Math.min(5_000, headersMsMax),
     // `headFault` answers a request without Host, with a problem record.

@@ -9,6 +9,7 @@ import type { BoundOperation } from '../operation.ts'
 import { ReusedBufferStream } from '../reused-buffer-stream.ts'
 import { type BodyBudgets, createBodyBudgets } from '../share.ts'
 import { type Admit, chargesOf, createAdmission } from './admission.ts'
+import { limitBody, readBody } from './bodies.ts'
 import {
   asProblem,
   callOperation,
@@ -20,17 +21,7 @@ import {
   withRefusalMembers,
 } from './call.ts'
 import { libraryFaults, refuseUnread } from './client-errors.ts'
-import {
-  beginClose,
-  limitBodySilence,
-  limitBodyTime,
-  limitConnections,
-  limitUnreadBody,
-  pageBodyMsMax,
-  proxiesOf,
-  reserveBody,
-  type Trust,
-} from './connections.ts'
+import { beginClose, limitConnections, pageBodyMsMax, proxiesOf, reserveBody, type Trust } from './connections.ts'
 import {
   allowCrossOrigin,
   crossOriginMethods,
@@ -96,7 +87,7 @@ export function createHttpServer(options: HttpOptions): HttpServer {
   app.addHook('onRequest', traced.begin)
   app.addHook('preHandler', traced.enter)
   app.removeAllContentTypeParsers()
-  app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
+  app.addContentTypeParser('*', readBody)
   limitBodies(app, { ...options, silenceMsMax: limits.silenceMsMax }, turnAway)
   app.setErrorHandler((error, request, reply) => turnAway(request, reply, error))
   app.setNotFoundHandler((request, reply) => turnAway(request, reply, failPlatform('not-found')))
@@ -144,7 +135,7 @@ export function createHttpServer(options: HttpOptions): HttpServer {
   }
 }
 
-/** Limits how long the bodies of requests may take: as a whole, and between two pieces where an operation streams its body. */
+/** Limits how long the bodies of requests may take and how many chunks they have. */
 function limitBodies(
   app: FastifyInstance,
   { operations, pages, bodyMsMax = 60_000, silenceMsMax }: HttpOptions & { readonly silenceMsMax: number },
@@ -154,16 +145,15 @@ function limitBodies(
   const streamed = new Set(streams.map(({ method, path }) => `${method} ${urlOf(path)}`))
   const paged = new Set(pages.map(({ method = 'GET', path }) => `${method} ${path}`))
   app.addHook('onRequest', (request, reply, done) => {
-    limitUnreadBody(request.raw, reply.raw)
     const route = `${request.method} ${request.routeOptions.url}`
-    if (streamed.has(route)) limitBodySilence(request.raw, bodyMsMax, silenceMsMax)
-    else
-      limitBodyTime(request.raw, paged.has(route) ? Math.min(bodyMsMax, pageBodyMsMax) : bodyMsMax, () => {
-        // The rest of the request is not read, so that nothing else can follow on the connection.
-        reply.raw.once('finish', () => request.raw.destroy())
-        if (!reply.sent) void turnAway(request, reply.header('connection', 'close'), failPlatform('request-timeout'))
-        else request.raw.destroy()
-      })
+    limitBody(request.raw, {
+      response: reply.raw,
+      isStreamed: streamed.has(route),
+      msMax: paged.has(route) ? Math.min(bodyMsMax, pageBodyMsMax) : bodyMsMax,
+      silenceMsMax,
+      isAnswered: () => reply.sent,
+      refuse: (problem) => void turnAway(request, reply.header('connection', 'close'), problem),
+    })
     done()
   })
 }

@@ -1,7 +1,7 @@
 import { finished, type Readable } from 'node:stream'
 import { Dicer } from '@fastify/busboy'
 import { z } from 'zod'
-import { failPlatform } from '../../../platform/errors.ts'
+import { failPlatform, Problem } from '../../../platform/errors.ts'
 import type { StreamRequest } from '../../../platform/operation.ts'
 import { type ClaimedDigest, readContentDigest } from './digest.ts'
 import { fail } from './errors.ts'
@@ -70,7 +70,7 @@ async function whenRead(stream: Readable, form: Dicer): Promise<void> {
     })
   })
   const streamEnd = new Promise<void>((resolve, reject) => {
-    const end = (cause: unknown): void => (cause ? reject(failPlatform('bad-request', {}, cause)) : resolve())
+    const end = (cause: unknown): void => (cause ? reject(asProblem(cause)) : resolve())
     finished(stream, { writable: false }, end)
   })
   await Promise.all([formEnd, streamEnd])
@@ -94,6 +94,10 @@ export function readAnswer(stream: Readable | undefined): void {
     if (bytes > bytesReadAfterRefusalMax) stream.destroy()
   })
   stream.resume()
+}
+
+function asProblem(cause: unknown): Problem {
+  return cause instanceof Problem ? cause : failPlatform('bad-request', {}, cause)
 }
 
 function boundaryOf({ headers }: StreamRequest): string {

@@ -1,0 +1,81 @@
+import { once } from 'node:events'
+import net from 'node:net'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { aToyServer, beginToys, endToys } from '../../../test/toy-server.ts'
+
+beforeEach(beginToys)
+afterEach(endToys)
+
+setFlagsFromString('--expose-gc')
+const collectGarbage: unknown = runInNewContext('gc')
+
+/** Bytes of the objects in use. */
+function usedBytes(): number {
+  if (typeof collectGarbage === 'function') collectGarbage()
+  return process.memoryUsage().heapUsed
+}
+
+const head = (path: string, length = 'transfer-encoding: chunked') =>
+  `POST ${path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer org1 key1\r\ncontent-type: application/json\r\n${length}\r\n\r\n`
+
+/** Sends chunks of one byte, and returns all that is received until the server closes the connection. */
+async function sendBytes(port: number, path: string, count: number): Promise<string> {
+  const socket = net.connect(port, '127.0.0.1').on('error', () => undefined)
+  let received = ''
+  socket.on('data', (bytes) => {
+    received += String(bytes)
+  })
+  socket.write(head(path))
+  socket.write('1\r\n1\r\n'.repeat(count))
+  await once(socket, 'close')
+  return received
+}
+
+test('S1: a body in thousands of chunks of one byte is refused, with its reason, and its connection is closed', async () => {
+  const { port } = await aToyServer()
+  const received = await sendBytes(port, '/toys', 100_000)
+  expect(received).toMatch(/^HTTP\/1\.1 400 /)
+  expect(received).toContain('in larger chunks')
+})
+
+test('S1: bodies in tiny chunks take little memory, also before their callers are known', async () => {
+  const { port } = await aToyServer()
+  const before = usedBytes()
+  const sockets = Array.from({ length: 16 }, () => net.connect(port, '127.0.0.1').on('error', () => undefined))
+  const answers = sockets.map((socket) => once(socket, 'data'))
+  for (const socket of sockets) socket.write(head('/toys') + '1\r\n1\r\n'.repeat(32_000))
+  await Promise.all(answers)
+  expect(usedBytes() - before).toBeLessThan(8 * 2 ** 20)
+  for (const socket of sockets) socket.destroy()
+})
+
+test('a body in a thousand small chunks is read', async () => {
+  const { port } = await aToyServer()
+  const text = JSON.stringify({ name: 'x'.repeat(980) })
+  const chunks = [...text].map((character) => `1\r\n${character}\r\n`)
+  expect(chunks.length).toBeLessThan(1_000)
+  const socket = net.connect(port, '127.0.0.1')
+  socket.write(`${head('/toys')}${chunks.join('')}0\r\n\r\n`)
+  const [answer] = await once(socket, 'data')
+  expect(String(answer)).toMatch(/^HTTP\/1\.1 20\d /)
+  socket.destroy()
+})
+
+test.each([
+  ['more than the limit announced', 'content-length: 1048577', '', '413'],
+  [
+    'more than the limit in chunks',
+    'transfer-encoding: chunked',
+    `100001\r\n${'x'.repeat(0x100_001)}\r\n0\r\n\r\n`,
+    '413',
+  ],
+])('a body of %s is refused', async (_, length, body, status) => {
+  const { port } = await aToyServer()
+  const socket = net.connect(port, '127.0.0.1').on('error', () => undefined)
+  socket.write(head('/toys', length) + body)
+  const [answer] = await once(socket, 'data')
+  expect(String(answer)).toContain(`HTTP/1.1 ${status} `)
+  socket.destroy()
+})
