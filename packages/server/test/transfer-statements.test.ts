@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
 import { createTransfer } from '../src/features/transfers/transfer.ts'
 import { sql } from '../src/platform/db/db.ts'
+import { leaseHandle } from '../src/platform/http/idempotency.ts'
 import { newId } from '../src/platform/ids.ts'
 import { createLog } from '../src/platform/log.ts'
 import { nameOf as nameOfMark } from '../src/platform/witness/witness.ts'
@@ -91,11 +92,12 @@ test('eight concurrent transfers of a wallet are stored, sent and ended in a bou
     toChain: 'ethereum',
     toToken: 'USDC',
   }
-  const transferSome = async (amount: string) => {
-    const requests = Array.from(
-      { length: atOnce },
-      () => () => createTransfer(ctx, { ...usual, amount } as Parameters<typeof createTransfer>[1]),
-    )
+  const transferSome = async (amount: string, keys: readonly string[] = []) => {
+    const requests = Array.from({ length: atOnce }, (_, index) => () => {
+      const key = keys[index]
+      const idempotency = key === undefined ? undefined : leaseHandle(ctx, { key, fingerprint: Buffer.from(key) }, key)
+      return createTransfer({ ...ctx, idempotency }, { ...usual, amount } as Parameters<typeof createTransfer>[1])
+    })
     const stored = await counted(requests)
     const sent = await counted([turnLanes])
     await mine()
@@ -115,4 +117,16 @@ test('eight concurrent transfers of a wallet are stored, sent and ended in a bou
   const most = { stored: 19, sent: 11, ended: 11 }
   for (const [step, count] of Object.entries(counts))
     expect(count, `${step}: ${JSON.stringify(counts)}`).toBeLessThanOrEqual(most[step as keyof typeof most])
+
+  const keys = Array.from({ length: atOnce }, (_, index) => `key ${index}`)
+  await stage.db.run(sql`
+    insert into idempotency_keys (organisation_id, environment, key, fingerprint, api_key_id, state, claim, created_at)
+    select ${tenant.organisationId}, ${tenant.environment}, key, convert_to(key, 'UTF8'), '', 'running', key, now()
+    from unnest(${keys}::text[]) as given (key)`)
+  const keyed = await transferSome('3', keys)
+  const ties = 1
+  expect(keyed.stored, JSON.stringify(keyed)).toBeLessThanOrEqual(most.stored + ties)
+  expect(await stage.db.run(sql`select from idempotency_keys join transfers on transfers.id = resource_id`)).toBe(
+    atOnce,
+  )
 }, 60_000)

@@ -136,6 +136,8 @@ export interface IdempotencyHandle {
   readonly key: string
   /** `content` is for an operation with `readContent`: the digest of the body, which is known only after it was read. */
   commit(tx: Tx, resourceId: string, content?: Uint8Array): Promise<void>
+  /** As `commit`, for a resource that exists already. The keys of concurrent requests share a statement. */
+  commitAlone(db: Db, resourceId: string): Promise<void>
 }
 
 /** The Idempotency-Key of a request that commits together with others. */

@@ -109,10 +109,7 @@ export async function settlePayment(ctx: Ctx, request: SettleRequest, respondAsy
   const payment = await ctx.settlements.payment(ctx.tenant, request.paymentId)
   if (payment === undefined) return refusePayment(ctx.db, ctx.tenant, request.paymentId, failBody('payment-not-found'))
   if (!ctx.settlementTokens.check(payment.id, request.settlementToken)) throw failBody('settlement-token-invalid')
-  if (ctx.idempotency !== undefined) {
-    const handle = ctx.idempotency
-    await ctx.db.tx((tx) => handle.commit(tx, payment.id))
-  }
+  await ctx.idempotency?.commitAlone(ctx.db, payment.id)
   return present(ctx, payment, respondAsync ? 0 : ctx.settleWaitMs)
 }
 

@@ -268,10 +268,7 @@ async function recordBatch(tx: Tx, intents: readonly OwnIntent[]): Promise<reado
     const outcome = outcomes[index]
     return outcome === undefined || outcome instanceof Error ? [] : [{ intent, target: outcome.transferId }]
   })
-  for (const { intent, target } of made)
-    await intent.ctx.idempotency?.commit(tx, target).catch((error: unknown) => {
-      throw isProblem(error, 'idempotency-in-progress') ? new RejectedIntents(new Map([[intent, error]])) : error
-    })
+  await commitKeys(tx, made)
   for (const { intent, target } of made) {
     const { ctx, action, request, plan } = intent
     const { fromToken: token, toAddress: to, amount } = request
@@ -282,6 +279,23 @@ async function recordBatch(tx: Tx, intents: readonly OwnIntent[]): Promise<reado
     })
   }
   return outcomes
+}
+
+/** Commits idempotency keys, by one statement. Throws `RejectedIntents` for those whose key a repeat took over. */
+async function commitKeys(
+  tx: Tx,
+  made: readonly { readonly intent: OwnIntent; readonly target: TransferId }[],
+): Promise<void> {
+  const superseded = new Map<Intent, Error>()
+  await Promise.all(
+    made.map(({ intent, target }) =>
+      intent.ctx.idempotency?.commit(tx, target).catch((error: unknown) => {
+        if (!isProblem(error, 'idempotency-in-progress')) throw error
+        superseded.set(intent, error)
+      }),
+    ),
+  )
+  if (superseded.size > 0) throw new RejectedIntents(superseded)
 }
 
 /**

@@ -7,7 +7,7 @@ import { type Queryable, sql, type Tx } from '../db/db.ts'
 import { deleteExpired } from '../db/delete-expired.ts'
 import { failPlatform, isProblem } from '../errors.ts'
 import { bytesPerKey, keptBytesMax } from './kept-bytes.ts'
-import { claimUnused, storeEnded, tie } from './leases-together.ts'
+import { claimUnused, storeEnded, tie, tieAlone } from './leases-together.ts'
 
 /** How long the first request may run before another may take over its key (only for handlers that wait for something outside). */
 const runningMsMax = 60_000
@@ -202,6 +202,7 @@ export function unreadHandle(
         where organisation_id = ${organisationId} and environment = ${environment} and key = ${key} and claim = ${claim} and state = 'running'`)
       if (tied !== 1) throw failPlatform('idempotency-in-progress')
     },
+    commitAlone: () => Promise.reject(new Error('a streamed body must be tied with its content')),
   }
 }
 
@@ -227,6 +228,10 @@ export function leaseHandle(
     key,
     commit: async (tx, resourceId) => {
       if (!(await tie(tx, { tenant, key, claim, resourceId }))) throw failPlatform('idempotency-in-progress')
+    },
+    commitAlone: async (db, resourceId) => {
+      if (!(await tieAlone({ db, tenant }, { tenant, key, claim, resourceId })))
+        throw failPlatform('idempotency-in-progress')
     },
   }
 }

@@ -176,6 +176,23 @@ test('concurrent requests claim their keys, tie them and store their responses b
   expect(statements.filter((text) => text !== 'begin' && text !== 'end')).toHaveLength(3)
 })
 
+test('keys of concurrent requests are tied to resources that exist already by one statement, and one that another took over is not', async () => {
+  const { db, statements } = counting(world.server.deps.db)
+  const all = Array.from({ length: 8 }, (_, index) => ({ key: `alone ${index}`, fingerprint: Buffer.alloc(32, index) }))
+  for (const one of all) await claimWithLease(ctx, one, `claim of ${one.key}`)
+  const claimOf = (key: string) => (key === 'alone 3' ? 'of nobody' : `claim of ${key}`)
+  const ties = await Promise.allSettled(
+    all.map((one) => leaseHandle(ctx, one, claimOf(one.key)).commitAlone(db, `resource of ${one.key}`)),
+  )
+  expect(ties.map(({ status }) => status)).toEqual(all.map(({ key }) => (key === 'alone 3' ? 'rejected' : 'fulfilled')))
+  expect(ties[3]).toMatchObject({ reason: { code: 'idempotency-in-progress' } })
+  expect(await outcomeOf(all[4] ?? { key: '', fingerprint: Buffer.alloc(0) })).toEqual({
+    kind: 'unanswered',
+    resourceId: 'resource of alone 4',
+  })
+  expect(statements.filter((text) => text !== 'begin' && text !== 'end')).toHaveLength(1)
+})
+
 test('of concurrent requests with one key one is the first, and a claim that another took over leaves the others of its statement', async () => {
   const [own, other] = ['shared', 'beside'].map((key) => ({ key, fingerprint: Buffer.alloc(32, 7) }))
   if (own === undefined || other === undefined) throw new Error('there are two keys')

@@ -93,6 +93,12 @@ export const tie = batchByTx<Tie, boolean>(async (tx, ties) => {
   return ties.map(({ claim }) => tied.has(claim))
 })
 
+/** As `tie`, for a resource that exists already: concurrent requests of a tenant share a transaction. */
+export const tieAlone = batchByTenant<Tie, boolean>(limits, async (db, _, ties) => {
+  const tied = await db.tx((tx) => tieAll(tx, ties), { readsByKeys: true })
+  return ties.map(({ claim }) => tied.has(claim))
+})
+
 async function tieAll(tx: Tx, ties: readonly Tie[]): Promise<ReadonlySet<string>> {
   const each = <T>(read: (made: Tie) => T): T[] => ties.map(read)
   const rows = await tx.many(

@@ -46,7 +46,7 @@ export async function settle(ctx: Ctx, body: FacilitatorBody): Promise<Reply> {
     const payment = await findOrAdmit(ctx, body, reading)
     refuseOtherUse(ctx, body, claim, payment)
     await charge(ctx, payment, claim)
-    await commitIdempotencyKey(ctx, payment.id)
+    await ctx.idempotency?.commitAlone(ctx.db, payment.id)
     const reported = await bringToChain(ctx, payment, ctx.idempotency?.key)
     const headers = reported.success ? await declareResource(ctx, body) : {}
     return replyWith({ ...reported, network, payer: claim.payer }, headers)
@@ -169,11 +169,6 @@ function replyWith(answer: SettleAnswer, headers: Readonly<Record<string, string
 function networkAs({ network: name, protocolVersion }: KnownPayment): string {
   const network = networkByName(name)
   return (protocolVersion === 1 ? network?.x402V1Name : network?.caip2) ?? name
-}
-
-async function commitIdempotencyKey(ctx: Ctx, paymentId: PaymentId): Promise<void> {
-  const handle = ctx.idempotency
-  if (handle !== undefined) await ctx.db.tx((tx) => handle.commit(tx, paymentId))
 }
 
 /** Most resources that one organisation may list per environment. */
