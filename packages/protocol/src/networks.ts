@@ -28,6 +28,12 @@ export type NetworkName = Chain | 'optimism-sepolia' | 'arbitrum-sepolia' | 'pol
  */
 export type DepositFinality = { readonly tag: 'safe' | 'finalized' } | { readonly depth: number }
 
+/**
+ * `op-stack`: the predeploy `GasPriceOracle`; a transaction pays for its bytes in addition to gas. `nitro`: Arbitrum's precompile
+ * `ArbGasInfo`; the bytes take gas from the gas limit before the transaction runs, and it is refused where the limit is lower.
+ */
+export type L1FeeOracle = { readonly kind: 'op-stack' | 'nitro'; readonly address: Address }
+
 /** A network and its constants. */
 export type Network = {
   readonly name: NetworkName
@@ -43,11 +49,8 @@ export type Network = {
   readonly confirmationDepth: number
   readonly depositFinality: DepositFinality
   readonly settlesEip3009: boolean
-  /**
-   * The contract that returns what a transaction pays in addition to gas, for its bytes on Ethereum (OP Stack
-   * specifications, predeploy `GasPriceOracle`); null if a transaction pays for gas alone.
-   */
-  readonly l1FeeOracle: Address | null
+  /** The contract that returns what the bytes of a transaction cost on Ethereum; null if a transaction pays for gas alone. */
+  readonly l1FeeOracle: L1FeeOracle | null
   /** The public block explorer: it shows a transaction at `/tx/<hash>` and an account at `/address/<address>`. */
   readonly explorerUrl: string
   readonly tokens: readonly TokenInfo[]
@@ -109,7 +112,10 @@ function tip20(symbol: string, name: string, address: Address): TokenInfo {
 }
 
 /** At one address on every network of the OP Stack (specifications, predeploys, `GasPriceOracle`). */
-const gasPriceOracle: Address = '0x420000000000000000000000000000000000000F'
+const gasPriceOracle: L1FeeOracle = { kind: 'op-stack', address: '0x420000000000000000000000000000000000000F' }
+
+/** At one address on every Arbitrum chain (Arbitrum's documentation, precompiles, `ArbGasInfo`). */
+const arbGasInfo: L1FeeOracle = { kind: 'nitro', address: '0x000000000000000000000000000000000000006C' }
 
 const pathUsd = tip20('pathUSD', 'pathUSD', '0x20C0000000000000000000000000000000000000')
 
@@ -185,7 +191,7 @@ export const networks: readonly Network[] = [
     confirmationDepth: 20,
     depositFinality: { tag: 'safe' },
     settlesEip3009: true,
-    l1FeeOracle: null,
+    l1FeeOracle: arbGasInfo,
     explorerUrl: 'https://arbiscan.io',
     tokens: [usdc('0xaf88d065e77c8cC2239327C5EDb3A432268e5831', 'USD Coin')],
   },
@@ -295,7 +301,7 @@ export const networks: readonly Network[] = [
     confirmationDepth: 1,
     depositFinality: { depth: 1 },
     settlesEip3009: true,
-    l1FeeOracle: null,
+    l1FeeOracle: arbGasInfo,
     explorerUrl: 'https://sepolia.arbiscan.io',
     tokens: [usdc('0x75faf114eafb1BDbe2F0316DF893fd58CE46AA4d', 'USD Coin')],
   },

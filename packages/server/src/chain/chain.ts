@@ -8,11 +8,13 @@ import {
   encodeBalanceOf,
   encodeIsSanctioned,
   type Hex,
+  l1FeeOf,
   type Network,
   tokenReads,
 } from '@purser/protocol'
 import { createBatchedReads, tryCalls, tryOne } from './batched-reads.ts'
 import { fail } from './errors.ts'
+import { takesDataGas } from './fees.ts'
 import { balancesCall, readBalances } from './holdings.ts'
 import { createPaymentReads } from './judge-payments.ts'
 import { createOfferedFees, medianOf, suggestedTip } from './offered-fees.ts'
@@ -49,10 +51,17 @@ export function createChain(network: Network, rpc: Rpc & NodeRpc): Omit<Chain, '
     return answers.map((answer) => readHex(answer.ok ? answer.result : undefined, 'call result'))
   }
   const domains = new Map<string, TokenDomain>()
+  const batched = createBatchedReads(rpc, network, createOfferedFees(rpc, network))
+  const payments = createPaymentReads(rpc, headOf)
   return {
     network,
-    ...createBatchedReads(rpc, network, createOfferedFees(rpc, network)),
-    ...createPaymentReads(rpc, headOf),
+    ...batched,
+    ...payments,
+    async trySending(call) {
+      if (!takesDataGas(network)) return payments.trySending(call)
+      const { dataGas } = await batched.offeredFees()
+      return payments.trySending({ ...call, gasLimit: call.gasLimit + l1FeeOf(dataGas, call.data.length / 2 - 1) })
+    },
     call: read,
     async balances(questions) {
       const answers = await readEach(

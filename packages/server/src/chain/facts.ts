@@ -52,6 +52,8 @@ export interface Receipt {
   readonly effectiveGasPrice: bigint
   /** Wei charged in addition to gas for the L1 data fee and the operator fee; 0 on networks without them. */
   readonly l1Fee: bigint
+  /** Part of `gasUsed` that the bytes of the transaction took; only on Arbitrum (`gasUsedForL1`). */
+  readonly dataGas?: bigint
   readonly logs: readonly Log[]
 }
 

@@ -67,8 +67,26 @@ function smaller(left: bigint, right: bigint): bigint {
 
 const getL1FeeUpperBound = selectorOf('getL1FeeUpperBound(uint256)')
 const getOperatorFee = selectorOf('getOperatorFee(uint256)')
+const getPricesInWei = selectorOf('getPricesInWei()')
 /** Gas for which the operator fee is counted. Our transactions use less. */
 const countedGas = 1_000_000n
+
+/** Most gas that 256 bytes take on Arbitrum: more than at Ethereum's most expensive and Arbitrum's lowest base fee. */
+const dataGasMax = 100_000_000n
+
+/** Whether the bytes of a transaction take gas from its gas limit before it runs. */
+export function takesDataGas({ l1FeeOracle }: Pick<Network, 'l1FeeOracle'>): boolean {
+  return l1FeeOracle?.kind === 'nitro'
+}
+
+/**
+ * Gas of 256 bytes whose L1 fee is this many wei, rounded up. Source: OffchainLabs/nitro, arbos/tx_processor.go, `GasChargingHook`, which divides the
+ * cost of the bytes by the base fee.
+ */
+export function dataGasOf(l1Fee: bigint, baseFee: bigint): bigint {
+  const price = larger(baseFee, 1n)
+  return smaller((l1Fee + price - 1n) / price, dataGasMax)
+}
 
 /**
  * The call that reads the L1 fee per 256 bytes (see `OfferedFees`) from the network's fee oracle. The fee is capped at `l1FeeMax`, so that a node
@@ -77,13 +95,15 @@ const countedGas = 1_000_000n
  */
 export function l1FeeCall({ l1FeeOracle }: Pick<Network, 'l1FeeOracle'>): RpcCall | undefined {
   if (l1FeeOracle === null) return undefined
-  const call = { to: multicall3Address, data: encodeAggregate3(questionsTo(l1FeeOracle)) }
+  const questions = l1FeeOracle.kind === 'nitro' ? questionsToNitro : questionsTo
+  const call = { to: multicall3Address, data: encodeAggregate3(questions(l1FeeOracle.address)) }
   return { method: 'eth_call', params: [call, 'latest'] }
 }
 
 /** Parses the response to `l1FeeCall`, in wei per 256 bytes. */
-export function readL1Fee(result: unknown): bigint {
-  const [share, operator] = readResponses(readHex(result, 'call result'))
+export function readL1Fee(network: Pick<Network, 'l1FeeOracle'>, result: unknown): bigint {
+  const data = readHex(result, 'call result')
+  const [share, operator] = takesDataGas(network) ? [readShareOfNitro(data)] : readResponses(data)
   if (share === undefined) throw fail('chain-unavailable', {}, new Error('the fee oracle did not return the data fee'))
   const counted = share * 2n + (operator ?? 0n)
   return counted < l1FeeMax ? counted : l1FeeMax
@@ -97,9 +117,26 @@ function questionsTo(target: Address) {
   ]
 }
 
+function questionsToNitro(target: Address) {
+  return [{ target, allowFailure: true, callData: getPricesInWei }]
+}
+
 function readResponses(data: Hex): readonly (bigint | undefined)[] {
+  return responsesIn(data, 2).map(readAnswer)
+}
+
+/** The second of the six prices is that of a byte on Ethereum. */
+function readShareOfNitro(data: Hex): bigint | undefined {
+  const [answer] = responsesIn(data, 1)
+  if (answer?.returnData === '0x' && answer.success) return 0n
+  const price =
+    answer?.success === true && answer.returnData.length === 2 + 6 * 64 ? answer.returnData.slice(66, 130) : undefined
+  return price === undefined ? undefined : BigInt(`0x${price}`) * BigInt(l1ShareBytes)
+}
+
+function responsesIn(data: Hex, count: number): readonly Call3Result[] {
   try {
-    return decodeAggregate3(data, 2).map(readAnswer)
+    return decodeAggregate3(data, count)
   } catch (error) {
     if (error instanceof AbiMalformed) throw fail('chain-unavailable', {}, error)
     throw error

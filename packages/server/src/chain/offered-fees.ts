@@ -1,6 +1,6 @@
 import type { Network } from '@purser/protocol'
 import { fail } from './errors.ts'
-import { feeLimits, firstFees, l1FeeCall, readL1Fee } from './fees.ts'
+import { dataGasOf, feeLimits, firstFees, l1FeeCall, readL1Fee, takesDataGas } from './fees.ts'
 import type { OfferedFees } from './port.ts'
 import { collect, electorateOf } from './rpc/acceptance.ts'
 import { readHead, readQuantity, resultOf } from './rpc/read.ts'
@@ -32,7 +32,10 @@ export function createOfferedFees({ voters }: Pick<NodeRpc, 'voters'>, network: 
     const reported = combine(reports, medianOf)
     if (isMajority) ofMajority = reported
     const { baseFee, tip, l1Fee } = ofMajority === undefined ? reported : bounded(reported, ofMajority)
-    return { ...firstFees(baseFee, tip, feeLimits(network)), baseFee, l1Fee }
+    const offered = { ...firstFees(baseFee, tip, feeLimits(network)), baseFee }
+    if (!takesDataGas(network)) return { ...offered, l1Fee, dataGas: 0n }
+    const dataGas = dataGasOf(l1Fee, baseFee)
+    return { ...offered, l1Fee: dataGas * offered.maxFee, dataGas }
   }
 }
 
@@ -91,7 +94,7 @@ async function feesAt(rpc: Rpc, network: Network): Promise<Fees> {
   ]
   const combined = await rpc.batch([...calls, tipCall]).catch(() => undefined)
   const [block, ...rest] = combined ?? (await rpc.batch(calls))
-  const l1Fee = l1Call === undefined ? 0n : readL1Fee(resultOf(rest[0]))
+  const l1Fee = l1Call === undefined ? 0n : readL1Fee(network, resultOf(rest[0]))
   const tip = combined === undefined ? await suggestedTip(rpc) : tipOf(rest.at(-1))
   return { baseFee: readHead(resultOf(block)).baseFee, tip: tip ?? 0n, l1Fee }
 }

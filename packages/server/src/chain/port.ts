@@ -210,9 +210,15 @@ export interface OfferedFees {
   readonly baseFee: bigint
   /**
    * Wei to count in addition to gas for each 256 bytes of a transaction (`l1FeeOf`): twice the current L1 fee of an OP Stack network, since it may
-   * rise with Ethereum's fees before the transaction is mined, plus the operator fee. 0 on networks where a transaction pays only for gas.
+   * rise with Ethereum's fees before the transaction is mined, plus the operator fee; the cost of `dataGas` at `maxFee` on Arbitrum. 0 on networks
+   * where a transaction pays only for gas.
    */
   readonly l1Fee: bigint
+  /**
+   * Gas to add to the gas limit for each 256 bytes of a transaction (`l1FeeOf`): on Arbitrum twice what the bytes take from the limit now. A lane
+   * adds it when it signs. 0 on other networks.
+   */
+  readonly dataGas: bigint
 }
 
 /** A call to try; `value` in wei. */

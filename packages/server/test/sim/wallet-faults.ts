@@ -52,9 +52,9 @@ export const walletFaults: readonly Fault[] = [
   },
   {
     name: 'a-nonce-is-reused',
-    file: 'chain/lanes/send.ts',
-    find: 'const { nonce, toAddress: to, value, gasLimit } = row',
-    replace: 'const { toAddress: to, value, gasLimit } = row\n  const nonce = row.nonce - (row.nonce % 2n)',
+    file: 'chain/lanes/sign-form.ts',
+    find: 'const { nonce, toAddress: to, value } = row',
+    replace: 'const { toAddress: to, value } = row\n  const nonce = row.nonce - (row.nonce % 2n)',
     within: 30,
     isQuick: true,
     foundBy: 2,

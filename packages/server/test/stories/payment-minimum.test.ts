@@ -41,7 +41,7 @@ const ofProcess: GasPrices = {
 async function priceAt(name: Network['name']) {
   await new Promise(setImmediate)
   if (down.has(name)) throw new Error('the node is down')
-  return { baseFee: weiPerGas.get(name), priorityFee: 0n, l1Fee: 0n }
+  return { baseFee: weiPerGas.get(name), priorityFee: 0n, l1Fee: 0n, dataGas: 0n }
 }
 
 let nodes: DevChain[]

@@ -1,12 +1,13 @@
-import { type Address, type Hex, l1FeeOf, tokenByAddress } from '@purser/protocol'
+import { type Address, type Hex, l1FeeOf } from '@purser/protocol'
 import type { Deps } from '../../platform/ctx.ts'
 import type { Tx } from '../../platform/db/db.ts'
 import { inParallel } from '../../platform/in-parallel.ts'
 import { fencedTx, type LeaseSet } from '../../platform/leases/store.ts'
-import { type Fees, feeLimits, replacementFees } from '../fees.ts'
-import type { Chain, FeeSponsor, SendResponse, SignedTransaction, TempoFields, TempoTransaction } from '../port.ts'
-import type { CoversRaise, Handlers, LaneSigner, LaneTransaction } from './port.ts'
+import { type Fees, feeLimits, replacementFees, takesDataGas } from '../fees.ts'
+import type { Chain, SendResponse } from '../port.ts'
+import type { CoversRaise, Handlers, LaneTransaction } from './port.ts'
 import { listEarlierRaw, listLatestRaw } from './recovery-store.ts'
+import { type SigningParts, signForm } from './sign-form.ts'
 import {
   type AttemptRow,
   type CallData,
@@ -21,13 +22,9 @@ import {
 } from './store.ts'
 
 /** Dependencies of one turn over the lanes of a network. */
-export interface LaneParts {
+export interface LaneParts extends SigningParts {
   readonly deps: Pick<Deps, 'db' | 'clock' | 'log' | 'metrics' | 'witness'>
   readonly chain: Chain
-  /** The signer of a resumed account. */
-  readonly signerOf: (account: Address) => LaneSigner
-  /** Pays the fees of sponsored transactions. Without a sponsor, those are not sent. */
-  readonly sponsor?: FeeSponsor | undefined
   readonly handlers: Handlers
   /** The leases under which the turn began. Every write checks them; after losing them the turn can only rebroadcast stored bytes. */
   readonly leased: LeaseSet
@@ -134,11 +131,12 @@ interface Signed {
   readonly attempt: SignedAttempt
 }
 
-function sign(parts: LaneParts, wanted: readonly Wanted[]): Promise<Signed[]> {
+async function sign(parts: LaneParts, wanted: readonly Wanted[]): Promise<Signed[]> {
+  const dataGas = takesDataGas(parts.chain.network) ? (await parts.chain.offeredFees()).dataGas : 0n
   const createdAt = parts.deps.clock.now()
   return Promise.all(
     wanted.map(async ({ transaction, called, sequence, fees }) => {
-      const { hash, raw } = await signForm(parts, transaction, { ...called, fees })
+      const { hash, raw } = await signForm(parts, transaction, { ...called, fees, dataGas })
       return { transaction, attempt: { transactionId: transaction.id, sequence, hash, raw, ...fees, createdAt } }
     }),
   )
@@ -243,10 +241,28 @@ async function handleResponses(
       reportRefusal(parts, transaction, answer.words)
       if (latest !== undefined && latest.sequence > 0)
         await sendCovered(parts, await listEarlierRaw(parts.deps.db, transaction.id, latest.sequence))
-      await lowerFees(parts, transaction, attempts)
+      if (latest !== undefined && lacksGas(answer.words)) await raiseGas(parts, transaction, latest)
+      else await lowerFees(parts, transaction, attempts)
     }
     if (answer?.outcome === 'underpriced' && latest !== undefined) await replace(parts, transaction, latest)
   }
+}
+
+/** How nodes refuse a transaction whose gas limit does not cover its bytes. */
+function lacksGas(words: string): boolean {
+  return /intrinsic gas/i.test(words)
+}
+
+/** A node that refuses every gas limit gets a new attempt no more often than this. */
+const raiseGasMs = 60_000
+
+/** Signs the transaction again with the gas that its bytes take now, where they take more than when it was signed. */
+async function raiseGas(parts: LaneParts, transaction: TransactionRow, last: AttemptRow): Promise<void> {
+  const signedMs = parts.deps.clock.now().getTime() - last.createdAt.getTime()
+  if (!takesDataGas(parts.chain.network) || signedMs < raiseGasMs) return
+  const { maxFee, priorityFee } = await parts.chain.offeredFees()
+  const fees = maxFee > last.maxFee ? { maxFee, priorityFee } : last
+  await signAgain(parts, { transaction, last, fees })
 }
 
 function reportRefusal({ deps }: LaneParts, transaction: TransactionRow, why: string): void {
@@ -318,71 +334,19 @@ async function affordableFees(
 ): Promise<Fees | undefined> {
   const last = offered.at(-1)
   if (chain.network.nativeCoin === null || last === undefined) return undefined
-  const [[holding], { baseFee }, next, { l1Fee }] = await Promise.all([
+  const [[holding], { baseFee }, next, { l1Fee, dataGas }] = await Promise.all([
     chain.holdings([{ account, tokens: [] }]),
     chain.head(),
     chain.transactionCount(account, 'latest'),
     chain.offeredFees(),
   ])
   // Rounded down, so that it never exceeds the balance.
-  const most = ((holding?.native ?? 0n) - value - l1FeeOf(l1Fee, dataBytes)) / gasLimit
+  const gasOfData = l1FeeOf(dataGas, dataBytes)
+  const beside = gasOfData === 0n ? l1FeeOf(l1Fee, dataBytes) : 0n
+  const most = ((holding?.native ?? 0n) - value - beside) / (gasLimit + gasOfData)
   if (nonce !== next || most <= 0n || most < baseFee) return undefined
   if (offered.some(({ maxFee }) => maxFee <= most && maxFee >= baseFee)) return undefined
   return { maxFee: most, priorityFee: last.priorityFee < most ? last.priorityFee : most }
-}
-
-/**
- * Signs a lane's transaction in its network's format: EIP-1559, or Tempo's type 0x76 on networks without a native coin, whose fee is paid in the
- * row's fee token. Without a fee token, the called token pays, which the account has because it sends it. Throws when a required signer is missing;
- * nothing is sent then.
- */
-function signForm(
-  parts: LaneParts,
-  row: TransactionRow,
-  { data, before, fees }: CallData & { readonly fees: Fees },
-): Promise<SignedTransaction> {
-  const { network } = parts.chain
-  const { nonce, toAddress: to, value, gasLimit } = row
-  const { chainId } = network
-  const offered = { maxFeePerGas: fees.maxFee, maxPriorityFeePerGas: fees.priorityFee }
-  if (network.nativeCoin !== null)
-    return parts.signerOf(row.sender).signTransaction({ chainId, nonce, to, data, value, gasLimit, ...offered })
-  if (to === null) throw new Error('a transaction without a recipient cannot be sent here')
-  const calls = [...before, { to, value, data }]
-  const times = { validBefore: undefined, validAfter: undefined }
-  const fields = { chainId, calls, nonceKey: 0n, nonce, ...times, gasLimit, ...offered }
-  if (row.isSponsored) return signSponsored(parts, row, fields)
-  const feeToken = row.feeToken ?? tokenByAddress(network, to)?.address
-  return signOwn(parts, row, { ...fields, feeToken, feePaidBy: 'sender' })
-}
-
-async function signOwn(parts: LaneParts, row: TransactionRow, fields: TempoFields): Promise<SignedTransaction> {
-  const { raw, hash } = await signTempo(parts, row, fields)
-  if (hash === undefined) throw new Error('a transaction whose sender pays the fee must have a hash')
-  return { raw, hash }
-}
-
-/** The sponsor pays the fee and names the token. The planner has bounded the cost. */
-async function signSponsored(
-  parts: LaneParts,
-  row: TransactionRow,
-  fields: Omit<TempoFields, 'feeToken' | 'feePaidBy'>,
-): Promise<SignedTransaction> {
-  const { feeToken } = row
-  if (parts.sponsor === undefined || feeToken === null)
-    throw new Error('a sponsored transaction has no sponsor or no fee token')
-  const own = await signTempo(parts, row, { ...fields, feeToken: undefined, feePaidBy: 'sponsor' })
-  return parts.sponsor.signTempoFeePayer(own, feeToken)
-}
-
-async function signTempo(
-  { signerOf }: LaneParts,
-  { sender }: TransactionRow,
-  fields: TempoFields,
-): Promise<TempoTransaction> {
-  const signed = await signerOf(sender).signTempoTransaction?.(fields)
-  if (signed === undefined) throw new Error('the account has no signer for a network without a native coin')
-  return signed
 }
 
 /** A stored transaction in the form that handlers receive, with this hash. */

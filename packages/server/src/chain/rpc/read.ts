@@ -54,6 +54,9 @@ export function readReceipt(value: unknown, hash: Hex): Receipt | undefined {
     gasUsed: readQuantity(value.gasUsed, 'receipt gas'),
     effectiveGasPrice: readQuantity(value.effectiveGasPrice ?? '0x0', 'receipt gas price'),
     l1Fee: readQuantity(value.l1Fee ?? '0x0', 'receipt data fee') + operatorFee(value),
+    ...(value.gasUsedForL1 === undefined
+      ? {}
+      : { dataGas: readQuantity(value.gasUsedForL1, 'receipt gas of the data') }),
     logs: value.logs.map(readLog),
   }
 }

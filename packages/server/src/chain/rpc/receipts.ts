@@ -104,6 +104,7 @@ function isSame(left: Receipt, right: Receipt): boolean {
       left.gasUsed === right.gasUsed &&
       left.effectiveGasPrice === right.effectiveGasPrice &&
       left.l1Fee === right.l1Fee &&
+      left.dataGas === right.dataGas &&
       isSameHex(left.blockHash, right.blockHash) &&
       left.logs.length === right.logs.length &&
       left.logs.every((log, index) => isSameLog(log, right.logs[index])))

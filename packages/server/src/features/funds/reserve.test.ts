@@ -77,7 +77,7 @@ async function snapshotOf(
       newest: block,
       readAt: new Date(now.getTime() - ageMs),
     },
-    fees: { maxFee: 2n, priorityFee: 1n, baseFee: 1n, l1Fee: 0n },
+    fees: { maxFee: 2n, priorityFee: 1n, baseFee: 1n, l1Fee: 0n, dataGas: 0n },
     owners: new Map([[owner, { nonce, balances, used, allowed }]]),
   }
 }

@@ -35,7 +35,7 @@ function aStage(disputed: readonly Address[] = []) {
   const { db, statements } = counting(world.database.db)
   const reads: (readonly StateQuestion[])[] = []
   const chain: Pick<Chain, 'offeredFees' | 'stateAt'> = {
-    offeredFees: async () => ({ maxFee: 2n, priorityFee: 1n, baseFee: 1n, l1Fee: 0n }),
+    offeredFees: async () => ({ maxFee: 2n, priorityFee: 1n, baseFee: 1n, l1Fee: 0n, dataGas: 0n }),
     async stateAt(questions) {
       reads.push(questions)
       const block = { number: 10n, hash: `0x${'1'.repeat(64)}` as const, timestampSeconds: 1n }

@@ -14,7 +14,7 @@ test('before any node has reported a gas price, budgets assume a high one, and n
     answer = resolve
   })
   const node = {
-    offeredFees: async () => ({ baseFee: await baseFee, priorityFee: 0n, l1Fee: 0n }),
+    offeredFees: async () => ({ baseFee: await baseFee, priorityFee: 0n, l1Fee: 0n, dataGas: 0n }),
   } as unknown as Chain
   const chains = { configured: [base], on: () => node }
   const clock = { now: () => instantOf('2026-11-23T00:00:00.000Z') }
@@ -42,7 +42,7 @@ function aTimeline() {
   const state = { seconds: 0, baseFee: 0n as bigint | undefined }
   const offeredFees = async () => {
     if (state.baseFee === undefined) throw new Error('the node is down')
-    return { baseFee: state.baseFee, priorityFee: 0n, l1Fee: 0n }
+    return { baseFee: state.baseFee, priorityFee: 0n, l1Fee: 0n, dataGas: 0n }
   }
   const chains = { configured: [base], on: () => ({ offeredFees }) as unknown as Chain }
   const clock = { now: () => instantOf(Date.parse('2026-11-23T00:00:00.000Z') + state.seconds * 1_000) }

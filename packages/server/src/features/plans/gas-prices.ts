@@ -123,8 +123,9 @@ interface Readings {
 function createReadings({ chains, clock, log }: GasPriceDeps): Readings {
   const known = new Map<string, { readings: readonly Reading[]; lastTry: number; reading?: Promise<void> }>()
   const read = async (network: Network): Promise<bigint> => {
-    const { baseFee, priorityFee, l1Fee } = await chains.on(network).offeredFees()
-    return baseFee + priorityFee + (l1Fee * l1Shares) / l1SharedGas
+    const { baseFee, priorityFee, l1Fee, dataGas } = await chains.on(network).offeredFees()
+    const dataFee = dataGas === 0n ? l1Fee : dataGas * baseFee
+    return baseFee + priorityFee + (dataFee * l1Shares) / l1SharedGas
   }
   const current = (network: Network) => {
     const now = clock.now().getTime()

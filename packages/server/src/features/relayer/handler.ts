@@ -128,12 +128,16 @@ function spentOn(carried: Carried, mined: readonly MinedTransaction[]): Readonly
 
 /** The cost of a relay, in gas and in wei. */
 interface Spent {
+  /** Without the gas that the bytes of its transaction took (Arbitrum), which no code can raise. */
   readonly gas: bigint
   readonly wei: bigint
 }
 
 /** The relays are in the order of their ids, like the calls of their transaction. */
-function sharesOf(relays: Carried, { gasUsed, effectiveGasPrice, l1Fee, logs }: Receipt): [Relay, Spent][] {
+function sharesOf(
+  relays: Carried,
+  { gasUsed, effectiveGasPrice, l1Fee, dataGas = 0n, logs }: Receipt,
+): [Relay, Spent][] {
   const count = BigInt(relays.length)
   const used = usedGasIn(logs, relays.length)
   const rest = gasUsed - (used ?? []).reduce((sum, gas) => sum + gas, 0n)
@@ -142,7 +146,7 @@ function sharesOf(relays: Carried, { gasUsed, effectiveGasPrice, l1Fee, logs }: 
     const grant = gasOf(relay.payload)
     const own = used?.[index]
     const gas = own !== undefined ? own + part : count === 1n || part > grant ? part : grant
-    return [relay, { gas, wei: gas * effectiveGasPrice + l1Fee / count }]
+    return [relay, { gas: gas - dataGas / count, wei: gas * effectiveGasPrice + l1Fee / count }]
   })
 }
 

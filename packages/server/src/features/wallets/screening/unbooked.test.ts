@@ -24,7 +24,7 @@ async function spendable(wallet: Wallet, rawBalance: bigint) {
   if (coin === undefined) throw new Error('no USDC')
   const number = stage.newestBlock()
   const chain: Pick<Chain, 'offeredFees' | 'stateAt'> = {
-    offeredFees: async () => ({ maxFee: 2n, priorityFee: 1n, baseFee: 1n, l1Fee: 0n }),
+    offeredFees: async () => ({ maxFee: 2n, priorityFee: 1n, baseFee: 1n, l1Fee: 0n, dataGas: 0n }),
     stateAt: async (questions) => {
       const block = { number, hash: `0x${'1'.repeat(64)}` as const, timestampSeconds: 1n }
       return { block, newest: number, values: questions.map(() => rawBalance) }
