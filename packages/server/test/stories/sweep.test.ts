@@ -63,6 +63,23 @@ test('fifty children are swept to their master in one transaction, and none ever
   )
 }, 180_000)
 
+test('a child whose money is worth less than the gas of its transfer is not swept, however low the smallest payment is', async () => {
+  // The tests count a billionth of a dollar for a unit of gas: the gas of a child is worth 0.0001 dollars.
+  const cheap = await world.another({ role: 'api', settleMicroUsdMin: 1n })
+  const family = await aFamily(world, org, chain, { count: 2, rawAmount: 0n })
+  const [poor, rich] = family.children
+  if (poor === undefined || rich === undefined) throw new Error('no children')
+  await fundToken(chain, 'USDC', poor.address, 99n)
+  await fundToken(chain, 'USDC', rich.address, 100n)
+  const path = `${family.path}/sweep`
+  const swept = (childAddressIds?: readonly string[]) =>
+    request(cheap.base, { key: org.testKey, method: 'POST', path, body: { token: 'USDC', childAddressIds } })
+  const named = await swept([poor.id])
+  expect([named.status, named.body.childCount]).toEqual([202, 0])
+  const all = await swept()
+  expect([all.status, all.body.childCount, all.body.amount]).toEqual([202, 1, '0.0001'])
+})
+
 test('two requests in the same instant, at two processes, sweep each child once', async () => {
   const family = await aFamily(world, org, chain, { count: 10 })
   const second = await world.another()

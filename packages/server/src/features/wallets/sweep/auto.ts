@@ -1,3 +1,4 @@
+import { requireNetwork } from '@purser/protocol'
 import { instantOf } from '../../../platform/clock.ts'
 import { inParallel } from '../../../platform/in-parallel.ts'
 import type { Recurring, RecurringByNetwork } from '../../../platform/job.ts'
@@ -45,6 +46,7 @@ async function sweepOne(system: System, wallet: DueWallet): Promise<number> {
   const { organisationId, environment, autoSweep: wanted, isSuspended } = wallet
   if (isSuspended) return wanted.everyMinutes * 60_000
   const ctx = forTenant(system, { organisationId, environment })
+  await ctx.gasPrices.recentReads([requireNetwork(wallet.network)])
   const terms = sweepTerms(ctx, wallet, wanted, 'automatic')
   const candidates = await collectCandidates(ctx, terms)
   if (candidates.funded.length > 0) await storeSweep(ctx, terms, candidates)

@@ -1,4 +1,4 @@
-import type { Address, Network } from '@purser/protocol'
+import { type Address, type Network, requireNetwork } from '@purser/protocol'
 import { instantOf } from '../../../platform/clock.ts'
 import type { Tenant } from '../../../platform/ctx.ts'
 import type { Tx } from '../../../platform/db/db.ts'
@@ -16,7 +16,6 @@ import {
 } from '../../funds/index.ts'
 import { gasErrors, reserveForEach } from '../../plans/index.ts'
 import { fail as failWallet } from '../errors.ts'
-import { gasOfGasless } from '../gasless.ts'
 import { requireMasterWallet } from '../managed/managed.ts'
 import type { Ctx } from '../ports.ts'
 import { failNamed } from './errors.ts'
@@ -35,16 +34,11 @@ import {
   type SweepRow,
   type TransferTerms,
 } from './store.ts'
-import { getSweep, type SweepTerms, sweepTerms } from './sweeps.ts'
+import { gasOfEach, getSweep, type SweepTerms, sweepTerms } from './sweeps.ts'
 import { subjectOf } from './transfer-store.ts'
 
 const failGas = defineErrors(gasErrors)
 
-/**
- * Most gas that a child on Tempo costs the operator: its first transaction, to a master that never had the token, used 545,000 (hardfork
- * T4).
- */
-export const gasOfTempoTransfer = 700_000n
 /** How long an authorization is valid: longer than any outage that is worth waiting for. */
 const validMs = 86_400_000
 const nonceBytes = 32
@@ -56,6 +50,7 @@ const nonceBytes = 32
 export async function requestSweep(ctx: Ctx, walletId: MasterWalletId, request: SweepRequest): Promise<Reply> {
   const wallet = await requireMasterWallet(ctx, walletId)
   if (wallet.retiredAt !== null) throw failWallet('wallet-retired')
+  await ctx.gasPrices.recentReads([requireNetwork(wallet.network)])
   const terms = sweepTerms(ctx, wallet, request, 'request')
   await waitForDeposits(ctx, terms.network)
   const sweepId = await storeSweep(ctx, terms, await collectCandidates(ctx, terms))
@@ -71,8 +66,7 @@ export function storeSweep(ctx: Ctx, terms: SweepTerms, candidates: Candidates):
     const funded = await lockCovered(ctx, tx, terms, candidates)
     const sweep = sweepOf(ctx, terms, candidates)
     await insertSweep(tx, ctx.tenant, sweep)
-    const gasOfEach = terms.network.nativeCoin === null ? gasOfTempoTransfer : gasOfGasless
-    const gasReservedNanoUsd = ctx.gasPrices.costOf(terms.network, gasOfEach)
+    const gasReservedNanoUsd = ctx.gasPrices.costOf(terms.network, gasOfEach(terms.network))
     const transfers = transfersOf(ctx, funded)
     const taken = await insertTransfers(
       tx,

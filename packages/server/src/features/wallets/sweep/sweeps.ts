@@ -4,7 +4,7 @@ import { id, type MasterWalletId } from '../../../platform/ids.ts'
 import type { Page } from '../../../platform/operation.ts'
 import { openAmount, openCursor, type PageQuery, pageOf } from '../../../platform/wire.ts'
 import { fail as failWallets } from '../errors.ts'
-import { isGasless } from '../gasless.ts'
+import { gasOfGasless, isGasless } from '../gasless.ts'
 import { requireMasterWallet } from '../managed/managed.ts'
 import type { MasterWalletRow } from '../managed/store.ts'
 import type { Ctx } from '../ports.ts'
@@ -100,11 +100,23 @@ export interface SweepTerms {
 }
 
 /**
+ * Most gas that a child on Tempo costs the operator: its first transaction, to a master that never had the token, used 545,000 (hardfork
+ * T4).
+ */
+export const gasOfTempoTransfer = 700_000n
+
+/** Most gas that the sweep of one child costs the operator on this network. */
+export function gasOfEach({ nativeCoin }: Network): bigint {
+  return nativeCoin === null ? gasOfTempoTransfer : gasOfGasless
+}
+
+/**
  * Terms of a sweep of this wallet. Its token must support signed authorizations, or be on Tempo, where fees can be sponsored. Balances
- * below the smallest payment that is settled are always skipped, since the operator pays the gas.
+ * below the smallest payment that is settled, or worth less than the gas of their transfer, are always skipped, since the operator pays the gas:
+ * anybody can send dust to a child. Read the gas price of the network before (`recentReads`).
  */
 export function sweepTerms(
-  ctx: Pick<Ctx, 'settleMicroUsdMin'>,
+  ctx: Pick<Ctx, 'settleMicroUsdMin' | 'gasPrices'>,
   wallet: MasterWalletRow,
   request: Pick<SweepRequest, 'token' | 'minAmount' | 'childAddressIds'>,
   trigger: SweepRow['trigger'],
@@ -114,15 +126,21 @@ export function sweepTerms(
   const token = sweepableToken(network, request.token, `${at}/token`)
   const terms = { path: `${at}/minAmount`, decimals: token.decimals, least: 0n } as const
   const requested = request.minAmount === undefined ? 1n : openAmount(request.minAmount, terms)
-  const rawAmountMin = [requested, 1n, dustOf(ctx.settleMicroUsdMin, token)].reduce((most, raw) =>
-    raw > most ? raw : most,
-  )
+  const gas = gasOfEach(network)
+  const nanoUsd = ctx.gasPrices.lowestKnownCostOf(network, gas) ?? ctx.gasPrices.costOf(network, gas)
+  const least = [requested, 1n, dustOf(ctx.settleMicroUsdMin, token), rawWorth(nanoUsd, token)]
+  const rawAmountMin = least.reduce((most, raw) => (raw > most ? raw : most))
   return { wallet, network, token, rawAmountMin, childAddressIds: request.childAddressIds, trigger }
 }
 
 /** Every token that can be swept is a dollar stablecoin. Rounded down. */
 function dustOf(microUsd: bigint, { decimals }: TokenInfo): bigint {
   return (microUsd * 10n ** BigInt(decimals)) / 1_000_000n
+}
+
+/** The least amount that is worth this many billionths of a US dollar. */
+function rawWorth(nanoUsd: bigint, { decimals }: TokenInfo): bigint {
+  return (nanoUsd * 10n ** BigInt(decimals) + 999_999_999n) / 1_000_000_000n
 }
 
 function sweepableToken(network: Network, symbol: string, path: `${string}/token`): TokenInfo {

@@ -13,7 +13,7 @@ import { assignReservations } from '../../funds/index.ts'
 import type { Ctx, Deps } from '../ports.ts'
 import { type End, endPlanned, failedTransfer, frozenOnes, recordEnded } from './outcome.ts'
 import { isAnyPlanned } from './relay-store.ts'
-import { gasOfTempoTransfer } from './request.ts'
+import { gasOfTempoTransfer } from './sweeps.ts'
 import {
   assignTransaction,
   countSent,
