@@ -1,5 +1,5 @@
 import { cctpFeeRecipient, fundNative, fundToken } from '@purser/devnet'
-import type { Address } from '@purser/protocol'
+import { type Address, formatAmount } from '@purser/protocol'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { z } from 'zod'
 import { sql } from '../../src/platform/db/db.ts'
@@ -159,4 +159,35 @@ function leftAtOf({ body }: Answer): Promise<Date | null> {
   const row = z.object({ leftAt: z.date().nullable() })
   const statement = sql`select left_at from transfers where id = ${String(body.id)}`
   return stage.world.database.db.one(row, statement).then(({ leftAt }) => leftAt)
+}
+
+test('the gas of a claim counts towards the cap of its coin from the request on, so that a second bridge above the cap is refused', async () => {
+  const master = await stage.aTraveller()
+  stage.iris.says = (burnt) => burnt.pending()
+  const first = await stage.send(bridgeOf(master))
+  const own = await gasCounted(`${first.body.id} gas`)
+  // The cap suffices for the gas of two bridges on Base, and not for that of their claims.
+  const operations = { transfer: { recipients: 'any' } }
+  const tokens = { USDC: { perDay: '1000' }, ETH: { perDay: formatAmount((own * 21n) / 10n, 18) } }
+  const path = `/wallet-infra/master-wallets/${master.id}/policy`
+  expect((await stage.world.call(stage.org.liveKey, 'PUT', path, { operations, tokens })).status).toBe(200)
+  const second = await stage.send(bridgeOf(master))
+  expect([second.status, codeOf(second), second.body.rule, second.body.token]).toEqual([
+    403,
+    'policy-denied',
+    'perDay',
+    'ETH',
+  ])
+  expect(await gasCounted(`${first.body.id} claim gas`)).toBeGreaterThan(0n)
+  stage.iris.says = (burnt) => burnt.complete(usualFee)
+  expect(await stage.ended(first)).toMatchObject({ status: 'confirmed' })
+  expect(await gasCounted(`${first.body.id} claim gas`), 'the claim counts by itself').toBe(0n)
+})
+
+async function gasCounted(subjectId: string): Promise<bigint> {
+  const { gas } = await stage.world.database.db.one(
+    z.object({ gas: z.string() }),
+    sql`select coalesce(sum(atto_amount), 0)::numeric(78)::text as gas from policy_reservations where subject_id = ${subjectId}`,
+  )
+  return BigInt(gas)
 }

@@ -7,6 +7,7 @@ export {
   type Coin,
   feeInToken,
   feeOfCall,
+  feeOfGas,
   gasLimitOf,
   type Need,
   type Prices,

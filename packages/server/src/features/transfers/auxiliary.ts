@@ -11,7 +11,7 @@ import {
   type Place,
   type Snapshot,
 } from '../funds/index.ts'
-import { countGas, type SourceWallet } from '../wallets/index.ts'
+import { countGas, replaceClaimGas, type SourceWallet } from '../wallets/index.ts'
 import { listSteps } from './outcome-store.ts'
 import type { Ctx } from './ports.ts'
 import { insertSteps, type StepRow, type TransferId, transferPurpose } from './store.ts'
@@ -88,6 +88,7 @@ export async function storeAuxiliary(
     isOfMaster: true,
   }
   const { masterWalletId } = payer
+  if (kind === 'claim') await replaceClaimGas(tx, transferId)
   await countGas({ ...ctx, tenant }, tx, { masterWalletId, subjectId: `${transferId} ${position}`, gas })
   tx.afterCommit(() => ctx.lanes.notify(network))
   return true

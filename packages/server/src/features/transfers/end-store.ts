@@ -55,7 +55,7 @@ const networksWithoutCoin = networks.filter(({ nativeCoin }) => nativeCoin === n
 /**
  * Ends transfers; those that ended before stay as they are. The approval of a failed one is due for a check. The actual cost of their steps, as
  * far as blocks show, replaces the maximum that counted against the wallets' policies: a top-up counts with its value, and gas that the child
- * pays from it does not count again. One that ends before it has steps, as without its approval, costs nothing. Returns those that this call ended.
+ * pays from it does not count again. What was expected for a claim counts no more. One that ends before it has steps, as without its approval, costs nothing. Returns those that this call ended.
  */
 export function markEnded(tx: Tx, ends: readonly TransferEnd[], now: Date): Promise<EndedTransfer[]> {
   return tx.many(
@@ -89,7 +89,8 @@ export function markEnded(tx: Tx, ends: readonly TransferEnd[], now: Date): Prom
       where id = given_id and ${isOpen}
       returning ${columns}, purpose, revoke_at is not null as is_revoke_due, transfer_id is not null as has_steps, approved_by,
         gas * 10::numeric ^ (case when from_network = any(${networksWithoutCoin}::text[]) then 18 - decimals else 0 end) as atto_gas
-    ), settled as (${settingActualGas(sql`select id, coalesce(atto_gas, 0) from ended`)})
+    ), settled as (${settingActualGas(sql`
+      select id, coalesce(atto_gas, 0) from ended union all select id || ' claim', 0 from ended`)})
     select * from ended`,
   )
 }

@@ -20,6 +20,7 @@ import {
   type Funds,
   feeInToken,
   feeOfCall,
+  feeOfGas,
   gasLimitOf,
   hasCaughtUp,
   type Need,
@@ -30,7 +31,7 @@ import {
   shortagesOf,
   topUpOf,
 } from '../funds/index.ts'
-import { hasNoSource, refuseServiceAddress, type SourceWallet } from '../wallets/index.ts'
+import { type Gas, hasNoSource, refuseServiceAddress, type SourceWallet } from '../wallets/index.ts'
 import { fail, insufficientBalance } from './errors.ts'
 import { partnerSteps, priceTooLow, requestQuoteAbove, slippageBps } from './partner.ts'
 import type { Ctx, PlannedStep, TransferPlan } from './ports.ts'
@@ -133,7 +134,7 @@ interface PricingTerms {
   readonly except: string | undefined
 }
 
-type PricedTransfer = Pick<TransferPlan, 'snapshot' | 'steps' | 'rawFee' | 'feeCoin' | 'quote'>
+type PricedTransfer = Pick<TransferPlan, 'snapshot' | 'steps' | 'rawFee' | 'feeCoin' | 'quote' | 'claimGas'>
 type GasPlan = Pick<TransferPlan, 'steps' | 'rawFee' | 'feeCoin'>
 
 /** Prices the transfer. Reads once more if funds are short while mined deposits are not booked yet. */
@@ -180,7 +181,20 @@ async function priceBy(
   const quote = choice.route === 'direct' ? undefined : await requestQuoteAbove(ctx, choice.partner, routed, terms)
   const steps = quote === undefined ? [await simulated(chain, terms)] : await partnerSteps(ctx, chain, routed, quote)
   const costed = await planGas(ctx, terms, { own: steps, fees: snapshot.fees, funds, amountNeed })
-  return { ...costed, quote, snapshot }
+  return { ...costed, quote, snapshot, claimGas: await claimGasOf(ctx, terms, quote) }
+}
+
+/** Most bytes of call data in a transaction that delivers a transfer on its target chain. */
+const claimBytesMax = 1_024
+
+/** Cost of the claim that the quote announces, at the present fees of the target chain. */
+async function claimGasOf(ctx: Ctx, { ends }: PricingTerms, quote: RouteQuote | undefined): Promise<Gas | undefined> {
+  const { network } = ends.to
+  if (quote?.claimGas === undefined || network.nativeCoin === null) return undefined
+  const fees = await ctx.chains.on(network).offeredFees()
+  const rawAmount = feeOfGas({ gasLimit: quote.claimGas, dataBytes: claimBytesMax }, fees)
+  const { symbol: token, decimals } = network.nativeCoin
+  return { token, rawAmount, decimals, isOfMaster: true }
 }
 
 function requestOf({ source, rawAmount, to, ends }: PricingTerms): RouteRequest {

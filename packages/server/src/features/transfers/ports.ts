@@ -11,7 +11,7 @@ import type { ReserveMemory } from '../../platform/share.ts'
 import type { ByOrganisation } from '../../platform/work/by-organisation.ts'
 import type { ApprovalDeps } from '../approvals/index.ts'
 import type { Coin, Snapshot } from '../funds/index.ts'
-import type { PolicyOperation, SourceWallet } from '../wallets/index.ts'
+import type { Gas, PolicyOperation, SourceWallet } from '../wallets/index.ts'
 import type { ReportedState } from './outcome-store.ts'
 import type { NewTransfer } from './schema.ts'
 import type { TransferId, TransferPurpose, TransferRow } from './store.ts'
@@ -141,6 +141,8 @@ export interface TransferPlan {
   /** At most, in the smallest unit of `feeCoin`. */
   readonly rawFee: bigint
   readonly feeCoin: Coin
+  /** At most, what the master pays to complete the transfer on the target chain; undefined if nothing is sent there. */
+  readonly claimGas?: Gas | undefined
   readonly route: 'direct' | 'partner-swap' | 'partner-bridge'
   readonly routeReason: string
   /** The partner's quote; undefined for `direct`. */

@@ -158,7 +158,7 @@ export function outgoing({ toAddress }: NewTransfer, plan: TransferPlan): Outgoi
   const isToOwnMaster =
     route === 'direct' && source.address !== source.masterAddress && sameAddress(toAddress, source.masterAddress)
   const movement = { masterWalletId, operation: 'transfer', token, rawAmount, decimals, recipient: toAddress } as const
-  return { ...movement, isToOwnMaster, gas: gasCostOf(plan) }
+  return { ...movement, isToOwnMaster, gas: gasCostOf(plan), claimGas: plan.claimGas }
 }
 
 /** The refusal if other requests reserved the money after the plan's snapshot; `retryOnContention` then plans again. */

@@ -34,21 +34,21 @@ export {
   type SourceWallet,
 } from './managed/source-store.ts'
 export { PolicyDocument, type PolicyOperation, policyOperations } from './policy/decide.ts'
+export { keepRefusal, underPolicy } from './policy/refusals.ts'
 export {
   countGas,
   type Gas,
-  keepRefusal,
   type OutgoingMovement,
   type PolicyStanding,
   policyStandings,
   policyWouldDeny,
   releasePolicy,
   replaceAmount,
+  replaceClaimGas,
   replaceGas,
   reservePolicies,
   reservePolicy,
   reservePolicyAgain,
-  underPolicy,
 } from './policy/reserve.ts'
 export { overridePolicy } from './policy/routes.ts'
 export { lockPolicy, settingActualGas } from './policy/store.ts'

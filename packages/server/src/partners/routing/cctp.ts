@@ -54,6 +54,8 @@ export interface CctpSettings {
 const timeoutMsDefault = 10_000
 const responseBytesMax = 262_144
 const quoteMs = 300_000
+/** `receiveMessage` uses 150,000 to 200,000. */
+const claimGas = 300_000n
 const hexText = z.string().max(65_536).refine(isHex)
 
 /** `GET /v2/burn/USDC/fees/{source}/{destination}`; the fee is in hundredths of a percent, which may have a fraction. */
@@ -146,6 +148,7 @@ async function quote(api: PartnerApi, { clock, reader }: CctpDeps, request: Rout
       etaSeconds: fast === undefined ? source.standardSeconds : source.fastSeconds,
       expiresAt: instantOf(clock.now().getTime() + quoteMs),
       calls: planned,
+      claimGas,
     },
   }
 }

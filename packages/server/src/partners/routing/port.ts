@@ -124,6 +124,8 @@ export interface RouteQuote {
   /** Not signed after this time; request a new quote. */
   readonly expiresAt: Date
   readonly calls: readonly PlannedCall[]
+  /** Gas of the call that the sender's master must send on the destination chain (`claimable`), at most. Undefined where it sends none. */
+  readonly claimGas?: bigint
   /** The partner's order that the calls pay for, where they name one. It is filled once, however often it is paid for. */
   readonly orderId?: Hex
 }

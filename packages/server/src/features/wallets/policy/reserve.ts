@@ -21,6 +21,7 @@ import {
   windowStartsAt,
 } from './decide.ts'
 import {
+  claimSubjectOf,
   findGas,
   findPolicy,
   gasSubjectOf,
@@ -52,6 +53,8 @@ export interface OutgoingMovement {
   /** From a child to its own master, which policies neither refuse nor count. */
   readonly isToOwnMaster?: boolean
   readonly gas?: Gas | undefined
+  /** Maximum cost of the transaction that the master sends later to complete the movement on another chain. */
+  readonly claimGas?: Gas | undefined
 }
 
 /** Maximum cost of a movement in addition to its amount: gas and top-ups, in the smallest unit of the coin or token that pays. */
@@ -104,9 +107,13 @@ export async function reservePolicyAgain(
   if (!(await lockPolicy(tx, ctx.tenant, masterWalletId))) throw new Error('a movement from an unknown wallet')
   const now = ctx.clock.now()
   const policy = await findPolicy(tx, ctx.tenant, masterWalletId)
-  const subjectIds = [subjectId, gasSubjectOf(subjectId)]
-  const gas = await findGas(tx, ctx.tenant, gasSubjectOf(subjectId))
-  const counted = { ...movement, gas: gas && { ...gas, decimals: 18, isOfMaster: true } }
+  const subjectIds = [subjectId, gasSubjectOf(subjectId), claimSubjectOf(subjectId)]
+  const countedAs = async (name: string): Promise<Gas | undefined> => {
+    const found = await findGas(tx, ctx.tenant, name)
+    return found && { ...found, decimals: 18, isOfMaster: true }
+  }
+  const gas = await countedAs(gasSubjectOf(subjectId))
+  const counted = { ...movement, gas, claimGas: await countedAs(claimSubjectOf(subjectId)) }
   await refuseDenied(tx, ctx.tenant, counted, { policy, now, except: subjectIds })
   await markReserved(tx, ctx.tenant, subjectIds, now)
 }
@@ -133,9 +140,14 @@ export async function replaceGas(
 type Reserving = OutgoingMovement & { readonly subjectId: string }
 
 function reservationsOf(movement: Reserving, reservedAt: Date): NewReservation[] {
-  const { masterWalletId, operation, token, subjectId, rawAmount, decimals, gas, isToOwnMaster } = movement
+  const { masterWalletId, operation, token, subjectId, rawAmount, decimals, gas, claimGas, isToOwnMaster } = movement
   const amount = { subjectId, masterWalletId, operation, token, attoAmount: attoOf(rawAmount, decimals), reservedAt }
-  return [...(isToOwnMaster === true ? [] : [amount]), ...(gas === undefined ? [] : [gasOf(movement, gas, reservedAt)])]
+  const claim = claimGas && { ...gasOf(movement, claimGas, reservedAt), subjectId: claimSubjectOf(subjectId) }
+  return [
+    ...(isToOwnMaster === true ? [] : [amount]),
+    ...(gas === undefined ? [] : [gasOf(movement, gas, reservedAt)]),
+    ...(claim === undefined ? [] : [claim]),
+  ]
 }
 
 function gasOf(
@@ -165,6 +177,11 @@ export function countGas(
   paid: Pick<Reserving, 'masterWalletId' | 'subjectId'> & { readonly gas: Gas },
 ): Promise<void> {
   return insertReservations(tx, ctx.tenant, [gasOf(paid, paid.gas, ctx.clock.now())])
+}
+
+/** Counts the gas of the claim no longer that was expected for a movement: the claim itself is counted from now on. */
+export function replaceClaimGas(tx: Tx, subjectId: string): Promise<void> {
+  return setAmounts(tx, [{ subjectId: claimSubjectOf(subjectId), attoAmount: 0n }])
 }
 
 /** Replaces the gas of subjects with its actual cost, in 1e-18 of the coin. Idempotent. */
@@ -278,7 +295,7 @@ async function denialOf(
     const since = { perHour: instantOf(perHour), perDay: instantOf(perDay), perMonth: instantOf(perMonth) }
     return sumUsage(db, tenant, { masterWalletId: wanted.masterWalletId, token, except }, since)
   }
-  const { operation, token, rawAmount, decimals, gas, isToOwnMaster } = wanted
+  const { operation, token, rawAmount, decimals, gas, claimGas, isToOwnMaster } = wanted
   if (isToOwnMaster !== true) {
     const usage = await usageOf(token)
     const recipient = parseAddress(wanted.recipient) ?? wanted.recipient
@@ -286,13 +303,17 @@ async function denialOf(
     const amount = formatAmount(rawAmount, decimals)
     if (!verdict.allowed) return { token, amount, ...explained(verdict.rule, document.tokens[token], usage) }
   }
-  if (gas === undefined || gas.rawAmount === 0n || (isToOwnMaster === true && !gas.isOfMaster)) return undefined
-  const usage = await usageOf(gas.token)
-  const beside = isToOwnMaster !== true && gas.token === token ? attoOf(rawAmount, decimals) : 0n
-  const rule = gasRuleAgainst(document, gas, { usage, beside })
-  if (rule === undefined) return undefined
-  const amount = formatAmount(gas.rawAmount, gas.decimals)
-  return { token: gas.token, amount, ...explained(rule, document.tokens[gas.token], usage) }
+  const spent = new Map(isToOwnMaster === true ? [] : [[token, attoOf(rawAmount, decimals)]])
+  for (const paid of [gas, claimGas]) {
+    if (paid === undefined || paid.rawAmount === 0n || (isToOwnMaster === true && !paid.isOfMaster)) continue
+    const usage = await usageOf(paid.token)
+    const beside = spent.get(paid.token) ?? 0n
+    const rule = gasRuleAgainst(document, paid, { usage, beside })
+    const amount = formatAmount(paid.rawAmount, paid.decimals)
+    if (rule !== undefined) return { token: paid.token, amount, ...explained(rule, document.tokens[paid.token], usage) }
+    spent.set(paid.token, beside + attoOf(paid.rawAmount, paid.decimals))
+  }
+  return undefined
 }
 
 function explained(
@@ -304,32 +325,6 @@ function explained(
   const cap = caps?.[rule]
   if (cap === undefined) throw new Error('a cap refused that the policy does not have')
   return rule === 'perTransaction' ? { rule, cap } : { rule, cap, used: formatAmount(usage[rule], 18) }
-}
-
-const refusals = { 'policy-denied': 'wallets.policy.deny', 'policy-loosening-denied': 'wallets.policy.refuse' } as const
-
-/**
- * Runs the work in a transaction, and records a policy's refusal in the audit log, in a separate transaction, since the first one is rolled
- * back.
- */
-export async function underPolicy<T>(ctx: Ctx, work: (tx: Tx) => Promise<T>): Promise<T> {
-  try {
-    return await ctx.db.tx(work)
-  } catch (error) {
-    await keepRefusal(ctx, error)
-    throw error
-  }
-}
-
-/** Records a policy's refusal in the audit log after the transaction of the work ended; ignores other errors. */
-export async function keepRefusal(ctx: Ctx, error: unknown): Promise<void> {
-  for (const [code, action] of Object.entries(refusals))
-    if (isProblem(error, code)) await ctx.db.tx((tx) => auditRefusal(ctx, tx, action, error))
-}
-
-function auditRefusal(ctx: Ctx, tx: Tx, action: string, { members }: Problem): Promise<void> {
-  const { masterWalletId, ...details } = members
-  return ctx.audit(tx, { action, target: String(masterWalletId), details })
 }
 
 /** The verdict of the current policy about a movement that waits for approval. */

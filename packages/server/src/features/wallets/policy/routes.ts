@@ -14,7 +14,7 @@ import { MasterWalletParams } from '../managed/schema.ts'
 import { type Ctx, type Deps, operation } from '../ports.ts'
 import { policyChange } from './change.ts'
 import { EffectivePolicy, looseningsOf, miscasedTokensOf, PolicyDocument } from './decide.ts'
-import { underPolicy } from './reserve.ts'
+import { underPolicy } from './refusals.ts'
 import { findPolicy, findTenantOfWallet, lockPolicy, type PolicyRow, removePolicy, writePolicy } from './store.ts'
 
 export const WalletPolicy = z.strictObject({

@@ -178,6 +178,11 @@ export function gasSubjectOf(subjectId: string): string {
   return `${subjectId} gas`
 }
 
+/** The name under which the expected gas of the transaction is counted that completes a subject's movement on another chain. */
+export function claimSubjectOf(subjectId: string): string {
+  return gasSubjectOf(`${subjectId} claim`)
+}
+
 /**
  * The statement that replaces the gas of subjects with its actual cost, for a `with` list. `costs` selects the subjects and their costs in
  * 1e-18 of the coin. Idempotent.
