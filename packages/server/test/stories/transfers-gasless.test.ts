@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
 import { gasOfGasless } from '../../src/features/wallets/index.ts'
 import { sql } from '../../src/platform/db/db.ts'
-import { type Answer, aWorld, codeOf, countByStatus, type Org, request, type World } from '../world.ts'
+import { type Answer, aPayer, aWorld, codeOf, countByStatus, type Org, request, type World } from '../world.ts'
 
 let base: DevChain
 let world: World
@@ -156,6 +156,34 @@ test('with the daily gas budget used up, a child is topped up by its master, and
   expect(quoted.body.feeAmount).not.toBe('0')
   const second = await send(bodyFrom(child), one.base)
   expect([second.status, await stepsOf(second.body.id)]).toEqual([201, ['top-up', 'send']])
+})
+
+test('the free organisations of one account share the day’s gas, for transfers and for payments', async () => {
+  const one = await world.another({ role: 'api', settleNanoUsdPerDayMax: gasOfGasless })
+  const [first, second] = [await world.organisation(), await world.organisation()]
+  // Made on a paid plan, since free organisations of one account have one managed wallet together.
+  const [child, other] = [await aPoorChild(10_000_000n, first), await aPoorChild(10_000_000n, second)]
+  const wallet = await world.wallet(second)
+  const sale = { walletId: wallet.id, resource: 'https://api.example.com/weather', price: '0.01' }
+  const verified = async (): Promise<Answer> => {
+    const challenge = await world.call(second.testKey, 'POST', '/payments/challenge', sale)
+    const credential = await (await aPayer(base)).credential(challenge)
+    const body = { protocol: 'x402', credential, ...sale }
+    return request(one.base, { key: second.testKey, method: 'POST', path: '/payments/verify', body })
+  }
+  await world.database.db.run(sql`
+    update organisations set plan = 'hobby', quota_account_id = (select quota_account_id from organisations where id = ${first.id})
+    where id = any(${[first.id, second.id]}::text[])`)
+  org = first
+  const own = await send(bodyFrom(child), one.base)
+  expect([own.status, await stepsOf(own.body.id)]).toEqual([201, []])
+  org = second
+  const poor = await send(bodyFrom(other), one.base)
+  expect([poor.status, codeOf(poor)], 'its master has nothing to send').toEqual([422, 'insufficient-balance'])
+  const payment = await verified()
+  expect([payment.status, codeOf(payment)]).toEqual([429, 'settlement-budget-exceeded'])
+  await world.database.db.run(sql`update organisations set plan = 'pro' where id = ${second.id}`)
+  expect((await verified()).status).toBe(200)
 })
 
 test('of many that need the day’s last gas at once one gets it, and the others are topped up', async () => {

@@ -152,11 +152,13 @@ export async function insertReceipts(
           and known.network = given.network and known.status in ('verified', 'settling') and known.failure_reason is null
           and known.settlement ->> 'nonceName' = given.settlement ->> 'nonceName' offset 0)
       window payers as (partition by payer, network, asset order by position)
+    ), budgets as materialized (
+      select network, day, sum(nano_usd) as nano_usd from gas_budgets
+      where organisation_id in (${sharersOf(organisationId)}) and environment = ${environment} and day in (select day from given) group by network, day
     ), funded as (
       select judged.*, gas_reserved_nano_usd > 0 and coalesce(budget.nano_usd, 0) + sum(gas_reserved_nano_usd) over (partition by judged.network, judged.day order by position)
         > ${limits.nanoUsdPerDayMax.toString()}::numeric as is_over_budget
-      from judged left join gas_budgets as budget on budget.organisation_id = ${organisationId} and budget.environment = ${environment}
-        and budget.network = judged.network and budget.day = judged.day
+      from judged left join budgets as budget on budget.network = judged.network and budget.day = judged.day
       where is_short is not true and is_over_cap is not true and is_over_share is not true
     ), used as materialized (
       select period as month, kind as counted_as, sum(used) as used from usage_counters

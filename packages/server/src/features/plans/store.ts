@@ -225,13 +225,16 @@ export interface GasBudget {
   readonly day: string
 }
 
-/** Returns the reserved and used amounts of a day's budgets, by network, in billionths of a US dollar, without a lock. */
+/**
+ * Returns the reserved and used amounts of a day's budgets, by network, in billionths of a US dollar, of all organisations that share the quotas,
+ * without a lock.
+ */
 export async function listGasTaken(db: Queryable, tenant: Tenant, day: string): Promise<ReadonlyMap<string, bigint>> {
   const rows = await db.many(
     z.object({ network: z.string(), nanoUsd: NanoUsd }),
     sql`
-    select network, nano_usd from gas_budgets
-    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and day = ${day}`,
+    select network, sum(nano_usd) as nano_usd from gas_budgets
+    where organisation_id in (${sharersOf(tenant.organisationId)}) and environment = ${tenant.environment} and day = ${day} group by network`,
   )
   return new Map(rows.map((row) => [row.network, row.nanoUsd]))
 }
@@ -250,15 +253,21 @@ export function gasByDay(db: Queryable, tenant: Tenant, { from, to }: { readonly
 
 /**
  * Returns the name of the lock of an organisation's budgets on a network. A transaction that takes from a budget with a limit
- * locks it first, until it ends. It is locked by name, because the row of a day does not exist before its first payment.
+ * locks it first, and then that of the shared quota of payments (`sharedLockName`), until it ends. It is locked by name, because the row of a day does not exist before its first payment.
  */
 export function gasLockName({ tenant: { organisationId, environment }, network }: Omit<GasBudget, 'day'>): string {
   return `gas-budget:${organisationId}/${environment}/${network}`
 }
 
-/** Locks a budget and returns its reserved and used amount. */
+/**
+ * Locks a budget and returns the reserved and used amount of all organisations that share the quotas. Where some do, it takes also the lock under
+ * which their payments are recorded, which take from the same budget.
+ */
 export async function lockGasTaken(tx: Tx, budget: GasBudget): Promise<bigint> {
-  await tx.run(sql`select pg_advisory_xact_lock(hashtextextended(${gasLockName(budget)}, 0))`)
+  await tx.run(sql`
+    select pg_advisory_xact_lock(hashtextextended(name, 0)) from (
+      select name from (select ${gasLockName(budget)}::text as name union ${sharedLockName(budget.tenant, 'payments')}) as given
+      order by name collate "C" offset 0) as ordered`)
   return (await listGasTaken(tx, budget.tenant, budget.day)).get(budget.network) ?? 0n
 }
 
