@@ -32,6 +32,7 @@ export const ofNoTenant: Readonly<Record<string, Readonly<Record<string, number>
   'transfers/refill-store.ts': { transfers: 4 },
   'transfers/store.ts': { transfers: 6 },
   'transfers/unknown-store.ts': { transfers: 9 },
+  'vaults/contents-store.ts': { deleted_vaults: 1 },
   'vaults/expiry-store.ts': { vaults: 2 },
   'vaults/files/store.ts': { vault_files: 1, vault_uploads: 1 },
   'vaults/stream/store.ts': { vault_events: 1 },

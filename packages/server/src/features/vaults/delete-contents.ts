@@ -1,0 +1,34 @@
+import type { Tenant } from '../../platform/ctx.ts'
+import type { Recurring } from '../../platform/job.ts'
+import { areContentsLeft, deleteSomeContents, listTenantsWithContents, lockDeletedVaults } from './contents-store.ts'
+import type { Deps } from './ports.ts'
+
+/**
+ * Deletes the events and documents of deleted vaults, which nothing reads any more. The tenants take turns, each with one small transaction, so that
+ * a tenant with millions of events delays nobody, and no statement exceeds the limit of time. Each transaction locks the deleted vaults, so two runs
+ * at once do no work twice.
+ */
+export const deleteVaultContents: Recurring<Deps> = {
+  name: 'vaults.delete-contents',
+  everyMs: 2_000,
+  isDue: () => areContentsLeft,
+  run: async ({ db, log }) => {
+    const failed = new Set<string>()
+    for (;;) {
+      const tenants = (await listTenantsWithContents(db)).filter((tenant) => !failed.has(nameOf(tenant)))
+      if (tenants.length === 0) return
+      for (const tenant of tenants) {
+        try {
+          await db.tx(async (tx) => deleteSomeContents(tx, tenant, await lockDeletedVaults(tx, tenant)))
+        } catch (error) {
+          failed.add(nameOf(tenant))
+          log.error({ err: error, ...tenant }, 'contents of deleted vaults could not be deleted; they stay queued')
+        }
+      }
+    }
+  },
+}
+
+function nameOf({ organisationId, environment }: Tenant): string {
+  return `${organisationId}/${environment}`
+}
