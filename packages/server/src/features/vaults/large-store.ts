@@ -39,13 +39,9 @@ export function listFilesAfter(db: Queryable, tenant: Tenant, vaultId: VaultId, 
 
 const SealedHead = z.object({ head: Manifest.omit({ items: true }), statement: z.string() })
 
-/** Returns the manifest of a sealed vault without its items, and the signed statement; undefined if the vault is gone or not sealed. */
-export function findSealedHead(
-  db: Queryable,
-  tenant: Tenant,
-  vaultId: VaultId,
-): Promise<z.output<typeof SealedHead> | undefined> {
-  return db.maybeOne(
+/** Returns the manifest of a sealed vault without its items, and the signed statement. It parses the whole manifest. */
+export function getSealedHead(db: Queryable, tenant: Tenant, vaultId: VaultId): Promise<z.output<typeof SealedHead>> {
+  return db.one(
     SealedHead,
     sql`
     select manifest::jsonb - 'items' as head, statement from vaults

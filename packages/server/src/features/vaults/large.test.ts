@@ -6,7 +6,9 @@ import { sql } from '../../platform/db/db.ts'
 import { newId } from '../../platform/ids.ts'
 import { listDocuments, listFiles } from './document-store.ts'
 import { shownDocument } from './documents.ts'
+import { getVault } from './read.ts'
 import type { VaultId } from './schema.ts'
+import { getProof } from './seal.ts'
 
 let stage: VaultStage
 let org: Org
@@ -75,4 +77,29 @@ test('the manifest of a large sealed vault is the one that was signed, in its re
   expect(await verifySeal(proof.body, ed25519, await publishedKeys(stage.world))).toMatchObject({ ok: true })
   const { body } = await stage.call(org, 'GET', `/vaults/${id}`)
   expect(readManifest(body.manifest)).toEqual(readManifest(proof.body.manifest))
+})
+
+test('a read of a large sealed vault parses no manifest before the response is charged and read', async () => {
+  const id = await largeVault()
+  expect((await stage.call(org, 'POST', `/vaults/${id}/seal`, {})).status).toBe(200)
+  const actor = { kind: 'api-key', apiKeyId: 'key_01h455vb4pex5vsknk084sn02q' } as const
+  const ctx = { ...stage.ctx(org), actor }
+  let parsed = 0
+  const db = new Proxy(ctx.db, {
+    get: (target, name) => {
+      const found: unknown = Reflect.get(target, name)
+      if (typeof found !== 'function') return found
+      return (...given: readonly unknown[]) => {
+        if (given.some((one) => String(Object(one).text).includes('manifest::jsonb'))) parsed += 1
+        return Reflect.apply(found, target, given)
+      }
+    },
+  })
+  for (const response of [await getVault({ ...ctx, db }, id), await getProof({ ...ctx, db }, id, undefined)]) {
+    expect(parsed).toBe(0)
+    const { body } = Object(response)
+    for await (const _ of body);
+    expect(parsed).toBe(1)
+    parsed = 0
+  }
 })

@@ -2,8 +2,7 @@ import { sealedItemsOf } from '@purser/protocol'
 import { itemsOf, JsonStream, openObject } from '../../platform/json-stream.ts'
 import type { DocumentRow, FileRow } from './document-store.ts'
 import { shownDocument } from './documents.ts'
-import { fail } from './errors.ts'
-import { findSealedHead, listDocumentsAfter, listFilesAfter, rowsMax } from './large-store.ts'
+import { getSealedHead, listDocumentsAfter, listFilesAfter, rowsMax } from './large-store.ts'
 import type { Ctx } from './ports.ts'
 import { Vault, VaultDocument, VaultFile, type VaultFile as VaultFileShown } from './schema.ts'
 import type { VaultRow } from './store.ts'
@@ -25,8 +24,8 @@ function itemCountOf({ documentCount, fileCount }: Pick<VaultRow, 'documentCount
 }
 
 export interface LargeState {
-  /** The manifest without its items. */
-  readonly head: object
+  /** Reads the manifest without its items. Called when the response is charged, because it parses a whole sealed manifest. */
+  readonly readHead: () => Promise<object>
   readonly shownFile: (file: FileRow) => VaultFileShown
   readonly dataBytesMax: number
 }
@@ -37,11 +36,9 @@ export function largeState(ctx: Ctx, vault: VaultRow, state: LargeState): JsonSt
 }
 
 /** Returns the proof of a large sealed vault. Its items are those of the vault, which do not change after the seal. */
-export async function largeProof(ctx: Ctx, vault: VaultRow, keys: readonly object[]): Promise<JsonStream> {
-  const found = await findSealedHead(ctx.db, ctx.tenant, vault.id)
-  if (found === undefined) throw fail('vault-not-found')
-  const { head, statement } = found
+export function largeProof(ctx: Ctx, vault: VaultRow, keys: readonly object[]): JsonStream {
   async function* pieces() {
+    const { head, statement } = await getSealedHead(ctx.db, ctx.tenant, vault.id)
     yield '{"manifest":'
     yield* piecesOfManifest(ctx, vault, head)
     yield `,${JSON.stringify({ statement, keys }).slice(1)}`
@@ -49,7 +46,8 @@ export async function largeProof(ctx: Ctx, vault: VaultRow, keys: readonly objec
   return new JsonStream(pieces(), itemCountOf(vault) * manifestBytesPerItem)
 }
 
-async function* piecesOfState(ctx: Ctx, vault: VaultRow, { head, shownFile, dataBytesMax }: LargeState) {
+async function* piecesOfState(ctx: Ctx, vault: VaultRow, { readHead, shownFile, dataBytesMax }: LargeState) {
+  const head = await readHead()
   const documents = documentsOf(ctx, vault, dataBytesMax)
   yield `${openObject(Vault.parse(shownVault(ctx.tenant, vault)))},"documents":[`
   yield* itemsOf(mapped(documents, (document) => VaultDocument.parse(shownDocument(document))))

@@ -7,7 +7,7 @@ import { shownDocument } from './documents.ts'
 import { fail } from './errors.ts'
 import { fileUrl } from './files/index.ts'
 import { isLarge, largeState } from './large.ts'
-import { findSealedHead } from './large-store.ts'
+import { getSealedHead } from './large-store.ts'
 import type { Ctx } from './ports.ts'
 import type { Vault, VaultFile, VaultId, VaultQuery, VaultState } from './schema.ts'
 import { runningManifest, runningManifestHead } from './seal.ts'
@@ -43,13 +43,11 @@ export async function getVault(ctx: Ctx, vaultId: VaultId): Promise<VaultState |
 }
 
 async function getLargeVault(ctx: Ctx, vault: VaultRow): Promise<JsonStream> {
-  const [sealed, accessEnd] = await Promise.all([
-    vault.sealedAt === null ? undefined : findSealedHead(ctx.db, ctx.tenant, vault.id),
-    accessEndsAt(ctx),
-  ])
-  const head = sealed?.head ?? (await runningManifestHead(ctx, vault))
+  const accessEnd = await accessEndsAt(ctx)
+  const readHead = async (): Promise<object> =>
+    vault.sealedAt === null ? runningManifestHead(ctx, vault) : (await getSealedHead(ctx.db, ctx.tenant, vault.id)).head
   const shown = (file: FileRow) => shownFile(ctx, vault.id, { file, vaultEnd: vault.expiresAt, accessEnd })
-  return largeState(ctx, vault, { head, shownFile: shown, dataBytesMax })
+  return largeState(ctx, vault, { readHead, shownFile: shown, dataBytesMax })
 }
 
 /** Returns a page of vaults that have not expired, newest first. */
