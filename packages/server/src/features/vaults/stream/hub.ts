@@ -8,6 +8,8 @@ import { type Followed, listNews, type News } from './store.ts'
 
 const eventsOfVaultMax = 100
 const rowsMax = 2_000
+/** A read of more would be parsed and copied at once while everybody waits. */
+const bytesMax = 2 ** 20
 /** Streams that are written before the event loop gets a turn. */
 const streamsPerTurn = 500
 
@@ -94,10 +96,14 @@ export class Hub {
 
   async #read(vaults: readonly FollowedVault[]): Promise<Read | undefined> {
     if (vaults.length === 0) return undefined
-    const bounds = { now: this.#deps.clock.now(), eventsOfVaultMax, rowsMax }
+    const bounds = { now: this.#deps.clock.now(), eventsOfVaultMax, rowsMax, bytesMax }
     const found = await listNews(this.#deps.db, vaults, bounds)
     const news = byVault(vaults, found)
-    const isMore = found.length === rowsMax || [...news.values()].some(({ length }) => length === eventsOfVaultMax)
+    const bytes = found.reduce((sum, { size }) => sum + size, 0)
+    const isMore =
+      found.length === rowsMax ||
+      bytes >= bytesMax ||
+      [...news.values()].some(({ length }) => length === eventsOfVaultMax)
     const send = async () => {
       for (const [vault, rows] of news) await this.#send(vault, rows)
     }

@@ -7,7 +7,7 @@ import { toyDeps } from '../../../../test/toy-deps.ts'
 import { type Db, sql, type Tx } from '../../../platform/db/db.ts'
 import { createFairDb } from '../../../platform/db/fair-db.ts'
 import type { SseConnection } from '../../../platform/event-streams/response.ts'
-import { findStart, listPageAfter } from './store.ts'
+import { findStart, listNews, listPageAfter } from './store.ts'
 import { VaultStreams } from './streams.ts'
 
 let database: TestDatabase
@@ -184,4 +184,30 @@ test('a stream from an instant finds its first event of thousands with a few rea
     found.push(await startFrom(ms))
   expect(found.map(({ sequence }) => sequence)).toEqual([0, 2, 2, 4, 3_000, 3_000])
   expect(Math.max(...found.map(({ reads }) => reads))).toBeLessThan(20)
+})
+
+test('a read of the news of many vaults ends at its limit of bytes, and the next read goes on behind it', async () => {
+  const { db } = database
+  const vaultIds = ['vlt_01h455vb4pex5vsknk084sn04q', 'vlt_01h455vb4pex5vsknk084sn05q'] as const
+  for (const one of vaultIds) {
+    await insertVault(one, 60)
+    await db.run(sql`
+      insert into vault_events (vault_id, sequence, id, organisation_id, environment, type, payload, size, created_at)
+      select ${one}, n, 'evt_' || lpad(n::text, 26, '0'), ${tenant.organisationId}, ${tenant.environment}, 'step',
+        json_build_object('text', repeat('x', 16000)), 16100, now()
+      from generate_series(1, 60) as n`)
+  }
+  const bounds = { now: new Date(), eventsOfVaultMax: 100, rowsMax: 2_000, bytesMax: 2 ** 20 }
+  const after = vaultIds.map(() => 0)
+  const reads: number[] = []
+  for (let read = 0; read < 3; read++) {
+    const followed = vaultIds.map((vaultId, index) => ({ tenant, vaultId, sequence: after[index] ?? 0 }))
+    const news = await listNews(db, followed, bounds)
+    for (const { position, sequence } of news) {
+      expect(sequence).toBe((after[position - 1] ?? 0) + 1)
+      after[position - 1] = sequence ?? 0
+    }
+    reads.push(news.length)
+  }
+  expect(reads).toEqual([66, 54, 0])
 })

@@ -130,37 +130,49 @@ const News = z.object({
   type: z.string().nullable(),
   payload: z.string().nullable(),
   createdAt: z.date().nullable(),
+  /** Bytes that the event counts for in a read. */
+  size: z.number(),
 })
 export type News = z.output<typeof News>
 
 /**
  * Returns what is new in any of these vaults, in one statement: nothing for a vault without new events, events in their order,
  * and `isGone` if the vault no longer exists. The sequence of a vault has no gap and is assigned under its row lock, so no
- * earlier event can appear after this read.
+ * earlier event can appear after this read. A read ends with the event that reaches `bytesMax`; it reads no payloads after that one.
  */
 export function listNews(
   db: Queryable,
   followed: readonly Followed[],
-  bounds: { readonly now: Date; readonly eventsOfVaultMax: number; readonly rowsMax: number },
+  bounds: {
+    readonly now: Date
+    readonly eventsOfVaultMax: number
+    readonly rowsMax: number
+    readonly bytesMax: number
+  },
 ): Promise<News[]> {
   return db.many(
     News,
     sql`
+    select position, is_gone, sequence, id, type, payload::text as payload, created_at, size from (
+    select found.*, sum(size) over (order by position, sequence rows between unbounded preceding and current row) - size as bytes_before from (
     select followed.position, vaults.id is null or coalesce(vaults.expires_at <= ${bounds.now}, false) as is_gone,
-      event.sequence, event.id, event.type, event.payload::text as payload, event.created_at
+      event.sequence, event.id, event.type, event.payload, event.created_at,
+      case when event.sequence is null then 0 else greatest(event.size, ${eventBytesMin}) end as size
     from unnest(${followed.map(({ tenant }) => tenant.organisationId)}::text[], ${followed.map(({ tenant }) => tenant.environment)}::text[],
       ${followed.map(({ vaultId }) => vaultId)}::text[], ${followed.map(({ sequence }) => sequence)}::int[])
       with ordinality as followed (organisation_id, environment, vault_id, sequence, position)
     left join vaults on vaults.id = followed.vault_id and vaults.organisation_id = followed.organisation_id
       and vaults.environment = followed.environment
     left join lateral (
-      select sequence, id, type, payload, created_at from vault_events
+      select sequence, id, type, payload, size, created_at from vault_events
       where vaults.event_count > followed.sequence and vault_id = followed.vault_id and sequence > followed.sequence
         and organisation_id = followed.organisation_id and environment = followed.environment
       order by sequence limit ${bounds.eventsOfVaultMax}
     ) as event on true
     where vaults.id is null or vaults.expires_at <= ${bounds.now} or event.sequence is not null
     order by followed.position, event.sequence
-    limit ${bounds.rowsMax}`,
+    limit ${bounds.rowsMax}) as found) as page
+    where bytes_before < ${bounds.bytesMax}
+    order by position, sequence`,
   )
 }
