@@ -14,23 +14,29 @@ afterAll(() => stage?.world.stop())
 
 const minuteMs = 60_000
 
-/** Runs one deletion in which the store fails to delete some blobs; returns the blobs that it was requested to delete. */
-async function deleteWithout(isStuck: (key: BlobKey) => boolean): Promise<BlobKey[]> {
+/** Runs one deletion in which the store deletes blobs by `remove`. */
+async function deleteBy(remove: (key: BlobKey) => Promise<void>): Promise<void> {
   const ctx = systemCtx(stage.world.server.deps)
-  const requested: BlobKey[] = []
   const blobs = {
     ...ctx.blobs,
     put: ctx.blobs.put.bind(ctx.blobs),
     open: ctx.blobs.open.bind(ctx.blobs),
     list: ctx.blobs.list.bind(ctx.blobs),
     discardPartial: ctx.blobs.discardPartial.bind(ctx.blobs),
-    async delete(key: BlobKey) {
-      requested.push(key)
-      if (isStuck(key)) throw new Error('the store failed')
-      await ctx.blobs.delete(key)
-    },
+    delete: remove,
   }
   await deleteUnreferencedFiles.run({ ...ctx, blobs })
+}
+
+/** Runs one deletion in which the store fails to delete some blobs; returns the blobs that it was requested to delete. */
+async function deleteWithout(isStuck: (key: BlobKey) => boolean): Promise<BlobKey[]> {
+  const { blobs } = systemCtx(stage.world.server.deps)
+  const requested: BlobKey[] = []
+  await deleteBy(async (key) => {
+    requested.push(key)
+    if (isStuck(key)) throw new Error('the store failed')
+    await blobs.delete(key)
+  })
   return requested
 }
 
@@ -67,5 +73,18 @@ test('an unavailable store is not called for every blob of a long queue, and all
   expect(await stage.store()).toMatchObject({ deletions: 300 })
   stage.pass(minuteMs)
   expect((await deleteWithout(() => false)).sort()).toEqual([...keys].sort())
+  expect(await stage.store()).toMatchObject({ deletions: 0 })
+})
+
+test('blobs are deleted ten at once, so that a slow storage is faster than the deletions of one account', async () => {
+  const keys = await queue(40)
+  let [running, most] = [0, 0]
+  await deleteBy(async () => {
+    running += 1
+    most = Math.max(most, running)
+    await new Promise((resolve) => setImmediate(resolve))
+    running -= 1
+  })
+  expect([keys.length, most]).toEqual([40, 10])
   expect(await stage.store()).toMatchObject({ deletions: 0 })
 })
