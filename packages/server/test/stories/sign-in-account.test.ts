@@ -1,6 +1,17 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
-import { aBrowser, ageSessions, type Browser, browserOf, invite, ownerOf } from '../people.ts'
+import { sql } from '../../src/platform/db/db.ts'
+import {
+  aBrowser,
+  ageSessions,
+  aLink,
+  type Browser,
+  browserOf,
+  invite,
+  open,
+  ownerOf,
+  sessionCookie,
+} from '../people.ts'
 import { aWorld, codeOf, type Org, type World } from '../world.ts'
 
 let world: World
@@ -34,6 +45,26 @@ test('a person sees their sessions without tokens, and ends one, which holds eve
   expect((await owner.call('DELETE', `/account/sessions/${others?.id}`)).status).toBe(204)
   expect((await other.call('GET', '/account')).status).toBe(401)
   expect(codeOf(await owner.call('DELETE', `/account/sessions/${others?.id}`))).toBe('session-not-found')
+})
+
+test('a person has about a hundred sessions at most, and a session keeps 512 characters of its User-Agent', async () => {
+  const email = await ownerOf(world, (await world.organisation()).id)
+  await aBrowser(world, { email })
+  await world.database.db.run(sql`
+    insert into auth."session" ("id", "expiresAt", "token", "createdAt", "updatedAt", "userAgent", "userId")
+    select 'ssn_' || n, now() + interval '1 day', 'token-' || n, now() - n * interval '1 minute', now(), '', "id"
+    from auth."user", generate_series(1, 120) as n where email = ${email}`)
+  const opened = await open(await aLink(world, email), { 'user-agent': 'x'.repeat(12_000) })
+  expect(sessionCookie(world, opened)).toBeDefined()
+  const left = await world.database.db.many(
+    z.object({ id: z.string(), length: z.number() }),
+    sql`select session."id", coalesce(length("userAgent"), 0) as length from auth."session" as session
+      join auth."user" as owner on owner."id" = "userId" where owner.email = ${email}`,
+  )
+  // A sign-in that is written at the same moment may be one more.
+  expect([100, 101]).toContain(left.length)
+  expect(left.map(({ id }) => id)).not.toContain('ssn_120')
+  expect(Math.max(...left.map(({ length }) => length))).toBe(512)
 })
 
 test('nobody ends a session of somebody else, and a key has none', async () => {

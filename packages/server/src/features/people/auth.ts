@@ -11,7 +11,7 @@ import { knownBrowserCookieOf, knownBrowserSeconds, knownBrowserValue } from './
 import { linkSignIn } from './link-sign-in.ts'
 import { sendResetMail } from './mails.ts'
 import { addressHeader, type OidcIssuer, type SignInDeps, type SignInOptions } from './sign-in-options.ts'
-import { findUser, hasAccount } from './store.ts'
+import { endOldestSessions, findUser, hasAccount } from './store.ts'
 
 const sessionSeconds = 7 * 86_400
 
@@ -113,6 +113,7 @@ export function createAuth(deps: SignInDeps, options: SignInOptions) {
             if (user === undefined) throw new APIError('FORBIDDEN', { code: 'USER_NOT_FOUND' })
             await accountOf(deps, user)
           },
+          after: ({ userId }) => endOldestSessions(deps.db, userId),
         },
       },
     },

@@ -115,11 +115,15 @@ async function respondToSignIn(
   const queues = limit({ path, address, cookies: headers.cookie, accountId: person?.accountId, sent })
   const fields = new Headers()
   for (const [name, value] of Object.entries(headers))
-    if (value !== undefined && !hopHeaders.test(name)) fields.append(name, value)
+    if (value !== undefined && !hopHeaders.test(name))
+      fields.append(name, name === 'user-agent' ? value.slice(0, userAgentLengthMax) : value)
   fields.set(addressHeader, address)
   const init = { method, headers: fields, ...(body.length > 0 && { body: Buffer.from(body) }) }
   return rawResponse(await withSemaphores(queues, () => handler(new Request(`${baseUrl}${url}`, init))))
 }
+
+/** Most characters of `User-Agent` in the row of a session. Browsers send fewer than 300. */
+const userAgentLengthMax = 512
 
 /** Headers of the connection, which are not forwarded. */
 const hopHeaders = /^(host|connection|content-length|transfer-encoding|keep-alive|upgrade|expect|x-forwarded-.*)$/

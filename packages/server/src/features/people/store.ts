@@ -154,6 +154,16 @@ export function listSessions(db: Queryable, accountId: AccountId, now: Date): Pr
   )
 }
 
+/** Most sessions of a person. */
+const sessionsMax = 100
+
+/** Ends the oldest sessions of a person who has more than a hundred. */
+export async function endOldestSessions(db: Queryable, userId: string): Promise<void> {
+  await db.run(sql`
+    delete from auth."session" where "id" in (
+      select "id" from auth."session" where "userId" = ${userId} order by "createdAt" desc, "id" desc offset ${sessionsMax})`)
+}
+
 /** Ends a session of an account; false where the account has none with this id. */
 export async function deleteSession(tx: Tx, accountId: AccountId, sessionId: Id<'ssn'>): Promise<boolean> {
   const ended = await tx.run(sql`
