@@ -1,10 +1,12 @@
 #!/bin/sh
 # The image runs it once, when it has created the first server's data: the role and the database of the service, and the role of standbys.
 set -eu
-secrets=${SECRETS:-/run/secrets}
+export SECRETS="${SECRETS:-/run/secrets}"
 
-psql --no-psqlrc --username "$POSTGRES_USER" --dbname postgres --set ON_ERROR_STOP=1 \
-  --set purser="$(cat "$secrets/database-password")" --set replicator="$(cat "$secrets/replication-password")" << 'END'
+# psql reads the passwords itself: the arguments of a program are readable by every process of the machine.
+psql --no-psqlrc --username "$POSTGRES_USER" --dbname postgres --set ON_ERROR_STOP=1 << 'END'
+\set purser `cat "$SECRETS/database-password"`
+\set replicator `cat "$SECRETS/replication-password"`
 create role purser login password :'purser';
 -- Lets /readyz show whether a standby confirms each commit.
 grant pg_monitor to purser;

@@ -1,3 +1,5 @@
+import { memoryBudgets } from '../platform/memory-budgets.ts'
+
 /**
  * The memory for large buffers of all downloads, or of all uploads, of a process. A slow caller keeps its buffers for long: with large buffers for
  * each, some thousand transfers of one tenant would exhaust the memory of the process.
@@ -11,7 +13,7 @@ export interface BufferBudget {
 }
 
 /** The memory for large buffers. Small ones are not counted: a connection itself takes as much. */
-const budgetBytes = 64 * 2 ** 20
+const budgetBytes = memoryBudgets.fileBuffers
 
 /** Bytes of a buffer beyond the budget. */
 export const smallBufferBytes = 16 * 1024

@@ -7,6 +7,7 @@ import {
   S3Client,
   S3ServiceException,
 } from '@aws-sdk/client-s3'
+import { memoryBudgets } from '../platform/memory-budgets.ts'
 import type { Random } from '../platform/random.ts'
 import { createTurns } from '../platform/turns.ts'
 import { BlobTooLarge, fail } from './errors.ts'
@@ -16,7 +17,7 @@ import { uploadObject } from './s3-uploading.ts'
 import { createUploadBudget } from './upload-memory.ts'
 
 /** Memory for the parts of all uploads of a process. */
-const uploadsBytesMax = 192 * 2 ** 20
+const uploadsBytesMax = memoryBudgets.uploads
 /** Most contents of a process that are read at once, shared between their owners, and how long others wait for a place. */
 const readsMax = 512
 const patience = { waitMsMax: 10_000, waitingMax: 1_000 }

@@ -1,6 +1,7 @@
 import type { Caller } from '../ctx.ts'
 import type { RequestId } from '../ids.ts'
 import type { Log } from '../log.ts'
+import { memoryBudgets } from '../memory-budgets.ts'
 import type { BoundOperation } from '../operation.ts'
 import type { AdmissionLimits } from './admission.ts'
 import { CountedRequest } from './counted-request.ts'
@@ -21,7 +22,7 @@ export interface ServerLimits {
 }
 
 export const limitsDefault: ServerLimits = {
-  bodiesBytesMax: 67_108_864,
+  bodiesBytesMax: memoryBudgets.bodies,
   connectionsMax: 30_000,
   connectionsPerAddressMax: 1_000,
   silenceMsMax: 150_000,

@@ -1,6 +1,7 @@
 import type { Deps } from '../../../platform/ctx.ts'
 import type { EventStreamResponse } from '../../../platform/event-streams/response.ts'
 import { OpenStreams } from '../../../platform/event-streams/streams.ts'
+import { memoryBudgets } from '../../../platform/memory-budgets.ts'
 import type { EndedReaders } from '../../../platform/reader.ts'
 import { createTurns } from '../../../platform/turns.ts'
 import type { VaultId } from '../schema.ts'
@@ -9,7 +10,7 @@ import { Hub } from './hub.ts'
 import { type ReplayDeps, replay } from './replay.ts'
 
 const streamsMax = 20_000
-const lagBytesMax = 256 * 2 ** 20
+const lagBytesMax = memoryBudgets.vaultStreams
 /** Most pages of past events that are read at once, shared between the owners of the streams. */
 const readsMax = 8
 

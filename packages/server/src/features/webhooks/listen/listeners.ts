@@ -5,12 +5,13 @@ import { failPlatform } from '../../../platform/errors.ts'
 import { createPoller, type Poller, type Read } from '../../../platform/event-streams/poller.ts'
 import { type EventStreamResponse, openingOf, type SseConnection } from '../../../platform/event-streams/response.ts'
 import { OpenStreams } from '../../../platform/event-streams/streams.ts'
+import { memoryBudgets } from '../../../platform/memory-budgets.ts'
 import type { EndedReaders, Reader } from '../../../platform/reader.ts'
 import { frameOf, Listener, type Listening } from './listener.ts'
 import { listPages, type Page } from './store.ts'
 
 const streamsMax = 1_000
-const lagBytesMax = 64 * 2 ** 20
+const lagBytesMax = memoryBudgets.listeners
 /** Most streams of one key. */
 const streamsOfKeyMax = 10
 const retryAfterSeconds = 5
