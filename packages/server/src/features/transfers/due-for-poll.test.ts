@@ -5,6 +5,7 @@ import { fillTable } from '../../../test/fill-table.ts'
 import { rowsRead } from '../../../test/rows-read.ts'
 import { sql, type Tx } from '../../platform/db/db.ts'
 import { isAnyDueForPoll, listDueForPoll } from './outcome-store.ts'
+import { listToRevoke } from './refill-store.ts'
 
 let database: TestDatabase
 
@@ -20,7 +21,11 @@ const Listed = z.object({ id: z.string(), partner: z.string(), organisationId: z
 type Listed = z.output<typeof Listed>
 
 /** The rows of the list, which its last statement returns. Only some of their columns are filled. */
-async function listed(tx: Tx): Promise<Listed[]> {
+function listed(tx: Tx): Promise<Listed[]> {
+  return rowsOf(tx, Listed, (reading) => listDueForPoll(reading, { now: new Date(), starts: new Map() }))
+}
+
+async function rowsOf<T>(tx: Tx, wanted: z.ZodType<T>, list: (reading: Tx) => Promise<unknown>): Promise<T[]> {
   let rows: readonly unknown[] = []
   const reading: Tx = {
     ...tx,
@@ -29,8 +34,8 @@ async function listed(tx: Tx): Promise<Listed[]> {
       return z.array(row).safeParse(rows).data ?? []
     },
   }
-  await listDueForPoll(reading, { now: new Date(), starts: new Map() })
-  return z.array(Listed).parse(rows)
+  await list(reading)
+  return z.array(wanted).parse(rows)
 }
 
 test('a transfer without a partner, which no list has, is not due for a poll', async () => {
@@ -80,3 +85,31 @@ test('600 organisations with 20 due transfers each at a partner that does not an
   expect(new Set(waiting.map(({ organisationId }) => organisationId)).size).toBe(100)
   expect(Number(read)).toBeLessThan(1_500)
 }, 60_000)
+
+test('approvals of one organisation that stay in place hide none of another, and few rows are read', async () => {
+  const { db } = database
+  await db.run(sql`delete from transfer_steps`)
+  await db.run(sql`delete from transfers`)
+  const left = 3_000
+  const transfers = {
+    organisation_id: `case when n <= ${left} then 'many' else 'one' end`,
+    from_network: `'base'`,
+    revoke_at: `now() - interval '1 day' + n * interval '1 second'`,
+    id: `'wtx_' || n`,
+  }
+  await fillTable(db, 'transfers', transfers, { last: left + 1 })
+  const starts = new Map()
+  const { rows, read } = await db.tx(
+    async (tx) => {
+      const before = await rowsRead(tx, '^transfers$')
+      const rows = await rowsOf(tx, Revocable, (on) => listToRevoke(on, 'base', { now: new Date(), starts }))
+      return { rows, read: (await rowsRead(tx, '^transfers$')) - before }
+    },
+    { readsInOrder: true },
+  )
+  expect(rows).toHaveLength(100)
+  expect(rows.filter(({ organisationId }) => organisationId === 'one').map(({ id }) => id)).toEqual([`wtx_${left + 1}`])
+  expect(Number(read)).toBeLessThan(1_000)
+}, 60_000)
+
+const Revocable = z.object({ id: z.string(), organisationId: z.string() })

@@ -36,6 +36,7 @@ export function createTransferPorts(db: Db): TransferPorts {
     reportState: createReportState(db),
     followedTransfers: createByOrganisation({ places: 16, atOnce: 2 }),
     followedStarts: new Map(),
+    revokedStarts: new Map(),
     begunTransfers: createByOrganisation({ places: 16, atOnce: 2 }),
   }
 }

@@ -87,6 +87,8 @@ export interface TransferPorts {
   readonly followedTransfers: ByOrganisation
   /** By what lists of due transfers are read, the organisation behind which the next list starts. */
   readonly followedStarts: DueStarts
+  /** By network, the organisation behind which the next list of approvals to check starts. */
+  readonly revokedStarts: DueStarts
   /** Limits the beginnings of approved transfers, by network and partner. */
   readonly begunTransfers: ByOrganisation
 }

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { type Queryable, type Sql, sql, type Tx } from '../../platform/db/db.ts'
-import { onAnyOf } from '../../platform/db/due-checks.ts'
+import { type DueStarts, listDueChecks, onAnyOf } from '../../platform/db/due-checks.ts'
 import { id } from '../../platform/ids.ts'
 import { columns, type TransferId, TransferRow } from './store.ts'
 
@@ -70,11 +70,23 @@ export function isAnyToRevoke(networks: readonly string[], now: Date): Sql {
   )
 }
 
-/** Failed transfers of a network whose approval is due for a check, longest due first. */
-export function listToRevoke(db: Queryable, network: string, now: Date): Promise<TransferRow[]> {
+/** Failed transfers with an approval to check, as `listDueChecks` reads them. Migrations 0223 and 0283 index them. */
+const toRevoke = sql`(
+  select id, organisation_id, from_network as network, revoke_at as check_at from transfers where revoke_at is not null)`
+
+/** Failed transfers of a network whose approval is due for a check, in shares of their organisations. */
+export async function listToRevoke(
+  db: Queryable,
+  network: string,
+  { now, starts }: { readonly now: Date; readonly starts: DueStarts },
+): Promise<TransferRow[]> {
+  const ids = await listDueChecks(db, { table: toRevoke, network, now: sql`${now}::timestamptz`, most: 100, starts })
+  if (ids.length === 0) return []
   return db.many(
     TransferRow,
-    sql`select ${columns} from transfers where from_network = ${network} and revoke_at <= ${now} order by revoke_at limit 100`,
+    sql`
+    select ${columns} from transfers where id = any(${ids}::text[]) and revoke_at is not null
+    order by array_position(${ids}::text[], id)`,
   )
 }
 

@@ -1,6 +1,7 @@
 import type { Address, Hex, Network } from '@purser/protocol'
 import { instantOf } from '../../platform/clock.ts'
 import type { Queryable } from '../../platform/db/db.ts'
+import { inParallel } from '../../platform/in-parallel.ts'
 import type { RecurringByNetwork } from '../../platform/job.ts'
 import { forTenant } from '../../platform/work/runner.ts'
 import { encodeAllowance, endAllowances, feeOfCall, gasLimitOf, markAllowancesGone } from '../funds/index.ts'
@@ -32,16 +33,18 @@ export const revokeApprovals: RecurringByNetwork<Deps> = {
   networks: ({ chains }) => chains.configured,
   isDue: (networks, { clock }) => isAnyToRevoke(networks, clock.now()),
   async runOn(ctx, network) {
-    for (const transfer of await listToRevoke(ctx.db, network.name, ctx.clock.now())) {
-      try {
-        await check(ctx, network, transfer)
-      } catch (error) {
+    const list = { now: ctx.clock.now(), starts: ctx.revokedStarts }
+    await inParallel(await listToRevoke(ctx.db, network.name, list), atOnce, (transfer) => {
+      return check(ctx, network, transfer).catch(async (error: unknown) => {
         ctx.log.warn({ err: error, transferId: transfer.id }, 'an approval could not be checked; retrying')
         await setRevokeAt(ctx.db, transfer.id, nextPollTime(ctx, transfer.endedAt))
-      }
-    }
+      })
+    })
   },
 }
+
+/** Approvals of a network that are checked at the same time. */
+const atOnce = 8
 
 /** The allowance of one contract for one token of one account. */
 interface Approval {
@@ -53,8 +56,8 @@ interface Approval {
 
 /** Most transactions for one approval; a reverted one costs gas too. */
 const triesMax = 3
-/** Time until the next check of an allowance that cannot be revoked now. */
-const laterMs = 600_000
+/** Bounds of the time until the next check of an allowance that cannot be revoked now: an eighth of the time since the transfer ended. */
+const [laterMsMin, laterMsMax] = [600_000, 86_400_000]
 
 async function check(ctx: Work, network: Network, transfer: TransferRow): Promise<void> {
   const steps = await listSteps(ctx.db, transfer.id)
@@ -118,12 +121,14 @@ async function finish({ db }: Work, { id: transferId }: TransferRow, block: bigi
 }
 
 /**
- * Leaves the allowance in place, and checks it again after ten minutes. It is limited to one amount, which stays reserved. The next transfer at the
+ * Leaves the allowance in place, and checks it again after ten minutes, later once a day. It is limited to one amount, which stays reserved. The next transfer at the
  * same contract need not wait, since its approval replaces this one.
  */
 async function leaveInPlace(ctx: Work, transfer: TransferRow, { network, ...approval }: Approval): Promise<void> {
   ctx.log.warn({ transferId: transfer.id, network: network.name, ...approval }, 'an approval stays in place')
-  await setRevokeAt(ctx.db, transfer.id, instantOf(ctx.clock.now().getTime() + laterMs))
+  const now = ctx.clock.now().getTime()
+  const sinceMs = now - (transfer.endedAt?.getTime() ?? now)
+  await setRevokeAt(ctx.db, transfer.id, instantOf(now + Math.min(laterMsMax, Math.max(laterMsMin, sinceMs / 8))))
   await endUnits(ctx.db, [transfer.id])
 }
 
