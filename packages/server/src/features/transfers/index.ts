@@ -37,6 +37,7 @@ export function createTransferPorts(db: Db): TransferPorts {
     followedTransfers: createByOrganisation({ places: 16, atOnce: 2 }),
     followedStarts: new Map(),
     revokedStarts: new Map(),
+    refillStarts: new Map(),
     begunTransfers: createByOrganisation({ places: 16, atOnce: 2 }),
   }
 }

@@ -89,6 +89,8 @@ export interface TransferPorts {
   readonly followedStarts: DueStarts
   /** By network, the organisation behind which the next list of approvals to check starts. */
   readonly revokedStarts: DueStarts
+  /** By network, the child behind which the next run of top-ups starts; it is missing after a run that reached all. */
+  readonly refillStarts: Map<string, string>
   /** Limits the beginnings of approved transfers, by network and partner. */
   readonly begunTransfers: ByOrganisation
 }

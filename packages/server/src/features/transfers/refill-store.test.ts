@@ -1,6 +1,11 @@
+import { requireNetwork } from '@purser/protocol'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { freshDatabase, type TestDatabase } from '../../../test/database.ts'
+import { fail } from '../../chain/errors.ts'
+import { instantOf } from '../../platform/clock.ts'
 import { sql } from '../../platform/db/db.ts'
+import { createLog } from '../../platform/log.ts'
+import { refillChildren } from './refill.ts'
 import { listWaiting } from './refill-store.ts'
 
 const signedAt = new Date('2026-01-01T00:00:00Z')
@@ -51,4 +56,25 @@ test('a child gets its top-up however many transfers wait behind another child t
   expect((await listWaiting(database.db, { ...requested, after: '0xaa' })).map(({ sender }) => sender)).toEqual([
     '0xbb',
   ])
+})
+
+test('a node that does not respond for one child delays the next child by one run, and not for as long as it does so', async () => {
+  const read: unknown[] = []
+  const waiting = await listWaiting(database.db, { network: 'base', before, after: '' })
+  expect(waiting.map(({ sender }) => sender)).toEqual(['0xaa', '0xbb'])
+  const base = requireNetwork('base')
+  const ctx = {
+    db: database.db,
+    clock: { now: () => instantOf(before.getTime() + 60_000) },
+    log: createLog({ level: 'silent' }),
+    chains: { configured: [base] },
+    refillStarts: new Map(),
+    findSource: async (_db: unknown, _tenant: unknown, walletId: string) => {
+      read.push(walletId)
+      throw fail('chain-unavailable', {}, new Error('slow'))
+    },
+  } as unknown as Parameters<typeof refillChildren.run>[0]
+  await database.db.run(sql`update transfers set wallet_id = 'cad_2' where from_address = '0xbb'`)
+  for (let run = 0; run < 4; run += 1) await refillChildren.run(ctx)
+  expect(read).toEqual(['cad_1', 'cad_2', 'cad_1'])
 })

@@ -32,12 +32,21 @@ function withCoinOf({ configured }: Work['chains']): readonly Network[] {
   return configured.filter(({ nativeCoin }) => nativeCoin !== null)
 }
 
-/** Tops up the children of one network. An unavailable node delays only its own network until the next run. */
+/**
+ * Tops up the children of one network. An unavailable node delays only its own network until the next run, which starts behind the child for which
+ * it was unavailable: otherwise the same children would be first each time.
+ */
 async function refillOn(ctx: Work, network: Network): Promise<void> {
   const before = instantOf(ctx.clock.now().getTime() - waitMs)
-  for (let after = ''; ; ) {
+  const start = ctx.refillStarts.get(network.name) ?? ''
+  ctx.refillStarts.delete(network.name)
+  for (let after = start; ; ) {
     const page = await listWaiting(ctx.db, { network: network.name, before, after })
-    for (const waiting of page) if (!(await refillSafely(ctx, network, waiting))) return
+    for (const waiting of page) {
+      if (await refillSafely(ctx, network, waiting)) continue
+      ctx.refillStarts.set(network.name, waiting.sender)
+      return
+    }
     const last = page.at(-1)
     if (last === undefined) return
     after = last.sender
