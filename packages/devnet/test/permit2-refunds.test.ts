@@ -53,8 +53,10 @@ async function aPurchase(payer: Permit2Payer, { address: payTo }: Managed, nonce
     return (await row()).status
   }
   const settle = async () => {
-    await world.call(key, 'POST', '/facilitator/settle', body)
+    // The response waits for the blocks that the poll mines.
+    const settling = world.call(key, 'POST', '/facilitator/settle', body)
     await expect.poll(status, { timeout: 30_000, interval: 500 }).toBe('settled')
+    await settling
   }
   return { paymentId, payload, settle }
 }

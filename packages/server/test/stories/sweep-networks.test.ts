@@ -22,9 +22,9 @@ beforeAll(async () => {
   world = await aWorld({ chains: [base, ethereum], rpcUrls, config: { rpcTimeoutMs } })
 })
 afterAll(async () => {
-  node?.set('pass')
-  await world?.stop()
+  // Ends the requests that hang, for which the service would wait.
   await node?.stop()
+  await world?.stop()
   await Promise.all([base?.stop(), ethereum?.stop()])
 })
 
