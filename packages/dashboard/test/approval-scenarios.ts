@@ -2,7 +2,7 @@ import type { Page } from 'playwright-core'
 import { expect, test } from 'vitest'
 import type { DemoData } from './demo-data.ts'
 import type { Stage } from './people-scenarios.ts'
-import { signedInBy } from './stage.ts'
+import { show, signedInBy } from './stage.ts'
 
 /** Money that one person requests and another one decides, each in a browser of their own. */
 export function approvalScenarios({ dev, purserOf, browser, open }: Stage, demoData: () => Promise<DemoData>): void {
@@ -102,7 +102,7 @@ export function approvalScenarios({ dev, purserOf, browser, open }: Stage, demoD
       await requester.getByText('Declined', { exact: true }).waitFor()
       await requester.getByText('Too <b>much</b> for one supplier').waitFor()
       expect(await requester.getByRole('button', { name: /^(?:Approve|Decline|Cancel request)/ }).count()).toBe(0)
-      await requester.goto(`${dev().dashboardUrl}/test/transfers/${transferId}`)
+      await show(requester, `${dev().dashboardUrl}/test/transfers/${transferId}`)
       await requester.getByText('No transaction was sent').waitFor()
       expect(faults).toEqual([])
     })

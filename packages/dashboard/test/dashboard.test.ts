@@ -17,7 +17,7 @@ import { makingScenarios } from './making-scenarios.ts'
 import { paymentScenarios } from './payment-scenarios.ts'
 import { peopleScenarios } from './people-scenarios.ts'
 import { securityScenarios } from './security-scenarios.ts'
-import { patienceMs, signedInBy, signIn } from './stage.ts'
+import { patienceMs, show, signedInBy, signIn } from './stage.ts'
 import { partlySpendable } from './states.ts'
 import { strangerScenarios } from './stranger-scenarios.ts'
 import { workScenarios } from './work-scenarios.ts'
@@ -30,7 +30,8 @@ let paymentId: string
 
 beforeAll(async () => {
   database = await freshDatabase({ plans: 'general' })
-  const starting = startTemporaryDev({ databaseUrl: database.url })
+  // Few tests wait for a deposit, and each look costs for as long as the file runs.
+  const starting = startTemporaryDev({ databaseUrl: database.url, depositPollMsMax: 1_000 })
   ;[dev, browser] = await Promise.all([starting, launchBrowser(), buildIfNeeded()])
   session = { storageState: await signIn(browser, dev), since: performance.now() }
   paymentId = await pay('0.01')
@@ -259,7 +260,7 @@ test('on a phone a button opens the filters of a list, and shows how many are se
       ['routes', 'Protocol', 'x402'],
       ['audit-log', 'Time', '24h'],
     ] as const) {
-      await page.goto(`${dev.dashboardUrl}/test/${list}`)
+      await show(page, `${dev.dashboardUrl}/test/${list}`)
       const button = page.getByRole('button', { name: /^Filters/ })
       await button.waitFor()
       expect([list, await page.getByLabel(filter, { exact: true }).isVisible()]).toEqual([list, false])
@@ -307,9 +308,9 @@ test('lists name the wallet that money left, and the person who made a key', asy
     const cell = (row: string, text: string) =>
       page.getByRole('row').filter({ hasText: row }).getByRole('cell', { name: text }).waitFor()
     await cell('Supplier 11', 'Treasury')
-    await page.goto(`${dev.dashboardUrl}/test/withdrawals`)
+    await show(page, `${dev.dashboardUrl}/test/withdrawals`)
     await cell('Payroll 10', 'Treasury')
-    await page.goto(`${dev.dashboardUrl}/test/keys`)
+    await show(page, `${dev.dashboardUrl}/test/keys`)
     const names = page.getByRole('row').filter({ hasText: 'Old laptop' }).getByRole('cell')
     await expect.poll(() => names.allInnerTexts()).toContainEqual('First test key')
     expect(faults).toEqual([])
@@ -326,7 +327,7 @@ test('a list shows the columns that fit into its width: beside the narrow rail a
         ['payments', 'Payer'],
         ['approvals?view=history', 'Requested by'],
       ] as const) {
-        await page.goto(`${dev.dashboardUrl}/test/${path}`)
+        await show(page, `${dev.dashboardUrl}/test/${path}`)
         await page.getByRole('columnheader', { name: column }).waitFor()
       }
     }

@@ -2,7 +2,7 @@ import { createPurser } from '@purser/sdk'
 import { expect, test } from 'vitest'
 import { makeSignInLink } from '../../server/src/features/people/index.ts'
 import type { Stage } from './people-scenarios.ts'
-import { signedInBy } from './stage.ts'
+import { show, signedInBy } from './stage.ts'
 
 /** What developers do: the first payment, snippets, keys. */
 export function developerScenarios({ dev, browser, open }: Stage): void {
@@ -133,7 +133,7 @@ export function developerScenarios({ dev, browser, open }: Stage): void {
       await page.goto(`${dashboardUrl}/test`)
       await page.getByRole('button', { name: 'Join as viewer' }).click()
       await page.getByRole('heading', { level: 1, name: 'Home' }).waitFor()
-      await page.goto(`${dashboardUrl}/test/keys`)
+      await show(page, `${dashboardUrl}/test/keys`)
       await page.getByText('Valid', { exact: true }).first().waitFor()
       expect(await page.getByRole('button', { name: /^(Make a|Revoke)/ }).count()).toBe(0)
       const codes = await page.evaluate(async () => {

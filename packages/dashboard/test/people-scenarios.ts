@@ -7,7 +7,7 @@ import { makeSignInLink } from '../../server/src/features/people/index.ts'
 import { sql } from '../../server/src/platform/db/db.ts'
 import { newId } from '../../server/src/platform/ids.ts'
 import type { Watched } from './browser.ts'
-import { signedInBy } from './stage.ts'
+import { show, signedInBy } from './stage.ts'
 
 export interface Stage {
   readonly dev: () => Dev
@@ -195,7 +195,7 @@ export function peopleScenarios({ dev, purserOf, browser, open }: Stage): void {
         await invited.getByText('You are not a member of any organisation').waitFor()
         await invited.getByRole('button', { name: 'Join as viewer' }).click()
         await invited.getByRole('heading', { level: 1, name: 'Home' }).waitFor()
-        await invited.goto(`${dev().dashboardUrl}/test/team`)
+        await show(invited, `${dev().dashboardUrl}/test/team`)
         await invited.getByRole('row').filter({ hasText: email }).getByText('You').waitFor()
         expect(await invited.getByRole('button', { name: /^(Invite|Change the role|Remove)/ }).count()).toBe(0)
         expect(seen.faults).toEqual([])

@@ -16,6 +16,8 @@ export interface DevOptions {
   /** False: run no chain, so that only stub payments work. */
   readonly chains: boolean
   readonly logLevel?: string | undefined
+  /** Longest interval between two looks for deposits on a chain. Default: 250 ms. */
+  readonly depositPollMsMax?: number
   /** Aborts the start: what was started is stopped and the reason is thrown. */
   readonly signal?: AbortSignal | undefined
 }

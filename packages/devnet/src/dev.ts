@@ -64,12 +64,13 @@ async function startOn(dataDir: DataDir, options: DevOptions, stops: Stops): Pro
 
 const bootAttemptsMax = 5
 /** The chains are on this machine: a deposit is seen at once, whatever the block time of the real network. */
-const depositPollMsMax = 250
+const depositPollMsDefault = 250
 
 /** Another process may take the port between the check and listening. Then the next port is tried. */
 async function bootOnFreePort(dataDir: DataDir, options: DevOptions, ground: Ground): Promise<RunningServer> {
   const rpcUrls = Object.fromEntries(ground.chains.map(({ network, rpcUrl }) => [network, rpcUrl]))
   const { databaseUrl } = ground
+  const { depositPollMsMax = depositPollMsDefault } = options
   for (let attempt = 1; ; attempt += 1) {
     const port = await findFreePort(options.port)
     const { keyFile, filesDir } = dataDir
