@@ -142,9 +142,10 @@ export async function aTempoWallet(
   world: Pick<World, 'call'>,
   org: Org,
   chain = 'tempo-moderato',
+  token = 'pathUSD',
 ): Promise<{ readonly id: string; readonly address: Address }> {
   const { address } = privateKeyToAccount(generatePrivateKey())
-  const body = { address, chain, supportedTokens: ['pathUSD'] }
+  const body = { address, chain, supportedTokens: [token] }
   const made = await world.call(org.testKey, 'POST', '/wallet-infra/byo-wallets', body)
   if (made.status !== 201) throw new Error(`no wallet: ${JSON.stringify(made.body)}`)
   return { id: String(made.body.id), address }

@@ -1,4 +1,4 @@
-import { type DevChain, startChain } from '@purser/devnet'
+import { type DevChain, fundToken, startChain } from '@purser/devnet'
 import { type Hex, keccak256 } from 'viem'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
@@ -30,9 +30,9 @@ afterAll(async () => {
   await chain?.stop()
 })
 
-async function aShop(price = '0.01') {
+async function aShop(price = '0.01', token = 'pathUSD') {
   const org = await world.organisation('hobby')
-  const wallet = await aTempoWallet(world, org)
+  const wallet = await aTempoWallet(world, org, 'tempo-moderato', token)
   const requested = { walletId: wallet.id, resource: 'https://api.example.com/weather', price }
   const offer = async () => offerOf(await world.call(org.testKey, 'POST', '/payments/challenge', requested))
   const sign = async (payer: TempoPayer, nonceKey: bigint, sponsored = false): Promise<string> =>
@@ -244,4 +244,15 @@ test('a refused sponsored transaction gives its gas back at once, and its end gi
   expect(await usedBy(org)).toEqual({ places: 0n, nanoUsd: '0' })
   await expect.poll(() => follow(before.org), { timeout: 60_000 }).toEqual(['settlement_failed'])
   expect((await usedBy(before.org)).places, 'recorded by an earlier release').toBe(0n)
+})
+
+test('five sponsored transactions of a payer are on their way at once, also where its tokens differ', async () => {
+  const shops = [await aShop('0.01', 'pathUSD'), await aShop('0.01', 'AlphaUSD')]
+  const payer = await aTempoPayer(chain)
+  await fundToken(chain, 'AlphaUSD', payer.account.address, 1_000_000n)
+  keepFromBlocks()
+  const answers = await Promise.all(
+    Array.from({ length: 12 }, (_, index) => shops[index % 2]?.pay(payer, BigInt(index + 1), true)),
+  )
+  expect(countByStatus(answers.filter((answer) => answer !== undefined))).toEqual({ 200: 5, 429: 7 })
 })

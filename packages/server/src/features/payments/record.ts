@@ -219,6 +219,8 @@ function lockNamesOf({ ctx: { tenant }, payment, funds }: Candidate): string[] {
   const names = [paymentsLockName(tenant)]
   if (settlement !== null) names.push(gasLockName({ tenant, network }))
   if (funds !== undefined) names.push(`payer-funds:${network}/${asset}/${payer}`)
+  // Sponsored transactions of a payer are counted in all tokens together.
+  if (settlement?.kind === 'tempo' && settlement.sponsoredGas !== '0') names.push(`payer-sponsored:${network}/${payer}`)
   const nonce = tempoNonceOf(payment)
   if (nonce !== null) names.push(nonce)
   return names
