@@ -90,8 +90,8 @@ export function verifyStandardWebhook(
 }
 
 /**
- * Verifies the `v1a` signatures with the service's public Ed25519 keys (32 bytes each), for receivers without a secret.
- * Returns the fault, or `undefined` if a signature is valid. Throws a `RangeError` for a time that is not a number, for
+ * Verifies the `v1a` signatures with public Ed25519 keys (32 bytes each), for receivers without a secret. The keys must be those that sign to your
+ * organisation and environment: `/.well-known/jwks.json?organisation=org_…&environment=live`. Returns the fault, or `undefined` if a signature is valid. Throws a `RangeError` for a time that is not a number, for
  * an empty list of keys and for a key of another length. The caller gets what `verify` throws.
  *
  * @example

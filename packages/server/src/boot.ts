@@ -128,7 +128,7 @@ async function startHttp(
   }
   if (config.role !== 'work') {
     const signIn = await startSignIn(config, built, stops)
-    const keySet = keySetPages(deps.baseUrl, deps.serviceSeal.publicKeys)
+    const keySet = keySetPages(deps.baseUrl, deps.serviceSeal)
     const pages = [
       ...publicPages(deps, operations, makeOpenApi, () => built.life.isStopping),
       ...keySet,

@@ -47,7 +47,10 @@ const message = Buffer.from('sealed')
 
 /** Ids of the keys in the key set with which a signature verifies. */
 async function verifiedBy(seal: ServiceSeal, signature: Uint8Array): Promise<string[]> {
-  const keys = await seal.publicKeys()
+  return verifiedWith(await seal.publicKeys(), signature)
+}
+
+function verifiedWith(keys: Awaited<ReturnType<ServiceSeal['publicKeys']>>, signature: Uint8Array): string[] {
   return keys
     .filter(({ x }) => {
       const key = createPublicKey({ key: { kty: 'OKP', crv: 'Ed25519', x }, format: 'jwk' })
@@ -110,4 +113,26 @@ test('while the database does not answer, signing continues with the known keys'
   expect(await seal.sign(message)).toHaveLength(64)
   expect((await seal.publicKeys()).map(({ kid }) => kid)).toEqual(['seal-1'])
   database = await freshDatabase()
+})
+
+test('each tenant has keys of its own for deliveries, the same in each process and after a rotation', async () => {
+  const [seal, other] = [await aProcess(), await aProcess()]
+  const audiences = ['org_a', 'org_b'].flatMap((organisationId) =>
+    ['test', 'live'].map((environment) => ({ organisationId, environment })),
+  )
+  const signatures = await Promise.all(audiences.map((audience) => seal.signTo(audience, message)))
+  await rotate()
+  nowMs += 700_000
+  await other.publicKeys()
+  const found = await Promise.all(
+    audiences.map(async (audience) => {
+      const keys = await other.publicKeysTo(audience)
+      expect(keys).toHaveLength(2)
+      expect(keys.map(({ kid, x }) => kid === `webhooks-${x.slice(0, 16)}`)).toEqual([true, true])
+      expect(verifiedWith(keys, await other.signTo(audience, message))).toEqual([keys[0]?.kid])
+      return signatures.map((signature) => verifiedWith(keys, signature).length)
+    }),
+  )
+  expect(found).toEqual(audiences.map((_, own) => audiences.map((__, at) => (at === own ? 1 : 0))))
+  for (const signature of signatures) expect(await verifiedBy(other, signature)).toEqual([])
 })

@@ -1,4 +1,4 @@
-import { createPrivateKey, createPublicKey, type KeyObject, sign } from 'node:crypto'
+import { createHmac, createPrivateKey, createPublicKey, createSecretKey, type KeyObject, sign } from 'node:crypto'
 import { type Clock, instantOf } from '../platform/clock.ts'
 import type { Db } from '../platform/db/db.ts'
 import type { Log } from '../platform/log.ts'
@@ -16,6 +16,12 @@ interface ServicePublicKey {
   readonly x: string
 }
 
+/** The tenant to which the service signs deliveries. */
+interface SealAudience {
+  readonly organisationId: string
+  readonly environment: string
+}
+
 /** Signatures that anyone can verify: on offers, receipts, seals and deliveries. Ed25519 (RFC 8032). */
 export interface ServiceSeal {
   /** Id of the current signing key. `sign` uses the same key when called before any await. */
@@ -24,6 +30,13 @@ export interface ServiceSeal {
   sign(message: Uint8Array): Promise<Uint8Array>
   /** All keys that ever signed or will soon sign, newest first, so that old signatures stay verifiable. At most 10 s old. */
   publicKeys(): Promise<readonly ServicePublicKey[]>
+  /**
+   * Signs a delivery to a tenant, 64 bytes, with a key of that tenant alone: it is derived from the signing key. A tenant decides what its own events
+   * say, so that with one key for all it could make events that a receiver of another tenant accepts.
+   */
+  signTo(audience: SealAudience, message: Uint8Array): Promise<Uint8Array>
+  /** The keys of `signTo` for a tenant, in the order of `publicKeys`. Those of a tenant that does not exist look the same. */
+  publicKeysTo(audience: SealAudience): Promise<readonly ServicePublicKey[]>
 }
 
 export interface ServiceSealOptions {
@@ -42,7 +55,14 @@ interface Key {
   readonly row: DatedKeyRow
   readonly key: KeyObject
   readonly shown: ServicePublicKey
+  /** The secret from which the keys to tenants are derived. */
+  readonly root: KeyObject
+  /** Derived keys that signed, by tenant. */
+  readonly derived: Map<string, KeyObject>
 }
+
+/** Most derived keys that are kept of each key. One takes a fiftieth of a millisecond to make again. */
+const derivedMax = 10_000
 
 /**
  * Opens each key of purpose `seal` once. The keys stay in OpenSSL's memory, outside the JavaScript heap, because they sign thousands of webhook
@@ -81,7 +101,35 @@ export async function createServiceSeal(options: ServiceSealOptions): Promise<Se
       await reload()
       return keys.map(({ shown }) => shown)
     },
+    async signTo(audience, message) {
+      const key = keyTo(current(), audience)
+      void reload()
+      return new Uint8Array(sign(null, message, key))
+    },
+    async publicKeysTo(audience) {
+      await reload()
+      return keys.map(({ root }) => {
+        const x = publicKeyOf(derive(root, nameOf(audience)))
+        return { kid: `webhooks-${x.slice(0, 16)}`, x }
+      })
+    },
   }
+}
+
+function keyTo({ root, derived }: Key, audience: SealAudience): KeyObject {
+  const name = nameOf(audience)
+  const key = derived.get(name) ?? derive(root, name)
+  derived.delete(name)
+  if (derived.size >= derivedMax) derived.delete(derived.keys().next().value ?? '')
+  derived.set(name, key)
+  return key
+}
+
+const nameOf = ({ organisationId, environment }: SealAudience): string => `${organisationId} ${environment}`
+
+/** Returns the Ed25519 key whose seed is the HMAC of the tenant's name: no tenant learns anything of another's. */
+function derive(root: KeyObject, name: string): KeyObject {
+  return ed25519KeyOf(createHmac('sha256', root).update(`purser webhooks ${name}`).digest())
 }
 
 /** The newest key that was published long enough ago; otherwise the oldest. */
@@ -97,8 +145,10 @@ async function loadKeys({ db, openKey }: ServiceSealOptions, known: readonly Key
     rows.map(async (row) => {
       const same = known.find((key) => key.row.kid === row.kid)
       if (same !== undefined) return { ...same, row }
-      const key = await privateKeyOf(openKey, row)
-      return { row, key, shown: { kid: row.kid, x: publicKeyOf(key) } }
+      const seed = await openKey(row)
+      const root = createSecretKey(seed)
+      const key = ed25519KeyOf(seed)
+      return { row, key, shown: { kid: row.kid, x: publicKeyOf(key) }, root, derived: new Map<string, KeyObject>() }
     }),
   )
 }
@@ -106,8 +156,8 @@ async function loadKeys({ db, openKey }: ServiceSealOptions, known: readonly Key
 /** Prefix of a PKCS #8 document with a 32-byte Ed25519 key (RFC 8410, section 7). */
 const pkcs8Head = Buffer.from('302e020100300506032b657004220420', 'hex')
 
-async function privateKeyOf(openKey: ServiceSealOptions['openKey'], row: SealedKeyRow): Promise<KeyObject> {
-  const seed = await openKey(row)
+/** Returns the private key of a seed, and wipes the seed. */
+function ed25519KeyOf(seed: Uint8Array): KeyObject {
   const der = Buffer.concat([pkcs8Head, seed])
   try {
     return createPrivateKey({ key: der, format: 'der', type: 'pkcs8' })

@@ -108,7 +108,8 @@ async function register({ base }: Service): Promise<void> {
     secrets[name] = String(made.body.secret)
   }
   const KeySet = z.object({ keys: z.array(z.object({ x: z.string() })) })
-  const { keys } = KeySet.parse(await (await fetch(`${base}/.well-known/jwks.json`)).json())
+  const query = `?organisation=${organisation.organisationId}&environment=test`
+  const { keys } = KeySet.parse(await (await fetch(`${base}/.well-known/jwks.json${query}`)).json())
   receivers.send({ kind: 'keys', secrets, publicKeys: keys.map(({ x }) => x) })
 }
 

@@ -39,8 +39,8 @@ function isSignedWith({ headers, body }: Arrived, secret: string): boolean {
   return faults.every((fault) => fault === undefined)
 }
 
-async function publicKeys(): Promise<Uint8Array[]> {
-  const set: unknown = await (await fetch(`${stage.world.base}/.well-known/jwks.json`)).json()
+async function publicKeys(query = ''): Promise<Uint8Array[]> {
+  const set: unknown = await (await fetch(`${stage.world.base}/.well-known/jwks.json${query}`)).json()
   return Object(set).keys.map(({ x }: { x: string }) => Buffer.from(x, 'base64url'))
 }
 
@@ -73,8 +73,26 @@ test('an event arrives in the document’s form, and the verifiers of standardwe
     body: Buffer.from(got.body),
   }
   const moment = { nowSeconds: Number(received.timestamp) }
-  expect(await verifyWebhookByKey(received, await publicKeys(), moment, verifyEd25519)).toBeUndefined()
+  const keysOf = (id: string, environment: string) => publicKeys(`?organisation=${id}&environment=${environment}`)
+  const faultBy = (keys: Uint8Array[]) => verifyWebhookByKey(received, keys, moment, verifyEd25519)
+  expect(await faultBy(await keysOf(own.id, 'test'))).toBeUndefined()
+  const other = await stage.world.organisation()
+  for (const keys of [await publicKeys(), await keysOf(own.id, 'live'), await keysOf(other.id, 'test')])
+    expect([keys.length, await faultBy(keys)]).toEqual([1, 'signature-mismatch'])
 })
+
+test.each([
+  '?organisation=org_1',
+  '?environment=test',
+  '?organisation=org_01h455vb4pex5vsknk084sn02q&environment=both',
+])(
+  'a key set that is requested by %s is refused, since other keys would verify the deliveries of all',
+  async (query) => {
+    const refused = await fetch(`${stage.world.base}/.well-known/jwks.json${query}`)
+    expect(refused.status).toBe(400)
+    expect(await refused.json()).toMatchObject({ status: 400, detail: expect.stringContaining('one organisation') })
+  },
+)
 
 test('an event of a transaction that is rolled back is never published', async () => {
   const own = await stage.world.organisation()

@@ -67,7 +67,8 @@ function aSigner(isBroken = () => false) {
   }
   const sealing = { seal: (bytes: Uint8Array) => bytes, open: (bytes: Uint8Array) => bytes }
   const sealer = { ...sealing, ofMany: sealing }
-  const serviceSeal = { kid: 'kid', sign, publicKeys: async () => [] }
+  const signTo = (_: object, message: Uint8Array) => sign(message)
+  const serviceSeal = { kid: 'kid', sign, publicKeys: async () => [], signTo, publicKeysTo: async () => [] }
   return { counts, sign: createSignDelivery({ sealer, serviceSeal, log: createLog({ level: 'silent' }) }) }
 }
 

@@ -200,7 +200,7 @@ export function createSignDelivery(deps: Pick<Deps, 'sealer' | 'log'> & ServiceS
   return async (endpoint, delivery, timestamp) => {
     try {
       const sign = signerOf(endpoint)
-      const { text, body, ed25519 } = await compose(delivery, timestamp)
+      const { text, body, ed25519 } = await compose(endpoint, delivery, timestamp)
       return { body, headers: sign({ id: delivery.eventId, timestamp, text }, ed25519) }
     } catch (error) {
       deps.log.error({ err: error, webhookId: endpoint.id }, 'a webhook could not be signed')
@@ -220,19 +220,19 @@ interface Composed {
 const composedMax = 1_000
 
 /**
- * Returns the message of an event for one second, which is the same for all endpoints: bytes, id and signature by the service's key. They are kept
- * for that second, and a failure is not kept.
+ * Returns the message of an event for one second, which is the same for all endpoints, since they are of the event's tenant: bytes, id and signature by
+ * the service's key to the tenant. They are kept for that second, and a failure is not kept.
  */
 function createComposer({ serviceSeal }: ServiceSealPort) {
   let keptOf = Number.NaN
   const kept = new Map<string, Promise<Composed>>()
   let forgetting: NodeJS.Timeout | undefined
-  const compose = async (delivery: Parameters<SignDelivery>[1], timestamp: number): Promise<Composed> => {
+  const compose = async (...[endpoint, delivery, timestamp]: Parameters<SignDelivery>): Promise<Composed> => {
     const head = `${delivery.eventId}.${timestamp}.`
     const text = Buffer.from(head + bodyOf(delivery))
-    return { text, body: text.subarray(head.length), ed25519: await serviceSeal.sign(text) }
+    return { text, body: text.subarray(head.length), ed25519: await serviceSeal.signTo(endpoint, text) }
   }
-  return (delivery: Parameters<SignDelivery>[1], timestamp: number): Promise<Composed> => {
+  return (...[endpoint, delivery, timestamp]: Parameters<SignDelivery>): Promise<Composed> => {
     if (timestamp !== keptOf || kept.size >= composedMax) {
       kept.clear()
       clearTimeout(forgetting)
@@ -241,7 +241,7 @@ function createComposer({ serviceSeal }: ServiceSealPort) {
     keptOf = timestamp
     const known = kept.get(delivery.eventId)
     if (known !== undefined) return known
-    const composed = compose(delivery, timestamp)
+    const composed = compose(endpoint, delivery, timestamp)
     kept.set(delivery.eventId, composed)
     // The endpoint that is next signs again; those that wait for this signature get the error.
     composed.catch(() => {

@@ -48,18 +48,18 @@ export class Listener extends OpenStream implements Following {
 
 /**
  * Encodes a delivery for the stream: the headers and the raw body that a webhook would get now, signed with the listener's secret
- * and the service's key.
+ * and the service's key to its tenant.
  */
 export async function frameOf(
   deps: Pick<Deps, 'clock'> & ServiceSealPort,
-  secret: string,
+  { tenant, secret }: Pick<Listening, 'tenant' | 'secret'>,
   entry: Entry,
 ): Promise<Buffer> {
   const { eventId, type, place } = entry
   const text = bodyOf(entry)
   const body = Buffer.from(text)
   const timestamp = unixSeconds(deps.clock.now())
-  const ed25519 = await deps.serviceSeal.sign(standardSigningText(eventId, String(timestamp), body))
+  const ed25519 = await deps.serviceSeal.signTo(tenant, standardSigningText(eventId, String(timestamp), body))
   const signers = { secrets: [secret], signEd25519: () => ed25519, hmac }
   const signed = signWebhook({ id: eventId, timestamp, body }, signers)
   const headers = { ...deliveryHeaders, ...signed }

@@ -26,6 +26,8 @@ const serviceSeal = {
   kid: 'did:web:purser.test#seal-1',
   publicKeys: async () => [],
   sign: async () => new Uint8Array(64),
+  publicKeysTo: async () => [],
+  signTo: async () => new Uint8Array(64),
 }
 let organisation = 0
 
@@ -252,7 +254,7 @@ test('an event that cannot be signed is not skipped: the stream is closed, and a
     if (isBroken) throw new Error('no key')
     return new Uint8Array(64)
   }
-  const { listeners, open, publish } = aStage({ serviceSeal: { ...serviceSeal, sign } })
+  const { listeners, open, publish } = aStage({ serviceSeal: { ...serviceSeal, signTo: sign } })
   const ids = [...(await publish(2))].sort()
   const line = open()
   await expect.poll(() => line.how, patience).toBe('cut')

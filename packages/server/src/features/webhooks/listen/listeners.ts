@@ -129,7 +129,7 @@ export class Listeners {
       for (const entry of page.entries) {
         if (!line.isOpen) return
         if (!listener.isReady) return this.#readOnceDrained(line)
-        line.write(await frameOf(this.#deps, listener.secret, entry))
+        line.write(await frameOf(this.#deps, listener, entry))
         listener.place = entry.place
         if (++this.#signed % entriesPerTurn === 0) await turn()
       }
