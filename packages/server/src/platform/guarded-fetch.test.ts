@@ -347,6 +347,16 @@ test('the next address is tried if one refuses the connection', async () => {
   expect(await far.post(to(receiver))).toEqual(failed('unreachable'))
 })
 
+test('a name with more than 64 addresses is refused before they are checked', async () => {
+  const receiver = await aReceiver()
+  const answerOf = (count: number) => {
+    const guarded = aGuardedFetch({ lookup: async () => Array(count).fill('127.0.0.1') })
+    return guarded.post(to(receiver))
+  }
+  expect(await answerOf(64)).toMatchObject({ status: 200 })
+  expect(await answerOf(65)).toEqual(failed('address-refused'))
+})
+
 test('an address with an open connection is tried first', async () => {
   const receiver = await aReceiver()
   const answers = [['127.0.0.1'], ['127.0.0.2', '127.0.0.1']]

@@ -168,7 +168,10 @@ export function isSendable([name, value]: readonly [string, string]): boolean {
   return /^[a-z0-9-]{1,128}$/i.test(name) && !carrierHeaders.test(name) && /^[\x20-\x7e]+$/.test(value)
 }
 
-/** Returns the addresses to try. A literal address was checked with the URL; one forbidden address of a name rules out all of them. */
+/** Most addresses of a name. An answer of name servers may have thousands, whose checks would take 20 ms of each request. */
+const addressesMax = 64
+
+/** Returns the addresses to try. A literal address was checked with the URL; one forbidden address of a name rules out all of them, as too many do. */
 async function checkedAddresses(
   { lookup, reach }: FetchContext,
   { url, deadline }: Sending,
@@ -178,6 +181,7 @@ async function checkedAddresses(
   try {
     const found = await Promise.race([lookup(host), rejectionOf(deadline)])
     if (found.length === 0) return 'name-unknown'
+    if (found.length > addressesMax) return 'address-refused'
     return found.every((address) => isReachable(address, reach)) ? found : 'address-refused'
   } catch {
     return deadline.isOver ? 'timeout' : 'name-unknown'
