@@ -11,7 +11,7 @@ from pathlib import Path
 from unittest import mock
 
 from purser import Purser, asgi, wsgi
-from purser.selling import Route, Routes, find_credential, split_challenges
+from purser.selling import Route, Routes, find_credential, sold_headers, split_challenges
 
 from .fake import TX, FakePurser, challenge, problem, verification
 
@@ -284,6 +284,20 @@ class Selling:
             with self.subTest(path):
                 self.assertNothingServed(self.buy(path), 402)
         self.assertEqual(self.buy("/free").body, b"rain")
+
+    def test_a_long_path_is_refused_before_it_is_interpreted(self):
+        routes = Routes({"/dear/*": "5", "/cheap": "1"})
+        self.assertEqual(routes.find("/dear/" + "a" * 2_042).price, "5")
+        for path in ("/dear/" + "a" * 2_043, "/a" * 32_000, "/%61" * 32_000):
+            with mock.patch("purser.selling._readings") as readings:
+                self.assertEqual(routes.find(path).status, 400)
+                readings.assert_not_called()
+
+    def test_no_cache_keeps_a_sold_answer_by_a_header_for_caches_of_its_kind(self):
+        names = ("CDN-Cache-Control", "Vercel-CDN-Cache-Control", "surrogate-control", "Edge-Control", "X-Accel-Expires")
+        own = [(name, "max-age=600") for name in names] + [("Surrogate-Key", "a"), ("Cache-Control", "max-age=60")]
+        sold = [(name, value) for name, value in sold_headers(own, []) if "Expose" not in name]
+        self.assertEqual(sold, [("Surrogate-Key", "a"), ("Cache-Control", "max-age=60, private")])
 
     def test_a_path_with_two_prices_in_two_readings_is_refused(self):
         routes = Routes({"/cheap/*": "0.01", "/dear/*": "5"})

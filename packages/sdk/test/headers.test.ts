@@ -1,5 +1,11 @@
 import { expect, test } from 'vitest'
-import { decodeHeader, encodeHeader, exposeHeaders, privateCacheControl } from '../src/middleware/headers.ts'
+import {
+  decodeHeader,
+  encodeHeader,
+  exposeHeaders,
+  isTargetedCaching,
+  privateCacheControl,
+} from '../src/middleware/headers.ts'
 
 test.each([
   [undefined, 'private'],
@@ -29,4 +35,17 @@ test('headers carry any text as standard base64 of UTF-8, and what is not an obj
   for (const bad of ['', '%%%', 'stub_payment_accepted', btoa('[1]'), btoa('null'), btoa('{')]) {
     expect(decodeHeader(bad)).toBeUndefined()
   }
+})
+
+test.each([
+  ['CDN-Cache-Control', true],
+  ['vercel-cdn-cache-control', true],
+  ['Cloudflare-CDN-Cache-Control', true],
+  ['Surrogate-Control', true],
+  ['Edge-Control', true],
+  ['X-Accel-Expires', true],
+  ['Cache-Control', false],
+  ['Surrogate-Key', false],
+])('%s permits caches of one kind to keep a response: %s', (name, expected) => {
+  expect(isTargetedCaching(name)).toBe(expected)
 })

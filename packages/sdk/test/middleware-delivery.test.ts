@@ -52,6 +52,8 @@ describe.each(frameworks)('%s', (name, openShop) => {
     expect([served.status, await served.json()]).toEqual([200, goods])
     expect(header(served, 'payment-response')).not.toBe('')
     expect(header(served, 'cache-control')).toBe('max-age=60, private')
+    const targeted = ['cdn-cache-control', 'surrogate-control', 'x-accel-expires']
+    expect(targeted.map((name) => header(served, name))).toEqual(targeted.map(() => header(served, 'no-such-header')))
     expect(header(served, 'x-leak')).toBe('goods')
     expect(at.fake.calls('/redeem').at(-1)?.body).toMatchObject({ rerun: false, settlementToken: expect.any(String) })
     expect(at.fake.calls('/redeemed').map(({ body }) => body)).toEqual([{ redemptionToken: 'right' }])

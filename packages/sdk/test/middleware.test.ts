@@ -43,6 +43,10 @@ describe.each(frameworks)('%s', (name, openShop) => {
     })
     expect(response.headers.has('x-payment-response')).toBe(false)
     expect(header(response, 'cache-control')).toBe('max-age=60, private')
+    const targeted = ['cdn-cache-control', 'surrogate-control', 'x-accel-expires']
+    expect(targeted.map((name) => header(response, name))).toEqual(
+      targeted.map(() => header(response, 'no-such-header')),
+    )
     expect(header(response, 'access-control-expose-headers')).toContain('X-Own, PAYMENT-REQUIRED')
     expect(at.fake.seen.map(({ path, body }) => [path, body])).toEqual([
       [

@@ -34,7 +34,8 @@ export interface ShopOptions {
 type Seen = Pick<Shop, 'faults' | 'runs' | 'sessions'>
 
 const nothingSeen = (): Seen => ({ faults: [], runs: [], sessions: [] })
-const headers = { 'Cache-Control': 'public, max-age=60', 'X-Leak': 'goods', Vary: 'Accept-Language' }
+const cached = { 'CDN-Cache-Control': 'max-age=600', 'Surrogate-Control': 'max-age=600', 'X-Accel-Expires': '600' }
+const headers = { 'Cache-Control': 'public, max-age=60', ...cached, 'X-Leak': 'goods', Vary: 'Accept-Language' }
 
 function walletOf(fake: FakePurser, { faults }: Seen, options: ShopOptions): onExpress.WalletOptions {
   const retry = { delayMsFirst: 1, delayMsMax: 2 }

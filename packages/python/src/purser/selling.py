@@ -481,6 +481,10 @@ class Seller:
             self._running.discard(key)
 
 
+# The longest path, in characters. A URL that is sold has at most as many.
+_PATH_CHARACTERS_MAX = 2_048
+
+
 class Routes:
     """Finds the route of a path. ``/research/*`` is everything below ``/research``, itself included."""
 
@@ -507,8 +511,11 @@ class Routes:
         Frameworks differ in how they interpret dots, escapes, slashes, capitals and spaces. If any interpretation
         matches a route, the request must be paid. Two different routes are refused, because they have two prices. A
         named route that matches below the mount replaces a ``/*`` that matches the whole path. A path with ``..`` may
-        lead to any file, so it is refused unless there is one route and the path matches it.
+        lead to any file, so it is refused unless there is one route and the path matches it. A long path is refused on
+        every route: nothing that is sold has one, and its interpretations would take the event loop's time.
         """
+        if len(paths[0]) > _PATH_CHARACTERS_MAX:
+            return problem_answer("malformed-request")
         known: Optional[Route] = None
         for path in paths:
             found = {id(route): route for route in map(self._exactly, _readings(path)) if route is not None}
@@ -604,11 +611,16 @@ def problem_answer(code: str, retry_after: Optional[float] = None) -> Answer:
     return Answer(status, headers, json.dumps(record).encode())
 
 
+# Headers that permit caches of one kind to keep a response, whatever Cache-Control says: targeted fields (RFC 9213), and
+# those of CDNs and of nginx.
+_TARGETED_CACHING = re.compile(r"(?i)(?:.+-)?cdn-cache-control|surrogate-control|edge-control|x-accel-expires")
+
+
 def sold_headers(headers: HeaderList, receipt: HeaderList) -> HeaderList:
     """The headers of a sold answer: with the receipt, private to its payer, and readable by scripts."""
     names = {name.lower() for name, _ in receipt} | {"cache-control", "access-control-expose-headers"}
     values = {name: _joined(headers, name) for name in ("cache-control", "access-control-expose-headers")}
-    kept = [one for one in headers if one[0].lower() not in names]
+    kept = [one for one in headers if one[0].lower() not in names and not _TARGETED_CACHING.fullmatch(one[0])]
     caching = [one.strip() for one in values["cache-control"].split(",")]
     directives = [one for one in caching if one and not re.fullmatch(r"(?i)public|private|s-maxage\b.*", one)]
     exposed = [one.strip() for one in values["access-control-expose-headers"].split(",") if one.strip()]

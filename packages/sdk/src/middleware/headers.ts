@@ -49,6 +49,14 @@ export function privateCacheControl(existing: string | null | undefined): string
   return [...kept, 'private'].join(', ')
 }
 
+/**
+ * Whether a header permits caches of one kind to keep a response, whatever `Cache-Control` says: targeted fields (RFC 9213), and those of CDNs and of
+ * nginx. A paid response has none.
+ */
+export function isTargetedCaching(name: string): boolean {
+  return /^(?:(?:.+-)?cdn-cache-control|surrogate-control|edge-control|x-accel-expires)$/i.test(name)
+}
+
 /** `Access-Control-Expose-Headers` with the payment headers added. */
 export function exposeHeaders(existing: string | null | undefined): string {
   if (existing === undefined || existing === null || existing === '') return exposedAlone

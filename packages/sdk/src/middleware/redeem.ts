@@ -3,7 +3,7 @@ import type { Admission, Served } from './admission.ts'
 import { type OwnAnswer, problemResponse } from './answers.ts'
 import type { Conclusion } from './conclusion.ts'
 import type { Credential } from './credential.ts'
-import { privateCacheControl } from './headers.ts'
+import { isTargetedCaching, privateCacheControl } from './headers.ts'
 import type { PayerSignature } from './payer-signature.ts'
 import { keptKeyOf, purchaseOf } from './purchase.ts'
 import { receiptOf } from './receipts.ts'
@@ -39,7 +39,9 @@ export async function serveKept(
 
 /** A handler's response, adapted to be sent later on another connection. */
 function soldResponse({ status, headers, body }: OwnAnswer, paid: readonly (readonly [string, string])[]): OwnAnswer {
-  const own = Object.entries(headers).filter(([name]) => !unkept.test(name) && name.toLowerCase() !== 'cache-control')
+  const isOwn = (name: string) =>
+    !unkept.test(name) && name.toLowerCase() !== 'cache-control' && !isTargetedCaching(name)
+  const own = Object.entries(headers).filter(([name]) => isOwn(name))
   const cacheControl = Object.entries(headers).find(([name]) => name.toLowerCase() === 'cache-control')?.[1]
   const kept = typeof cacheControl === 'string' ? cacheControl : cacheControl?.join(', ')
   return {

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Paid } from './admission.ts'
 import { bufferResponse, type HeaderValues, headerOf } from './buffer-response.ts'
-import { exposeHeaders, privateCacheControl, type ReadableBy } from './headers.ts'
+import { exposeHeaders, isTargetedCaching, privateCacheControl, type ReadableBy } from './headers.ts'
 import { isSold } from './sold-status.ts'
 
 /**
@@ -29,6 +29,7 @@ export async function sellResponse(
   if (res.destroyed) return conclusion.undelivered(answer)
   for (const [name, value] of conclusion.headers) res.setHeader(name, value)
   res.setHeader('Cache-Control', privateCacheControl(headerOf(res, 'cache-control')))
+  for (const name of res.getHeaderNames().filter(isTargetedCaching)) res.removeHeader(name)
   res.setHeader('Access-Control-Expose-Headers', exposeHeaders(headerOf(res, 'access-control-expose-headers')))
   conclusion.keep?.({ status: response.status(), headers: headersOf(res), body: response.body() })
   response.release()

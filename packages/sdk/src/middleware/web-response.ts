@@ -1,6 +1,6 @@
 import type { Paid } from './admission.ts'
 import type { OwnAnswer } from './answers.ts'
-import { exposeHeaders, privateCacheControl, type ReadableBy, readingHeaders } from './headers.ts'
+import { exposeHeaders, isTargetedCaching, privateCacheControl, type ReadableBy, readingHeaders } from './headers.ts'
 import { readBounded } from './read-bounded.ts'
 import { isSold } from './sold-status.ts'
 
@@ -28,6 +28,7 @@ export async function soldResponse(
   const sold = new Response(body, { status, statusText, headers })
   for (const [name, value] of conclusion.headers) sold.headers.set(name, value)
   sold.headers.set('Cache-Control', privateCacheControl(headers.get('cache-control')))
+  for (const name of [...headers.keys()].filter(isTargetedCaching)) sold.headers.delete(name)
   expose(sold.headers)
   if (left.aborted) conclusion.undelivered(answer)
   else {
