@@ -89,7 +89,7 @@ export function createChain(network: Network, rpc: Rpc & NodeRpc): Omit<Chain, '
     findReceipts: (hashes) => findReceipts(rpc, hashes),
     findEvent: createFindEvent(rpc),
     receipt: (hash) => receiptAnywhere(rpc, hash),
-    ownReceipt: (hash) => ownReceipt(rpc, hash),
+    shortReceipt: (hash) => shortReceipt(rpc, hash),
     watch: (senders, hashes) => watch(rpc, senders, hashes),
     tryTempo: (transaction) => agreedTrial(rpc, transaction),
     sendTempo: (raws) => sendTempo(rpc, raws),
@@ -232,6 +232,11 @@ function receiptOf(seen: SeenReceipt | 'unread' | undefined): ShownReceipt {
 
 async function ownReceipt(rpc: Rpc, hash: Hex): Promise<Receipt | undefined> {
   return readReceipt(await rpc.result('eth_getTransactionReceipt', [hash]), hash)
+}
+
+async function shortReceipt(rpc: Rpc, hash: Hex): Promise<ShownReceipt> {
+  const [answer] = await rpc.onOneNode((one) => one.batch([{ ...receiptCall(hash), length: 'short' }]))
+  return shownIn(answer, hash)
 }
 
 async function receiptAnywhere(rpc: Rpc & NodeRpc, hash: Hex): Promise<Receipt | undefined> {

@@ -140,8 +140,8 @@ export interface Chain extends QuorumReads {
   findReceipts(hashes: readonly Hex[]): Promise<readonly (SeenReceipt | undefined)[]>
   /** The receipt from any node. Undefined proves nothing, since the nodes that have it may not answer: see `areInBlocks`. */
   receipt(hash: Hex): Promise<Receipt | undefined>
-  /** The receipt from the preferred node alone, in one request. */
-  ownReceipt(hash: Hex): Promise<Receipt | undefined>
+  /** The receipt from the preferred node alone, in one request; `unread` if it has more than half a MiB. */
+  shortReceipt(hash: Hex): Promise<ShownReceipt>
   /** The newest transaction in which the contract logged an event with these topics. Searches the whole chain, so use it only on local chains. */
   findEvent(address: Address, topics: readonly Hex[]): Promise<Hex | undefined>
   /** Tempo networks: whether the transaction would succeed on the latest block, with its sender and gas limit. */

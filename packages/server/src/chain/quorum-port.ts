@@ -1,5 +1,5 @@
 import type { Address, Hex, Permit2Transfer } from '@purser/protocol'
-import type { Permit2Use, Receipt } from './facts.ts'
+import type { Log, Permit2Use, Receipt } from './facts.ts'
 import type { SentCall } from './lanes/port.ts'
 
 /**
@@ -94,6 +94,13 @@ export interface TempoTransactionId {
   readonly validBefore: bigint
 }
 
+/** The transfers of a token with a memo to a recipient that a transaction made. */
+export interface MemoTransfers {
+  readonly hash: Hex
+  readonly token: Address
+  readonly recipient: Address
+}
+
 /**
  * An account's transaction count including pending transactions: a majority reports at least `least` and a majority reports at most `most`. They
  * differ where half of the nodes contradict the other half.
@@ -165,6 +172,11 @@ export interface QuorumReads {
    * quorum is undecided or too few of its nodes answer.
    */
   pendingNonces(accounts: readonly Address[]): Promise<readonly PendingNonce[]>
+  /**
+   * Tempo: the logs of a transaction's transfers of a token with a memo to a recipient, at confirmation depth and in their order, however many other logs the
+   * transaction has.
+   */
+  memoTransfers(transfers: MemoTransfers): Promise<readonly Log[] | 'undecided'>
   /** Tempo: whether each transaction can never be mined: a final block is past its expiry, and no block contains it. */
   tempoTransactionsLost(ids: readonly TempoTransactionId[]): Promise<readonly Verdict[]>
 }

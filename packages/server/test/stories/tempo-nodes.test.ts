@@ -275,7 +275,31 @@ test('an invented hash costs few requests to two nodes, and fewer for a challeng
     const used = await challenge()
     expect(await costOf(used)).toBeLessThanOrEqual(10)
     expect((await verify(push(used, await payer.broadcast(used), payer))).status).toBe(200)
-    expect(await costOf(used)).toBeLessThanOrEqual(2)
+    expect(await costOf(used), 'of one node, and then of both').toBeLessThanOrEqual(3)
+  } finally {
+    for (const node of [liar, second]) node.tellTheTruth()
+  }
+})
+
+test('the hash of a long transaction that pays nothing costs no long receipt, and one that pays is accepted', async () => {
+  const [offer, other] = [await challenge(), await challenge()]
+  const hash = await payer.broadcast(offer)
+  let requested = 0
+  // As if the transaction had written thousands of logs besides.
+  const lengthen: Lie = async ({ params, truth }) => {
+    const answer = await truth()
+    if (params[0] !== hash || !('result' in answer) || typeof answer.result !== 'object') return answer
+    requested += 1
+    return { result: { ...answer.result, junk: 'x'.repeat(600_000) } }
+  }
+  for (const node of [liar, second]) node.lie('eth_getTransactionReceipt', lengthen)
+  try {
+    for (let shown = 0; shown < 3; shown += 1) {
+      const refused = await verify(push(other, hash, payer))
+      expect([refused.status, refused.body.message]).toEqual([402, 'the memo is not bound to this challenge'])
+    }
+    expect(requested, 'the first half MiB of one').toBe(1)
+    expect((await verify(push(offer, hash, payer))).status).toBe(200)
   } finally {
     for (const node of [liar, second]) node.tellTheTruth()
   }

@@ -8,6 +8,8 @@ export type RpcResponse =
 export interface RpcCall {
   readonly method: string
   readonly params: readonly unknown[]
+  /** A longer response than usual is an error of the call. For calls that are sent by themselves. */
+  readonly length?: 'short'
 }
 
 /** The node answered but could not serve the call. Another node may; this one is not marked as failed. */

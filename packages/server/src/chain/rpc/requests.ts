@@ -62,7 +62,7 @@ export function createRequests(outbound: Outbound, options: RequestOptions): Req
   const send = async (url: string, calls: readonly RpcCall[], limits: JsonLimits) => {
     const first = nextId
     nextId += calls.length
-    const requests = calls.map((call, index) => ({ jsonrpc: '2.0', id: first + index, ...call }))
+    const requests = calls.map(({ method, params }, index) => ({ jsonrpc: '2.0', id: first + index, method, params }))
     const body = JSON.stringify(requests.length === 1 ? requests[0] : requests)
     const methods = calls.map(({ method }) => method)
     const answer = await inNodeSpan(chainId, methods, () => outbound.postJson(url, body, limits))
@@ -100,6 +100,13 @@ export function createRequests(outbound: Outbound, options: RequestOptions): Req
     }
     return long
   }
+  const requestOneShort = async (url: string, call: RpcCall): Promise<RpcResponse> => {
+    if (receipts.lengthOf(url, call) !== 'usual') return unreadable(call)
+    const found = await unlessTooLarge(sendShort(url, [call]))
+    if (found === undefined || found === 'no-turn') receipts.markLong(url, call)
+    else if (found[0] !== undefined) return found[0]
+    return unreadable(call)
+  }
   /** Requests calls in one response, or in parts. Returns those with long responses, which are to be requested by themselves. */
   const requestTogether = async (reading: Reading, calls: readonly RpcCall[]): Promise<readonly RpcCall[]> => {
     if (calls.length < 2) return calls
@@ -117,6 +124,8 @@ export function createRequests(outbound: Outbound, options: RequestOptions): Req
     return []
   }
   const requestAll: Request = async (url, calls) => {
+    const [only] = calls
+    if (only?.length === 'short') return [await requestOneShort(url, only)]
     const { usual = [], long = [] } = Object.groupBy(calls, (call) => receipts.lengthOf(url, call))
     const reading = { url, answers: new Map<RpcCall, RpcResponse>(), untilMs: Number.POSITIVE_INFINITY }
     const found = await requestTogether(reading, usual)

@@ -1,19 +1,16 @@
 import {
   type Address,
   checksumAddress,
-  decodeTransferWithMemoLog,
   type Hex,
   isTempo,
   type Network,
   parsePayerSource,
   parseTempoChargeRequest,
   parseTempoPayload,
-  sameAddress,
   tempoChargeRequest,
   uint256Max,
 } from '@purser/protocol'
 import type { z } from 'zod'
-import { fail as failChain } from '../../../../chain/errors.ts'
 import type { Receipt, SignedTransaction, TempoTransaction } from '../../../../chain/port.ts'
 import { unixSeconds } from '../../../../platform/clock.ts'
 import { isProblem } from '../../../../platform/errors.ts'
@@ -29,9 +26,10 @@ import { recordWithoutPlace } from '../../settlement-outcome.ts'
 import { findPayment, listTakenClaims, type NewPayment } from '../../store.ts'
 import type { MppMethod, MppPurchase } from '../method.ts'
 import { failuresSince, followPayment, refusalOf, sentenceOf } from './follow.ts'
+import { type BoundTransfer, paidBy, type TempoPurchase } from './paid-by.ts'
 import { hasFailed } from './sponsored-store.ts'
 import { findPurchase, findSent, isUsed } from './store.ts'
-import { feeTokenOf, type Owed, sponsorsFees, whyNotTaken, whyNotTransfer } from './transaction.ts'
+import { feeTokenOf, type Owed, sponsorsFees, whyNotTaken } from './transaction.ts'
 
 /** Method `tempo` with the intent `charge`: a transaction that the payer signed, or one that is on chain already. */
 export const tempoCharge: MppMethod = {
@@ -179,14 +177,6 @@ function pulledPayment(
   }
 }
 
-/** Maximum milliseconds of waiting for a receipt: a node may be this far behind the payer's node and still be used. */
-const lookMsMax = 5_000
-/** Milliseconds until the receipt is read again, and the factor by which they grow: an invented hash must not cost many reads. */
-const pollMsFirst = 200
-const pollGrowth = 2
-/** Most transfers of one transaction that are credited beside the one that buys. */
-const furtherMax = 50
-
 /**
  * Push: the payer broadcasts the transaction and sends its hash. Hashes are public, so the transfer must carry a memo made for
  * this challenge; a plain transfer proves nothing. It is recorded only once it is final on chain. The money has arrived by then,
@@ -223,15 +213,6 @@ async function creditedAgain(ctx: Ctx, purchase: TempoPurchase, hash: Hex): Prom
   const payments = transfers.map((transfer) => pushedPayment(ctx, purchase, receipt, transfer))
   await creditAll(ctx, payments)
   return fail('duplicate-payment')
-}
-
-/** Returns the final transaction of a hash and its transfers that pay for the challenge and have bought nothing yet, at least one. */
-async function paidBy(ctx: Ctx, purchase: TempoPurchase, hash: Hex) {
-  const receipt = await finalReceipt(ctx, purchase, hash)
-  if (receipt === undefined)
-    throw refusedMpp('verification-failed', 'no such transaction is on chain yet; show the hash again in a moment')
-  if (receipt.status === 'reverted') throw refusedMpp('verification-failed', 'the transaction reverted')
-  return { receipt, transfers: await paidIn(ctx, purchase, receipt) }
 }
 
 function pushedPayment(
@@ -276,64 +257,6 @@ function withMark(ctx: Ctx): Ctx {
   return { ...ctx, idempotency: { ...idempotency, commit } }
 }
 
-/**
- * Returns the receipt that a majority confirms, or undefined if a majority has none. One node's answer is not enough: the payer
- * may have invented the hash and the node the transfer, and a node may hide one. If no majority decides in time it throws
- * `chain-unavailable`: a refusal would make the payer of a real transfer pay again.
- */
-async function finalReceipt(ctx: Ctx, { network }: TempoPurchase, hash: Hex): Promise<Receipt | undefined> {
-  const until = performance.now() + Math.min(lookMsMax, ctx.settleWaitMs)
-  const chain = ctx.chains.on(network)
-  for (let pollMs = pollMsFirst; ; pollMs *= pollGrowth) {
-    const isLast = performance.now() >= until
-    // Only the first and the last read ask all nodes.
-    if (isLast && (await chain.areInBlocks([hash]))[0] === 'no') return undefined
-    const receipt = isLast || pollMs === pollMsFirst ? await chain.receipt(hash) : await chain.ownReceipt(hash)
-    if (receipt !== undefined && (await chain.confirmReceipts([receipt]))[0] === 'yes') return receipt
-    if (isLast) throw failChain('chain-unavailable', {}, new Error('too few nodes agree about a receipt'))
-    await pause(Math.max(0, Math.min(pollMs, until - performance.now())), new AbortController().signal)
-  }
-}
-
-interface BoundTransfer {
-  readonly from: Address
-  readonly amount: bigint
-  /** Place of its log in the receipt. */
-  readonly place: number
-}
-
-/**
- * Returns the transfers of the challenge's token that pay for the challenge and have bought nothing yet. If there is none, it refuses
- * with the fault of the closest transfer, or as a duplicate if the transaction has already paid.
- */
-async function paidIn(
-  { db, log }: Ctx,
-  { network, owed }: TempoPurchase,
-  receipt: Receipt,
-): Promise<readonly BoundTransfer[]> {
-  const transfers = receipt.logs.flatMap((log, place) => {
-    const made = sameAddress(log.address, owed.token) ? decodeTransferWithMemoLog(log) : undefined
-    if (made === undefined || (owed.payer !== undefined && !sameAddress(made.from, owed.payer))) return []
-    const claim = transferClaim(network, receipt.transactionHash, place)
-    return [{ ...made, place, claim, refusal: whyNotTransfer(made, owed) }]
-  })
-  const taken = await listTakenClaims(
-    db,
-    transfers.map(({ claim }) => claim),
-  )
-  const paid = transfers.filter(({ claim, refusal }) => refusal === undefined && !taken.has(claim))
-  if (paid.length > 1 + furtherMax)
-    log.warn(
-      { txHash: receipt.transactionHash, transfers: paid.length },
-      'a transaction pays a challenge too often; not all of it is credited',
-    )
-  if (paid.length > 0) return paid.slice(0, 1 + furtherMax)
-  if (taken.size > 0) throw fail('duplicate-payment')
-  const message = "the transaction makes no transfer of the challenge's token with a memo"
-  const refusal = transfers[0]?.refusal ?? { problem: 'verification-failed', message }
-  throw refusedMpp(refusal.problem, refusal.message)
-}
-
 const receiptPollMs = 150
 
 /**
@@ -369,11 +292,6 @@ async function waitForChain(ctx: Ctx, network: Network, paymentId: PaymentId): P
     if (isOver || performance.now() >= until) return
     await pause(receiptPollMs, new AbortController().signal)
   }
-}
-
-/** A purchase on Tempo, with the payment that it requires. */
-interface TempoPurchase extends MppPurchase {
-  readonly owed: Owed
 }
 
 /** Returns the fields that the rows of pulled and pushed payments share. */

@@ -1,0 +1,121 @@
+import { type Address, decodeTransferWithMemoLog, type Hex, sameAddress } from '@purser/protocol'
+import { fail as failChain } from '../../../../chain/errors.ts'
+import type { Receipt } from '../../../../chain/port.ts'
+import { pause } from '../../../../platform/work/loop.ts'
+import { fail, refusedMpp } from '../../errors.ts'
+import { transferClaim } from '../../new-payment.ts'
+import type { Ctx } from '../../ports.ts'
+import { listTakenClaims } from '../../store.ts'
+import type { MppPurchase } from '../method.ts'
+import { type Owed, whyNotTransfer } from './transaction.ts'
+
+/** A purchase on Tempo, with the payment that it requires. */
+export interface TempoPurchase extends MppPurchase {
+  readonly owed: Owed
+}
+
+/** Maximum milliseconds of waiting for a receipt: a node may be this far behind the payer's node and still be used. */
+const lookMsMax = 5_000
+/** Milliseconds until the receipt is read again, and the factor by which they grow: an invented hash must not cost many reads. */
+const pollMsFirst = 200
+const pollGrowth = 2
+/** Most transfers of one transaction that are credited beside the one that buys. */
+const furtherMax = 50
+
+/** Returns the final transaction of a hash and its transfers that pay for the challenge and have bought nothing yet, at least one. */
+export async function paidBy(ctx: Ctx, purchase: TempoPurchase, hash: Hex) {
+  const receipt = await finalReceipt(ctx, purchase, hash)
+  if (receipt === undefined)
+    throw refusedMpp('verification-failed', 'no such transaction is on chain yet; show the hash again in a moment')
+  if (receipt.status === 'reverted') throw refusedMpp('verification-failed', 'the transaction reverted')
+  return { receipt, transfers: await paidIn(ctx, purchase, receipt) }
+}
+
+/**
+ * Returns the receipt that a majority confirms, or undefined if a majority has none. One node's answer is not enough: the payer
+ * may have invented the hash and the node the transfer, and a node may hide one. If no majority decides in time it throws
+ * `chain-unavailable`: a refusal would make the payer of a real transfer pay again.
+ */
+async function finalReceipt(ctx: Ctx, purchase: TempoPurchase, hash: Hex): Promise<Receipt | undefined> {
+  const until = performance.now() + Math.min(lookMsMax, ctx.settleWaitMs)
+  const chain = ctx.chains.on(purchase.network)
+  for (let pollMs = pollMsFirst; ; pollMs *= pollGrowth) {
+    const isLast = performance.now() >= until
+    const shown = await chain.shortReceipt(hash)
+    // Only the first and the last read ask all nodes, and none for a long receipt.
+    if (isLast && shown !== 'unread' && (await chain.areInBlocks([hash]))[0] === 'no') return undefined
+    const isAsked = shown === undefined && (isLast || pollMs === pollMsFirst)
+    const receipt =
+      shown === 'unread'
+        ? await longReceipt(ctx, purchase, hash)
+        : isAsked
+          ? (await chain.findReceipts([hash]))[0]?.receipt
+          : shown
+    if (receipt !== undefined && (await chain.confirmReceipts([receipt]))[0] === 'yes') return receipt
+    if (isLast) throw failChain('chain-unavailable', {}, new Error('too few nodes agree about a receipt'))
+    await pause(Math.max(0, Math.min(pollMs, until - performance.now())), new AbortController().signal)
+  }
+}
+
+/**
+ * Returns a long receipt, which costs each node megabytes, only if a majority of the nodes has a transfer of the transaction that pays for the challenge. Refuses
+ * the credential if it has none.
+ */
+async function longReceipt(ctx: Ctx, purchase: TempoPurchase, hash: Hex): Promise<Receipt | undefined> {
+  const { network, owed } = purchase
+  const chain = ctx.chains.on(network)
+  const logs = await chain.memoTransfers({ hash, token: owed.token, recipient: owed.recipient })
+  if (logs === 'undecided') return undefined
+  const transfers = transfersIn(purchase, { transactionHash: hash, logs })
+  if (!transfers.some(({ refusal }) => refusal === undefined)) throw refusalOfAll(transfers)
+  return chain.receipt(hash)
+}
+
+/** A transfer that pays for a challenge. */
+export interface BoundTransfer {
+  readonly from: Address
+  readonly amount: bigint
+  /** Place of its log in the receipt. */
+  readonly place: number
+}
+
+/**
+ * Returns the transfers of the challenge's token that pay for the challenge and have bought nothing yet. If there is none, it refuses
+ * with the fault of the closest transfer, or as a duplicate if the transaction has already paid.
+ */
+async function paidIn({ db, log }: Ctx, purchase: TempoPurchase, receipt: Receipt): Promise<readonly BoundTransfer[]> {
+  const transfers = transfersIn(purchase, receipt)
+  const taken = await listTakenClaims(
+    db,
+    transfers.map(({ claim }) => claim),
+  )
+  const paid = transfers.filter(({ claim, refusal }) => refusal === undefined && !taken.has(claim))
+  if (paid.length > 1 + furtherMax)
+    log.warn(
+      { txHash: receipt.transactionHash, transfers: paid.length },
+      'a transaction pays a challenge too often; not all of it is credited',
+    )
+  if (paid.length > 0) return paid.slice(0, 1 + furtherMax)
+  if (taken.size > 0) throw fail('duplicate-payment')
+  throw refusalOfAll(transfers)
+}
+
+/** Returns the transfers with a memo of the challenge's token and payer, each with its fault if it does not pay for the challenge. */
+function transfersIn(
+  { network, owed }: TempoPurchase,
+  { transactionHash, logs }: Pick<Receipt, 'transactionHash' | 'logs'>,
+) {
+  return logs.flatMap((log, place) => {
+    const made = sameAddress(log.address, owed.token) ? decodeTransferWithMemoLog(log) : undefined
+    if (made === undefined || (owed.payer !== undefined && !sameAddress(made.from, owed.payer))) return []
+    const claim = transferClaim(network, transactionHash, place)
+    return [{ ...made, place, claim, refusal: whyNotTransfer(made, owed) }]
+  })
+}
+
+/** Returns the refusal of transfers of which none pays for the challenge: the fault of the first. */
+function refusalOfAll([first]: ReturnType<typeof transfersIn>): Error {
+  const message = "the transaction makes no transfer of the challenge's token with a memo"
+  const refusal = first?.refusal ?? { problem: 'verification-failed', message }
+  return refusedMpp(refusal.problem, refusal.message)
+}
