@@ -166,3 +166,32 @@ test('a migration that locks several tables commits each of its statements: the 
     expect(locked.size, `${name} locks ${[...locked].join(', ')}`).toBeLessThanOrEqual(1)
   }
 })
+
+test('the contents of vaults lose their foreign keys beside a request that has a vault and goes on to its contents', async () => {
+  const { db, url, drop } = await freshDatabase()
+  for (const table of ['vault_events', 'vault_documents'])
+    await db.run({
+      text: `alter table ${table} add constraint ${table}_vault_id_fkey foreign key (vault_id) references vaults (id) on delete cascade`,
+      values: [],
+    })
+  await db.run(sql`drop table deleted_vaults`)
+  await db.run(sql`drop function queue_vault_contents cascade`)
+  await db.run(sql`delete from schema_migrations where name like '0287\\_%'`)
+  let running: Promise<string[]> | undefined
+  await db.tx(async (tx) => {
+    // The request would be the one that a deadlock ends.
+    await tx.run(sql`set local deadlock_timeout = '10ms'`)
+    await tx.many(z.object({}), sql`select id from vaults for update`)
+    running = migrate({ url })
+    const isWaiting = sql`select count(*) > 0 as is from pg_locks where relation = 'vaults'::regclass and not granted`
+    const seesIt = async () => (await db.one(z.object({ is: z.boolean() }), isWaiting)).is
+    await expect.poll(seesIt, { timeout: 20_000, interval: 5 }).toBe(true)
+    await tx.run(sql`delete from vault_events`)
+    await tx.run(sql`delete from vault_documents`)
+  })
+  expect(await running).toEqual(['0287_contents_of_deleted_vaults.concurrent.sql'])
+  const foreign = sql`select count(*) as count from pg_constraint where contype = 'f' and confrelid = 'vaults'::regclass
+    and conrelid in ('vault_events'::regclass, 'vault_documents'::regclass)`
+  expect(await db.one(z.object({ count: z.bigint() }), foreign)).toEqual({ count: 0n })
+  await drop()
+})
