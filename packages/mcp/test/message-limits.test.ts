@@ -33,7 +33,7 @@ async function aServer() {
         accept: 'application/json, text/event-stream',
         authorization: `Bearer ${key}`,
       },
-      body: JSON.stringify(message),
+      body: typeof message === 'string' ? message : JSON.stringify(message),
     })
   return { state, post }
 }
@@ -96,11 +96,15 @@ test('a batch has at most eight messages, each of which counts', async () => {
   expect((await post(keys[0], batch(9))).status).toBe(400)
   const served = await post(keys[0], batch(8))
   expect((await served.text()).match(/"result"/g)).toHaveLength(8)
+  // The SDK leaves out byte order marks.
+  for (const mark of ['\u{feff}', '\u{feff}\u{feff}'])
+    expect((await post(keys[0], `${mark}${JSON.stringify(batch(9))}`)).status).toBe(400)
 })
 
 test.each([
   ['{"a":[1,2,{"b":","}],"c":"\\"["}', { messages: 1, nodes: 9 }],
   [' \n[{"a":1},{"b":[1,2]}]', { messages: 2, nodes: 8 }],
+  ['\u{feff}[{"a":1},{"b":1}]', { messages: 2, nodes: 6 }],
   ['', { messages: 1, nodes: 0 }],
 ])('the shape of %s is counted without parsing it', (text, shape) => {
   expect(shapeOf(Buffer.from(text))).toEqual(shape)

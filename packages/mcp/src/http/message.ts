@@ -43,12 +43,16 @@ const firstBytes = 4_096
 const [openBrace, openBracket, closeBrace, closeBracket] = [0x7b, 0x5b, 0x7d, 0x5d]
 const [comma, colon, quote, backslash] = [0x2c, 0x3a, 0x22, 0x5c]
 
-/** Returns the shape of a JSON text in one pass. A text that is no JSON has one that is never below its cost. */
+/**
+ * Returns the shape of a JSON text in one pass. A text that is no JSON has one that is never below its cost. The first brace or bracket decides whether
+ * it is a batch, because a byte order mark may come before it, which the SDK leaves out.
+ */
 export function shapeOf(body: Uint8Array): MessageShape {
   let depth = 0
   let nodes = 0
   let firstLevel = 0
   let inString = false
+  let first: number | undefined
   for (let at = 0; at < body.length; at += 1) {
     const byte = body[at]
     if (inString) {
@@ -59,10 +63,10 @@ export function shapeOf(body: Uint8Array): MessageShape {
       nodes += 1
       if (depth === 1 && byte === comma) firstLevel += 1
     } else if (byte === openBrace || byte === openBracket) {
+      first ??= byte
       nodes += 1
       depth += 1
     } else if (byte === closeBrace || byte === closeBracket) depth -= 1
   }
-  const isBatch = body.find((byte) => byte > 0x20) === openBracket
-  return { messages: isBatch ? firstLevel + 1 : 1, nodes }
+  return { messages: first === openBracket ? firstLevel + 1 : 1, nodes }
 }
