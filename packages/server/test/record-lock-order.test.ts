@@ -1,7 +1,10 @@
+import { networkByName } from '@purser/protocol'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
 import { createRecorder } from '../src/features/payments/index.ts'
-import { changeCounters, changeGasLast, dayOf } from '../src/features/plans/index.ts'
+import { lockForRecording } from '../src/features/payments/record-store.ts'
+import { changeCounters, changeGasLast, dayOf, gasLockName, paymentsLockName } from '../src/features/plans/index.ts'
+import { storeGasless } from '../src/features/transfers/steps.ts'
 import { utcMonthOf } from '../src/platform/clock.ts'
 import { sql } from '../src/platform/db/db.ts'
 import { newId } from '../src/platform/ids.ts'
@@ -16,6 +19,12 @@ beforeAll(async () => {
   stage = await aStage(await freshDatabase())
 })
 afterAll(() => stage?.stop())
+
+/** The number of connections that wait for a lock. */
+async function countWaiting(): Promise<number> {
+  const statement = sql`select 1 as one from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
+  return (await stage.db.many(z.object({}), statement)).length
+}
 
 test('a payment that is recorded while another ends locks the month’s count before the gas budget, as ending does', async () => {
   const { db, deps, network } = stage
@@ -34,15 +43,11 @@ test('a payment that is recorded while another ends locks the month’s count be
     challengeId: '',
   })
   const record = createRecorder({ db }, { nanoUsdPerDayMax: 10n ** 15n, openPerPayerMax: 100, verifiedMsMax: 60_000 })
-  const isWaiting = async (): Promise<boolean> => {
-    const statement = sql`select 1 as one from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
-    return (await db.many(z.object({}), statement)).length > 0
-  }
   let recording: Promise<void> | undefined
   await db.tx(async (tx) => {
     await changeCounters(tx, [{ tenant, kind: 'payments', period: utcMonthOf(payment.createdAt), n: 1 }])
     recording = record({ ctx, payment })
-    await expect.poll(isWaiting, { interval: 20 }).toBe(true)
+    await expect.poll(countWaiting, { interval: 20 }).toBe(1)
     changeGasLast(tx, [{ tenant, network: network.name, day: dayOf(payment.createdAt), nanoUsd: 1n }])
   })
   await recording
@@ -51,4 +56,35 @@ test('a payment that is recorded while another ends locks the month’s count be
     sql`select used from usage_counters where kind = 'payments'`,
   )
   expect(used).toBe(2n)
+})
+
+test('transfers on two networks at the operator’s cost lock the budgets of both before the account, as a payment on the second does', async () => {
+  const { db, deps } = stage
+  const [, tenant] = stage.tenants
+  if (tenant === undefined) throw new Error('there is no organisation')
+  const { organisationId, environment } = tenant
+  const accountId = newId('acc', deps)
+  await db.run(sql`insert into accounts (id, email, created_at) values (${accountId}, 'two@example.com', now())`)
+  await db.run(
+    sql`update organisations set plan = 'hobby', quota_account_id = ${accountId} where id = ${organisationId}`,
+  )
+  const ctx = { ...forTenant(systemCtx(deps), tenant), settleNanoUsdPerDayMax: 0n }
+  const address = `0x${'4'.repeat(40)}` as const
+  const wanted = ['arbitrum', 'base'].map((name) => {
+    const network = networkByName(name)
+    if (network === undefined) throw new Error('no such network')
+    return { ctx, transferId: newId('wtx', deps), plan: { source: { address }, network, coin: { address } } }
+  })
+  const quota = `quota:${accountId}/${environment}/payments`
+  const lockNames = [paymentsLockName(tenant), gasLockName({ tenant, network: 'base' })]
+  let all: Promise<unknown> | undefined
+  await db.tx(async (tx) => {
+    await tx.run(sql`select pg_advisory_xact_lock(hashtextextended(${quota}, 0))`)
+    const stored = db.tx((other) => storeGasless(other, wanted))
+    await expect.poll(countWaiting, { interval: 20 }).toBe(1)
+    const recorded = db.tx((other) => lockForRecording(other, tenant, lockNames))
+    await expect.poll(countWaiting, { interval: 20 }).toBe(2)
+    all = Promise.all([stored, recorded])
+  })
+  expect(await all).toMatchObject([{ over: wanted }, 'hobby'])
 })

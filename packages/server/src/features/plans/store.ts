@@ -252,23 +252,29 @@ export function gasByDay(db: Queryable, tenant: Tenant, { from, to }: { readonly
 }
 
 /**
- * Returns the name of the lock of an organisation's budgets on a network. A transaction that takes from a budget with a limit
- * locks it first, and then that of the shared quota of payments (`sharedLockName`), until it ends. It is locked by name, because the row of a day does not exist before its first payment.
+ * Returns the name of the lock of an organisation's budgets on a network. A transaction that takes from budgets with a limit locks those of all of its
+ * networks first, and then that of the shared quota of payments (`sharedLockName`), until it ends. They are locked by name, because the row of a day does
+ * not exist before its first payment.
  */
 export function gasLockName({ tenant: { organisationId, environment }, network }: Omit<GasBudget, 'day'>): string {
   return `gas-budget:${organisationId}/${environment}/${network}`
 }
 
 /**
- * Locks a budget and returns the reserved and used amount of all organisations that share the quotas. Where some do, it takes also the lock under
- * which their payments are recorded, which take from the same budget.
+ * Locks the budgets of these networks and returns the reserved and used amounts of all organisations that share the quotas, by network. Where some do,
+ * it takes also the lock under which their payments are recorded, which take from the same budgets. A transaction calls it once: a second call would
+ * take the lock of a network after the shared one.
  */
-export async function lockGasTaken(tx: Tx, budget: GasBudget): Promise<bigint> {
+export async function lockGasTaken(
+  tx: Tx,
+  { tenant, networks, day }: { readonly tenant: Tenant; readonly networks: readonly string[]; readonly day: string },
+): Promise<ReadonlyMap<string, bigint>> {
+  const lockNames = networks.map((network) => gasLockName({ tenant, network }))
   await tx.run(sql`
     select pg_advisory_xact_lock(hashtextextended(name, 0)) from (
-      select name from (select ${gasLockName(budget)}::text as name union ${sharedLockName(budget.tenant, 'payments')}) as given
+      select name from (select unnest(${lockNames}::text[]) as name union ${sharedLockName(tenant, 'payments')}) as given
       order by name collate "C" offset 0) as ordered`)
-  return (await listGasTaken(tx, budget.tenant, budget.day)).get(budget.network) ?? 0n
+  return listGasTaken(tx, tenant, day)
 }
 
 export interface GasChange extends GasBudget {

@@ -67,20 +67,31 @@ export function usageOf(ctx: Pick<Ctx, 'db' | 'tenant' | 'clock' | 'recounts'>):
 
 type BudgetCtx = Pick<Ctx, 'tenant' | 'clock' | 'settleNanoUsdPerDayMax' | 'gasPrices'>
 
+/** Several items on one network, each of which needs this much gas, in billionths of a US dollar. */
+interface GasWanted {
+  readonly network: Network
+  readonly nanoUsd: bigint
+  readonly wanted: number
+}
+
 /**
- * Reserves this much gas, in billionths of a US dollar, for each of several items, from the operator's budget of the day. Returns
- * for how many of them it sufficed. Parallel calls never reserve the same amount twice.
+ * Reserves gas for items on several networks, each listed once, from the operator's budgets of the day. Returns for how many items of each network the
+ * budget sufficed. Parallel calls never reserve the same amount twice. A transaction calls it once.
  */
-export async function reserveForEach(
-  ctx: BudgetCtx,
-  tx: Tx,
-  network: Network,
-  { nanoUsd: each, wanted }: { readonly nanoUsd: bigint; readonly wanted: number },
-): Promise<number> {
-  const budget = { tenant: ctx.tenant, network: network.name, day: dayOf(ctx.clock.now()) }
-  const left = ctx.settleNanoUsdPerDayMax - (await lockGasTaken(tx, budget))
-  const fitting = each <= 0n ? wanted : left < each ? 0 : Number(least(BigInt(wanted), left / each))
-  await changeGas(tx, [{ ...budget, nanoUsd: each * BigInt(fitting) }])
+export async function reserveForEach(ctx: BudgetCtx, tx: Tx, all: readonly GasWanted[]): Promise<readonly number[]> {
+  if (all.length === 0) return []
+  const budget = { tenant: ctx.tenant, day: dayOf(ctx.clock.now()) }
+  const taken = await lockGasTaken(tx, { ...budget, networks: all.map(({ network }) => network.name) })
+  const fitting = all.map(({ network, nanoUsd: each, wanted }) => {
+    const left = ctx.settleNanoUsdPerDayMax - (taken.get(network.name) ?? 0n)
+    return each <= 0n ? wanted : left < each ? 0 : Number(least(BigInt(wanted), left / each))
+  })
+  await changeGas(
+    tx,
+    all.map(({ network, nanoUsd }, index) => {
+      return { ...budget, network: network.name, nanoUsd: nanoUsd * BigInt(fitting[index] ?? 0) }
+    }),
+  )
   return fitting
 }
 

@@ -2,7 +2,6 @@ import { bytesToHex, l1FeeOf, type Network, tokenByAddress } from '@purser/proto
 import type { ChainTransactionId } from '../../chain/port.ts'
 import { instantOf } from '../../platform/clock.ts'
 import type { Tx } from '../../platform/db/db.ts'
-import { inLockOrder } from '../../platform/db/lock-order.ts'
 import {
   assignReservations,
   bytesOf,
@@ -245,9 +244,13 @@ export async function canBeGasless(
 
 /** A gasless transfer, with the request that it belongs to. */
 interface Wanted {
-  readonly ctx: Ctx
+  readonly ctx: Pick<Ctx, 'tenant' | 'clock' | 'random' | 'gasPrices' | 'settleNanoUsdPerDayMax'>
   readonly transferId: TransferId
-  readonly plan: Omit<Payout, 'fees'>
+  readonly plan: {
+    readonly source: Pick<SourceWallet, 'address'>
+    readonly network: Network
+    readonly coin: Pick<Coin, 'address'>
+  }
 }
 
 /**
@@ -258,19 +261,23 @@ export async function storeGasless<T extends Wanted>(
   tx: Tx,
   wanted: readonly T[],
 ): Promise<{ readonly nonces: ReadonlyMap<TransferId, Uint8Array>; readonly over: readonly T[] }> {
-  const over: T[] = []
-  const nonces = new Map<TransferId, Uint8Array>()
-  for (const [, some] of inLockOrder(Map.groupBy(wanted, ({ plan }) => plan.network.name))) {
+  const groups = [...Map.groupBy(wanted, ({ plan }) => plan.network.name).values()].flatMap((some) => {
     const [first] = some
-    if (first === undefined) continue
-    const nanoUsd = first.ctx.gasPrices.costOf(first.plan.network, gasOfGasless)
-    const fitting = await reserveForEach(first.ctx, tx, first.plan.network, { nanoUsd, wanted: some.length })
-    const made = some.slice(0, fitting).map((one) => gaslessOf(one, nanoUsd))
-    await insertGasless(tx, made)
-    for (const { transferId, nonce } of made) nonces.set(transferId, nonce)
-    over.push(...some.slice(fitting))
+    if (first === undefined) return []
+    const { ctx, plan } = first
+    const nanoUsd = ctx.gasPrices.costOf(plan.network, gasOfGasless)
+    return [{ ctx, network: plan.network, nanoUsd, wanted: some.length, some }]
+  })
+  const [first] = groups
+  const fitting = first === undefined ? [] : await reserveForEach(first.ctx, tx, groups)
+  const made = groups.flatMap(({ some, nanoUsd }, index) =>
+    some.slice(0, fitting[index] ?? 0).map((one) => gaslessOf(one, nanoUsd)),
+  )
+  await insertGasless(tx, made)
+  return {
+    nonces: new Map(made.map(({ transferId, nonce }) => [transferId, nonce])),
+    over: groups.flatMap(({ some }, index) => some.slice(fitting[index] ?? 0)),
   }
-  return { nonces, over }
 }
 
 function gaslessOf(

@@ -76,7 +76,7 @@ export function storeSweep(ctx: Ctx, terms: SweepTerms, candidates: Candidates):
     )
     const reserved = transfers.filter(({ childAddressId }) => taken.has(childAddressId))
     await insertReservations(tx, ctx.tenant, reservationsOf(terms, sweep.id, reserved))
-    await reserveGas(ctx, tx, terms.network, { nanoUsd: gasReservedNanoUsd, wanted: taken.size })
+    await reserveGas(ctx, tx, { network: terms.network, nanoUsd: gasReservedNanoUsd, wanted: taken.size })
     if (taken.size === 0) await markCompleted(tx, [sweep.id], sweep.createdAt)
     await noteScan(ctx, tx, terms, candidates)
     const details = { sweepId: sweep.id, token: sweep.token, trigger: sweep.trigger, children: taken.size }
@@ -170,11 +170,11 @@ function transferTerms(
 async function reserveGas(
   ctx: Ctx,
   tx: Tx,
-  network: Network,
-  each: { readonly nanoUsd: bigint; readonly wanted: number },
+  gas: { readonly network: Network; readonly nanoUsd: bigint; readonly wanted: number },
 ): Promise<void> {
-  if (each.wanted === 0) return
-  if ((await reserveForEach(ctx, tx, network, each)) < each.wanted) throw failGas('settlement-budget-exceeded')
+  if (gas.wanted === 0) return
+  const [fitting = 0] = await reserveForEach(ctx, tx, [gas])
+  if (fitting < gas.wanted) throw failGas('settlement-budget-exceeded')
 }
 
 async function noteScan(ctx: Ctx, tx: Tx, { wallet, token }: SweepTerms, { scannedTo }: Candidates): Promise<void> {
