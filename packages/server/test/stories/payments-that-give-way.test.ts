@@ -301,3 +301,18 @@ test('open payments whose gas does not suffice for another payment keep their pl
   expect(codeOf(await pay(shop, await aPayer(chain)))).toBe('settlement-budget-exceeded')
   expect([await openOf(shop), await reserved(shop)]).toEqual([10, budget])
 })
+
+test('open payments of an account’s other free organisations give way for the day’s gas, and a payer has its tenth at all of them together', async () => {
+  const [shop, other] = [await aShop(), await aShop()]
+  await world.database.db.run(sql`
+    update organisations set plan = 'hobby', quota_account_id = (select quota_account_id from organisations where id = ${shop.org.id})
+    where id = any(${[shop.org.id, other.org.id]}::text[])`)
+  const payer = await aPayer(chain)
+  expect((await pay(other, payer)).status).toBe(200)
+  expect(codeOf(await pay(shop, payer))).toBe('too-many-open-payments')
+  for (let index = 0; index < 9; index += 1) expect((await pay(other, await aPayer(chain))).status).toBe(200)
+  expect(codeOf(await pay(shop, await aPayer(chain)))).toBe('settlement-budget-exceeded')
+  await age(other, 121)
+  expect((await pay(shop, await aPayer(chain))).status).toBe(200)
+  expect([await openOf(shop), await openOf(other)]).toEqual([1, 9])
+})

@@ -69,7 +69,7 @@ const monthlyLimits = JSON.stringify(
   Object.fromEntries(Object.entries(plans).map(([plan, { paymentsPerMonth }]) => [plan, paymentsPerMonth])),
 )
 
-/** Idle payments of one payer take at most one part in this many of the month and of the day's gas; one is always allowed. */
+/** Idle payments of one payer take at most one part in this many of the month, and all of its open payments of the day's gas; one is always allowed. */
 const payerShare = 10
 
 /** Most transactions of one payer that are on their way at the sponsor's expense, at all organisations: each of them may fail. */
@@ -113,13 +113,14 @@ export async function insertReceipts(
         coalesce(payment.settlement ->> 'sponsoredGas' <> '0', false) as is_sponsored, payment.*
       from jsonb_array_elements(${JSON.stringify(receipts.map((receipt) => entryOf(tenant, receipt)))}::jsonb) with ordinality as entries (entry, position)
       cross join lateral jsonb_populate_record(null::payments, entry) as payment
+    ), sharers as materialized (${sharersOf(organisationId)}
     ), open as (
       select payers.payer, open.* from (select distinct payer from given where payer is not null) as payers
       cross join lateral (
         select network, asset, sum(raw_amount) filter (where id <> all(${limits.spentIds}::text[])) as raw,
           count(*) filter (where organisation_id = ${organisationId} and environment = ${environment}) as own,
           count(*) filter (where ${isIdle} and organisation_id = ${organisationId} and environment = ${environment}) as idle,
-          sum(gas_reserved_nano_usd) filter (where organisation_id = ${organisationId} and environment = ${environment}) as open_gas,
+          sum(gas_reserved_nano_usd) filter (where organisation_id in (select id from sharers) and environment = ${environment}) as open_gas,
           count(*) filter (where status = 'settling' and check_at is not null and settlement ->> 'sponsoredGas' <> '0') as sponsored
         from payments where status in ('verified', 'settling') and payer = payers.payer
         group by network, asset) as open
@@ -154,7 +155,7 @@ export async function insertReceipts(
       window payers as (partition by payer, network, asset order by position)
     ), budgets as materialized (
       select network, day, sum(nano_usd) as nano_usd from gas_budgets
-      where organisation_id in (${sharersOf(organisationId)}) and environment = ${environment} and day in (select day from given) group by network, day
+      where organisation_id in (select id from sharers) and environment = ${environment} and day in (select day from given) group by network, day
     ), funded as (
       select judged.*, gas_reserved_nano_usd > 0 and coalesce(budget.nano_usd, 0) + sum(gas_reserved_nano_usd) over (partition by judged.network, judged.day order by position)
         > ${limits.nanoUsdPerDayMax.toString()}::numeric as is_over_budget
@@ -162,7 +163,7 @@ export async function insertReceipts(
       where is_short is not true and is_over_cap is not true and is_over_share is not true
     ), used as materialized (
       select period as month, kind as counted_as, sum(used) as used from usage_counters
-      where organisation_id in (${sharersOf(organisationId)}) and environment = ${environment} and kind in ('payments', 'proofs')
+      where organisation_id in (select id from sharers) and environment = ${environment} and kind in ('payments', 'proofs')
         and period in (select month from given) group by period, kind
     ), budgeted as (
       select funded.*, monthly.most >= 0 and (status <> 'settled' or tx_hash is null) and coalesce(used.used, 0) + row_number() over (partition by month, counted_as order by position)

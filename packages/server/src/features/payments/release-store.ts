@@ -64,7 +64,7 @@ export function inTheWayOf(
   const { start, end } = isGas ? { start: instantOf(day), end: instantOf(day + dayMs) } : monthAround(createdAt)
   return sql`
     select open.* from unnest(${on}::text[]) as n (network)
-    cross join (${isGas ? sql`select ${organisationId}::text as id` : sharersOf(organisationId)}) as owner
+    cross join (${sharersOf(organisationId)}) as owner
     cross join lateral (
       select p.id, p.created_at, p.valid_before, p.payer, p.network, p.tx_hash, ${isGas ? sql`p.gas_reserved_nano_usd::text` : sql`'1'`} as frees from payments p
       where p.organisation_id = owner.id and p.environment = ${environment} and p.network = n.network and p.check_at is not null and p.has_place
@@ -95,17 +95,15 @@ export async function countOfPayer(
   { network, payer }: Pick<NewPayment, 'network' | 'payer'>,
   lacking: Lacking,
 ): Promise<number> {
-  const isSharing =
-    lacking === 'gas-budget'
-      ? sql`organisation_id = ${organisationId} and network = ${network}`
-      : sql`organisation_id in (${sharersOf(organisationId)})`
+  const isSharing = lacking === 'gas-budget' ? sql`network = ${network}` : sql`true`
   const { count } = await db.one(
     z.object({ count: z.bigint() }),
     sql`
     with open as materialized (
       select organisation_id, environment, network, status from payments where payer = ${payer} and status in ('verified', 'settling')
     )
-    select count(*) as count from open where status = 'verified' and environment = ${environment} and ${isSharing}`,
+    select count(*) as count from open where status = 'verified' and environment = ${environment}
+      and organisation_id in (${sharersOf(organisationId)}) and ${isSharing}`,
   )
   return Number(count)
 }
