@@ -110,7 +110,7 @@ export {
   merkleRoot,
 } from './merkle.ts'
 export type { AmountFault } from './money.ts'
-export { formatAmount, parseAmount, parseRaw, priceInStablecoin } from './money.ts'
+export { attoOf, formatAmount, parseAmount, parseRaw, priceInStablecoin } from './money.ts'
 export { orderOffers } from './mpp/accept-payment.ts'
 export { attributionMemo, isMemoBound } from './mpp/attribution.ts'
 export type { MppChallenge } from './mpp/challenge.ts'

@@ -61,6 +61,20 @@ export function parseRaw(text: string): bigint | AmountFault {
   return raw > uint256Max ? 'too-large' : raw
 }
 
+const attoDecimals = 18
+
+/**
+ * Converts an amount in the smallest unit of its token to 1e-18 of the token, so that amounts of a token with other decimals on another chain
+ * can be added. Throws a `RangeError` if the token has more than 18 decimals.
+ *
+ * @example
+ * attoOf(10_000n, 6) // 10000000000000000n
+ */
+export function attoOf(raw: bigint, decimals: number): bigint {
+  if (decimals > attoDecimals) throw new RangeError('a token with more than 18 decimals')
+  return raw * 10n ** BigInt(attoDecimals - decimals)
+}
+
 /**
  * Converts a price in US dollars to a dollar stablecoin, at one to one, in the token's smallest unit. Rounding rule: none. A
  * price finer than the token can express is refused (`too-many-digits`), because either rounding would charge another price

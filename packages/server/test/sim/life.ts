@@ -1,7 +1,6 @@
 import type { Network } from '@purser/protocol'
 import { type ChainsOptions, createChains } from '../../src/chain/chains.ts'
-import { NetworkDriver } from '../../src/chain/lanes/driver.ts'
-import { type createLanes, scopeOf, sharesOf } from '../../src/chain/lanes/lanes.ts'
+import { type createLanes, NetworkDriver, scopeOf, sharesOf } from '../../src/chain/lanes/lanes.ts'
 import type { LaneHandler } from '../../src/chain/port.ts'
 import type { WalletKeys } from '../../src/custody/index.ts'
 import type { Deps } from '../../src/modules.ts'

@@ -1,4 +1,4 @@
-import { type Address, formatAmount, type Hex, l1FeeOf } from '@purser/protocol'
+import { type Address, formatAmount, type Hex, l1FeeOf, selectorOf } from '@purser/protocol'
 import type { OfferedFees } from '../../chain/port.ts'
 
 /** A token or a chain's native coin, with the decimals of its amounts. */
@@ -99,4 +99,10 @@ export function topUpOf(cost: bigint, available: bigint): bigint {
   if (available >= cost) return 0n
   const short = cost * 2n - available
   return short > 0n ? short : 0n
+}
+
+/** Encodes the query of the amount that a contract may take of an account's tokens. */
+export function encodeAllowance(owner: Address, spender: Address): Hex {
+  const word = (address: Address): string => address.slice(2).toLowerCase().padStart(64, '0')
+  return `${selectorOf('allowance(address,address)')}${word(owner)}${word(spender)}`
 }

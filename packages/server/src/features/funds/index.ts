@@ -2,9 +2,11 @@ import { bindLoops } from '../../platform/work/runner.ts'
 import { pruneReservations } from './jobs.ts'
 import type { Deps } from './ports.ts'
 
+export type { AmountOnHold, HoldQuestion } from './deposit-book.ts'
 export {
   bytesOf,
   type Coin,
+  encodeAllowance,
   feeInToken,
   feeOfCall,
   feeOfGas,
@@ -18,16 +20,18 @@ export {
 } from './fees.ts'
 export { pruneReservations } from './jobs.ts'
 export type { Deps as FundDeps } from './ports.ts'
-export { areCovered, type Claim, contended, retryOnContention, type Want } from './reserve.ts'
-export type { AmountOnHold, HoldQuestion } from './snapshot.ts'
 export {
+  areCovered,
+  type Claim,
+  contended,
   createReadFunds,
-  encodeAllowance,
   type Funds,
   hasCaughtUp,
   type Place,
+  retryOnContention,
   type Snapshot,
   type Spendable,
+  type Want,
   waitForDeposits,
 } from './snapshot.ts'
 export {

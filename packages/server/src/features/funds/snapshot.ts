@@ -1,18 +1,12 @@
-import {
-  type Address,
-  bytesToHex,
-  type Hex,
-  isFinalAtDepth,
-  type Network,
-  type NetworkName,
-  selectorOf,
-} from '@purser/protocol'
+import { type Address, bytesToHex, type Hex, isFinalAtDepth, type Network } from '@purser/protocol'
 import { fail as failChain } from '../../chain/errors.ts'
 import type { ChainPorts, OfferedFees, StateQuestion } from '../../chain/port.ts'
+import type { Clock } from '../../platform/clock.ts'
 import type { Tenant } from '../../platform/ctx.ts'
 import { batch } from '../../platform/db/batch.ts'
-import type { Db, Queryable } from '../../platform/db/db.ts'
-import { type Coin, feeInToken } from './fees.ts'
+import type { Db, Queryable, Tx } from '../../platform/db/db.ts'
+import type { AmountOnHold, DepositBook } from './deposit-book.ts'
+import { type Coin, encodeAllowance, feeInToken, feeOfGas } from './fees.ts'
 import { type Allowed, type Reserved, readUnderWay, sumReserved } from './store.ts'
 
 /** A token or the coin at a managed wallet. */
@@ -57,7 +51,7 @@ interface BookPort {
 type Deps = { readonly db: Db } & Pick<ChainPorts, 'chains'> & BookPort
 
 /** Longest that a snapshot may be used, in milliseconds by the database's clock. */
-export const snapshotMsMax = 60_000
+const snapshotMsMax = 60_000
 
 /** Result of one batched read: a snapshot, and the rows for every place in it. */
 interface BatchedRead {
@@ -166,12 +160,6 @@ interface Reading {
   readonly symbol?: string
   /** Set for an authorization and an allowance. */
   readonly seq?: bigint
-}
-
-/** Encodes the query of the amount that a contract may take of an account's tokens. */
-export function encodeAllowance(owner: Address, spender: Address): Hex {
-  const word = (address: Address): string => address.slice(2).toLowerCase().padStart(64, '0')
-  return `${selectorOf('allowance(address,address)')}${word(owner)}${word(spender)}`
 }
 
 function stateOf(answers: readonly (Reading & { readonly value: bigint | undefined })[]): OwnerState {
@@ -313,45 +301,90 @@ function isBookedInTime({ db, deposits }: Deps, { name }: Network, block: bigint
   return deposits.isBookedInTime(db, name, { block, msMax: bookingMsMax })
 }
 
-/** A query for a token of a managed wallet, as of a block. */
-export interface HoldQuestion {
-  readonly tenant: Tenant
-  readonly walletId: string
-  readonly network: NetworkName
-  readonly token: Address
-  /** Deposits of later blocks do not count, since the balance from which they are subtracted does not include them. */
-  readonly upTo: bigint
-  /** Hash of that block. Deposits that were booked in another block at its height do not answer the query. */
-  readonly upToHash?: Hex | undefined
-  /** Balance after that block. If given, money that the ledger does not have cannot make flagged money spendable. */
-  readonly rawBalance?: bigint | undefined
+/** The amount that one step takes from one place. */
+export interface Want {
+  readonly place: Place
+  readonly rawAmount: bigint
+  readonly gasLimit: bigint
+  readonly dataBytes: number
 }
 
-/** Amounts in the token's smallest unit. */
-export interface AmountOnHold {
-  /** The rest of flagged money. */
-  readonly frozen: bigint
-  /**
-   * Money from senders that screening has not cleared; money from before deposits were booked that no rescan has booked since; and unbooked money at
-   * a wallet that flagged money seems to have left.
-   */
-  readonly unscreened: bigint
-  /** Other money in blocks that are not final. */
-  readonly notFinal: bigint
-  /** Whether the deposits up to the block `upTo` are booked on the same fork; false while the watcher follows another fork. */
-  readonly isBooked: boolean
+/** The reservation that one subject requests, evaluated against the snapshot of its plan. */
+export interface Claim {
+  readonly snapshot: Snapshot
+  readonly wants: readonly Want[]
+  /** Amount that the subject adds to a place before it takes from it: a gas top-up. */
+  readonly brings?: { readonly place: Place; readonly rawAmount: bigint } | undefined
 }
 
-/** Reads the deposits that the deposit watcher booked. */
-export interface DepositBook {
-  /** The newest block whose deposits are booked; undefined before the first. */
-  bookedTo(db: Queryable, network: NetworkName): Promise<bigint | undefined>
-  /** Waits until the deposits of a block are booked, for `msMax` milliseconds at most. Returns whether they are. */
-  isBookedInTime(
-    db: Queryable,
-    network: NetworkName,
-    wanted: { readonly block: bigint; readonly msMax: number },
-  ): Promise<boolean>
-  /** Amounts on hold, in the order of the queries. */
-  amountsOnHold(db: Queryable, questions: readonly HoldQuestion[]): Promise<readonly AmountOnHold[]>
+/**
+ * Whether each claim is covered by the balances of its snapshot less all other reservations. Claims are evaluated in order: each covered
+ * claim counts against the later ones. Call it under the owners' locks (`lockOwners`), in the transaction that inserts the reservations. A
+ * snapshot older than `snapshotMsMax` covers nothing.
+ */
+export async function areCovered(ctx: BookPort, tx: Tx, claims: readonly Claim[]): Promise<readonly boolean[]> {
+  const seen = new Map<Snapshot, Map<string, Place>>()
+  for (const { snapshot, wants } of claims) {
+    const places = seen.get(snapshot) ?? new Map<string, Place>()
+    seen.set(snapshot, places)
+    for (const { place } of wants) places.set(accountOf(place), place)
+  }
+  const each = [...seen].flatMap(([snapshot, places]) =>
+    [...places].map(([name, place]) => ({ snapshot, name, place })),
+  )
+  const amounts = await spendableOf(tx, ctx, each)
+  const oldest = Math.max(...amounts.map(({ readAt }) => readAt.getTime())) - snapshotMsMax
+  const available = new Map<Snapshot, Map<string, bigint>>()
+  for (const [index, { snapshot, name }] of each.entries()) {
+    const own = available.get(snapshot) ?? new Map<string, bigint>()
+    available.set(snapshot, own.set(name, amounts[index]?.available ?? 0n))
+  }
+  const taken = new Map<string, bigint>()
+  return claims.map(({ snapshot, wants, brings }) => {
+    const needs = new Map<string, bigint>()
+    for (const want of wants) add(needs, accountOf(want.place), maxCostOf(want, snapshot))
+    const covers = ([name, need]: readonly [string, bigint]): boolean => {
+      const own = brings !== undefined && accountOf(brings.place) === name ? need - brings.rawAmount : need
+      return own <= 0n || own <= (available.get(snapshot)?.get(name) ?? 0n) - (taken.get(name) ?? 0n)
+    }
+    if (snapshot.readAt.getTime() < oldest || ![...needs].every(covers)) return false
+    for (const [name, need] of needs) add(taken, name, need)
+    return true
+  })
+}
+
+function add(sums: Map<string, bigint>, name: string, amount: bigint): void {
+  sums.set(name, (sums.get(name) ?? 0n) + amount)
+}
+
+function accountOf({ network, owner, coin }: Place): string {
+  return `${network.name} ${owner} ${coin.symbol}`
+}
+
+/** Maximum cost in the smallest unit of the place's coin. */
+function maxCostOf({ place: { network, coin }, rawAmount, gasLimit, dataBytes }: Want, { fees }: Snapshot): bigint {
+  if (gasLimit === 0n) return rawAmount
+  if (network.nativeCoin === null) return rawAmount + feeInToken(gasLimit, fees.maxFee, coin.decimals)
+  return rawAmount + feeOfGas({ gasLimit, dataBytes }, fees)
+}
+
+const contendedMsMax = 10_000
+
+/** Marks a temporary refusal: another request reserved the money after the snapshot was read. */
+export const contended = new Error('another request reserved the money since it was read')
+
+/**
+ * Retries work with a new snapshot while other requests reserve the money first, for at most ten seconds. The final refusal is about the
+ * real balance. Each retry follows a reservation of another request, so one of several always succeeds.
+ */
+export async function retryOnContention<T>({ clock }: { readonly clock: Clock }, work: () => Promise<T>): Promise<T> {
+  const until = clock.now().getTime() + contendedMsMax
+  for (;;) {
+    try {
+      return await work()
+    } catch (error) {
+      const isContended = error instanceof Error && error.cause === contended
+      if (!isContended || clock.now().getTime() >= until) throw error
+    }
+  }
 }

@@ -12,9 +12,8 @@ import {
   type Snapshot,
 } from '../funds/index.ts'
 import { countGas, replaceClaimGas, type SourceWallet } from '../wallets/index.ts'
-import { listSteps } from './outcome-store.ts'
 import type { Ctx } from './ports.ts'
-import { insertSteps, type StepRow, type TransferId, transferPurpose } from './store.ts'
+import { insertSteps, listSteps, type StepRow, type TransferId, transferPurpose } from './store.ts'
 
 /** The account that pays for an auxiliary step, and its available coin. */
 export interface Payer {

@@ -4,7 +4,7 @@ import { freshDatabase, type TestDatabase } from '../../../test/database.ts'
 import { fillTable } from '../../../test/fill-table.ts'
 import { rowsRead } from '../../../test/rows-read.ts'
 import { sql, type Tx } from '../../platform/db/db.ts'
-import { isAnyDueForPoll, listDueForPoll } from './outcome-store.ts'
+import { isAnyDueForPoll, listDueForPoll } from './partner-store.ts'
 import { listToRevoke } from './refill-store.ts'
 
 let database: TestDatabase

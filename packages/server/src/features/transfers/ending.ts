@@ -18,6 +18,7 @@ import type { RecurringByNetwork } from '../../platform/job.ts'
 import { endAllowances, endReservations, keepAllowances } from '../funds/index.ts'
 import { relays } from '../relayer/index.ts'
 import { releasePolicy } from '../wallets/index.ts'
+import { gaslessPurpose } from './gasless/store.ts'
 import {
   type DueTransfer,
   isAnyToFinalize,
@@ -25,14 +26,14 @@ import {
   lockSettled,
   markEnded,
   markFinal,
+  markReported,
   markSettled,
   markUnsettled,
   postponeFinality,
   type Settled,
   type TransferEnd,
-} from './end-store.ts'
-import { gaslessPurpose } from './gasless/store.ts'
-import { endUnits, markReported } from './outcome-store.ts'
+} from './outcome-store.ts'
+import { endUnits } from './partner-store.ts'
 import { paymentPurpose } from './paying/store.ts'
 import type { Ctx, Deps } from './ports.ts'
 import { lockTransfers, type TransferId, type TransferRow } from './store.ts'
@@ -66,8 +67,10 @@ export async function endAll(ctx: EndingCtx, tx: Tx, ends: readonly TransferEnd[
     open.map((row) => ({ subjectId: row.id, isBack: isBack(row) })),
   )
   const settled = ended.filter(({ partner, isRevokeDue }) => partner !== null && !isRevokeDue).map((row) => row.id)
-  await endUnits(tx, settled)
-  await endAllowances(tx, settled)
+  if (settled.length > 0) {
+    await endUnits(tx, settled)
+    await endAllowances(tx, settled)
+  }
   const all = [...ended, ...endedBefore].toSorted(byId)
   for (const row of all) if (isBack(row)) await releasePolicy(tx, row, row.id, now)
   await publishOutcomes(ctx, tx, all.filter(isToBeReported))

@@ -8,23 +8,22 @@ import { type Coin, gasLimitOf } from '../funds/index.ts'
 import { lockPayer, nextPollTime, readPayer, storeAuxiliary } from './auxiliary.ts'
 import { beginWaiting, isWaitingForUnit } from './begin-waiting.ts'
 import { end } from './ending.ts'
+import { allowanceOf, slippageBps } from './partner.ts'
 import {
   type DueForPoll,
   isAnyDueForPoll,
   listDueForPoll,
-  listSteps,
   markArrived,
   setNextPollAt,
   setPartnerStatus,
   takeMessage,
-} from './outcome-store.ts'
-import { allowanceOf, slippageBps } from './partner.ts'
+} from './partner-store.ts'
 import { endOf } from './plan.ts'
 import type { Ctx, Deps } from './ports.ts'
 import { proveCall } from './proof.ts'
 import { findDeliveries, isRefundOf, type ProvenRefund, proveRefund, refundedTogetherMax } from './refund-proof.ts'
 import { beginStep } from './steps.ts'
-import { findNextStep, lockTransfer, type StepRow, type TransferRow } from './store.ts'
+import { findNextStep, listSteps, lockTransfer, type StepRow, type TransferRow } from './store.ts'
 import { publishRefunded, publishRefundOverdue, reportOverdue } from './unknown.ts'
 import { listFailing, listPaidBack, markFailing, markRefunded } from './unknown-store.ts'
 

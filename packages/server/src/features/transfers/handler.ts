@@ -12,21 +12,20 @@ import type { Tx } from '../../platform/db/db.ts'
 import { systemCtx } from '../../platform/work/runner.ts'
 import { areCovered, feeInToken, lockOwners } from '../funds/index.ts'
 import { costOfReceipt } from '../plans/index.ts'
-import { markStepsFinal, type Settled } from './end-store.ts'
 import { awaitFinality, endOrAwait, isFollowed } from './ending.ts'
 import { isExpired } from './follow.ts'
 import {
-  endUnits,
   markConfirmed,
-  markLeft,
   markPending,
   markStepFees,
   markStepsDone,
+  markStepsFinal,
   markStepsSent,
   type SeenTransfer,
+  type Settled,
   type StepFee,
-  setNextPollAt,
 } from './outcome-store.ts'
+import { endUnits, markLeft, setNextPollAt } from './partner-store.ts'
 import type { Ctx, Deps } from './ports.ts'
 import { deliveredTo } from './refund-proof.ts'
 import { beginStep } from './steps.ts'
@@ -112,7 +111,7 @@ async function onFinal(ctx: Work, tx: Tx, seen: readonly Seen[]): Promise<void> 
   const [followed, over] = partitioned(moved, ({ transfer }) => isFollowed(transfer))
   for (const { transfer } of followed) await setNextPollAt(tx, transfer.id, now)
   // The approval is used up: the next transfer at the same contract need not wait for finality or delivery.
-  await endUnits(tx, calledBy(moved))
+  await endCalled(tx, moved)
   await awaitSettled(ctx, tx, followed)
   await settle(ctx, tx, [...failed, ...over])
 }
@@ -148,16 +147,17 @@ async function onMinedAndFinal(ctx: Work, tx: Tx, seen: readonly Seen[]): Promis
     await onFinal(ctx, tx, others)
   }
   if (plain.length === 0) return
-  await endUnits(tx, calledBy(plain))
+  await endCalled(tx, plain)
   const seenOf = seenBy(ctx)
   const done = plain.map((one) => ({ ...one, seen: seenOf(one), fee: feeOfStep(one) }))
   await settle(ctx, tx, done)
   tx.afterCommit(() => ctx.outcomeWaiters.resolve(plain.map(({ transfer }) => transfer.id)))
 }
 
-/** The transfers whose partner call these steps are. */
-function calledBy(seen: readonly Seen[]): TransferRow['id'][] {
-  return seen.flatMap(({ step, transfer }) => (step.kind === 'partner' ? [transfer.id] : []))
+/** Ends the units of the transfers whose partner call these steps are. */
+async function endCalled(tx: Tx, seen: readonly Seen[]): Promise<void> {
+  const called = seen.flatMap(({ step, transfer }) => (step.kind === 'partner' ? [transfer.id] : []))
+  if (called.length > 0) await endUnits(tx, called)
 }
 
 function feeOfStep({ step, transfer, receipt }: Seen): StepFee {

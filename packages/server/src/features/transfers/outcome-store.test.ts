@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
 import { freshDatabase, type TestDatabase } from '../../../test/database.ts'
 import { isRefusedData, sql } from '../../platform/db/db.ts'
-import { takeMessage } from './outcome-store.ts'
+import { takeMessage } from './partner-store.ts'
 import type { TransferId } from './store.ts'
 
 const first: TransferId = 'wtx_01h455vb4pex5vsknk084sn02q'

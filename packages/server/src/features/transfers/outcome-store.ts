@@ -1,10 +1,11 @@
+import { networks } from '@purser/protocol'
 import { z } from 'zod'
 import type { ChainTransactionId } from '../../chain/port.ts'
-import type { RouteQuote } from '../../partners/routing/port.ts'
 import { type Queryable, type Sql, sql, type Tx } from '../../platform/db/db.ts'
-import { type DueStarts, listDueChecks } from '../../platform/db/due-checks.ts'
+import { onAnyOf } from '../../platform/db/due-checks.ts'
 import { type EventId, id } from '../../platform/ids.ts'
-import { columns, isOpen, StepRow as Step, type StepRow, stepColumns, type TransferId, TransferRow } from './store.ts'
+import { settingActualGas } from '../wallets/index.ts'
+import { columns, isOpen, type StepRow, type TransferId, TransferRow, transferPurposes } from './store.ts'
 
 /** Marks transfers whose signed bytes are stored. */
 export async function markSent(
@@ -151,226 +152,201 @@ export async function markStepsDone(tx: Tx, steps: readonly StepRow[], now: Date
     where s.transfer_id = d.id and s.position = d.position and s.done_at is null`)
 }
 
-/** Marks that a block shows the money at the partner's contract; it may still be reorganized. */
-export async function markLeft(
-  tx: Tx,
-  transferId: TransferId,
-  seen: { readonly hash: string; readonly now: Date },
-): Promise<void> {
-  await tx.run(sql`
-    update transfers set tx_hash = ${seen.hash}, reason = null, left_at = ${seen.now} where id = ${transferId} and ended_at is null`)
+/** Stores fees and marks the steps final. A transfer's total fee is computed when it ends. */
+export async function markStepsFinal(tx: Tx, fees: readonly StepFee[], now: Date): Promise<void> {
+  if (fees.length > 0) await tx.run(sql`with ${feesOf(fees.map((fee) => ({ fee })))} ${storingFees(now)}`)
 }
 
-/** Sets the next poll; null for none until something else happens. */
-export async function setNextPollAt(tx: Tx, transferId: TransferId, nextPollAt: Date | null): Promise<void> {
-  await tx.run(sql`update transfers set look_at = ${nextPollAt} where id = ${transferId} and ended_at is null`)
+/** For a `with` list: the fees as rows `fees`. */
+function feesOf(decided: readonly { readonly fee?: StepFee | undefined }[]): Sql {
+  const fees = decided.flatMap(({ fee }) => fee ?? [])
+  return sql`fees as materialized (
+      select * from unnest(
+        ${fees.map(({ step }) => step.transferId)}::text[], ${fees.map(({ step }) => step.position)}::integer[],
+        ${fees.map(({ rawFee }) => rawFee)}::numeric[]
+      ) as given (transfer_id, position, raw_fee)
+    )`
 }
 
-/** Replaces the quote of a transfer that expired before the transfer began. */
-export async function replaceQuote(tx: Tx, transferId: TransferId, quote: RouteQuote): Promise<void> {
-  await tx.run(sql`
-    update transfers set partner_reference = ${quote.reference}, quote_expires_at = ${quote.expiresAt}, raw_out = ${quote.rawOut.toString()},
-      raw_out_min = ${quote.rawOutMin.toString()}, look_at = null
-    where id = ${transferId} and ended_at is null`)
+/** The statement that stores the rows `fees`. */
+function storingFees(now: Date): Sql {
+  return sql`update transfer_steps s set raw_fee = f.raw_fee, done_at = coalesce(s.done_at, ${now})
+      from fees f where s.transfer_id = f.transfer_id and s.position = f.position`
 }
 
-export async function setPartnerStatus(tx: Tx, transferId: TransferId, partnerStatus: string): Promise<void> {
-  await tx.run(sql`
-    update transfers set partner_status = ${partnerStatus} where id = ${transferId} and partner_status is distinct from ${partnerStatus}`)
+export interface TransferEnd {
+  readonly transferId: TransferId
+  /** Why it failed; undefined if it succeeded. */
+  readonly fault: string | undefined
+  /** Its block, if that was not stored before. */
+  readonly seen?: SeenTransfer | undefined
+  /** The fee of its step that is final now, if that was not stored before. */
+  readonly fee?: StepFee | undefined
 }
 
-export interface Arrival {
-  readonly rawReceived: bigint | undefined
-  readonly receivedToken: string | undefined
-  readonly destinationTxHash: string | undefined
-  readonly now: Date
-}
-
-/** Stores the arrival that the partner reports; the caller has locked the row. */
-export async function markArrived(tx: Tx, transferId: TransferId, arrival: Arrival): Promise<void> {
-  await tx.run(sql`
-    update transfers set raw_received = ${arrival.rawReceived?.toString() ?? null}, received_token = ${arrival.receivedToken ?? null},
-      destination_tx_hash = ${arrival.destinationTxHash ?? null}, confirmed_at = ${arrival.now}
-    where id = ${transferId} and ended_at is null`)
-}
-
-/**
- * Assigns the delivered message to a transfer, and releases the message that it had before. Returns false, and changes nothing, if the
- * message belongs to another transfer. The caller has locked the row; of two concurrent calls the index refuses the second.
- */
-export async function takeMessage(
-  tx: Tx,
-  { id, toNetwork }: Pick<TransferRow, 'id' | 'toNetwork'>,
-  message: string,
-): Promise<boolean> {
-  const changed = await tx.run(sql`
-    update transfers set partner_message = ${message}
-    where id = ${id} and not exists (
-      select from transfers where to_network = ${toNetwork} and partner_message = ${message} and id <> ${id})`)
-  return changed === 1
-}
-
-/** A condition: whether any partner transfer is due for a poll. */
-export function isAnyDueForPoll(now: Date): Sql {
-  return sql`(select look_at from transfers where look_at <= ${now} and ended_at is null and partner is not null order by look_at limit 1) is not null`
-}
-
-const DueForPoll = TransferRow.extend({
-  /** Whether a step has no transaction yet: the poll assigns one, and queries no partner. */
-  hasStep: z.boolean(),
+const Ended = TransferRow.extend({
+  purpose: z.enum(transferPurposes),
+  isRevokeDue: z.boolean(),
+  hasSteps: z.boolean(),
+  approvedBy: id('ctx').nullable(),
 })
-export type DueForPoll = z.output<typeof DueForPoll>
+/** `isRevokeDue`: its approval must be revoked first. `approvedBy`: the transaction that approves. */
+export type EndedTransfer = z.output<typeof Ended>
+
+/** Networks whose gas is paid in the token that moves. A coin has 18 decimals. */
+const networksWithoutCoin = networks.filter(({ nativeCoin }) => nativeCoin === null).map(({ name }) => name)
 
 /**
- * By what lists of due transfers are read: those whose money has left its network by their partner, and the others, which may have a step to begin, by
- * their partner and network. Migration 0247 indexes it.
+ * Ends transfers; those that ended before stay as they are. The approval of a failed one is due for a check. The actual cost of their steps, as
+ * far as blocks show, replaces the maximum that counted against the wallets' policies: a top-up counts with its value, and gas that the child
+ * pays from it does not count again. What was expected for a claim counts no more. One that ends before it has steps, as without its approval, costs nothing. Returns those that this call ended.
  */
-const sourceOf = sql`case when left_at is null then 'leaves ' || partner || ' ' || from_network else 'left ' || partner end`
-
-/** Due transfers, as `listDueChecks` reads them. The expression of the time keeps a list from reading the index of all due transfers instead. */
-const toPoll = sql`(
-  select id, organisation_id, ${sourceOf} as network, coalesce(look_at, 'infinity') as check_at from transfers
-  where look_at is not null and ended_at is null)`
-
-const SourceOfRow = z.object({ source: z.string() })
-
-/** Returns the sources that have due transfers. */
-async function listSourcesToPoll(tx: Tx, now: Date): Promise<string[]> {
-  const rows = await tx.many(
-    SourceOfRow,
-    sql`
-    with recursive sources as (
-      (select t.network as source from ${toPoll} t where t.network is not null order by 1 limit 1)
-      union all
-      select (select t.network from ${toPoll} t where t.network > s.source order by 1 limit 1) from sources s where s.source is not null
-    )
-    select source from sources s where s.source is not null and (
-      select t.check_at from ${toPoll} t where t.network = s.source and t.check_at <= ${now} order by t.check_at limit 1) is not null`,
-  )
-  return rows.map(({ source }) => source)
-}
-
-/** Most due transfers that a list has of each thing that lists are read by. */
-const perSourceMax = 100
-
-/**
- * Partner transfers that are due for a poll, in shares of their organisations. A partner that does not answer hides no transfer of others, whatever the
- * number of organisations and transfers that wait for it. The transaction must read in order.
- */
-export async function listDueForPoll(
-  tx: Tx,
-  { now, starts }: { readonly now: Date; readonly starts: DueStarts },
-): Promise<DueForPoll[]> {
-  const dueIds: string[] = []
-  for (const network of await listSourcesToPoll(tx, now))
-    dueIds.push(
-      ...(await listDueChecks(tx, {
-        table: toPoll,
-        network,
-        now: sql`${now}::timestamptz`,
-        most: perSourceMax,
-        starts,
-      })),
-    )
-  if (dueIds.length === 0) return []
+export function markEnded(tx: Tx, ends: readonly TransferEnd[], now: Date): Promise<EndedTransfer[]> {
   return tx.many(
-    DueForPoll,
+    Ended,
     sql`
-    -- The limit makes PostgreSQL look each transfer up, and not read all transfers for the join.
-    select t.*, exists (select from transfer_steps s where s.transfer_id = t.id and s.transaction_id is null) as has_step
-    from unnest(${dueIds}::text[]) with ordinality as given (due_id, place) cross join lateral (
-      select ${columns} from transfers where id = due_id and ended_at is null limit 1) t
-    order by place`,
+    with ends as materialized (
+      select * from unnest(
+        ${ends.map(({ transferId }) => transferId)}::text[], ${ends.map(({ fault }) => fault ?? null)}::text[],
+        ${ends.map(({ seen }) => seen?.hash ?? null)}::text[], ${ends.map(({ seen }) => seen?.rawReceived?.toString() ?? null)}::numeric[],
+        ${ends.map(({ seen }) => seen?.isReported ?? false)}::boolean[]
+      ) as given (given_id, fault, seen_hash, seen_received, is_reported)
+    ), ${feesOf(ends)}, done as (${storingFees(now)}), costs as (
+      select transfer_id, sum(fee) filter (where kind not in ('claim', 'revoke')) as fee,
+        coalesce(sum(fee) filter (where kind = 'top-up'), 0) + greatest(
+          coalesce(sum(value) filter (where kind = 'top-up' and fee > 0), 0),
+          coalesce(sum(fee) filter (where kind in ('send', 'approve', 'partner')), 0)) as gas,
+        (array_agg(transaction_id order by position desc) filter (where kind = 'approve' and transaction_id is not null))[1] as approved_by
+      from (
+        select s.transfer_id, s.position, s.kind, s.value, s.transaction_id, coalesce(f.raw_fee, s.raw_fee) as fee
+        from ends join transfer_steps s on s.transfer_id = given_id left join fees f on f.transfer_id = s.transfer_id and f.position = s.position
+      ) as steps group by transfer_id
+    ), ended as (
+      update transfers set status = case when fault is null then 'confirmed' else 'failed' end, reason = fault, ended_at = ${now}, look_at = null,
+        tx_hash = coalesce(seen_hash, tx_hash), raw_received = coalesce(seen_received, raw_received),
+        confirmed_at = case when seen_hash is null then confirmed_at else ${now}::timestamptz end,
+        left_at = case when seen_hash is null then left_at else ${now}::timestamptz end,
+        answered = case when is_reported then coalesce(answered, 'confirmed') else answered end,
+        raw_fee = coalesce(costs.fee, raw_fee),
+        revoke_at = case when fault is not null and approved_by is not null then ${now}::timestamptz end
+      from ends left join costs on transfer_id = given_id
+      where id = given_id and ${isOpen}
+      returning ${columns}, purpose, revoke_at is not null as is_revoke_due, transfer_id is not null as has_steps, approved_by,
+        gas * 10::numeric ^ (case when from_network = any(${networksWithoutCoin}::text[]) then 18 - decimals else 0 end) as atto_gas
+    ), settled as (${settingActualGas(sql`
+      select id, coalesce(atto_gas, 0) from ended union all select id || ' claim', 0 from ended`)})
+    select * from ended`,
   )
 }
 
-/** The steps of a transfer in their order, with the time at which each was done. */
-export function listSteps(db: Queryable, transferId: TransferId): Promise<(StepRow & { doneAt: Date | null })[]> {
-  return db.many(
-    Step.extend({ doneAt: z.date().nullable() }),
-    sql`select ${stepColumns}, done_at from transfer_steps where transfer_id = ${transferId} order by position`,
-  )
+/** Outcome of a transfer according to a block at the payment depth. */
+export interface Settled {
+  readonly transferId: TransferId
+  /** The transaction that decides it, and its block; undefined if it is not one of the wallet's: `seen` has its hash. */
+  readonly transactionId: ChainTransactionId | undefined
+  readonly blockHash: string
+  /** Why it fails; undefined where the money moved. */
+  readonly fault: string | undefined
+  /** The block's data, if it was not stored before. */
+  readonly seen?: SeenTransfer | undefined
+  /** The fee of its step that is final now, if that was not stored before. */
+  readonly fee?: StepFee | undefined
 }
-
-/** The allowance of one contract for one token of one account. One transfer at a time approves and calls. */
-export interface Unit {
-  readonly network: string
-  readonly owner: string
-  readonly token: string
-  readonly spender: string
-}
-
-export type ApprovalState = 'waiting' | 'active' | 'ended'
-
-const StateRow = z.object({ state: z.enum(['waiting', 'active', 'ended']) })
 
 /**
- * Adds a transfer to the queue of its unit. `active`: it may approve and call now; `waiting`: another is before it. The caller has locked
- * the owner's funds, so that two concurrent transfers do not both find the unit free. A transfer that is already in the unit stays as it
- * is.
+ * Stores the outcome at the payment depth. The transfer stays open until that block is final, and is polled at this instant. Returns those
+ * that are now reported.
  */
-export async function enterUnit(tx: Tx, transferId: TransferId, unit: Unit): Promise<ApprovalState> {
-  const { network, owner, token, spender } = lower(unit)
-  const row = await tx.one(
-    StateRow,
+export function markSettled(
+  tx: Tx,
+  settled: readonly Settled[],
+  { now, checkAt }: { readonly now: Date; readonly checkAt: Date },
+): Promise<TransferRow[]> {
+  return tx.many(
+    TransferRow,
     sql`
-    insert into approvals (transfer_id, network, owner, token, spender, state)
-    values (${transferId}, ${network}, ${owner}, ${token}, ${spender}, case when exists (
-      select from approvals
-      where network = ${network} and owner = ${owner} and token = ${token} and spender = ${spender} and state <> 'ended'
-        and transfer_id <> ${transferId}
-    ) then 'waiting' else 'active' end)
-    on conflict (transfer_id) do update set network = excluded.network, owner = excluded.owner, token = excluded.token, spender = excluded.spender,
-      state = case when (approvals.network, approvals.owner, approvals.token, approvals.spender)
-        = (excluded.network, excluded.owner, excluded.token, excluded.spender) then approvals.state else excluded.state end
-    returning state`,
-  )
-  return row.state
-}
-
-/** Makes a waiting transfer the active one if it is the first of its unit. Returns its state; undefined without a unit. */
-export async function advanceUnit(db: Queryable, transferId: TransferId): Promise<ApprovalState | undefined> {
-  const row = await db.maybeOne(
-    StateRow,
-    sql`
-    with advanced as (
-      update approvals a set state = 'active'
-      where a.transfer_id = ${transferId} and a.state = 'waiting' and not exists (
-        select from approvals o
-        where o.network = a.network and o.owner = a.owner and o.token = a.token and o.spender = a.spender and o.transfer_id <> a.transfer_id
-          and (o.state = 'active' or (o.state = 'waiting' and o.seq < a.seq)))
-      returning state
+    with ${feesOf(settled)}, done as (${storingFees(now)}), marked as (
+      update transfers set settled_by = s.transaction_id, settled_block_hash = s.block_hash, settled_fault = s.fault, finality_at = ${checkAt},
+        status = case when s.seen_hash is null then status else 'confirmed' end, reason = case when s.seen_hash is null then reason end,
+        tx_hash = coalesce(s.seen_hash, tx_hash), raw_received = coalesce(s.seen_received, raw_received),
+        confirmed_at = case when s.seen_hash is null then confirmed_at else ${now}::timestamptz end,
+        left_at = case when s.seen_hash is null then left_at else ${now}::timestamptz end,
+        answered = case when s.is_reported then coalesce(answered, 'confirmed') else answered end
+      from unnest(
+        ${settled.map(({ transferId }) => transferId)}::text[], ${settled.map(({ transactionId }) => transactionId ?? null)}::text[],
+        ${settled.map(({ blockHash }) => blockHash)}::text[], ${settled.map(({ fault }) => fault ?? null)}::text[],
+        ${settled.map(({ seen }) => seen?.hash ?? null)}::text[], ${settled.map(({ seen }) => seen?.rawReceived?.toString() ?? null)}::numeric[],
+        ${settled.map(({ seen }) => seen?.isReported ?? false)}::boolean[]
+      ) as s (given_id, transaction_id, block_hash, fault, seen_hash, seen_received, is_reported)
+      where id = s.given_id and ${isOpen} returning ${columns}, s.is_reported
     )
-    select coalesce((select state from advanced), state) as state from approvals where transfer_id = ${transferId}`,
-  )
-  return row?.state
-}
-
-/** Removes a transfer that does not need its approval any more from its unit's queue. */
-export async function leaveUnit(tx: Tx, transferId: TransferId): Promise<void> {
-  await tx.run(sql`delete from approvals where transfer_id = ${transferId}`)
-}
-
-/** Ends the units of transfers whose contracts can take none of their tokens any more, so that the next of each unit begins. */
-export async function endUnits(db: Queryable, transferIds: readonly TransferId[]): Promise<void> {
-  if (transferIds.length === 0) return
-  await db.run(
-    sql`update approvals set state = 'ended' where transfer_id = any(${transferIds}::text[]) and state <> 'ended'`,
+    select * from marked where is_reported`,
   )
 }
 
-/** Whether another transfer is active in the unit. */
-export async function isUnitTaken(db: Queryable, transferId: TransferId, unit: Unit): Promise<boolean> {
-  const { network, owner, token, spender } = lower(unit)
-  const row = await db.one(
-    z.object({ is: z.boolean() }),
+const DueRow = z.object({
+  transferId: id('wtx'),
+  transactionId: id('ctx').nullable(),
+  hash: z.templateLiteral(['0x', z.string()]),
+  blockHash: z.string(),
+  fault: z.string().nullable(),
+})
+export type DueTransfer = z.output<typeof DueRow>
+
+/** A condition: whether any transfer of the networks is due for a finality check. */
+export function isAnyToFinalize(networks: readonly string[], now: Date): Sql {
+  return onAnyOf(
+    networks,
+    sql`select t.finality_at from transfers t where t.from_network = n.network and t.finality_at <= ${now} order by t.finality_at limit 1`,
+  )
+}
+
+/** Transfers of a network whose blocks are due for a finality check, longest due first. */
+export function listToFinalize(db: Queryable, network: string, now: Date, limit: number): Promise<DueTransfer[]> {
+  return db.many(
+    DueRow,
     sql`
-    select exists (select from approvals where network = ${network} and owner = ${owner} and token = ${token} and spender = ${spender}
-      and state = 'active' and transfer_id <> ${transferId}) as is`,
+    select t.id as transfer_id, t.settled_by as transaction_id, h.hash, t.settled_block_hash as block_hash, t.settled_fault as fault
+    from transfers t left join chain_transactions c on c.id = t.settled_by
+      cross join lateral (select case when t.settled_by is null then t.tx_hash else c.mined_hash end as hash) h
+    where t.from_network = ${network} and t.finality_at <= ${now} and h.hash is not null order by t.finality_at limit ${limit}`,
   )
-  return row.is
 }
 
-function lower({ network, owner, token, spender }: Unit): Unit {
-  return { network, owner: owner.toLowerCase(), token: token.toLowerCase(), spender: spender.toLowerCase() }
+/** Postpones their next check to this instant. */
+export async function postponeFinality(
+  db: Queryable,
+  transferIds: readonly TransferId[],
+  checkAt: Date,
+): Promise<void> {
+  await db.run(sql`
+    update transfers set finality_at = ${checkAt} where id = any(${transferIds}::text[]) and finality_at is not null`)
+}
+
+/** Locks those that still wait for this block, in the common lock order of transfers. */
+export async function lockSettled(tx: Tx, due: readonly DueTransfer[]): Promise<TransferId[]> {
+  const rows = await tx.many(
+    z.object({ id: id('wtx') }),
+    sql`
+    select t.id from transfers t join unnest(${due.map((one) => one.transferId)}::text[], ${due.map((one) => one.blockHash)}::text[]) as d (id, block_hash)
+      on t.id = d.id and t.settled_block_hash = d.block_hash
+    where t.finality_at is not null order by t.id for update of t`,
+  )
+  return rows.map((row) => row.id)
+}
+
+/** Marks transfers whose block is final, or that no longer wait for it. */
+export async function markFinal(tx: Tx, transferIds: readonly TransferId[]): Promise<void> {
+  await tx.run(sql`update transfers set finality_at = null where id = any(${transferIds}::text[])`)
+}
+
+/** Marks a transfer whose block is gone: its outcome is void, and its step must be executed again. */
+export async function markUnsettled(tx: Tx, { transferId, transactionId }: DueTransfer): Promise<void> {
+  await tx.run(sql`
+    update transfers set status = 'pending', reason = null, confirmed_at = null, left_at = null, look_at = null, raw_received = null,
+      settled_by = null, settled_block_hash = null, settled_fault = null, finality_at = null
+    where id = ${transferId} and ended_at is null`)
+  await tx.run(
+    sql`update transfer_steps set done_at = null where transfer_id = ${transferId} and transaction_id = ${transactionId}`,
+  )
 }

@@ -5,10 +5,9 @@ import type { Recurring } from '../../platform/job.ts'
 import { forTenant } from '../../platform/work/runner.ts'
 import { plainGas, topUpOf } from '../funds/index.ts'
 import { lockPayer, type Payer, readPayer, storeAuxiliary } from './auxiliary.ts'
-import { listSteps } from './outcome-store.ts'
 import type { Ctx, Deps } from './ports.ts'
 import { listWaiting, mayAnyWait, type WaitingRow } from './refill-store.ts'
-import { lockTransfers } from './store.ts'
+import { listSteps, lockTransfers } from './store.ts'
 
 type Work = Omit<Ctx, 'tenant'>
 

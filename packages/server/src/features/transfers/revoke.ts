@@ -6,8 +6,8 @@ import type { RecurringByNetwork } from '../../platform/job.ts'
 import { forTenant } from '../../platform/work/runner.ts'
 import { encodeAllowance, endAllowances, feeOfCall, gasLimitOf, markAllowancesGone } from '../funds/index.ts'
 import { lockPayer, nextPollTime, type Payer, readPayer, storeAuxiliary } from './auxiliary.ts'
-import { endUnits, isUnitTaken, listSteps } from './outcome-store.ts'
 import { encodeApproval } from './partner.ts'
+import { endUnits, isUnitTaken } from './partner-store.ts'
 import type { Ctx, Deps } from './ports.ts'
 import {
   countRevocations,
@@ -17,7 +17,7 @@ import {
   lockToRevoke,
   setRevokeAt,
 } from './refill-store.ts'
-import type { TransferRow } from './store.ts'
+import { listSteps, type TransferRow } from './store.ts'
 
 type Work = Omit<Ctx, 'tenant'>
 

@@ -17,7 +17,7 @@ import {
 import { hasGasLeft, isWorthLess, reserveForEach } from '../plans/index.ts'
 import { type Gas, gasOfGasless, isGasless, type SourceWallet } from '../wallets/index.ts'
 import { insertGasless, type NewGasless } from './gasless/store.ts'
-import { enterUnit, setNextPollAt, type Unit } from './outcome-store.ts'
+import { enterUnit, setNextPollAt, type Unit } from './partner-store.ts'
 import type { Ctx, PlannedStep, TransferPlan } from './ports.ts'
 import { assignStep, insertSteps, type StepRow, type TransferId, transferPurpose } from './store.ts'
 

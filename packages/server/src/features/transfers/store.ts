@@ -234,6 +234,14 @@ export function findNextStep(tx: Tx, transferId: TransferId): Promise<StepRow | 
   )
 }
 
+/** The steps of a transfer in their order, with the time at which each was done. */
+export function listSteps(db: Queryable, transferId: TransferId): Promise<(StepRow & { doneAt: Date | null })[]> {
+  return db.many(
+    StepRow.extend({ doneAt: z.date().nullable() }),
+    sql`select ${stepColumns}, done_at from transfer_steps where transfer_id = ${transferId} order by position`,
+  )
+}
+
 export function findTransfer(db: Queryable, tenant: Tenant, transferId: TransferId): Promise<TransferRow | undefined> {
   return db.maybeOne(
     TransferRow,

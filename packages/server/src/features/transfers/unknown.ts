@@ -4,7 +4,7 @@ import type { Tx } from '../../platform/db/db.ts'
 import { publishEvent } from '../../platform/events.ts'
 import { forTenant } from '../../platform/work/runner.ts'
 import { type EndingCtx, end, endAll } from './ending.ts'
-import { markArrived } from './outcome-store.ts'
+import { markArrived } from './partner-store.ts'
 import type { Ctx } from './ports.ts'
 import { lockTransfer, type TransferId, type TransferRow } from './store.ts'
 import {

@@ -14,9 +14,8 @@ import {
   signPlanned,
 } from '../../relayer/index.ts'
 import { budgetChange, createAccountSigners, signGasless } from '../../wallets/index.ts'
-import type { TransferEnd } from '../end-store.ts'
 import { endAll, endOrAwait } from '../ending.ts'
-import { markConfirmed, markSent, markUndone, type SeenTransfer } from '../outcome-store.ts'
+import { markConfirmed, markSent, markUndone, type SeenTransfer, type TransferEnd } from '../outcome-store.ts'
 import type { Ctx, Deps } from '../ports.ts'
 import { lockTransfer, lockTransfers, type TransferId } from '../store.ts'
 import {

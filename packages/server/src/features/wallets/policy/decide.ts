@@ -1,4 +1,4 @@
-import { networks, parseAddress, parseAmount } from '@purser/protocol'
+import { attoOf, networks, parseAddress, parseAmount } from '@purser/protocol'
 import { z } from 'zod'
 import { isId } from '../../../platform/ids.ts'
 import { named } from '../../../platform/named.ts'
@@ -254,12 +254,6 @@ export function capOf(text: string | undefined): bigint | undefined {
   const cap = parseAmount(text, capDecimals)
   if (typeof cap !== 'bigint') throw new Error('a policy has a cap that is not an amount')
   return cap
-}
-
-/** An amount in the token's smallest unit as a number in 1e-18 of it. Tokens with more decimals are not transferred. */
-export function attoOf(rawAmount: bigint, decimals: number): bigint {
-  if (decimals > capDecimals) throw new RangeError('a token with more decimals than policies support')
-  return rawAmount * 10n ** BigInt(capDecimals - decimals)
 }
 
 named({ PolicyCaps: Caps, PolicyDocument, PolicyRule: EffectiveRule, EffectivePolicy })

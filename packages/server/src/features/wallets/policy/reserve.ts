@@ -1,4 +1,4 @@
-import { formatAmount, parseAddress } from '@purser/protocol'
+import { attoOf, formatAmount, parseAddress } from '@purser/protocol'
 import { instantOf } from '../../../platform/clock.ts'
 import type { Tenant } from '../../../platform/ctx.ts'
 import type { Queryable, Tx } from '../../../platform/db/db.ts'
@@ -8,7 +8,6 @@ import { failPolicy } from '../errors.ts'
 import type { Ctx } from '../ports.ts'
 import {
   approvalLimitOf,
-  attoOf,
   capOf,
   decide,
   denialSentence,

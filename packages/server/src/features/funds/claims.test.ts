@@ -5,9 +5,7 @@ import { aWorld, type Org, type World } from '../../../test/world.ts'
 import type { Tenant } from '../../platform/ctx.ts'
 import { sql } from '../../platform/db/db.ts'
 import { newId } from '../../platform/ids.ts'
-import { areCovered, type Claim } from './reserve.ts'
-import type { Place, Snapshot } from './snapshot.ts'
-import { spendableOf } from './snapshot.ts'
+import { areCovered, type Claim, type Place, type Snapshot, spendableOf } from './snapshot.ts'
 import {
   type Allowed,
   assignReservations,
