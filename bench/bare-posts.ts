@@ -44,9 +44,9 @@ async function post(pool: Pool, count: number): Promise<void> {
   await Promise.all(
     Array.from({ length: connections }, async () => {
       while (left-- > 0) {
-        const answer = await pool.request({ method: 'POST', path: '/bare', headers, body })
-        await answer.body.text()
-        if (answer.statusCode !== 204) throw new Error(`the receiver answered ${answer.statusCode}`)
+        const response = await pool.request({ method: 'POST', path: '/bare', headers, body })
+        await response.body.text()
+        if (response.statusCode !== 204) throw new Error(`the receiver answered ${response.statusCode}`)
       }
     }),
   )

@@ -73,12 +73,12 @@ async function countUsed({ chain, bill }: Ground, payments: readonly SignedPayme
       allowFailure: false,
       callData: encodeAuthorizationState(payer, nonce),
     }))
-    const answer = await rpc(chain.rpcUrl, 'eth_call', [
+    const reply = await rpc(chain.rpcUrl, 'eth_call', [
       { to: multicall3Address, data: encodeAggregate3(calls) },
       'latest',
     ])
-    if (typeof answer !== 'string' || !answer.startsWith('0x')) throw new Error('the chain did not answer a call')
-    const states = decodeAggregate3(`0x${answer.slice(2)}`, calls.length)
+    if (typeof reply !== 'string' || !reply.startsWith('0x')) throw new Error('the chain did not answer a call')
+    const states = decodeAggregate3(`0x${reply.slice(2)}`, calls.length)
     used += states.filter(({ success, returnData }) => success && decodeBool(returnData)).length
   }
   return used
@@ -117,7 +117,7 @@ async function rpc(rpcUrl: string, method: string, params: readonly unknown[]): 
     body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }),
     signal: AbortSignal.timeout(30_000),
   })
-  const answer: unknown = await response.json()
-  if (!isRecord(answer) || isRecord(answer.error)) throw new Error(`${method}: ${JSON.stringify(answer)}`)
-  return answer.result
+  const reply: unknown = await response.json()
+  if (!isRecord(reply) || isRecord(reply.error)) throw new Error(`${method}: ${JSON.stringify(reply)}`)
+  return reply.result
 }

@@ -121,7 +121,7 @@ async function ask(target: Target, plan: ChallengePlan): Promise<TargetRun> {
   const isRight = ({ status, body }: { readonly status: number; readonly body: string }) =>
     status === 402 && body !== ''
   const run = await measure({ ...loadOf(target), msMax: plan.msMax, watched: target.watched, isRight })
-  const ids = run.load.answers.map(({ body }) => body)
+  const ids = run.load.responses.map(({ body }) => body)
   return { ...run, idsGivenTwice: ids.length - new Set(ids).size }
 }
 

@@ -112,12 +112,12 @@ const liveRows = 2_000
 const pageRows = 100
 
 async function makePayment({ apiKey, baseUrl, walletId }: Dev): Promise<void> {
-  const answer = await fetch(`${baseUrl}/test/payments`, {
+  const response = await fetch(`${baseUrl}/test/payments`, {
     method: 'POST',
     headers: { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json' },
     body: JSON.stringify({ walletId, price: '0.01' }),
   })
-  if (!answer.ok) throw new Error(`the test payment was refused: ${await answer.text()}`)
+  if (!response.ok) throw new Error(`the test payment was refused: ${await response.text()}`)
 }
 
 /** Opens the page of payments, whose first page of the list has `rows` rows in the shape of the one payment that there is. */

@@ -49,7 +49,7 @@ export async function benchFairness(plan: FairnessPlan, closing: Closing): Promi
   console.log(`\nsettle: 64 in flight, each answer waited for, blocks every ${blockSeconds} s\n`)
   console.log(fairnessTable({ alone, beside }, plan))
   console.log(`\n  ratio (p99 beside / p99 alone): ${figure(ratio)}x, at most ${ratioMax}x`)
-  const refused = hostileRun.answers.filter(({ status }) => status !== 202).length
+  const refused = hostileRun.responses.filter(({ status }) => status !== 202).length
   return sum([alone, beside].map(lostOf)) + refused + (ratio > ratioMax ? 1 : 0)
 }
 

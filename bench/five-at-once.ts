@@ -7,7 +7,7 @@ import { facilitatorRequest, type PurserSide, type Side } from './sides.ts'
 
 /** One payment that five callers settle at the same moment. */
 export interface FiveAtOnce {
-  readonly answers: readonly string[]
+  readonly responses: readonly string[]
   readonly facts: ChainFacts
 }
 
@@ -32,17 +32,18 @@ export async function fiveAtOurs(ground: Ground, side: PurserSide): Promise<Five
 }
 
 /** Whether the result is correct: five equal successes, one transaction, and the money moved once. */
-export function isOneOfFive({ answers, facts }: FiveAtOnce): boolean {
-  const equal = answers.length === copies && new Set(answers).size === 1 && answers[0]?.startsWith('200 ') === true
+export function isOneOfFive({ responses, facts }: FiveAtOnce): boolean {
+  const equal =
+    responses.length === copies && new Set(responses).size === 1 && responses[0]?.startsWith('200 ') === true
   return equal && facts.used === 1 && facts.received === 1 && facts.transactions === 1 && facts.reverted === 0
 }
 
 export function notifyFive(name: string, five: FiveAtOnce): string {
   const { transactions, reverted, gas, received } = five.facts
-  const different = new Set(five.answers).size
+  const different = new Set(five.responses).size
   const verdict = isOneOfFive(five) ? 'as it should be' : 'not as it should be'
   return (
-    `  ${name}: ${five.answers.length} answers, ${different} different; ${transactions} transactions, ${reverted} reverted, ` +
+    `  ${name}: ${five.responses.length} answers, ${different} different; ${transactions} transactions, ${reverted} reverted, ` +
     `${gas} gas, paid ${received} times: ${verdict}`
   )
 }
@@ -51,6 +52,6 @@ type Prepared = { payments: ReturnType<typeof signPayments>; requests: readonly 
 
 async function settleAtOnce(ground: Ground, side: Side, { payments, requests }: Prepared): Promise<FiveAtOnce> {
   const audit = await auditChain(ground, side.settler)
-  const { answers } = await runLoad({ port: side.port, connections: copies, requests, msMax })
-  return { answers: answers.map(({ status, body }) => `${status} ${body}`), facts: await audit(payments) }
+  const { responses } = await runLoad({ port: side.port, connections: copies, requests, msMax })
+  return { responses: responses.map(({ status, body }) => `${status} ${body}`), facts: await audit(payments) }
 }

@@ -4,7 +4,7 @@ import { parseAddress } from '@purser/protocol'
 import type { Child } from './children.ts'
 import { createClosing } from './closing.ts'
 import { type Ground, startGround } from './ground.ts'
-import { type Answer, getRequest, postRequest, runLoad } from './load.ts'
+import { getRequest, type LoadResponse, postRequest, runLoad } from './load.ts'
 import { parseObject } from './parse.ts'
 import { createPayers, signPayments } from './payments.ts'
 import { type PurserSide, startHome, startPurser } from './sides.ts'
@@ -55,8 +55,8 @@ function verifying({ payers, bill }: Ground, side: PurserSide): () => Promise<vo
   return async () => {
     const payment = payments.pop()
     if (payment === undefined) throw new Error('no payment is left')
-    const answer = await requestOnce(side, side.verifyRequest(payment))
-    if (!side.isVerified(answer)) throw new Error(`the payment was refused: ${answer.body}`)
+    const response = await requestOnce(side, side.verifyRequest(payment))
+    if (!side.isVerified(response)) throw new Error(`the payment was refused: ${response.body}`)
   }
 }
 
@@ -78,8 +78,8 @@ async function transferring({ chain }: Ground, side: PurserSide): Promise<() => 
       amount: '0.01',
       toAddress: to?.address,
     }
-    const answer = await requestOnce(side, postRequest('/wallet-infra/transfer', JSON.stringify(body), side.headers))
-    const { id, status } = parseObject(answer.body)
+    const response = await requestOnce(side, postRequest('/wallet-infra/transfer', JSON.stringify(body), side.headers))
+    const { id, status } = parseObject(response.body)
     if (status === 'confirmed') return
     const until = performance.now() + 30_000
     while (performance.now() < until) {
@@ -87,15 +87,15 @@ async function transferring({ chain }: Ground, side: PurserSide): Promise<() => 
       if (parseObject(read.body).status === 'confirmed') return
       await pause(100)
     }
-    throw new Error(`the transfer was not confirmed: ${answer.body}`)
+    throw new Error(`the transfer was not confirmed: ${response.body}`)
   }
 }
 
-async function requestOnce({ port }: PurserSide, request: Buffer): Promise<Answer> {
-  const { answers } = await runLoad({ port, connections: 1, requests: [request], msMax: 60_000 })
-  const [answer] = answers
-  if (answer === undefined) throw new Error('no response came')
-  return answer
+async function requestOnce({ port }: PurserSide, request: Buffer): Promise<LoadResponse> {
+  const { responses } = await runLoad({ port, connections: 1, requests: [request], msMax: 60_000 })
+  const [response] = responses
+  if (response === undefined) throw new Error('no response came')
+  return response
 }
 
 /** The functions of each file that run in each repeat of the request, and not without it. */

@@ -114,13 +114,13 @@ async function ownerAt({ port, headers }: PurserSide, db: Db, walletId: string):
     JSON.stringify({ url: 'http://127.0.0.1:9/hook', events: ['vault.sealed'] }),
     headers,
   )
-  const { answers } = await runLoad({
+  const { responses } = await runLoad({
     port,
     connections: 1,
     requests: [getRequest('/organisations/current', headers), hook],
     msMax: requestMsMax,
   })
-  const [organisation, webhook] = answers.map(({ body }) => parseObject(body))
+  const [organisation, webhook] = responses.map(({ body }) => parseObject(body))
   const organisationId = String(organisation?.id)
   const { apiKeyId } = await db.one(
     z.object({ apiKeyId: z.string() }),
@@ -214,11 +214,11 @@ async function measureAll(
   const results = new Map<string, Figures>()
   const take = async (name: string, requests: readonly Buffer[]): Promise<void> => {
     const before = await blocksRead(db)
-    const { answers } = await runLoad({ port: side.port, connections: 1, requests, msMax: requestMsMax })
-    const blocks = Number((await blocksRead(db)) - before) / answers.length
-    const wrong = answers.find(({ status }) => status !== 200)
+    const { responses } = await runLoad({ port: side.port, connections: 1, requests, msMax: requestMsMax })
+    const blocks = Number((await blocksRead(db)) - before) / responses.length
+    const wrong = responses.find(({ status }) => status !== 200)
     if (wrong !== undefined) throw new Error(`${name}: ${wrong.status} ${wrong.body.slice(0, 300)}`)
-    const ms = answers.slice(Math.min(8, answers.length - 1)).map((answer) => answer.ms)
+    const ms = responses.slice(Math.min(8, responses.length - 1)).map((response) => response.ms)
     results.set(name, { p50: quantile(ms, 0.5), p99: quantile(ms, 0.99), blocks })
   }
   for (const [name, path] of Object.entries(pathsOf(owner, pageDays))) {

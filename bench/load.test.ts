@@ -2,35 +2,37 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import { quantile } from './figures.ts'
-import { getRequest, postRequest, readAnswer, runLoad } from './load.ts'
+import { getRequest, postRequest, readResponse, runLoad } from './load.ts'
 
 test('every answer is kept beside its own request, whichever connection carried it', async () => {
   const port = await serveEcho()
   const requests = Array.from({ length: 200 }, (_, index) => postRequest('/', `${'é'.repeat(index)}${index}`))
 
-  const { answers } = await runLoad({ port, connections: 8, requests, msMax: 10_000 })
+  const { responses } = await runLoad({ port, connections: 8, requests, msMax: 10_000 })
 
-  expect(answers.map(({ status, body }) => `${status} ${body}`)).toEqual(
+  expect(responses.map(({ status, body }) => `${status} ${body}`)).toEqual(
     requests.map((_, index) => `200 ${'é'.repeat(index)}${index}`),
   )
 })
 
 test('a connection that ends without an answer counts as a wrong answer and not as none', async () => {
   const port = await serveEcho()
-  const { answers } = await runLoad({ port, connections: 1, requests: [getRequest('/cut')], msMax: 10_000 })
-  expect(answers.map(({ status }) => status)).toEqual([0])
+  const { responses } = await runLoad({ port, connections: 1, requests: [getRequest('/cut')], msMax: 10_000 })
+  expect(responses.map(({ status }) => status)).toEqual([0])
 })
 
 test('an answer is not read before its last byte is there', () => {
   const whole = Buffer.from('HTTP/1.1 402 Payment Required\r\nContent-Length: 4\r\n\r\nbody')
-  for (let length = 0; length < whole.length; length += 1) expect(readAnswer(whole.subarray(0, length))).toBeUndefined()
-  expect(readAnswer(whole)).toEqual({ status: 402, body: 'body', length: whole.length })
+  for (let length = 0; length < whole.length; length += 1)
+    expect(readResponse(whole.subarray(0, length))).toBeUndefined()
+  expect(readResponse(whole)).toEqual({ status: 402, body: 'body', length: whole.length })
 })
 
 test('a chunked answer is not read before its last chunk is there', () => {
   const whole = Buffer.from('HTTP/1.1 402 No\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n1\r\nd\r\n0\r\n\r\n')
-  for (let length = 0; length < whole.length; length += 1) expect(readAnswer(whole.subarray(0, length))).toBeUndefined()
-  expect(readAnswer(whole)).toEqual({ status: 402, body: 'abcd', length: whole.length })
+  for (let length = 0; length < whole.length; length += 1)
+    expect(readResponse(whole.subarray(0, length))).toBeUndefined()
+  expect(readResponse(whole)).toEqual({ status: 402, body: 'abcd', length: whole.length })
 })
 
 test('a quantile is a value that was measured', () => {
@@ -59,7 +61,7 @@ async function serveEcho(): Promise<number> {
 test('an answer without content ends with its headers, and the next one on the connection is its own', () => {
   const empty = 'HTTP/1.1 204 No Content\r\nx: y\r\n\r\n'
   const two = Buffer.from(`${empty}HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok`)
-  expect(readAnswer(two.subarray(0, 10))).toBeUndefined()
-  expect(readAnswer(two)).toEqual({ status: 204, body: '', length: empty.length })
-  expect(readAnswer(two.subarray(empty.length))).toMatchObject({ status: 200, body: 'ok' })
+  expect(readResponse(two.subarray(0, 10))).toBeUndefined()
+  expect(readResponse(two)).toEqual({ status: 204, body: '', length: empty.length })
+  expect(readResponse(two.subarray(empty.length))).toMatchObject({ status: 200, body: 'ok' })
 })

@@ -1,13 +1,13 @@
 import { connect, type Socket } from 'node:net'
 
 /** The response to one request. Status 0 if there was none. */
-export interface Answer {
+export interface LoadResponse {
   readonly status: number
   readonly body: string
   readonly ms: number
 }
 
-export type Keep = (answer: Buffer, headEnd: number) => string
+export type Keep = (response: Buffer, headEnd: number) => string
 
 export interface Load {
   readonly port: number
@@ -22,7 +22,7 @@ export interface Load {
 
 export interface LoadResult {
   /** In the order of the requests. Shorter if the time limit was reached first. */
-  readonly answers: readonly Answer[]
+  readonly responses: readonly LoadResponse[]
   readonly elapsedMs: number
 }
 
@@ -34,7 +34,7 @@ const responseMsMax = 30_000
  * cheaper service.
  */
 export async function runLoad({ port, connections, requests, msMax, keep }: Load): Promise<LoadResult> {
-  const answers: Answer[] = []
+  const responses: LoadResponse[] = []
   const began = performance.now()
   let next = 0
   const take = () => (next < requests.length && performance.now() - began < msMax ? next++ : undefined)
@@ -45,13 +45,13 @@ export async function runLoad({ port, connections, requests, msMax, keep }: Load
       if (request === undefined) break
       const sentAt = performance.now()
       const { status, body } = await wire.ask(request)
-      answers[index] = { status, body, ms: performance.now() - sentAt }
+      responses[index] = { status, body, ms: performance.now() - sentAt }
       if (status === 0) break
     }
     wire.close()
   })
   await Promise.all(lanes)
-  return { answers, elapsedMs: performance.now() - began }
+  return { responses, elapsedMs: performance.now() - began }
 }
 
 /** A POST with a JSON body as bytes on the wire. */
@@ -88,21 +88,21 @@ interface Wire {
 async function openWire(port: number, keep: Load['keep']): Promise<Wire> {
   const socket = await dial(port)
   let received: Buffer = Buffer.alloc(0)
-  let waiting: ((answer: { status: number; body: string }) => void) | undefined
-  const answer = (found: { status: number; body: string }) => {
+  let waiting: ((response: { status: number; body: string }) => void) | undefined
+  const response = (found: { status: number; body: string }) => {
     const resolve = waiting
     waiting = undefined
     resolve?.(found)
   }
-  const lost = () => answer({ status: 0, body: '' })
+  const lost = () => response({ status: 0, body: '' })
   socket.setTimeout(responseMsMax, () => socket.destroy())
   socket.on('error', () => {}).on('close', lost)
   socket.on('data', (chunk: Buffer) => {
     received = received.length === 0 ? chunk : Buffer.concat([received, chunk])
-    const found = readAnswer(received, keep)
+    const found = readResponse(received, keep)
     if (found === undefined) return
     received = received.subarray(found.length)
-    answer(found)
+    response(found)
   })
   return {
     ask(bytes) {
@@ -125,7 +125,7 @@ const lengthMarks = ['\r\nContent-Length: ', '\r\ncontent-length: '].map((mark) 
 const chunkedMark = /\r\ntransfer-encoding: *chunked/i
 
 /** The first HTTP response in these bytes, or undefined while it is incomplete. Status 0 if its length is unknown. */
-export function readAnswer(
+export function readResponse(
   bytes: Buffer,
   keep?: Load['keep'],
 ): { status: number; body: string; length: number } | undefined {

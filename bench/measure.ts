@@ -1,6 +1,6 @@
 import { type Watched, watchCpu } from './cpu.ts'
 import { quantile } from './figures.ts'
-import { type Answer, type Keep, type LoadResult, runLoad } from './load.ts'
+import { type Keep, type LoadResponse, type LoadResult, runLoad } from './load.ts'
 
 /** The result of one run of one side. CPU is in milliseconds per response, by process. */
 export interface Run {
@@ -22,7 +22,7 @@ export interface Measurement {
   readonly requests: readonly Buffer[]
   readonly msMax: number
   readonly watched: readonly Watched[]
-  isRight(answer: Answer): boolean
+  isRight(response: LoadResponse): boolean
   readonly keep?: Keep | undefined
 }
 
@@ -31,9 +31,9 @@ export async function measure(measurement: Measurement): Promise<Run & { readonl
   const used = watchCpu(measurement.watched)
   const load = await runLoad(measurement)
   const cpu = used()
-  const wrong = load.answers.filter((answer) => !measurement.isRight(answer))
-  const answered = load.answers.length
-  const ms = load.answers.map((answer) => answer.ms)
+  const wrong = load.responses.filter((response) => !measurement.isRight(response))
+  const answered = load.responses.length
+  const ms = load.responses.map((response) => response.ms)
   return {
     load,
     answered,

@@ -125,13 +125,13 @@ async function ourRequests(ground: Ground, home: Home, purser: PurserSide, count
   const wanted = { walletId: home.walletId, resource, price: priceUsd, acceptX402: false, count: challengesPerCall }
   const calls = Math.ceil(count / challengesPerCall)
   const request = postRequest('/payments/challenge', JSON.stringify(wanted), purser.headers)
-  const { answers } = await runLoad({
+  const { responses } = await runLoad({
     port: purser.port,
     connections: 4,
     requests: Array.from({ length: calls }, () => request),
     msMax: 60_000,
   })
-  const made = answers.flatMap(({ body }) => headersIn(body).flatMap((header) => parseChallenges(header)))
+  const made = responses.flatMap(({ body }) => headersIn(body).flatMap((header) => parseChallenges(header)))
   const bodies = credentialsOf(ground, made.slice(0, count)).map((credential) =>
     JSON.stringify({ protocol: 'mpp', credential, price: priceUsd, walletId: home.walletId, resource, method: 'GET' }),
   )

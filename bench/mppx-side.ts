@@ -37,9 +37,9 @@ const requiredMarks = ['PAYMENT-REQUIRED: ', 'payment-required: '].map((mark) =>
 const idMark = Buffer.from('Payment id="')
 
 /** The id of the first MPP challenge in a response that also has an x402 challenge; empty otherwise. */
-export function challengeIdOf(answer: Buffer, headEnd: number): string {
-  const isRequested = requiredMarks.some((mark) => answer.indexOf(mark) >= 0)
-  const at = answer.indexOf(idMark)
+export function challengeIdOf(response: Buffer, headEnd: number): string {
+  const isRequested = requiredMarks.some((mark) => response.indexOf(mark) >= 0)
+  const at = response.indexOf(idMark)
   if (!isRequested || at < 0 || at > headEnd) return ''
-  return answer.toString('latin1', at + idMark.length, answer.indexOf('"', at + idMark.length))
+  return response.toString('latin1', at + idMark.length, response.indexOf('"', at + idMark.length))
 }

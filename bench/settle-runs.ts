@@ -3,7 +3,7 @@ import { auditChain, type ChainFacts } from './chain-audit.ts'
 import { type CpuUse, watchCpu } from './cpu.ts'
 import { quantile } from './figures.ts'
 import type { Ground } from './ground.ts'
-import { type Answer, getRequest, postRequest, runLoad } from './load.ts'
+import { getRequest, type LoadResponse, postRequest, runLoad } from './load.ts'
 import { parseObject } from './parse.ts'
 import { type SignedPayment, signPayments } from './payments.ts'
 import { facilitatorRequest, type PurserSide, type Side } from './sides.ts'
@@ -39,16 +39,21 @@ export async function settleOfficially(ground: Ground, side: Side, count: number
   const requests = payments.map((payment) => facilitatorRequest('/settle', ground.bill, payment))
   const audit = await auditChain(ground, side.settler)
   const used = watchCpu([...side.watched, { name: 'anvil', pid: ground.chain.pid }])
-  const { answers, elapsedMs } = await runLoad({ port: side.port, connections: inFlight, requests, msMax: settleMsMax })
+  const { responses, elapsedMs } = await runLoad({
+    port: side.port,
+    connections: inFlight,
+    requests,
+    msMax: settleMsMax,
+  })
   const cpu = used()
-  const isRight = ({ status, body }: Answer) => status === 200 && parseObject(body).success === true
-  const settled = answers.filter(isRight).length
+  const isRight = ({ status, body }: LoadResponse) => status === 200 && parseObject(body).success === true
+  const settled = responses.filter(isRight).length
   return {
-    ...summary(answers, { cpu, settled, elapsedMs }),
+    ...summary(responses, { cpu, settled, elapsedMs }),
     requested: count,
     settled,
     facts: await audit(payments),
-    fault: answers.find((answer) => !isRight(answer))?.body.slice(0, 300),
+    fault: responses.find((response) => !isRight(response))?.body.slice(0, 300),
   }
 }
 
@@ -68,7 +73,7 @@ export async function settleOurs(
   const audit = await auditChain(ground, side.settler)
   const used = watchCpu([...side.watched, { name: 'anvil', pid: ground.chain.pid }])
   const beganAt = Date.now()
-  const { answers } = await runLoad({ port: side.port, connections: inFlight, requests, msMax: settleMsMax })
+  const { responses } = await runLoad({ port: side.port, connections: inFlight, requests, msMax: settleMsMax })
   await waitForLast(side, verified.at(-1)?.paymentId ?? '', beganAt + settleMsMax)
   const cpu = used()
   const ends = await waitForAll(
@@ -77,10 +82,10 @@ export async function settleOurs(
     beganAt + settleMsMax,
   )
   const elapsedMs = ends.reduce((latest, settledAt) => Math.max(latest, settledAt), beganAt) - beganAt
-  const isRight = ({ status }: Answer) => status === 200 || status === 202
-  const wrong = answers.find((answer) => !isRight(answer))
+  const isRight = ({ status }: LoadResponse) => status === 200 || status === 202
+  const wrong = responses.find((response) => !isRight(response))
   return {
-    ...summary(answers, { cpu, settled: ends.length, elapsedMs }),
+    ...summary(responses, { cpu, settled: ends.length, elapsedMs }),
     requested: count,
     settled: ends.length,
     facts: await audit(payments),
@@ -101,8 +106,8 @@ export async function profileOurs(ground: Ground, side: PurserSide, count: numbe
 
 type Summed = { cpu: CpuUse; settled: number; elapsedMs: number }
 
-function summary(answers: readonly Answer[], { cpu, settled, elapsedMs }: Summed) {
-  const ms = answers.map((answer) => answer.ms)
+function summary(responses: readonly LoadResponse[], { cpu, settled, elapsedMs }: Summed) {
+  const ms = responses.map((response) => response.ms)
   return {
     perSecond: (settled / Math.max(1, elapsedMs)) * 1_000,
     p50Ms: quantile(ms, 0.5),
@@ -121,9 +126,9 @@ export interface Verified {
 /** Verifies payments at ours; throws when one is refused, since its settlement could not be measured. */
 export async function verifyAll(side: PurserSide, payments: readonly SignedPayment[]): Promise<Verified[]> {
   const requests = payments.map(side.verifyRequest)
-  const { answers } = await runLoad({ port: side.port, connections: 32, requests, msMax: settleMsMax })
-  if (answers.length < payments.length) throw new Error('verifying the payments to settle took too long')
-  return answers.map(({ status, body }) => {
+  const { responses } = await runLoad({ port: side.port, connections: 32, requests, msMax: settleMsMax })
+  if (responses.length < payments.length) throw new Error('verifying the payments to settle took too long')
+  return responses.map(({ status, body }) => {
     const { paymentId, settlementToken } = parseObject(body)
     if (typeof paymentId !== 'string') throw new Error(`a payment was not verified: ${status} ${body.slice(0, 300)}`)
     return { paymentId, request: JSON.stringify({ paymentId, settlementToken }) }
@@ -146,8 +151,8 @@ async function waitForAll(side: PurserSide, paymentIds: readonly string[], deadl
 
 async function endsOf({ port, headers }: PurserSide, paymentIds: readonly string[]): Promise<number[]> {
   const requests = paymentIds.map((paymentId) => getRequest(`/payments/${paymentId}`, headers))
-  const { answers } = await runLoad({ port, connections: 16, requests, msMax: settleMsMax })
-  return answers.flatMap(({ body }) => {
+  const { responses } = await runLoad({ port, connections: 16, requests, msMax: settleMsMax })
+  return responses.flatMap(({ body }) => {
     const { status, settledAt } = parseObject(body)
     return status === 'settled' && typeof settledAt === 'string' ? [Date.parse(settledAt)] : []
   })

@@ -6,7 +6,7 @@ import { migrate } from '@purser/server'
 import { type Child, startChild } from './children.ts'
 import type { Watched } from './cpu.ts'
 import { type Ground, priceUsd } from './ground.ts'
-import { type Answer, postRequest, runLoad } from './load.ts'
+import { type LoadResponse, postRequest, runLoad } from './load.ts'
 import { parseObject } from './parse.ts'
 import { type Bill, requirementsOf, resource, type SignedPayment } from './payments.ts'
 
@@ -19,7 +19,7 @@ export interface Side {
   /** The processes whose CPU time counts, without the chain's. */
   readonly watched: readonly Watched[]
   verifyRequest(payment: SignedPayment): Buffer
-  isVerified(answer: Answer): boolean
+  isVerified(response: LoadResponse): boolean
 }
 
 const settlerFunds = 10n ** 24n
@@ -172,10 +172,10 @@ async function register(
   wanted: Readonly<Record<string, unknown>>,
 ): Promise<string> {
   const request = postRequest('/wallet-infra/byo-wallets', JSON.stringify(wanted), headers)
-  const { answers } = await runLoad({ port, connections: 1, requests: [request], msMax: 30_000 })
-  const id = parseObject(answers[0]?.body ?? '').id
+  const { responses } = await runLoad({ port, connections: 1, requests: [request], msMax: 30_000 })
+  const id = parseObject(responses[0]?.body ?? '').id
   if (typeof id !== 'string')
-    throw new Error(`the wallet was not registered: ${answers[0]?.status} ${answers[0]?.body}`)
+    throw new Error(`the wallet was not registered: ${responses[0]?.status} ${responses[0]?.body}`)
   return id
 }
 

@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { connect, type Socket } from 'node:net'
-import { readAnswer } from './load.ts'
+import { readResponse } from './load.ts'
 
 /**
  * File content of any size: a repeated block whose length is not a multiple of any chunk size, so that a misplaced
@@ -79,7 +79,7 @@ export async function upload(
   socket.write(form.after)
   await closed
   const ms = performance.now() - began
-  const { status, body } = readAnswer(Buffer.concat(chunks)) ?? { status: 0, body: '' }
+  const { status, body } = readResponse(Buffer.concat(chunks)) ?? { status: 0, body: '' }
   return { status, body, ms }
 }
 

@@ -5,7 +5,7 @@ import type { Closing } from './closing.ts'
 import { type CpuUse, type Watched, watchCpu } from './cpu.ts'
 import { checkTarget, figure, median, quantile, sum, table } from './figures.ts'
 import { type Ground, startGround } from './ground.ts'
-import { type Answer, postRequest, runLoad } from './load.ts'
+import { type LoadResponse, postRequest, runLoad } from './load.ts'
 import { parseObject } from './parse.ts'
 import { createPayers } from './payments.ts'
 import { type PurserSide, startHome, startPurser } from './sides.ts'
@@ -36,7 +36,7 @@ interface Sender {
   readonly port: number
   readonly watched: readonly Watched[]
   request(wallet: number, to: Address): Buffer
-  isRight(answer: Answer): boolean
+  isRight(response: LoadResponse): boolean
 }
 
 interface Run {
@@ -76,8 +76,8 @@ async function oursOn({ chain }: Ground, side: PurserSide): Promise<Sender> {
   const requests = Array.from({ length: manyWallets }, () =>
     postRequest('/wallet-infra/master-wallets', wanted, side.headers),
   )
-  const { answers } = await runLoad({ port: side.port, connections: 4, requests, msMax: runMsMax })
-  const wallets = answers.map(({ body }) => parseObject(body))
+  const { responses } = await runLoad({ port: side.port, connections: 4, requests, msMax: runMsMax })
+  const wallets = responses.map(({ body }) => parseObject(body))
   await fund(
     chain,
     wallets.map(({ address }) => String(address)),
@@ -132,7 +132,7 @@ async function burst({ chain }: Ground, sender: Sender, { wallets, count }: Burs
   const recipients = createPayers(count).map(({ address }) => address)
   const requests = recipients.map((to, index) => sender.request(index % wallets, to))
   const used = watchCpu([...sender.watched, { name: 'anvil', pid: chain.pid }])
-  const { answers, elapsedMs } = await runLoad({
+  const { responses, elapsedMs } = await runLoad({
     port: sender.port,
     connections: inFlight,
     requests,
@@ -140,10 +140,10 @@ async function burst({ chain }: Ground, sender: Sender, { wallets, count }: Burs
   })
   const cpu = used()
   const balances = await Promise.all(recipients.map((to) => tokenBalance(chain, 'USDC', to)))
-  const right = answers.filter(sender.isRight).length
+  const right = responses.filter(sender.isRight).length
   const arrived = balances.filter((raw) => raw >= rawAmount).length
-  const ms = answers.map((answer) => answer.ms)
-  const bad = answers.find((answer) => !sender.isRight(answer))
+  const ms = responses.map((response) => response.ms)
+  const bad = responses.find((response) => !sender.isRight(response))
   return {
     perSecond: (Math.min(right, arrived) / elapsedMs) * 1_000,
     p50Ms: quantile(ms, 0.5),

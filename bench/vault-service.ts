@@ -48,9 +48,9 @@ export function createVaultRequest({ headers }: VaultService): Buffer {
 /** Makes vaults to measure in; throws where one cannot be made. */
 export async function makeVaults(service: VaultService, count: number): Promise<string[]> {
   const requests = Array.from({ length: count }, () => createVaultRequest(service))
-  const { answers } = await runLoad({ port: service.port, connections: 8, requests, msMax: makingMsMax })
-  if (answers.length < count) throw new Error(`only ${answers.length} of ${count} vaults were made in time`)
-  return answers.map(({ status, body }) => {
+  const { responses } = await runLoad({ port: service.port, connections: 8, requests, msMax: makingMsMax })
+  if (responses.length < count) throw new Error(`only ${responses.length} of ${count} vaults were made in time`)
+  return responses.map(({ status, body }) => {
     const { id } = parseObject(body)
     if (typeof id !== 'string') throw new Error(`no vault: ${status} ${body}`)
     return id

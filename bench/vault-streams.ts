@@ -123,8 +123,13 @@ async function emitToAll(
     const requests = runs.vaultIds.map((id) => postRequest(`/vaults/${id}/emit`, body, headers))
     const arrivals = runs.streams.map((stream) => stream.next(eventMsMax))
     const began = performance.now()
-    const { answers } = await runLoad({ port, connections: Math.min(8, requests.length), requests, msMax: eventMsMax })
-    missing += answers.filter(({ status }) => status !== 201).length
+    const { responses } = await runLoad({
+      port,
+      connections: Math.min(8, requests.length),
+      requests,
+      msMax: eventMsMax,
+    })
+    missing += responses.filter(({ status }) => status !== 201).length
     for (const at of await Promise.all(arrivals)) {
       if (at === undefined) missing += 1
       else ms.push(at - began)

@@ -1,6 +1,6 @@
 import type { Closing } from './closing.ts'
 import { figure, median, sum, table } from './figures.ts'
-import { type Answer, getRequest, postRequest, runLoad } from './load.ts'
+import { getRequest, type LoadResponse, postRequest, runLoad } from './load.ts'
 import { measure, type Run } from './measure.ts'
 import { isRecord, parseObject } from './parse.ts'
 import { startHome } from './sides.ts'
@@ -27,7 +27,7 @@ interface Write {
   readonly name: string
   /** Requests for one round, and the check after it: how many of the acknowledged writes are not there, or are there unacknowledged. */
   prepare(): Promise<{ readonly requests: readonly Buffer[]; amiss(acknowledged: number): Promise<number> }>
-  isRight(answer: Answer): boolean
+  isRight(response: LoadResponse): boolean
 }
 
 type WriteRun = Run & { readonly amiss: number }
@@ -140,6 +140,6 @@ function listed(documents: unknown): readonly unknown[] {
 
 async function ask(service: VaultService, paths: readonly string[]): Promise<Record<string, unknown>[]> {
   const requests = paths.map((path) => getRequest(path, service.headers))
-  const { answers } = await runLoad({ port: service.port, connections: 4, requests, msMax: 60_000 })
-  return answers.map(({ body }) => parseObject(body))
+  const { responses } = await runLoad({ port: service.port, connections: 4, requests, msMax: 60_000 })
+  return responses.map(({ body }) => parseObject(body))
 }

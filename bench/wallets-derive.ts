@@ -4,7 +4,7 @@ import { createSignatures } from '../packages/server/src/chain/index.ts'
 import { createDeriveAddress } from '../packages/server/src/features/wallets/children/children.ts'
 import type { Closing } from './closing.ts'
 import { figure, median, sum, table } from './figures.ts'
-import { type Answer, postRequest, runLoad } from './load.ts'
+import { type LoadResponse, postRequest, runLoad } from './load.ts'
 import { parseObject } from './parse.ts'
 import { startHome } from './sides.ts'
 import { startVaultService, type VaultService } from './vault-service.ts'
@@ -129,8 +129,8 @@ async function bulkRound(service: VaultService, count: number): Promise<{ perSec
   const requests = Array.from({ length: count }, (_, n) =>
     postRequest(`${paths[n % callers]}/child-addresses`, body, service.headers),
   )
-  const { answers, elapsedMs } = await runLoad({ port: service.port, connections: callers, requests, msMax })
-  const addresses = new Set(answers.flatMap(addressesIn))
+  const { responses, elapsedMs } = await runLoad({ port: service.port, connections: callers, requests, msMax })
+  const addresses = new Set(responses.flatMap(addressesIn))
   return { perSecond: (addresses.size / elapsedMs) * 1_000, wrong: count * perRequest - addresses.size }
 }
 
@@ -138,12 +138,12 @@ async function newMaster(service: VaultService): Promise<string> {
   const path = '/wallet-infra/master-wallets'
   const body = JSON.stringify({ chain: 'base', supportedTokens: ['USDC'] })
   const requests = [postRequest(path, body, service.headers)]
-  const { answers } = await runLoad({ port: service.port, connections: 1, requests, msMax })
-  const { id } = parseObject(answers[0]?.body ?? '{}')
-  if (typeof id !== 'string') throw new Error(`no wallet: ${answers[0]?.status} ${answers[0]?.body}`)
+  const { responses } = await runLoad({ port: service.port, connections: 1, requests, msMax })
+  const { id } = parseObject(responses[0]?.body ?? '{}')
+  if (typeof id !== 'string') throw new Error(`no wallet: ${responses[0]?.status} ${responses[0]?.body}`)
   return `${path}/${id}`
 }
 
-function addressesIn({ status, body }: Answer): string[] {
+function addressesIn({ status, body }: LoadResponse): string[] {
   return status === 201 ? (body.match(/"address":"0x[0-9a-fA-F]{40}"/g) ?? []) : []
 }

@@ -49,7 +49,7 @@ function logsOf(number: number, token: string): object[] {
   })
 }
 
-function answer(method: string, params: readonly unknown[]): unknown {
+function respond(method: string, params: readonly unknown[]): unknown {
   const [first] = params
   if (method === 'eth_chainId') return quantity(chainId)
   if (method === 'eth_getBlockByNumber') return blockOf(first === 'latest' ? head : Number(first))
@@ -61,7 +61,7 @@ function answer(method: string, params: readonly unknown[]): unknown {
 
 function reply(call: unknown): object {
   if (!isRecord(call)) return {}
-  const result = answer(String(call.method), Array.isArray(call.params) ? call.params : [])
+  const result = respond(String(call.method), Array.isArray(call.params) ? call.params : [])
   return { jsonrpc: '2.0', id: call.id, result }
 }
 

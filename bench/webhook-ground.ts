@@ -162,8 +162,8 @@ function get(service: VaultService, path: string): Promise<unknown> {
 }
 
 async function ask(port: number, request: Buffer): Promise<unknown> {
-  const { answers } = await runLoad({ port, connections: 1, requests: [request], msMax: responseMsMax })
-  const { status = 0, body = '' } = answers[0] ?? {}
+  const { responses } = await runLoad({ port, connections: 1, requests: [request], msMax: responseMsMax })
+  const { status = 0, body = '' } = responses[0] ?? {}
   if (status < 200 || status > 299) throw new Error(`${request.toString('latin1').split('\r\n')[0]}: ${status} ${body}`)
   return body === '' ? undefined : JSON.parse(body)
 }

@@ -87,9 +87,9 @@ async function causedByRequests(ground: WebhookGround, { path }: Hook, events: n
   } as const
   await atRate(events, async () => {
     const at = now()
-    const answer = await pool.request(request)
-    const { id } = parseObject(await answer.body.text())
-    if (typeof id !== 'string') throw new Error(`no event was triggered: ${answer.statusCode}`)
+    const response = await pool.request(request)
+    const { id } = parseObject(await response.body.text())
+    if (typeof id !== 'string') throw new Error(`no event was triggered: ${response.statusCode}`)
     requestedAt.set(id, at)
   })
   await pool.close()

@@ -47,9 +47,9 @@ function serve(socket: net.Socket): void {
   socket.on('data', (chunk: Buffer) => {
     received = received.length === 0 ? chunk : Buffer.concat([received, chunk])
     for (let length = requestLength(received); length !== undefined; length = requestLength(received)) {
-      const answer = answerTo(received.subarray(0, length))
+      const response = responseTo(received.subarray(0, length))
       received = received.subarray(length)
-      if (answer !== undefined) socket.write(answer)
+      if (response !== undefined) socket.write(response)
     }
   })
 }
@@ -61,7 +61,7 @@ function requestLength(bytes: Buffer): number | undefined {
   return bytes.length < length ? undefined : length
 }
 
-function answerTo(request: Buffer): Buffer | undefined {
+function responseTo(request: Buffer): Buffer | undefined {
   const line = request.toString('latin1', 0, request.indexOf('\r\n'))
   const path = line.split(' ')[1] ?? ''
   if (line.startsWith('GET ')) return arrivedSince(path)

@@ -148,16 +148,16 @@ async function payOut(
 
 async function readDeposit(chain: ReachableChain, id: Hex): Promise<BridgeDeposit & { state: number }> {
   const data = encodeFunctionData({ abi, functionName: 'deposits', args: [id] })
-  const answer = await rpcHex(chain.rpcUrl, 'eth_call', [{ to: sandboxBridgeAddress, data }, 'latest'])
+  const response = await rpcHex(chain.rpcUrl, 'eth_call', [{ to: sandboxBridgeAddress, data }, 'latest'])
   const [state, depositor, token, amount, destinationChainId, destinationToken, recipient, amountOutMin] =
-    decodeFunctionResult({ abi, functionName: 'deposits', data: answer })
+    decodeFunctionResult({ abi, functionName: 'deposits', data: response })
   return { id, state, depositor, token, amount, destinationChainId, destinationToken, recipient, amountOutMin }
 }
 
 async function isFilled(chain: ReachableChain, id: Hex): Promise<boolean> {
   const data = encodeFunctionData({ abi, functionName: 'fills', args: [id] })
-  const answer = await rpcHex(chain.rpcUrl, 'eth_call', [{ to: sandboxBridgeAddress, data }, 'latest'])
-  return decodeFunctionResult({ abi, functionName: 'fills', data: answer })[2] > 0n
+  const response = await rpcHex(chain.rpcUrl, 'eth_call', [{ to: sandboxBridgeAddress, data }, 'latest'])
+  return decodeFunctionResult({ abi, functionName: 'fills', data: response })[2] > 0n
 }
 
 function decimalsOf({ network }: ReachableChain, token: Address): number {

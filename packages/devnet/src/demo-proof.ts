@@ -51,12 +51,12 @@ async function pack({ dev }: Cast, { vaultId, token, proof }: Research) {
 async function stopAndCheck({ dev }: Cast, stopAll: () => Promise<void>) {
   await stopAll()
   const url = `${dev.baseUrl}/healthz`
-  const answers = await fetch(url).then(
+  const isUp = await fetch(url).then(
     () => true,
     () => false,
   )
-  expectTrue(!answers, `${url} is still answered`)
-  return { value: undefined, summary: `GET ${url}: no answer` }
+  expectTrue(!isUp, `${url} still responds`)
+  return { value: undefined, summary: `GET ${url}: no response` }
 }
 
 async function checkProof({ proof, keys }: ProofMaterial, { vaultId, txHash }: Research) {

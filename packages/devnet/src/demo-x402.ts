@@ -95,12 +95,12 @@ async function inPaymentLog(cast: Cast, txHash: string) {
 }
 
 async function replayRefused(cast: Cast, { exchanges }: PaidCall, before: Balances) {
-  const answer = await replay(cast.provider.forecastUrl, exchanges[1]?.paymentSignature ?? '')
-  expectTrue(answer.status === 409, `the replay is answered ${answer.status}`)
+  const response = await replay(cast.provider.forecastUrl, exchanges[1]?.paymentSignature ?? '')
+  expectTrue(response.status === 409, `the replay is answered ${response.status}`)
   expectTrue(cast.provider.served() === 1, 'the handler ran again')
   const { receiver } = await balances(cast, cast.onBase)
   expectTrue(receiver === before.receiver + rawPrice, 'the receiver was paid twice')
-  return { value: undefined, summary: `${answer.status}: the handler did not run, no more money moved` }
+  return { value: undefined, summary: `${response.status}: the handler did not run, no more money moved` }
 }
 
 function inBoth({ onBase }: Cast, { payer, receiver }: Balances): string {

@@ -52,8 +52,8 @@ export async function fundFees(chain: ReachableChain, address: Hex): Promise<voi
 /** The balance of an account in a token's smallest unit, at the latest block. */
 export async function tokenBalance(chain: ReachableChain, symbol: string, address: Hex): Promise<bigint> {
   const data = encodeFunctionData({ abi: erc20Abi, functionName: 'balanceOf', args: [address] })
-  const answer = await rpcHex(chain.rpcUrl, 'eth_call', [{ to: tokenAddress(chain, symbol), data }, 'latest'])
-  return decodeFunctionResult({ abi: erc20Abi, functionName: 'balanceOf', data: answer })
+  const response = await rpcHex(chain.rpcUrl, 'eth_call', [{ to: tokenAddress(chain, symbol), data }, 'latest'])
+  return decodeFunctionResult({ abi: erc20Abi, functionName: 'balanceOf', data: response })
 }
 
 /**

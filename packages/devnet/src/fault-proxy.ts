@@ -111,8 +111,8 @@ async function forward(exchange: Exchange): Promise<void> {
 function ask({ body, target, agent }: Exchange): Promise<{ status: number; text: Buffer }> {
   return new Promise((resolve, reject) => {
     const headers = { 'content-type': 'application/json', 'content-length': body.length }
-    const outgoing = request(target, { method: 'POST', agent, headers }, (answer) => {
-      readAll(answer).then((text) => resolve({ status: answer.statusCode ?? 502, text }), reject)
+    const outgoing = request(target, { method: 'POST', agent, headers }, (response) => {
+      readAll(response).then((text) => resolve({ status: response.statusCode ?? 502, text }), reject)
     })
     outgoing.once('error', reject)
     outgoing.end(body)
@@ -126,8 +126,8 @@ function send(response: ServerResponse, status: number, text: string | Buffer): 
 
 /** Well-formed JSON-RPC with a result of the wrong type for every method. */
 function wrongResponse(body: Buffer): string {
-  const answers = parseCalls(body).map(({ id }) => ({ jsonrpc: '2.0', id, result: { unexpected: [true, -1, 'zz'] } }))
-  return JSON.stringify(body.toString('utf8').trimStart().startsWith('[') ? answers : answers[0])
+  const responses = parseCalls(body).map(({ id }) => ({ jsonrpc: '2.0', id, result: { unexpected: [true, -1, 'zz'] } }))
+  return JSON.stringify(body.toString('utf8').trimStart().startsWith('[') ? responses : responses[0])
 }
 
 function parseCalls(body: Buffer): { id: unknown; method: string }[] {

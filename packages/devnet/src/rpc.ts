@@ -6,17 +6,17 @@ export async function rpc(url: string, method: string, params: readonly unknown[
     body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }),
     signal: AbortSignal.timeout(60_000),
   })
-  const answer: unknown = await response.json()
-  if (!isRecord(answer)) throw new Error(`${method}: the node answered ${response.status} without an object`)
-  if (isRecord(answer.error)) throw new Error(`${method}: ${String(answer.error.message)}`)
-  return answer.result
+  const received: unknown = await response.json()
+  if (!isRecord(received)) throw new Error(`${method}: the node answered ${response.status} without an object`)
+  if (isRecord(received.error)) throw new Error(`${method}: ${String(received.error.message)}`)
+  return received.result
 }
 
 /** A call whose result is hex text. */
 export async function rpcHex(url: string, method: string, params: readonly unknown[] = []): Promise<`0x${string}`> {
-  const answer = await rpc(url, method, params)
-  if (!isHex(answer)) throw new Error(`${method}: expected hex, the node answered ${JSON.stringify(answer)}`)
-  return answer
+  const received = await rpc(url, method, params)
+  if (!isHex(received)) throw new Error(`${method}: expected hex, the node answered ${JSON.stringify(received)}`)
+  return received
 }
 
 export function isRecord(value: unknown): value is Record<string, unknown> {

@@ -65,6 +65,6 @@ async function offer(chain: ReachableChain, { symbol, address, rawAmount }: Adde
 
 async function reserveOf(chain: ReachableChain, token: Address, other: Address): Promise<bigint> {
   const data = encodeFunctionData({ abi: poolAbi, functionName: 'reserves', args: [token, other] })
-  const answer = await rpcHex(chain.rpcUrl, 'eth_call', [{ to: sandboxPoolAddress, data }, 'latest'])
-  return decodeFunctionResult({ abi: poolAbi, functionName: 'reserves', data: answer })
+  const response = await rpcHex(chain.rpcUrl, 'eth_call', [{ to: sandboxPoolAddress, data }, 'latest'])
+  return decodeFunctionResult({ abi: poolAbi, functionName: 'reserves', data: response })
 }

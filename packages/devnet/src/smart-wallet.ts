@@ -11,8 +11,8 @@ const factoryAbi = parseAbi([
 /** The address of an owner's contract account, deployed or not. The account accepts its owner's signatures (EIP-1271). */
 export async function smartWalletAddress(chain: ReachableChain, owner: Address, salt: bigint): Promise<Address> {
   const data = encodeFunctionData({ abi: factoryAbi, functionName: 'walletAddress', args: [owner, salt] })
-  const answer = await rpcHex(chain.rpcUrl, 'eth_call', [{ to: walletFactoryAddress, data }, 'latest'])
-  return decodeFunctionResult({ abi: factoryAbi, functionName: 'walletAddress', data: answer })
+  const response = await rpcHex(chain.rpcUrl, 'eth_call', [{ to: walletFactoryAddress, data }, 'latest'])
+  return decodeFunctionResult({ abi: factoryAbi, functionName: 'walletAddress', data: response })
 }
 
 /** The call that deploys the account, for the EIP-6492 wrapper of a signature by an account that is not deployed yet. */

@@ -65,7 +65,7 @@ async function outcomeOf(
   signal: AbortSignal,
 ): Promise<{ readonly result: CallToolResult; readonly isKnown: boolean }> {
   try {
-    return { result: answered(tool, await answerOf(purser, tool, request, signal)), isKnown: true }
+    return { result: answered(tool, await responseOf(purser, tool, request, signal)), isKnown: true }
   } catch (error) {
     signal.throwIfAborted()
     if (!(error instanceof PurserError)) throw error
@@ -73,19 +73,19 @@ async function outcomeOf(
   }
 }
 
-async function answerOf(
+async function responseOf(
   purser: Purser,
-  { method, answers }: Tool,
+  { method, answers: responses }: Tool,
   { path, query, body, idempotencyKey }: ServiceRequest,
   signal: AbortSignal,
 ): Promise<Readonly<Record<string, unknown>>> {
-  if (answers === 'pages') {
+  if (responses === 'pages') {
     const { items, cursor } = await purser.list(path, { query, signal }).page()
     return { items, ...(cursor === undefined ? {} : { nextCursor: cursor }) }
   }
-  const answer = await purser.request(method, path, { query, body, idempotencyKey, signal })
-  if (answers === 'list') return { items: answer }
+  const response = await purser.request(method, path, { query, body, idempotencyKey, signal })
+  if (responses === 'list') return { items: response }
   // Bulk operations return an array. A `credential` member is removed, because a model has no use for it.
-  const { credential: _, ...members } = Array.isArray(answer) ? { items: answer } : Object(answer)
+  const { credential: _, ...members } = Array.isArray(response) ? { items: response } : Object(response)
   return { ...members, ...(idempotencyKey === undefined ? {} : { idempotencyKey }) }
 }

@@ -66,6 +66,6 @@ const foreign = [
 ]
 
 /** Whether the result has text that somebody else wrote. */
-export function answersForeignText({ effect, operationId }: Pick<Tool, 'effect' | 'operationId'>): boolean {
+export function returnsForeignText({ effect, operationId }: Pick<Tool, 'effect' | 'operationId'>): boolean {
   return effect === 'searches' || foreign.includes(operationId)
 }

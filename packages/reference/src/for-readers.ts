@@ -70,12 +70,12 @@ function shown(document: ApiDocument, operation: Operation, method: string): Ope
       return parameter === undefined ? [] : [unfilled(parameter, components.schemas)]
     }),
     summary: operation.summary.replace(/\.$/, ''),
-    responses: mapped(operation.responses, (answer, status) => {
-      if (status.startsWith('2') && !('$ref' in answer))
-        return { ...answer, headers: { ...headers, ...answer.headers } }
+    responses: mapped(operation.responses, (response, status) => {
+      if (status.startsWith('2') && !('$ref' in response))
+        return { ...response, headers: { ...headers, ...response.headers } }
       const own = problems.filter((problem) => String(problem.status) === status)
-      const whole = resolved<MediaTypes>(components.responses, answer)
-      return own.length === 0 || whole === undefined ? answer : { ...whole, description: own.map(nameOf).join(' ') }
+      const whole = resolved<MediaTypes>(components.responses, response)
+      return own.length === 0 || whole === undefined ? response : { ...whole, description: own.map(nameOf).join(' ') }
     }),
   }
 }

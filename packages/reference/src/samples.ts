@@ -35,7 +35,7 @@ interface Call {
   readonly isPaged: boolean
   /** A list, paged or not: the Python client iterates over each. */
   readonly isLinked: boolean
-  readonly hasAnswer: boolean
+  readonly hasResponse: boolean
   readonly inPath: readonly unknown[]
   /** Members of the body, or required fields of the query. */
   readonly named: Readonly<Record<string, unknown>>
@@ -45,9 +45,9 @@ function callOf(document: ApiDocument, operation: Operation): Call | undefined {
   const { components } = document
   const { operationId, requestBody, responses } = operation
   const body = requestBody?.content?.['application/json']
-  const [status, answer] = Object.entries(responses).find(([code]) => code.startsWith('2')) ?? []
+  const [status, response] = Object.entries(responses).find(([code]) => code.startsWith('2')) ?? []
   const { content = {}, headers = {} } =
-    (answer === undefined ? undefined : resolved(components.responses, answer)) ?? {}
+    (response === undefined ? undefined : resolved(components.responses, response)) ?? {}
   const types = Object.keys(content)
   const isJson = types.length === 0 || types.includes('application/json')
   if (status === undefined || !isJson || (requestBody !== undefined && body === undefined)) return undefined
@@ -59,7 +59,7 @@ function callOf(document: ApiDocument, operation: Operation): Call | undefined {
     operationId,
     isPaged: parameters.some(({ name }) => name === 'cursor'),
     isLinked: 'Link' in headers,
-    hasAnswer: types.length > 0,
+    hasResponse: types.length > 0,
     inPath: parameters.filter((one) => one.in === 'path').map(value),
     named: Object.assign(Object.fromEntries(query.map((one) => [one.name, value(one)])), given),
   }
@@ -75,11 +75,11 @@ function exampleOf(parameter: Parameter, schemas: ApiDocument['components']['sch
   return known ?? (schema?.format === 'date-time' ? '2026-11-22T12:00:00.000Z' : `<${parameter.name}>`)
 }
 
-function typescriptOf({ operationId, isPaged, hasAnswer, inPath, named }: Call): string {
+function typescriptOf({ operationId, isPaged, hasResponse, inPath, named }: Call): string {
   const values = [...inPath, ...(Object.keys(named).length === 0 ? [] : [named])]
   const call = `purser.${operationId}(${values.map((value) => typescriptValue(value)).join(', ')})`
   if (isPaged) return `for await (const item of ${call}) console.log(item)`
-  return `${hasAnswer ? 'const answer = ' : ''}await ${call}`
+  return `${hasResponse ? 'const answer = ' : ''}await ${call}`
 }
 
 /** As a person writes it: names without quotes where that is possible, and texts in single ones. */
@@ -94,7 +94,7 @@ function typescriptValue(value: unknown, indent = ''): string {
   return lines.length === 0 ? '{}' : `{\n${lines.join('')}${indent}}`
 }
 
-function pythonOf({ operationId, isLinked, hasAnswer, inPath, named }: Call): string {
+function pythonOf({ operationId, isLinked, hasResponse, inPath, named }: Call): string {
   const name = operationId.split('.').map(snake).join('.')
   const values = [
     ...inPath.map((value) => pythonValue(value, '    ')),
@@ -103,7 +103,7 @@ function pythonOf({ operationId, isLinked, hasAnswer, inPath, named }: Call): st
   const parts = Object.keys(named).length === 0 ? values.join(', ') : `\n    ${values.join(',\n    ')},\n`
   const call = `purser.${name}(${parts})`
   if (isLinked) return `for item in ${call}:\n    print(item)`
-  return `${hasAnswer ? 'answer = ' : ''}${call}`
+  return `${hasResponse ? 'answer = ' : ''}${call}`
 }
 
 function pythonValue(value: unknown, indent = ''): string {

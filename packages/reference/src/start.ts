@@ -12,9 +12,9 @@ interface Scalar {
 const fetchWithoutCookies: typeof fetch = (input, init) => fetch(input, { ...init, credentials: 'omit' })
 
 async function start(): Promise<void> {
-  const answer = await fetchWithoutCookies('/openapi.json')
-  if (!answer.ok) throw new Error(`/openapi.json answered ${answer.status}`)
-  const document: ApiDocument = await answer.json()
+  const response = await fetchWithoutCookies('/openapi.json')
+  if (!response.ok) throw new Error(`/openapi.json answered ${response.status}`)
+  const document: ApiDocument = await response.json()
   const named = location.hash.slice(1)
   if (onlyWithoutScripts.test(named)) return location.replace(`/docs/reference/plain#${named}`)
   const anchor = anchorsOf(document).get(named)

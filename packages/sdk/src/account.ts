@@ -1,13 +1,13 @@
 import { call, list } from './call.ts'
 import type { operations } from './generated/openapi.ts'
-import type { Answer, Item } from './operations.ts'
+import type { Item, ResponseBody } from './operations.ts'
 import type { Listing } from './paging.ts'
 import type { PaymentLog, PaymentLogFilters, PaymentLogQuery, RouteSummary } from './payments.ts'
 import type { CallOptions, Send } from './transport.ts'
 
-export type Account = Answer<operations['account.get']>
+export type Account = ResponseBody<operations['account.get']>
 /** Usage against the plan in this period. A limit of -1 means no limit. */
-export type Usage = Answer<operations['account.usage']>
+export type Usage = ResponseBody<operations['account.usage']>
 
 /** A browser in which a person is signed in. */
 export type SignInSession = Item<operations['account.sessions.list']>

@@ -1,6 +1,6 @@
 import { call, list } from './call.ts'
 import type { operations } from './generated/openapi.ts'
-import type { Answer, Body, Item, Query } from './operations.ts'
+import type { Body, Item, Query, ResponseBody } from './operations.ts'
 import type { Listing, PageQuery } from './paging.ts'
 import type { CallOptions, Send } from './transport.ts'
 
@@ -8,14 +8,14 @@ export type ApiKeyRecord = Item<operations['organisations.apiKeys.list']>
 export type Environment = ApiKeyRecord['environment']
 export type ApiKeyRequest = Body<operations['organisations.apiKeys.create']>
 /** A new key with its secret, which no later response shows. */
-export type NewApiKey = Answer<operations['organisations.apiKeys.create']>
+export type NewApiKey = ResponseBody<operations['organisations.apiKeys.create']>
 /** The result of revoking a key that has created other keys, if some of them were still valid. */
-export type RevokedKey = NonNullable<Answer<operations['organisations.apiKeys.revoke']>>
+export type RevokedKey = NonNullable<ResponseBody<operations['organisations.apiKeys.revoke']>>
 /** With `cascade: 'true'`, the keys that it has created are revoked too. */
 export type RevokeQuery = Query<operations['organisations.apiKeys.revoke']>
 export type ApiKeyRequestIn = Body<operations['organisations.apiKeys.createIn']>
 /** Like `NewApiKey`, from the operation that names the organisation in its path. */
-export type NewApiKeyIn = Answer<operations['organisations.apiKeys.createIn']>
+export type NewApiKeyIn = ResponseBody<operations['organisations.apiKeys.createIn']>
 
 /** The operations on API keys; those that end in `In` name the organisation in the path, which must be the key's own. */
 export function apiKeysOf(send: Send) {

@@ -1,11 +1,11 @@
 import { call, list } from './call.ts'
 import type { operations } from './generated/openapi.ts'
-import type { Answer, Body, Query } from './operations.ts'
+import type { Body, Query, ResponseBody } from './operations.ts'
 import type { Listing } from './paging.ts'
 import type { CallOptions, Send } from './transport.ts'
 
 /** A movement of money for which a spend policy requires the approval of a person. */
-export type Approval = Answer<operations['approvals.get']>
+export type Approval = ResponseBody<operations['approvals.get']>
 /** Filters of the list of approvals. */
 export type ApprovalQuery = Query<operations['approvals.list']>
 /** The reason why a person refuses a movement. */

@@ -1,11 +1,11 @@
 import { call } from './call.ts'
 import type { operations } from './generated/openapi.ts'
-import type { Answer } from './operations.ts'
+import type { ResponseBody } from './operations.ts'
 import type { CallOptions, Send } from './transport.ts'
 
 /** The organisation's plan and its limits. A limit of -1 means no limit. */
-export type Plan = Answer<operations['billing.plan']>
-export type BillingUsage = Answer<operations['billing.usage']>
+export type Plan = ResponseBody<operations['billing.plan']>
+export type BillingUsage = ResponseBody<operations['billing.usage']>
 
 /** The operations on the organisation's plan. */
 export function billingOf(send: Send) {
@@ -15,7 +15,7 @@ export function billingOf(send: Send) {
     /** The plan with all its limits; -1 means no limit. */
     plan: (options?: CallOptions): Promise<Plan> => call(send, 'GET', '/billing/plan', { ...options }),
     /** Recounts the usage from the stored records. */
-    rebuildCache: (options?: CallOptions): Promise<Answer<operations['billing.rebuildCache']>> =>
+    rebuildCache: (options?: CallOptions): Promise<ResponseBody<operations['billing.rebuildCache']>> =>
       call(send, 'POST', '/billing/rebuild-cache', { ...options }),
   }
 }

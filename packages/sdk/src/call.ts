@@ -1,5 +1,5 @@
 import { must } from './check.ts'
-import type { Answer, Body, Item, Operation, ParamName, PathOf, Query } from './operations.ts'
+import type { Body, Item, Operation, ParamName, PathOf, Query, ResponseBody } from './operations.ts'
 import { type Listing, listing } from './paging.ts'
 import type { CallOptions, Method, Send, SendOptions } from './transport.ts'
 
@@ -20,9 +20,9 @@ export function call<M extends Method, P extends PathOf<M>>(
   method: M,
   path: P,
   { params, query, ...request }: Request<M, P>,
-): Promise<Answer<Operation<M, P>>> {
-  const answer = send(method, fill(path, params), { ...request, query: { ...query } })
-  return answer.then(({ body }) => body as Answer<Operation<M, P>>)
+): Promise<ResponseBody<Operation<M, P>>> {
+  const response = send(method, fill(path, params), { ...request, query: { ...query } })
+  return response.then(({ body }) => body as ResponseBody<Operation<M, P>>)
 }
 
 /** Lists an operation that returns pages. As with `call`, the types come from the document. */

@@ -1,13 +1,13 @@
 import { call } from './call.ts'
 import type { operations } from './generated/openapi.ts'
-import type { Answer, Body, Query } from './operations.ts'
+import type { Body, Query, ResponseBody } from './operations.ts'
 import type { CallOptions, Send } from './transport.ts'
 
 export type FacilitatorRequest = Body<operations['facilitator.verify']>
-export type FacilitatorVerification = Answer<operations['facilitator.verify']>
-export type FacilitatorSettlement = Answer<operations['facilitator.settle']>
-export type FacilitatorSupport = Answer<operations['facilitator.supported']>
-export type DiscoveredResources = Answer<operations['facilitator.resources']>
+export type FacilitatorVerification = ResponseBody<operations['facilitator.verify']>
+export type FacilitatorSettlement = ResponseBody<operations['facilitator.settle']>
+export type FacilitatorSupport = ResponseBody<operations['facilitator.supported']>
+export type DiscoveredResources = ResponseBody<operations['facilitator.resources']>
 
 /**
  * The facilitator operations (x402, "Facilitator interface"). A server built with an official package takes the

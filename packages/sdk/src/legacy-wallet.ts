@@ -1,13 +1,13 @@
 import { call, list } from './call.ts'
 import type { operations } from './generated/openapi.ts'
 import type { TransactionQuery, WalletTransaction } from './managed-wallets.ts'
-import type { Answer, Body, Json, Query } from './operations.ts'
+import type { Body, Json, Query, ResponseBody } from './operations.ts'
 import type { Listing } from './paging.ts'
 import type { CallOptions, Send } from './transport.ts'
 
 export type NewLegacyWallet = Body<operations['wallets.legacy.create']>
-export type LegacyWallet = Answer<operations['wallets.legacy.get']>
-export type LegacyBalance = Answer<operations['wallets.legacy.balance']>
+export type LegacyWallet = ResponseBody<operations['wallets.legacy.get']>
+export type LegacyBalance = ResponseBody<operations['wallets.legacy.balance']>
 export type LegacyBalanceQuery = Query<operations['wallets.legacy.balance']>
 export type NewLegacyWithdrawal = Body<operations['wallets.legacy.withdraw']>
 export type LegacyWithdrawal = Json<operations['wallets.legacy.withdraw']['responses'][202]>

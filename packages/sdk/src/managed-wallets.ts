@@ -1,6 +1,6 @@
 import { call, callUntyped, list } from './call.ts'
 import type { operations } from './generated/openapi.ts'
-import type { Answer, Body, Item, Query } from './operations.ts'
+import type { Body, Item, Query, ResponseBody } from './operations.ts'
 import type { Listing, PageQuery } from './paging.ts'
 import type { CallOptions, Send } from './transport.ts'
 
@@ -8,17 +8,17 @@ import type { CallOptions, Send } from './transport.ts'
 export type WalletTransaction = Item<operations['wallets.byo.transactions']>
 export type TransactionQuery = Query<operations['wallets.byo.transactions']>
 export type NewMasterWallet = Body<operations['wallets.master.create']>
-export type MasterWallet = Answer<operations['wallets.master.get']>
+export type MasterWallet = ResponseBody<operations['wallets.master.get']>
 /** With `childAddressId`, the list has the wallet of that child address alone. */
 export type MasterWalletQuery = Query<operations['wallets.master.list']>
 export type MasterWalletChange = Body<operations['wallets.master.update']>
 export type SweepRequest = Body<operations['wallets.master.sweep']>
-export type Sweep = Answer<operations['wallets.sweeps.get']>
+export type Sweep = ResponseBody<operations['wallets.sweeps.get']>
 export type SweepSummary = Item<operations['wallets.sweeps.list']>
 export type NewChildAddresses = Body<operations['wallets.children.create']>
-export type ChildAddress = Answer<operations['wallets.children.get']>
+export type ChildAddress = ResponseBody<operations['wallets.children.get']>
 export type ChildAddressChange = Body<operations['wallets.children.update']>
-export type WalletPolicy = Answer<operations['wallets.master.policy.get']>
+export type WalletPolicy = ResponseBody<operations['wallets.master.policy.get']>
 export type PolicyDocument = Body<operations['wallets.master.policy.set']>
 export type Balance = Item<operations['wallets.master.balances']>
 export interface BalanceQuery {

@@ -22,14 +22,14 @@ export type Query<O> = O extends { readonly parameters: { readonly query?: infer
   : never
 
 /** The success body of an operation, except of 202. Undefined if it has none, with 204. */
-export type Answer<O> = O extends { readonly responses: infer Responses }
+export type ResponseBody<O> = O extends { readonly responses: infer Responses }
   ? Responses extends { readonly 204: unknown }
     ? (Responses extends { readonly 200: infer Found } ? Json<Found> : never) | undefined
     : Json<Responses[keyof Responses & (200 | 201)]>
   : never
 
 /** An item of the list that an operation returns. */
-export type Item<O> = Answer<O> extends readonly (infer One)[] ? One : never
+export type Item<O> = ResponseBody<O> extends readonly (infer One)[] ? One : never
 
 /** The names of a path's parameters. */
 export type ParamName<P extends string> = P extends `${string}{${infer Name}}${infer Rest}`

@@ -1,15 +1,15 @@
 import { apiKeysOf } from './api-keys.ts'
 import { call, list } from './call.ts'
 import type { operations } from './generated/openapi.ts'
-import type { Answer, Body, Item, Query } from './operations.ts'
+import type { Body, Item, Query, ResponseBody } from './operations.ts'
 import type { Listing, PageQuery } from './paging.ts'
 import type { CallOptions, Send } from './transport.ts'
 
-export type Organisation = Answer<operations['organisations.current']>
+export type Organisation = ResponseBody<operations['organisations.current']>
 export type OrganisationChange = Body<operations['organisations.update']>
 export type NewOrganisation = Body<operations['organisations.create']>
 /** A new organisation with its API keys. No later response shows their secrets. */
-export type FoundedOrganisation = Answer<operations['organisations.create']>
+export type FoundedOrganisation = ResponseBody<operations['organisations.create']>
 export type Member = Item<operations['organisations.members.list']>
 /** A new member, by `accountId` or `email` (not both), and the role. */
 export type NewMember = Body<operations['organisations.members.add']>

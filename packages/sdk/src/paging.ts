@@ -2,7 +2,7 @@ import { must, mustKnow } from './check.ts'
 import { UnavailableError } from './errors.ts'
 import type { operations } from './generated/openapi.ts'
 import type { Query } from './operations.ts'
-import type { Answer, CallOptions, QueryValue, Send } from './transport.ts'
+import type { CallOptions, QueryValue, Send, ServiceResponse } from './transport.ts'
 
 export interface Page<T> {
   readonly items: readonly T[]
@@ -78,8 +78,8 @@ export async function* csvParts(
   }
 }
 
-function pageOf<T>(answer: Answer): Page<T> {
-  const { body, headers, status } = answer
+function pageOf<T>(response: ServiceResponse): Page<T> {
+  const { body, headers, status } = response
   if (!Array.isArray(body))
     throw new UnavailableError('The response is not a list.', { status, code: 'unreadable-answer' })
   return { items: body, cursor: nextCursor(headers.get('link')) }

@@ -1,9 +1,9 @@
 import { challengeIdSlots } from './challenge-id-slots.ts'
 import { UnavailableError } from './errors.ts'
 import type { operations } from './generated/openapi.ts'
-import type { Answer as AnswerOf, Json } from './operations.ts'
+import type { ResponseBody as AnswerOf, Json } from './operations.ts'
 import { isRecord } from './problem.ts'
-import type { Answer } from './transport.ts'
+import type { ServiceResponse } from './transport.ts'
 
 type ChallengeJson = Extract<AnswerOf<operations['payments.challenge']>, { readonly mpp: string | null }>
 
@@ -34,11 +34,11 @@ export type Settlement =
   | Json<operations['payments.settle']['responses'][202]>
 
 /** Reads the body of a success. A 2xx with an invalid body counts as no response. */
-export function confirm<T>(answer: Answer, read: (body: unknown) => T | undefined): T {
-  const value = read(answer.body)
+export function confirm<T>(response: ServiceResponse, read: (body: unknown) => T | undefined): T {
+  const value = read(response.body)
   if (value !== undefined) return value
-  const requestId = answer.headers.get('x-request-id') ?? undefined
-  const facts = { status: answer.status, code: 'unreadable-answer', requestId }
+  const requestId = response.headers.get('x-request-id') ?? undefined
+  const facts = { status: response.status, code: 'unreadable-answer', requestId }
   throw new UnavailableError('The response does not have the form of this operation.', facts)
 }
 

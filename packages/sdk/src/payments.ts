@@ -1,6 +1,6 @@
 import { call, list } from './call.ts'
 import type { operations } from './generated/openapi.ts'
-import type { Answer, Body, Item, Query } from './operations.ts'
+import type { Body, Item, Query, ResponseBody } from './operations.ts'
 import type { Listing } from './paging.ts'
 import {
   type Challenge,
@@ -33,9 +33,9 @@ export type VerifyRequest = Body<operations['payments.verify']>
 export type VerifiedPayment = Omit<Verification, 'valid' | 'settlementToken'>
 
 type DeliveredRequest = Body<operations['payments.delivered']>
-type Delivered = Answer<operations['payments.delivered']>
+type Delivered = ResponseBody<operations['payments.delivered']>
 export type RefundRequest = Body<operations['payments.refund']>
-export type Refund = Answer<operations['payments.refund']>
+export type Refund = ResponseBody<operations['payments.refund']>
 export type RefundQuery = Query<operations['payments.refunds.list']>
 type RedeemedRequest = Body<operations['payments.redeemed']>
 export type RedeemRequest = Body<operations['payments.redeem']>
@@ -43,7 +43,7 @@ export type RedeemRequest = Body<operations['payments.redeem']>
 export type SettleRequest = Body<operations['payments.settle']>
 export type ReleaseRequest = Body<operations['payments.release']>
 
-export type Payment = Answer<operations['payments.get']>
+export type Payment = ResponseBody<operations['payments.get']>
 export type PaymentStatus = Payment['status']
 export type Protocol = Payment['protocol']
 
@@ -51,7 +51,7 @@ export type PaymentLog = Item<operations['payments.logs.list']>
 /** `from` and `to` are ISO 8601. */
 export type PaymentLogFilters = Query<operations['payments.logs.summary']>
 export type PaymentLogQuery = Query<operations['payments.logs.list']>
-export type PaymentStatistics = Answer<operations['payments.statistics']>
+export type PaymentStatistics = ResponseBody<operations['payments.statistics']>
 export type PaymentStatisticsQuery = Query<operations['payments.statistics']>
 export type RouteSummary = Item<operations['payments.logs.summary']>
 
@@ -122,7 +122,7 @@ function challengesOf(send: Send) {
       confirm(await post(body, options), readChallenge),
     /** Creates up to 100 challenges for one route. Use each for one payer. */
     challenges: async (body: ChallengesRequest, options?: CallOptions): Promise<Challenge[]> =>
-      confirm(await post({ ...body, compact: true }, options), (answer) => readChallenges(answer, body.count)),
+      confirm(await post({ ...body, compact: true }, options), (response) => readChallenges(response, body.count)),
   }
 }
 

@@ -1,11 +1,11 @@
 import { call, list } from './call.ts'
 import type { operations } from './generated/openapi.ts'
-import type { Answer, Query } from './operations.ts'
+import type { Query, ResponseBody } from './operations.ts'
 import type { Listing } from './paging.ts'
 import type { CallOptions, Send } from './transport.ts'
 
 /** A request that the service received, without its body. */
-export type LoggedRequest = Answer<operations['requests.get']>
+export type LoggedRequest = ResponseBody<operations['requests.get']>
 /** Filters of the request log. */
 export type RequestQuery = Query<operations['requests.list']>
 

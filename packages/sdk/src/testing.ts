@@ -1,14 +1,14 @@
 import { call } from './call.ts'
 import type { operations } from './generated/openapi.ts'
-import type { Answer, Body, Json } from './operations.ts'
+import type { Body, Json, ResponseBody } from './operations.ts'
 import type { CallOptions, Send } from './transport.ts'
 
 export type NewTestDeposit = Body<operations['test.deposits.create']>
 export type TestDeposit = Json<operations['test.deposits.create']['responses'][202]>
 export type NewClockChange = Body<operations['test.clock.advance']>
-export type ClockChange = Answer<operations['test.clock.advance']>
+export type ClockChange = ResponseBody<operations['test.clock.advance']>
 export type NewTestPayment = Body<operations['test.payments.create']>
-type Payment = Answer<operations['test.payments.create']>
+type Payment = ResponseBody<operations['test.payments.create']>
 
 /** The operations for the test environment, if the deployment has them. */
 export function testingOf(send: Send) {

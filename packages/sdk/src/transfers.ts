@@ -1,12 +1,12 @@
 import { call, list } from './call.ts'
 import type { operations } from './generated/openapi.ts'
-import type { Answer, Body, Query } from './operations.ts'
+import type { Body, Query, ResponseBody } from './operations.ts'
 import type { Listing } from './paging.ts'
 import type { CallOptions, Send } from './transport.ts'
 
 export type NewTransfer = Body<operations['transfers.create']>
-export type Transfer = Answer<operations['transfers.get']>
-export type TransferQuote = Answer<operations['transfers.quote']>
+export type Transfer = ResponseBody<operations['transfers.get']>
+export type TransferQuote = ResponseBody<operations['transfers.quote']>
 /** `fromWalletId` restricts the list to transfers of one wallet, `metadata` to those with one member, such as `{ orderId: '42' }`. */
 export type TransferQuery = Query<operations['transfers.list']>
 

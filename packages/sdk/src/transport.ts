@@ -50,14 +50,14 @@ export interface TransportSettings {
 }
 
 /** A 2xx response: the parsed body (undefined if empty; CSV as text) and values of headers. */
-export interface Answer {
+export interface ServiceResponse {
   readonly status: number
   readonly headers: Headers
   readonly body: unknown
 }
 
 /** Sends a request, with retries. Returns the success or throws a PurserError. */
-export type Send = (method: Method, path: string, options?: SendOptions) => Promise<Answer>
+export type Send = (method: Method, path: string, options?: SendOptions) => Promise<ServiceResponse>
 
 /**
  * Sends a request for a response that is not JSON. Returns the success with its body unread, or throws a PurserError.
@@ -162,13 +162,13 @@ async function attemptOnce(
   url: string,
   request: RequestInit,
   options: RequestOptions,
-): Promise<Answer> {
+): Promise<ServiceResponse> {
   const timeout = AbortSignal.timeout(options.timeoutMs ?? settings.timeoutMs)
   const signal = options.signal === undefined ? timeout : AbortSignal.any([timeout, options.signal])
   try {
     const response = await settings.fetch(url, { ...request, signal })
     const text = await response.text()
-    return readAnswer(response, text)
+    return readResponse(response, text)
   } catch (error) {
     throw asPurserError(error, options, timeout.aborted)
   }
@@ -202,7 +202,7 @@ function asPurserError(error: unknown, { signal }: CallOptions, isLate: boolean)
   return new ConnectionError(`Purser did not answer (${code}).`, { code, cause: error })
 }
 
-function readAnswer(response: Response, text: string): Answer {
+function readResponse(response: Response, text: string): ServiceResponse {
   const body = response.headers.get('content-type')?.startsWith('text/csv') === true ? text : parse(text)
   if (response.ok && body !== notJson) return { status: response.status, headers: response.headers, body }
   if (response.ok) {

@@ -9,13 +9,13 @@ import {
   type TransactionQuery,
   type WalletTransaction,
 } from './managed-wallets.ts'
-import type { Answer, Body, Item } from './operations.ts'
+import type { Body, Item, ResponseBody } from './operations.ts'
 import type { Listing, PageQuery } from './paging.ts'
 import type { CallOptions, Send } from './transport.ts'
 
 export type NewByoWallet = Body<operations['wallets.byo.create']>
 export type ByoWalletChange = Body<operations['wallets.byo.update']>
-export type ByoWallet = Answer<operations['wallets.byo.get']>
+export type ByoWallet = ResponseBody<operations['wallets.byo.get']>
 export type RescanRequest = Body<operations['wallets.deposits.rescan']>
 type PayBody = Body<operations['wallets.pay']>
 /** A payment of a 402 that the caller has received. */
@@ -23,11 +23,11 @@ export type NewWalletPayment = Omit<PayBody, UrlMember | 'challenge'> & Required
 type UrlMember = 'url' | 'method' | 'headers' | 'body' | 'bodyEncoding'
 /** A payment of a URL: the service fetches it, and pays if the response is a 402. */
 export type NewUrlPayment = Omit<PayBody, 'url' | 'challenge'> & { readonly url: string }
-export type WalletPayment = Exclude<Answer<operations['wallets.pay']>, { readonly id: null }>
+export type WalletPayment = Exclude<ResponseBody<operations['wallets.pay']>, { readonly id: null }>
 /** A payment with the seller's response, or with `id: null` the response of a URL that cost nothing. */
-export type UrlPayment = Answer<operations['wallets.pay']>
-export type HoldSummary = Answer<operations['wallets.holds.summary']>
-export type RescanResult = Answer<operations['wallets.deposits.rescan']>
+export type UrlPayment = ResponseBody<operations['wallets.pay']>
+export type HoldSummary = ResponseBody<operations['wallets.holds.summary']>
+export type RescanResult = ResponseBody<operations['wallets.deposits.rescan']>
 
 /** The operations on the customer's own wallets and on managed wallets. */
 export function walletsOf(send: Send) {

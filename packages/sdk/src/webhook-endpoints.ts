@@ -1,22 +1,22 @@
 import { call, list } from './call.ts'
 import type { operations } from './generated/openapi.ts'
-import type { Answer, Body, Item, Json, Query } from './operations.ts'
+import type { Body, Item, Json, Query, ResponseBody } from './operations.ts'
 import type { Listing, PageQuery } from './paging.ts'
 import { type ListenOptions, type ListenQuery, listen, type SignedDelivery } from './signed-deliveries.ts'
 import type { CallOptions, Open, Send } from './transport.ts'
 
 export type NewWebhook = Body<operations['webhooks.create']>
 /** A new webhook with its secret, which no later response shows. */
-export type CreatedWebhook = Answer<operations['webhooks.create']>
-export type Webhook = Answer<operations['webhooks.get']>
+export type CreatedWebhook = ResponseBody<operations['webhooks.create']>
+export type Webhook = ResponseBody<operations['webhooks.get']>
 export type WebhookChange = Body<operations['webhooks.update']>
 export type WebhookAttempt = Item<operations['webhooks.attempts.list']>
 export type WebhookAttemptQuery = Query<operations['webhooks.attempts.list']>
 /** One delivery by its id, or all deliveries that failed for good since a time. */
 export type ReplayRequest = Body<operations['webhooks.replay']>
 export type Replayed = Json<operations['webhooks.replay']['responses'][202]>
-export type TestedWebhook = Answer<operations['webhooks.test']>
-export type RotatedSecret = Answer<operations['webhooks.rotateSecret']>
+export type TestedWebhook = ResponseBody<operations['webhooks.test']>
+export type RotatedSecret = ResponseBody<operations['webhooks.rotateSecret']>
 
 /** The operations on webhooks. Receivers verify deliveries with `@purser/sdk/webhooks`. */
 export function webhooksOf(send: Send) {
@@ -57,13 +57,13 @@ export function webhooksOf(send: Send) {
 export type RecordedEvent = Item<operations['events.list']>
 export type EventQuery = Query<operations['events.list']>
 
-export type EventSamples = Answer<operations['events.types']>
-export type TriggeredEvent = Answer<operations['events.trigger']>
+export type EventSamples = ResponseBody<operations['events.types']>
+export type TriggeredEvent = ResponseBody<operations['events.trigger']>
 export type TriggerRequest = Body<operations['events.trigger']>
 /** A resend to one webhook, or to all subscribed webhooks and every listener. */
 export type ResendRequest = Body<operations['events.resend']>
 export type Resent = Json<operations['events.resend']['responses'][202]>
-export type ListenerSecret = Answer<operations['events.listener']>
+export type ListenerSecret = ResponseBody<operations['events.listener']>
 
 /** The operations on events: those of the last thirty days, and the live stream. */
 export function eventsOf(send: Send, open: Open) {

@@ -1,15 +1,15 @@
 import { call, list } from './call.ts'
 import type { operations } from './generated/openapi.ts'
-import type { Answer, Body, Query } from './operations.ts'
+import type { Body, Query, ResponseBody } from './operations.ts'
 import type { Listing, PageQuery } from './paging.ts'
 import type { CallOptions, Send } from './transport.ts'
 
 export type NewBankAccount = Body<operations['withdrawals.bankAccounts.create']>
 /** A bank account without its details, which are never returned. */
-export type BankAccount = Answer<operations['withdrawals.bankAccounts.get']>
+export type BankAccount = ResponseBody<operations['withdrawals.bankAccounts.get']>
 
 export type NewWithdrawal = Body<operations['withdrawals.create']>
-export type Withdrawal = Answer<operations['withdrawals.get']>
+export type Withdrawal = ResponseBody<operations['withdrawals.get']>
 /** `metadata` restricts the list to withdrawals with one member, such as `{ orderId: '42' }`. */
 export type WithdrawalQuery = Query<operations['withdrawals.list']>
 

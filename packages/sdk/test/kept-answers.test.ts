@@ -1,18 +1,18 @@
 import { expect, test } from 'vitest'
-import { type Kept, openKeptAnswers } from '../src/middleware/kept-answers.ts'
+import { type Kept, openKeptResponses } from '../src/middleware/kept-answers.ts'
 import type { VerifiedPayment } from '../src/payments.ts'
 
 function keptOf(bytes: number, payer = '0x01'): Kept {
   const conclude = () => Promise.reject(new Error('Nothing is concluded here.'))
   const payment = { payer } as VerifiedPayment
-  return { answer: { status: 200, headers: {}, body: new Uint8Array(bytes) }, payment, conclude }
+  return { response: { status: 200, headers: {}, body: new Uint8Array(bytes) }, payment, conclude }
 }
 
 function stage(bytesMax = 1_000_000) {
   const time = { now: 1_000 }
   const dropped: Kept[] = []
   const onDropped = (kept: Kept) => void dropped.push(kept)
-  return { time, dropped, kept: openKeptAnswers({ bytesMax, msMax: 60_000, onDropped }, () => time.now) }
+  return { time, dropped, kept: openKeptResponses({ bytesMax, msMax: 60_000, onDropped }, () => time.now) }
 }
 
 function taken(answers: ReturnType<typeof stage>['kept'], key: string) {
@@ -78,5 +78,5 @@ test('many answers of one payer cost no other payer theirs, however the address 
   for (const [index, one] of hostile.entries()) kept.keep(`hostile ${index}`, one)
   expect(dropped).not.toContain(honest)
   expect(dropped).toEqual(hostile.slice(0, dropped.length))
-  expect(taken(kept, 'honest').answer.body).toHaveLength(20_000)
+  expect(taken(kept, 'honest').response.body).toHaveLength(20_000)
 })

@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest'
-import type { OwnAnswer } from '../src/middleware/answers.ts'
+import type { OwnResponse } from '../src/middleware/answers.ts'
 import { type Claim, openReplays } from '../src/middleware/replays.ts'
 
 const fingerprint = 'credential, method and address'
 const payer = '0x1111111111111111111111111111111111111111'
 
-function answerOf(bytes: number, headers: OwnAnswer['headers'] = {}): OwnAnswer {
+function answerOf(bytes: number, headers: OwnResponse['headers'] = {}): OwnResponse {
   return { status: 200, headers, body: new Uint8Array(bytes) }
 }
 

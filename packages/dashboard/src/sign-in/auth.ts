@@ -31,10 +31,10 @@ export async function issuerUrl(issuer: string, to: string): Promise<string> {
   const callbackURL = returnUrl(location.origin, to)
   const errorCallbackURL = `${location.origin}${base}/sign-in`
   const body = { provider: issuer, callbackURL, errorCallbackURL }
-  const answer = await purser.request('POST', '/auth/sign-in/social', { body })
-  if (typeof answer !== 'object' || answer === null || !('url' in answer) || typeof answer.url !== 'string')
+  const response = await purser.request('POST', '/auth/sign-in/social', { body })
+  if (typeof response !== 'object' || response === null || !('url' in response) || typeof response.url !== 'string')
     throw new Error('the issuer has no address')
-  return answer.url
+  return response.url
 }
 
 /** Sends an email with a single-use sign-in link. The response does not reveal whether the address has an account. */

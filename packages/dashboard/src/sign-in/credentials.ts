@@ -87,9 +87,9 @@ export async function choosePassword(token: string, newPassword: string): Promis
 }
 
 /** Turns the 403 of the sign-in service for an old sign-in into `fresh-authentication-required`. */
-async function freshly<T>(answer: Promise<T>): Promise<T> {
+async function freshly<T>(response: Promise<T>): Promise<T> {
   try {
-    return await answer
+    return await response
   } catch (error) {
     if (!(error instanceof PurserError) || error.status !== 403) throw error
     throw new PurserError('This needs a sign-in within the last ten minutes.', {

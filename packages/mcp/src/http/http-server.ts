@@ -14,7 +14,7 @@ const loopback = ['localhost', '127.0.0.1', '[::1]']
 const connectionsMax = 1_024
 /**
  * Most places of running requests of all organisations; an organisation has at most half of those that the others leave. Some more are for those without
- * one. A request takes a place for its answer and up to 64 KiB of its body, and one for each further part, so that places limit the memory.
+ * one. A request takes a place for its response and up to 64 KiB of its body, and one for each further part, so that places limit the memory.
  */
 const runningMax = 896
 const runningFirstMax = 960
@@ -29,10 +29,10 @@ const ownAddress = /^(127\.|::1$|::ffff:127\.)/i
 const runningPerKeyMax = 32
 /** Most JSON-RPC messages in one request. Current revisions have no batches. */
 const batchMax = 8
-/** A connection that takes nothing of an answer for this long is closed. */
+/** A connection that takes nothing of a response for this long is closed. */
 const silentMsMax = 30_000
 /** Most requests of one connection whose responses have not ended. Common clients send a request when they have read the response before it. */
-const unansweredMax = 8
+const pendingMax = 8
 
 /** How clients reach the server. */
 export interface Reachable {
@@ -56,11 +56,11 @@ export function mcpHttpServer(options: HandlerOptions, reachable: Reachable): Se
   const find = openCallers(options, now)
   const rates = messageRates(now)
   const running = runningRequests()
-  const unanswered = limitUnanswered()
+  const pending = limitPending()
   const names = [...loopback, ...hosts]
   const isHost = hostHeaderValidation(names)
   const isOrigin = originValidation(names)
-  const answer = async (req: IncomingMessage, res: ServerResponse): Promise<void> => {
+  const respond = async (req: IncomingMessage, res: ServerResponse): Promise<void> => {
     if (!isHost(req, res) || !isOrigin(req, res)) return
     if (!isRequest(req) || req.url.split('?', 1)[0] !== endpoint)
       return refuse(res, { status: 404, code: -32_601, message: `Use ${endpoint}.` })
@@ -96,8 +96,8 @@ export function mcpHttpServer(options: HandlerOptions, reachable: Reachable): Se
     await caller.handle({ method, url, headers, [Symbol.asyncIterator]: () => piecesOf(body) }, res)
   }
   const server = createServer({ headersTimeout: 10_000, requestTimeout: 30_000 }, (req, res) => {
-    if (!unanswered.begin(req, res)) return
-    answer(req, res).catch((error: unknown) => {
+    if (!pending.begin(req, res)) return
+    respond(req, res).catch((error: unknown) => {
       options.onError(error instanceof Error ? error : new Error('a value that is not an Error was thrown'))
       if (!res.headersSent) refuse(res, refusals.unavailable)
       else res.destroy()
@@ -107,7 +107,7 @@ export function mcpHttpServer(options: HandlerOptions, reachable: Reachable): Se
   const connections = limitConnections(server, mayOpen)
   // Without a listener Node would close a connection whose request runs for that long.
   server.setTimeout(silentMsMax, (socket) => {
-    if (socket.writableLength > 0 || !unanswered.has(socket)) socket.destroy()
+    if (socket.writableLength > 0 || !pending.has(socket)) socket.destroy()
   })
   return server
 }
@@ -117,18 +117,18 @@ async function* piecesOf(body: Buffer): AsyncGenerator<Buffer> {
 }
 
 /** Counts the requests of each connection until their responses end. */
-function limitUnanswered() {
-  const unanswered = new WeakMap<Socket, number>()
+function limitPending() {
+  const pending = new WeakMap<Socket, number>()
   return {
-    has: (socket: Socket): boolean => (unanswered.get(socket) ?? 0) > 0,
+    has: (socket: Socket): boolean => (pending.get(socket) ?? 0) > 0,
     /** Counts a request. Closes a connection that sends more requests ahead, and then returns `false`: their responses would wait in the memory. */
     begin({ socket }: IncomingMessage, res: ServerResponse): boolean {
-      const own = (unanswered.get(socket) ?? 0) + 1
-      if (own > unansweredMax) socket.destroy()
+      const own = (pending.get(socket) ?? 0) + 1
+      if (own > pendingMax) socket.destroy()
       // Node goes on with what it has received of a connection that is closed.
       if (socket.destroyed) return false
-      unanswered.set(socket, own)
-      res.once('close', () => unanswered.set(socket, (unanswered.get(socket) ?? 1) - 1))
+      pending.set(socket, own)
+      res.once('close', () => pending.set(socket, (pending.get(socket) ?? 1) - 1))
       return true
     },
   }

@@ -1,13 +1,13 @@
 import type { VerifiedPayment } from '../payments.ts'
 import type { Session } from '../sessions.ts'
-import type { OwnAnswer } from './answers.ts'
+import type { OwnResponse } from './answers.ts'
 import type { Conclusion } from './conclusion.ts'
 import type { ReadableBy } from './headers.ts'
 import type { PaidVault } from './vault.ts'
 
 /** A response sent instead of the handler's. */
 export interface Served {
-  readonly answer: OwnAnswer
+  readonly response: OwnResponse
   /** Call instead of sending it if the payer has disconnected. */
   readonly undelivered?: (() => void) | undefined
 }
@@ -34,7 +34,7 @@ export interface Paid {
   /** Call once when the handler succeeded. Settles the payment and returns whether the response may be sent. */
   readonly conclude: () => Promise<Conclusion>
   /** The response if the handler's response exceeds the buffer limit. The payment is not settled. */
-  readonly tooLarge: () => OwnAnswer
+  readonly tooLarge: () => OwnResponse
   /** Call when the handler failed. Nothing is settled, and the payment identifier can be used again. */
   readonly failed: () => void
   /**

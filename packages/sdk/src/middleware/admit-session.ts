@@ -16,9 +16,9 @@ export async function admitSession(context: PaymentContext, token: string): Prom
   } catch (error) {
     seller.onFault({ stage: 'session', error })
     const code = isMisconfigured(error) ? 'payments-misconfigured' : 'payments-unavailable'
-    return { kind: 'refused', answer: problemResponse(code, 5) }
+    return { kind: 'refused', response: problemResponse(code, 5) }
   }
-  return { kind: 'refused', answer: await requestPayment(context) }
+  return { kind: 'refused', response: await requestPayment(context) }
 }
 
 /** The session was paid for earlier: there is nothing to settle and no receipt to add. */

@@ -3,7 +3,7 @@ import type { X402V1Body } from '../payments.ts'
 import { decodeHeader, encodeHeader } from './headers.ts'
 
 /** A complete response by the middleware, sent instead of the handler's. A header with several values is a list. */
-export interface OwnAnswer {
+export interface OwnResponse {
   readonly status: number
   readonly headers: Readonly<Record<string, string | readonly string[]>>
   readonly body: string | Uint8Array<ArrayBuffer> | null
@@ -60,14 +60,14 @@ const problems = {
     'Service Unavailable',
     'The outcome of the settlement is unknown: the payment may still settle. Do not sign another one yet.',
   ],
-} as const satisfies Record<string, readonly [OwnAnswer['status'], string, string]>
+} as const satisfies Record<string, readonly [OwnResponse['status'], string, string]>
 
 export type ProblemCode = keyof typeof problems
 
 const problemHeaders = { 'Content-Type': 'application/problem+json', 'Cache-Control': 'no-store' }
 
 /** A response with a problem record (RFC 9457), without details of the paid route. */
-export function problemResponse(code: ProblemCode, retryAfterSeconds?: number): OwnAnswer {
+export function problemResponse(code: ProblemCode, retryAfterSeconds?: number): OwnResponse {
   const [status, title, detail] = problems[code]
   const waiting = retryAfterSeconds === undefined ? {} : { 'Retry-After': String(Math.ceil(retryAfterSeconds)) }
   const body = JSON.stringify({ type: 'about:blank', title, status, detail, code })
@@ -98,7 +98,7 @@ export interface Refusal {
  * The 402 response that requests a payment in every protocol: a header for x402 version 2, the body for version 1, a
  * header per MPP offer, and a problem record (RFC 9457) in the same body for other clients.
  */
-export function challengeResponse(offers: Offers, refusal?: Refusal): OwnAnswer {
+export function challengeResponse(offers: Offers, refusal?: Refusal): OwnResponse {
   const { x402, x402V1, mpp } = offers
   const x402Error = refusal?.protocol === 'x402' ? refusal.reason : undefined
   const headers: Record<string, string | readonly string[]> = {
@@ -141,7 +141,7 @@ function withError(required: string, reason: string): string {
  * `method-unsupported`, or if money was already sent. The official client pays every challenge it gets, up to three
  * times.
  */
-export function finalRefusal(refusal: Refusal): OwnAnswer | undefined {
+export function finalRefusal(refusal: Refusal): OwnResponse | undefined {
   const problem = mppProblem(refusal)
   if (refusal.protocol !== 'mpp' || (problem.status === 402 && refusal.hasMoved !== true)) return undefined
   return { status: problem.status, headers: problemHeaders, body: JSON.stringify(problem) }

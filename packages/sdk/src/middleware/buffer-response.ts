@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http'
-import type { OwnAnswer } from './answers.ts'
+import type { OwnResponse } from './answers.ts'
 import { exposeHeaders, type ReadableBy, readingHeaders } from './headers.ts'
 
 /** A response that is buffered in memory, so that nothing is sent before it is paid for. */
@@ -16,7 +16,7 @@ export interface BufferedResponse {
    * Discards the handler's response, including its headers, and sends another. Later writes of the handler are
    * dropped.
    */
-  readonly replace: (answer: OwnAnswer) => void
+  readonly replace: (response: OwnResponse) => void
 }
 
 /** Headers by name, as in Node and Fastify. */
@@ -103,14 +103,14 @@ export function bufferResponse(
       if (last === undefined) res.end()
       else res.end(last[0], last[1])
     },
-    replace: (answer) => {
+    replace: (response) => {
       restoreHead()
       state.dropping = true
       for (const name of res.getHeaderNames()) res.removeHeader(name)
       for (const [name, value] of Object.entries(headersBefore)) if (value !== undefined) res.setHeader(name, value)
-      setResponseHead(res, answer)
+      setResponseHead(res, response)
       setReadable(res, cors)
-      end.call(res, answer.body ?? '', 'utf8')
+      end.call(res, response.body ?? '', 'utf8')
     },
   }
 }
@@ -121,10 +121,10 @@ export function setReadable(res: ServerResponse, cors: ReadableBy): void {
 }
 
 /** Sets status and headers of a response by the middleware. */
-export function setResponseHead(res: ServerResponse, answer: OwnAnswer): void {
-  res.statusCode = answer.status
+export function setResponseHead(res: ServerResponse, response: OwnResponse): void {
+  res.statusCode = response.status
   res.statusMessage = ''
-  for (const [name, value] of Object.entries(answer.headers)) res.setHeader(name, value)
+  for (const [name, value] of Object.entries(response.headers)) res.setHeader(name, value)
   res.setHeader('Access-Control-Expose-Headers', exposeHeaders(headerOf(res, 'access-control-expose-headers')))
 }
 

@@ -2,7 +2,7 @@ import { contentDigest, sha256 } from '@purser/protocol'
 import { ConflictError, PaymentRefusedError, ValidationError } from '../errors.ts'
 import type { Admission, ReadableAdmission } from './admission.ts'
 import { admitSession } from './admit-session.ts'
-import { finalRefusal, type OwnAnswer, problemResponse, type Refusal } from './answers.ts'
+import { finalRefusal, type OwnResponse, problemResponse, type Refusal } from './answers.ts'
 import { checkPrice } from './check-options.ts'
 import type { VerifyRequested } from './contract.ts'
 import { type Credential, claimedPayer, findCredential, isPush, isReusable, movesAtVerify } from './credential.ts'
@@ -82,7 +82,7 @@ async function admitRequest<R>(
   if (seller.abandoned.isOver(claimedPayer(credential)))
     return refuse(problemResponse('too-many-abandoned-requests', 60))
   const claim = claimOf(context, credential)
-  if (claim.kind === 'replay') return refuse(claim.answer)
+  if (claim.kind === 'replay') return refuse(claim.response)
   if (claim.kind === 'duplicate') return admitAgain(context, credential, signature)
   if (claim.kind === 'conflict') return refuse(problemResponse('payment-identifier-conflict'))
   const seen = { protocol: credential.protocol, contentType: header('content-type'), look: request.look }
@@ -206,8 +206,8 @@ function paid(purchase: Purchase, claim: Claimed): Admission {
   }
 }
 
-function refuse(answer: OwnAnswer): Extract<Admission, { kind: 'refused' }> {
-  return { kind: 'refused', answer }
+function refuse(response: OwnResponse): Extract<Admission, { kind: 'refused' }> {
+  return { kind: 'refused', response }
 }
 
 function bytesOf(data: Uint8Array | string): Uint8Array {

@@ -1,6 +1,6 @@
 import { decodeMppJson, discoveryDocument, type PaymentOffer, parseChallenges, type SoldRoute } from '@purser/protocol'
 import { must, mustKnow, mustOptions, type Named } from '../check.ts'
-import { type OwnAnswer, problemResponse } from './answers.ts'
+import { type OwnResponse, problemResponse } from './answers.ts'
 import type { PayOptions } from './options.ts'
 import { challengeFailed, challengeRequestOf } from './request-payment.ts'
 import { routeOf, type Seller } from './seller.ts'
@@ -80,7 +80,7 @@ const keptMs = 300_000
 const failureKeptMs = 5_000
 
 /** The routes with their offers, or the response to a failure. They do not depend on the host that a caller names. */
-type Sold = { readonly routes: readonly SoldRoute[] } | { readonly failure: OwnAnswer }
+type Sold = { readonly routes: readonly SoldRoute[] } | { readonly failure: OwnResponse }
 
 interface Made {
   readonly sold: Promise<Sold>
@@ -88,7 +88,7 @@ interface Made {
 }
 
 /** Returns the response to `GET /openapi.json` of a seller's routes. */
-export type Discovery = (seller: Seller | undefined, origin: string) => Promise<OwnAnswer>
+export type Discovery = (seller: Seller | undefined, origin: string) => Promise<OwnResponse>
 
 /**
  * Checks the configuration of a discovery document. Returns the function that responds with the document. Throws a
@@ -161,7 +161,7 @@ interface Documented {
   readonly routes: readonly SoldRoute[]
 }
 
-function documentOf({ info, serviceInfo }: DiscoveryConfig, { seller, base, routes }: Documented): OwnAnswer {
+function documentOf({ info, serviceInfo }: DiscoveryConfig, { seller, base, routes }: Documented): OwnResponse {
   const title = info?.title ?? new URL(base).host
   const document = discoveryDocument(
     { info: { ...info, title, version: info?.version ?? '1.0.0' }, server: seller.publicUrl, serviceInfo },

@@ -79,8 +79,8 @@ export function payMiddleware(options: PayOptions<Request>): RequestHandler {
       if (admission.kind === 'free') return next()
       if (admission.kind === 'refused') {
         if (res.destroyed) return admission.undelivered?.()
-        setResponseHead(res, admission.answer)
-        return void res.end(admission.answer.body ?? '')
+        setResponseHead(res, admission.response)
+        return void res.end(admission.response.body ?? '')
       }
       attachPaid(req, admission)
       sellResponse(admission, res)
@@ -109,9 +109,9 @@ export function discovery(config: DiscoveryConfig): RequestHandler {
   const discover = openDiscovery(config)
   return async (req, res, next) => {
     try {
-      const answer = await discover(sellerOf(req), `${req.protocol}://${req.headers.host ?? ''}`)
-      setResponseHead(res, answer)
-      res.end(answer.body ?? '')
+      const response = await discover(sellerOf(req), `${req.protocol}://${req.headers.host ?? ''}`)
+      setResponseHead(res, response)
+      res.end(response.body ?? '')
     } catch (error) {
       next(error)
     }

@@ -82,7 +82,7 @@ export function payHook(
     if (admission.kind === 'free') return undefined
     if (admission.kind === 'refused') {
       if (reply.raw.destroyed) admission.undelivered?.()
-      const { status, headers, body } = admission.answer
+      const { status, headers, body } = admission.response
       const exposed = reply.getHeader('access-control-expose-headers')?.toString()
       reply.code(status).headers({ ...headers, 'Access-Control-Expose-Headers': exposeHeaders(exposed) })
       return reply.send(body)

@@ -66,18 +66,18 @@ export function payMiddleware(options: PayOptions<Context>): MiddlewareHandler {
     const header = (name: string) => c.req.header(name)
     const look = () => ({ headerNames: Object.keys(c.req.header()) })
     const admission = await admit(sellerOf(c), options, { method: c.req.method, origin, target, header, own: c, look })
-    const answer = (response: Response) => replace(c, readableResponse(response, admission.cors))
+    const own = (response: Response) => replace(c, readableResponse(response, admission.cors))
     if (admission.kind === 'refused') {
       if (c.req.raw.signal.aborted) admission.undelivered?.()
       // `c.res` includes the headers that other middleware has set so far.
-      return answer(ownResponse(admission.answer, c.res.headers))
+      return own(ownResponse(admission.response, c.res.headers))
     }
     if (admission.kind === 'paid') attachPaid(c, admission)
     await next()
-    if (admission.kind === 'free') return answer(c.res)
-    if (c.error === undefined) return answer(await soldResponse(admission, () => c.res, c.req.raw.signal))
+    if (admission.kind === 'free') return own(c.res)
+    if (c.error === undefined) return own(await soldResponse(admission, () => c.res, c.req.raw.signal))
     admission.failed()
-    answer(c.res)
+    own(c.res)
   }
   return markSold(handler, { options })
 }

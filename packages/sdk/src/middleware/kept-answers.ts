@@ -1,10 +1,10 @@
 import type { VerifiedPayment } from '../payments.ts'
-import type { OwnAnswer } from './answers.ts'
+import type { OwnResponse } from './answers.ts'
 import type { Again, Conclusion } from './conclusion.ts'
 
 /** A response that did not reach its payer, with everything needed to settle and serve it later. */
 export interface Kept {
-  readonly answer: OwnAnswer
+  readonly response: OwnResponse
   readonly payment: VerifiedPayment
   /** Settles the payment and decides whether the response may be served. */
   readonly conclude: (again: Again) => Promise<Conclusion>
@@ -13,15 +13,15 @@ export interface Kept {
 }
 
 /** A kept response that one request is serving. The request puts it back or drops it. */
-interface TakenAnswer extends Kept {
+interface TakenResponse extends Kept {
   readonly putBack: (redemptionToken?: string) => void
   readonly drop: () => void
 }
 
-export interface KeptAnswers {
+export interface KeptResponses {
   readonly keep: (key: string, kept: Kept) => void
   /** `busy` while another request is serving it. Undefined if there is none. */
-  readonly take: (key: string) => TakenAnswer | 'busy' | undefined
+  readonly take: (key: string) => TakenResponse | 'busy' | undefined
 }
 
 interface Bounds {
@@ -47,7 +47,7 @@ const entryBytes = 4_096
  * dropped, so that the payments of one payer cost no other payer a response. A response that a request is serving is never dropped
  * until that request drops it or puts it back.
  */
-export function openKeptAnswers({ bytesMax, msMax, onDropped }: Bounds, now: () => number = Date.now): KeptAnswers {
+export function openKeptResponses({ bytesMax, msMax, onDropped }: Bounds, now: () => number = Date.now): KeptResponses {
   const entries = new Map<string, Entry>()
   let bytes = 0
   const remove = (key: string, entry: Entry): void => {
@@ -74,7 +74,7 @@ export function openKeptAnswers({ bytesMax, msMax, onDropped }: Bounds, now: () 
     keep: (key, kept) => {
       const known = entries.get(key)
       if (known !== undefined) remove(key, known)
-      const size = entryBytes + key.length * 2 + (kept.answer.body?.length ?? 0)
+      const size = entryBytes + key.length * 2 + (kept.response.body?.length ?? 0)
       entries.set(key, { kept, endsAt: now() + msMax, bytes: size, isTaken: false })
       bytes += size
       prune()

@@ -1,13 +1,13 @@
 import { must, mustKnow } from '../check.ts'
 import { isRecord } from '../problem.ts'
 import type { Paid } from './admission.ts'
-import type { OwnAnswer } from './answers.ts'
+import type { OwnResponse } from './answers.ts'
 import { attachPaid } from './attach.ts'
 import { checkPayOptions, payOptions, walletOptions } from './check-options.ts'
 import { admit } from './core.ts'
 import type { PayOptions, RouteDefaults, WalletOptions } from './options.ts'
 import { createSeller } from './seller.ts'
-import { answerOf, headersOfCall, resultOf, type ToolRefusal, withReceipt } from './tool-messages.ts'
+import { headersOfCall, responseOf, resultOf, type ToolRefusal, withReceipt } from './tool-messages.ts'
 
 export type { VerifiedPayment } from '../payments.ts'
 export { paymentOf, vaultOf } from './attach.ts'
@@ -106,7 +106,7 @@ export function createPaidTool(options: ToolWalletOptions): PaidTool {
       if (admission.kind === 'free') return run(...given)
       if (admission.kind === 'refused') {
         if (context.signal?.aborted === true) admission.undelivered?.()
-        return refused(admission.answer)
+        return refused(admission.response)
       }
       attachPaid(context.own, admission)
       return sell(admission, context.signal, () => run(...given))
@@ -134,8 +134,8 @@ function contextOf(given: readonly unknown[]) {
 }
 
 /** Returns a refusal, or the result that the tool had already produced for this payment. */
-function refused<R extends object>(answer: OwnAnswer): R | ToolRefusal {
-  return resultOf(answer) as R | ToolRefusal
+function refused<R extends object>(response: OwnResponse): R | ToolRefusal {
+  return resultOf(response) as R | ToolRefusal
 }
 
 /** Runs the tool, settles the payment, and then returns the result. */
@@ -149,19 +149,19 @@ async function sell<R extends object>(
     paid.failed()
     return result
   }
-  const answer = answerOf(result)
-  if ((answer.body?.length ?? 0) > paid.bodyBytesMax) return refused(paid.tooLarge())
+  const response = responseOf(result)
+  if ((response.body?.length ?? 0) > paid.bodyBytesMax) return refused(paid.tooLarge())
   const conclusion = await paid.conclude()
   if (conclusion.kind === 'withhold') {
-    conclusion.keep?.(answer)
-    return refused(conclusion.answer)
+    conclusion.keep?.(response)
+    return refused(conclusion.response)
   }
   if (signal?.aborted === true) {
-    conclusion.undelivered(answer)
+    conclusion.undelivered(response)
     return result
   }
   const headers = Object.fromEntries(conclusion.headers)
-  conclusion.keep?.(answerOf(result, headers))
+  conclusion.keep?.(responseOf(result, headers))
   conclusion.delivered()
   return withReceipt(result, new Map(conclusion.headers.map(([name, value]) => [name.toLowerCase(), value])))
 }

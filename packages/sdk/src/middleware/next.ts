@@ -64,7 +64,7 @@ export function withPayment<R extends Request, C>(
     if (admission.kind === 'free') return readable(await handler(request, context))
     if (admission.kind === 'refused') {
       if (request.signal.aborted) admission.undelivered?.()
-      return readable(ownResponse(admission.answer))
+      return readable(ownResponse(admission.response))
     }
     attachPaid(request, admission)
     return readable(await soldResponse(admission, () => handler(request, context), request.signal))

@@ -1,4 +1,4 @@
-import type { OwnAnswer } from './answers.ts'
+import type { OwnResponse } from './answers.ts'
 import type { ReadableBy } from './headers.ts'
 
 /** The origins whose scripts may call the paid routes. */
@@ -30,7 +30,7 @@ const methodsUsual = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE']
  * The response to `OPTIONS` on a paid route. The handler never runs for it, because a handler mounted for all methods
  * would then be free. Without CORS options it is empty, with the headers that earlier middleware has set.
  */
-export function optionsResponse(cors: CorsOptions | undefined, header: Header): OwnAnswer {
+export function optionsResponse(cors: CorsOptions | undefined, header: Header): OwnResponse {
   if (cors === undefined || readableBy(cors, header).allowOrigin === undefined)
     return { status: 204, headers: {}, body: null }
   const named = cors.headers ?? [header('access-control-request-headers') ?? '']

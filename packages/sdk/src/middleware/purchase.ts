@@ -1,5 +1,5 @@
 import type { Verification } from '../payments.ts'
-import type { OwnAnswer } from './answers.ts'
+import type { OwnResponse } from './answers.ts'
 import type { Again } from './conclusion.ts'
 import type { Credential } from './credential.ts'
 import { grantOf } from './grant.ts'
@@ -13,7 +13,7 @@ export interface Verified {
   /** When the verification was requested, by `performance.now()`. */
   readonly verifiedAt: number
   /** Keeps the response for a repeat with the same payment identifier. */
-  readonly keep?: ((answer: OwnAnswer) => void) | undefined
+  readonly keep?: ((response: OwnResponse) => void) | undefined
   /** Releases the payment identifier of an unsettled purchase. */
   readonly free?: (() => void) | undefined
 }
@@ -44,10 +44,10 @@ export function purchaseOf(
       return unsettledResponse(credential, payment.payer, reason)
     },
     keep,
-    keepForPayer: (answer, redemptionToken) => {
+    keepForPayer: (response, redemptionToken) => {
       seller.onUndelivered({ payment, isKept: true })
       const settleAndDecide = (again: Again) => conclude(purchase, again)
-      const kept = { answer, payment, conclude: settleAndDecide, redemptionToken }
+      const kept = { response, payment, conclude: settleAndDecide, redemptionToken }
       seller.kept.keep(keptKeyOf(context, credential), kept)
       // Lets another process serve a GET at once. If this fails, the payer's next request repeats it.
       if (redemptionToken !== undefined)

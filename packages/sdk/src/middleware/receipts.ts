@@ -1,7 +1,7 @@
 import { decodeMppJson, formatReceipt, offerReceiptKey, parseMppCredential, receiptExtension } from '@purser/protocol'
 import type { VerifiedPayment } from '../payments.ts'
 import { isRecord } from '../problem.ts'
-import type { OwnAnswer } from './answers.ts'
+import type { OwnResponse } from './answers.ts'
 import { mppFactsOf } from './contract.ts'
 import type { Credential, MppSent, X402Credential } from './credential.ts'
 import { encodeHeader } from './headers.ts'
@@ -60,7 +60,7 @@ function chainIdOf(network: string | null, request: string | undefined): number 
 }
 
 /** The 402 for a valid x402 payment that could not be settled. Nothing is served and nothing was charged. */
-export function unsettledResponse(credential: X402Credential, payer: string | null, reason: string): OwnAnswer {
+export function unsettledResponse(credential: X402Credential, payer: string | null, reason: string): OwnResponse {
   const { network, responseHeader } = credential
   const failure = { success: false, errorReason: reason, transaction: '', network, ...named(payer) }
   return {

@@ -1,6 +1,6 @@
 import { ConflictError, NotFoundError } from '../errors.ts'
 import type { Admission, Served } from './admission.ts'
-import { type OwnAnswer, problemResponse } from './answers.ts'
+import { type OwnResponse, problemResponse } from './answers.ts'
 import type { Conclusion } from './conclusion.ts'
 import type { Credential } from './credential.ts'
 import { isTargetedCaching, privateCacheControl } from './headers.ts'
@@ -23,22 +23,22 @@ export async function serveKept(
 ): Promise<Served | undefined> {
   const taken = context.seller.kept.take(keptKeyOf(context, credential))
   if (taken === undefined) return undefined
-  if (taken === 'busy') return { answer: problemResponse('delivery-in-progress', 1) }
-  const { answer, redemptionToken } = taken
+  if (taken === 'busy') return { response: problemResponse('delivery-in-progress', 1) }
+  const { response, redemptionToken } = taken
   const conclusion = await taken.conclude({ signature, redemptionToken })
   if (conclusion.kind === 'withhold') {
     if (conclusion.keep === undefined) taken.drop()
     else taken.putBack(conclusion.redemptionToken)
-    return { answer: conclusion.answer }
+    return { response: conclusion.response }
   }
   taken.drop()
-  const sold = soldResponse(answer, conclusion.headers)
+  const sold = soldResponse(response, conclusion.headers)
   conclusion.keep?.(sold)
-  return { answer: sold, undelivered: () => conclusion.undelivered(answer) }
+  return { response: sold, undelivered: () => conclusion.undelivered(response) }
 }
 
 /** A handler's response, adapted to be sent later on another connection. */
-function soldResponse({ status, headers, body }: OwnAnswer, paid: readonly (readonly [string, string])[]): OwnAnswer {
+function soldResponse({ status, headers, body }: OwnResponse, paid: readonly (readonly [string, string])[]): OwnResponse {
   const isOwn = (name: string) =>
     !unkept.test(name) && name.toLowerCase() !== 'cache-control' && !isTargetedCaching(name)
   const own = Object.entries(headers).filter(([name]) => isOwn(name))
@@ -110,16 +110,16 @@ async function finish(purchase: Purchase, redemptionToken: string): Promise<Conc
     await context.seller.purser.payments.redeemed(paymentId, { redemptionToken })
   } catch (error) {
     if (error instanceof ConflictError)
-      return { kind: 'withhold', answer: redemptionRefusal(error), keep: isPassing(error) ? keepForPayer : undefined }
+      return { kind: 'withhold', response: redemptionRefusal(error), keep: isPassing(error) ? keepForPayer : undefined }
     context.seller.onFault({ stage: 'delivery', error, payment })
-    const keep = (answer: OwnAnswer) => keepForPayer(answer, redemptionToken)
-    return { kind: 'withhold', answer: problemResponse('delivery-unavailable', 5), keep }
+    const keep = (response: OwnResponse) => keepForPayer(response, redemptionToken)
+    return { kind: 'withhold', response: problemResponse('delivery-unavailable', 5), keep }
   }
   const headers = [receiptOf(credential, payment, { txHash, settledAt, pending: false }), ...session]
-  const undelivered = (answer: OwnAnswer) => keepForPayer(answer, redemptionToken)
+  const undelivered = (response: OwnResponse) => keepForPayer(response, redemptionToken)
   return { kind: 'release', headers, keep: undefined, delivered: () => {}, undelivered }
 }
 
-function refuse(answer: OwnAnswer): Admission {
-  return { kind: 'refused', answer }
+function refuse(response: OwnResponse): Admission {
+  return { kind: 'refused', response }
 }

@@ -1,4 +1,4 @@
-import type { OwnAnswer } from './answers.ts'
+import type { OwnResponse } from './answers.ts'
 
 /** A purchase with a payment identifier: what must match for a repeat to be answered. */
 interface Purchase {
@@ -15,10 +15,10 @@ interface Purchase {
  * another payment), or sell.
  */
 export type Claim =
-  | { readonly kind: 'replay'; readonly answer: OwnAnswer }
+  | { readonly kind: 'replay'; readonly response: OwnResponse }
   | { readonly kind: 'duplicate' }
   | { readonly kind: 'conflict' }
-  | { readonly kind: 'claimed'; readonly keep: (answer: OwnAnswer) => void; readonly free: () => void }
+  | { readonly kind: 'claimed'; readonly keep: (response: OwnResponse) => void; readonly free: () => void }
 
 export interface Replays {
   readonly claim: (purchase: Purchase) => Claim
@@ -31,7 +31,7 @@ interface Running {
 
 interface Kept extends Running {
   readonly payer: string
-  readonly answer: OwnAnswer
+  readonly response: OwnResponse
   readonly bytes: number
 }
 
@@ -67,10 +67,10 @@ export function openReplays(ttlMs: number, now: () => number = Date.now): Replay
     }
     while (kept.size > entriesMax || bytes > bytesMax) drop(...oldestOfLargestPayer(kept))
   }
-  const keep = ({ payer, id }: Purchase, run: string, entry: Running, answer: OwnAnswer) => {
+  const keep = ({ payer, id }: Purchase, run: string, entry: Running, response: OwnResponse) => {
     if (running.get(run) !== entry) return
     running.delete(run)
-    const size = answer.body?.length ?? 0
+    const size = response.body?.length ?? 0
     if (size > responseBytesMax) return
     const { fingerprint, endsAt } = entry
     const key = JSON.stringify([payer, id])
@@ -80,7 +80,7 @@ export function openReplays(ttlMs: number, now: () => number = Date.now): Replay
       fingerprint,
       endsAt,
       payer,
-      answer: replayed(answer),
+      response: replayed(response),
       bytes: entryBytes + size,
     })
     bytes += entryBytes + size
@@ -98,7 +98,7 @@ export function openReplays(ttlMs: number, now: () => number = Date.now): Replay
       running.set(run, entry)
       return {
         kind: 'claimed',
-        keep: (answer) => keep(purchase, run, entry, answer),
+        keep: (response) => keep(purchase, run, entry, response),
         free: () => {
           if (running.get(run) === entry) running.delete(run)
         },
@@ -116,14 +116,14 @@ function oldestOfLargestPayer(kept: ReadonlyMap<string, Kept>): [string, Kept] {
   return found
 }
 
-function repeat({ fingerprint, answer }: Kept, repeated: string): Claim {
-  return fingerprint === repeated ? { kind: 'replay', answer } : { kind: 'conflict' }
+function repeat({ fingerprint, response }: Kept, repeated: string): Claim {
+  return fingerprint === repeated ? { kind: 'replay', response } : { kind: 'conflict' }
 }
 
 /** Headers that belong to one connection and are written anew for each. */
 export const unkept = /^(?:connection|content-length|date|keep-alive|transfer-encoding)$/i
 
-function replayed({ status, headers, body }: OwnAnswer): OwnAnswer {
+function replayed({ status, headers, body }: OwnResponse): OwnResponse {
   const kept = Object.entries(headers).filter(([name]) => !unkept.test(name))
   return { status, headers: { ...Object.fromEntries(kept), 'Payment-Replayed': 'true' }, body }
 }

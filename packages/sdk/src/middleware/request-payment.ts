@@ -5,7 +5,7 @@ import {
   RateLimitError,
   ValidationError,
 } from '../errors.ts'
-import { challengeResponse, type OwnAnswer, problemResponse, type Refusal } from './answers.ts'
+import { challengeResponse, type OwnResponse, problemResponse, type Refusal } from './answers.ts'
 import type { ChallengeRequested } from './contract.ts'
 import { offersFor } from './offers.ts'
 import type { Route, Seller } from './seller.ts'
@@ -30,7 +30,7 @@ export interface PaymentContext {
  * Returns the 402 with a fresh challenge in each protocol that the route accepts. `refusal` says why the previous
  * payment was refused. A price of zero is offered in MPP only.
  */
-export async function requestPayment(context: PaymentContext, refusal?: Refusal): Promise<OwnAnswer> {
+export async function requestPayment(context: PaymentContext, refusal?: Refusal): Promise<OwnResponse> {
   const { seller, route, ip, acceptPayment } = context
   try {
     const challenge = await seller.takeChallenge(challengeRequestOf(context))
@@ -47,7 +47,7 @@ export async function requestPayment(context: PaymentContext, refusal?: Refusal)
 }
 
 /** Reports that no challenge could be fetched, and returns the response to the caller. */
-export function challengeFailed(seller: Seller, error: unknown): OwnAnswer {
+export function challengeFailed(seller: Seller, error: unknown): OwnResponse {
   seller.onFault({ stage: 'challenge', error })
   return isMisconfigured(error) ? problemResponse('payments-misconfigured') : problemResponse('payments-unavailable', 5)
 }

@@ -20,13 +20,13 @@ export async function sellResponse(
     paid.failed()
     return response.release()
   }
-  const answer = { status: response.status(), headers: headersOf(res), body: response.body() }
+  const own = { status: response.status(), headers: headersOf(res), body: response.body() }
   const conclusion = await paid.conclude()
   if (conclusion.kind === 'withhold') {
-    conclusion.keep?.(answer)
-    return response.replace(conclusion.answer)
+    conclusion.keep?.(own)
+    return response.replace(conclusion.response)
   }
-  if (res.destroyed) return conclusion.undelivered(answer)
+  if (res.destroyed) return conclusion.undelivered(own)
   for (const [name, value] of conclusion.headers) res.setHeader(name, value)
   res.setHeader('Cache-Control', privateCacheControl(headerOf(res, 'cache-control')))
   for (const name of res.getHeaderNames().filter(isTargetedCaching)) res.removeHeader(name)

@@ -4,7 +4,7 @@ import { checkWalletOptions } from './check-options.ts'
 import type { CredentialHeader } from './contract.ts'
 import { openDeliveryReports, type ReportDelivered } from './delivery-reports.ts'
 import { type Fault, printFault, quietly, type Undelivered } from './faults.ts'
-import { type KeptAnswers, openKeptAnswers } from './kept-answers.ts'
+import { type KeptResponses, openKeptResponses } from './kept-answers.ts'
 import type { PaymentProtocol, RouteDefaults, WalletOptions } from './options.ts'
 import type { CorsOptions } from './preflight.ts'
 import { openReports, type ReportSold } from './registry-report.ts'
@@ -25,7 +25,7 @@ export interface Seller {
   readonly sessions: SessionGate
   readonly onFault: (fault: Fault) => void
   readonly onUndelivered: (undelivered: Undelivered) => void
-  readonly kept: KeptAnswers
+  readonly kept: KeptResponses
   readonly abandoned: AbandonedRuns
   readonly runs: Runs
   readonly reportDelivered: ReportDelivered
@@ -91,7 +91,7 @@ export function createSeller(options: WalletOptions): Seller {
     sessions: openGate(purser, payeeOf(options)),
     onFault,
     onUndelivered,
-    kept: openKeptAnswers({
+    kept: openKeptResponses({
       bytesMax: options.keptBytesMax ?? 32_000_000,
       msMax: options.keptMsMax ?? 1_800_000,
       onDropped: ({ payment }) => onUndelivered({ payment, isKept: false }),

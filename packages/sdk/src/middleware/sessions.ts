@@ -24,7 +24,7 @@ export interface SessionGate {
 }
 
 interface Entry {
-  readonly answer: Promise<Session>
+  readonly response: Promise<Session>
   endsAt: number
 }
 
@@ -35,8 +35,8 @@ interface Entry {
 export function openGate(purser: Purser, payee: Payee, now: () => number = Date.now): SessionGate {
   const entries = new Map<string, Entry>()
   const ask = (sessionToken: string, host: string): Entry => {
-    const answer = purser.sessions.verify({ sessionToken, host, ...payee })
-    return { answer, endsAt: Number.POSITIVE_INFINITY }
+    const response = purser.sessions.verify({ sessionToken, host, ...payee })
+    return { response, endsAt: Number.POSITIVE_INFINITY }
   }
   return {
     check: async (token, host) => {
@@ -47,7 +47,7 @@ export function openGate(purser: Purser, payee: Payee, now: () => number = Date.
       entries.set(key, entry)
       makeSpace(entries)
       try {
-        const session = await entry.answer
+        const session = await entry.response
         const isNew = entry.endsAt === Number.POSITIVE_INFINITY
         if (isNew) entry.endsAt = Math.min(now() + yesMsMax, Date.parse(session.expiresAt))
         return session.isExpired ? undefined : session

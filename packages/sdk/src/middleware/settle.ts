@@ -1,7 +1,7 @@
 import { ConflictError, NotFoundError, PurserError } from '../errors.ts'
 import type { Settlement, VerifiedPayment } from '../payments.ts'
 import { pause } from '../transport.ts'
-import { type OwnAnswer, problemResponse } from './answers.ts'
+import { type OwnResponse, problemResponse } from './answers.ts'
 import type { Again, Conclusion, Release, Withhold } from './conclusion.ts'
 import type { Credential } from './credential.ts'
 import type { Grant } from './grant.ts'
@@ -31,13 +31,13 @@ export interface Purchase {
   /** The time just before verification, by `performance.now()`. */
   readonly verifiedAt: number
   /** The response for a payment that is known not to be settled. */
-  readonly unsettled: (reason: string) => Promise<OwnAnswer>
-  readonly keep: ((answer: OwnAnswer) => void) | undefined
+  readonly unsettled: (reason: string) => Promise<OwnResponse>
+  readonly keep: ((response: OwnResponse) => void) | undefined
   /**
    * Keeps the handler's response for a later request with the same credential. `redemptionToken` belongs to a
    * redemption that may be finished.
    */
-  readonly keepForPayer: (answer: OwnAnswer, redemptionToken?: string) => void
+  readonly keepForPayer: (response: OwnResponse, redemptionToken?: string) => void
 }
 
 interface Served extends Moved {
@@ -119,13 +119,13 @@ async function redeemed(purchase: Purchase, known: Served, again: Again | undefi
     if (error instanceof ConflictError)
       return withhold(redemptionRefusal(error), isPassing(error) ? keepForPayer : undefined)
     context.seller.onFault({ stage: 'delivery', error, payment })
-    const keep = (answer: OwnAnswer) => keepForPayer(answer, redemptionToken)
+    const keep = (response: OwnResponse) => keepForPayer(response, redemptionToken)
     return { ...withhold(problemResponse('settlement-unavailable', 5), keep), redemptionToken }
   }
 }
 
 /** The response to a payer whose payment may not be served now, from Purser's refusal. */
-export function redemptionRefusal(error: ConflictError): OwnAnswer {
+export function redemptionRefusal(error: ConflictError): OwnResponse {
   if (isPassing(error)) return problemResponse('delivery-in-progress', error.retryAfterSeconds ?? 5)
   return problemResponse(error.code === 'answer-lost' ? 'answer-lost' : 'duplicate-payment')
 }
@@ -168,10 +168,10 @@ function release(
     delivered: () => {
       if (redemptionToken === undefined) context.seller.reportDelivered(payment.paymentId)
     },
-    undelivered: (answer) => keepForPayer(answer, redemptionToken),
+    undelivered: (response) => keepForPayer(response, redemptionToken),
   }
 }
 
-function withhold(answer: OwnAnswer, keep?: (answer: OwnAnswer) => void): Withhold {
-  return { kind: 'withhold', answer, keep }
+function withhold(response: OwnResponse, keep?: (response: OwnResponse) => void): Withhold {
+  return { kind: 'withhold', response, keep }
 }

@@ -7,7 +7,7 @@ import {
   x402Headers,
 } from '@purser/protocol'
 import { isRecord } from '../problem.ts'
-import type { OwnAnswer } from './answers.ts'
+import type { OwnResponse } from './answers.ts'
 import { decodeHeader, encodeHeader } from './headers.ts'
 
 /** The members of `_meta` that carry payments (x402 MCP transport v2; MPP draft-payment-transport-mcp-00). */
@@ -51,14 +51,14 @@ function credentialHeader(credential: unknown): string {
 }
 
 /** The result of a tool as a response over HTTP, to be kept for a repeat. */
-export function answerOf(result: object, headers: OwnAnswer['headers'] = {}): OwnAnswer {
+export function responseOf(result: object, headers: OwnResponse['headers'] = {}): OwnResponse {
   return { status: 200, headers, body: JSON.stringify(result) }
 }
 
 /** Returns a response of the middleware as a tool result: the tool's own result with its receipt, or a refusal. */
-export function resultOf(answer: OwnAnswer): object {
-  const { status, headers, body } = answer
-  if (status >= 300 || typeof body !== 'string') return refusalOf(answer)
+export function resultOf(response: OwnResponse): object {
+  const { status, headers, body } = response
+  if (status >= 300 || typeof body !== 'string') return refusalOf(response)
   return withReceipt(JSON.parse(body), headersOf(headers))
 }
 
@@ -74,23 +74,23 @@ export function withReceipt<R extends object>(result: R, headers: ReadonlyMap<st
  * A 402 as a result that both protocols read: the offers of x402 in `structuredContent` and the first text, those of MPP
  * in `_meta`. Other refusals are their problem record as text.
  */
-function refusalOf({ status, headers, body }: OwnAnswer): ToolRefusal {
+function refusalOf({ status, headers, body }: OwnResponse): ToolRefusal {
   const all = headersOf(headers)
   const required = decodeHeader(all.get(x402Headers.paymentRequired.toLowerCase()) ?? '')
   const problem = typeof body === 'string' ? problemIn(body) : undefined
   const challenges = challengesIn(headers)
-  const answer = required ?? problem ?? { status }
+  const response = required ?? problem ?? { status }
   const offered = { httpStatus: status, challenges, ...(problem?.type !== undefined && { problem }) }
   const meta = { ...receiptsIn(all), ...(challenges.length > 0 && { [keys.mppRequired]: offered }) }
   return {
-    content: [{ type: 'text', text: JSON.stringify(answer) }],
+    content: [{ type: 'text', text: JSON.stringify(response) }],
     isError: true,
     ...(required !== undefined && { structuredContent: required }),
     ...(Object.keys(meta).length > 0 && { _meta: meta }),
   }
 }
 
-function challengesIn(headers: OwnAnswer['headers']): object[] {
+function challengesIn(headers: OwnResponse['headers']): object[] {
   const given = headers['WWW-Authenticate'] ?? []
   const challenges = parseChallenges(typeof given === 'string' ? [given] : given)
   return challenges.map((challenge) => ({ ...challenge, request: decodeMppJson(challenge.request) }))
@@ -113,6 +113,6 @@ function receiptsIn(headers: ReadonlyMap<string, string>): Record<string, unknow
   }
 }
 
-function headersOf(headers: OwnAnswer['headers']): ReadonlyMap<string, string> {
+function headersOf(headers: OwnResponse['headers']): ReadonlyMap<string, string> {
   return new Map(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), String(value)]))
 }

@@ -1,5 +1,5 @@
 import type { Paid } from './admission.ts'
-import type { OwnAnswer } from './answers.ts'
+import type { OwnResponse } from './answers.ts'
 import { exposeHeaders, isTargetedCaching, privateCacheControl, type ReadableBy, readingHeaders } from './headers.ts'
 import { readBounded } from './read-bounded.ts'
 import { isSold } from './sold-status.ts'
@@ -19,18 +19,18 @@ export async function soldResponse(
   if (left.aborted && paid.abandon()) return new Response(null, { status: 499 })
   if (body === 'too-large') return ownResponse(paid.tooLarge(), readableBy(response.headers))
   const { status, statusText, headers } = response
-  const answer = { status, headers: recordOf(headers), body }
+  const own = { status, headers: recordOf(headers), body }
   const conclusion = await paid.conclude()
   if (conclusion.kind === 'withhold') {
-    conclusion.keep?.(answer)
-    return ownResponse(conclusion.answer, readableBy(headers))
+    conclusion.keep?.(own)
+    return ownResponse(conclusion.response, readableBy(headers))
   }
   const sold = new Response(body, { status, statusText, headers })
   for (const [name, value] of conclusion.headers) sold.headers.set(name, value)
   sold.headers.set('Cache-Control', privateCacheControl(headers.get('cache-control')))
   for (const name of [...headers.keys()].filter(isTargetedCaching)) sold.headers.delete(name)
   expose(sold.headers)
-  if (left.aborted) conclusion.undelivered(answer)
+  if (left.aborted) conclusion.undelivered(own)
   else {
     conclusion.keep?.({ status, headers: recordOf(sold.headers), body })
     conclusion.delivered()
@@ -51,7 +51,7 @@ async function completeResponseOf(paid: Paid, handler: () => Response | Promise<
 }
 
 /** A response of the middleware as a `Response`, with the headers in `before` that it does not set itself. */
-export function ownResponse({ status, headers, body }: OwnAnswer, before?: Headers): Response {
+export function ownResponse({ status, headers, body }: OwnResponse, before?: Headers): Response {
   const response = new Response(body, { status, ...(before !== undefined && { headers: before }) })
   for (const [name, value] of Object.entries(headers)) {
     response.headers.delete(name)

@@ -36,8 +36,8 @@ export async function signDraft(
  * Returns a signer's result if it is hex of a plausible size for a signature or transaction. Throws a `TypeError`
  * otherwise.
  */
-export function hexOf(answer: unknown): Hex {
-  const isBytes = typeof answer === 'string' && answer.length <= signatureTextMax && answer.length % 2 === 0
-  if (isBytes && answer.length > 2 && isHex(answer)) return answer
+export function hexOf(response: unknown): Hex {
+  const isBytes = typeof response === 'string' && response.length <= signatureTextMax && response.length % 2 === 0
+  if (isBytes && response.length > 2 && isHex(response)) return response
   throw new TypeError('the signer did not return 0x and hex digits')
 }

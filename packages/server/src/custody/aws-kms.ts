@@ -29,17 +29,17 @@ export function awsKmsKeyEncryption(
   return {
     fingerprint,
     async wrap(dataKey, associatedData) {
-      const answer = await client
+      const response = await client
         .send(new EncryptCommand({ ...common(associatedData), Plaintext: dataKey }))
         .catch(refused)
-      return given(answer.CiphertextBlob, 'Encrypt')
+      return given(response.CiphertextBlob, 'Encrypt')
     },
     async unwrap(wrapped, associatedData) {
-      const answer = await client
+      const response = await client
         .send(new DecryptCommand({ ...common(associatedData), CiphertextBlob: wrapped }))
         .catch(refused)
-      if (answer.KeyId !== keyArn) throw new Error('AWS KMS answered with another key')
-      return given(answer.Plaintext, 'Decrypt')
+      if (response.KeyId !== keyArn) throw new Error('AWS KMS answered with another key')
+      return given(response.Plaintext, 'Decrypt')
     },
   }
 }

@@ -48,17 +48,17 @@ export function gcpKmsKeyEncryption(
   return {
     fingerprint: own.fingerprint,
     async wrap(dataKey, associatedData) {
-      const answer = Encrypted.parse(
+      const response = Encrypted.parse(
         await request('encrypt', { ...checked('plaintext', dataKey), ...authenticated(associatedData) }),
       )
-      if (!answer.name.startsWith(`${source.key}/cryptoKeyVersions/`)) throw new Error('Cloud KMS used another key')
-      return intact(answer.ciphertext, answer.ciphertextCrc32c)
+      if (!response.name.startsWith(`${source.key}/cryptoKeyVersions/`)) throw new Error('Cloud KMS used another key')
+      return intact(response.ciphertext, response.ciphertextCrc32c)
     },
     async unwrap(wrapped, associatedData) {
-      const answer = Decrypted.parse(
+      const response = Decrypted.parse(
         await request('decrypt', { ...checked('ciphertext', wrapped), ...authenticated(associatedData) }),
       )
-      return intact(answer.plaintext, answer.plaintextCrc32c)
+      return intact(response.plaintext, response.plaintextCrc32c)
     },
   }
 }

@@ -68,7 +68,7 @@ export async function openCustody(options: CustodyOptions): Promise<Custody> {
   await ensureKey('seal', making)
   await ensureKey('mpp-challenge', making)
   const settler = await ensureKey('settler', making)
-  const answers = await opened('answers', making)
+  const responses = await opened('answers', making)
   const mppSecrets = createMppSecrets({ ...options, openKey: open })
   await mppSecrets.load()
   const signInSecret = createHmac('sha256', await opened('sign-in', making))
@@ -76,7 +76,7 @@ export async function openCustody(options: CustodyOptions): Promise<Custody> {
     .digest('base64url')
   return {
     settler: await createSigner(() => open(settler), options.signatures, options.witness.requireCurrent),
-    sealer: createSealer(answers, options.random),
+    sealer: createSealer(responses, options.random),
     settlementTokens: createTokens(await opened('settlement-token', making)),
     fileLinks: createLinks(await opened('file-link', making)),
     signInSecret: () => signInSecret,

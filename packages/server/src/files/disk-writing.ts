@@ -97,15 +97,15 @@ class PartFile {
     const isSmall = this.#hash === undefined
     const writing = isSmall ? onDisk(writeAll(this.#handle, rest, 0)) : this.#send(rest)
     const sha256 = isSmall ? createHash('sha256').update(rest).digest('hex') : this.#hash?.digest()
-    const [answer] = await Promise.all([sha256, writing, this.#syncing, ...this.#slots.map(({ busy }) => busy)])
-    if (answer === undefined) throw new Error('no digest')
+    const [response] = await Promise.all([sha256, writing, this.#syncing, ...this.#slots.map(({ busy }) => busy)])
+    if (response === undefined) throw new Error('no digest')
     this.#hash = undefined
     if (this.#release !== undefined) {
       const own = [this.#filling, ...this.#slots.map(({ slot }) => slot)]
       this.#memory.spares.push(...own.slice(0, sparesMax - this.#memory.spares.length))
       this.#release()
     }
-    return answer
+    return response
   }
 
   /** Abandons the upload. Its buffers are not reused, because the hashing thread may still read them. */

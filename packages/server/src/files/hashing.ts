@@ -58,8 +58,8 @@ class HashThread {
 
   constructor() {
     this.#worker.unref()
-    this.#worker.on('message', (answer: HashResult) => {
-      this.#pending.shift()?.resolve(answer)
+    this.#worker.on('message', (response: HashResult) => {
+      this.#pending.shift()?.resolve(response)
       if (this.#pending.length === 0) this.#worker.unref()
     })
     this.#worker.on('error', (cause) => this.#die(cause))
@@ -72,10 +72,10 @@ class HashThread {
 
   request(order: HashOrder): Promise<HashResult> {
     if (this.#death !== undefined) return Promise.reject(this.#death)
-    const answer = Promise.withResolvers<HashResult>()
-    if (this.#pending.push(answer) === 1) this.#worker.ref()
+    const response = Promise.withResolvers<HashResult>()
+    if (this.#pending.push(response) === 1) this.#worker.ref()
     this.#worker.postMessage(order)
-    return answer.promise
+    return response.promise
   }
 
   notify(order: HashOrder): void {

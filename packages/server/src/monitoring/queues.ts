@@ -21,11 +21,11 @@ export async function showQueues({ db, metrics, log }: Pick<Deps, 'db' | 'metric
   }
 }
 
-async function within<T>(ms: number, answer: Promise<T>): Promise<T> {
+async function within<T>(ms: number, response: Promise<T>): Promise<T> {
   const late = Promise.withResolvers<never>()
   const timer = setTimeout(() => late.reject(new Error('the database does not respond in time')), ms)
   try {
-    return await Promise.race([answer, late.promise])
+    return await Promise.race([response, late.promise])
   } finally {
     clearTimeout(timer)
   }

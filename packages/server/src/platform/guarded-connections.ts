@@ -125,9 +125,9 @@ function exchange(
     // An error is created only where it is used, because recording its stack takes 12 µs of each delivery.
     const settle = (isWhole: boolean, errorOf: () => unknown): void => {
       if (deadline.onOver === end) deadline.onOver = undefined
-      const answer = reading.answer(isWhole)
-      if (answer === undefined) reject(errorOf())
-      else resolve(answer)
+      const response = reading.response(isWhole)
+      if (response === undefined) reject(errorOf())
+      else resolve(response)
     }
     const end = (): void => {
       const over = new Error('the time limit is over')
@@ -164,7 +164,7 @@ function createReading(bytesMax: number) {
     },
     /** False if a limit is reached. */
     take: (chunk: Buffer): boolean => body.take(chunk) === 'taken',
-    answer(isWhole: boolean): RawResponse | undefined {
+    response(isWhole: boolean): RawResponse | undefined {
       if (head === undefined) return undefined
       const { buffer, byteOffset, length } = body.bytes()
       return { ...head, bytes: Buffer.from(buffer, byteOffset, length), isWhole }

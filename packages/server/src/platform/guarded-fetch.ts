@@ -248,8 +248,8 @@ export function createPublicLookup(servers?: readonly string[]): NameLookup {
   const resolver = new Resolver({ timeout: attemptMsMax, tries: attemptsMax })
   if (servers !== undefined) resolver.setServers(servers)
   return async (name) => {
-    const answers = await Promise.allSettled([resolver.resolve4(name), resolver.resolve6(name)])
-    return answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []))
+    const responses = await Promise.allSettled([resolver.resolve4(name), resolver.resolve6(name)])
+    return responses.flatMap((response) => (response.status === 'fulfilled' ? response.value : []))
   }
 }
 

@@ -112,7 +112,7 @@ interface OperationSpec<D extends Deps, P, Q, I, O> {
    * For `transaction` and `batch`: returns the key with which `resume` finds the resource, from the response body and the path. A response that is
    * too large is not stored; its repeat returns the resource's present state.
    */
-  readonly resourceOf?: (answer: unknown, params: unknown) => string
+  readonly resourceOf?: (response: unknown, params: unknown) => string
   /** The resource's present state, for a repeat with the same Idempotency-Key whose first response was never stored. */
   readonly resume?: (ctx: D & Call, resourceId: string, key: string) => Promise<unknown>
   /** The response contains a secret: its stored copy is sealed and replayed to the same key only. */
@@ -201,7 +201,7 @@ export function bindOperations<D extends Deps>(
   return operations.map((operation) => ({ ...operation, deps }) as unknown as BoundOperation)
 }
 
-type Answer<O> = O extends z.ZodType ? z.input<O> : undefined
+type OutputOf<O> = O extends z.ZodType ? z.input<O> : undefined
 
 /** Declares one operation of a feature. The types of `run` follow from the schemas and the feature's dependencies. */
 export type DeclareOperation<D extends Deps> = <
@@ -216,7 +216,7 @@ export type DeclareOperation<D extends Deps> = <
     readonly run: (
       ctx: D & Call,
       request: OperationRequest<Parsed<P>, Parsed<Q>, Parsed<I>>,
-    ) => AnswerOf<O, L> | Promise<AnswerOf<O, L>>
+    ) => ResultOf<O, L> | Promise<ResultOf<O, L>>
   },
 ) => Operation<D>
 
@@ -226,4 +226,4 @@ export function operationFor<D extends Deps>(): DeclareOperation<D> {
 }
 
 // biome-ignore lint/suspicious/noConfusingVoidType: an operation without an output has a `run` that returns nothing
-type AnswerOf<O, L> = Reply | (L extends true ? Page<Answer<O>> : O extends undefined ? void : Answer<O>)
+type ResultOf<O, L> = Reply | (L extends true ? Page<OutputOf<O>> : O extends undefined ? void : OutputOf<O>)

@@ -118,7 +118,7 @@ export function createOutbound(): Outbound {
     async exchange(request, limits) {
       const { origin, pathname, search } = new URL(request.url)
       const sent = { ...request, origin, path: `${pathname}${search}` }
-      const readText = ({ body }: Answer) => readBounded(body, limits.bytesMax)
+      const readText = ({ body }: OpenResponse) => readBounded(body, limits.bytesMax)
       const { status, content: text } = await send(poolOf(origin), sent, { ...limits, read: readText })
       return { status, json: status >= 200 && status < 300 && text !== '' ? parse(text) : parseIfJson(text) }
     },
@@ -139,7 +139,7 @@ interface Received<T> {
   readonly content: T
 }
 
-interface Answer extends Pick<Dispatcher.ResponseData, 'statusCode' | 'body'> {
+interface OpenResponse extends Pick<Dispatcher.ResponseData, 'statusCode' | 'body'> {
   /** Is aborted at the limit of the whole request. */
   readonly signal: AbortSignal
   /** Sets that limit anew, from now on. */
@@ -147,7 +147,7 @@ interface Answer extends Pick<Dispatcher.ResponseData, 'statusCode' | 'body'> {
 }
 
 interface Reading<T> extends Pick<PostLimits, 'timeoutMs'> {
-  readonly read: (answer: Answer) => Promise<T>
+  readonly read: (response: OpenResponse) => Promise<T>
 }
 
 function send<T>(pool: Pool, request: Sent, reading: Reading<T>): Promise<Received<T>> {
@@ -252,7 +252,7 @@ function asOutboundError(error: unknown, signal: AbortSignal): OutboundError {
   return new OutboundError(signal.aborted ? 'timeout' : 'unreachable', error)
 }
 
-async function readBounded(body: Answer['body'], bytesMax: number): Promise<string> {
+async function readBounded(body: OpenResponse['body'], bytesMax: number): Promise<string> {
   const collected = collectBytes({ bytesMax, tinyChunksMax })
   for await (const chunk of limited(body, { bytesMax })) collected.take(chunk)
   return textOf(collected.bytes())
@@ -267,7 +267,7 @@ const tinyChunksMax = 16_384
 
 /** The chunks of a body; destroys it and throws after `bytesMax`, or if it has too many tiny chunks. One that may be large is too large also where it breaks off. */
 async function* limited(
-  body: Answer['body'],
+  body: OpenResponse['body'],
   { bytesMax, large }: { readonly bytesMax: number; readonly large?: LargeLimits | undefined },
 ): AsyncGenerator<Uint8Array> {
   const count = countChunks(tinyChunksMax)
@@ -297,7 +297,7 @@ type TakeTurn = (until: AbortSignal) => Promise<() => void>
  * Reads a body of JSON: at once, or by the reader for large bodies when it is its turn. The body of an error status is read and dropped. A large body whose turn
  * does not come in time is not read.
  */
-function readJson({ bytesMax, large }: JsonLimits, takeTurn: TakeTurn): (answer: Answer) => Promise<unknown> {
+function readJson({ bytesMax, large }: JsonLimits, takeTurn: TakeTurn): (response: OpenResponse) => Promise<unknown> {
   return async ({ statusCode, body, signal, prolong }) => {
     if (statusCode !== 200) return readBounded(body, bytesMax)
     const collected = collectBytes({ bytesMax, tinyChunksMax })

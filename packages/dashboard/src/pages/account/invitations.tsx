@@ -28,7 +28,7 @@ export function Invitations({ invitations }: { invitations: readonly Invitation[
 
 function InvitationRow({ invitation: { id, name, role, invitedAt } }: { invitation: Invitation }) {
   const queries = useQueryClient()
-  const answer = useMutation({
+  const response = useMutation({
     mutationFn: (act: 'accept' | 'decline') => sessionClient(undefined, undefined).account.invitations[act](id),
     onSuccess: (_, act) => {
       toastDone(act === 'accept' ? `You joined ${name}` : `You declined the invitation of ${name}`)
@@ -36,7 +36,7 @@ function InvitationRow({ invitation: { id, name, role, invitedAt } }: { invitati
     },
     onError: toastFailed,
   })
-  const busy = (act: 'accept' | 'decline') => answer.isPending && answer.variables === act
+  const busy = (act: 'accept' | 'decline') => response.isPending && response.variables === act
   return (
     <li className="flex flex-wrap items-center gap-x-3 gap-y-2 border-b border-line px-4 py-3 last:border-b-0">
       <Building2 className="size-4 shrink-0 text-ink-3" aria-hidden />
@@ -47,15 +47,15 @@ function InvitationRow({ invitation: { id, name, role, invitedAt } }: { invitati
         </p>
       </div>
       <span className="flex gap-2">
-        <Button small busy={busy('decline')} disabled={answer.isPending} onClick={() => answer.mutate('decline')}>
+        <Button small busy={busy('decline')} disabled={response.isPending} onClick={() => response.mutate('decline')}>
           Decline
         </Button>
         <Button
           small
           tone="primary"
           busy={busy('accept')}
-          disabled={answer.isPending}
-          onClick={() => answer.mutate('accept')}
+          disabled={response.isPending}
+          onClick={() => response.mutate('accept')}
         >
           Join as {role}
         </Button>

@@ -147,8 +147,8 @@ async function readStates(
     questions.map(({ state }) => state),
     asOf,
   )
-  const answers = questions.map((question, index) => ({ ...question, value: values[index] }))
-  const byOwner = Map.groupBy(answers, ({ owner }) => owner)
+  const responses = questions.map((question, index) => ({ ...question, value: values[index] }))
+  const byOwner = Map.groupBy(responses, ({ owner }) => owner)
   const states = new Map([...byOwner].map(([owner, own]) => [owner, stateOf(own)]))
   return { block: block.number, blockHash: block.hash, newest, readAt, owners: states }
 }
@@ -162,17 +162,17 @@ interface Reading {
   readonly seq?: bigint
 }
 
-function stateOf(answers: readonly (Reading & { readonly value: bigint | undefined })[]): OwnerState {
-  const count = answers.find(({ state }) => 'count' in state)
+function stateOf(responses: readonly (Reading & { readonly value: bigint | undefined })[]): OwnerState {
+  const count = responses.find(({ state }) => 'count' in state)
   if (count !== undefined && count.value === undefined)
     throw failChain('chain-unavailable', {}, new Error('too few nodes agree on a nonce'))
   return {
     nonce: count?.value ?? 0n,
-    balances: new Map(answers.flatMap(({ symbol, value }) => (symbol === undefined ? [] : [[symbol, value]]))),
-    used: answers.flatMap(({ seq, state, value }) =>
+    balances: new Map(responses.flatMap(({ symbol, value }) => (symbol === undefined ? [] : [[symbol, value]]))),
+    used: responses.flatMap(({ seq, state, value }) =>
       seq === undefined || value !== 1n || !('authorization' in state) ? [] : [seq],
     ),
-    allowed: answers.flatMap(({ seq, state, value }) =>
+    allowed: responses.flatMap(({ seq, state, value }) =>
       seq === undefined || value === undefined || !('call' in state) ? [] : [{ seq, raw: value }],
     ),
   }

@@ -164,13 +164,13 @@ export async function listKeys(ctx: Ctx, query: z.output<typeof PageQuery>): Pro
 export function revokeApiKey(ctx: Ctx, apiKeyId: ApiKeyId, { cascade }: Cascade): Promise<Reply | undefined> {
   return ctx.db.tx(async (tx) => {
     await lockOrganisation(tx, ctx.tenant.organisationId)
-    const answer = await revokeIn(ctx, tx, {
+    const response = await revokeIn(ctx, tx, {
       tenant: ctx.tenant,
       apiKeyId,
       cascade,
       revoker: ctx.tenant.organisationId,
     })
-    return answer.ended.length === 0 && answer.stillValid.length === 0 ? undefined : new Reply(200, answer)
+    return response.ended.length === 0 && response.stillValid.length === 0 ? undefined : new Reply(200, response)
   })
 }
 

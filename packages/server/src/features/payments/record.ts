@@ -286,7 +286,7 @@ export async function verifiedResponse(ctx: Ctx, paymentId: string): Promise<z.i
   if (row === undefined) throw fail('payment-not-found')
   refuseUnpaid(row)
   refuseEnded(row)
-  return answerOf(ctx, row)
+  return responseOf(ctx, row)
 }
 
 /**
@@ -330,7 +330,7 @@ export type VerifiedFields = Pick<
 > & { readonly txHash?: string | null }
 
 /** Returns the response of `payments.verify` for a payment. */
-export function answerOf(ctx: Ctx, payment: VerifiedFields): z.input<typeof VerifiedPayment> {
+export function responseOf(ctx: Ctx, payment: VerifiedFields): z.input<typeof VerifiedPayment> {
   const network = requireNetwork(payment.network)
   const isMpp = payment.protocol === 'mpp' && payment.scheme !== 'stub'
   return {

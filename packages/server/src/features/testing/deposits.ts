@@ -42,7 +42,7 @@ export async function createTestDeposit(ctx: Ctx, request: NewTestDeposit): Prom
     await ctx.idempotency?.commit(tx, JSON.stringify(request))
   })
   ctx.lanes.notify(network)
-  return answer(faucet.address, wallet, request)
+  return respond(faucet.address, wallet, request)
 }
 
 /** Returns the response to a repeat whose first response was never stored; the request contains all of it. */
@@ -50,10 +50,10 @@ export async function repeatedDeposit(ctx: Ctx, resource: string): Promise<Reply
   const request = NewTestDeposit.parse(JSON.parse(resource))
   const wallet = await ctx.receivingWallets.find(ctx.tenant, request.walletId)
   if (wallet === undefined || ctx.faucet === undefined) throw fail('wallet-not-found')
-  return answer(ctx.faucet.address, wallet, request)
+  return respond(ctx.faucet.address, wallet, request)
 }
 
-function answer(from: TestDeposit['from'], wallet: ReceivingWallet, { token, amount }: NewTestDeposit): Reply {
+function respond(from: TestDeposit['from'], wallet: ReceivingWallet, { token, amount }: NewTestDeposit): Reply {
   const { id: walletId, chain, address: to } = wallet
   const body: TestDeposit = { walletId, chain, token, amount, from, to, status: 'queued' }
   // The Idempotency-Key stores this response.

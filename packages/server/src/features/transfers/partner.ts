@@ -137,8 +137,8 @@ export async function allowanceOf(
   token: Address,
   { owner, spender }: { readonly owner: Address; readonly spender: Address },
 ): Promise<bigint> {
-  const answer = await chain.call(token, encodeAllowance(owner, spender))
-  return /^0x[0-9a-f]{64}$/i.test(answer) ? BigInt(answer) : 0n
+  const response = await chain.call(token, encodeAllowance(owner, spender))
+  return /^0x[0-9a-f]{64}$/i.test(response) ? BigInt(response) : 0n
 }
 
 function word(value: bigint | Address): string {

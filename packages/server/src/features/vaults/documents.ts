@@ -33,8 +33,8 @@ export async function getDocument(ctx: Ctx, vaultId: VaultId, documentId: Id<'do
 const Made = z.object({ id: id('doc') })
 
 /** Returns what `documentAt` finds an added document by. */
-export function documentPlace(answer: unknown, params: unknown): string {
-  return `${VaultParams.parse(params).id}/${Made.parse(answer).id}`
+export function documentPlace(response: unknown, params: unknown): string {
+  return `${VaultParams.parse(params).id}/${Made.parse(response).id}`
 }
 
 export function documentAt(ctx: Ctx, place: string): Promise<VaultDocument> {

@@ -68,13 +68,13 @@ export async function refuseToken(ctx: Ctx, network: Network, address: Address):
 
 async function isToken(chain: Chain, address: Address): Promise<boolean> {
   if ((await chain.code(address)) === '0x') return false
-  const answers = await Promise.all([decimalsCall, supplyCall].map((data) => chain.call(address, data)))
-  const [decimals = '0x', supply = '0x'] = answers
+  const responses = await Promise.all([decimalsCall, supplyCall].map((data) => chain.call(address, data)))
+  const [decimals = '0x', supply = '0x'] = responses
   return isWord(decimals) && isWord(supply) && BigInt(decimals) <= 255n
 }
 
-function isWord(answer: Hex): boolean {
-  return answer.length === 66
+function isWord(response: Hex): boolean {
+  return response.length === 66
 }
 
 /** A call that the contract refuses looks like a node fault: such a contract is not a token. */

@@ -56,39 +56,43 @@ export function createBridge(
     async createAccount(request) {
       const body = externalAccountBody(request)
       if (isRefusal(body)) return { ok: false, refusal: body }
-      const answer = await post(api, { path: accountsOf(request.customerId), key: request.key, body }, ExternalAccount)
-      return answer.ok ? { ok: true, value: accountOf(answer.value) } : answer
+      const response = await post(
+        api,
+        { path: accountsOf(request.customerId), key: request.key, body },
+        ExternalAccount,
+      )
+      return response.ok ? { ok: true, value: accountOf(response.value) } : response
     },
     async deleteAccount({ customerId, accountId }) {
       const path = `${accountsOf(customerId)}/${encodeURIComponent(accountId)}`
-      const answer = await requestPartner(api, { method: 'DELETE', path }, z.unknown())
-      if (answer.ok || answer.declined.status === 404) return
-      throw failed(`bridge did not delete an account: ${answer.declined.status}`)
+      const response = await requestPartner(api, { method: 'DELETE', path }, z.unknown())
+      if (response.ok || response.declined.status === 404) return
+      throw failed(`bridge did not delete an account: ${response.declined.status}`)
     },
     async createPayout(request) {
       const refusal = refusalBeforeRequest(request)
       if (refusal !== undefined) return { ok: false, refusal }
       const body = transferBody(request)
-      const answer = await post(api, { path: '/transfers', key: request.key, body }, Transfer)
-      if (!answer.ok) return answer
-      if (isOfAnother(answer.value, request) || isFromAnother(answer.value, request))
+      const response = await post(api, { path: '/transfers', key: request.key, body }, Transfer)
+      if (!response.ok) return response
+      if (isOfAnother(response.value, request) || isFromAnother(response.value, request))
         throw failed('bridge answered with the transfer of another request')
-      const payout = payoutOf(log, answer.value, request)
+      const payout = payoutOf(log, response.value, request)
       if (payout.awaitsDeposit && payout.deposit === undefined)
         throw failed('bridge requests a different deposit than agreed')
       return { ok: true, value: payout }
     },
     async readPayout(payoutId, requested) {
       const request: PartnerRequest = { method: 'GET', path: `/transfers/${encodeURIComponent(payoutId)}` }
-      const answer = await requestPartner(api, request, Transfer)
-      if (answer.ok && answer.value.id !== payoutId) throw failed('bridge answered with another transfer')
-      if (answer.ok && isOfAnother(answer.value, requested)) {
+      const response = await requestPartner(api, request, Transfer)
+      if (response.ok && response.value.id !== payoutId) throw failed('bridge answered with another transfer')
+      if (response.ok && isOfAnother(response.value, requested)) {
         log.error({ partner: name, payoutId }, 'the partner shows a payout to somebody else than was requested')
         throw failed('bridge shows a transfer to somebody else than was requested')
       }
-      if (answer.ok) return payoutOf(log, answer.value, requested)
-      if (answer.declined.status === 404) return undefined
-      throw failed(`bridge refused to read a transfer: ${answer.declined.status}`)
+      if (response.ok) return payoutOf(log, response.value, requested)
+      if (response.declined.status === 404) return undefined
+      throw failed(`bridge refused to read a transfer: ${response.declined.status}`)
     },
   }
 }
@@ -135,9 +139,9 @@ async function post<T>(
   schema: z.ZodType<T>,
 ): Promise<Agreed<T>> {
   const request: PartnerRequest = { method: 'POST', path, headers: { 'idempotency-key': key }, body }
-  const answer = await requestPartner(api, request, schema)
-  if (answer.ok) return answer
-  return { ok: false, refusal: refusalOf(answer.declined.status, answer.declined.json) }
+  const response = await requestPartner(api, request, schema)
+  if (response.ok) return response
+  return { ok: false, refusal: refusalOf(response.declined.status, response.declined.json) }
 }
 
 /** Refuses what Bridge would refuse, without sending the recipient's data. */

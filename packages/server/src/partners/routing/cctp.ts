@@ -200,10 +200,10 @@ function cctpRules({ from }: RouteRequest): GuardRules {
 
 async function statusOf(api: PartnerApi, deps: CctpDeps, route: SentRoute): Promise<RouteStatus> {
   const path = `/v2/messages/${cctpDomainOf(route.request.from.network)}?transactionHash=${route.txHash}`
-  const answer = await requestPartner(api, { method: 'GET', path }, Messages)
-  if (!answer.ok) {
-    if (answer.declined.status === 404) return { state: 'pending', partnerStatus: 'not-seen' }
-    throw fail('partner-unavailable', {}, new Error(`cctp refused to return a message: ${answer.declined.status}`))
+  const response = await requestPartner(api, { method: 'GET', path }, Messages)
+  if (!response.ok) {
+    if (response.declined.status === 404) return { state: 'pending', partnerStatus: 'not-seen' }
+    throw fail('partner-unavailable', {}, new Error(`cctp refused to return a message: ${response.declined.status}`))
   }
   const { network } = route.request.from
   const logs = await deps.reader.logs(network, route.txHash)
@@ -211,7 +211,7 @@ async function statusOf(api: PartnerApi, deps: CctpDeps, route: SentRoute): Prom
   // Circle returns a transaction's messages in the order of its logs.
   const all = readMessagesSent(logs, cctpContracts(network).messageTransmitter)
   const index = all.findIndex((one) => isOurs(readBurnMessage(one), route.request))
-  const [sent, message] = [all[index], answer.value.messages[index]]
+  const [sent, message] = [all[index], response.value.messages[index]]
   if (sent === undefined) throw new Error('the burn sent no message')
   if (message === undefined) return { state: 'pending', partnerStatus: 'not-seen' }
   if (message.status === 'pending_confirmations')
@@ -291,8 +291,8 @@ async function numberSeen(reader: ChainReader, network: Network): Promise<bigint
   return number
 }
 
-function isUsed(answer: Hex): boolean {
-  return (wordsOf(answer).uint(0) ?? 0n) !== 0n
+function isUsed(response: Hex): boolean {
+  return (wordsOf(response).uint(0) ?? 0n) !== 0n
 }
 
 /**

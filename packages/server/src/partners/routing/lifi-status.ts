@@ -53,23 +53,23 @@ const refunding = ['REFUND_IN_PROGRESS', 'NOT_PROCESSABLE_REFUND_NEEDED']
  * Maps a LI.FI status to ours (docs.li.fi, "Checking the status of a transaction"). `DONE` with `REFUNDED` is a refund, not a success. An
  * undocumented status stays pending.
  */
-export function lifiStatusOf(answer: LifiStatus, request: LifiRequest): RouteStatus {
-  const substatus = answer.substatus ?? ''
-  const partnerStatus = substatus === '' ? answer.status : `${answer.status}/${substatus}`
+export function lifiStatusOf(response: LifiStatus, request: LifiRequest): RouteStatus {
+  const substatus = response.substatus ?? ''
+  const partnerStatus = substatus === '' ? response.status : `${response.status}/${substatus}`
   const pending = (isKnown: boolean): RouteStatus => {
     return { state: 'pending', partnerStatus, ...(isKnown ? {} : { isUnknown: true }) }
   }
-  if (answer.status === 'DONE') return doneOf(answer, partnerStatus, request) ?? pending(false)
-  if (answer.status === 'FAILED') {
-    if (substatus === 'REFUNDED') return refundedOf(answer, partnerStatus)
+  if (response.status === 'DONE') return doneOf(response, partnerStatus, request) ?? pending(false)
+  if (response.status === 'FAILED') {
+    if (substatus === 'REFUNDED') return refundedOf(response, partnerStatus)
     return { state: 'failed', partnerStatus, ...(failures.get(substatus) ?? unexplained) }
   }
-  if (answer.status === 'PENDING' && refunding.includes(substatus))
+  if (response.status === 'PENDING' && refunding.includes(substatus))
     return { state: 'failed', partnerStatus, reason: 'The destination could not be paid.', refund: 'pending' }
-  if (answer.status === 'NOT_FOUND') return pending(true)
+  if (response.status === 'NOT_FOUND') return pending(true)
   // The hash does not belong to the tool. This is an error that an operator should check, but it proves nothing.
-  if (answer.status === 'INVALID') return pending(false)
-  return pending(answer.status === 'PENDING' && (substatus === '' || pendingSubstatuses.includes(substatus)))
+  if (response.status === 'INVALID') return pending(false)
+  return pending(response.status === 'PENDING' && (substatus === '' || pendingSubstatuses.includes(substatus)))
 }
 
 const unexplained = { reason: 'The partner gave no reason.', refund: 'unknown' } as const
@@ -78,14 +78,14 @@ const unexplained = { reason: 'The partner gave no reason.', refund: 'unknown' }
  * Maps `DONE`. Completed only when the requested token arrived on the requested chain, at the recipient, with at least the minimum. Anything else
  * stays pending for an operator to check. The only supported bridge delivers in one piece, so `PARTIAL` is checked like `COMPLETED`.
  */
-function doneOf(answer: LifiStatus, partnerStatus: string, request: LifiRequest): RouteStatus | undefined {
+function doneOf(response: LifiStatus, partnerStatus: string, request: LifiRequest): RouteStatus | undefined {
   const { to, toAddress, rawOutMin } = request
-  const { chainId, txHash, rawAmount, token } = answer.receiving ?? {}
-  if (answer.substatus === 'REFUNDED') return refundedOf(answer, partnerStatus)
-  if (answer.substatus !== 'COMPLETED' && answer.substatus !== 'PARTIAL') return undefined
+  const { chainId, txHash, rawAmount, token } = response.receiving ?? {}
+  if (response.substatus === 'REFUNDED') return refundedOf(response, partnerStatus)
+  if (response.substatus !== 'COMPLETED' && response.substatus !== 'PARTIAL') return undefined
   if (chainId !== to.network.chainId || rawAmount === undefined || token === undefined) return undefined
   if (rawAmount < rawOutMin || rawAmount === 0n || !sameAddress(token, to.token.address)) return undefined
-  if (answer.toAddress !== undefined && !sameAddress(answer.toAddress, toAddress)) return undefined
+  if (response.toAddress !== undefined && !sameAddress(response.toAddress, toAddress)) return undefined
   const received = { chainId, token, rawAmount, isOther: false }
   return { state: 'completed', partnerStatus, received, ...(txHash === undefined ? {} : { destinationTxHash: txHash }) }
 }

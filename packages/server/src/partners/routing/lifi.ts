@@ -74,8 +74,8 @@ export function createLifi({ outbound, clock }: RoutingDeps, settings: PartnerSe
     async quote(request) {
       const unsupported = unsupportedReason(request)
       if (unsupported !== undefined) return { ok: false, reason: 'no-route', words: unsupported }
-      const answer = await requestPartner(api, { method: 'GET', path: `/quote?${queryOf(request)}` }, Step)
-      return answer.ok ? quotedFrom(answer.value, request, clock) : declinedFrom(answer.declined.json)
+      const response = await requestPartner(api, { method: 'GET', path: `/quote?${queryOf(request)}` }, Step)
+      return response.ok ? quotedFrom(response.value, request, clock) : declinedFrom(response.declined.json)
     },
     expects: (request, call) => changesOf(call, request, rulesOf(request)),
     async status({ request, rawOutMin, reference, txHash }) {
@@ -87,12 +87,12 @@ export function createLifi({ outbound, clock }: RoutingDeps, settings: PartnerSe
         fromChain: String(from.network.chainId),
         toChain: String(to.network.chainId),
       })
-      const answer = await requestPartner(api, { method: 'GET', path: `/status?${query}` }, Status)
+      const response = await requestPartner(api, { method: 'GET', path: `/status?${query}` }, Status)
       // Before the transaction is mined, LI.FI may return 404 instead of NOT_FOUND.
-      if (!answer.ok && answer.declined.status === 404) return { state: 'pending', partnerStatus: 'NOT_FOUND' }
-      if (!answer.ok)
-        throw fail('partner-unavailable', {}, new Error(`lifi refused to return a status: ${answer.declined.status}`))
-      const received = { ...answer.value, receiving: receivingOf(answer.value), toAddress: payeeIn(answer.value) }
+      if (!response.ok && response.declined.status === 404) return { state: 'pending', partnerStatus: 'NOT_FOUND' }
+      if (!response.ok)
+        throw fail('partner-unavailable', {}, new Error(`lifi refused to return a status: ${response.declined.status}`))
+      const received = { ...response.value, receiving: receivingOf(response.value), toAddress: payeeIn(response.value) }
       return lifiStatusOf(received, { ...request, rawOutMin })
     },
   }

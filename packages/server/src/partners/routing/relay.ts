@@ -91,17 +91,21 @@ export function createRelay({ outbound, clock }: RoutingDeps, settings: PartnerS
     name,
     contracts: [relayDepository],
     async quote(request) {
-      const answer = await requestPartner(api, { method: 'POST', path: '/quote/v2', body: bodyOf(request) }, Quote)
-      if (answer.ok) return quotedFrom(answer.value, request, clock)
-      return declinedFrom(answer.declined.json)
+      const response = await requestPartner(api, { method: 'POST', path: '/quote/v2', body: bodyOf(request) }, Quote)
+      if (response.ok) return quotedFrom(response.value, request, clock)
+      return declinedFrom(response.declined.json)
     },
     expects: (request, call) => changesOf(call, request, rulesOf(request)),
     async status({ reference }) {
       const path = `/intents/status/v3?requestId=${encodeURIComponent(reference)}`
-      const answer = await requestPartner(api, { method: 'GET', path }, Status)
-      if (!answer.ok)
-        throw fail('partner-unavailable', {}, new Error(`relay refused to return a status: ${answer.declined.status}`))
-      return relayStatusOf(answer.value)
+      const response = await requestPartner(api, { method: 'GET', path }, Status)
+      if (!response.ok)
+        throw fail(
+          'partner-unavailable',
+          {},
+          new Error(`relay refused to return a status: ${response.declined.status}`),
+        )
+      return relayStatusOf(response.value)
     },
   }
 }
@@ -245,12 +249,12 @@ const waiting = ['waiting', 'depositing', 'pending', 'submitted', 'delayed']
  * Maps a Relay status to ours. `failure` means that the payout failed, without saying where the money is; the route is followed until the refund is
  * observed, and never sent again. Some Relay tools write `refunded` for `refund`.
  */
-function relayStatusOf(answer: {
+function relayStatusOf(response: {
   readonly status: string
   readonly txHashes?: readonly string[] | null | undefined
 }): RouteStatus {
-  const { status } = answer
-  const hash = hashIn(answer.txHashes ?? [])
+  const { status } = response
+  const hash = hashIn(response.txHashes ?? [])
   if (status === 'success')
     return { state: 'completed', partnerStatus: status, ...(hash === undefined ? {} : { destinationTxHash: hash }) }
   const reason = 'The partner could not pay out on the destination chain.'

@@ -137,7 +137,7 @@ function reportListAge(
 }
 
 /** Most cached answers, and most addresses waiting for one. The oldest answers are dropped first. */
-const answersMax = 50_000
+const responsesMax = 50_000
 const wantedMax = 5_000
 const freshMs = 86_400_000
 
@@ -152,13 +152,13 @@ interface OracleMemory {
 
 /** Caches the oracle's answers for callers that must not wait for a node. */
 function createOracleMemory(oracle: Oracle, now: () => Date, requestMax: number): OracleMemory {
-  const answers = new Map<string, { readonly answer: OracleResult; readonly atMs: number }>()
+  const results = new Map<string, { readonly result: OracleResult; readonly atMs: number }>()
   const wanted = new Set<string>()
-  const keep = (address: string, answer: OracleResult): void => {
-    if (answer === 'failed') return
-    answers.delete(address)
-    answers.set(address, { answer, atMs: now().getTime() })
-    forgetOldest(answers, answersMax)
+  const keep = (address: string, result: OracleResult): void => {
+    if (result === 'failed') return
+    results.delete(address)
+    results.set(address, { result, atMs: now().getTime() })
+    forgetOldest(results, responsesMax)
   }
   const query: Oracle = async (addresses) => {
     const batch = await oracle(addresses)
@@ -169,11 +169,11 @@ function createOracleMemory(oracle: Oracle, now: () => Date, requestMax: number)
     query,
     of(address) {
       const plain = address.toLowerCase()
-      const known = answers.get(plain)
+      const known = results.get(plain)
       const isFresh = known !== undefined && now().getTime() - known.atMs < freshMs
       if (!isFresh && wanted.size < wantedMax) wanted.add(plain)
       // An old `sanctioned` answer still counts.
-      return isFresh || known?.answer === 'sanctioned' ? known.answer : 'unknown'
+      return isFresh || known?.result === 'sanctioned' ? known.result : 'unknown'
     },
     async refresh() {
       const next = [...wanted].slice(0, requestMax)
@@ -279,7 +279,7 @@ export function createOracle({
     return sanctioned.slice(probes.length)
   }
   return async (addresses) => {
-    const answers = await Promise.all(
+    const results = await Promise.all(
       selected.map((oracle) =>
         queryOne(oracle, addresses).catch((error: unknown) => {
           log.warn({ err: error, network: oracle[0] }, 'the sanctions oracle could not be queried')
@@ -289,14 +289,14 @@ export function createOracle({
     )
     return {
       networks: selected.map(([name]) => name),
-      of: (index) => oracleResult(answers.map((answer) => answer?.[index])),
+      of: (index) => oracleResult(results.map((result) => result?.[index])),
     }
   }
 }
 
 /** Combines the answers of several oracles; undefined is a failed one. */
-export function oracleResult(answers: readonly (boolean | undefined)[]): OracleResult {
-  if (answers.length === 0) return 'none'
-  if (answers.includes(true)) return 'sanctioned'
-  return answers.includes(undefined) ? 'failed' : 'clean'
+export function oracleResult(results: readonly (boolean | undefined)[]): OracleResult {
+  if (results.length === 0) return 'none'
+  if (results.includes(true)) return 'sanctioned'
+  return results.includes(undefined) ? 'failed' : 'clean'
 }

@@ -38,10 +38,10 @@ export function batch<I, O>(
   }
   const resolveAll = async (round: readonly Waiting<I, O>[]): Promise<void> => {
     try {
-      const answers = await run(round.map((entry) => entry.item))
+      const responses = await run(round.map((entry) => entry.item))
       round.forEach((entry, index) => {
-        const answer = answers[index]
-        if (index < answers.length) entry.resolve(answer as O)
+        const response = responses[index]
+        if (index < responses.length) entry.resolve(response as O)
         else entry.reject(new Error('a batch returned fewer results than it has items'))
       })
     } catch (error) {

@@ -19,7 +19,7 @@ import { fail } from '../errors.ts'
 import { getPayment } from '../logs.ts'
 import { shownIdentifier } from '../new-payment.ts'
 import type { Ctx } from '../ports.ts'
-import { answerOf } from '../record.ts'
+import { responseOf } from '../record.ts'
 import type { Payment } from '../schema.ts'
 import { findPayment } from '../store.ts'
 import type { RedeemRequest, Redemption } from './schema.ts'
@@ -139,7 +139,7 @@ function digestOf(token: string): string {
 async function redemptionResponse(ctx: Ctx, paymentId: PaymentId, token: string): Promise<z.input<typeof Redemption>> {
   const payment = await findPayment(ctx.db, ctx.tenant, paymentId)
   if (payment === undefined) throw new Error('a payment disappeared')
-  return { ...answerOf(ctx, payment), redemptionToken: token, expiresIn: leaseMs / 1_000 }
+  return { ...responseOf(ctx, payment), redemptionToken: token, expiresIn: leaseMs / 1_000 }
 }
 
 /**

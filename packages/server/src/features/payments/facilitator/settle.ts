@@ -161,8 +161,8 @@ function refusedAs(error: unknown, network: string, claim: Claim | undefined): S
   return { success: false, errorReason, errorMessage, transaction: '', network, payer }
 }
 
-function replyWith(answer: SettleAnswer, headers: Readonly<Record<string, string>> = {}): Reply {
-  return new Reply(200, answer, headers, answer.errorReason === pending)
+function replyWith(response: SettleAnswer, headers: Readonly<Record<string, string>> = {}): Reply {
+  return new Reply(200, response, headers, response.errorReason === pending)
 }
 
 /** Returns the network's name in the payment's protocol version. */

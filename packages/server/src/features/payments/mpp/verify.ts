@@ -25,7 +25,7 @@ import { mppMethodNamed, mppMethodNames } from '../methods/index.ts'
 import type { MppMethod, MppPurchase, Requested } from '../methods/method.ts'
 import { commonFields, settledAtOnce } from '../new-payment.ts'
 import type { Ctx } from '../ports.ts'
-import { answerOf } from '../record.ts'
+import { responseOf } from '../record.ts'
 import type { VerifiedPayment, VerifyRequest } from '../schema.ts'
 import type { NewPayment } from '../store.ts'
 import { isInScope, isPricedFor, type MppTerms, mppTermsOf } from './terms.ts'
@@ -232,7 +232,7 @@ async function verifyProof(ctx: Ctx, purchase: MppPurchase): Promise<z.input<typ
     ...settledAtOnce(common.createdAt),
   }
   await ctx.recordPayment({ ctx, payment })
-  return answerOf(ctx, payment)
+  return responseOf(ctx, payment)
 }
 
 /** Returns the account that made the proof; refuses a proof that is invalid or cannot be checked without a chain. */

@@ -83,7 +83,7 @@ const msReadAfterRefusalMax = 60_000
  * Keeps reading for a while and discards the body after a refusal: a sender whose connection is closed instead would not read the
  * response. A sender that continues for longer is disconnected.
  */
-export function readAnswer(stream: Readable | undefined): void {
+export function readResponse(stream: Readable | undefined): void {
   if (stream === undefined) return
   let bytes = 0
   const patience = setTimeout(() => stream.destroy(), msReadAfterRefusalMax).unref()

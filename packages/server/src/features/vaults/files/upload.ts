@@ -16,7 +16,7 @@ import { findVault, type VaultRow } from '../store.ts'
 import { lockWritable } from '../vault.ts'
 import { type ClaimedDigest, checkOf, readContentDigest, watched } from './digest.ts'
 import { fail } from './errors.ts'
-import { type FormFile, readAnswer, readForm } from './form.ts'
+import { type FormFile, readForm, readResponse } from './form.ts'
 import { fileUrl } from './link.ts'
 import { type Reservation, reserve, withinQuota } from './reserve.ts'
 import { findFileById, forgetDeletions, insertFile, queueDeletion, type StoredFile, takeUpload } from './store.ts'
@@ -43,7 +43,7 @@ export async function uploadFile(ctx: Ctx, vaultId: VaultId, request: StreamRequ
       throw error instanceof BlobTooLarge ? tooLarge(ctx, plan) : error
     }
   } catch (error) {
-    readAnswer(request.stream)
+    readResponse(request.stream)
     throw error
   }
 }
@@ -167,7 +167,7 @@ export async function readRepeat(ctx: Ctx, request: StreamRequest): Promise<Uint
       return contentOf({ name, mimeType }, hash.digest('hex'))
     })
   } catch (error) {
-    readAnswer(request.stream)
+    readResponse(request.stream)
     throw error
   }
 }

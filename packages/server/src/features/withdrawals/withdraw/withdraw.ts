@@ -45,7 +45,7 @@ const usualDays = { GBP: 1, EUR: 1, USD: 3 } as const
  */
 export async function createWithdrawal(ctx: Ctx, request: NewWithdrawal): Promise<Withdrawal | Reply> {
   const { id: withdrawalId, approvalId } = await retryOnContention(ctx, () => store(ctx, request))
-  return approvalId === null ? advance(ctx, withdrawalId) : answer(ctx, withdrawalId)
+  return approvalId === null ? advance(ctx, withdrawalId) : respond(ctx, withdrawalId)
 }
 
 type Stored = Pick<NewWithdrawalRow, 'id' | 'approvalId'>
@@ -104,7 +104,7 @@ async function reserveFunds(
 
 /** The present state, for a repeated request whose first response was never stored. */
 export function withdrawalState(ctx: Ctx, withdrawalId: string): Promise<Withdrawal | Reply> {
-  return answer(ctx, id('wdr').parse(withdrawalId))
+  return respond(ctx, id('wdr').parse(withdrawalId))
 }
 
 async function advance(ctx: Ctx, withdrawalId: WithdrawalId): Promise<Withdrawal | Reply> {
@@ -115,10 +115,10 @@ async function advance(ctx: Ctx, withdrawalId: WithdrawalId): Promise<Withdrawal
     if (!(error instanceof Problem)) throw error
     ctx.log.warn({ err: error, withdrawalId }, 'a withdrawal could not begin; retrying')
   }
-  return answer(ctx, withdrawalId)
+  return respond(ctx, withdrawalId)
 }
 
-async function answer(ctx: Ctx, withdrawalId: WithdrawalId): Promise<Withdrawal | Reply> {
+async function respond(ctx: Ctx, withdrawalId: WithdrawalId): Promise<Withdrawal | Reply> {
   const row = await requireWithdrawal(ctx, withdrawalId)
   if (row.approvalId !== null) {
     const withdrawal = await shownOne(ctx, row)

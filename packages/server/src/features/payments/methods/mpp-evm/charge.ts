@@ -16,7 +16,7 @@ import { type JudgedCredential, judgePayment } from '../../credential.ts'
 import { refusedMpp } from '../../errors.ts'
 import { newPayment } from '../../new-payment.ts'
 import type { Ctx, Funds } from '../../ports.ts'
-import { answerOf } from '../../record.ts'
+import { responseOf } from '../../record.ts'
 import type { VerifiedPayment } from '../../schema.ts'
 import type { NewPayment } from '../../store.ts'
 import type { MppMethod, MppPurchase } from '../method.ts'
@@ -45,7 +45,7 @@ async function verify(ctx: Ctx, purchase: MppPurchase): Promise<z.input<typeof V
   const authorization = authorizationOf(purchase)
   const judged = await inMppTerms(() => judge(ctx, purchase, authorization))
   await ctx.recordPayment({ ctx, ...judged })
-  return answerOf(ctx, judged.payment)
+  return responseOf(ctx, judged.payment)
 }
 
 function authorizationOf({ challenge, payload, source, network, rawAmount }: MppPurchase): EvmAuthorizationPayload {

@@ -57,8 +57,8 @@ async function followRows(ctx: System, network: Network, rows: readonly SentRow[
       ? await chain.sendTempo(left.map(({ settlement }) => settlement.raw))
       : []
   const refused = left.flatMap((row, index) => {
-    const answer = sent[index]
-    return answer?.outcome === 'refused' ? [{ ...row, failureReason: refusalOf(answer) }] : []
+    const response = sent[index]
+    return response?.outcome === 'refused' ? [{ ...row, failureReason: refusalOf(response) }] : []
   })
   // A process of an earlier release marks a refused one and frees nothing.
   const marked = seen.flatMap(({ row, outcome }) =>

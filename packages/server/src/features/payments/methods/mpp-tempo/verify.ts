@@ -20,7 +20,7 @@ import { fail, refusedMpp } from '../../errors.ts'
 import { readFunds } from '../../funds.ts'
 import { commonFields, expiryOf, transactionClaim, transferClaim } from '../../new-payment.ts'
 import type { Ctx } from '../../ports.ts'
-import { answerOf, refuseUnpaid, underpriced, underpricedMark } from '../../record.ts'
+import { refuseUnpaid, responseOf, underpriced, underpricedMark } from '../../record.ts'
 import type { VerifiedPayment } from '../../schema.ts'
 import { recordWithoutPlace } from '../../settlement-outcome.ts'
 import { findPayment, listTakenClaims, type NewPayment } from '../../store.ts'
@@ -201,7 +201,7 @@ async function payByHash(ctx: Ctx, purchase: TempoPurchase, hash: Hex): Promise<
     throw error
   }
   if (isUnderpriced) throw underpriced()
-  return answerOf(ctx, first)
+  return responseOf(ctx, first)
 }
 
 /**
@@ -277,7 +277,7 @@ async function sendAndWait(
   const row = await findPayment(ctx.db, ctx.tenant, payment.id)
   if (row === undefined) throw new Error('a payment disappeared')
   refuseUnpaid(row)
-  return answerOf(ctx, row)
+  return responseOf(ctx, row)
 }
 
 async function waitForChain(ctx: Ctx, network: Network, paymentId: PaymentId): Promise<void> {

@@ -4,7 +4,7 @@ import { rawAmountOf, refused, refuseOtherNetwork } from '../../credential.ts'
 import { fail } from '../../errors.ts'
 import { commonFields, settledAtOnce } from '../../new-payment.ts'
 import type { Ctx } from '../../ports.ts'
-import { answerOf } from '../../record.ts'
+import { responseOf } from '../../record.ts'
 import type { VerifiedPayment, VerifyRequest } from '../../schema.ts'
 import type { NewPayment } from '../../store.ts'
 
@@ -34,5 +34,5 @@ export async function verifyStub(
     ...settledAtOnce(common.createdAt),
   }
   await ctx.recordPayment({ ctx, payment })
-  return answerOf(ctx, payment)
+  return responseOf(ctx, payment)
 }

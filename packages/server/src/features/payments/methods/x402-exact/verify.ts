@@ -41,7 +41,7 @@ import {
   storedAuthorization,
 } from '../../new-payment.ts'
 import type { Ctx, Funds } from '../../ports.ts'
-import { answerOf } from '../../record.ts'
+import { responseOf } from '../../record.ts'
 import type { VerifiedPayment, VerifyRequest } from '../../schema.ts'
 import { listTakenClaims, type NewPayment } from '../../store.ts'
 import type { Judged, Reading, Scheme } from '../method.ts'
@@ -74,7 +74,7 @@ export async function verifyExact(
     if (isProblem(error, 'duplicate-payment')) await nameOf(ctx, signed)
     throw error
   })
-  return answerOf(ctx, payment)
+  return responseOf(ctx, payment)
 }
 
 /** Returns the payment identifier (x402 extension payment-identifier); version 1 has none. */
