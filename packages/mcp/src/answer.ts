@@ -1,7 +1,7 @@
 import type { CallToolResult } from '@modelcontextprotocol/server'
 import type { PurserError } from '@purser/sdk'
 import type { Fault } from './request.ts'
-import { returnsForeignText, isReading, type Tool } from './tool.ts'
+import { isReading, returnsForeignText, type Tool } from './tool.ts'
 
 type Body = Readonly<Record<string, unknown>>
 
