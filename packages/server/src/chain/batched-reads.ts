@@ -61,9 +61,9 @@ export function createBatchedReads(
 }
 
 /** Throws when the response is an error. An error for one token or call affects only its caller. */
-function orThrow<T>(answer: T | Error): T {
-  if (answer instanceof Error) throw answer
-  return answer
+function orThrow<T>(response: T | Error): T {
+  if (response instanceof Error) throw response
+  return response
 }
 
 /** The gas limit of a transaction (EIP-7825), less the fifth that is added to estimates. */
@@ -83,10 +83,10 @@ function gasMinOf(data: Hex): bigint {
  * `chain-unavailable` error.
  */
 async function tryEach(rpc: Rpc, calls: readonly TriedCall[]): Promise<(CallTrial | Error)[]> {
-  const answers = await rpc.batch(calls.map(estimateCall))
+  const responses = await rpc.batch(calls.map(estimateCall))
   return Promise.all(
     calls.map(async (call, index) => {
-      const trial = trialOf(call, answers[index])
+      const trial = trialOf(call, responses[index])
       return trial instanceof Error ? rpc.onOneNode((one) => tryOne(one, call)).catch(errorOf) : trial
     }),
   )
@@ -94,8 +94,8 @@ async function tryEach(rpc: Rpc, calls: readonly TriedCall[]): Promise<(CallTria
 
 /** Tries one call, as `tryCall` does, at the nodes of this `Rpc` only. Throws `chain-unavailable` without a usable answer. */
 export async function tryOne(rpc: Rpc, call: TriedCall): Promise<CallTrial> {
-  const [answer] = await rpc.batch([estimateCall(call)])
-  const trial = trialOf(call, answer)
+  const [response] = await rpc.batch([estimateCall(call)])
+  const trial = trialOf(call, response)
   if (trial instanceof Error) throw trial
   return trial
 }
@@ -108,11 +108,12 @@ function estimateCall({ from, to, data, value }: TriedCall): RpcCall {
   return { method: 'eth_estimateGas', params: [{ from, to, data, value: `0x${value.toString(16)}` }, 'latest'] }
 }
 
-function trialOf({ data }: TriedCall, answer: RpcResponse | undefined): CallTrial | Error {
-  if (answer?.ok === false && callFaultOf(answer) !== undefined) return { ok: false, reason: reasonOf(answer.data) }
-  if (answer?.ok !== true) return fail('chain-unavailable', {}, new Error(answer?.message ?? 'no answer'))
+function trialOf({ data }: TriedCall, response: RpcResponse | undefined): CallTrial | Error {
+  if (response?.ok === false && callFaultOf(response) !== undefined)
+    return { ok: false, reason: reasonOf(response.data) }
+  if (response?.ok !== true) return fail('chain-unavailable', {}, new Error(response?.message ?? 'no answer'))
   try {
-    const gas = readQuantity(answer.result, 'gas')
+    const gas = readQuantity(response.result, 'gas')
     if (gas <= gasMax && gas >= gasMinOf(data)) return { ok: true, gas }
     return fail('chain-unavailable', {}, new Error(`no call takes ${gas} gas`))
   } catch (error) {

@@ -39,8 +39,8 @@ export function createBlockReads(rpc: Rpc, { voters }: Pick<NodeRpc, 'voters'>):
       return presentBlock(resultOf(head))
     },
     async headers(numbers) {
-      const answers = await rpc.batch(numbers.map((number) => blockCall(number)))
-      return answers.map((answer, index) => readBlock(resultOf(answer), numbers[index]))
+      const responses = await rpc.batch(numbers.map((number) => blockCall(number)))
+      return responses.map((response, index) => readBlock(resultOf(response), numbers[index]))
     },
     async transferReceipt(hash) {
       return readReceipt(await rpc.result('eth_getTransactionReceipt', [hash]), hash)
@@ -71,8 +71,8 @@ async function scan(rpc: Rpc, range: BlockRange, { isWanted, bitsOf, longBlocks 
   const isOne = range.from === range.to
   if (isOne && longBlocks.has(range.from)) return scanReceipts(rpc, range, isWanted)
   const numbers = range.headers === 'all' ? numbersOf(range) : [...new Set([range.from, range.to])]
-  const [logs, ...answers] = await rpc.batch([logsCall(range), ...numbers.map((number) => blockCall(number))])
-  const blocks = numbers.map((number, index) => presentBlock(resultOf(answers[index]), number))
+  const [logs, ...responses] = await rpc.batch([logsCall(range), ...numbers.map((number) => blockCall(number))])
+  const blocks = numbers.map((number, index) => presentBlock(resultOf(responses[index]), number))
   if (range.hash !== undefined && blocks[0]?.hash !== range.hash)
     throw invalidResponse('the node has a different block at that height')
   if (range.headers === 'all') refuseBrokenChain(blocks)
@@ -140,7 +140,7 @@ async function refuseMissing(
   const again = await rpc.batch(
     doubtful.map(({ hash }) => ({ method: 'eth_getLogs', params: [{ ...filterOf(range), blockHash: hash }] })),
   )
-  if (again.some((answer) => readLogs(resultOf(answer), range).length > 0))
+  if (again.some((response) => readLogs(resultOf(response), range).length > 0))
     throw invalidResponse('the node omitted logs of a block')
 }
 
@@ -154,9 +154,9 @@ async function headersFor(
   const missing = [...new Set(transfers.map(({ blockNumber }) => blockNumber))].filter((number) => !known.has(number))
   for (let at = 0; at < missing.length; at += headersPerRequest) {
     const part = missing.slice(at, at + headersPerRequest)
-    const answers = await rpc.batch(part.map((number) => blockCall(number)))
+    const responses = await rpc.batch(part.map((number) => blockCall(number)))
     part.forEach((number, index) => {
-      known.set(number, presentBlock(resultOf(answers[index]), number))
+      known.set(number, presentBlock(resultOf(responses[index]), number))
     })
   }
   for (const { blockNumber, blockHash } of transfers)
@@ -184,7 +184,7 @@ function quantity(value: bigint): string {
   return `0x${value.toString(16)}`
 }
 
-function resultOf(answer: RpcResponse | undefined): unknown {
-  if (answer === undefined || !answer.ok) throw invalidResponse(answer?.message ?? 'no answer')
-  return answer.result
+function resultOf(response: RpcResponse | undefined): unknown {
+  if (response === undefined || !response.ok) throw invalidResponse(response?.message ?? 'no answer')
+  return response.result
 }

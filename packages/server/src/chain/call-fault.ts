@@ -7,8 +7,8 @@ const codeFaults = /revert|out of gas|invalid opcode|invalid jump|gas required e
 const coinFaults = /insufficient|exceeds balance/i
 
 /** Why the call itself would fail; undefined for a result, and for an error of a node that is unable to answer. */
-export function callFaultOf(answer: RpcResponse): 'code' | 'coin' | undefined {
-  if (answer.ok) return undefined
-  if (answer.data !== undefined || codeFaults.test(answer.message)) return 'code'
-  return coinFaults.test(answer.message) ? 'coin' : undefined
+export function callFaultOf(response: RpcResponse): 'code' | 'coin' | undefined {
+  if (response.ok) return undefined
+  if (response.data !== undefined || codeFaults.test(response.message)) return 'code'
+  return coinFaults.test(response.message) ? 'coin' : undefined
 }

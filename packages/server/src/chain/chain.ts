@@ -47,8 +47,8 @@ export function createChain(network: Network, rpc: Rpc & NodeRpc): Omit<Chain, '
   const read = async (to: Address, data: Hex): Promise<Hex> =>
     readHex(await rpc.result('eth_call', [{ to, data }, 'latest']), 'call result')
   const readEach = async (calls: readonly { readonly to: Address; readonly data: Hex }[]): Promise<Hex[]> => {
-    const answers = await rpc.batch(calls.map((call) => ({ method: 'eth_call', params: [call, 'latest'] })))
-    return answers.map((answer) => readHex(answer.ok ? answer.result : undefined, 'call result'))
+    const responses = await rpc.batch(calls.map((call) => ({ method: 'eth_call', params: [call, 'latest'] })))
+    return responses.map((response) => readHex(response.ok ? response.result : undefined, 'call result'))
   }
   const domains = new Map<string, TokenDomain>()
   const batched = createBatchedReads(rpc, network, createOfferedFees(rpc, network))
@@ -64,10 +64,10 @@ export function createChain(network: Network, rpc: Rpc & NodeRpc): Omit<Chain, '
     },
     call: read,
     async balances(questions) {
-      const answers = await readEach(
+      const responses = await readEach(
         questions.map(({ token, account }) => ({ to: token, data: encodeBalanceOf(account) })),
       )
-      return answers.map((answer) => decoded(decodeUint256, answer))
+      return responses.map((response) => decoded(decodeUint256, response))
     },
     sanctions: (oracle, accounts) => agreedSanctions(rpc, oracle, accounts),
     async tokenDomain(token) {
@@ -101,14 +101,14 @@ export function createChain(network: Network, rpc: Rpc & NodeRpc): Omit<Chain, '
 async function agreedSanctions({ voters }: NodeRpc, oracle: Address, accounts: readonly Address[]): Promise<Sanctions> {
   const times: bigint[] = []
   const votes = await requestVotes(electorateOf(voters), accounts.length, async ({ rpc }) => {
-    const [head, ...answers] = await rpc.batch([
+    const [head, ...responses] = await rpc.batch([
       { method: 'eth_getBlockByNumber', params: ['latest', false] },
       ...accounts.map((account) => ({
         method: 'eth_call',
         params: [{ to: oracle, data: encodeIsSanctioned(account) }, 'latest'],
       })),
     ])
-    const sanctioned = answers.map((answer) => decoded(decodeBool, readHex(resultOf(answer), 'call result')))
+    const sanctioned = responses.map((response) => decoded(decodeBool, readHex(resultOf(response), 'call result')))
     times.push(readHead(resultOf(head)).timestampSeconds)
     return sanctioned.map((isSanctioned) => (isSanctioned ? 'sanctioned' : 'clean'))
   })
@@ -122,7 +122,7 @@ async function agreedSanctions({ voters }: NodeRpc, oracle: Address, accounts: r
 async function agreedTrial({ voters }: NodeRpc, transaction: TempoTransaction): Promise<TempoTrial> {
   const query = ({ rpc }: Voter) => tryTempo(rpc, transaction)
   const found = await requestAcceptance(electorateOf(voters), query, ({ ok }) => ok)
-  return found.isAccepted ? { ok: true } : found.answer
+  return found.isAccepted ? { ok: true } : found.response
 }
 
 /** As a majority of the nodes reports, since a wrong domain stops all payments in the token. */
@@ -178,9 +178,9 @@ export function domainReads(token: Address) {
   return reads.map((data) => ({ method: 'eth_call', params: [{ to: token, data }, 'latest'] }))
 }
 
-export function readDomain(answers: readonly RpcResponse[]): TokenDomain | undefined {
-  const [name, version, separator] = answers.map((answer) =>
-    answer.ok ? readHex(answer.result, 'call result') : undefined,
+export function readDomain(responses: readonly RpcResponse[]): TokenDomain | undefined {
+  const [name, version, separator] = responses.map((response) =>
+    response.ok ? readHex(response.result, 'call result') : undefined,
   )
   if (name === undefined || version === undefined || separator === undefined) return undefined
   try {
@@ -204,16 +204,16 @@ async function watch(rpc: Rpc & NodeRpc, senders: readonly Address[], hashes: re
 }
 
 async function watchAt(one: Rpc, senders: readonly Address[], hashes: readonly Hex[]): Promise<Watch> {
-  const [head, ...answers] = await one.batch([
+  const [head, ...responses] = await one.batch([
     { method: 'eth_getBlockByNumber', params: ['latest', false] },
     ...senders.map((sender) => ({ method: 'eth_getTransactionCount', params: [sender, 'latest'] })),
     ...hashes.map(receiptCall),
   ])
-  const counts = senders.map((_, index) => readQuantity(resultOf(answers[index]), 'transaction count'))
+  const counts = senders.map((_, index) => readQuantity(resultOf(responses[index]), 'transaction count'))
   return {
     head: readHead(resultOf(head)),
     transactionCounts: new Map(senders.map((sender, index) => [sender, counts[index] ?? 0n])),
-    receipts: hashes.map((hash, index) => shownIn(answers[senders.length + index], hash)),
+    receipts: hashes.map((hash, index) => shownIn(responses[senders.length + index], hash)),
   }
 }
 
@@ -222,8 +222,8 @@ function receiptCall(hash: Hex) {
 }
 
 /** An error of the call concerns this receipt alone. */
-function shownIn(answer: RpcResponse | undefined, hash: Hex): ShownReceipt {
-  return answer?.ok === true ? readReceipt(answer.result ?? null, hash) : 'unread'
+function shownIn(response: RpcResponse | undefined, hash: Hex): ShownReceipt {
+  return response?.ok === true ? readReceipt(response.result ?? null, hash) : 'unread'
 }
 
 function receiptOf(seen: SeenReceipt | 'unread' | undefined): ShownReceipt {
@@ -261,10 +261,10 @@ async function seenAnywhere(
   if (hashes.length === 0) return []
   const usable = voters.filter(({ node: { state } }) => state === 'up' || state === 'unchecked')
   const nodes = usable.length < 2 ? [] : usable
-  const answers = await Promise.all(nodes.map(({ rpc }) => watchAt(rpc, [], hashes).catch(() => undefined)))
+  const responses = await Promise.all(nodes.map(({ rpc }) => watchAt(rpc, [], hashes).catch(() => undefined)))
   return hashes.map((_, index) => {
-    const shown = answers.flatMap((answer) =>
-      answer === undefined ? [] : [{ receipt: answer.receipts[index], head: answer.head }],
+    const shown = responses.flatMap((response) =>
+      response === undefined ? [] : [{ receipt: response.receipts[index], head: response.head }],
     )
     const seen = shown.flatMap(({ receipt, head }) =>
       receipt === undefined || receipt === 'unread' || receipt.blockNumber > head.number ? [] : [{ receipt, head }],
@@ -290,12 +290,12 @@ async function lookUp(rpc: Rpc & NodeRpc, wanted: readonly Hex[]): Promise<LookU
 }
 
 async function lookUpAt(one: Rpc, hashes: readonly Hex[]) {
-  const [head, finalized, ...answers] = await one.batch([
+  const [head, finalized, ...responses] = await one.batch([
     { method: 'eth_getBlockByNumber', params: ['latest', false] },
     { method: 'eth_getBlockByNumber', params: ['finalized', false] },
     ...hashes.map(receiptCall),
   ])
-  const own = hashes.map((hash, index) => shownIn(answers[index], hash))
+  const own = hashes.map((hash, index) => shownIn(responses[index], hash))
   return { head: readHead(resultOf(head)), finalized: readHead(resultOf(finalized)), own }
 }
 

@@ -181,11 +181,11 @@ async function readToken(rpc: Rpc, token: TokenInfo) {
     ...domainReads(token.address),
     { method: 'eth_call', params: [{ to: token.address, data: tokenReads.decimals }, 'latest'] },
   ]
-  const answers = await rpc.batch(reads)
-  const domain = readDomain(answers.slice(0, 3))
+  const responses = await rpc.batch(reads)
+  const domain = readDomain(responses.slice(0, 3))
   if (domain === undefined) return undefined
   const decimals =
-    answers[3]?.ok === true ? decoded(decodeUint256, readHex(answers[3].result, 'call result')) : undefined
+    responses[3]?.ok === true ? decoded(decodeUint256, readHex(responses[3].result, 'call result')) : undefined
   return decimals === undefined ? undefined : { ...domain, decimals: Number(decimals) }
 }
 

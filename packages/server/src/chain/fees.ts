@@ -122,15 +122,15 @@ function questionsToNitro(target: Address) {
 }
 
 function readResponses(data: Hex): readonly (bigint | undefined)[] {
-  return responsesIn(data, 2).map(readAnswer)
+  return responsesIn(data, 2).map(readResponse)
 }
 
 /** The second of the six prices is that of a byte on Ethereum. */
 function readShareOfNitro(data: Hex): bigint | undefined {
-  const [answer] = responsesIn(data, 1)
-  if (answer?.returnData === '0x' && answer.success) return 0n
+  const [response] = responsesIn(data, 1)
+  if (response?.returnData === '0x' && response.success) return 0n
   const price =
-    answer?.success === true && answer.returnData.length === 2 + 6 * 64 ? answer.returnData.slice(66, 130) : undefined
+    response?.success === true && response.returnData.length === 2 + 6 * 64 ? response.returnData.slice(66, 130) : undefined
   return price === undefined ? undefined : BigInt(`0x${price}`) * BigInt(l1ShareBytes)
 }
 
@@ -144,7 +144,7 @@ function responsesIn(data: Hex, count: number): readonly Call3Result[] {
 }
 
 /** A call to an account without code succeeds and returns nothing. */
-function readAnswer({ success, returnData }: Call3Result): bigint | undefined {
+function readResponse({ success, returnData }: Call3Result): bigint | undefined {
   if (!success) return undefined
   return returnData === '0x' ? 0n : decodeUint256(returnData)
 }

@@ -39,10 +39,10 @@ export async function readHoldings(
     calls.slice(index * callsMax, (index + 1) * callsMax),
   )
   const at = blockHash === undefined ? 'latest' : { blockHash, requireCanonical: true }
-  const answers = await rpc.batch(groups.map((group) => ({ method: 'eth_call', params: [aggregate(group), at] })))
+  const responses = await rpc.batch(groups.map((group) => ({ method: 'eth_call', params: [aggregate(group), at] })))
   const balances = groups.flatMap((group, index) => {
-    const answer = answers[index]
-    return readBalances(answer?.ok === true ? answer.result : undefined, group.length)
+    const response = responses[index]
+    return readBalances(response?.ok === true ? response.result : undefined, group.length)
   })
   return splitByQuestion(network, questions, balances)
 }

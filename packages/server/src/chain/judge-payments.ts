@@ -50,14 +50,14 @@ export function createPaymentReads(rpc: Rpc & NodeRpc, headOf: (rpc: Rpc) => Pro
         simulation.ok && !nonceUsed && balance >= probe.authorization.value
       const query = (voter: Voter) => (inspects.get(voter) ?? inspect)(probe)
       const found = await requestAcceptance(electorateOf(rpc.voters), query, isAccepting)
-      return found.isAccepted ? lowestBalanceOf(found.answers) : found.answer
+      return found.isAccepted ? lowestBalanceOf(found.responses) : found.response
     },
     async inspectPermit2(probe) {
       const query = ({ rpc: one }: Voter) => inspectPermit2(one, probe)
       const found = await requestAcceptance(electorateOf(rpc.voters), query, (facts) =>
         wouldSettle(facts, probe.settlement.amount),
       )
-      return found.isAccepted ? lowestBalanceOf(found.answers) : found.answer
+      return found.isAccepted ? lowestBalanceOf(found.responses) : found.response
     },
     async payerFunds(question) {
       const electorate = electorateOf(rpc.voters)
@@ -66,7 +66,7 @@ export function createPaymentReads(rpc: Rpc & NodeRpc, headOf: (rpc: Rpc) => Pro
         ({ rpc: one }) => readPayerFunds(one, question),
         () => true,
       )
-      return found.isAccepted ? agreedOf(question, found.answers, electorate.needed) : found.answer
+      return found.isAccepted ? agreedOf(question, found.responses, electorate.needed) : found.response
     },
     async trySending(call) {
       const query = ({ rpc: one }: Voter) => tryOn(one, call)
@@ -76,17 +76,17 @@ export function createPaymentReads(rpc: Rpc & NodeRpc, headOf: (rpc: Rpc) => Pro
 }
 
 /** The response with the lowest balance, since a majority contains at least one honest node. */
-function lowestBalanceOf<T extends { readonly balance: bigint }>(answers: readonly T[]): T {
-  return answers.reduce((lowest, answer) => (answer.balance < lowest.balance ? answer : lowest))
+function lowestBalanceOf<T extends { readonly balance: bigint }>(responses: readonly T[]): T {
+  return responses.reduce((lowest, response) => (response.balance < lowest.balance ? response : lowest))
 }
 
 /** The lowest balance, and the nonces that at least `needed` nodes report as spent, so that a single node cannot invent one. */
-function agreedOf({ nonces, permits }: PayerQuestion, answers: readonly PayerFunds[], needed: number): PayerFunds {
-  const isAgreed = (spent: (funds: PayerFunds) => boolean): boolean => answers.filter(spent).length >= needed
+function agreedOf({ nonces, permits }: PayerQuestion, responses: readonly PayerFunds[], needed: number): PayerFunds {
+  const isAgreed = (spent: (funds: PayerFunds) => boolean): boolean => responses.filter(spent).length >= needed
   return {
-    rawBalance: answers.reduce(
+    rawBalance: responses.reduce(
       (lowest, { rawBalance }) => (rawBalance < lowest ? rawBalance : lowest),
-      answers[0]?.rawBalance ?? 0n,
+      responses[0]?.rawBalance ?? 0n,
     ),
     spentNonces: nonces.filter((nonce) => isAgreed(({ spentNonces }) => spentNonces.includes(nonce))),
     spentPermits: permits.filter((nonce) => isAgreed(({ spentPermits }) => spentPermits.includes(nonce))),
@@ -146,10 +146,10 @@ async function inspectShared(
   probes: readonly AuthorizationProbe[],
 ): Promise<Map<AuthorizationProbe, AuthorizationFacts>> {
   const groups = groupProbes(probes)
-  const answers = await rpc.batch(groups.map(sharedCall))
+  const responses = await rpc.batch(groups.map(sharedCall))
   const facts = new Map<AuthorizationProbe, AuthorizationFacts>()
   groups.forEach((group, index) => {
-    const read = readShared(group, answers[index])
+    const read = readShared(group, responses[index])
     group.forEach((probe, position) => {
       const own = read?.[position]
       if (own !== undefined) facts.set(probe, own)
@@ -196,11 +196,11 @@ function trialOf({ token, authorization, signature }: AuthorizationProbe): Call3
 
 function readShared(
   group: readonly AuthorizationProbe[],
-  answer: RpcResponse | undefined,
+  response: RpcResponse | undefined,
 ): AuthorizationFacts[] | undefined {
-  if (answer?.ok !== true || typeof answer.result !== 'string' || !isHex(answer.result)) return undefined
+  if (response?.ok !== true || typeof response.result !== 'string' || !isHex(response.result)) return undefined
   try {
-    const results = decodeAggregate3(answer.result, group.length * 3)
+    const results = decodeAggregate3(response.result, group.length * 3)
     return group.map((_, index) =>
       factsOf(results[index * 2], results[index * 2 + 1], results[group.length * 2 + index]),
     )
@@ -236,11 +236,11 @@ async function inspectAlone(
   try {
     const [balance, used] = readingsOf(probe).map(({ target, callData }) => ethCall(target, callData, block, sharedGas))
     if (balance === undefined || used === undefined) throw new Error('a probe has two readings')
-    const answers = await rpc.batch([balance, used, aloneTrial(probe, block)])
+    const responses = await rpc.batch([balance, used, aloneTrial(probe, block)])
     return {
-      balance: decodeUint256(resultOf(answers[0])),
-      nonceUsed: decodeBool(resultOf(answers[1])),
-      simulation: readTrial(probe, answers[2]),
+      balance: decodeUint256(resultOf(responses[0])),
+      nonceUsed: decodeBool(resultOf(responses[1])),
+      simulation: readTrial(probe, responses[2]),
     }
   } catch (error) {
     return fail('chain-unavailable', {}, error)
@@ -258,18 +258,18 @@ function aloneTrial(probe: AuthorizationProbe, block: 'latest' | 'pending'): Rpc
   return ethCall(multicall3Address, data, block, gas)
 }
 
-function readTrial(probe: AuthorizationProbe, answer: RpcResponse | undefined): AuthorizationFacts['simulation'] {
-  if (answer?.ok === false) return simulationOf(false, answer.data)
-  const result = resultOf(answer)
+function readTrial(probe: AuthorizationProbe, response: RpcResponse | undefined): AuthorizationFacts['simulation'] {
+  if (response?.ok === false) return simulationOf(false, response.data)
+  const result = resultOf(response)
   if (probe.deployment === undefined) return { ok: true }
   const trial = decodeAggregate3(result, 2)[1]
   return simulationOf(trial?.success === true, trial?.returnData)
 }
 
-function resultOf(answer: RpcResponse | undefined): Hex {
-  if (answer?.ok !== true || typeof answer.result !== 'string' || !isHex(answer.result))
+function resultOf(response: RpcResponse | undefined): Hex {
+  if (response?.ok !== true || typeof response.result !== 'string' || !isHex(response.result))
     throw new Error('the node returned no result for a call')
-  return answer.result
+  return response.result
 }
 
 /** Reads everything in one Multicall3 call, or in one request of several calls on a network without Multicall3. */
@@ -294,18 +294,18 @@ async function readPayerFunds(rpc: Rpc, { token, account, nonces, permits }: Pay
 
 async function readEach(rpc: Rpc, calls: readonly Call3[]): Promise<readonly Call3Result[]> {
   const data = encodeAggregate3(calls)
-  const answer = readHex(await rpc.result('eth_call', [{ to: multicall3Address, data }, 'latest']), 'call result')
-  if (answer !== '0x') {
+  const response = readHex(await rpc.result('eth_call', [{ to: multicall3Address, data }, 'latest']), 'call result')
+  if (response !== '0x') {
     try {
-      return decodeAggregate3(answer, calls.length)
+      return decodeAggregate3(response, calls.length)
     } catch (error) {
       throw fail('chain-unavailable', {}, error)
     }
   }
-  const answers = await rpc.batch(
+  const responses = await rpc.batch(
     calls.map(({ target, callData }) => ({ method: 'eth_call', params: [{ to: target, data: callData }, 'latest'] })),
   )
-  return answers.map((one) => ({ success: one.ok, returnData: one.ok ? readHex(one.result, 'call result') : '0x' }))
+  return responses.map((one) => ({ success: one.ok, returnData: one.ok ? readHex(one.result, 'call result') : '0x' }))
 }
 
 /** Undefined when the call failed or returned malformed data. */

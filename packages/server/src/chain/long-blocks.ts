@@ -47,14 +47,14 @@ export async function scanReceipts(rpc: Rpc, range: BlockRange, isWanted: IsWant
   const unread = new Set<string>()
   for (let at = 0; at < hashes.length; at += receiptsPerRequest) {
     const part = hashes.slice(at, at + receiptsPerRequest)
-    const answers = await rpc.batch(part.map((hash) => ({ method: 'eth_getTransactionReceipt', params: [hash] })))
+    const responses = await rpc.batch(part.map((hash) => ({ method: 'eth_getTransactionReceipt', params: [hash] })))
     for (const [index, hash] of part.entries()) {
-      const answer = answers[index]
-      if (answer?.ok !== true) {
+      const response = responses[index]
+      if (response?.ok !== true) {
         unread.add(hash)
         continue
       }
-      const receipt = readReceipt(answer.result, hash)
+      const receipt = readReceipt(response.result, hash)
       if (receipt?.blockHash !== block.hash) throw invalidResponse('the node lacks a receipt of a block')
       const own = receipt.transfers.filter(({ token }) => requested.has(token))
       if (own.some(({ from, to }) => isWanted(topicOf(from), topicOf(to)))) transfers.push(...own)

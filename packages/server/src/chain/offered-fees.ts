@@ -104,14 +104,14 @@ const tipCall: RpcCall = { method: 'eth_maxPriorityFeePerGas', params: [] }
 /** The priority fee that a node suggests, in wei. Undefined when it does not support the method. */
 export function suggestedTip(rpc: Rpc): Promise<bigint | undefined> {
   return rpc.batch([tipCall]).then(
-    ([answer]) => tipOf(answer),
+    ([response]) => tipOf(response),
     () => undefined,
   )
 }
 
-function tipOf(answer: RpcResponse | undefined): bigint | undefined {
+function tipOf(response: RpcResponse | undefined): bigint | undefined {
   try {
-    return readQuantity(resultOf(answer), 'priority fee')
+    return readQuantity(resultOf(response), 'priority fee')
   } catch {
     return undefined
   }

@@ -46,8 +46,8 @@ function isConclusive({ settlement }: Permit2Probe, facts: Permit2Facts): boolea
 
 async function inspectAsOf(rpc: Rpc, probe: Permit2Probe, block: 'latest' | 'pending'): Promise<Permit2Facts> {
   const { owner, token, nonce } = probe.settlement.transfer
-  const answers = await rpc.batch([...readings(probe, block), trial(probe, block)])
-  const [proxy, payer, balance, allowance, bitmap, settle] = answers
+  const responses = await rpc.batch([...readings(probe, block), trial(probe, block)])
+  const [proxy, payer, balance, allowance, bitmap, settle] = responses
   if (settle === undefined) throw fail('chain-unavailable', {}, new Error('no answer'))
   return {
     proxyDeployed: codeOf(proxy) !== '0x',
@@ -80,13 +80,13 @@ function ethCall(call: Readonly<Record<string, string>>, block: BlockParameter):
   return { method: 'eth_call', params: [call, block] }
 }
 
-function codeOf(answer: RpcResponse | undefined): Hex {
-  return readHex(answer?.ok === true ? answer.result : undefined, 'code')
+function codeOf(response: RpcResponse | undefined): Hex {
+  return readHex(response?.ok === true ? response.result : undefined, 'code')
 }
 
 /** One word. A missing contract returns `0x`, which counts as zero. */
-function wordOf(answer: RpcResponse | undefined, what: string): bigint {
-  const result = readHex(answer?.ok === true ? answer.result : undefined, what)
+function wordOf(response: RpcResponse | undefined, what: string): bigint {
+  const result = readHex(response?.ok === true ? response.result : undefined, what)
   if (result === '0x') return 0n
   try {
     return decodeUint256(result)

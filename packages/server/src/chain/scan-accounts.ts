@@ -56,13 +56,13 @@ function* partsOf<T>(all: Iterable<T>, most: number): Generator<readonly T[]> {
 
 /** Divides a filter that the node refuses, down to one account. */
 async function readFilters(rpc: Rpc, block: OneBlock, filters: readonly Filter[]): Promise<RawTransfer[]> {
-  const answers = await rpc.batch(filters.map((filter) => logsCall(block, filter)))
+  const responses = await rpc.batch(filters.map((filter) => logsCall(block, filter)))
   const found: RawTransfer[] = []
   for (const [index, filter] of filters.entries()) {
-    const answer = answers[index]
-    if (answer?.ok === true) found.push(...readLogs(answer.result, block))
+    const response = responses[index]
+    if (response?.ok === true) found.push(...readLogs(response.result, block))
     else if (filter.accounts.length > 1) found.push(...(await readFilters(rpc, block, halvesOf(filter))))
-    else throw invalidResponse(`the logs of one account in block ${block.from}: ${answer?.message}`)
+    else throw invalidResponse(`the logs of one account in block ${block.from}: ${response?.message}`)
   }
   return found
 }

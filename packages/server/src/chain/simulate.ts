@@ -46,7 +46,7 @@ const bySimulation: Way = async (rpc, from, calls, readings) => {
   const simulated = calls.map(({ to, data, value }) => ({ from, to, data, value: `0x${value.toString(16)}` }))
   const blockStateCalls = [{ stateOverrides: coinReader, calls: [...reads, ...simulated, ...reads] }]
   const result = await rpc.result('eth_simulateV1', [{ blockStateCalls, validation: false }, 'latest'])
-  const outcomes = answersIn(result)
+  const outcomes = valuesIn(result)
   if (outcomes.length !== 2 * reads.length + simulated.length) throw invalidResponse(unusable)
   const refused = outcomes.find(({ isOk }) => !isOk)
   if (refused !== undefined) return { outcome: 'refused', reason: decodeRevertReason(refused.returned) ?? null }
@@ -56,10 +56,10 @@ const bySimulation: Way = async (rpc, from, calls, readings) => {
 
 const byOverride: Way = async (rpc, from, calls, readings) => {
   const overrides = { ...coinReader, [from]: { code: programOf(calls, readings.map(readingCall)) } }
-  const answer = await rpc.call('eth_call', [{ from, to: from, data: '0x' }, 'latest', overrides])
-  if (!answer.ok && answer.data !== undefined)
-    return { outcome: 'refused', reason: decodeRevertReason(answer.data) ?? null }
-  const digits = answer.ok ? readHex(answer.result, 'call result').slice(2) : ''
+  const response = await rpc.call('eth_call', [{ from, to: from, data: '0x' }, 'latest', overrides])
+  if (!response.ok && response.data !== undefined)
+    return { outcome: 'refused', reason: decodeRevertReason(response.data) ?? null }
+  const digits = response.ok ? readHex(response.result, 'call result').slice(2) : ''
   // A node that ignores the override returns nothing.
   if (digits.length !== readings.length * 2 * wordDigits) throw invalidResponse(unusable)
   const words = Array.from(
@@ -78,7 +78,7 @@ function changesIn(before: readonly Hex[], after: readonly Hex[]): Simulation {
   return { outcome: 'ran', changes: after.map((word, index) => BigInt(word) - BigInt(before[index] ?? '0x0')) }
 }
 
-function answersIn(result: unknown): { readonly isOk: boolean; readonly returned: Hex }[] {
+function valuesIn(result: unknown): { readonly isOk: boolean; readonly returned: Hex }[] {
   const block: unknown = Array.isArray(result) ? result[0] : undefined
   if (!isRecord(block) || !Array.isArray(block.calls)) throw invalidResponse(unusable)
   return block.calls.map((call: unknown) => {
@@ -119,7 +119,7 @@ const begin = '61000f565b3d600060003e3d6000fd5b'
  * the return data of the first failed call. It has no loops and keeps no state.
  */
 function programOf(calls: readonly LaneCall[], reads: readonly ReadCall[]): Hex {
-  const answers = 2 * reads.length * 32
+  const responses = 2 * reads.length * 32
   const steps = [
     ...reads.map((read, index) => ({ ...read, slot: index * 32 })),
     ...calls,
@@ -128,11 +128,11 @@ function programOf(calls: readonly LaneCall[], reads: readonly ReadCall[]): Hex 
   const write = (codeBytes: number) => {
     let blobAt = codeBytes
     const code = steps.map((step) => {
-      const place = { blobAt, scratch: answers }
+      const place = { blobAt, scratch: responses }
       blobAt += (step.data.length - 2) / 2
       return 'slot' in step ? readOf(step, place) : callOf(step, place)
     })
-    return `${begin}${code.join('')}${push(answers)}6000f3`
+    return `${begin}${code.join('')}${push(responses)}6000f3`
   }
   const blobs = steps.map(({ data }) => data.slice(2)).join('')
   return `0x${write(write(0).length / 2)}${blobs}`

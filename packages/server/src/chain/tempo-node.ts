@@ -33,13 +33,13 @@ export async function tryTempo(rpc: Rpc, transaction: TempoTransaction): Promise
     return { ok: false, reason: 'out-of-gas' }
   const fault = await nonceFault(rpc, transaction)
   if (fault !== undefined) return { ok: false, reason: fault }
-  const answer = await rpc.call('eth_call', [requestOf(transaction), 'latest'])
-  if (answer.ok) {
-    readHex(answer.result, 'call result')
+  const response = await rpc.call('eth_call', [requestOf(transaction), 'latest'])
+  if (response.ok) {
+    readHex(response.result, 'call result')
     return { ok: true }
   }
-  const reason = refusalOf(answer)
-  if (reason === undefined) throw fail('chain-unavailable', {}, new Error(`eth_call: ${answer.message}`))
+  const reason = refusalOf(response)
+  if (reason === undefined) throw fail('chain-unavailable', {}, new Error(`eth_call: ${response.message}`))
   return { ok: false, reason }
 }
 
@@ -85,29 +85,30 @@ function requestOf(transaction: TempoTransaction): Readonly<Record<string, unkno
  */
 export async function sendTempo(rpc: NodeRpc, raws: readonly Hex[]): Promise<TempoSendResponse[]> {
   const { needed } = electorateOf(rpc.voters)
-  const isDecided = (answers: readonly RpcResponse[]) => answers.length >= needed || answers.some(isTaken)
-  return (await sendAll(rpc, raws, isDecided)).map((answers) => {
-    const [first] = answers
-    return first !== undefined && answers.length >= needed && !answers.some(isTaken)
+  const isDecided = (responses: readonly RpcResponse[]) => responses.length >= needed || responses.some(isTaken)
+  return (await sendAll(rpc, raws, isDecided)).map((responses) => {
+    const [first] = responses
+    return first !== undefined && responses.length >= needed && !responses.some(isTaken)
       ? sendResponse(first)
       : { outcome: 'sent' }
   })
 }
 
-const isTaken = (answer: RpcResponse): boolean => sendResponse(answer).outcome === 'sent'
+const isTaken = (response: RpcResponse): boolean => sendResponse(response).outcome === 'sent'
 
-function sendResponse(answer: RpcResponse): TempoSendResponse {
-  if (answer.ok) return { outcome: 'sent' }
-  if (/failed to decode|invalid signature|rlp/i.test(answer.message)) return { outcome: 'refused', reason: 'malformed' }
-  const reason = refusalOf(answer)
+function sendResponse(response: RpcResponse): TempoSendResponse {
+  if (response.ok) return { outcome: 'sent' }
+  if (/failed to decode|invalid signature|rlp/i.test(response.message))
+    return { outcome: 'refused', reason: 'malformed' }
+  const reason = refusalOf(response)
   return reason === undefined ? { outcome: 'sent' } : { outcome: 'refused', reason }
 }
 
-function refusalOf(answer: Extract<RpcResponse, { ok: false }>): TempoRefusal | undefined {
-  if (answer.data?.startsWith(insufficientBalance) === true) return 'insufficient-balance'
+function refusalOf(response: Extract<RpcResponse, { ok: false }>): TempoRefusal | undefined {
+  if (response.data?.startsWith(insufficientBalance) === true) return 'insufficient-balance'
   return (
-    refusalMessages.find(([pattern]) => pattern.test(answer.message))?.[1] ??
-    (answer.code === 3 ? 'reverted' : undefined)
+    refusalMessages.find(([pattern]) => pattern.test(response.message))?.[1] ??
+    (response.code === 3 ? 'reverted' : undefined)
   )
 }
 
@@ -127,8 +128,8 @@ async function nonceFault(
 ): Promise<'nonce-too-high' | 'nonce-too-low' | undefined> {
   if (nonceKey === uint256Max) return nonce === 0n ? undefined : 'nonce-too-high'
   const calls = nonceKey === 0n ? accountNonceCalls(sender) : [keyedNonceCall(sender, nonceKey)]
-  const [mined = 0n, ...others] = (await rpc.batch(calls)).map((answer) => {
-    const result = answer.ok ? answer.result : undefined
+  const [mined = 0n, ...others] = (await rpc.batch(calls)).map((response) => {
+    const result = response.ok ? response.result : undefined
     return nonceKey === 0n ? readQuantity(result, 'nonce') : wordOf(readHex(result, 'nonce'))
   })
   if ([mined, ...others].every((next) => nonce > next)) return 'nonce-too-high'

@@ -23,8 +23,8 @@ type Environment = (typeof environments)[number]
  * that does not support block overrides is queried with the gas price only. A response that does not decide counts as success.
  */
 export async function trySending(rpc: Rpc, call: SentCall, head: Head): Promise<boolean> {
-  const answers = await rpc.batch(environments.map((environment) => callIn(call, head, environment)))
-  if (answers.some((answer) => answer.ok || fails(answer))) return !answers.some(fails)
+  const responses = await rpc.batch(environments.map((environment) => callIn(call, head, environment)))
+  if (responses.some((response) => response.ok || fails(response))) return !responses.some(fails)
   const plain = await rpc.batch([callIn(call, head)])
   return !plain.some(fails)
 }
@@ -39,8 +39,8 @@ function callIn({ from, to, data, gasLimit }: SentCall, head: Head, environment?
   }
 }
 
-function fails(answer: RpcResponse): boolean {
-  return callFaultOf(answer) === 'code'
+function fails(response: RpcResponse): boolean {
+  return callFaultOf(response) === 'code'
 }
 
 function quantity(value: bigint): string {

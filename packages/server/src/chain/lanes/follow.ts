@@ -132,13 +132,13 @@ async function followMissing(
   if (transactionCount > transaction.nonce && (await resolveIfLost())) return
   if (now - (transaction.lastBroadcastAt?.getTime() ?? 0) <= rebroadcastMs) return
   await advanceByOthers(parts, transaction, hashes)
-  const [answer] = await broadcast(parts, [transaction], attempts)
+  const [response] = await broadcast(parts, [transaction], attempts)
   // Most nodes say that the nonce is used, though the preferred one does not count it.
-  if (answer?.outcome === 'nonce-too-low' && transactionCount <= transaction.nonce && (await resolveIfLost())) return
+  if (response?.outcome === 'nonce-too-low' && transactionCount <= transaction.nonce && (await resolveIfLost())) return
   // A higher fee helps only the lowest pending nonce, and only when the node accepts the transaction.
   const stuckMs = Math.max(parts.chain.network.blockTimeMs * stuckBlocks, 10_000)
   const isStuck = now - latest.createdAt.getTime() > stuckMs && transactionCount === transaction.nonce
-  if (isStuck && answer?.outcome === 'sent') await replace(parts, transaction, latest)
+  if (isStuck && response?.outcome === 'sent') await replace(parts, transaction, latest)
 }
 
 /** Searches the other nodes for a receipt that the preferred node does not return. Returns whether a majority confirms it. */

@@ -107,14 +107,14 @@ async function signPlanned(parts: LaneParts, unsent: readonly Unsent[]): Promise
   )
   const attempts = signed.flat()
   await store(parts, attempts)
-  const answers = await sendCovered(
+  const responses = await sendCovered(
     parts,
     attempts.map(({ attempt: { raw } }) => raw),
   )
   await handleResponses(
     parts,
     attempts.map(({ transaction, attempt }) => ({ transaction, attempts: [attempt] })),
-    answers,
+    responses,
   )
   return attempts.length
 }
@@ -216,14 +216,14 @@ export async function broadcast(
     deps.db,
     known.map(({ transaction }) => transaction.id),
   )
-  const answers = await sendCovered(
+  const responses = await sendCovered(
     parts,
     known.flatMap(({ transaction }) => raws.get(transaction.id) ?? []),
   )
   const ids = known.map(({ transaction }) => transaction.id)
   await markBroadcast(deps.db, leased, { ids, at: deps.clock.now() })
-  await handleResponses(parts, known, answers)
-  return answers
+  await handleResponses(parts, known, responses)
+  return responses
 }
 
 /**
@@ -233,18 +233,18 @@ export async function broadcast(
 async function handleResponses(
   parts: LaneParts,
   sent: readonly { readonly transaction: TransactionRow; readonly attempts: readonly AttemptRow[] }[],
-  answers: readonly SendResponse[],
+  responses: readonly SendResponse[],
 ): Promise<void> {
   for (const [index, { transaction, attempts }] of sent.entries()) {
-    const [answer, latest] = [answers[index], attempts.at(-1)]
-    if (answer?.outcome === 'refused') {
-      reportRefusal(parts, transaction, answer.words)
+    const [response, latest] = [responses[index], attempts.at(-1)]
+    if (response?.outcome === 'refused') {
+      reportRefusal(parts, transaction, response.words)
       if (latest !== undefined && latest.sequence > 0)
         await sendCovered(parts, await listEarlierRaw(parts.deps.db, transaction.id, latest.sequence))
       if (latest !== undefined && lacksGas(answer.words)) await raiseGas(parts, transaction, latest)
       else await lowerFees(parts, transaction, attempts)
     }
-    if (answer?.outcome === 'underpriced' && latest !== undefined) await replace(parts, transaction, latest)
+    if (response?.outcome === 'underpriced' && latest !== undefined) await replace(parts, transaction, latest)
   }
 }
 

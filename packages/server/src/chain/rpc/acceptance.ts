@@ -4,8 +4,8 @@ import type { Voter } from './rpc.ts'
 
 /** How a majority judges a payment: the responses of the nodes that accept it, or the response of one that does not. */
 export type Acceptance<T> =
-  | { readonly isAccepted: true; readonly answers: readonly T[] }
-  | { readonly isAccepted: false; readonly answer: T }
+  | { readonly isAccepted: true; readonly responses: readonly T[] }
+  | { readonly isAccepted: false; readonly response: T }
 
 export interface Electorate {
   readonly voters: readonly Voter[]
@@ -27,20 +27,20 @@ export function electorateOf(all: readonly Voter[]): Electorate {
 export async function requestAcceptance<T>(
   { voters, needed }: Electorate,
   query: (voter: Voter) => Promise<T>,
-  isAccepting: (answer: T) => boolean,
+  isAccepting: (response: T) => boolean,
 ): Promise<Acceptance<T>> {
   const [accepting, refusing]: [T[], T[]] = [[], []]
-  await collect(voters, query, (answer) => {
-    if (isAccepting(answer)) accepting.push(answer)
-    else refusing.push(answer)
+  await collect(voters, query, (response) => {
+    if (isAccepting(response)) accepting.push(response)
+    else refusing.push(response)
     // A majority that refuses waits for no slow node either.
     return accepting.length >= needed || refusing.length >= needed
   })
-  if (accepting.length >= needed) return { isAccepted: true, answers: accepting }
-  const [answer] = refusing
-  if (answer === undefined || accepting.length + refusing.length < needed)
+  if (accepting.length >= needed) return { isAccepted: true, responses: accepting }
+  const [response] = refusing
+  if (response === undefined || accepting.length + refusing.length < needed)
     throw fail('chain-unavailable', {}, new Error('too few nodes judge a payment'))
-  return { isAccepted: false, answer }
+  return { isAccepted: false, response }
 }
 
 /**
@@ -70,32 +70,32 @@ export async function requestVotes<T extends string>(
 export async function requestAgreement<T>(
   electorate: Electorate,
   query: (voter: Voter) => Promise<T>,
-  textOf: (answer: T) => string,
+  textOf: (response: T) => string,
 ): Promise<T> {
-  const answers = new Map<string, { readonly answer: T }>()
+  const responses = new Map<string, { readonly response: T }>()
   const [text] = await requestVotes(electorate, 1, async (voter) => {
-    const answer = await query(voter)
-    answers.set(textOf(answer), { answer })
-    return [textOf(answer)]
+    const response = await query(voter)
+    responses.set(textOf(response), { response })
+    return [textOf(response)]
   })
-  const agreed = text === undefined ? undefined : answers.get(text)
+  const agreed = text === undefined ? undefined : responses.get(text)
   if (agreed === undefined) throw fail('chain-unavailable', {}, new Error('the nodes do not agree'))
-  return agreed.answer
+  return agreed.response
 }
 
 /** Resolves when a response decides, or when all nodes have answered. A node that fails has no vote. */
 export function collect<T>(
   voters: readonly Voter[],
   query: (voter: Voter) => Promise<T>,
-  isDecided: (answer: T) => boolean,
+  isDecided: (response: T) => boolean,
 ): Promise<void> {
   return new Promise((resolve, reject) => {
     const requests = voters.map(async (voter) => {
-      const answer = await query(voter).catch((error: unknown) => {
+      const response = await query(voter).catch((error: unknown) => {
         if (!isProblem(error, 'chain-unavailable')) throw error
         return undefined
       })
-      if (answer !== undefined && isDecided(answer)) resolve()
+      if (response !== undefined && isDecided(response)) resolve()
     })
     Promise.all(requests).then(() => resolve(), reject)
   })

@@ -68,10 +68,10 @@ async function countOf({ network, quorum }: FirstNonceOptions, account: Address)
   if (decision === undefined) return undefined
   const ask = async (rpc: Rpc) => {
     const blocks = [decision.at, 'pending']
-    const answers = await rpc.batch(
+    const responses = await rpc.batch(
       blocks.map((block) => ({ method: 'eth_getTransactionCount', params: [account, block] })),
     )
-    const [deep, pending] = answers.map((answer) => readQuantity(resultOf(answer), 'transaction count'))
+    const [deep, pending] = responses.map((response) => readQuantity(resultOf(response), 'transaction count'))
     return [deep === pending ? deep : undefined]
   }
   return (await decision.vote({ count: 1, ask }))[0]
@@ -81,7 +81,7 @@ async function countOf({ network, quorum }: FirstNonceOptions, account: Address)
 async function pendingCounts(rpc: Rpc, accounts: readonly Address[]): Promise<readonly bigint[] | undefined> {
   try {
     const calls = accounts.map((account) => ({ method: 'eth_getTransactionCount', params: [account, 'pending'] }))
-    return (await rpc.batch(calls)).map((answer) => readQuantity(resultOf(answer), 'transaction count'))
+    return (await rpc.batch(calls)).map((response) => readQuantity(resultOf(response), 'transaction count'))
   } catch (error) {
     if (isProblem(error, 'chain-unavailable')) return undefined
     throw error

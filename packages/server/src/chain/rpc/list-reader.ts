@@ -1,6 +1,6 @@
 import { collectBytes } from '@purser/protocol'
 import { type BodyReader, OutboundError } from '../../platform/outbound.ts'
-import { isRecord } from './answers.ts'
+import { isRecord } from './responses.ts'
 
 /** Bytes of JSON outside the lists that are read entry by entry, and of one entry. */
 const restBytesMax = 8_388_608
@@ -157,13 +157,13 @@ function keepOfReceipt(log: unknown): { readonly value: unknown; readonly bytes:
 }
 
 /** The responses with their lists in place. */
-function restored(answer: unknown, lists: readonly unknown[][]): unknown {
+function restored(response: unknown, lists: readonly unknown[][]): unknown {
   const listAt = ([place]: readonly unknown[]): unknown[] => lists[Number(place)] ?? []
-  for (const entry of Array.isArray(answer) ? answer : [answer]) {
+  for (const entry of Array.isArray(response) ? response : [response]) {
     if (!isRecord(entry)) continue
     const { result } = entry
     if (Array.isArray(result)) Object.assign(entry, { result: listAt(result) })
     else if (isRecord(result) && Array.isArray(result.logs)) Object.assign(result, { logs: listAt(result.logs) })
   }
-  return answer
+  return response
 }

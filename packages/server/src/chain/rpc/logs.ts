@@ -8,7 +8,7 @@ import { isRecord, type Rpc } from './rpc.ts'
 /** Default number of blocks per request, until a node refuses that many. */
 const blocksMax = 5_000n
 /** After this many successful answers in a row, the number of blocks is doubled again. */
-const answersBeforeGrowth = 16
+const responsesBeforeGrowth = 16
 
 interface LogFilter {
   /** Any contract when omitted. */
@@ -36,10 +36,10 @@ export interface LogReader {
 
 /** Remembers the number of blocks that each node served last and starts its next range with it. */
 export function createLogReader(): LogReader {
-  const pieces = new WeakMap<Rpc, { blocks: bigint; answers: number }>()
+  const pieces = new WeakMap<Rpc, { blocks: bigint; responses: number }>()
   return {
     async *newestFirst(rpc, filter, { from: first, to: last, requestsMax = Number.POSITIVE_INFINITY }) {
-      const piece = pieces.get(rpc) ?? { blocks: blocksMax, answers: 0 }
+      const piece = pieces.get(rpc) ?? { blocks: blocksMax, responses: 0 }
       pieces.set(rpc, piece)
       let requests = 0
       for (let to = last; to >= first; ) {
@@ -51,11 +51,11 @@ export function createLogReader(): LogReader {
         if (logs instanceof Error) {
           if (from === to) throw logs
           piece.blocks = (to - from + 1n) / 2n
-          piece.answers = 0
+          piece.responses = 0
           continue
         }
-        piece.answers += 1
-        if (piece.answers % answersBeforeGrowth === 0 && piece.blocks < blocksMax) piece.blocks *= 2n
+        piece.responses += 1
+        if (piece.responses % responsesBeforeGrowth === 0 && piece.blocks < blocksMax) piece.blocks *= 2n
         yield logs
         to = from - 1n
       }
@@ -81,13 +81,14 @@ export function searchRange(
  */
 async function readLogs(rpc: Rpc, filter: LogFilter, { from, to }: LogRange): Promise<readonly RawLog[] | Error> {
   const range = { fromBlock: quantity(from), toBlock: quantity(to) }
-  const [answer, height] = await rpc.batch([
+  const [response, height] = await rpc.batch([
     { method: 'eth_getLogs', params: [{ ...filter, ...range }] },
     { method: 'eth_blockNumber', params: [] },
   ])
-  if (answer?.ok !== true) return fail('chain-unavailable', {}, new Error(`eth_getLogs: ${answer?.message}`))
+  if (response?.ok !== true) return fail('chain-unavailable', {}, new Error(`eth_getLogs: ${response?.message}`))
   if (readQuantity(resultOf(height), 'block number') < to)
     throw fail('chain-unavailable', {}, new Error('the node is behind'))
-  if (!Array.isArray(answer.result)) throw fail('chain-unavailable', {}, new Error('the node returned no list of logs'))
-  return answer.result.filter(isRecord)
+  if (!Array.isArray(response.result))
+    throw fail('chain-unavailable', {}, new Error('the node returned no list of logs'))
+  return response.result.filter(isRecord)
 }

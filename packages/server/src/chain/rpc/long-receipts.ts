@@ -1,5 +1,5 @@
 import type { Clock } from '../../platform/clock.ts'
-import type { RpcCall } from './answers.ts'
+import type { RpcCall } from './responses.ts'
 
 /** How long a receipt counts as long, and how long a node is not queried for one that it did not deliver, in milliseconds. */
 const rememberedMs = 600_000

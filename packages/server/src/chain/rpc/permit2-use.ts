@@ -102,9 +102,9 @@ function hashOfTransfer(log: unknown, amount: bigint): Hex | undefined {
 async function findSettlement(rpc: Rpc, hashes: readonly Hex[], sought: Sought): Promise<Settlement | undefined> {
   for (let at = 0; at < hashes.length; at += transactionsPerRequest) {
     const part = hashes.slice(at, at + transactionsPerRequest)
-    const answers = await rpc.batch(part.map((hash) => ({ method: 'eth_getTransactionByHash', params: [hash] })))
-    for (const [index, answer] of answers.entries()) {
-      const [hash, way] = [part[index], wayOf(answer, sought)]
+    const responses = await rpc.batch(part.map((hash) => ({ method: 'eth_getTransactionByHash', params: [hash] })))
+    for (const [index, response] of responses.entries()) {
+      const [hash, way] = [part[index], wayOf(response, sought)]
       if (hash === undefined || way === undefined) continue
       if (way === 'straight') return hash
       const places = await placesIn(rpc, hash, sought)
@@ -141,8 +141,8 @@ async function placesIn(rpc: Rpc, hash: Hex, { transfer, amount }: Sought): Prom
  * How the transaction can have settled the permit. It has a transfer log, so it did not revert. Sent straight to the proxy it settled what its
  * input says.
  */
-function wayOf(answer: RpcResponse, { transfer, amount }: Sought): 'straight' | 'through' | undefined {
-  const transaction = answer.ok ? answer.result : undefined
+function wayOf(response: RpcResponse, { transfer, amount }: Sought): 'straight' | 'through' | undefined {
+  const transaction = response.ok ? response.result : undefined
   if (!isRecord(transaction) || typeof transaction.input !== 'string')
     throw fail('chain-unavailable', {}, new Error('the node does not have a transaction that it returned a log of'))
   if (typeof transaction.to === 'string' && transaction.to.toLowerCase() === transfer.spender.toLowerCase())

@@ -63,20 +63,22 @@ export function createQuorum(network: Network, rpc: NodeRpc): Quorum {
     async decide(finality, atMost) {
       const places = await eachOf(candidates(), (voter) => placeOf(voter.rpc, network, { finality, atMost }))
       const newest = commonHeight(
-        places.map(({ answer }) => answer.height),
+        places.map(({ response }) => response.height),
         needed,
         lagBlocks,
       )
       if (newest === undefined) return undefined
       const height = atMost !== undefined && atMost < newest ? atMost : newest
       if (height < 0n) return undefined
-      const having = new Map(places.flatMap(({ voter, answer }) => (answer.height >= height ? [[voter, answer]] : [])))
+      const having = new Map(
+        places.flatMap(({ voter, response }) => (response.height >= height ? [[voter, response]] : [])),
+      )
       const blocks = await eachOf([...having.keys()], async (voter) => {
         const known = having.get(voter)?.block
         return known?.number === height ? known : blockAt(voter.rpc, height)
       })
       const agreed = largestGroup(blocks)
-      const block = agreed[0]?.answer
+      const block = agreed[0]?.response
       if (block === undefined || agreed.length < needed) return undefined
       return {
         block,
@@ -89,17 +91,20 @@ export function createQuorum(network: Network, rpc: NodeRpc): Quorum {
   }
 }
 
-interface Answered<T> {
+interface NodeResponse<T> {
   readonly voter: Voter
-  readonly answer: T
+  readonly response: T
 }
 
 /** Each node's answer. Nodes that fail or return an invalid answer are omitted. */
-async function eachOf<T>(voters: readonly Voter[], ask: (voter: Voter) => Promise<T>): Promise<readonly Answered<T>[]> {
-  const answers = await Promise.all(
+async function eachOf<T>(
+  voters: readonly Voter[],
+  ask: (voter: Voter) => Promise<T>,
+): Promise<readonly NodeResponse<T>[]> {
+  const responses = await Promise.all(
     voters.map((voter) =>
       ask(voter).then(
-        (answer) => ({ voter, answer }),
+        (response) => ({ voter, response }),
         (error: unknown) => {
           if (isProblem(error, 'chain-unavailable')) return undefined
           throw error
@@ -107,7 +112,7 @@ async function eachOf<T>(voters: readonly Voter[], ask: (voter: Voter) => Promis
       ),
     ),
   )
-  return answers.filter((answer) => answer !== undefined)
+  return responses.filter((response) => response !== undefined)
 }
 
 interface Rule {
@@ -121,11 +126,11 @@ function poll<T extends string | bigint>(
   { count, ask }: Ballot<T>,
   { needed, suspend }: Rule,
 ): Promise<readonly (T | undefined)[]> {
-  const cast: Answered<readonly (T | undefined)[]>[] = []
+  const cast: NodeResponse<readonly (T | undefined)[]>[] = []
   const outcome = () =>
     Array.from({ length: count }, (_, index) =>
       majority(
-        cast.map(({ answer }) => answer[index]),
+        cast.map(({ response }) => response[index]),
         needed,
       ),
     )
@@ -134,12 +139,12 @@ function poll<T extends string | bigint>(
       eachOf([voter], () => ask(voter.rpc)).then((votes) => {
         cast.push(...votes)
         const decided = outcome()
-        if (decided.every((answer) => answer !== undefined)) resolve(decided)
+        if (decided.every((response) => response !== undefined)) resolve(decided)
       }),
     )
     Promise.all(requests).then(() => {
       const decided = outcome()
-      for (const { voter, answer } of cast) if (contradicts(answer, decided)) suspend(voter)
+      for (const { voter, response } of cast) if (contradicts(response, decided)) suspend(voter)
       resolve(decided)
     }, reject)
   })
@@ -152,7 +157,9 @@ function majority<T>(votes: readonly (T | undefined)[], needed: number): T | und
 }
 
 function contradicts<T>(own: readonly (T | undefined)[], decided: readonly (T | undefined)[]): boolean {
-  return decided.some((answer, index) => answer !== undefined && own[index] !== undefined && own[index] !== answer)
+  return decided.some(
+    (response, index) => response !== undefined && own[index] !== undefined && own[index] !== response,
+  )
 }
 
 /** The number of a node's newest block at the required depth, and its block at `atMost` if it has one, both from one request. */
@@ -169,13 +176,15 @@ async function placeOf(
 ): Promise<Place> {
   const tags = ['latest', ...('tag' in finality ? [finality.tag] : [])]
   const wanted = atMost === undefined || atMost < 0n ? [] : [quantity(atMost)]
-  const answers = await rpc.batch(
+  const responses = await rpc.batch(
     [...tags, ...wanted].map((block) => ({ method: 'eth_getBlockByNumber', params: [block, false] })),
   )
-  const [latest, tagged] = answers
+  const [latest, tagged] = responses
     .slice(0, tags.length)
-    .map((answer) => presentBlock(answer.ok ? answer.result : null).number)
-  const [found] = answers.slice(tags.length).map((answer) => readBlock(answer.ok ? answer.result : null, atMost))
+    .map((response) => presentBlock(response.ok ? response.result : null).number)
+  const [found] = responses
+    .slice(tags.length)
+    .map((response) => readBlock(response.ok ? response.result : null, atMost))
   return { height: heightIn({ latest, tagged }, network, finality), block: found && decisionBlockOf(found) }
 }
 
@@ -210,7 +219,7 @@ function decisionBlockOf({ number, hash, timestampSeconds }: DecisionBlock): Dec
   return { number, hash, timestampSeconds }
 }
 
-function largestGroup(blocks: readonly Answered<DecisionBlock>[]): readonly Answered<DecisionBlock>[] {
-  const groups = Map.groupBy(blocks, ({ answer: { hash, timestampSeconds } }) => `${hash} ${timestampSeconds}`)
+function largestGroup(blocks: readonly NodeResponse<DecisionBlock>[]): readonly NodeResponse<DecisionBlock>[] {
+  const groups = Map.groupBy(blocks, ({ response: { hash, timestampSeconds } }) => `${hash} ${timestampSeconds}`)
   return [...groups.values()].reduce((most, group) => (group.length > most.length ? group : most), [])
 }

@@ -13,9 +13,9 @@ function invalidShape(what: string): Error {
 }
 
 /** The call's result. Throws `chain-unavailable` when there is none. */
-export function resultOf(answer: RpcResponse | undefined): unknown {
-  if (answer?.ok !== true) throw invalidResponse(answer?.message ?? 'no answer')
-  return answer.result
+export function resultOf(response: RpcResponse | undefined): unknown {
+  if (response?.ok !== true) throw invalidResponse(response?.message ?? 'no answer')
+  return response.result
 }
 
 /** The head from a response to `eth_getBlockByNumber`. The base fee is 0 on a network without EIP-1559. */

@@ -25,11 +25,11 @@ export function createReceipts(
     async areInBlocks(hashes) {
       if (hashes.length === 0) return []
       const ask = async (rpc: Rpc): Promise<readonly (Vote | undefined)[]> => {
-        const answers = await rpc.batch(hashes.map(receiptCall))
+        const responses = await rpc.batch(hashes.map(receiptCall))
         return hashes.map((hash, index) => {
-          const answer = answers[index]
-          if (answer?.ok !== true) return undefined
-          return hasReceipt([answer], [hash]) ? 'yes' : 'no'
+          const response = responses[index]
+          if (response?.ok !== true) return undefined
+          return hasReceipt([response], [hash]) ? 'yes' : 'no'
         })
       }
       return (await quorum.vote({ count: hashes.length, ask })).map(verdictOf)
@@ -65,17 +65,18 @@ interface Depth {
 async function judge(rpc: Rpc, receipts: readonly Receipt[], depth: Depth): Promise<readonly (Vote | undefined)[]> {
   const numbers = [...new Set(receipts.map(({ blockNumber }) => blockNumber))]
   const tags = ['latest', ...('tag' in depth.finality ? [depth.finality.tag] : [])]
-  const answers = await rpc.batch([
+  const responses = await rpc.batch([
     ...[...tags, ...numbers.map(quantity)].map(blockCall),
     ...receipts.map(({ transactionHash }) => receiptCall(transactionHash)),
   ])
-  const [latest, tagged] = answers.slice(0, tags.length).map(numberOf)
+  const [latest, tagged] = responses.slice(0, tags.length).map(numberOf)
   const height = heightIn({ latest, tagged }, depth.network, depth.finality)
-  const blocks = new Map(numbers.map((number, index) => [number, resultOf(answers[tags.length + index])]))
+  const blocks = new Map(numbers.map((number, index) => [number, resultOf(responses[tags.length + index])]))
   const known = new Map<Hex, Receipt | undefined>()
   const ownOf = ({ transactionHash: hash }: Receipt, index: number): Receipt | undefined => {
-    const answer = answers[tags.length + numbers.length + index]
-    if (!known.has(hash)) known.set(hash, answer?.ok === true ? readReceipt(answer.result ?? null, hash) : undefined)
+    const response = responses[tags.length + numbers.length + index]
+    if (!known.has(hash))
+      known.set(hash, response?.ok === true ? readReceipt(response.result ?? null, hash) : undefined)
     return known.get(hash)
   }
   return receipts.map((receipt, index) => {
@@ -127,12 +128,12 @@ function isSameHex(left: string, right: string | undefined): boolean {
 
 /** One node's vote. No vote when it does not have the state of the block. */
 async function hasArrived(rpc: Rpc, { account, rawLeast, hash, block }: CoinArrival): Promise<Vote | undefined> {
-  const [answer, before, after] = await rpc.batch([
+  const [response, before, after] = await rpc.batch([
     { method: 'eth_getTransactionByHash', params: [hash] },
     { method: 'eth_getBalance', params: [account, quantity(block - 1n)] },
     { method: 'eth_getBalance', params: [account, quantity(block)] },
   ])
-  const sent = resultOf(answer)
+  const sent = resultOf(response)
   if (!isRecord(sent) || sent.blockNumber !== quantity(block)) return undefined
   if (lower(sent.to) === account.toLowerCase() && readQuantity(sent.value, 'transaction value') >= rawLeast)
     return 'yes'
@@ -151,10 +152,10 @@ async function spentIn(rpc: Rpc, account: Address, block: bigint): Promise<bigin
   const own = found.transactions.filter(isRecord).filter(({ from }) => lower(from) === account.toLowerCase())
   if (own.length === 0) return 0n
   const hashes = own.map(({ hash }) => readHex(hash, 'transaction'))
-  const answers = await rpc.batch(hashes.map(receiptCall))
+  const responses = await rpc.batch(hashes.map(receiptCall))
   let spent = 0n
   for (const [index, { value, to }] of own.entries()) {
-    const receipt = readReceipt(resultOf(answers[index]) ?? null, hashes[index] ?? '0x')
+    const receipt = readReceipt(resultOf(responses[index]) ?? null, hashes[index] ?? '0x')
     if (receipt === undefined) return undefined
     spent += receipt.gasUsed * receipt.effectiveGasPrice + receipt.l1Fee
     if (receipt.status === 'success' && lower(to) !== account.toLowerCase())
@@ -180,8 +181,8 @@ async function isLostAt(rpc: Rpc, { sender, nonce, hashes, at }: Nonce): Promise
   return !isMined && readQuantity(resultOf(count), 'transaction count') > nonce ? 'yes' : 'no'
 }
 
-function hasReceipt(answers: readonly RpcResponse[], hashes: readonly Hex[]): boolean {
-  return hashes.some((hash, index) => readReceipt(resultOf(answers[index]) ?? null, hash) !== undefined)
+function hasReceipt(responses: readonly RpcResponse[], hashes: readonly Hex[]): boolean {
+  return hashes.some((hash, index) => readReceipt(resultOf(responses[index]) ?? null, hash) !== undefined)
 }
 
 function receiptCall(hash: Hex): RpcCall {
@@ -192,8 +193,8 @@ function blockCall(block: string): RpcCall {
   return { method: 'eth_getBlockByNumber', params: [block, false] }
 }
 
-function numberOf(answer: RpcResponse): bigint {
-  const block = resultOf(answer)
+function numberOf(response: RpcResponse): bigint {
+  const block = resultOf(response)
   return readQuantity(isRecord(block) ? block.number : undefined, 'block number')
 }
 

@@ -1,6 +1,8 @@
 import type { Clock } from '../../platform/clock.ts'
 import { type JsonLimits, type Outbound, OutboundError } from '../../platform/outbound.ts'
 import { inNodeSpan } from '../../platform/tracing/spans.ts'
+import { createListReader } from './list-reader.ts'
+import { createLongReceipts } from './long-receipts.ts'
 import {
   isOfLength,
   isRecord,
@@ -9,9 +11,7 @@ import {
   readResponses,
   TooLarge,
   tooLargeCode,
-} from './answers.ts'
-import { createListReader } from './list-reader.ts'
-import { createLongReceipts } from './long-receipts.ts'
+} from './responses.ts'
 
 /** A longer response to calls of any length is read entry by entry, if it has lists of logs. */
 const bytesMax = 1_048_576
@@ -43,7 +43,7 @@ interface RequestOptions {
 /** A request with the answers that have arrived. */
 interface Reading {
   readonly url: string
-  readonly answers: Map<RpcCall, RpcResponse>
+  readonly responses: Map<RpcCall, RpcResponse>
   /** No further part begins later. */
   readonly untilMs: number
 }
@@ -65,32 +65,32 @@ export function createRequests(outbound: Outbound, options: RequestOptions): Req
     const requests = calls.map(({ method, params }, index) => ({ jsonrpc: '2.0', id: first + index, method, params }))
     const body = JSON.stringify(requests.length === 1 ? requests[0] : requests)
     const methods = calls.map(({ method }) => method)
-    const answer = await inNodeSpan(chainId, methods, () => outbound.postJson(url, body, limits))
-    if (calls.length > 1 && isRefusedAsLarge(answer)) throw new OutboundError('too-large')
-    return readResponses(Array.isArray(answer) ? answer : [answer], first, calls)
+    const response = await inNodeSpan(chainId, methods, () => outbound.postJson(url, body, limits))
+    if (calls.length > 1 && isRefusedAsLarge(response)) throw new OutboundError('too-large')
+    return readResponses(Array.isArray(response) ? response : [response], first, calls)
   }
   const sendShort: Request = (url, calls) => send(url, calls, { timeoutMs, bytesMax: shortBytesMax })
   const sendAny: Request = (url, calls) => send(url, calls, limitsOf(calls, timeoutMs))
 
   /** Requests calls one by one: receipts first that were requested least recently. */
-  const requestEach = async ({ url, answers, untilMs }: Reading, calls: readonly RpcCall[]): Promise<void> => {
+  const requestEach = async ({ url, responses, untilMs }: Reading, calls: readonly RpcCall[]): Promise<void> => {
     for (const call of calls.toSorted((one, other) => receipts.triedMs(url, one) - receipts.triedMs(url, other))) {
       if (nowMs() >= untilMs) return
-      const answer = (await unlessTooLarge(sendAny(url, [call]))) ?? []
-      if (answer === 'no-turn') continue
-      keepAnswers(answers, [call], answer)
-      const isRead = answer[0] !== undefined && (answer[0].ok || !isOfLength(answer[0]))
+      const response = (await unlessTooLarge(sendAny(url, [call]))) ?? []
+      if (response === 'no-turn') continue
+      keepResponses(responses, [call], response)
+      const isRead = response[0] !== undefined && (response[0].ok || !isOfLength(response[0]))
       receipts.markTried(url, call, isRead ? 'read' : 'unread')
     }
   }
   /** Requests calls in parts with short responses. Returns the calls with longer ones. */
   const requestShort = async (reading: Reading, calls: readonly RpcCall[]): Promise<readonly RpcCall[]> => {
-    const { url, answers, untilMs } = reading
+    const { url, responses, untilMs } = reading
     const long: RpcCall[] = []
     for (const part of partsOf(calls)) {
       if (nowMs() >= untilMs) break
       const found = await unlessTooLarge(sendShort(url, part))
-      if (found !== undefined && found !== 'no-turn') keepAnswers(answers, part, found)
+      if (found !== undefined && found !== 'no-turn') keepResponses(responses, part, found)
       else if (part.length > 1) long.push(...(await requestShort(reading, part)))
       else
         for (const call of part) {
@@ -112,7 +112,7 @@ export function createRequests(outbound: Outbound, options: RequestOptions): Req
     if (calls.length < 2) return calls
     const found = await unlessTooLarge(sendAny(reading.url, calls))
     if (found !== undefined && found !== 'no-turn') {
-      keepAnswers(reading.answers, calls, found)
+      keepResponses(reading.responses, calls, found)
       return []
     }
     const [bounded, free] = [calls.filter((call) => !isOfAnyLength(call)), calls.filter(isOfAnyLength)]
@@ -127,15 +127,15 @@ export function createRequests(outbound: Outbound, options: RequestOptions): Req
     const [only] = calls
     if (only?.length === 'short') return [await requestOneShort(url, only)]
     const { usual = [], long = [] } = Object.groupBy(calls, (call) => receipts.lengthOf(url, call))
-    const reading = { url, answers: new Map<RpcCall, RpcResponse>(), untilMs: Number.POSITIVE_INFINITY }
+    const reading = { url, responses: new Map<RpcCall, RpcResponse>(), untilMs: Number.POSITIVE_INFINITY }
     const found = await requestTogether(reading, usual)
     await requestEach({ ...reading, untilMs: endOfDivision() }, [...found, ...long])
-    return calls.map((call) => reading.answers.get(call) ?? unreadable(call))
+    return calls.map((call) => reading.responses.get(call) ?? unreadable(call))
   }
   return async (url, calls) => {
     const { unique, places } = uniqueOf(calls)
-    const answers = await requestAll(url, unique)
-    return places.flatMap((place) => answers[place] ?? [])
+    const responses = await requestAll(url, unique)
+    return places.flatMap((place) => responses[place] ?? [])
   }
 }
 
@@ -150,10 +150,14 @@ async function unlessTooLarge<T>(result: Promise<T>): Promise<T | 'no-turn' | un
   }
 }
 
-function keepAnswers(answers: Reading['answers'], calls: readonly RpcCall[], found: readonly RpcResponse[]): void {
+function keepResponses(
+  responses: Reading['responses'],
+  calls: readonly RpcCall[],
+  found: readonly RpcResponse[],
+): void {
   for (const [index, call] of calls.entries()) {
-    const answer = found[index]
-    if (answer !== undefined) answers.set(call, answer)
+    const response = found[index]
+    if (response !== undefined) responses.set(call, response)
   }
 }
 
@@ -197,8 +201,8 @@ function partsOf(calls: readonly RpcCall[]): readonly (readonly RpcCall[])[] {
 }
 
 /** Whether a node refused some of several calls because of the length of its response. */
-function isRefusedAsLarge(answer: unknown): boolean {
-  return (Array.isArray(answer) ? answer : [answer]).some((entry: unknown) => {
+function isRefusedAsLarge(response: unknown): boolean {
+  return (Array.isArray(response) ? response : [response]).some((entry: unknown) => {
     const error = isRecord(entry) ? entry.error : undefined
     return isRecord(error) && isOfLength(error)
   })

@@ -2,11 +2,11 @@ import type { Clock } from '../../platform/clock.ts'
 import { isProblem } from '../../platform/errors.ts'
 import type { Outbound } from '../../platform/outbound.ts'
 import { fail } from '../errors.ts'
-import { isOfLength, isRecord, NotServed, type RpcCall, type RpcResponse, TooLarge } from './answers.ts'
 import type { Node, Nodes } from './nodes.ts'
 import { createRequests } from './requests.ts'
+import { isOfLength, isRecord, NotServed, type RpcCall, type RpcResponse, TooLarge } from './responses.ts'
 
-export { isRecord, type RpcCall, type RpcResponse } from './answers.ts'
+export { isRecord, type RpcCall, type RpcResponse } from './responses.ts'
 
 export interface Rpc {
   /**
@@ -69,9 +69,9 @@ export function createRpc(outbound: Outbound, options: RpcOptions): Rpc & NodeRp
   const request = createRequests(outbound, { ...options, onUnread })
   const ask: Ask = ({ url }, calls) => request(url, calls)
   const refuseOtherChain = async (node: Node): Promise<void> => {
-    const [answer] = await ask(node, [{ method: 'eth_chainId', params: [] }])
-    if (answer?.ok !== true || typeof answer.result !== 'string') throw new Error('the node returned no chain ID')
-    if (answer.result !== `0x${chainId.toString(16)}`) {
+    const [response] = await ask(node, [{ method: 'eth_chainId', params: [] }])
+    if (response?.ok !== true || typeof response.result !== 'string') throw new Error('the node returned no chain ID')
+    if (response.result !== `0x${chainId.toString(16)}`) {
       nodes.markRefused(node)
       throw new NotServed(`the node does not serve chain ${chainId}`)
     }
@@ -79,9 +79,9 @@ export function createRpc(outbound: Outbound, options: RpcOptions): Rpc & NodeRp
   const askChecked: Ask = async (node, calls) => {
     try {
       if (node.state !== 'up' && node.state !== 'behind') await refuseOtherChain(node)
-      const answers = await ask(node, calls)
+      const responses = await ask(node, calls)
       nodes.markUp(node)
-      return answers
+      return responses
     } catch (error) {
       if (!(error instanceof NotServed)) nodes.markFailed(node, error)
       throw error
@@ -147,11 +147,11 @@ export function createRpc(outbound: Outbound, options: RpcOptions): Rpc & NodeRp
 }
 
 /** Throws `TooLarge` where the node does not return a receipt because of its length: another node may. */
-function refuseUnread(calls: readonly RpcCall[], answers: readonly RpcResponse[]): readonly RpcResponse[] {
-  const isUnread = (answer: RpcResponse, index: number): boolean =>
-    !answer.ok && calls[index]?.method === 'eth_getTransactionReceipt' && isOfLength(answer)
-  if (answers.some(isUnread)) throw new TooLarge('the response is too large')
-  return answers
+function refuseUnread(calls: readonly RpcCall[], responses: readonly RpcResponse[]): readonly RpcResponse[] {
+  const isUnread = (response: RpcResponse, index: number): boolean =>
+    !response.ok && calls[index]?.method === 'eth_getTransactionReceipt' && isOfLength(response)
+  if (responses.some(isUnread)) throw new TooLarge('the response is too large')
+  return responses
 }
 
 function isTooLarge(error: unknown): boolean {
@@ -164,8 +164,8 @@ async function headOf(rpc: Rpc): Promise<bigint> {
     { method: 'eth_blockNumber', params: [] },
     { method: 'eth_getBlockByNumber', params: ['latest', false] },
   ])
-  const heads = [number, block].map((answer) => {
-    const result = answer?.ok === true ? answer.result : undefined
+  const heads = [number, block].map((response) => {
+    const result = response?.ok === true ? response.result : undefined
     return BigInt(String(isRecord(result) ? result.number : result))
   })
   return heads.reduce((lower, head) => (head < lower ? head : lower))
@@ -177,17 +177,17 @@ function unavailable(error: unknown): never {
 
 function methodsOf(batch: Rpc['batch']): Omit<Rpc, 'onOneNode'> {
   const call = async (method: string, params: readonly unknown[]): Promise<RpcResponse> => {
-    const [answer] = await batch([{ method, params }])
-    if (answer === undefined) throw fail('chain-unavailable', {}, new Error('no answer'))
-    return answer
+    const [response] = await batch([{ method, params }])
+    if (response === undefined) throw fail('chain-unavailable', {}, new Error('no answer'))
+    return response
   }
   return {
     batch,
     call,
     async result(method, params) {
-      const answer = await call(method, params)
-      if (!answer.ok) throw fail('chain-unavailable', {}, new Error(`${method}: ${answer.message}`))
-      return answer.result
+      const response = await call(method, params)
+      if (!response.ok) throw fail('chain-unavailable', {}, new Error(`${method}: ${response.message}`))
+      return response.result
     },
   }
 }

@@ -117,8 +117,8 @@ async function minedAtMs(rpc: Rpc, { blockNumber }: Readonly<Record<string, unkn
 
 async function isConfirmed(decision: Decision, hash: Hex, call: SentCallId): Promise<boolean> {
   const ask = async (rpc: Rpc): Promise<readonly ('yes' | 'no')[]> => {
-    const [answer] = await rpc.batch([{ method: 'eth_getTransactionByHash', params: [hash] }])
-    return [isSentCall(resultOf(answer), call) ? 'yes' : 'no']
+    const [response] = await rpc.batch([{ method: 'eth_getTransactionByHash', params: [hash] }])
+    return [isSentCall(resultOf(response), call) ? 'yes' : 'no']
   }
   return (await decision.vote({ count: 1, ask }))[0] === 'yes'
 }

@@ -15,14 +15,14 @@ const digitsPerRequest = 400_000
  */
 export async function send(rpc: NodeRpc, raws: readonly Hex[]): Promise<SendResponse[]> {
   const { needed } = electorateOf(rpc.voters)
-  const isDecided = (answers: readonly RpcResponse[]) =>
-    answers.length >= needed || answers.some((answer) => sendResponse(answer).outcome !== 'underpriced')
+  const isDecided = (responses: readonly RpcResponse[]) =>
+    responses.length >= needed || responses.some((response) => sendResponse(response).outcome !== 'underpriced')
   const sent = await sendAll(rpc, raws, isDecided, undecidedMsMax)
-  return sent.map((answers) => mostFrequent(answers.map(sendResponse), needed))
+  return sent.map((responses) => mostFrequent(responses.map(sendResponse), needed))
 }
 
 /** Whether these answers of nodes to one transaction decide about it, so that no further answer is needed. */
-type IsDecided = (answers: readonly RpcResponse[]) => boolean
+type IsDecided = (responses: readonly RpcResponse[]) => boolean
 
 /**
  * As `send`, but returns the answers of the nodes for each transaction, in no particular order. A node that did not answer has none. Waits until
@@ -64,22 +64,22 @@ async function sendToEach(
   calls: readonly RpcCall[],
   { isDecided, waitMsMax }: { readonly isDecided: IsDecided; readonly waitMsMax: number | undefined },
 ): Promise<RpcResponse[][]> {
-  const answers: RpcResponse[][] = calls.map(() => [])
+  const responses: RpcResponse[][] = calls.map(() => [])
   const answered = Promise.withResolvers<void>()
   const decided = Promise.withResolvers<void>()
   const all = Promise.all(
     receivers(voters).map(async ({ rpc }) => {
       const own = await rpc.batch(calls).catch(() => [])
-      for (const [index, answer] of own.entries()) answers[index]?.push(answer)
+      for (const [index, response] of own.entries()) responses[index]?.push(response)
       if (own.length === 0) return
       answered.resolve()
-      if (answers.every(isDecided)) decided.resolve()
+      if (responses.every(isDecided)) decided.resolve()
     }),
   )
   await Promise.race([all, answered.promise])
   await within(waitMsMax, Promise.race([all, decided.promise]))
   await within(lateMsMax, all)
-  return answers.map((some) => [...some])
+  return responses.map((some) => [...some])
 }
 
 /** Waits for the work, at most this long. */
@@ -111,18 +111,18 @@ const sendMessages: readonly (readonly [RegExp, SendResponse['outcome']])[] = [
   ],
 ]
 
-function sendResponse(answer: RpcResponse): SendResponse {
-  if (answer.ok) return { outcome: 'sent' }
-  const outcome = sendMessages.find(([pattern]) => pattern.test(answer.message))?.[1] ?? 'sent'
-  return outcome === 'sent' ? { outcome } : { outcome, words: answer.message }
+function sendResponse(response: RpcResponse): SendResponse {
+  if (response.ok) return { outcome: 'sent' }
+  const outcome = sendMessages.find(([pattern]) => pattern.test(response.message))?.[1] ?? 'sent'
+  return outcome === 'sent' ? { outcome } : { outcome, words: response.message }
 }
 
 /** Breaks ties between equally frequent outcomes. A refusal is followed up; one node of two cannot cause a higher fee. */
 const precedence: readonly SendResponse['outcome'][] = ['refused', 'sent', 'underpriced', 'nonce-too-low']
 
 /** A missing answer counts as sent: the transaction may have been sent and the answer lost. */
-function mostFrequent(answers: readonly SendResponse[], needed: number): SendResponse {
-  const groups = precedence.map((outcome) => answers.filter((answer) => answer.outcome === outcome))
+function mostFrequent(responses: readonly SendResponse[], needed: number): SendResponse {
+  const groups = precedence.map((outcome) => responses.filter((response) => response.outcome === outcome))
   const most = groups.reduce((longest, group) => (group.length > longest.length ? group : longest), [])
   const [first = { outcome: 'sent' }] = most
   return first.outcome === 'underpriced' && most.length < needed ? { outcome: 'sent' } : first

@@ -105,8 +105,8 @@ function stateOf(vote: 'used' | 'unused' | undefined, isPast: boolean): NonceSta
 
 /** Each call's result at the decision block, by multicall, or by separate calls on a network without the multicall contract. */
 async function readEach(rpc: Rpc, { at }: Decision, calls: readonly Call3[]): Promise<readonly Call3Result[]> {
-  const answer = await rpc.call('eth_call', [{ to: multicall3Address, data: encodeAggregate3(calls) }, at])
-  const data = readHex(resultOf(answer), 'call result')
+  const response = await rpc.call('eth_call', [{ to: multicall3Address, data: encodeAggregate3(calls) }, at])
+  const data = readHex(resultOf(response), 'call result')
   if (data === '0x') return readSeparately(rpc, at, calls)
   try {
     return decodeAggregate3(data, calls.length)
@@ -116,10 +116,10 @@ async function readEach(rpc: Rpc, { at }: Decision, calls: readonly Call3[]): Pr
 }
 
 async function readSeparately(rpc: Rpc, at: Decision['at'], calls: readonly Call3[]): Promise<readonly Call3Result[]> {
-  const answers = await rpc.batch(calls.map(({ target, callData }) => ethCall(target, callData, at)))
-  return answers.map((answer) => ({
-    success: answer.ok,
-    returnData: answer.ok ? readHex(answer.result, 'call result') : '0x',
+  const responses = await rpc.batch(calls.map(({ target, callData }) => ethCall(target, callData, at)))
+  return responses.map((response) => ({
+    success: response.ok,
+    returnData: response.ok ? readHex(response.result, 'call result') : '0x',
   }))
 }
 
@@ -144,8 +144,8 @@ async function readState(
     async () => (await Promise.all(groups.map((group) => readEach(rpc, decision, group)))).flat().map(wordOf),
     async () => {
       const calls = accounts.map((question) => accountCallOf(question, decision))
-      const answers = calls.length === 0 ? [] : await rpc.batch(calls)
-      return answers.map((answer) => readQuantity(resultOf(answer), 'state of an account'))
+      const responses = calls.length === 0 ? [] : await rpc.batch(calls)
+      return responses.map((response) => readQuantity(resultOf(response), 'state of an account'))
     },
   ]
   const [ofContracts = [], ofAccounts = []] = await Promise.all(reads.map((read) => read()))

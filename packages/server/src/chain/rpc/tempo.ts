@@ -28,11 +28,11 @@ export function createTempoReads(
       const isOver = ({ validBefore }: TempoTransactionId) => timestampSeconds > validBefore + marginSeconds
       const ask = async (rpc: Rpc) => {
         const calls = ids.map(({ hash }) => ({ method: 'eth_getTransactionReceipt', params: [hash] }))
-        const answers = await rpc.batch(calls)
+        const responses = await rpc.batch(calls)
         return ids.map((id, index) => {
-          const answer = answers[index]
-          if (answer?.ok !== true) return undefined
-          const isMined = readReceipt(answer.result ?? null, id.hash) !== undefined
+          const response = responses[index]
+          if (response?.ok !== true) return undefined
+          const isMined = readReceipt(response.result ?? null, id.hash) !== undefined
           return !isMined && isOver(id) ? 'yes' : 'no'
         })
       }

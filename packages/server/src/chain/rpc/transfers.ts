@@ -22,11 +22,11 @@ export function createTransferReads(network: Network, quorum: Quorum): Confirmed
     async areReplaced(blocks) {
       if (blocks.length === 0) return []
       const ask = async (rpc: Rpc): Promise<readonly (Vote | undefined)[]> => {
-        const answers = await rpc.batch(
+        const responses = await rpc.batch(
           blocks.map(({ number }) => ({ method: 'eth_getBlockByNumber', params: [quantity(number), false] })),
         )
         return blocks.map(({ number, hash, timestampSeconds }, index) => {
-          const own = readBlock(resultOf(answers[index]), number)
+          const own = readBlock(resultOf(responses[index]), number)
           if (own === undefined) return undefined
           const isSame = own.hash === hash && (timestampSeconds ?? own.timestampSeconds) === own.timestampSeconds
           return isSame ? 'no' : 'yes'
@@ -48,9 +48,9 @@ async function judge(
   const blocks = await rpc.batch(
     numbers.map((number) => ({ method: 'eth_getBlockByNumber', params: [quantity(number), false] })),
   )
-  const answers = await rpc.batch(hashes.map((hash) => ({ method: 'eth_getTransactionReceipt', params: [hash] })))
+  const responses = await rpc.batch(hashes.map((hash) => ({ method: 'eth_getTransactionReceipt', params: [hash] })))
   const canonical = new Map(numbers.map((number, index) => [number, blockOf(resultOf(blocks[index]), number)]))
-  const receipts = new Map(hashes.map((hash, index) => [hash, receiptIn(answers[index], hash)]))
+  const receipts = new Map(hashes.map((hash, index) => [hash, receiptIn(responses[index], hash)]))
   const isInBlock = ({ txHash, blockNumber, blockHash }: TransferClaim): boolean | undefined => {
     const block = canonical.get(blockNumber)
     return block && block.hash === blockHash && block.transactions.has(txHash)
@@ -68,8 +68,8 @@ async function judge(
 }
 
 /** `unread`: the node does not return this receipt, such as one that is too long. The other claims have their votes. */
-function receiptIn(answer: RpcResponse | undefined, hash: Hex): TransferReceipt | 'unread' | undefined {
-  return answer?.ok === true ? readReceipt(answer.result, hash) : 'unread'
+function receiptIn(response: RpcResponse | undefined, hash: Hex): TransferReceipt | 'unread' | undefined {
+  return response?.ok === true ? readReceipt(response.result, hash) : 'unread'
 }
 
 /**
@@ -79,13 +79,13 @@ function receiptIn(answer: RpcResponse | undefined, hash: Hex): TransferReceipt 
 async function shownByLogs(rpc: Rpc, claims: readonly TransferClaim[]): Promise<ReadonlySet<TransferClaim>> {
   const groups = [...Map.groupBy(claims, ({ blockHash, token, to }) => [blockHash, token, to].join(' ')).values()]
   const calls = groups.flatMap(([first]) => (first === undefined ? [] : [transfersCall(first)]))
-  const answers = await rpc.batch(calls)
+  const responses = await rpc.batch(calls)
   const shown = groups.flatMap((group, index) => {
-    const answer = answers[index]
+    const response = responses[index]
     const [first] = group
-    if (answer?.ok !== true || first === undefined) return []
+    if (response?.ok !== true || first === undefined) return []
     const { blockNumber: number, token } = first
-    const transfers = readLogs(answer.result, { from: number, to: number, tokens: [token] }).map(readTransfer)
+    const transfers = readLogs(response.result, { from: number, to: number, tokens: [token] }).map(readTransfer)
     return group.filter(({ txHash, blockHash, isOf }) =>
       transfers.some((found) => found.txHash === txHash && found.blockHash === blockHash && isOf(found)),
     )

@@ -40,17 +40,17 @@ export function readResponses(
 ): readonly RpcResponse[] {
   const count = calls.length
   if (entries.length !== count) throw new Error('the node returned a different number of answers')
-  const answers: (RpcResponse | undefined)[] = Array.from({ length: count }, () => undefined)
+  const responses: (RpcResponse | undefined)[] = Array.from({ length: count }, () => undefined)
   for (const entry of entries) {
     if (!isRecord(entry) || typeof entry.id !== 'number') throw new Error('the node answered without an id')
     const index = entry.id - first
-    if (index < 0 || index >= count || answers[index] !== undefined)
+    if (index < 0 || index >= count || responses[index] !== undefined)
       throw new Error('the node answered a call that was not made')
-    answers[index] = readAnswer(entry, calls[index]?.method)
+    responses[index] = readResponse(entry, calls[index]?.method)
   }
-  return answers.map((answer) => {
-    if (answer === undefined) throw new Error('the node left a call unanswered')
-    return answer
+  return responses.map((response) => {
+    if (response === undefined) throw new Error('the node left a call unanswered')
+    return response
   })
 }
 
@@ -58,7 +58,7 @@ export function readResponses(
  * Some nodes refuse a too long range of logs with codes that others use for overload, so every error of `eth_getLogs` counts as an error of the
  * call.
  */
-function readAnswer(entry: Readonly<Record<string, unknown>>, method: string | undefined): RpcResponse {
+function readResponse(entry: Readonly<Record<string, unknown>>, method: string | undefined): RpcResponse {
   if (!isRecord(entry.error)) {
     if (!('result' in entry)) throw new Error('the node answered neither a result nor an error')
     return { ok: true, result: entry.result }
