@@ -35,8 +35,8 @@ type Name = keyof typeof published
 const names = ['protocol', 'sdk', 'cli', 'mcp', 'server'] as const satisfies readonly Name[]
 
 /**
- * Makes one publishable npm package of each published workspace, in the directory that `place` says, and answers the
- * directories; what was there before is gone. Tests and generators stay behind, and of the declarations only those
+ * Makes one publishable npm package of each published workspace, in the directory `place`, and returns the
+ * directories. Earlier content is deleted. Tests and generators stay behind, and of the declarations only those
  * that an entry reaches are written. The output is reproducible. Types are checked by `npm run check:types`, not
  * here.
  */

@@ -31,7 +31,7 @@ interface Target {
 
 /**
  * Compares unpaid requests: the official mppx server on `node:http`, and our middleware, whose challenges come from the
- * service in batches. Every answer must be a 402 with a challenge, and no
+ * service in batches. Every response must be a 402 with a challenge, and no
  * two of ours the same one.
  */
 export async function benchChallenge(plan: ChallengePlan, closing: Closing): Promise<number> {

@@ -14,7 +14,7 @@ const payerCount = 1_024
 const fundsOfEach = 1_000_000_000_000n // a million dollars: no run can use it up
 const rawPrice = 10_000n
 
-/** The price of every payment in US dollars; `rawAmount` of the bill says the same in the token's smallest unit. */
+/** The price of every payment in US dollars; `rawAmount` of the bill is the same price in the token's smallest unit. */
 export const priceUsd = '0.01'
 
 /** Starts a chain and funds the payers. Blocks are mined per transaction, or every so many seconds. */

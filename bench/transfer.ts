@@ -42,7 +42,7 @@ export function createContent(bytes: number): Content {
   }
 }
 
-/** A request with a large body, or a large answer, on a connection of its own. */
+/** A request with a large body, or a large response, on a connection of its own. */
 export interface Target {
   readonly port: number
   readonly method: 'GET' | 'POST'

@@ -157,7 +157,7 @@ const form = {
   after: `\r\n--${boundary}--\r\n`,
 }
 
-/** Our service: a form is read, the file hashed, flushed to the disk and committed before it is answered. */
+/** Our service: a form is read, the file hashed, flushed to the disk and committed before the response. */
 async function ours(service: VaultService): Promise<Side> {
   const [vaultId] = await makeVaults(service, 1)
   const files = `/vaults/${vaultId}/files`

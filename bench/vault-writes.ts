@@ -22,7 +22,7 @@ const connections = 32
 const requestsMax = 90_000
 const documentBytes = 1_024
 
-/** One kind of write: what is sent, and what each answer must be. */
+/** One kind of write: what is sent, and what each response must be. */
 interface Write {
   readonly name: string
   /** Requests for one round, and the check after it: how many of the acknowledged writes are not there, or are there unacknowledged. */

@@ -35,9 +35,9 @@ interface Way {
 }
 
 /**
- * Measures child addresses a second: derived, stored, watched and answered by the service through its bulk operation, beside the
- * derivation alone by viem, by ethers and by our own curve, in turn in one run. All ways must agree on the addresses. Answers how
- * many addresses were wrong, missing or twice there, and whether the target was missed.
+ * Measures child addresses a second: derived, stored, watched and returned by the service through its bulk operation, beside the
+ * derivation alone by viem, by ethers and by our own curve, in turn in one run. All ways must agree on the addresses. Returns how
+ * many addresses were wrong, missing or duplicated, and whether the target was missed.
  */
 export async function benchDerive(plan: DerivePlan, closing: Closing): Promise<number> {
   const home = await startHome()

@@ -26,7 +26,7 @@ const costFactorMost = 1.5
 
 /**
  * Measures how many blocks a second the watcher of deposits reads, matches and stores, and the memory of the watched set, by the number of
- * watched addresses. Each size has a process of its own. Answers how many targets were missed or deposits not found.
+ * watched addresses. Each size has a process of its own. Returns how many targets were missed or deposits not found.
  */
 export async function benchWatch(plan: WatchPlan, closing: Closing): Promise<number> {
   const home = await startHome()

@@ -91,7 +91,7 @@ await runAsChild(async () => {
   }
 })
 
-/** As the watcher's own loop does, but without its pauses: the first ranges are longer than an answer may be, and are made shorter. */
+/** As the watcher's own loop does, but without its pauses: the first ranges are longer than a response may be, and are made shorter. */
 async function persistently(follow: () => Promise<void>): Promise<void> {
   for (let failures = 0; ; failures += 1) {
     try {

@@ -28,7 +28,7 @@ export interface WebhookGround {
   readonly receiver: { readonly child: Child; readonly port: number }
   hook(path: string, events: readonly string[]): Promise<Hook>
   deleteHook(hook: Hook): Promise<void>
-  /** Commits events in one transaction, from another process than the service's; answers their ids and when they were committed. */
+  /** Commits events in one transaction, from another process than the service's; returns their ids and when they were committed. */
   publish(events: readonly NewEvent[]): Promise<{ readonly ids: readonly string[]; readonly at: number }>
   countArrived(): Promise<number>
   arrivedSince(count: number): Promise<readonly Arrived[]>

@@ -29,7 +29,7 @@ interface Latencies {
 
 /**
  * Measures how long an event takes from its commit to its receiver at a steady rate: committed by another process than the one that
- * delivers, caused by a request to that one, and beside an endpoint that never answers and has many deliveries queued. Answers how
+ * delivers, caused by a request to that one, and beside an endpoint that never responds and has many deliveries queued. Answers how
  * many events did not arrive and how many targets were missed.
  */
 export async function benchWebhookLatency(plan: LatencyPlan, ground: WebhookGround): Promise<number> {

@@ -49,7 +49,7 @@ interface Round {
 
 /**
  * Measures how many deliveries a second are made and recorded of events that were committed at once, fan-out included, next to a
- * bare loop that posts the same bytes to the same receiver. Answers how many deliveries were wrong and targets missed.
+ * bare loop that posts the same bytes to the same receiver. Returns how many deliveries were wrong and targets missed.
  */
 export async function benchWebhookRate(plan: RatePlan, ground: WebhookGround): Promise<number> {
   const sides: readonly Side[] = [

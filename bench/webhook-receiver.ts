@@ -4,7 +4,7 @@ import { headerIn } from './load.ts'
 
 /**
  * A minimal customer's server on raw sockets. It accepts every request at once, except those whose path begins with
- * `/hang/`, which it never answers. `GET /arrived?from=<n>` returns the requests since the n-th, `GET /count` their
+ * `/hang/`, which it never responds. `GET /arrived?from=<n>` returns the requests since the n-th, `GET /count` their
  * number.
  */
 const arrived: Arrived[] = []

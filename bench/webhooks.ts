@@ -11,7 +11,7 @@ export interface WebhooksPlan {
 export const fullWebhooks: WebhooksPlan = { latency: fullLatency, rate: fullRate }
 export const quickWebhooks: WebhooksPlan = { latency: quickLatency, rate: quickRate }
 
-/** Measures webhooks from the commit of an event to the record of its delivery. Answers how many were wrong and targets missed. */
+/** Measures webhooks from the commit of an event to the record of its delivery. Returns how many were wrong and targets missed. */
 export async function benchWebhooks(plan: WebhooksPlan, closing: Closing): Promise<number> {
   const ground = await startWebhookGround(closing)
   const late = await benchWebhookLatency(plan.latency, ground)

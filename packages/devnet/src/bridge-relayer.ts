@@ -75,7 +75,7 @@ export function createBridgeRelayer(chains: readonly ReachableChain[]): BridgeRe
     start(everyMs = 250) {
       running ??= (async () => {
         while (!stopping) {
-          // A chain that is being stopped no longer answers.
+          // A chain that is being stopped no longer responds.
           await pass().catch(() => 0)
           await delay(everyMs)
         }

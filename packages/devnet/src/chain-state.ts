@@ -40,7 +40,7 @@ export function saveWhileRunning(rpcUrl: string, file: string): { stop(): Promis
   }
   const schedule = (afterMs: number) => {
     timer = setTimeout(() => {
-      // A state that takes long to save is saved less often. A chain that does not answer is reported by its owner.
+      // A state that takes long to save is saved less often. A chain that does not respond is reported by its owner.
       running = look().then(
         (tookMs = 0) => schedule(Math.max(lookMs, tookMs * 10)),
         () => schedule(lookMs),

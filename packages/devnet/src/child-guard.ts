@@ -11,7 +11,7 @@ let listening = false
 /**
  * Ends a child when this process ends in any way that it can notice: a normal exit, an uncaught error, or a signal
  * without another handler. A process that handles the signal itself also stops the child itself, so that a server can
- * finish its requests while its database still answers. `leave` cleans up synchronously what the child would leave
+ * finish its requests while its database still responds. `leave` cleans up synchronously what the child would leave
  * behind. Returns the function that removes the guard.
  */
 export function guardChild(child: ChildProcess, signal: NodeJS.Signals, leave: () => void = () => {}): () => void {

@@ -18,7 +18,7 @@ An error is a problem record (RFC 9457), whose \`type\` is the address of a page
 const eventsTag = 'event payloads'
 
 /**
- * The document as Scalar shows it: titles for people, the errors of each operation at its answers, samples of our own clients, and the events
+ * The document as Scalar shows it: titles for people, the errors of each operation at its responses, samples of our own clients, and the events
  * as a section of their own beside the operations of webhooks.
  */
 export function forReaders(document: ApiDocument, origin: string): ApiDocument {

@@ -6,7 +6,7 @@ interface Scalar {
 }
 
 /**
- * Sends what the reader tries without the cookies of the browser: the answer is that of the key which the reader typed, and never that of the
+ * Sends what the reader tries without the cookies of the browser: the response is that of the key which the reader typed, and never that of the
  * person who is signed in to the dashboard of the same origin.
  */
 const fetchWithoutCookies: typeof fetch = (input, init) => fetch(input, { ...init, credentials: 'omit' })

@@ -44,7 +44,7 @@ export function walletsOf(send: Send) {
       call(send, 'POST', '/wallet-infra/pay', { ...options, body }) as Promise<WalletPayment>,
     /**
      * Fetches a URL through the service and pays a 402 from a managed wallet. Send your own `idempotencyKey`: a repeat pays nothing.
-     * `response` is what the seller answered, which is untrusted.
+     * `response` is what the seller responded, which is untrusted.
      */
     payUrl: (body: NewUrlPayment, options?: CallOptions): Promise<UrlPayment> =>
       call(send, 'POST', '/wallet-infra/pay', { ...options, body }),

@@ -19,7 +19,7 @@ test('an answer is kept for its time and not a moment longer', () => {
   const replays = openReplays(300_000, () => now)
   sellable(replays.claim({ payer, id: 'a', fingerprint })).keep(answerOf(3))
   now += 299_999
-  expect(replays.claim({ payer, id: 'a', fingerprint })).toMatchObject({ kind: 'replay', answer: { status: 200 } })
+  expect(replays.claim({ payer, id: 'a', fingerprint })).toMatchObject({ kind: 'replay', response: { status: 200 } })
   now += 1
   expect(replays.claim({ payer, id: 'a', fingerprint }).kind).toBe('claimed')
 })
@@ -80,7 +80,7 @@ test('headers of one connection are not kept, cookies stay apart', () => {
   claim.keep(answerOf(1, { ...own, 'set-cookie': ['a=1', 'b=2'], etag: '"x"' }))
   const again = replays.claim({ payer, id: 'a', fingerprint })
   const headers = { 'set-cookie': ['a=1', 'b=2'], etag: '"x"', 'Payment-Replayed': 'true' }
-  expect(again).toEqual({ kind: 'replay', answer: { status: 200, headers, body: new Uint8Array(1) } })
+  expect(again).toEqual({ kind: 'replay', response: { status: 200, headers, body: new Uint8Array(1) } })
 })
 
 test('invented purchases drop no kept answer', () => {

@@ -77,7 +77,7 @@ const withBoolean = [
   'server/src/partners/routing/lifi-status.ts pending',
   'server/src/platform/db/db.ts onConnectOf',
   'server/src/platform/db/db.ts queryOf',
-  'server/src/platform/guarded-connections.ts answer',
+  'server/src/platform/guarded-connections.ts response',
   'server/src/platform/guarded-connections.ts settle',
   'server/src/platform/http/batched-keys.ts interruptionOf',
   'server/src/platform/http/call.ts storeRefusal',

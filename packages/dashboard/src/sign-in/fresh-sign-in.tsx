@@ -6,7 +6,7 @@ import { Button } from '../ui/button.tsx'
 import { Field, TextInput } from '../ui/form.tsx'
 import { signInWithPasskey, signInWithPassword } from './auth.ts'
 
-/** Asks a signed-in person to sign in again, without leaving the page; then repeats the refused action. */
+/** Lets a signed-in person sign in again without leaving the page; then repeats the refused action. */
 export function FreshSignIn({ onDone }: { onDone: (() => void) | undefined }) {
   const { email } = useWorkspace().account
   const [password, setPassword] = useState('')

@@ -43,7 +43,7 @@ export interface Caller {
 export type Refused = 'unknown' | 'too-many' | 'unavailable'
 
 const callersMax = 1_000
-/** Stands for the organisation of keys of a service that does not name it: they share the place of one for their open calls. */
+/** The organisation of keys whose service reports none. Such keys share the limit of one organisation for open calls. */
 const unnamed = 'unnamed'
 /**
  * Limits for API keys that the service does not know, per minute: from one network address, and from all. A site (`addressSite`) has half of what the
@@ -189,7 +189,7 @@ function triedKeys() {
   }
 }
 
-/** Forgets the caller that was not seen for longest, of those for whom nothing is running. */
+/** Forgets the least recently seen caller that has no running request. */
 function hasPlace(known: Map<string, Caller>): boolean {
   if (known.size < callersMax) return true
   for (const [name, { running }] of known) {

@@ -96,7 +96,7 @@ export function payHook(
 }
 
 /**
- * Answers `GET /openapi.json` with an OpenAPI document of paid routes; see `DiscoveryConfig`. `handler` of a
+ * Serves `GET /openapi.json`, an OpenAPI document of paid routes; see `DiscoveryConfig`. `handler` of a
  * route is the value of `payHook`.
  *
  * @example

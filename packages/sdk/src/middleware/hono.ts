@@ -83,7 +83,7 @@ export function payMiddleware(options: PayOptions<Context>): MiddlewareHandler {
 }
 
 /**
- * Answers `GET /openapi.json` with an OpenAPI document of paid routes; see `DiscoveryConfig`. `handler` of a
+ * Serves `GET /openapi.json`, an OpenAPI document of paid routes; see `DiscoveryConfig`. `handler` of a
  * route is the value of `payMiddleware`.
  *
  * @example

@@ -73,7 +73,7 @@ export function withPayment<R extends Request, C>(
 }
 
 /**
- * Answers `GET /openapi.json` with an OpenAPI document of paid routes: `export const GET = discovery(config)` in `app/openapi.json/route.ts`; see `DiscoveryConfig`. `handler` of a
+ * Serves `GET /openapi.json`, an OpenAPI document of paid routes: `export const GET = discovery(config)` in `app/openapi.json/route.ts`; see `DiscoveryConfig`. `handler` of a
  * route is the value of `withPayment`.
  *
  * @example

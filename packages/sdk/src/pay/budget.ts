@@ -7,7 +7,7 @@ type Day = { total: bigint; readonly byHost: Map<string, bigint> }
 /** Whole days after which a payment without a named purchase is forgotten: no credential is valid that long. */
 const daysKept = 7
 
-/** The payments of a budget, in order. It does no I/O and reads no clock, so equal steps lead to equal answers. */
+/** The payments of a budget, in order. It does no I/O and reads no clock, so equal steps lead to equal results. */
 export interface Budget {
   reserve(request: ReservationRequest): ReservationVerdict
   /** Whether the payment was reserved and is now signed. */

@@ -79,7 +79,7 @@ function gasMinOf(data: Hex): bigint {
 /**
  * Tries each call separately on the latest block (`eth_estimateGas`). No gas price is given, so that the trial also works for an account that could
  * not pay for it; costs are checked elsewhere. When a node returns another error, or a gas amount that no transaction can have (a transaction
- * signed with it would block its account forever), the other nodes are queried. A call for which no node gives a usable answer gets a
+ * signed with it would block its account forever), the other nodes are queried. A call for which no node gives a usable result gets a
  * `chain-unavailable` error.
  */
 async function tryEach(rpc: Rpc, calls: readonly TriedCall[]): Promise<(CallTrial | Error)[]> {
@@ -92,7 +92,7 @@ async function tryEach(rpc: Rpc, calls: readonly TriedCall[]): Promise<(CallTria
   )
 }
 
-/** Tries one call, as `tryCall` does, at the nodes of this `Rpc` only. Throws `chain-unavailable` without a usable answer. */
+/** Tries one call, as `tryCall` does, at the nodes of this `Rpc` only. Throws `chain-unavailable` without a usable result. */
 export async function tryOne(rpc: Rpc, call: TriedCall): Promise<CallTrial> {
   const [response] = await rpc.batch([estimateCall(call)])
   const trial = trialOf(call, response)

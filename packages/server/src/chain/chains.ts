@@ -124,7 +124,7 @@ function healthOf(network: Network, { nodes: { all }, needed, domains }: HealthI
   }
 }
 
-/** Whether a mainnet has only one node, whose answers no other node confirms. */
+/** Whether a mainnet has only one node, whose responses no other node confirms. */
 function hasSingleNode(network: Network, nodes: readonly unknown[]): boolean {
   return !network.isTestnet && nodes.length === 1
 }
@@ -170,7 +170,7 @@ function createWatch(connected: readonly { check(): Promise<void> }[], log: Log 
   }
 }
 
-/** As a majority of the nodes reports, since one wrong answer would stop payments in the token until the next check. */
+/** As a majority of the nodes reports, since one wrong response would stop payments in the token until the next check. */
 function agreedToken({ voters }: NodeRpc, token: TokenInfo) {
   const query = ({ rpc }: Voter) => readToken(rpc, token)
   return requestAgreement(electorateOf(voters), query, (found) => JSON.stringify(found ?? null))

@@ -91,7 +91,7 @@ export function dataGasOf(l1Fee: bigint, baseFee: bigint): bigint {
 /**
  * The call that reads the L1 fee per 256 bytes (see `OfferedFees`) from the network's fee oracle. The fee is capped at `l1FeeMax`, so that a node
  * that reports too much cannot make a master wallet send all of its coin to its children. An oracle without code (a local chain) means that there
- * is no such fee. An oracle with code that does not answer is `chain-unavailable`, never a fee of zero.
+ * is no such fee. An oracle with code that does not respond is `chain-unavailable`, never a fee of zero.
  */
 export function l1FeeCall({ l1FeeOracle }: Pick<Network, 'l1FeeOracle'>): RpcCall | undefined {
   if (l1FeeOracle === null) return undefined

@@ -140,7 +140,7 @@ function isConclusive(probe: AuthorizationProbe, { simulation, nonceUsed, balanc
   return simulation.ok || nonceUsed || balance < probe.authorization.value
 }
 
-/** The results of the probes whose group returned a usable answer. Throws when the node does not answer at all. */
+/** The results of the probes whose group returned a usable result. Throws when the node does not respond at all. */
 async function inspectShared(
   rpc: Rpc,
   probes: readonly AuthorizationProbe[],

@@ -124,7 +124,7 @@ export interface Chain extends QuorumReads {
   holdings(questions: readonly HoldingQuestion[], blockHash?: Hex): Promise<readonly Holding[]>
   /** Whether an account has less coin than this, in wei, in the latest block, as a majority of the nodes reports. False while there is none. */
   hasLessCoin(account: Address, wei: bigint): Promise<boolean>
-  /** A contract's answer as of the latest block. A call that reverts throws `chain-unavailable` too, so use it for calls that must succeed. */
+  /** A contract's result as of the latest block. A call that reverts throws `chain-unavailable` too, so use it for calls that must succeed. */
   call(to: Address, data: Hex): Promise<Hex>
   head(): Promise<Head>
   /** The priority fee that the node suggests, in wei per gas; `undefined` when it does not suggest one. */
@@ -132,7 +132,7 @@ export interface Chain extends QuorumReads {
   /** The fees that a transaction signed now would offer, in wei per gas, and the L1 fee to count in addition. */
   offeredFees(): Promise<OfferedFees>
   transactionCount(address: Address, block: 'latest' | 'pending'): Promise<bigint>
-  /** Sends signed transactions, in order, to all nodes that answer. Returns the most frequent answer for each. */
+  /** Sends signed transactions, in order, to all nodes that answer. Returns the most frequent response for each. */
   send(raws: readonly Hex[]): Promise<readonly SendResponse[]>
   /** One request: the head, the senders' transaction counts and the receipts of these hashes, in their order. */
   watch(senders: readonly Address[], hashes: readonly Hex[]): Promise<Watch>
@@ -183,7 +183,7 @@ export interface HoldingQuestion {
 
 /** Amounts in the smallest unit. */
 export interface Holding {
-  /** Undefined on a network without a native coin, where a node's answer is meaningless. */
+  /** Undefined on a network without a native coin, where a node's response is meaningless. */
   readonly native: bigint | undefined
   /** In the order of the question's tokens. */
   readonly tokens: readonly bigint[]
@@ -336,7 +336,7 @@ export interface ChainHealth {
   readonly status: 'unknown' | 'up' | 'down'
   readonly nodes: number
   readonly up: number
-  /** How many nodes must agree before their answer decides about money. */
+  /** How many nodes must agree before their response decides about money. */
   readonly needed: number
   /** `waits` while fewer nodes are up than are needed; `alone` when a single node decides about real money. */
   readonly money: 'moves' | 'waits' | 'alone'

@@ -76,7 +76,7 @@ interface StateAt {
   readonly block: DecisionBlock
   /** The height at which the quorum would have answered without `atMost`. */
   readonly newest: bigint
-  /** In the order of the questions; undefined where the contract gives no usable answer or the quorum is undecided. */
+  /** In the order of the questions; undefined where the contract gives no usable result or the quorum is undecided. */
   readonly values: readonly (bigint | undefined)[]
 }
 

@@ -66,7 +66,7 @@ const derivedMax = 10_000
 
 /**
  * Opens each key of purpose `seal` once. The keys stay in OpenSSL's memory, outside the JavaScript heap, because they sign thousands of webhook
- * deliveries a second; they never sign transactions. Signing and reading keys detect a rotation. While the database does not answer, the known keys
+ * deliveries a second; they never sign transactions. Signing and reading keys detect a rotation. While the database does not respond, the known keys
  * stay in use.
  */
 export async function createServiceSeal(options: ServiceSealOptions): Promise<ServiceSeal> {

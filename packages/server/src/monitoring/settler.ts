@@ -13,7 +13,7 @@ interface SettlerDeps extends Pick<Deps, 'metrics' | 'clock' | 'log'> {
 
 /**
  * Sets the gauge of the settler's balance for fees on each network, as one node reports it. Reading the metrics waits for no node: it returns the
- * balances of the last reading, and begins another if that is a minute old. A network whose nodes do not answer has no value.
+ * balances of the last reading, and begins another if that is a minute old. A network whose nodes do not respond has no value.
  */
 export function showSettler(deps: SettlerDeps): void {
   let readAtMs = Number.NEGATIVE_INFINITY

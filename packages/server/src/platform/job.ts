@@ -28,7 +28,7 @@ export interface Recurring<D extends Deps = Deps> {
   readonly run: (ctx: D & Background, beside?: Beside) => Promise<void>
 }
 
-/** Recurring work that each network has for itself. No network waits for another one's work, such as for a node that does not answer. */
+/** Recurring work that each network has for itself. No network waits for another one's work, such as for a node that does not respond. */
 export interface RecurringByNetwork<D extends Deps = Deps> {
   readonly name: string
   readonly everyMs: number

@@ -4,7 +4,7 @@ import { toastDone } from '../../ui/toast.tsx'
 import { makeTestPayment } from './make-test-payment.ts'
 import { paymentsKey } from './queries.ts'
 
-/** Makes a test payment and says so; the lists that are shown read it. */
+/** Makes a test payment and shows a message; the lists that are shown read it. */
 export async function payNow(purser: Purser, queries: QueryClient): Promise<void> {
   const { amount, coin } = await makeTestPayment(purser)
   toastDone(`Test payment of ${amount} ${coin} made`)

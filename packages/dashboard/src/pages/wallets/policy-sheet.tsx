@@ -28,7 +28,7 @@ interface SheetProps {
   readonly onClose: () => void
 }
 
-/** Edits a policy, and says below in sentences what it will allow. */
+/** Edits a policy, and describes below what it will allow. */
 export function PolicySheet({ walletId, tokens, policy, onClose }: SheetProps) {
   const purser = usePurser()
   const queries = useQueryClient()

@@ -61,7 +61,7 @@ function refused(why: string): PolicyLine {
   return { kind: 'refuses', text: `No: ${why}` }
 }
 
-/** The rule by which a quote says that the service would refuse, as a sentence. */
+/** The rule by which the service would refuse, according to the quote, as a sentence. */
 export function denialWords(rule: string, token: string): PolicyLine {
   const cap = capWords[rule as keyof typeof capWords]
   if (cap === undefined) return refused(`the policy refuses it by its rule “${rule}”.`)

@@ -227,7 +227,7 @@ export async function broadcast(
 }
 
 /**
- * Reacts to the nodes' answers. When the newest attempt is refused, sends the earlier attempts too: they offer less, so the account may still be
+ * Reacts to the nodes' responses. When the newest attempt is refused, sends the earlier attempts too: they offer less, so the account may still be
  * able to pay for one that the nodes have dropped.
  */
 async function handleResponses(

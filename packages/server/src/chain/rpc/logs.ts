@@ -7,7 +7,7 @@ import { isRecord, type Rpc } from './rpc.ts'
 
 /** Default number of blocks per request, until a node refuses that many. */
 const blocksMax = 5_000n
-/** After this many successful answers in a row, the number of blocks is doubled again. */
+/** After this many successful responses in a row, the number of blocks is doubled again. */
 const responsesBeforeGrowth = 16
 
 interface LogFilter {

@@ -32,7 +32,7 @@ export interface Decision {
 export interface Quorum {
   /** How many nodes must agree. */
   readonly needed: number
-  /** The majority's answer to each question; `undefined` when there is no majority. A node that contradicts the majority is suspended. */
+  /** The majority's result to each question; `undefined` when there is no majority. A node that contradicts the majority is suspended. */
   readonly vote: Vote
   /** The newest block at the required depth, not above `atMost`, on whose hash a majority agrees; `undefined` when there is none. */
   decide(finality: Finality, atMost?: bigint): Promise<Decision | undefined>
@@ -96,7 +96,7 @@ interface NodeResponse<T> {
   readonly response: T
 }
 
-/** Each node's answer. Nodes that fail or return an invalid answer are omitted. */
+/** Each node's response. Nodes that fail or return an invalid response are omitted. */
 async function eachOf<T>(
   voters: readonly Voter[],
   ask: (voter: Voter) => Promise<T>,

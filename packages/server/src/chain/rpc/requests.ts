@@ -27,7 +27,7 @@ const largeTimes = 4
 const dividingTimes = 4
 
 /**
- * Sends calls to the node at this address and returns the answers in order. Where it answers one of them at too great length, that is an error of the call for
+ * Sends calls to the node at this address and returns the responses in order. Where it answers one of them at too great length, that is an error of the call for
  * logs and receipts; for other calls it throws `TooLarge`.
  */
 export type Request = (url: string, calls: readonly RpcCall[]) => Promise<readonly RpcResponse[]>
@@ -40,7 +40,7 @@ interface RequestOptions {
   readonly onUnread?: (url: string, hash: unknown) => void
 }
 
-/** A request with the answers that have arrived. */
+/** A request with the responses that have arrived. */
 interface Reading {
   readonly url: string
   readonly responses: Map<RpcCall, RpcResponse>
@@ -208,7 +208,7 @@ function isRefusedAsLarge(response: unknown): boolean {
   })
 }
 
-/** The calls without repetitions, and for each call the place of its answer. */
+/** The calls without repetitions, and for each call the place of its response. */
 function uniqueOf(calls: readonly RpcCall[]): {
   readonly unique: readonly RpcCall[]
   readonly places: readonly number[]

@@ -1,6 +1,6 @@
 import { type Hex, isHex } from '@purser/protocol'
 
-/** A node's answer to one call: a result, or an error of the call itself (a revert, a refused transaction). */
+/** A node's response to one call: a result, or an error of the call itself (a revert, a refused transaction). */
 export type RpcResponse =
   | { readonly ok: true; readonly result: unknown }
   | { readonly ok: false; readonly code: number; readonly message: string; readonly data: Hex | undefined }
@@ -18,7 +18,7 @@ export class NotServed extends Error {}
 /** The node's response to one call is too large. That is the node's fault only where another node's is not. */
 export class TooLarge extends NotServed {}
 
-/** "Response too large" of go-ethereum, and of jsonrpsee (Reth, Tempo) for one answer and for all answers of a request. */
+/** "Response too large" of go-ethereum, and of jsonrpsee (Reth, Tempo) for one response and for all responses of a request. */
 export const tooLargeCode = -32_003
 const tooLargeCodes: readonly unknown[] = [tooLargeCode, -32_008, -32_011]
 

@@ -17,7 +17,7 @@ export interface Rpc {
   /** The result. Throws `chain-unavailable` for an error of the call too. */
   result(method: string, params: readonly unknown[]): Promise<unknown>
   /**
-   * Runs reads that must come from one node, since nodes may be at different heads. When the node fails or returns an invalid answer, the work is
+   * Runs reads that must come from one node, since nodes may be at different heads. When the node fails or returns an invalid response, the work is
    * repeated with the next node.
    */
   onOneNode<T>(work: (rpc: Rpc) => Promise<T>): Promise<T>

@@ -10,7 +10,7 @@ const digitsPerRequest = 400_000
 
 /**
  * Sends signed transactions, in order, to every node that answers, so that a node that drops them does not delay them. Returns the most frequent
- * answer for each; `underpriced` only where a majority of the configured nodes answers so, since each such answer raises the fee. After one such answer it
+ * response for each; `underpriced` only where a majority of the configured nodes answers so, since each such response raises the fee. After one such answer it
  * waits for those of the other nodes, but not for long.
  */
 export async function send(rpc: NodeRpc, raws: readonly Hex[]): Promise<SendResponse[]> {
@@ -21,12 +21,12 @@ export async function send(rpc: NodeRpc, raws: readonly Hex[]): Promise<SendResp
   return sent.map((responses) => mostFrequent(responses.map(sendResponse), needed))
 }
 
-/** Whether these answers of nodes to one transaction decide about it, so that no further answer is needed. */
+/** Whether these responses of nodes to one transaction decide about it, so that no further response is needed. */
 type IsDecided = (responses: readonly RpcResponse[]) => boolean
 
 /**
- * As `send`, but returns the answers of the nodes for each transaction, in no particular order. A node that did not answer has none. Waits until
- * the answers decide about each transaction, or until no further answer can come, and at most `waitMsMax` after the first one if it is given.
+ * As `send`, but returns the responses of the nodes for each transaction, in no particular order. A node that did not answer has none. Waits until
+ * the responses decide about each transaction, or until no further response can come, and at most `waitMsMax` after the first one if it is given.
  */
 export async function sendAll(
   rpc: NodeRpc,
@@ -53,12 +53,12 @@ function nextPart(raws: readonly Hex[]): readonly Hex[] {
   return end === -1 ? raws : raws.slice(0, end)
 }
 
-/** How long to wait, from the first answer, for those that decide whether a fee is too low. */
+/** How long to wait, from the first response, for those that decide whether a fee is too low. */
 const undecidedMsMax = 3_000
-/** How long to wait for other nodes after the answers that decide. Later answers are ignored. */
+/** How long to wait for other nodes after the responses that decide. Later responses are ignored. */
 const lateMsMax = 500
 
-/** For each call the answers of all nodes that answer, in no particular order. */
+/** For each call the responses of all nodes that answer, in no particular order. */
 async function sendToEach(
   { voters }: NodeRpc,
   calls: readonly RpcCall[],
@@ -120,7 +120,7 @@ function sendResponse(response: RpcResponse): SendResponse {
 /** Breaks ties between equally frequent outcomes. A refusal is followed up; one node of two cannot cause a higher fee. */
 const precedence: readonly SendResponse['outcome'][] = ['refused', 'sent', 'underpriced', 'nonce-too-low']
 
-/** A missing answer counts as sent: the transaction may have been sent and the answer lost. */
+/** A missing response counts as sent: the transaction may have been sent and the response lost. */
 function mostFrequent(responses: readonly SendResponse[], needed: number): SendResponse {
   const groups = precedence.map((outcome) => responses.filter((response) => response.outcome === outcome))
   const most = groups.reduce((longest, group) => (group.length > longest.length ? group : longest), [])

@@ -129,7 +129,7 @@ function ethCall(to: Address, data: Hex, at: Decision['at']): RpcCall {
 
 type Read = () => Promise<readonly (bigint | undefined)[]>
 
-/** Undefined (no vote) for a contract that does not answer. Other questions are not affected. */
+/** Undefined (no vote) for a contract that does not respond. Other questions are not affected. */
 async function readState(
   rpc: Rpc,
   decision: Decision,

@@ -238,7 +238,7 @@ const challengeIdPattern = /^[A-Za-z0-9_-]{22}\.[A-Za-z0-9_-]{43}$/
 
 /**
  * Returns the id that an x402 offer carries in `extra.challengeId`: 128 random bits and their MAC. The payer's client
- * returns it with the payment, and it never appears on chain, so whoever presents it is the payer. It has 66
+ * returns it with the payment, and it never appears on chain, so a caller that presents it is the payer. It has 66
  * characters, a multiple of three, so that a client of the service can replace it inside base64 text.
  */
 export function mintChallengeId({ current }: MppMacs, { random }: Pick<Ctx, 'random'>): string {

@@ -107,7 +107,7 @@ async function listSourcesToPoll(tx: Tx, now: Date): Promise<string[]> {
 const perSourceMax = 100
 
 /**
- * Partner transfers that are due for a poll, in shares of their organisations. A partner that does not answer hides no transfer of others, whatever the
+ * Partner transfers that are due for a poll, in shares of their organisations. A partner that does not respond hides no transfer of others, whatever the
  * number of organisations and transfers that wait for it. The transaction must read in order.
  */
 export async function listDueForPoll(

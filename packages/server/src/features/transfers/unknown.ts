@@ -87,7 +87,7 @@ const deliveryMsMax = 24 * hourMs
 const failingMsMax = 96 * hourMs
 
 /**
- * Reports a transfer whose money left a day ago and did not arrive, whatever its partner says and whether it answers at all: to its owner by an
+ * Reports a transfer whose money left a day ago and did not arrive, whatever its partner says and whether it responds at all: to its owner by an
  * event, and to the operator as unknown. It stays open, and ends when the chain shows the delivery or the refund. Reports it once.
  */
 export async function reportOverdue(ctx: Omit<Ctx, 'tenant'>, { id, leftAt }: TransferRow): Promise<void> {

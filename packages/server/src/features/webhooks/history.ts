@@ -15,18 +15,18 @@ import { countingWebhooks, findWebhook, type WebhookId } from './store.ts'
 
 const dayMs = 86_400_000
 
-/** How long events, deliveries and attempts are answered. Their rows stay for at least as long. */
+/** How long events, deliveries and attempts are returned. Their rows stay for at least as long. */
 const servedDays = 30
 
 /** A request that begins in time may end after it. */
 const deletionDelayMs = 3_600_000
 
-/** Returns the oldest instant of which events are answered. */
+/** Returns the oldest instant of which events are returned. */
 export function oldestKept({ clock }: Pick<Ctx, 'clock'>): Date {
   return instantOf(clock.now().getTime() - servedDays * dayMs)
 }
 
-/** Returns the oldest instant of which rows stay. They stay longer than they are answered where months are archived. */
+/** Returns the oldest instant of which rows stay. They stay longer than they are returned where months are archived. */
 export function oldestRow({ clock, eventsKeptDays = servedDays }: Pick<Deps, 'clock' | 'eventsKeptDays'>): Date {
   return instantOf(clock.now().getTime() - Math.max(eventsKeptDays, servedDays) * dayMs - deletionDelayMs)
 }

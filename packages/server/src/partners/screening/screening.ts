@@ -294,7 +294,7 @@ export function createOracle({
   }
 }
 
-/** Combines the answers of several oracles; undefined is a failed one. */
+/** Combines the responses of several oracles; undefined is a failed one. */
 export function oracleResult(results: readonly (boolean | undefined)[]): OracleResult {
   if (results.length === 0) return 'none'
   if (results.includes(true)) return 'sanctioned'

@@ -10,7 +10,7 @@ export interface ListedRows<T> {
   readonly bytes: number
 }
 
-/** Bytes of rows as text after which a page ends: as many as a page has as JSON. */
+/** A page ends after this many bytes of rows as text, which is also the limit of its JSON. */
 const rowsBytesMax = 1_048_576
 
 const Sized = z.looseObject({ pageRows: z.bigint(), pageBytes: z.bigint() })

@@ -176,7 +176,7 @@ export function openServerPool(options: PoolOptions): ServerPool {
 /**
  * Opens a pool of connections. Nothing is sent until the first `acquire`. A connection whose server died without closing it is noticed within
  * five seconds: a statement that is not answered for two seconds is looked up at its server, over a connection of its own. If the server
- * does not answer or does not work on the statement, the connection is cut, and with it all idle ones to that server.
+ * does not respond or does not work on the statement, the connection is cut, and with it all idle ones to that server.
  */
 export function openConnections(options: PoolOptions): Connections {
   const { pool, servers, sessions, send } = openServerPool(options)

@@ -4,7 +4,7 @@ const probeMsMax = 1_500
 
 /**
  * Queries a server over a connection of its own which of these server processes work on a statement. Returns their numbers; `works` if the
- * server answers but does not say (it has no connection left, or a pooler is in front); `silent` if it does not answer in 1.5 s.
+ * server answers but does not say (it has no connection left, or a pooler is in front); `silent` if it does not respond in 1.5 s.
  */
 export async function probe(url: string, pids: readonly number[]): Promise<ReadonlySet<number> | 'works' | 'silent'> {
   const client = new pg.Client({

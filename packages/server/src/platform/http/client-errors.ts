@@ -10,7 +10,7 @@ const faults: Readonly<Record<string, 'request-timeout' | 'request-header-fields
   HPE_HEADER_OVERFLOW: 'request-header-fields-too-large',
 }
 
-/** Answers an unreadable request with a problem record and closes the connection, since the start of the next request is unknown. */
+/** Sends a problem record for an unreadable request and closes the connection, since the start of the next request is unknown. */
 export function refuseUnread(deps: Deps, error: Error & { readonly code?: string }, socket: Socket): void {
   if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy()
   const requestId = newRequestId(deps)

@@ -163,7 +163,7 @@ async function takeOver(
 
 /**
  * Claims the key, with a lease, for a body that is still to be read. A repeat must be read before it can be compared. One that comes while
- * the first is being read is refused for now; one that comes after the first's lease has ended takes over, and the first then ties nothing.
+ * the first is being read is refused for now; one that comes after the first's lease has ended takes over, and the first then stores nothing.
  */
 export async function claimUnread(ctx: Ctx, request: IdempotentRequest, claim: string): Promise<'first' | 'repeat'> {
   try {

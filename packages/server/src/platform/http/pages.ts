@@ -42,7 +42,7 @@ export function publicPages(
   return pages.map((page) => ({ ...page, crossOrigin: true }))
 }
 
-/** Says that the process answers. It does not query the database, so that a liveness probe does not restart processes while the database is down. */
+/** Reports that the process responds. It does not query the database, so that a liveness probe does not restart processes while the database is down. */
 export const healthPage: PublicPage = { path: '/healthz', respond: () => json({ status: 'ok' }) }
 
 /** Prometheus text; on its own port in production, on the main one under `npm start`. `refresh` updates the gauges that are read on request. */

@@ -4,7 +4,7 @@ import type { Sampler, SpanProcessor } from '@opentelemetry/sdk-trace'
 type Env = Readonly<Record<string, string | undefined>>
 
 export interface Tracing {
-  /** Exports what is left. Waits at most five seconds for a collector that does not answer. */
+  /** Exports what is left. Waits at most five seconds for a collector that does not respond. */
   stop(): Promise<void>
 }
 

@@ -40,7 +40,7 @@ export const graceMs = 30_000
 const leaseMs = 60_000
 /** When to retry for a payment that is not settled yet. */
 const openMs = 5_000
-/** How long a middleware keeps an undelivered answer by default. */
+/** How long a middleware keeps an undelivered response by default. */
 const keptMs = 1_800_000
 const rerunsMax = 2
 const safeMethods = ['GET', 'HEAD']
@@ -57,7 +57,7 @@ type NotNow =
 interface Redeemer {
   readonly method: string
   readonly isRerun: boolean
-  /** Whether this process still has the answer of the first run. */
+  /** Whether this process still has the response of the first run. */
   readonly isFirst: boolean
 }
 

@@ -18,7 +18,7 @@ import { admit, settle, settledBefore } from './settle.ts'
 
 /**
  * Verifies a payment for an external x402 server, and records it. `isValid: true` is returned once per signature, so that copies
- * that arrive together buy one thing. A bad payment is a negative answer; a failing node or a limit is a problem.
+ * that arrive together buy one thing. A bad payment is a negative response; a failing node or a limit is a problem.
  * Source: x402 specification v2 section 7.1; docs/decisions/0018.
  */
 export async function verify(ctx: Ctx, body: FacilitatorBody): Promise<VerifyAnswer> {

@@ -4,7 +4,7 @@ import { AnyJsonObject, text } from '../../../platform/wire.ts'
 
 /**
  * The request of a resource server to `/verify` and `/settle`. Unknown members are allowed: other implementations add their own. The
- * payment's version and scheme determine how the two halves are checked, and an invalid one is a negative answer, not a 422.
+ * payment's version and scheme determine how the two halves are checked, and an invalid one is a negative response, not a 422.
  * Source: x402 specification v2 section 7, v1 section 7.
  */
 export const FacilitatorBody = z.looseObject({

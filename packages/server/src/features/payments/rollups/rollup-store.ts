@@ -168,7 +168,7 @@ export interface RollupFilters {
   readonly apiKeyId?: string | undefined
 }
 
-/** The largest rollups that may answer; `none` reads each payment. */
+/** The largest rollups that may be read; `none` reads each payment. */
 export type Grain = 'day' | 'quarter' | 'none'
 
 export const quarterMs = 900_000

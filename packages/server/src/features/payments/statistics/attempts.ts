@@ -30,7 +30,7 @@ export function createAttemptCounts({ db, clock, log }: Pick<PlatformDeps, 'db' 
       log.warn({ err }, 'challenges and refused credentials were left out of the statistics')
     }
   }
-  // One write at a time: while the database does not answer, what is counted waits within `waitingMax`.
+  // One write at a time: while the database does not respond, what is counted waits within `waitingMax`.
   const writeNext = (): void => {
     writing = write().finally(() => {
       writing = undefined

@@ -5,7 +5,7 @@ import { firstIdAt } from '../../../platform/db/page.ts'
 import { countsOf, settlementTimesOf } from '../rollups/rollup-store.ts'
 import { paymentStatuses } from '../schema.ts'
 
-/** The period that is counted, and the rollups that may answer. */
+/** The period that is counted, and the rollups that may be read. */
 export interface Counted {
   readonly from: Date
   readonly to: Date

@@ -82,7 +82,7 @@ async function judge(chain: Chain, stored: StoredPermit2, settler: `0x${string}`
 }
 
 /**
- * Returns the protocol's reason for the chain's answer, or undefined if it would settle. In the order of the reference
+ * Returns the protocol's reason for the chain's result, or undefined if it would settle. In the order of the reference
  * implementation: signature, proxy, balance, allowance, and the contracts' errors. A spent nonce comes before the balance, since
  * it is final; the reference's `permit2_simulation_failed` would not help a payer.
  */

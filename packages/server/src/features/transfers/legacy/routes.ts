@@ -18,7 +18,7 @@ import { queueTransfer } from '../transfer.ts'
 
 /**
  * Queues a transfer of a coin from the legacy wallet: it is priced, counted against its spend policy as `legacyWithdraw`, stored with the
- * Idempotency-Key, and answered immediately. An event reports the outcome.
+ * Idempotency-Key, and gets a response immediately. An event reports the outcome.
  */
 async function withdrawLegacy(ctx: Ctx, { to, amount, coin }: NewLegacyWithdrawal): Promise<LegacyWithdrawal> {
   const { chain, token } = legacyPlaceOf(coin, ctx.tenant.environment)

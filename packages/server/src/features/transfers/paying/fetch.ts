@@ -45,7 +45,7 @@ export const sellerLimits = {
 const challengeBodyMax = 262_144
 
 /**
- * Fetches a URL and, if it answers 402, pays it and fetches it once more with the credential. At most one credential is sent, to the URL
+ * Fetches a URL and, if it responds with 402, pays it and fetches it once more with the credential. At most one credential is sent, to the URL
  * itself: no redirect is followed, and a second 402 is returned. 502 if the first request got no response. The memory of the longest
  * response is reserved before the first request, because a payment that was signed must not be refused.
  */
@@ -78,7 +78,7 @@ async function fetchPaid(ctx: Ctx, request: UrlPayment): Promise<Reply> {
   )
 }
 
-/** A long answer is not stored: a repeat is answered from the payment, without the body. */
+/** A long response is not stored: a repeat gets one from the payment, without the body. */
 function replyOf(status: number, body: unknown, seen: Answered | undefined): Reply {
   return new Reply(status, body, {}, (seen?.bytes.length ?? 0) > keptBytesMax)
 }

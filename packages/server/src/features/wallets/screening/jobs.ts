@@ -67,7 +67,7 @@ const screenDueDeposits: Recurring<Deps> = {
 
 /**
  * Continues traces of flagged money that were too long for one transaction. A step takes what is left in the transaction that traces it, so a process that
- * dies loses no step, and two at once take turns under the lock of the network.
+ * dies loses no step, and two at once run one after the other under the lock of the network.
  */
 const continueTracing: Recurring<Deps> = {
   name: 'wallets.continue-traces',

@@ -85,7 +85,7 @@ export class EndpointQueue {
     return { row, delivery }
   }
 
-  /** Records that the receiver answered or timed out. The next delivery may follow, unless the receiver answered 410. */
+  /** Records that the receiver responded or timed out. The next delivery may follow, unless the receiver responded with 410. */
   answered(outcome: 'taken' | 'failed' | 'gone'): void {
     this.#underWay -= 1
     this.#share = outcome === 'taken' ? Math.min(this.#share + 1, shareMax) : shareFirst

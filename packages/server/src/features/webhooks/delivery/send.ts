@@ -16,7 +16,7 @@ export interface Sent {
   readonly attempts: readonly NewAttempt[]
   /** State of the delivery after these attempts. */
   readonly status: 'pending' | 'succeeded' | 'dead'
-  /** Whether the receiver answered 410: it accepts nothing more. */
+  /** Whether the receiver responded with 410: it accepts nothing more. */
   readonly isGone: boolean
 }
 

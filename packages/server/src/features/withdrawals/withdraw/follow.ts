@@ -80,7 +80,7 @@ function refundOf({ failure }: Payout): PayoutFailure['refund'] {
 const retryMs = 30_000
 
 /**
- * Continues the withdrawals that are due; a hint from its partner makes one due. A partner or a network that does not answer delays only its own
+ * Continues the withdrawals that are due; a hint from its partner makes one due. A partner or a network that does not respond delays only its own
  * withdrawals, and there no organisation those of another; no later run waits for it. Idempotent: each step is taken under the withdrawal's row
  * lock, from its rows.
  */

@@ -119,7 +119,7 @@ const fundsMin = (sponsoredGasMax * sponsoredMaxFeePerGasMax) / attodollarsPerUn
 /**
  * Whether a challenge may offer now that the service pays the fee: sponsoring is on, the organisation's budget of the day covers
  * the most expensive payment, and the sponsor has the funds. The offer reserves nothing; recording the payment does. If a node
- * does not answer, the result is false and payers pay their own fees.
+ * does not respond, the result is false and payers pay their own fees.
  */
 export async function sponsorsFees(ctx: Ctx, network: Network): Promise<boolean> {
   const { feeSponsor } = ctx

@@ -129,7 +129,7 @@ export async function refuseByChain(
 }
 
 /**
- * Returns the protocol's reason for the chain's answer, or undefined if it accepts the payment. The signature comes before the
+ * Returns the protocol's reason for the chain's result, or undefined if it accepts the payment. The signature comes before the
  * balance, as in the reference implementation: where only the chain can check the signature, the token's error says which of the
  * two failed.
  */
