@@ -241,7 +241,7 @@ async function handleResponses(
       reportRefusal(parts, transaction, response.words)
       if (latest !== undefined && latest.sequence > 0)
         await sendCovered(parts, await listEarlierRaw(parts.deps.db, transaction.id, latest.sequence))
-      if (latest !== undefined && lacksGas(answer.words)) await raiseGas(parts, transaction, latest)
+      if (latest !== undefined && lacksGas(response.words)) await raiseGas(parts, transaction, latest)
       else await lowerFees(parts, transaction, attempts)
     }
     if (response?.outcome === 'underpriced' && latest !== undefined) await replace(parts, transaction, latest)
