@@ -130,7 +130,9 @@ function readShareOfNitro(data: Hex): bigint | undefined {
   const [response] = responsesIn(data, 1)
   if (response?.returnData === '0x' && response.success) return 0n
   const price =
-    response?.success === true && response.returnData.length === 2 + 6 * 64 ? response.returnData.slice(66, 130) : undefined
+    response?.success === true && response.returnData.length === 2 + 6 * 64
+      ? response.returnData.slice(66, 130)
+      : undefined
   return price === undefined ? undefined : BigInt(`0x${price}`) * BigInt(l1ShareBytes)
 }
 
