@@ -38,7 +38,10 @@ export async function serveKept(
 }
 
 /** A handler's response, adapted to be sent later on another connection. */
-function soldResponse({ status, headers, body }: OwnResponse, paid: readonly (readonly [string, string])[]): OwnResponse {
+function soldResponse(
+  { status, headers, body }: OwnResponse,
+  paid: readonly (readonly [string, string])[],
+): OwnResponse {
   const isOwn = (name: string) =>
     !unkept.test(name) && name.toLowerCase() !== 'cache-control' && !isTargetedCaching(name)
   const own = Object.entries(headers).filter(([name]) => isOwn(name))
