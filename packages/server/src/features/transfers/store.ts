@@ -91,7 +91,7 @@ export const columns = sql`id, organisation_id, environment, wallet_id, from_add
   from_token, to_token, decimals, raw_amount, route, route_reason, status, reason, tx_hash, raw_fee, answered as reported_state, event_id, created_at,
   confirmed_at, ended_at, partner, partner_reference, quote_expires_at, to_decimals, raw_out, raw_out_min, raw_received, received_token, left_at,
   look_at as next_poll_at, refund_tx_hash, destination_tx_hash, refunded_at, refund_overdue_event_id, reference, resource, metadata, approval_id`
-export const stepColumns = sql`transfer_id, position, kind, sender, to_address, data, value, gas_limit, transaction_id`
+const stepColumns = sql`transfer_id, position, kind, sender, to_address, data, value, gas_limit, transaction_id`
 
 /**
  * Whether a transfer has not ended, for a statement that has its id. No index serves it: PostgreSQL would otherwise read all transfers that it
