@@ -1,7 +1,11 @@
+import { Readable } from 'node:stream'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
 import { addToCounter, plans } from '../../src/features/plans/index.ts'
+import { getVault } from '../../src/features/vaults/read.ts'
+import type { VaultId } from '../../src/features/vaults/schema.ts'
 import { sql } from '../../src/platform/db/db.ts'
+import { JsonStream } from '../../src/platform/json-stream.ts'
 import { codeOf } from '../world.ts'
 import { aVaultStage, countersOf, hourMs, type VaultStage } from './vaults-stage.ts'
 
@@ -93,4 +97,24 @@ test('a vault that expires while its extension waits for the counters is gone: a
     return begun
   })
   expect((await Promise.all(answers)).map(codeOf)).toEqual(['vault-not-found', 'vault-not-found'])
+})
+
+test('a large vault that is deleted while it is read is not read to its end', async () => {
+  const org = await stage.world.organisation('pro')
+  const vault = await stage.vault(org)
+  const { db } = stage.world.database
+  await db.run(sql`
+    insert into vault_documents (vault_id, id, organisation_id, environment, name, data, size, sha256, created_at)
+    select ${vault}, 'doc_' || lpad(n::text, 26, '0'), ${org.id}, 'test', repeat('n', 200), '{}'::json, 2, repeat('0', 64), now()
+    from generate_series(1, 2000) as n`)
+  await db.run(sql`update vaults set document_count = 2000 where id = ${vault}`)
+  const read = await getVault(stage.ctx(org), vault as VaultId)
+  if (!(read instanceof JsonStream)) throw new Error('the vault is not large')
+  const pieces = z.instanceof(Readable).parse(read.body)[Symbol.asyncIterator]()
+  await pieces.next()
+  expect((await stage.call(org, 'DELETE', `/vaults/${vault}`)).status).toBe(204)
+  const rest = async () => {
+    while ((await pieces.next()).done !== true);
+  }
+  await expect(rest()).rejects.toMatchObject({ code: 'vault-not-found' })
 })

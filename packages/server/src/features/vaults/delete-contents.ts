@@ -3,6 +3,9 @@ import type { Recurring } from '../../platform/job.ts'
 import { areContentsLeft, deleteSomeContents, listTenantsWithContents, lockDeletedVaults } from './contents-store.ts'
 import type { Deps } from './ports.ts'
 
+/** Most rounds of a run, so that a process that stops waits for few of them; the next run goes on. */
+const roundsMax = 100
+
 /**
  * Deletes the events and documents of deleted vaults, which nothing reads any more. The tenants take turns, each with one small transaction, so that
  * a tenant with millions of events delays nobody, and no statement exceeds the limit of time. Each transaction locks the deleted vaults, so two runs
@@ -14,12 +17,14 @@ export const deleteVaultContents: Recurring<Deps> = {
   isDue: () => areContentsLeft,
   run: async ({ db, log }) => {
     const failed = new Set<string>()
-    for (;;) {
+    for (let round = 0; round < roundsMax; round += 1) {
       const tenants = (await listTenantsWithContents(db)).filter((tenant) => !failed.has(nameOf(tenant)))
       if (tenants.length === 0) return
       for (const tenant of tenants) {
         try {
-          await db.tx(async (tx) => deleteSomeContents(tx, tenant, await lockDeletedVaults(tx, tenant)))
+          await db.tx(async (tx) => deleteSomeContents(tx, tenant, await lockDeletedVaults(tx, tenant)), {
+            readsByKeys: true,
+          })
         } catch (error) {
           failed.add(nameOf(tenant))
           log.error({ err: error, ...tenant }, 'contents of deleted vaults could not be deleted; they stay queued')

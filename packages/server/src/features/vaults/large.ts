@@ -2,10 +2,11 @@ import { sealedItemsOf } from '@purser/protocol'
 import { itemsOf, JsonStream, openObject } from '../../platform/json-stream.ts'
 import type { DocumentRow, FileRow } from './document-store.ts'
 import { shownDocument } from './documents.ts'
+import { fail } from './errors.ts'
 import { getSealedHead, listDocumentsAfter, listFilesAfter, rowsMax } from './large-store.ts'
 import type { Ctx } from './ports.ts'
 import { Vault, VaultDocument, VaultFile, type VaultFile as VaultFileShown } from './schema.ts'
-import type { VaultRow } from './store.ts'
+import { findVault, type VaultRow } from './store.ts'
 import { shownVault } from './vault.ts'
 
 /** A vault with more documents and files than this is read and sent a few hundred at a time. */
@@ -71,17 +72,27 @@ async function* itemPages(ctx: Ctx, vault: VaultRow) {
   for await (const page of filesOf(ctx, vault)) yield sealedItemsOf(page.map((file) => ({ kind: 'file', ...file })))
 }
 
+/** Throws if the vault is gone: what was read of it since may not be all that it had. */
+async function requireThere(ctx: Ctx, id: VaultRow['id']): Promise<void> {
+  if ((await findVault(ctx.db, ctx.tenant, id, ctx.clock.now())) === undefined) throw fail('vault-not-found')
+}
+
 function documentsOf(ctx: Ctx, { id }: VaultRow, dataBytesMax: number): AsyncGenerator<readonly DocumentRow[]> {
   let bytesLeft = dataBytesMax
   return pagesOf(async (after) => {
     const page = await listDocumentsAfter(ctx.db, ctx.tenant, id, { after, dataBytesMax: bytesLeft })
+    await requireThere(ctx, id)
     bytesLeft = Math.max(0, bytesLeft - page.reduce((sum, { size }) => sum + size, 0))
     return page
   })
 }
 
 function filesOf(ctx: Ctx, { id }: VaultRow): AsyncGenerator<readonly FileRow[]> {
-  return pagesOf((after) => listFilesAfter(ctx.db, ctx.tenant, id, after))
+  return pagesOf(async (after) => {
+    const page = await listFilesAfter(ctx.db, ctx.tenant, id, after)
+    await requireThere(ctx, id)
+    return page
+  })
 }
 
 async function* pagesOf<R extends { readonly id: string }>(
