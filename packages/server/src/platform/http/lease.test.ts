@@ -221,6 +221,20 @@ test('of concurrent requests with one key one is the first, and a claim that ano
   expect(await outcomeOf(other)).toMatchObject({ kind: 'answered', response: stored('yes') })
 })
 
+test('a key that a transaction is tying to its resource delays no other key of the tenant', async () => {
+  const [tying, other] = ['tying', 'not delayed'].map((key) => ({ key, fingerprint: Buffer.alloc(32, 7) }))
+  if (tying === undefined || other === undefined) throw new Error('there are two keys')
+  await claimWithLease(ctx, tying, 'first')
+  await ctx.db.tx(async (tx) => {
+    await leaseHandle(ctx, tying, 'first').commit(tx, 'pay_3')
+    const claims = await Promise.allSettled([outcomeOf(tying), claimWithLease(ctx, other, 'second')])
+    expect(claims).toMatchObject([
+      { status: 'rejected', reason: { code: 'idempotency-in-progress' } },
+      { status: 'fulfilled', value: { kind: 'first' } },
+    ])
+  })
+})
+
 /** The outcome of a repeat. */
 function outcomeOf(requested: Parameters<typeof claimWithLease>[1]) {
   return claimWithLease(ctx, requested, 'repeat')

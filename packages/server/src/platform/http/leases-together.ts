@@ -24,20 +24,22 @@ export const claimUnused = batchByTenant<NewLease, boolean>(
   limits,
   async (db, { organisationId, environment }, leases) => {
     const each = <T>(read: (lease: NewLease) => T): T[] => leases.map(read)
-    // In the order of keys, so that two statements with the same keys do not wait for each other.
-    const rows = await db.many(
-      ClaimRow,
-      sql`
+    // In the order of keys, so that two statements with the same keys do not wait for each other. Keys that exist are left out first: a conflict would
+    // wait for a transaction that updates its row, such as one that ties the key.
+    const statement = sql`
       insert into idempotency_keys (organisation_id, environment, key, fingerprint, api_key_id, state, running_until, claim, created_at)
       select ${organisationId}, ${environment}, key, fingerprint, api_key_id, 'running', running_until, claim, created_at
       from unnest(
         ${each(({ key }) => key)}::text[], ${each(({ fingerprint }) => fingerprint)}::bytea[], ${each(({ actorId }) => actorId)}::text[],
         ${each(({ until }) => until.toISOString())}::timestamptz[], ${each(({ claim }) => claim)}::text[], ${each(({ now }) => now.toISOString())}::timestamptz[]
       ) as given (key, fingerprint, api_key_id, running_until, claim, created_at)
+      where not exists (
+        select from idempotency_keys as known
+        where known.organisation_id = ${organisationId} and known.environment = ${environment} and known.key = given.key offset 0)
       order by key collate "C"
       on conflict (organisation_id, environment, key) do nothing
-      returning claim`,
-    )
+      returning claim`
+    const rows = await db.tx((tx) => tx.many(ClaimRow, statement), { readsByKeys: true })
     const claimed = new Set(rows.map(({ claim }) => claim))
     return leases.map(({ claim }) => claimed.has(claim))
   },
