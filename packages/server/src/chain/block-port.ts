@@ -34,6 +34,8 @@ export interface BlockRange {
    * The accounts of interest, as topics of logs. Their transfers are requested by account where a node delivers neither all logs nor all receipts of a block.
    */
   readonly accounts?: (() => Iterable<Hex>) | undefined
+  /** Whether an account, in lower case, forwards what it receives in the same transaction, so that its transfers are of interest too. */
+  readonly isForwarding?: (account: string) => boolean
   /** Hash of the block, for a range of one block. The node then answers for that block or returns an error. */
   readonly hash?: Hex | undefined
 }

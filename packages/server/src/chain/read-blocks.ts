@@ -92,7 +92,7 @@ export function readTransfer({ entry, blockNumber, fromTopic, toTopic }: RawTran
   }
 }
 
-function accountOf(topic: string): `0x${string}` {
+export function accountOf(topic: string): `0x${string}` {
   const account = `0x${topic.slice(26).toLowerCase()}`
   if (topic.length !== 66 || !isAddress(account)) throw invalidResponse('a transfer log has no account')
   return account

@@ -1,6 +1,6 @@
 import { type Hex, isHex, topics } from '@purser/protocol'
 import type { BlockRange, TokenTransfer } from './block-port.ts'
-import { lower, type RawTransfer, readLogs, readTransfer } from './read-blocks.ts'
+import { accountOf, lower, type RawTransfer, readLogs, readTransfer } from './read-blocks.ts'
 import { invalidResponse } from './rpc/read.ts'
 import type { Rpc, RpcCall } from './rpc/rpc.ts'
 
@@ -34,8 +34,10 @@ export async function scanAccounts(
     for (const some of partsOf(filters, filtersPerRequest)) found.push(...(await readFilters(rpc, block, some)))
   }
   await read(filtersOf(block.accounts(), sides))
-  // A transfer may have been forwarded within its transaction: its sender is that of the transfer to the account that forwarded it.
-  await read(filtersOf(new Set(found.map(({ fromTopic }) => fromTopic).filter((topic) => isHex(topic))), ['to']))
+  // The sender of forwarded money is that of the transfer to the account that forwarded it. The logs of other senders may be too many for a node.
+  const { isForwarding = () => false } = block
+  const senders = found.map(({ fromTopic }) => fromTopic).filter((topic) => isHex(topic))
+  await read(filtersOf(new Set(senders.filter((topic) => isForwarding(accountOf(topic)))), ['to']))
   return found.filter(({ entry }) => transactions.has(lower(entry.transactionHash))).map(readTransfer)
 }
 

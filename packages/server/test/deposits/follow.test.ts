@@ -58,7 +58,7 @@ test.each([1, 3])(
 )
 
 test.each([1, 3])(
-  'a block is read by its accounts where none of %d nodes returns all of its logs and receipts, and its deposits are confirmed',
+  'a block is read by its accounts where none of %d nodes returns all of its logs and receipts, or those of a busy sender, and its deposits are confirmed',
   async (count) => {
     const wallets = await Promise.all(Array.from({ length: 3 }, () => stage.wallet()))
     const [wallet, sender, other] = wallets.map(({ address }) => address)
@@ -69,8 +69,12 @@ test.each([1, 3])(
       from: sender,
     })
     const isFiltered = ({ topics }: Record<string, unknown>) => Array.isArray(topics) && topics.length > 1
+    const busy = `0x${own.transfers[0]?.from.slice(2).toLowerCase().padStart(64, '0')}`
+    const isOfBusy = ({ topics }: Record<string, unknown>) => JSON.stringify(topics).toLowerCase().includes(busy)
     const refusal = (numbers: readonly number[], filter: Record<string, unknown>) =>
-      numbers.includes(long) && !isFiltered(filter) ? 'query returned more than 10000 results' : undefined
+      numbers.includes(long) && (!isFiltered(filter) || isOfBusy(filter))
+        ? 'query returned more than 10000 results'
+        : undefined
     const node = () => chain.node({ refusal, isUnread: (txHash) => txHash === own.hash })
     const follow = await stage.follower(Array.from({ length: count }, node))
     await follow()

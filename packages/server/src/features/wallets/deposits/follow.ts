@@ -10,6 +10,7 @@ import type {
 import { fail } from '../../../chain/errors.ts'
 import type { ScreeningPort } from '../../../partners/screening/port.ts'
 import type { Deps as PlatformDeps } from '../../../platform/ctx.ts'
+import { isVirtual } from './booking.ts'
 import { confirmUpTo, withdrawDenied } from './confirm.ts'
 import { findCursor, type Lease, listScannedBlocks, type ScannedBlock } from './cursor-store.ts'
 import { contradicts, rewind } from './fork.ts'
@@ -235,7 +236,7 @@ async function readingsOf(
   }: { readonly head: BlockHeader; readonly range: Range; readonly known: readonly ScannedBlock[] },
 ): Promise<readonly ScannedRange[]> {
   const tokens = network.tokens.map(({ address }) => address)
-  const whole = { ...range, tokens, accounts: () => watched.topics() }
+  const whole = { ...range, tokens, accounts: () => watched.topics(), isForwarding: isVirtual }
   const isWanted: IsWanted = (from, to) => watched.hasTopic(to) || watched.hasTopic(from)
   if (!range.isSecond) {
     const hash = range.from === range.to && range.to === head.number ? head.hash : undefined
