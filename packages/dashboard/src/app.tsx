@@ -1,6 +1,6 @@
 import { CSPProvider } from '@base-ui/react/csp-provider'
 import { type Account, AuthenticationError, type Chain, type Environment, PermissionDeniedError } from '@purser/sdk'
-import { useQuery } from '@tanstack/react-query'
+import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { RouterProvider } from '@tanstack/react-router'
 import { Building2, FlaskConical } from 'lucide-react'
 import { type ReactNode, useEffect, useMemo } from 'react'
@@ -9,7 +9,7 @@ import { sessionClient, usePurser, useWorkspace, type Workspace, WorkspaceContex
 import { lastOrganisation, rememberOrganisation, signInAgain } from './api/scope.ts'
 import { LiveEvents } from './live/live-events.ts'
 import { Invitations } from './pages/account/invitations.tsx'
-import { NewOrganisation } from './pages/account/new-organisation.tsx'
+import { NewOrganisation, newOrganisation } from './pages/account/new-organisation.tsx'
 import { createDashboardRouter } from './router.ts'
 import { switchEnvironment } from './shell/scope-switch.tsx'
 import { Button } from './ui/button.tsx'
@@ -19,10 +19,18 @@ import { Toasts } from './ui/toast.tsx'
 
 /** Finds out who is signed in, then shows the page. Redirects to the sign-in page and back if nobody is signed in. */
 export function App({ environment }: { environment: Environment }) {
+  const queries = useQueryClient()
+  // A person without one who has just created an organisation sees its first key: the page stays until they leave it.
+  const mayReplacePage = ({ state: { data } }: { readonly state: { readonly data: Account | undefined } }) =>
+    data === undefined ||
+    data.organisations.length > 0 ||
+    queries.getMutationCache().find({ mutationKey: newOrganisation }) === undefined
   const account = useQuery({
     queryKey: ['account'],
     queryFn: ({ signal }) => sessionClient(undefined, undefined).account.get({ signal }),
     staleTime: 60_000,
+    refetchOnWindowFocus: mayReplacePage,
+    refetchOnReconnect: mayReplacePage,
   })
   const isSignedOut = account.error instanceof AuthenticationError && account.error.status === 401
   useEffect(() => {

@@ -269,6 +269,15 @@ export function peopleScenarios({ dev, purserOf, browser, open }: Stage): void {
       await page.getByLabel('Name').fill('Next one')
       await make.click()
       await page.getByText('This key is shown once. Copy it now.').waitFor()
+      // The person comes back from another window, after what the page has read is old.
+      await page.clock.setSystemTime(Date.now() + 120_000)
+      const requested: string[] = []
+      page.on('request', (one) => requested.push(new URL(one.url()).pathname))
+      await page.evaluate(() => {
+        window.dispatchEvent(new Event('visibilitychange'))
+        return fetch('/healthz')
+      })
+      expect(requested).toEqual(['/healthz'])
       const key = String(await page.getByRole('status').locator('code').first().textContent()).trim()
       const answer = await fetch(`${dev().baseUrl}/organisations/current`, {
         headers: { authorization: `Bearer ${key}` },

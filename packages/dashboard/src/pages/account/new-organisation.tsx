@@ -9,11 +9,15 @@ import { useIdempotencyKey } from '../../ui/idempotency.ts'
 import { Card } from '../../ui/page.tsx'
 import { SecretOnce } from '../../ui/secret-once.tsx'
 
+/** The key of the creation, which stays in the cache while its result is shown. */
+export const newOrganisation = ['new-organisation'] as const
+
 /** Creates an organisation of the person, shows its first key once, and then opens it. */
 export function NewOrganisation() {
   const { key, onError } = useIdempotencyKey()
   const [name, setName] = useState('')
   const make = useMutation({
+    mutationKey: newOrganisation,
     mutationFn: () =>
       sessionClient(undefined, undefined).organisations.create({ name: name.trim() }, { idempotencyKey: key }),
     // The key is discarded when the page is left.
