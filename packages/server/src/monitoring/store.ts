@@ -27,12 +27,13 @@ const waitingEvents = sql`
 
 /**
  * Deleted organisations whose managed wallets received a whole token or more since: less, and money that screening flagged or froze, could be a stranger's way
- * to raise an alarm. The rows that are read are limited, and so is what each scrape costs.
+ * to raise an alarm. A scrape reads a limited number of rows, those of the greatest deposits, so that dust hides none.
  */
 const lateDeposits = sql`
-  select min(deposit.created_at) as since from (select organisation_id, transaction_id from late_deposits limit ${depthMax}) as late
+  select min(deposit.created_at) as since from (
+    select organisation_id, transaction_id from late_deposits order by tokens desc nulls first limit ${depthMax}) as late
   join organisations on organisations.id = late.organisation_id join wallet_transactions as deposit on deposit.id = late.transaction_id
-  where organisations.deleted_at < deposit.created_at and deposit.status <> 'withdrawn' and deposit.aml_status <> 'flagged'
+  where organisations.deleted_at is not null and deposit.status <> 'withdrawn' and deposit.aml_status <> 'flagged'
   group by organisations.id
   having sum((deposit.raw_amount - deposit.frozen_raw_amount) / power(10::numeric, deposit.decimals)) >= 1`
 

@@ -43,6 +43,10 @@ test('live money that reaches a managed wallet of a deleted organisation is show
   await follow()
   await receive([stage.usdc, master.address, 5_000_000n])
   await db.run(sql`update organisations set deleted_at = now() where id = ${organisationId}`)
+  // A stranger's dust at another one.
+  await db.run(sql`
+    insert into late_deposits (organisation_id, transaction_id, tokens)
+    select 'org_0' || n, 'wtx_0' || n, 0.0000001 from generate_series(1, 10000) as n`)
   await receive([stage.usdc, byo.address, 5_000_000n], [stage.usdc, master.address, 5_000_000n, bad])
   await receive([stage.usdc, master.address, 999_999n])
   expect(await alarms()).toBeUndefined()
