@@ -148,8 +148,10 @@ async function agreedRefusal({ voters }: NodeRpc, call: TriedCall): Promise<stri
   return trial.ok ? undefined : (trial.reason ?? undefined)
 }
 
-/** An account counts as having no code only if a majority of the nodes reports none: a contract account could burn gas that others pay for. */
-/** One request to each node. The votes name no balance, which may differ from block to block, and only whether it suffices. */
+/**
+ * A signer shares a transaction only if a majority of the nodes reports no code and a sufficient balance: a contract account could burn gas that others
+ * pay for. One request to each node. The votes name no balance, which may differ from block to block, and only whether it suffices.
+ */
 async function signersToSendAlone({ voters }: NodeRpc, needs: readonly SignerNeed[]): Promise<ReadonlySet<string>> {
   if (needs.length === 0) return new Set()
   const codeReads = needs.map(({ signer }) => ({ method: 'eth_getCode', params: [signer, 'latest'] }))

@@ -83,7 +83,7 @@ async function publishAtTwoWorkers(): Promise<void> {
   const workers = [stage.world.server.deps, stage.hasty.server.deps, stage.world.server.deps]
   const jobs = workers
     .flatMap((deps) => bindLoops(deps, transferRecurring))
-    .filter(({ name }) => name === 'transfers.publish-unanswered')
+    .filter(({ name }) => name === 'transfers.publish-unreported')
   await Promise.all(jobs.map((job) => job.run()))
   expect(jobs).toHaveLength(3)
 }

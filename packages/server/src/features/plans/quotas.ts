@@ -161,9 +161,9 @@ export const gasErrors = {
   'settlement-budget-exceeded': {
     status: 429,
     title: 'Settlement Budget Exceeded',
-    detail: 'The daily gas budget of this organisation on the network is used up. It is renewed at 00:00 UTC.',
+    detail: 'The daily gas budget on the network is used up. It is renewed at 00:00 UTC.',
     causes: [
-      'The gas that the operator pays for this organisation on this network has reached the budget of the UTC day (`SETTLE_MICRO_USD_PER_DAY_MAX`). Payments that are verified and not settled reserve a part.',
+      'The gas that the operator pays for this organisation on this network has reached the budget of the UTC day (`SETTLE_MICRO_USD_PER_DAY_MAX`), which the hobby organisations of an account share. Payments that are verified and not settled reserve a part.',
       'Gas prices rose, so that each settlement reserves more.',
     ],
     fix: 'Settle open payments or let them expire, which releases their reservations; offer a wallet on a cheaper network in `otherWalletIds`; or wait for 00:00 UTC. The operator raises the setting. The credential was not used and may be verified later.',

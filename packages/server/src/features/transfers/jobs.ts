@@ -19,7 +19,7 @@ const unreportedMs = 120_000
  * waits. Idempotent: each is published once, under its row's lock.
  */
 const publishUnreported: Recurring<Deps> = {
-  name: 'transfers.publish-unanswered',
+  name: 'transfers.publish-unreported',
   everyMs: 30_000,
   async run(ctx) {
     const before = instantOf(ctx.clock.now().getTime() - unreportedMs)

@@ -199,7 +199,7 @@ const networksWithoutCoin = networks.filter(({ nativeCoin }) => nativeCoin === n
 /**
  * Ends transfers; those that ended before stay as they are. The approval of a failed one is due for a check. The actual cost of their steps, as
  * far as blocks show, replaces the maximum that counted against the wallets' policies: a top-up counts with its value, and gas that the child
- * pays from it does not count again. What was expected for a claim counts no more. One that ends before it has steps, as without its approval, costs nothing. Returns those that this call ended.
+ * pays from it does not count again. The gas that was reserved for its claim no longer counts. One that ends before it has steps, as without its approval, costs nothing. Returns those that this call ended.
  */
 export function markEnded(tx: Tx, ends: readonly TransferEnd[], now: Date): Promise<EndedTransfer[]> {
   return tx.many(
