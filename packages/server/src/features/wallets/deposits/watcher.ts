@@ -59,6 +59,8 @@ interface Leading {
   readonly lost: AbortController
   follow(): Promise<void>
   failures: number
+  /** When it began or last succeeded. */
+  succeededAt: Date
 }
 
 /**
@@ -72,7 +74,7 @@ function watchNetwork(watcher: Watcher, network: Network, watched: Watched): Dep
     const ended = leading
     leading = undefined
     if (ended === undefined) return
-    failuresGauge(deps, network).set(0)
+    showFailures(deps, network, undefined)
     await releaseLease(deps.db, ended.lease).catch(() => undefined)
   }
   const following = startLoop({
@@ -127,7 +129,7 @@ async function take(
     const balances = deps.chains.on(network)
     const ended = AbortSignal.any([stopped, lost.signal])
     const follow = createFollower({ deps, network, reads: balances.blocks, balances, watched, lease, stopped: ended })
-    return { lease, lost, follow, failures: 0 }
+    return { lease, lost, follow, failures: 0, succeededAt: deps.clock.now() }
   } catch (error) {
     deps.log.warn({ err: error, network: network.name }, 'the lease of a network could not be requested')
     return undefined
@@ -140,6 +142,7 @@ async function followOnce({ deps, pollMsMax }: Watcher, network: Network, leadin
   try {
     await leading.follow()
     leading.failures = 0
+    leading.succeededAt = deps.clock.now()
   } catch (error) {
     if (error instanceof LeadLost) leading.lost.abort()
     else {
@@ -148,12 +151,25 @@ async function followOnce({ deps, pollMsMax }: Watcher, network: Network, leadin
       deps.log.warn({ err: error, network: network.name, failures }, 'a network could not be followed; retrying')
     }
   }
-  failuresGauge(deps, network).set(leading.failures)
+  const { failures, succeededAt } = leading
+  showFailures(deps, network, failures === 0 ? undefined : { failures, succeededAt })
   return Math.min(failurePauseMsMax, pollMs * 2 ** Math.max(0, Math.min(leading.failures, 16) - 1))
 }
 
-function failuresGauge({ metrics }: Deps, { name }: Network) {
-  return metrics
+/** Shows how often in a row a network could not be read, and since when; undefined if it was read, or another process reads it. */
+function showFailures(
+  { metrics }: Deps,
+  { name: network }: Network,
+  failing: Pick<Leading, 'failures' | 'succeededAt'> | undefined,
+): void {
+  metrics
     .gauge('purser_deposit_failures', 'How often in a row a network could not be read for deposits.', ['network'])
-    .labels({ network: name })
+    .labels({ network })
+    .set(failing?.failures ?? 0)
+  metrics
+    .gauge('purser_deposit_failing_since', 'Unix time of the last reading before the failures; 0 without one.', [
+      'network',
+    ])
+    .labels({ network })
+    .set(failing === undefined ? 0 : failing.succeededAt.getTime() / 1_000)
 }
