@@ -51,8 +51,31 @@ async function* parts(
   tail: Uint8Array,
 ): AsyncGenerator<Uint8Array> {
   yield head
-  yield* source instanceof ReadableStream ? chunksOf(source) : source
+  yield* joined(source instanceof ReadableStream ? chunksOf(source) : source)
   yield tail
+}
+
+const joinedBytes = 16_384
+const joinedMs = 1_000
+
+/** Joins small chunks, such as lines: each chunk costs the service as much as a thousand bytes. A slow source's chunk waits for the next one at most. */
+async function* joined(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  let waiting: Uint8Array<ArrayBuffer>[] = []
+  let bytes = 0
+  let since = 0
+  const take = async (): Promise<Uint8Array> => {
+    const all = new Uint8Array(await new Blob(waiting).arrayBuffer())
+    waiting = []
+    bytes = 0
+    return all
+  }
+  for await (const chunk of chunks) {
+    if (bytes === 0) since = Date.now()
+    waiting.push(new Uint8Array(chunk))
+    bytes += chunk.length
+    if (bytes >= joinedBytes || Date.now() - since >= joinedMs) yield await take()
+  }
+  if (bytes > 0) yield await take()
 }
 
 /** Some engines cannot iterate over a stream. */

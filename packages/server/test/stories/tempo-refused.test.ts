@@ -230,6 +230,17 @@ test('five sponsored transactions of a payer are on their way at once, at all se
   expect((await two.pay(payer, 22n, true)).status).toBe(200)
 })
 
+test('five sponsored transactions of a payer are on their way at once, also where its tokens differ', async () => {
+  const shops = [await aShop('0.01', 'pathUSD'), await aShop('0.01', 'AlphaUSD')]
+  const payer = await aTempoPayer(chain)
+  await fundToken(chain, 'AlphaUSD', payer.account.address, 1_000_000n)
+  keepFromBlocks()
+  const answers = await Promise.all(
+    Array.from({ length: 12 }, (_, index) => shops[index % 2]?.pay(payer, BigInt(index + 1), true)),
+  )
+  expect(countByStatus(answers.filter((answer) => answer !== undefined))).toEqual({ 200: 5, 429: 7 })
+})
+
 test('a refused sponsored transaction gives its gas back at once, and its end gives nothing back again', async () => {
   const { org, pay } = await aShop()
   node.lie('eth_sendRawTransaction', () => noFee)
@@ -244,15 +255,4 @@ test('a refused sponsored transaction gives its gas back at once, and its end gi
   expect(await usedBy(org)).toEqual({ places: 0n, nanoUsd: '0' })
   await expect.poll(() => follow(before.org), { timeout: 60_000 }).toEqual(['settlement_failed'])
   expect((await usedBy(before.org)).places, 'recorded by an earlier release').toBe(0n)
-})
-
-test('five sponsored transactions of a payer are on their way at once, also where its tokens differ', async () => {
-  const shops = [await aShop('0.01', 'pathUSD'), await aShop('0.01', 'AlphaUSD')]
-  const payer = await aTempoPayer(chain)
-  await fundToken(chain, 'AlphaUSD', payer.account.address, 1_000_000n)
-  keepFromBlocks()
-  const answers = await Promise.all(
-    Array.from({ length: 12 }, (_, index) => shops[index % 2]?.pay(payer, BigInt(index + 1), true)),
-  )
-  expect(countByStatus(answers.filter((answer) => answer !== undefined))).toEqual({ 200: 5, 429: 7 })
 })

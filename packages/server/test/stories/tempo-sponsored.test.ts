@@ -15,8 +15,8 @@ const clock = new ShiftedClock()
 
 const resource = 'https://api.example.com/weather'
 const price = 10_000n
-/** In billionths of a US dollar. */
-const budget = 9_000_000n
+/** In billionths of a US dollar. A payer's open payments reserve a tenth at most: twelve fees. */
+const budget = 90_000_000n
 const gas = 700_000n
 
 beforeAll(async () => {

@@ -29,21 +29,24 @@ interface BodyRules {
 export function limitBody(raw: IncomingMessage, rules: BodyRules): void {
   const { response, isStreamed, msMax, silenceMsMax, isAnswered, refuse } = rules
   limitUnreadBody(raw, response)
-  if (raw instanceof CountedRequest)
-    raw.limitChunks(() => {
+  const counted = raw instanceof CountedRequest ? raw : undefined
+  if (isStreamed) {
+    counted?.slowTinyChunks()
+    limitBodySilence(raw, msMax, silenceMsMax)
+  } else {
+    counted?.refuseTinyChunks(() => {
       // Whoever reads the body answers.
       if (raw.listenerCount('error') > 0) raw.emit('error', tooManyChunks())
-      else if (isStreamed || isAnswered()) raw.destroy()
+      else if (isAnswered()) raw.destroy()
       else refuse(tooManyChunks())
     })
-  if (isStreamed) limitBodySilence(raw, msMax, silenceMsMax)
-  else
     limitBodyTime(raw, msMax, () => {
       // The rest of the request is not read, so that nothing else can follow on the connection.
       response.once('finish', () => raw.destroy())
       if (!isAnswered()) refuse(failPlatform('request-timeout'))
       else raw.destroy()
     })
+  }
 }
 
 /** Reads a whole body into one buffer, which is no larger than the memory that was reserved for it. */
