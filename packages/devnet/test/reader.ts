@@ -128,7 +128,7 @@ function programWith(page: string, text: string): string {
 
 /** The headers of a person who used the link of `npm start` in a browser. */
 async function signIn(dev: Dev): Promise<HeadersInit> {
-  const opened = { 'sec-fetch-dest': 'document', 'sec-fetch-mode': 'navigate', accept: 'text/html' }
+  const opened = { 'sec-fetch-dest': 'document', 'sec-fetch-site': 'none', accept: 'text/html' }
   const signedIn = await fetch(dev.signInUrl, { headers: opened, redirect: 'manual' })
   const cookies = signedIn.headers.getSetCookie().map((one) => one.split(';')[0])
   const origin = new URL(dev.dashboardUrl).origin

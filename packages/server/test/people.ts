@@ -16,9 +16,9 @@ export function aLink(world: World, email: string): Promise<string> {
   return makeSignInLink(world.server.deps, world.database.db, { email, baseUrl: world.base })
 }
 
-/** Opens a link as a browser does, without following where it leads. */
+/** Opens a link as a browser does whose address bar has it, without following where it leads. */
 export function open(url: string, headers: Record<string, string> = {}): Promise<Response> {
-  return fetch(url, { redirect: 'manual', headers })
+  return fetch(url, { redirect: 'manual', headers: { 'sec-fetch-site': 'none', ...headers } })
 }
 
 /** `name=value` of the session's cookie that an answer sets; undefined where it sets none. */

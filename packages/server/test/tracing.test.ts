@@ -104,6 +104,7 @@ test('a request, its statements, its node calls and the delivery of its event ar
     ...deployment.env,
     OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
     OTEL_SERVICE_NAME: 'purser-test',
+    OTEL_TRUST_CALLERS: 'true',
   }).up()
   const { testKey: key, wallet } = deployment
   const post = (path: string, body: unknown, headers: Record<string, string> = {}) =>
@@ -161,6 +162,7 @@ test('a request to a partner is a part of the trace of the request that needs it
   const service = await spawnService({
     ...deployment.env,
     OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
+    OTEL_TRUST_CALLERS: 'true',
     RPC_URL_BASE: base.rpcUrl,
     LIFI_API_URL: `${partner.origin}/private-path`,
     LIFI_API_KEY: 'lifi-private-key',
@@ -205,6 +207,26 @@ test('a request to a partner is a part of the trace of the request that needs it
   expect(collector.bodies.join('\n')).not.toContain('private')
 })
 
+test('a stranger’s traceparent neither decides that a request is recorded nor is continued', async () => {
+  const traceId = '0af7651916cd43dd8448eb211c80319c'
+  const headers = { traceparent: `00-${traceId}-00f067aa0ba902b7-01`, tracestate: 'stranger=1' }
+  const recorded = async (ratio: string) => {
+    const collector = await startCollector()
+    const service = await spawnService({
+      ...deployment.env,
+      OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
+      OTEL_TRACES_SAMPLER: 'parentbased_traceidratio',
+      OTEL_TRACES_SAMPLER_ARG: ratio,
+    }).up()
+    expect((await fetch(`${service.base}/organisations/current`, { headers })).status).toBe(401)
+    expect(await service.end('SIGTERM')).toBe(0)
+    return collector.spans().filter(({ name }) => name === 'GET /organisations/current')
+  }
+  expect(await recorded('0')).toEqual([])
+  const [span, ...others] = await recorded('1')
+  expect([span?.parentSpanId ?? '', span?.traceId === traceId, others]).toEqual(['', false, []])
+})
+
 test('a service whose collector never answers serves, and ends within its time', async () => {
   const silent = createServer(() => {}).listen(0, '127.0.0.1')
   await once(silent, 'listening')
@@ -223,6 +245,7 @@ test('a service whose collector never answers serves, and ends within its time',
 test.each([
   ['OTEL_TRACES_SAMPLER', 'sometimes'],
   ['OTEL_TRACES_SAMPLER_ARG', '2'],
+  ['OTEL_TRUST_CALLERS', 'yes'],
 ])('%s=%s stops the start and names the setting', async (name, value) => {
   const started = spawnService({ ...deployment.env, OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:1', [name]: value })
   expect(await started.ended).toBe(1)

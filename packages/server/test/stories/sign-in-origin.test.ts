@@ -91,6 +91,38 @@ test.each([
   expect(sessionCookie(world, navigated)).toBeDefined()
 })
 
+test.each([
+  ['a page of another site', { 'sec-fetch-site': 'cross-site' }],
+  ['a page of another site after a click', { 'sec-fetch-site': 'cross-site', 'sec-fetch-user': '?1' }],
+  ['a page of another host of the site', { 'sec-fetch-site': 'same-site' }],
+  ['a browser that does not name its opener', { 'sec-fetch-site': '' }],
+])('a link that %s opens shows its address, and signs in only by the button of that page', async (_case, site) => {
+  const email = await ownerOf(world, (await world.organisation()).id)
+  const url = await aLink(world, email)
+  const visitor = await aBrowser(world, { email: await ownerOf(world, org.id) })
+  const headers = { 'sec-fetch-dest': 'document', 'sec-fetch-mode': 'navigate', ...site, cookie: visitor.cookie }
+  const shown = await open(url, headers)
+  expect([shown.status, shown.headers.getSetCookie()]).toEqual([200, []])
+  const page = await shown.text()
+  expect(page).toContain(`<strong>${email}</strong>`)
+  expect(page).toContain('<form method="post"><button>')
+  expect(shown.headers.get('content-security-policy')).toMatch(/form-action 'self' http:\/\/dashboard\.test; .*frame-ancestors 'none'/)
+  expect(shown.headers.get('referrer-policy')).toBe('same-origin')
+  const pressed = (origin: string) =>
+    fetch(url, {
+      method: 'POST',
+      redirect: 'manual',
+      headers: { ...headers, origin, 'content-type': 'application/x-www-form-urlencoded' },
+    })
+  for (const origin of ['https://evil.example', 'null', 'http://dashboard.test'])
+    expect((await pressed(origin)).status).toBe(403)
+  expect((await visitor.call('GET', '/account')).status).toBe(200)
+  const signedIn = await pressed(new URL(world.config.baseUrl).origin)
+  expect([signedIn.status, signedIn.headers.get('location')]).toEqual([302, 'http://dashboard.test'])
+  expect(sessionCookie(world, signedIn)).toBeDefined()
+  expect(sessionCookie(world, await open(url))).toBeUndefined()
+})
+
 test('text that the database cannot store is refused by every part of the sign-in', async () => {
   const body = {
     name: 'a\u0000b',

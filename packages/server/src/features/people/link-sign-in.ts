@@ -2,6 +2,7 @@ import type { AuthContext } from 'better-auth'
 import { APIError, createAuthEndpoint } from 'better-auth/api'
 import { setSessionCookie } from 'better-auth/cookies'
 import { z } from 'zod'
+import { confirmationPage } from './link-page.ts'
 import { hashOfToken, newSignInLink } from './links.ts'
 import { maySend, sendOrForget } from './mails.ts'
 import type { SignInDeps, SignInOptions } from './sign-in-options.ts'
@@ -16,15 +17,20 @@ const LinkQuery = z.object({ token: z.string().max(200) })
 
 /**
  * Signs in the user of a link, once, and redirects to the dashboard. A used or expired link redirects to the sign-in page. The link
- * proves the address, so a missing user is created.
+ * proves the address, so a missing user is created. A page can open the link of its author's account in the browser of its visitor, who would
+ * then work in that account. So a link signs in at once only if no page opened it; otherwise a page asks first.
+ * Source: Fetch Metadata, `Sec-Fetch-Site: none` is an address that was typed or opened by another program.
  */
 function openLink({ db, clock }: SignInDeps, { dashboardUrl }: SignInOptions) {
-  return createAuthEndpoint('/link', { method: 'GET', query: LinkQuery, requireHeaders: true }, async (ctx) => {
+  const options = { method: ['GET' as const, 'POST' as const], query: LinkQuery, requireHeaders: true as const }
+  return createAuthEndpoint('/link', options, async (ctx) => {
     const { internalAdapter } = ctx.context
     const tokenHash = hashOfToken(ctx.query.token)
     const link = await findLink(db, tokenHash, clock.now())
     const refused = `${dashboardUrl}/sign-in?error=link-not-valid`
     if (link === undefined) throw ctx.redirect(refused)
+    const isOpenedByPage = ctx.headers.get('sec-fetch-site') !== 'none'
+    if (ctx.method === 'GET' && isOpenedByPage) return confirmationPage({ email: link.email, dashboardUrl })
     const user = await userOf(ctx.context.internalAdapter, link.email)
     // Last before the session, so that an earlier failure does not use the link up.
     if (!(await markLinkUsed(db, tokenHash, clock.now()))) throw ctx.redirect(refused)

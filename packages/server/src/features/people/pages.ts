@@ -22,7 +22,7 @@ const paths: Readonly<Record<string, readonly RegExp[]>> = {
     /^\/list-accounts$/,
   ],
   POST: [
-    /^\/sign-in\/(email|social|link)$/,
+    /^\/(link|sign-in\/(email|social|link))$/,
     /^\/sign-out$/,
     /^\/passkey\/(verify-registration|verify-authentication|delete-passkey|update-passkey)$/,
     /^\/(change-password|request-password-reset|reset-password|link-social|unlink-account|update-user)$/,
@@ -103,7 +103,7 @@ async function respondToSignIn(
 ): Promise<RawResponse> {
   const [path = ''] = url.slice('/auth'.length).split('?')
   if (paths[method]?.some((known) => known.test(path)) !== true) throw failPlatform('not-found')
-  if (method !== 'GET') refuseForeign(people, headers, body)
+  if (method !== 'GET') refuseForeign(path === '/link' ? new URL(baseUrl) : people, headers, body)
   else if (openedPath.test(path)) refuseUnseen(headers)
   const sent = body.length === 0 ? undefined : readJson(body)
   refuseUnstorable(url, sent)
@@ -128,9 +128,12 @@ const userAgentLengthMax = 512
 /** Headers of the connection, which are not forwarded. */
 const hopHeaders = /^(host|connection|content-length|transfer-encoding|keep-alive|upgrade|expect|x-forwarded-.*)$/
 
-/** Refuses requests of other origins: a foreign page must neither use the visitor's session nor sign the visitor in to another account. */
-function refuseForeign(people: People, headers: PageRequest['headers'], body: Uint8Array): void {
-  if (headers.origin !== undefined || headers.cookie !== undefined) refuseOtherOrigin(people, headers.origin)
+/**
+ * Refuses requests of other origins: a foreign page must neither use the visitor's session nor sign the visitor in to another account. The page that
+ * confirms a link is of the service's own origin, all others are of the dashboard's.
+ */
+function refuseForeign(own: Pick<People, 'origin'>, headers: PageRequest['headers'], body: Uint8Array): void {
+  if (headers.origin !== undefined || headers.cookie !== undefined) refuseOtherOrigin(own, headers.origin)
   const type = headers['content-type']?.split(';')[0]?.trim().toLowerCase()
   if (body.length > 0 && type !== 'application/json') throw failPlatform('unsupported-media-type')
 }

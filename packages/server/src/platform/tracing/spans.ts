@@ -27,7 +27,7 @@ export interface RequestSpan {
 }
 
 /**
- * Begins the span of a request, as a child of the caller's span if the request has a `traceparent` header.
+ * Begins the span of a request: a new trace, or, with `OTEL_TRUST_CALLERS`, a child of the caller's span that `traceparent` names.
  * Source: W3C Trace Context; OpenTelemetry semantic conventions, HTTP server spans.
  */
 export function startRequestSpan(request: {

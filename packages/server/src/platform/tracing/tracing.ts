@@ -1,4 +1,4 @@
-import { context, propagation, trace } from '@opentelemetry/api'
+import { context, propagation, type TextMapPropagator, trace } from '@opentelemetry/api'
 import type { Sampler, SpanProcessor } from '@opentelemetry/sdk-trace'
 
 type Env = Readonly<Record<string, string | undefined>>
@@ -44,7 +44,8 @@ export async function startTracing(env: Env): Promise<Tracing | undefined> {
     spanLimits: { attributeValueLengthLimit: 4_096 },
   })
   context.setGlobalContextManager(new managers.AsyncLocalStorageContextManager().enable())
-  propagation.setGlobalPropagator(new core.W3CTraceContextPropagator())
+  const traceContext = new core.W3CTraceContextPropagator()
+  propagation.setGlobalPropagator(trustsCallers(env) ? traceContext : withoutCallers(traceContext))
   trace.setGlobalTracerProvider(provider)
   return {
     async stop() {
@@ -53,6 +54,24 @@ export async function startTracing(env: Env): Promise<Tracing | undefined> {
       await Promise.race([provider.shutdown().catch(() => undefined), late])
       clearTimeout(timer)
     },
+  }
+}
+
+/**
+ * `OTEL_TRUST_CALLERS`: whether requests continue the traces of their callers; false by default. The headers of a request are read before any
+ * credential, so a trusted caller decides whether the request is recorded, whatever ratio the operator set.
+ */
+function trustsCallers({ OTEL_TRUST_CALLERS: value = '' }: Env): boolean {
+  if (!['', 'true', 'false'].includes(value)) throw new Error('OTEL_TRUST_CALLERS is neither true nor false')
+  return value === 'true'
+}
+
+/** Passes traces on, and continues none. */
+function withoutCallers(propagator: TextMapPropagator): TextMapPropagator {
+  return {
+    inject: (from, carrier, setter) => propagator.inject(from, carrier, setter),
+    extract: (from) => from,
+    fields: () => propagator.fields(),
   }
 }
 
