@@ -8,12 +8,13 @@ import { areStale, createGasPrices, type GasPrices, shippedCoinPrices } from './
 import { sellerLimits } from './features/transfers/index.ts'
 import { createAccountSigners } from './features/wallets/index.ts'
 import { openFiles, openMarks } from './files/index.ts'
+import { ownHosts } from './own-hosts.ts'
 import { openPartners } from './partners/index.ts'
 import type { RoutingPartners } from './partners/routing/port.ts'
 import { openScreening } from './partners/screening/index.ts'
 import type { ListState, Screening } from './partners/screening/port.ts'
 import { type Clock, systemClock } from './platform/clock.ts'
-import type { Reach } from './platform/customer-url.ts'
+import type { CustomerUrls } from './platform/customer-url.ts'
 import { openDb, openPool } from './platform/db/db.ts'
 import { watchDurability } from './platform/db/durability.ts'
 import { createFairDb } from './platform/db/fair-db.ts'
@@ -101,9 +102,12 @@ export async function openPorts(config: Config, overrides: Overrides = {}) {
     if (areStale(coinPrices, clock.now()))
       log.warn({ date: coinPrices.date }, 'the prices of coins are more than 30 days old; set COIN_PRICES')
     const accountSigners = createAccountSigners({ db, walletKeys: custody.walletKeys })
-    const customerReach: Reach = config.webhooksAllowPrivate ? 'public-and-private' : 'public'
-    const guardedFetch = createGuardedFetch({ reach: customerReach })
-    const sellerFetch = createGuardedFetch({ reach: customerReach, limits: sellerLimits })
+    const customerUrls: CustomerUrls = {
+      reach: config.webhooksAllowPrivate ? 'public-and-private' : 'public',
+      ownHosts: ownHosts(config),
+    }
+    const guardedFetch = createGuardedFetch(customerUrls)
+    const sellerFetch = createGuardedFetch({ ...customerUrls, limits: sellerLimits })
     const floor = {
       db,
       fairDb: createFairDb(config.databaseConnectionsMax),
@@ -134,7 +138,7 @@ export async function openPorts(config: Config, overrides: Overrides = {}) {
       routingPartners: overrides.routing?.(partners.routingPartners) ?? partners.routingPartners,
       gasPrices: overrides.gasPrices ?? createGasPrices({ chains, clock, log }, coinPrices),
       settlementTokens: custody.settlementTokens,
-      customerReach,
+      customerUrls,
       guardedFetch,
       sellerFetch,
       reserveResponse: createMemoryBudget(config.bodiesBytesMax ?? limitsDefault.bodiesBytesMax),

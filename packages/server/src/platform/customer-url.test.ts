@@ -60,7 +60,7 @@ const refused: readonly (readonly [string, UrlRefusal])[] = [
 ]
 
 test.each(refused)('%j is refused: %s', (text, refusal) => {
-  expect(parseCustomerUrl(text, 'public')).toBe(refusal)
+  expect(parseCustomerUrl(text, { reach: 'public' })).toBe(refusal)
 })
 
 test.each([
@@ -75,7 +75,7 @@ test.each([
   'https://localhost.example.com/',
   'https://internal.example.com/',
 ])('%s may be requested', (text) => {
-  expect(parseCustomerUrl(text, 'public')).toEqual(new URL(text))
+  expect(parseCustomerUrl(text, { reach: 'public' })).toEqual(new URL(text))
 })
 
 test.each([
@@ -87,8 +87,8 @@ test.each([
   'http://hooks.example.com/hook',
   'http://8.8.8.8:3000/hook',
 ])('%s may be requested if private networks are open', (text) => {
-  expect(parseCustomerUrl(text, 'public-and-private')).toEqual(new URL(text))
-  expect(parseCustomerUrl(text, 'public')).toBeTypeOf('string')
+  expect(parseCustomerUrl(text, { reach: 'public-and-private' })).toEqual(new URL(text))
+  expect(parseCustomerUrl(text, { reach: 'public' })).toBeTypeOf('string')
 })
 
 test.each([
@@ -99,5 +99,14 @@ test.each([
   ['http://user:secret@localhost:3000/', 'credentials-refused'],
   ['ftp://localhost/', 'scheme-refused'],
 ])('%s stays refused if private networks are open', (text, refusal) => {
-  expect(parseCustomerUrl(text, 'public-and-private')).toBe(refusal)
+  expect(parseCustomerUrl(text, { reach: 'public-and-private' })).toBe(refusal)
 })
+
+test.each(['https://rpc.example.com/v2', 'https://RPC.EXAMPLE.COM:8443/', 'https://[2606:4700:4700::1111]/in'])(
+  '%s is refused where it is a server of the deployment',
+  (text) => {
+    const ownHosts = new Set(['rpc.example.com', '2606:4700:4700::1111'])
+    expect(parseCustomerUrl(text, { reach: 'public', ownHosts })).toBe('host-refused')
+    expect(parseCustomerUrl('https://shop.rpc.example.com/', { reach: 'public', ownHosts })).toBeInstanceOf(URL)
+  },
+)

@@ -4,6 +4,13 @@ import { privateRanges, rangeOfAddress } from './address-ranges.ts'
 /** Where a customer's URL may lead: to public hosts over https, or, for development, into the deployment's own networks. */
 export type Reach = 'public' | 'public-and-private'
 
+/** Which URLs of customers this deployment uses. */
+export interface CustomerUrls {
+  readonly reach: Reach
+  /** Hosts of the deployment's own servers, which may admit the service by its network address: no URL of a customer may lead there. */
+  readonly ownHosts?: ReadonlySet<string> | undefined
+}
+
 /** Why a customer's URL is refused. */
 export type UrlRefusal =
   | 'url-malformed'
@@ -25,16 +32,17 @@ const localNames = /(?:^|\.)(?:localhost|local|internal|intranet|lan|home\.arpa|
 
 /**
  * Parses a customer's URL, or returns why it is refused. Call it when the URL is stored, to report the fault to the customer, and again
- * before every use, since the rules may have changed. It does not resolve the name; the addresses are checked at look-up.
+ * before every use, since the rules may have changed. It does not resolve the name; the addresses are checked at look-up. The names of the
+ * deployment's own hosts are enough to refuse them: over HTTPS the certificate of the server must have the name that the URL has.
  */
-export function parseCustomerUrl(text: string, reach: Reach): URL | UrlRefusal {
+export function parseCustomerUrl(text: string, urls: CustomerUrls): URL | UrlRefusal {
   if (text.length > urlLengthMax) return 'url-too-long'
   if (/[\x00-\x20\x7f\\]/.test(text) || !URL.canParse(text)) return 'url-malformed'
   if (!/^https?:/i.test(text)) return 'scheme-refused'
   if (!/^https?:\/\//i.test(text)) return 'url-malformed'
   const url = new URL(text)
   if (url.username !== '' || url.password !== '' || /^[^/]*\/\/[^/?#]*@/.test(text)) return 'credentials-refused'
-  return whyNotHost(url, reach) ?? url
+  return whyNotHost(url, urls) ?? url
 }
 
 /** The name or address of a URL, without the brackets of IPv6. */
@@ -48,12 +56,13 @@ export function isReachable(address: string, reach: Reach): boolean {
   return range === undefined || (reach === 'public-and-private' && privateRanges.has(range))
 }
 
-function whyNotHost(url: URL, reach: Reach): UrlRefusal | undefined {
+function whyNotHost(url: URL, { reach, ownHosts }: CustomerUrls): UrlRefusal | undefined {
   const host = hostOf(url)
   if (isIP(host) !== 0 && !isReachable(host, reach)) return 'address-refused'
   if (host.endsWith('.')) return 'host-refused'
   if (reach === 'public-and-private') return undefined
   if (url.protocol !== 'https:') return 'scheme-refused'
+  if (ownHosts?.has(host)) return 'host-refused'
   if (isIP(host) === 0 && (!host.includes('.') || localNames.test(host))) return 'host-refused'
   return publicPorts.has(url.port) ? undefined : 'port-refused'
 }

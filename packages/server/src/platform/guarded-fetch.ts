@@ -1,6 +1,13 @@
 import { lookup, Resolver } from 'node:dns/promises'
 import { isIP } from 'node:net'
-import { hostOf, isReachable, parseCustomerUrl, type Reach, type UrlRefusal } from './customer-url.ts'
+import {
+  type CustomerUrls,
+  hostOf,
+  isReachable,
+  parseCustomerUrl,
+  type Reach,
+  type UrlRefusal,
+} from './customer-url.ts'
 import { type Deadline, startDeadline } from './deadline.ts'
 import {
   ConnectFailure,
@@ -57,8 +64,7 @@ interface GuardedLimits extends ConnectionLimits {
   readonly fieldLengthMax: number
 }
 
-export interface GuardedOptions {
-  readonly reach: Reach
+export interface GuardedOptions extends CustomerUrls {
   readonly lookup?: NameLookup | undefined
   readonly limits?: Partial<GuardedLimits> | undefined
   /** Additional trusted roots, in PEM. */
@@ -109,7 +115,7 @@ export function createGuardedFetch(options: GuardedOptions): GuardedFetch {
   const limits = { ...limitsDefault, ...options.limits }
   const lookup = options.lookup ?? (reach === 'public' ? createPublicLookup() : systemLookup)
   const connections = createConnections(limits, ca)
-  const context = { reach, parse: createUrlParser(reach), lookup, limits, connections }
+  const context = { reach, parse: createUrlParser(options), lookup, limits, connections }
   return {
     post: async (request) => read(await send(context, { ...request, method: 'POST' })),
     send: (request) => send(context, request),
@@ -120,13 +126,13 @@ export function createGuardedFetch(options: GuardedOptions): GuardedFetch {
 /** Most URLs whose result is remembered; beyond them all are parsed anew. */
 const parsedMax = 1_024
 
-/** Remembers results of `parseCustomerUrl`, which depend on nothing but the text and the reach: each delivery to an endpoint has the same URL. */
-function createUrlParser(reach: Reach): FetchContext['parse'] {
+/** Remembers results of `parseCustomerUrl`, which depend on nothing but the text and the deployment: each delivery to an endpoint has the same URL. */
+function createUrlParser(urls: CustomerUrls): FetchContext['parse'] {
   const parsed = new Map<string, URL | UrlRefusal>()
   return (text) => {
     const known = parsed.get(text)
     if (known !== undefined) return known
-    const url = parseCustomerUrl(text, reach)
+    const url = parseCustomerUrl(text, urls)
     if (parsed.size >= parsedMax) parsed.clear()
     parsed.set(text, url)
     return url

@@ -38,7 +38,7 @@ export const fail = defineErrors({
     detail: 'Events are only delivered to public addresses over HTTPS. reason names the fault.',
     causes: [
       '`reason` `scheme-refused`: the URL is not `https`.',
-      '`host-refused` or `address-refused`: it names `localhost`, a local name or a private address, which the service must not reach into.',
+      '`host-refused` or `address-refused`: it names `localhost`, a local name, a private address or a server of the deployment, such as a node, which the service must not reach into.',
       '`port-refused`: only 443, 4443, 8080, 8443, 9443, 10443 and 80 are allowed. `credentials-refused`: it contains a user or password. `url-too-long`: more than 2,048 characters.',
     ],
     fix: 'Register a public `https` address. For a receiver on your machine run `purser listen --forward-to http://localhost:3000/hook`, which needs no webhook; a deployment with `WEBHOOKS_ALLOW_PRIVATE=true`, such as that of `npm start`, delivers to local addresses.',

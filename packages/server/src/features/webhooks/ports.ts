@@ -1,6 +1,6 @@
 import type { ServiceSealPort } from '../../custody/service-seal.ts'
 import type { Call, Deps as PlatformDeps } from '../../platform/ctx.ts'
-import type { Reach } from '../../platform/customer-url.ts'
+import type { CustomerUrls } from '../../platform/customer-url.ts'
 import type { GuardedFetch } from '../../platform/guarded-fetch.ts'
 import type { Limiter } from '../../platform/http/limits.ts'
 import { type DeclareOperation, operationFor } from '../../platform/operation.ts'
@@ -15,8 +15,8 @@ export interface Deps extends PlatformDeps, PlanDeps, ServiceSealPort {
   readonly listeners: Listeners
   /** Fetches URLs that customers gave. */
   readonly guardedFetch: GuardedFetch
-  /** Which addresses such a URL may reach on this deployment. */
-  readonly customerReach: Reach
+  /** Which of such URLs this deployment uses. */
+  readonly customerUrls: CustomerUrls
   /** Days that rows of events, deliveries and attempts stay before they are deleted; default and least: 30. */
   readonly eventsKeptDays?: number | undefined
   /** Limits the deliveries that an owner's requests write again, apart from the owner's limits of requests. */

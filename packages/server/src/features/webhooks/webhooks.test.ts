@@ -14,7 +14,8 @@ let org: Org
 const clock = new ShiftedClock()
 
 beforeAll(async () => {
-  world = await aWorld({ config: { role: 'api', webhooksAllowPrivate: false }, boot: { clock } })
+  const partners = { lifi: { apiKey: 'key', baseUrl: 'https://swaps.partner.example/v1' } }
+  world = await aWorld({ config: { role: 'api', webhooksAllowPrivate: false, partners }, boot: { clock } })
   org = await world.organisation()
 })
 afterAll(() => world?.stop())
@@ -80,6 +81,8 @@ test.each([
   ['https://2130706433/', 'address-refused'],
   ['https://localhost/', 'host-refused'],
   ['https://service.internal/', 'host-refused'],
+  ['https://swaps.partner.example/hooks', 'host-refused'],
+  ['https://SWAPS.partner.example:8443/', 'host-refused'],
   ['https://user:word@hooks.example.com/', 'credentials-refused'],
   ['https://hooks.example.com:22/', 'port-refused'],
   ['not a url', 'url-malformed'],
@@ -91,6 +94,16 @@ test.each([
   const changed = await world.call(org.testKey, 'PATCH', `/webhooks/${good.body.id}`, { url: bad })
   expect([changed.status, codeOf(changed)]).toEqual([422, 'webhook-url-not-allowed'])
   expect((await world.call(org.testKey, 'GET', `/webhooks/${good.body.id}`)).body.url).toBe(url)
+})
+
+test('a payment and a delivery are not sent to a server of the deployment', async () => {
+  const { sellerFetch, guardedFetch } = world.server.deps
+  const to = { url: 'https://swaps.partner.example/quote', group: org.id, headers: {} }
+  const sent = await Promise.all([
+    sellerFetch.send({ ...to, method: 'GET', body: undefined }),
+    guardedFetch.post({ ...to, body: new Uint8Array() }),
+  ])
+  expect(sent).toEqual([0, 1].map(() => ({ kind: 'failed', failure: 'host-refused' })))
 })
 
 test('an unknown event type, a repeated one, and none are refused; every known one is accepted', async () => {

@@ -100,8 +100,8 @@ export async function disableWebhooks(tx: Tx, tenant: Tenant, now: Date): Promis
 }
 
 /** Refuses a URL that no address could make valid. What its name resolves to is checked at each delivery. */
-function refuseUrl({ customerReach }: Ctx, url: string): void {
-  const parsed = parseCustomerUrl(url, customerReach)
+function refuseUrl({ customerUrls }: Ctx, url: string): void {
+  const parsed = parseCustomerUrl(url, customerUrls)
   if (typeof parsed !== 'string') return
   const { detail } = fail.table['webhook-url-not-allowed']
   throw fail('webhook-url-not-allowed', { reason: parsed, detail: `${detail} This URL: ${parsed}.` })

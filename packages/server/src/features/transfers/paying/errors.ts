@@ -44,7 +44,7 @@ export const failPaying = defineErrors({
     title: 'Payment URL Not Allowed',
     detail: 'The service does not fetch this URL; see reason. It fetches public hosts over https. Nothing was paid.',
     causes: [
-      '`url` is not `https`, or names a private address, a local name, another port or credentials; `reason` says which.',
+      '`url` is not `https`, or names a private address, a local name, a server of the deployment, another port or credentials; `reason` says which.',
       'A header field or the body of the request is one that the service does not send (`header-refused`, `body-too-large`).',
     ],
     fix: 'Send the request yourself and pass its 402 as `challenge`: then the service signs and fetches nothing. A deployment with `WEBHOOKS_ALLOW_PRIVATE=true`, such as that of `npm start`, fetches local addresses too.',
