@@ -1,5 +1,12 @@
 import { z } from 'zod'
-import { type KekRotation, type KeyRing, rotateKek, rotateMppSecret, rotateSealKey } from '../custody/index.ts'
+import {
+  type KekRotation,
+  type KeyRing,
+  rotateKek,
+  rotateMppSecret,
+  rotateSealKey,
+  withdrawSealKey,
+} from '../custody/index.ts'
 import { type Command, command, type Operator, type Outcome } from './command.ts'
 
 const rotateMpp = command({
@@ -46,7 +53,29 @@ const rotateSeal = command({
     }),
 })
 
-export const keyCommands: readonly Command[] = [rotateMpp, rotateKeys, rotateSeal]
+const withdrawSeal = command({
+  name: 'keys withdraw-seal',
+  summary: 'Remove a leaked key of offers, receipts, seals and webhooks from the key set.',
+  options: { key: 'the kid of the key, as in the key set' },
+  schema: z.strictObject({
+    key: z.string().regex(/^seal-[0-9a-f]{16}$/, 'is not the kid of a seal key, such as seal-0123456789abcdef'),
+  }),
+  run: (operator, { key }) =>
+    withKeys(operator, async (ring) => {
+      const withdrawal = await withdrawSealKey({ ...operator, ring }, key)
+      if (withdrawal === undefined) {
+        const error = `${key} is no key of the key set`
+        return { text: error, json: { error }, exitCode: 1 }
+      }
+      const lines = [
+        `${key} is withdrawn: within five minutes nothing that it signed is accepted`,
+        `${withdrawal.current} signs. Restart the processes one by one, so that none signs with ${key} once more.`,
+      ]
+      return { text: lines.join('\n'), json: withdrawal, exitCode: 0 }
+    }),
+})
+
+export const keyCommands: readonly Command[] = [rotateMpp, rotateKeys, rotateSeal, withdrawSeal]
 
 async function withKeys(operator: Operator, work: (ring: KeyRing) => Promise<Outcome>): Promise<Outcome> {
   if (operator.openKeys !== undefined) return work(await operator.openKeys())

@@ -42,6 +42,21 @@ test('key rotations of the deployment are in the operator’s log with the old a
   expect(list.filter(({ action }) => String(action).startsWith('keys.'))).toEqual([])
 })
 
+test('a leaked seal key is withdrawn once, a new key takes its place, and both are in the operator’s log', async () => {
+  const { current: leaked } = await rotated('keys', 'rotate-seal')
+  const withdraw = (kid: string) => admin('keys', 'withdraw-seal', '--key', kid, '--format', 'json')
+  const withdrawn = await withdraw(leaked)
+  expect(withdrawn.exitCode).toBe(0)
+  const { current } = z.object({ current: z.string() }).parse(JSON.parse(withdrawn.stdout))
+  expect(current).not.toBe(leaked)
+  const [record] = await operatorLog()
+  expect(record).toMatchObject({ action: 'keys.withdrawSeal', target: leaked, details: { current } })
+  const count = (await operatorLog()).length
+  expect((await withdraw(leaked)).exitCode).toBe(1)
+  expect((await withdraw('seal-0123456789abcdef')).exitCode).toBe(1)
+  expect(await operatorLog()).toHaveLength(count)
+})
+
 test('a rotation that changes nothing leaves no record', async () => {
   const before = await operatorLog()
   expect((await admin('keys', 'rotate')).exitCode).toBe(0)

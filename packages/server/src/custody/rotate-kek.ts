@@ -4,7 +4,7 @@ import type { Db } from '../platform/db/db.ts'
 import type { Random } from '../platform/random.ts'
 import { findCurrentFingerprint, lockKeys, markCurrent, type WrappedRow, type WrappedTable } from './kek-store.ts'
 import { type KeyEncryption, type KeyRing, refuseOtherKeys } from './key-encryption.ts'
-import { type KeyRotation, replaceKey, wrappedServiceKeys } from './service-keys.ts'
+import { type KeyRotation, type KeyWithdrawal, replaceKey, withdrawKey, wrappedServiceKeys } from './service-keys.ts'
 import { wrappedSeeds } from './wallet-keys.ts'
 
 /** All tables with wrapped data keys. */
@@ -146,7 +146,7 @@ export function rotateMppSecret(options: RotationOptions): Promise<KeyRotation> 
 
 /**
  * Creates a new Ed25519 key for offers, receipts, seals and deliveries. It is in the key set at once and signs in every process after ten minutes.
- * The previous key stays in the key set forever.
+ * The previous key stays in the key set, unless `withdrawSealKey` removes it.
  */
 export function rotateSealKey(options: RotationOptions): Promise<KeyRotation> {
   return replace('seal', options)
@@ -157,5 +157,17 @@ async function replace(purpose: 'mpp-challenge' | 'seal', options: RotationOptio
   const making = { ...options, isPrivateKey: () => true }
   return replaceKey(purpose, making, async (tx, { current: target, retired }) =>
     auditOperator(options, tx, { action: actions[purpose], target, details: { retired } }),
+  )
+}
+
+/**
+ * Removes a leaked Ed25519 key from the key set, so that nothing that it signed is accepted any more. If it was the current one, a new key signs in
+ * each process as soon as the process has read the keys. Undefined if there is no such key, or it was withdrawn before.
+ */
+export async function withdrawSealKey(options: RotationOptions, kid: string): Promise<KeyWithdrawal | undefined> {
+  await refuseOtherKeys(options)
+  const making = { ...options, isPrivateKey: () => true }
+  return withdrawKey({ purpose: 'seal', kid }, making, async (tx, { withdrawn: target, current }) =>
+    auditOperator(options, tx, { action: 'keys.withdrawSeal', target, details: { current } }),
   )
 }

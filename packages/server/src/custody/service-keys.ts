@@ -11,6 +11,7 @@ import {
   listKeysUnderOther,
   markKeyRewrapped,
   markRetired,
+  markWithdrawn,
   type SealedKeyRow,
 } from './store.ts'
 
@@ -78,6 +79,45 @@ export async function replaceKey(
   })
   return rotationTo(kid)
 }
+
+/** A withdrawn key and the key that is current after it, without secrets. */
+export interface KeyWithdrawal {
+  readonly withdrawn: string
+  readonly current: string
+  readonly at: Date
+}
+
+/**
+ * Withdraws a key and calls `record`, in one transaction. If it was the current one, a new key takes its place. Undefined if there is no such key, or
+ * it was withdrawn before.
+ */
+export async function withdrawKey(
+  { purpose, kid }: { readonly purpose: KeyPurpose; readonly kid: string },
+  making: KeyMaking,
+  record: (tx: Tx, withdrawal: KeyWithdrawal) => Promise<void>,
+): Promise<KeyWithdrawal | undefined> {
+  const at = making.clock.now()
+  const withdrawalTo = (current: string): KeyWithdrawal => ({ withdrawn: kid, current, at })
+  const withdraw = async (tx: Tx): Promise<SealedKeyRow | undefined> => {
+    const done = await markWithdrawn(tx, { purpose, kid }, at)
+    if (done === undefined) throw new NotToWithdraw()
+    const current = done.wasCurrent ? undefined : await findCurrentKey(tx, purpose)
+    if (current !== undefined) await record(tx, withdrawalTo(current.kid))
+    return current
+  }
+  try {
+    const { kid: current } = await storeNewKey(purpose, making, {
+      findExisting: withdraw,
+      stored: (tx, key) => record(tx, withdrawalTo(key.kid)),
+    })
+    return withdrawalTo(current)
+  } catch (error) {
+    if (error instanceof NotToWithdraw) return undefined
+    throw error
+  }
+}
+
+class NotToWithdraw extends Error {}
 
 interface Storing {
   /** Runs first, under the lock. A row that it returns is kept instead of the new key. */

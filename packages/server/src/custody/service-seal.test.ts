@@ -5,7 +5,7 @@ import { instantOf } from '../platform/clock.ts'
 import { createLog } from '../platform/log.ts'
 import { markCurrent } from './kek-store.ts'
 import { createServiceSeal, type ServiceSeal } from './service-seal.ts'
-import { insertKey, markRetired, type SealedKeyRow } from './store.ts'
+import { insertKey, markRetired, markWithdrawn, type SealedKeyRow } from './store.ts'
 
 let database: TestDatabase
 let nowMs: number
@@ -135,4 +135,28 @@ test('each tenant has keys of its own for deliveries, the same in each process a
   )
   expect(found).toEqual(audiences.map((_, own) => audiences.map((__, at) => (at === own ? 1 : 0))))
   for (const signature of signatures) expect(await verifiedBy(other, signature)).toEqual([])
+})
+
+test('a withdrawn key leaves the key set and signs nothing more, and no older key signs in its place', async () => {
+  const seal = await aProcess()
+  nowMs += 3_600_000
+  await rotate()
+  nowMs += 3_600_000
+  await seal.publicKeys()
+  expect(seal.kid).toBe('seal-2')
+  const leaked = await seal.sign(message)
+  const withdraw = (kid: string) =>
+    database.db.tx((tx) => markWithdrawn(tx, { purpose: 'seal', kid }, instantOf(nowMs)))
+  expect(await withdraw('seal-2')).toEqual({ wasCurrent: true })
+  await rotate()
+  nowMs += 10_000
+  expect((await seal.publicKeys()).map(({ kid }) => kid)).toEqual(['seal-3', 'seal-1'])
+  expect(await verifiedBy(seal, leaked)).toEqual([])
+  expect(seal.kid).toBe('seal-3')
+  expect(await verifiedBy(seal, await seal.sign(message))).toEqual(['seal-3'])
+  expect([await withdraw('seal-2'), await withdraw('seal-9'), await withdraw('seal-1')]).toEqual([
+    undefined,
+    undefined,
+    { wasCurrent: false },
+  ])
 })

@@ -28,7 +28,10 @@ export interface ServiceSeal {
   readonly kid: string
   /** 64 bytes. Never rejects once the service is up, because the key is already unsealed. */
   sign(message: Uint8Array): Promise<Uint8Array>
-  /** All keys that ever signed or will soon sign, newest first, so that old signatures stay verifiable. At most 10 s old. */
+  /**
+   * All keys that ever signed or will soon sign, newest first, so that old signatures stay verifiable. Keys that were withdrawn after a leak are not
+   * among them. At most 10 s old.
+   */
   publicKeys(): Promise<readonly ServicePublicKey[]>
   /**
    * Signs a delivery to a tenant, 64 bytes, with a key of that tenant alone: it is derived from the signing key. A tenant decides what its own events
@@ -132,9 +135,14 @@ function derive(root: KeyObject, name: string): KeyObject {
   return ed25519KeyOf(createHmac('sha256', root).update(`purser webhooks ${name}`).digest())
 }
 
-/** The newest key that was published long enough ago; otherwise the oldest. */
+/**
+ * The newest key that was published long enough ago; otherwise the oldest that is current or was retired just now. A key that was retired long ago
+ * never signs again, also if its successor was withdrawn.
+ */
 function signing(keys: readonly Key[], nowMs: number): Key {
-  const key = keys.find(({ row }) => row.createdAt.getTime() + announcedMs <= nowMs) ?? keys.at(-1)
+  const isOver = (instant: Date) => instant.getTime() + announcedMs <= nowMs
+  const candidates = keys.filter(({ row }) => row.retiredAt === null || !isOver(row.retiredAt))
+  const key = candidates.find(({ row }) => isOver(row.createdAt)) ?? candidates.at(-1)
   if (key === undefined) throw new Error('there is no signing key')
   return key
 }

@@ -62,13 +62,13 @@ export function markKeyRewrapped(db: Queryable, was: WrappedRow, now: Wrapping):
 export const DatedKeyRow = SealedKeyRow.extend({ createdAt: z.date(), retiredAt: z.date().nullable() })
 export type DatedKeyRow = z.output<typeof DatedKeyRow>
 
-/** The purpose's keys that are current or were retired after an instant, newest first. */
+/** The purpose's keys that are current or were retired after an instant, newest first. Withdrawn keys are not among them. */
 export function listKeysSince(db: Queryable, purpose: KeyPurpose, retiredAfter: Date): Promise<DatedKeyRow[]> {
   return db.many(
     DatedKeyRow,
     sql`
     select kid, purpose, algorithm, fingerprint, wrapped_data_key, sealed, created_at, retired_at from sealed_keys
-    where purpose = ${purpose} and (retired_at is null or retired_at > ${retiredAfter})
+    where purpose = ${purpose} and withdrawn_at is null and (retired_at is null or retired_at > ${retiredAfter})
     order by created_at desc, retired_at desc nulls first`,
   )
 }
@@ -80,4 +80,21 @@ export async function markRetired(tx: Tx, purpose: KeyPurpose, now: Date): Promi
     sql`update sealed_keys set retired_at = ${now} where purpose = ${purpose} and retired_at is null returning kid`,
   )
   return row?.kid
+}
+
+/** Withdraws a key, and retires it if it is the current one: `wasCurrent`. Undefined if there is no such key, or it was withdrawn before. */
+export function markWithdrawn(
+  tx: Tx,
+  { purpose, kid }: Pick<SealedKeyRow, 'kid'> & { readonly purpose: KeyPurpose },
+  now: Date,
+): Promise<{ readonly wasCurrent: boolean } | undefined> {
+  return tx.maybeOne(
+    z.object({ wasCurrent: z.boolean() }),
+    sql`
+    with before as (
+      select kid, retired_at from sealed_keys
+      where purpose = ${purpose} and kid = ${kid} and withdrawn_at is null for update)
+    update sealed_keys as k set withdrawn_at = ${now}, retired_at = coalesce(before.retired_at, ${now})
+    from before where k.kid = before.kid returning before.retired_at is null as was_current`,
+  )
 }

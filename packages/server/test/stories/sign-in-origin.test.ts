@@ -106,7 +106,9 @@ test.each([
   const page = await shown.text()
   expect(page).toContain(`<strong>${email}</strong>`)
   expect(page).toContain('<form method="post"><button>')
-  expect(shown.headers.get('content-security-policy')).toMatch(/form-action 'self' http:\/\/dashboard\.test; .*frame-ancestors 'none'/)
+  expect(shown.headers.get('content-security-policy')).toMatch(
+    /form-action 'self' http:\/\/dashboard\.test; .*frame-ancestors 'none'/,
+  )
   expect(shown.headers.get('referrer-policy')).toBe('same-origin')
   const pressed = (origin: string) =>
     fetch(url, {

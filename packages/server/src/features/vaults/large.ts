@@ -36,13 +36,16 @@ export function largeState(ctx: Ctx, vault: VaultRow, state: LargeState): JsonSt
   return new JsonStream(piecesOfState(ctx, vault, state), itemCountOf(vault) * stateBytesPerItem)
 }
 
-/** Returns the proof of a large sealed vault. Its items are those of the vault, which do not change after the seal. */
-export function largeProof(ctx: Ctx, vault: VaultRow, keys: readonly object[]): JsonStream {
+/**
+ * Returns the proof of a large sealed vault. Its items are those of the vault, which do not change after the seal. `signed` returns the last members
+ * of the proof for the stored statement.
+ */
+export function largeProof(ctx: Ctx, vault: VaultRow, signed: (statement: string) => Promise<object>): JsonStream {
   async function* pieces() {
     const { head, statement } = await getSealedHead(ctx.db, ctx.tenant, vault.id)
     yield '{"manifest":'
     yield* piecesOfManifest(ctx, vault, head)
-    yield `,${JSON.stringify({ statement, keys }).slice(1)}`
+    yield `,${JSON.stringify(await signed(statement)).slice(1)}`
   }
   return new JsonStream(pieces(), itemCountOf(vault) * manifestBytesPerItem)
 }

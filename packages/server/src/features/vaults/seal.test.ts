@@ -21,6 +21,7 @@ import {
   type VaultStage,
 } from '../../../test/stories/vaults-stage.ts'
 import { type Answer, codeOf, type Org } from '../../../test/world.ts'
+import { runAdmin } from '../../admin/run.ts'
 import { sql } from '../../platform/db/db.ts'
 import { createVaultIn } from './index.ts'
 import { sealVault } from './seal.ts'
@@ -267,4 +268,28 @@ test('a persisted vault can be sealed and has no end to extend', async () => {
   expect((await stage.call(org, 'POST', `/vaults/${id}/seal`, {})).body).toMatchObject({ status: 'sealed', ttl: null })
   stage.pass(10_000 * hourMs)
   expect((await stage.call(org, 'GET', `/vaults/${id}/proof`)).status).toBe(200)
+})
+
+test('the proof of a vault that a withdrawn key sealed is signed again, and what that key signed is refused', async () => {
+  const { id, documentId } = await filled()
+  await stage.call(org, 'POST', `/vaults/${id}/seal`, { summary: 'Done' })
+  const proof = async () => (await stage.call(org, 'GET', `/vaults/${id}/proof`)).body
+  const before = await proof()
+  const [kid = ''] = (await publishedKeys(stage.world)).map((key) => key.kid.split('#')[1])
+  const { keyEncryption } = stage.world.config
+  const env = {
+    DATABASE_URL: stage.world.database.url,
+    KEY_ENCRYPTION_KEY: 'base64' in keyEncryption ? keyEncryption.base64 : undefined,
+  }
+  const withdrawn = await runAdmin(['keys', 'withdraw-seal', '--key', kid], env)
+  expect([withdrawn.exitCode, withdrawn.stderr]).toEqual([0, ''])
+  stage.pass(10_000)
+  const keys = await publishedKeys(stage.world)
+  expect(keys.some((key) => key.kid.endsWith(kid))).toBe(false)
+  expect(await verifySeal(before, ed25519, keys)).toMatchObject({ ok: false, fault: 'key-unknown' })
+  const after = await proof()
+  expect(await verifySeal(after, ed25519, keys)).toMatchObject({ ok: true })
+  expect(after.manifest).toEqual(before.manifest)
+  const { body } = await stage.call(org, 'GET', `/vaults/${id}/proof?item=${documentId}`)
+  expect(await verifyItem(body, ed25519, keys)).toMatchObject({ ok: true })
 })

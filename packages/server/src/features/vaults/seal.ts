@@ -9,9 +9,9 @@ import {
   manifestHash,
   merkleParents,
   merklePathPlaces,
+  parseJws,
   type SealedItem,
   type SealManifest,
-  type SealStatement,
   sealedItemsOf,
   statementOf,
   utf8,
@@ -107,9 +107,21 @@ async function receiptOf(db: Queryable, ctx: Ctx, { paymentId }: VaultRow): Prom
   return (await ctx.receiptForSeal?.(db, ctx.tenant, paymentId)) ?? { paymentId }
 }
 
-async function sign({ serviceSeal, baseUrl }: Ctx, statement: SealStatement): Promise<string> {
+async function sign({ serviceSeal, baseUrl }: Ctx, statement: JsonObject): Promise<string> {
   const input = jwsSigningInput({ alg: 'EdDSA', kid: keyIdOf(baseUrl, serviceSeal.kid) }, statement)
   return composeJws(input, await serviceSeal.sign(utf8(input)))
+}
+
+/**
+ * Returns the stored statement of a seal. One by a withdrawn key is signed again with the present key: whoever has the old key can sign any statement,
+ * but the database has only those that the service made.
+ */
+async function validStatement(ctx: Ctx, stored: string): Promise<string> {
+  const jws = parseJws(stored)
+  const keys = await ctx.serviceSeal.publicKeys()
+  return jws === undefined || keys.some(({ kid }) => jws.header.kid.endsWith(`#${kid}`))
+    ? stored
+    : sign(ctx, jws.payload)
 }
 
 const hashBytes = 32
@@ -164,23 +176,28 @@ export async function getProof(ctx: Ctx, vaultId: VaultId, itemId: ItemId | unde
   if (vault === undefined) throw fail('vault-not-found')
   if (vault.sealedAt === null) throw fail('vault-not-sealed')
   if (itemId !== undefined) return itemProof(ctx, vault, itemId)
-  return isLarge(vault) ? largeProof(ctx, vault, await keysOf(ctx)) : wholeProof(ctx, vaultId)
+  if (!isLarge(vault)) return wholeProof(ctx, vaultId)
+  return largeProof(ctx, vault, async (stored) => ({
+    statement: await validStatement(ctx, stored),
+    keys: await keysOf(ctx),
+  }))
 }
 
 async function wholeProof(ctx: Ctx, vaultId: VaultId): Promise<Proof> {
   const proof = await findProof(ctx.db, ctx.tenant, vaultId)
   if (proof === undefined) throw fail('vault-not-found')
-  return { ...proof, keys: await keysOf(ctx) }
+  return { ...proof, statement: await validStatement(ctx, proof.statement), keys: await keysOf(ctx) }
 }
 
 /** Reads the item's own row and the tree that the seal stored: a vault of 100,000 items costs no more than one of ten. */
 async function itemProof(ctx: Ctx, vault: VaultRow, itemId: ItemId): Promise<Proof> {
   const placed = await findPlaced(ctx.db, ctx.tenant, vault.id, itemId)
   if (placed === undefined) throw fail('item-not-found')
-  const statement = await findStatement(ctx.db, ctx.tenant, vault.id)
-  if (statement === undefined) throw fail('vault-not-found')
+  const stored = await findStatement(ctx.db, ctx.tenant, vault.id)
+  if (stored === undefined) throw fail('vault-not-found')
   const treeSize = vault.documentCount + vault.fileCount
   const path = await pathOf(ctx, vault.id, merklePathPlaces(treeSize, placed.place))
+  const statement = await validStatement(ctx, stored)
   return { item: sealedItem(itemId, placed), index: placed.place, path, treeSize, statement }
 }
 
