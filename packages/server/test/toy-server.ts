@@ -55,6 +55,20 @@ const operations = [
     run: (_ctx, { body }) => body.name,
   }),
   operation({
+    id: 'toys.measure',
+    needs: { role: 'viewer', scope: 'read' },
+    method: 'POST',
+    path: '/toys/measure',
+    summary: 'Count the bytes of a toy.',
+    streamsInput: { mediaType: 'application/octet-stream', schema: { type: 'string', format: 'binary' } },
+    output: z.strictObject({ bytes: z.int() }),
+    async run(_ctx, { stream }) {
+      let bytes = 0
+      for await (const chunk of stream ?? []) bytes += chunk.length
+      return { bytes }
+    },
+  }),
+  operation({
     id: 'toys.large',
     needs: { role: 'viewer', scope: 'read' },
     method: 'GET',

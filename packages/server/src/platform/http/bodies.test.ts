@@ -51,6 +51,18 @@ test('S1: bodies in tiny chunks take little memory, also before their callers ar
   for (const socket of sockets) socket.destroy()
 })
 
+test('a file that is streamed in thousands of short lines arrives whole', async () => {
+  const { port } = await aToyServer()
+  const lines = Array.from({ length: 5_000 }, (_, index) => `${index},${index % 13}\n`)
+  const chunks = lines.map((line) => `${line.length.toString(16)}\r\n${line}\r\n`)
+  const socket = net.connect(port, '127.0.0.1')
+  socket.write(head('/toys/measure').replace('application/json', 'application/octet-stream'))
+  socket.write(`${chunks.join('')}0\r\n\r\n`)
+  const [response] = await once(socket, 'data')
+  socket.destroy()
+  expect(String(response)).toContain(`{"bytes":${lines.join('').length}}`)
+})
+
 test('a body in a thousand small chunks is read', async () => {
   const { port } = await aToyServer()
   const text = JSON.stringify({ name: 'x'.repeat(980) })
