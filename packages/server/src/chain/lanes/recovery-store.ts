@@ -5,7 +5,7 @@ import { onAnyOf } from '../../platform/db/due-checks.ts'
 import { id } from '../../platform/ids.ts'
 import { isUnder, type LeaseSet } from '../../platform/leases/store.ts'
 import type { ChainTransactionId } from './port.ts'
-import { type AttemptRow, Bytes, generation, HexText, type LaneKey, shard } from './store.ts'
+import { Amount, type AttemptRow, Bytes, generation, HexText, type LaneKey, shard } from './store.ts'
 
 /** Hexadecimal text as stored: "0x" followed by digits. */
 /** A condition: whether any lane on the networks was not compared with the chain since the last restore. */
@@ -152,6 +152,19 @@ export async function listEarlierRaw(db: Queryable, transactionId: ChainTransact
     where transaction_id = ${transactionId} and sequence < ${before} and octet_length(raw) > 0 order by sequence desc limit 50`,
   )
   return rows.map(({ raw }) => raw)
+}
+
+/** The fees and signed bytes of a transaction's attempts, newest first. */
+export function listSigned(
+  db: Queryable,
+  transactionId: ChainTransactionId,
+): Promise<{ maxFee: bigint; raw: Hex }[]> {
+  return db.many(
+    z.object({ maxFee: Amount, raw: Bytes }),
+    sql`
+    select max_fee, raw from transaction_attempts
+    where transaction_id = ${transactionId} and octet_length(raw) > 0 order by sequence desc limit 50`,
+  )
 }
 
 /** Marks a transaction that can never be mined as final. */

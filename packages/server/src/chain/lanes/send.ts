@@ -6,8 +6,9 @@ import { fencedTx, type LeaseSet } from '../../platform/leases/store.ts'
 import { type Fees, feeLimits, replacementFees, takesDataGas } from '../fees.ts'
 import type { Chain, SendResponse } from '../port.ts'
 import type { CoversRaise, Handlers, LaneTransaction } from './port.ts'
-import { listEarlierRaw, listLatestRaw } from './recovery-store.ts'
+import { listEarlierRaw, listKnownHashes, listLatestRaw, listSigned } from './recovery-store.ts'
 import { type SigningParts, signForm } from './sign-form.ts'
+import { signedGasLimit } from './signed-gas.ts'
 import {
   type AttemptRow,
   type CallData,
@@ -176,12 +177,14 @@ interface NewFees {
 }
 
 /**
- * Signs a transaction again with new fees and sends it, unless its account may not pay them. The earlier bytes stay stored, since they may still be
- * mined.
+ * Signs a transaction again with new fees and sends it, unless its account may not pay them or the bytes are those of an attempt. The earlier bytes
+ * stay stored, since they may still be mined.
  */
 async function signAgain(parts: LaneParts, { transaction, last, fees, isCovered }: NewFees): Promise<void> {
   const called = await findCallData(parts.deps.db, transaction.id)
   const signed = await sign(parts, [{ transaction, called, sequence: last.sequence + 1, fees }])
+  const hashes = signed.map(({ attempt: { hash } }) => hash)
+  if ((await listKnownHashes(parts.deps.db, transaction.network, hashes)).size > 0) return
   if (!(await store(parts, signed, isCovered))) return logWaiting(parts, transaction, 'its account may not pay more')
   await sendCovered(
     parts,
@@ -260,8 +263,13 @@ const raiseGasMs = 60_000
 async function raiseGas(parts: LaneParts, transaction: TransactionRow, last: AttemptRow): Promise<void> {
   const signedMs = parts.deps.clock.now().getTime() - last.createdAt.getTime()
   if (!takesDataGas(parts.chain.network) || signedMs < raiseGasMs) return
-  const { maxFee, priorityFee } = await parts.chain.offeredFees()
-  const fees = maxFee > last.maxFee ? { maxFee, priorityFee } : last
+  const [{ maxFee, priorityFee, baseFee, dataGas }, [latest]] = await Promise.all([
+    parts.chain.offeredFees(),
+    listSigned(parts.deps.db, transaction.id),
+  ])
+  const gasLimit = transaction.gasLimit + l1FeeOf(dataGas, transaction.dataBytes)
+  if (latest === undefined || signedGasLimit(latest.raw) >= gasLimit) return
+  const fees = baseFee > last.maxFee ? { maxFee, priorityFee } : last
   await signAgain(parts, { transaction, last, fees })
 }
 
@@ -287,8 +295,9 @@ async function lowerFees(
   attempts: readonly AttemptRow[],
 ): Promise<void> {
   const last = attempts.at(-1)
-  const fees = await affordableFees(parts.chain, transaction.sender, transaction, attempts)
-  if (fees !== undefined && last !== undefined) await signAgain(parts, { transaction, last, fees })
+  if (last === undefined) return
+  const fees = await affordableFees(parts, transaction, last)
+  if (fees !== undefined) await signAgain(parts, { transaction, last, fees })
 }
 
 /** Signs the same transaction again at a higher fee. */
@@ -313,40 +322,39 @@ function logWaiting({ deps }: LaneParts, { network, sender, nonce }: Transaction
   deps.log.error({ network, sender, nonce: nonce.toString() }, `a transaction waits: ${why}`)
 }
 
-/** The parts of a transaction that its account must pay for. */
-interface Costly {
-  readonly nonce: bigint
-  readonly value: bigint
-  readonly gasLimit: bigint
-  readonly dataBytes: number
-}
-
 /**
  * The fees that an account can still afford for its next transaction, when it cannot pay for any of the attempts signed so far: its whole balance.
- * Undefined when it can pay for an attempt that covers the base fee, and when the affordable fee is below the base fee. The transaction then waits
- * for coin or for a lower base fee.
+ * Undefined when it can pay for an attempt that covers the base fee and the gas of its bytes, and when the affordable fee is below the base fee. The
+ * transaction then waits for coin or for a lower base fee.
  */
 async function affordableFees(
-  chain: Pick<Chain, 'network' | 'holdings' | 'head' | 'transactionCount' | 'offeredFees'>,
-  account: Address,
-  { nonce, value, gasLimit, dataBytes }: Costly,
-  offered: readonly Fees[],
+  { chain, deps }: LaneParts,
+  { id, sender, nonce, value, gasLimit, dataBytes }: TransactionRow,
+  last: Fees,
 ): Promise<Fees | undefined> {
-  const last = offered.at(-1)
-  if (chain.network.nativeCoin === null || last === undefined) return undefined
-  const [[holding], { baseFee }, next, { l1Fee, dataGas }] = await Promise.all([
-    chain.holdings([{ account, tokens: [] }]),
+  if (chain.network.nativeCoin === null) return undefined
+  const [[holding], { baseFee }, next, { l1Fee, dataGas }, signed] = await Promise.all([
+    chain.holdings([{ account: sender, tokens: [] }]),
     chain.head(),
-    chain.transactionCount(account, 'latest'),
+    chain.transactionCount(sender, 'latest'),
     chain.offeredFees(),
+    listSigned(deps.db, id),
   ])
   // Rounded down, so that it never exceeds the balance.
   const gasOfData = l1FeeOf(dataGas, dataBytes)
   const beside = gasOfData === 0n ? l1FeeOf(l1Fee, dataBytes) : 0n
-  const most = ((holding?.native ?? 0n) - value - beside) / (gasLimit + gasOfData)
+  const payable = (holding?.native ?? 0n) - value - beside
+  const most = payable / (gasLimit + gasOfData)
   if (nonce !== next || most <= 0n || most < baseFee) return undefined
-  if (offered.some(({ maxFee }) => maxFee <= most && maxFee >= baseFee)) return undefined
-  return { maxFee: most, priorityFee: last.priorityFee < most ? last.priorityFee : most }
+  // `dataGas` is twice what the bytes take now, so half of it covers them.
+  const gasNeeded = gasLimit + gasOfData / 2n
+  const isPayable = ({ maxFee, raw }: (typeof signed)[number]): boolean => {
+    const limit = signedGasLimit(raw)
+    return maxFee >= baseFee && limit >= gasNeeded && limit * maxFee <= payable
+  }
+  return signed.some(isPayable)
+    ? undefined
+    : { maxFee: most, priorityFee: last.priorityFee < most ? last.priorityFee : most }
 }
 
 /** A stored transaction in the form that handlers receive, with this hash. */

@@ -9,7 +9,7 @@ import { isUnder, type LeaseSet } from '../../platform/leases/store.ts'
 import type { Receipt } from '../port.ts'
 import type { ChainTransactionId, LaneCall, OpenCounts, PlannedTransaction } from './port.ts'
 
-const Amount = z.string().transform((text) => BigInt(text))
+export const Amount = z.string().transform((text) => BigInt(text))
 export const Bytes = z.instanceof(Uint8Array).transform((bytes) => bytesToHex(bytes))
 export const HexText = z.templateLiteral(['0x', z.string()])
 

@@ -116,6 +116,17 @@ test.each([
   expect(await among(2).confirmReceipts([await receiptOf(hash)])).toEqual(['yes'])
 })
 
+test('a receipt is confirmed whether or not a node reports the gas of its bytes, and not with another gas', async () => {
+  const hash = await (await aUse()).use()
+  liar.lie('eth_getTransactionReceipt', changed({ gasUsedForL1: '0x5' }))
+  const receipt = await receiptOf(hash)
+  expect(receipt.dataGas).toBe(5n)
+  const verdicts = [among(1).confirmReceipts([receipt]), among(0).confirmReceipts([{ ...receipt, dataGas: 6n }])]
+  expect(await Promise.all(verdicts)).toEqual([['yes'], ['no']])
+  liar.lie('eth_getTransactionReceipt', changed({ gasUsedForL1: null }))
+  expect(await among(1).confirmReceipts([receipt])).toEqual(['yes'])
+})
+
 test('a transaction counts as unmined only when a majority has no receipt of it', async () => {
   const hash = await (await aUse()).use()
   const unknown: Hex = `0x${'7'.repeat(64)}`

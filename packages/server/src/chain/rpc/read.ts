@@ -54,11 +54,15 @@ export function readReceipt(value: unknown, hash: Hex): Receipt | undefined {
     gasUsed: readQuantity(value.gasUsed, 'receipt gas'),
     effectiveGasPrice: readQuantity(value.effectiveGasPrice ?? '0x0', 'receipt gas price'),
     l1Fee: readQuantity(value.l1Fee ?? '0x0', 'receipt data fee') + operatorFee(value),
-    ...(value.gasUsedForL1 === undefined
-      ? {}
-      : { dataGas: readQuantity(value.gasUsedForL1, 'receipt gas of the data') }),
+    ...dataGasIn(value),
     logs: value.logs.map(readLog),
   }
+}
+
+/** The gas of the bytes on Arbitrum. The standard of receipts does not have this field, so a node may leave it out. */
+function dataGasIn({ gasUsedForL1 }: Readonly<Record<string, unknown>>): Pick<Receipt, 'dataGas'> {
+  if (gasUsedForL1 === undefined || gasUsedForL1 === null) return {}
+  return { dataGas: readQuantity(gasUsedForL1, 'receipt gas of the data') }
 }
 
 /**

@@ -105,11 +105,16 @@ function isSame(left: Receipt, right: Receipt): boolean {
       left.gasUsed === right.gasUsed &&
       left.effectiveGasPrice === right.effectiveGasPrice &&
       left.l1Fee === right.l1Fee &&
-      left.dataGas === right.dataGas &&
+      isSameWhereKnown(left.dataGas, right.dataGas) &&
       isSameHex(left.blockHash, right.blockHash) &&
       left.logs.length === right.logs.length &&
       left.logs.every((log, index) => isSameLog(log, right.logs[index])))
   )
+}
+
+/** For a field that a node may leave out. */
+function isSameWhereKnown(left: bigint | undefined, right: bigint | undefined): boolean {
+  return left === undefined || right === undefined || left === right
 }
 
 function isSameLog(left: Log, right: Log | undefined): boolean {
