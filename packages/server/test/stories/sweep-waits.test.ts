@@ -4,6 +4,7 @@ import { type Network, networkByName } from '@purser/protocol'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { z } from 'zod'
 import { createLanes } from '../../src/chain/lanes/lanes.ts'
+import { lockGasTaken } from '../../src/features/plans/store.ts'
 import { passRelays } from '../../src/features/relayer/index.ts'
 import { screeningRecurring } from '../../src/features/wallets/screening/jobs.ts'
 import { signSweeps } from '../../src/features/wallets/sweep/relay.ts'
@@ -16,7 +17,7 @@ import { relayPartsOf } from '../relay-stage.ts'
 import { createFakeScreening, type FakeScreening } from '../screening-double.ts'
 import { aFamily, childrenOf, sweep } from '../sweep-stage.ts'
 import { ShiftedClock } from '../webhooks/clock.ts'
-import { aWorld, type Org, type World } from '../world.ts'
+import { type Answer, aWorld, type Org, type World } from '../world.ts'
 
 /** No background work: a test runs screening and sending. */
 let chain: DevChain
@@ -119,6 +120,34 @@ test('money of a flagged sender that was seen after the sweep was requested is n
   expect((await world.database.db.one(z.object({ count: z.bigint() }), sent)).count).toBe(1n)
 })
 
+test('a sweep that waits for the gas budget of its organisation does not delay those of others', async () => {
+  const family = await aFamily(world, org, chain, { count: 1 })
+  const turnOf = (id: string) =>
+    world.database.db.one(z.object({ turn: z.number() }), sql`select hashtext(${id}) & 3 as turn`)
+  const { turn } = await turnOf(org.id)
+  let other = await world.organisation()
+  while ((await turnOf(other.id)).turn === turn) other = await world.organisation()
+  const otherFamily = await aFamily(world, other, chain, { count: 1 })
+  const tenant = { organisationId: org.id, environment: 'test' } as const
+  let waiting: Promise<Answer> | undefined
+  await world.database.db.tx(async (tx) => {
+    await lockGasTaken(tx, { tenant, networks: [network.name], day: '2026-11-29' })
+    waiting = sweep(world, org, family)
+    waiting.catch(() => undefined)
+    await expect.poll(isBlocked, { timeout: 90_000 }).toBe(true)
+    expect((await sweep(world, other, otherFamily)).status).toBe(202)
+  })
+  expect((await waiting)?.status).toBe(202)
+})
+
+async function isBlocked(): Promise<boolean> {
+  const { is } = await world.database.db.one(
+    z.object({ is: z.boolean() }),
+    sql`select exists (select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock') as is`,
+  )
+  return is
+}
+
 test('ending a sweep while another finds its money frozen causes no deadlock', async () => {
   const family = await aFamily(world, org, chain, { count: 2 })
   const requested = await sweep(world, org, family)
@@ -128,17 +157,12 @@ test('ending a sweep while another finds its money frozen causes no deadlock', a
   await screenWhatIsDue()
   const { db } = world.database
   const sweepId = String(requested.body.id)
-  const isBlocked = () =>
-    db.one(
-      z.object({ is: z.boolean() }),
-      sql`select exists (select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock') as is`,
-    )
   let passing: Promise<void> | undefined
   await db.tx(async (tx) => {
     await tx.run(sql`select from sweeps where id = ${sweepId} for update`)
     passing = pass()
     passing.catch(() => undefined)
-    await expect.poll(isBlocked, { timeout: 90_000 }).toEqual({ is: true })
+    await expect.poll(isBlocked, { timeout: 90_000 }).toBe(true)
     await tx.run(
       sql`update sweep_transfers set attempt = attempt where sweep_id = ${sweepId} and status in ('planned', 'signed', 'sent')`,
     )

@@ -1,21 +1,27 @@
 import { type DevChain, type FaultProxy, fundToken, startChain, startFaultProxy, tokenBalance } from '@purser/devnet'
+import type { Network } from '@purser/protocol'
 import { createPublicClient, http } from 'viem'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { sql } from '../../src/platform/db/db.ts'
 import { storeFrozenPlace } from '../frozen-place.ts'
 import { aFamily, childrenOf, ethOf, sweep, sweepTransactions } from '../sweep-stage.ts'
+import { oneNanoUsdPerGas } from '../test-config.ts'
 import { aWorld, codeOf, type Org, request, unreachableMain, type World } from '../world.ts'
 
 let chain: DevChain
 let node: FaultProxy
 let world: World
 let org: Org
+/** Whether a node has reported a gas price. */
+let isPriceKnown = true
 
 beforeAll(async () => {
   chain = await startChain({ network: 'base-sepolia' })
   node = await startFaultProxy(chain.rpcUrl)
   const rpcUrls = { ...unreachableMain, 'base-sepolia': [node.url] }
-  world = await aWorld({ chains: [chain], rpcUrls })
+  const lowestKnownCostOf = (_: Network, gas: bigint) => (isPriceKnown ? gas : undefined)
+  const gasPrices = { ...oneNanoUsdPerGas, lowestKnownCostOf }
+  world = await aWorld({ chains: [chain], rpcUrls, boot: { gasPrices } })
   org = await world.organisation()
 })
 afterAll(async () => {
@@ -78,6 +84,15 @@ test('a child whose money is worth less than the gas of its transfer is not swep
   expect([named.status, named.body.childCount]).toEqual([202, 0])
   const all = await swept()
   expect([all.status, all.body.childCount, all.body.amount]).toEqual([202, 1, '0.0001'])
+})
+
+test('before a node has reported a gas price nothing is swept, since it is unknown which children are worth their gas', async () => {
+  const family = await aFamily(world, org, chain, { count: 1 })
+  isPriceKnown = false
+  const refused = await sweep(world, org, family)
+  isPriceKnown = true
+  expect([refused.status, codeOf(refused)]).toEqual([503, 'chain-unavailable'])
+  expect((await sweep(world, org, family)).body.childCount).toBe(1)
 })
 
 test('two requests in the same instant, at two processes, sweep each child once', async () => {

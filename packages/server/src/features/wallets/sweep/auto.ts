@@ -8,7 +8,7 @@ import type { Ctx, Deps } from '../ports.ts'
 import { signSweeps } from './relay.ts'
 import { collectCandidates, storeSweep } from './request.ts'
 import { markScannedTo } from './store.ts'
-import { sweepTerms } from './sweeps.ts'
+import { requireGasPrice, sweepTerms } from './sweeps.ts'
 import { sweepOnTempo } from './tempo.ts'
 
 type System = Omit<Ctx, 'tenant'>
@@ -48,6 +48,7 @@ async function sweepOne(system: System, wallet: DueWallet): Promise<number> {
   const ctx = forTenant(system, { organisationId, environment })
   await ctx.gasPrices.recentReads([requireNetwork(wallet.network)])
   const terms = sweepTerms(ctx, wallet, wanted, 'automatic')
+  requireGasPrice(ctx, terms.network)
   const candidates = await collectCandidates(ctx, terms)
   if (candidates.funded.length > 0) await storeSweep(ctx, terms, candidates)
   else if (candidates.scannedTo !== undefined) {

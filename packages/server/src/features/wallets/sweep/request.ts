@@ -34,7 +34,7 @@ import {
   type SweepRow,
   type TransferTerms,
 } from './store.ts'
-import { gasOfEach, getSweep, type SweepTerms, sweepTerms } from './sweeps.ts'
+import { gasOfEach, getSweep, requireGasPrice, type SweepTerms, sweepTerms } from './sweeps.ts'
 import { subjectOf } from './transfer-store.ts'
 
 const failGas = defineErrors(gasErrors)
@@ -52,6 +52,7 @@ export async function requestSweep(ctx: Ctx, walletId: MasterWalletId, request: 
   if (wallet.retiredAt !== null) throw failWallet('wallet-retired')
   await ctx.gasPrices.recentReads([requireNetwork(wallet.network)])
   const terms = sweepTerms(ctx, wallet, request, 'request')
+  requireGasPrice(ctx, terms.network)
   await waitForDeposits(ctx, terms.network)
   const sweepId = await storeSweep(ctx, terms, await collectCandidates(ctx, terms))
   return new Reply(202, await getSweep(ctx, { id: walletId, sweepId }))
@@ -89,7 +90,7 @@ export function storeSweep(ctx: Ctx, terms: SweepTerms, candidates: Candidates):
 /** Locks the children, and returns those whose money no other request has reserved since it was read; the next sweep takes the others. */
 async function lockCovered(ctx: Ctx, tx: Tx, terms: SweepTerms, { funded }: Candidates): Promise<readonly Funded[]> {
   if (funded.length === 0) return funded
-  await lockStoring(tx)
+  await lockStoring(tx, ctx.tenant)
   const network = terms.network.name
   await lockOwners(
     tx,

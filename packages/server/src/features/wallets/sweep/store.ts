@@ -106,12 +106,16 @@ export async function markScannedTo(
     on conflict (master_wallet_id, token) do update set scanned_to = excluded.scanned_to`)
 }
 
+/** Sweeps that are stored at the same time. */
+const storedAtOnce = 4
+
 /**
- * Serializes the storing of sweeps under the locks of their children: each locks up to a thousand, and PostgreSQL has memory for some
- * thousands of locks in all.
+ * Limits how many sweeps are stored at once under the locks of their children: each locks up to a thousand, and PostgreSQL has memory for some
+ * thousands of locks in all. Sweeps of one organisation take turns, so that one that waits for other locks delays few others.
  */
-export async function lockStoring(tx: Tx): Promise<void> {
-  await tx.run(sql`select pg_advisory_xact_lock(hashtextextended('wallets.sweeps', 0))`)
+export async function lockStoring(tx: Tx, { organisationId }: Tenant): Promise<void> {
+  await tx.run(sql`
+    select pg_advisory_xact_lock(hashtextextended('wallets.sweeps:' || (hashtext(${organisationId}) & ${storedAtOnce - 1}::integer)::text, 0))`)
 }
 
 export async function insertSweep(tx: Tx, tenant: Tenant, sweep: SweepRow): Promise<void> {

@@ -1,5 +1,6 @@
 import { formatAmount, type Network, requireNetwork, type TokenInfo, tokenBySymbol } from '@purser/protocol'
 import type { z } from 'zod'
+import { fail as failChain } from '../../../chain/errors.ts'
 import { id, type MasterWalletId } from '../../../platform/ids.ts'
 import type { Page } from '../../../platform/operation.ts'
 import { openAmount, openCursor, type PageQuery, pageOf } from '../../../platform/wire.ts'
@@ -113,7 +114,8 @@ export function gasOfEach({ nativeCoin }: Network): bigint {
 /**
  * Terms of a sweep of this wallet. Its token must support signed authorizations, or be on Tempo, where fees can be sponsored. Balances
  * below the smallest payment that is settled, or worth less than the gas of their transfer, are always skipped, since the operator pays the gas:
- * anybody can send dust to a child. Read the gas price of the network before (`recentReads`).
+ * anybody can send dust to a child. Read the gas price of the network before (`recentReads`); without one the gas counts nothing here, and
+ * `requireGasPrice` refuses the sweep.
  */
 export function sweepTerms(
   ctx: Pick<Ctx, 'settleMicroUsdMin' | 'gasPrices'>,
@@ -127,10 +129,16 @@ export function sweepTerms(
   const terms = { path: `${at}/minAmount`, decimals: token.decimals, least: 0n } as const
   const requested = request.minAmount === undefined ? 1n : openAmount(request.minAmount, terms)
   const gas = gasOfEach(network)
-  const nanoUsd = ctx.gasPrices.lowestKnownCostOf(network, gas) ?? ctx.gasPrices.costOf(network, gas)
+  const nanoUsd = ctx.gasPrices.lowestKnownCostOf(network, gas) ?? 0n
   const least = [requested, 1n, dustOf(ctx.settleMicroUsdMin, token), rawWorth(nanoUsd, token)]
   const rawAmountMin = least.reduce((most, raw) => (raw > most ? raw : most))
   return { wallet, network, token, rawAmountMin, childAddressIds: request.childAddressIds, trigger }
+}
+
+/** Throws `chain-unavailable` before any node has reported a gas price: which children are worth their gas is unknown. */
+export function requireGasPrice({ gasPrices, chains }: Pick<Ctx, 'gasPrices' | 'chains'>, network: Network): void {
+  if (gasPrices.lowestKnownCostOf(chains.on(network).network, 1n) === undefined)
+    throw failChain('chain-unavailable', {}, new Error('no node has reported a gas price'))
 }
 
 /** Every token that can be swept is a dollar stablecoin. Rounded down. */
