@@ -18,7 +18,7 @@ beforeAll(async () => {
 })
 afterAll(() => stage?.stop())
 beforeEach(() => stage.renew())
-afterEach(() => stage.onBase.setAutomine(true))
+afterEach(() => Promise.all([stage.onBase, stage.onEthereum].map((node) => node.setAutomine(true))))
 
 test('USDC is burned here, attested, and minted there by our own claim; its end is published once', async () => {
   const master = await stage.aTraveller()
@@ -180,8 +180,44 @@ test('the gas of a claim counts towards the cap of its coin from the request on,
   ])
   expect(await gasCounted(`${first.body.id} claim gas`)).toBeGreaterThan(0n)
   stage.iris.says = (burnt) => burnt.complete(usualFee)
+  await stage.onEthereum.setAutomine(false)
+  await expect
+    .poll(() => stage.onBase.mine({ blocks: 1 }).then(() => stage.claimsOf(master)), { timeout: 90_000 })
+    .toBe(1)
+  expect(await gasCounted(`${first.body.id} claim gas`), 'the claim under way counts by itself').toBe(0n)
+  await stage.onEthereum.setAutomine(true)
   expect(await stage.ended(first)).toMatchObject({ status: 'confirmed' })
-  expect(await gasCounted(`${first.body.id} claim gas`), 'the claim counts by itself').toBe(0n)
+  expect(await gasCounted(`${first.body.id} claim gas`)).toBe(0n)
+})
+
+test('the gas of the claim of a bridge that waited for another counts at the price when it begins', async () => {
+  const master = await stage.aTraveller()
+  stage.iris.says = (burnt) => burnt.pending()
+  await stage.onBase.setAutomine(false)
+  const first = stage.send(bridgeOf(master))
+  await stage.untilBroadcast(master.address, 1)
+  const second = stage.send(bridgeOf(master))
+  const claim = z.object({ id: z.string(), isPlanned: z.boolean() })
+  const newest = () =>
+    stage.world.database.db.maybeOne(
+      claim,
+      sql`
+      select t.id, exists (select from transfer_steps s where s.transfer_id = t.id and s.transaction_id is not null) as is_planned
+      from transfers t where t.wallet_id = ${master.id} order by t.id desc limit 1`,
+    )
+  await expect.poll(newest, { timeout: 90_000 }).toMatchObject({ isPlanned: false })
+  const { id = '' } = (await newest()) ?? {}
+  const before = await gasCounted(`${id} claim gas`)
+  const { baseFeePerGas } = await stage.onEthereum.getBlock()
+  await stage.onEthereum.setNextBlockBaseFeePerGas({ baseFeePerGas: (baseFeePerGas ?? 0n) * 100n + 10n ** 9n })
+  await stage.onEthereum.mine({ blocks: 1 })
+  await expect
+    .poll(() => stage.onBase.mine({ blocks: 1 }).then(newest), { timeout: 90_000 })
+    .toMatchObject({ id, isPlanned: true })
+  expect(before).toBeGreaterThan(0n)
+  expect(await gasCounted(`${id} claim gas`)).toBeGreaterThan(before * 10n)
+  await stage.onBase.setAutomine(true)
+  await Promise.all([first, second])
 })
 
 async function gasCounted(subjectId: string): Promise<bigint> {

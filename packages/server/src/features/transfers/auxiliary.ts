@@ -87,7 +87,8 @@ export async function storeAuxiliary(
     isOfMaster: true,
   }
   const { masterWalletId } = payer
-  if (kind === 'claim') await replaceClaimGas(tx, transferId)
+  if (kind === 'claim')
+    await replaceClaimGas({ ...ctx, tenant }, tx, { masterWalletId, subjectId: transferId, gas: undefined })
   await countGas({ ...ctx, tenant }, tx, { masterWalletId, subjectId: `${transferId} ${position}`, gas })
   tx.afterCommit(() => ctx.lanes.notify(network))
   return true

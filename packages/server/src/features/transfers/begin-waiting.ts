@@ -7,7 +7,7 @@ import type { Recurring } from '../../platform/job.ts'
 import { forTenant, systemCtx } from '../../platform/work/runner.ts'
 import { type ApprovalRow, applyDecisions, markApplied } from '../approvals/index.ts'
 import { areCovered, dropReservations, lockOwners, retryOnContention } from '../funds/index.ts'
-import { replaceGas } from '../wallets/index.ts'
+import { replaceClaimGas, replaceGas } from '../wallets/index.ts'
 import { end } from './ending.ts'
 import { orderTaken } from './partner.ts'
 import { advanceUnit, leaveUnit, replaceQuote, setNextPollAt } from './partner-store.ts'
@@ -144,6 +144,7 @@ async function storeAgain(ctx: Ctx, tx: Tx, transferId: TransferId, plan: Transf
   if ((await takeOrders(tx, [{ transferId, plan }])).size > 0) throw orderTaken(ctx, plan)
   const { masterWalletId } = plan.source
   await replaceGas(ctx, tx, { masterWalletId, subjectId: transferId, gas: gasCostOf(plan) })
+  await replaceClaimGas(ctx, tx, { masterWalletId, subjectId: transferId, gas: plan.claimGas })
   await dropReservations(tx, transferId)
   await deleteSteps(tx, transferId)
   if (unitOf(plan) === undefined) await leaveUnit(tx, transferId)

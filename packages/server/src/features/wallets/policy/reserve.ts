@@ -20,6 +20,7 @@ import {
   windowStartsAt,
 } from './decide.ts'
 import {
+  claimOf,
   claimSubjectOf,
   findGas,
   findPolicy,
@@ -178,9 +179,13 @@ export function countGas(
   return insertReservations(tx, ctx.tenant, [gasOf(paid, paid.gas, ctx.clock.now())])
 }
 
-/** Counts the gas of the claim no longer that was expected for a movement: the claim itself is counted from now on. */
-export function replaceClaimGas(tx: Tx, subjectId: string): Promise<void> {
-  return setAmounts(tx, [{ subjectId: claimSubjectOf(subjectId), attoAmount: 0n }])
+/** Replaces the gas that is expected for the claim of a movement; undefined if it needs none, or if the claim itself is counted from now on. */
+export function replaceClaimGas(
+  ctx: Pick<Ctx, 'tenant' | 'clock'>,
+  tx: Tx,
+  claimed: Pick<Reserving, 'masterWalletId' | 'subjectId'> & { readonly gas: Gas | undefined },
+): Promise<void> {
+  return replaceGas(ctx, tx, { ...claimed, subjectId: claimOf(claimed.subjectId) })
 }
 
 /** Replaces the gas of subjects with its actual cost, in 1e-18 of the coin. Idempotent. */

@@ -178,9 +178,14 @@ export function gasSubjectOf(subjectId: string): string {
   return `${subjectId} gas`
 }
 
+/** The name of the transaction that completes a subject's movement on another chain. */
+export function claimOf(subjectId: string): string {
+  return `${subjectId} claim`
+}
+
 /** The name under which the expected gas of the transaction is counted that completes a subject's movement on another chain. */
 export function claimSubjectOf(subjectId: string): string {
-  return gasSubjectOf(`${subjectId} claim`)
+  return gasSubjectOf(claimOf(subjectId))
 }
 
 /**
