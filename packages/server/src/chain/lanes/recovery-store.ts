@@ -155,10 +155,7 @@ export async function listEarlierRaw(db: Queryable, transactionId: ChainTransact
 }
 
 /** The fees and signed bytes of a transaction's attempts, newest first. */
-export function listSigned(
-  db: Queryable,
-  transactionId: ChainTransactionId,
-): Promise<{ maxFee: bigint; raw: Hex }[]> {
+export function listSigned(db: Queryable, transactionId: ChainTransactionId): Promise<{ maxFee: bigint; raw: Hex }[]> {
   return db.many(
     z.object({ maxFee: Amount, raw: Bytes }),
     sql`

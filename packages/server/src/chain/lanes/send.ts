@@ -136,7 +136,8 @@ async function sign(parts: LaneParts, wanted: readonly Wanted[]): Promise<Signed
   const dataGas = takesDataGas(parts.chain.network) ? (await parts.chain.offeredFees()).dataGas : 0n
   const createdAt = parts.deps.clock.now()
   return Promise.all(
-    wanted.map(async ({ transaction, called, sequence, fees }) => {
+    wanted.map(async ({ transaction, called, sequence, fees: { maxFee, priorityFee } }) => {
+      const fees = { maxFee, priorityFee }
       const { hash, raw } = await signForm(parts, transaction, { ...called, fees, dataGas })
       return { transaction, attempt: { transactionId: transaction.id, sequence, hash, raw, ...fees, createdAt } }
     }),
