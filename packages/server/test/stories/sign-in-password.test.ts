@@ -2,7 +2,7 @@ import { createServer, type Socket } from 'node:net'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
 import { aMailbox, type Mailbox } from '../mailbox.ts'
-import { aBrowser, ageSessions, browserOf, ownerOf, sessionCookie } from '../people.ts'
+import { aBrowser, ageSessions, browserOf, open, ownerOf, sessionCookie } from '../people.ts'
 import { aWorld, codeOf, type Org, type World } from '../world.ts'
 
 let world: World
@@ -37,14 +37,14 @@ async function linkTo(address: string): Promise<string> {
 test('a link by e-mail signs in, and an address without an account is answered alike', async () => {
   const answer = await post('/auth/sign-in/link', { email })
   expect([answer.status, await answer.json()]).toEqual([200, { status: true }])
-  const opened = await fetch(await linkTo(email), { redirect: 'manual' })
+  const opened = await open(await linkTo(email))
   const browser = browserOf(world, { cookie: sessionCookie(world, opened) ?? '', organisationId: org.id })
   expect((await browser.call('GET', '/account')).body.email).toBe(email)
 })
 
 test('with open sign-up a new address gets an account by its link, without any organisation', async () => {
   await post('/auth/sign-in/link', { email: 'New@example.com' })
-  const opened = await fetch(await linkTo('New@example.com'), { redirect: 'manual' })
+  const opened = await open(await linkTo('New@example.com'))
   const browser = browserOf(world, { cookie: sessionCookie(world, opened) ?? '' })
   expect((await browser.call('GET', '/account')).body).toMatchObject({ email: 'new@example.com', organisations: [] })
 })
