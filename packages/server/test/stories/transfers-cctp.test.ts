@@ -208,8 +208,7 @@ test('the gas of the claim of a bridge that waited for another counts at the pri
   await expect.poll(newest, { timeout: 90_000 }).toMatchObject({ isPlanned: false })
   const { id = '' } = (await newest()) ?? {}
   const before = await gasCounted(`${id} claim gas`)
-  const { baseFeePerGas } = await stage.onEthereum.getBlock()
-  await stage.onEthereum.setNextBlockBaseFeePerGas({ baseFeePerGas: (baseFeePerGas ?? 0n) * 100n + 10n ** 9n })
+  await stage.onEthereum.setNextBlockBaseFeePerGas({ baseFeePerGas: 10n ** 11n })
   await stage.onEthereum.mine({ blocks: 1 })
   await expect
     .poll(() => stage.onBase.mine({ blocks: 1 }).then(newest), { timeout: 90_000 })
