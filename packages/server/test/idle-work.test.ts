@@ -9,7 +9,8 @@ import { createFakeScreening } from './screening-double.ts'
 import { aWorld, type World } from './world.ts'
 
 // A long history without open work, and a service that idles on it.
-const rowsMax = 20_000
+/** More than the pages of a thousand that nineteen runs of a walk over old rows read. */
+const rowsMax = 30_000
 let chain: DevChain
 let database: TestDatabase
 let world: World | undefined
