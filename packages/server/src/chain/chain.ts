@@ -237,8 +237,8 @@ async function ownReceipt(rpc: Rpc, hash: Hex): Promise<Receipt | undefined> {
 }
 
 async function shortReceipt(rpc: Rpc, hash: Hex): Promise<ShownReceipt> {
-  const [answer] = await rpc.onOneNode((one) => one.batch([{ ...receiptCall(hash), length: 'short' }]))
-  return shownIn(answer, hash)
+  const [response] = await rpc.onOneNode((one) => one.batch([{ ...receiptCall(hash), length: 'short' }]))
+  return shownIn(response, hash)
 }
 
 async function receiptAnywhere(rpc: Rpc & NodeRpc, hash: Hex): Promise<Receipt | undefined> {

@@ -3,8 +3,8 @@ import { countChunks } from '@purser/protocol'
 
 /** Most chunks of a request's body with fewer than 64 bytes on average. A streamed body may have more, slowly. */
 export const tinyChunksMax = 1_000
-/** Milliseconds without reading for each further tiny chunk: reading one costs three microseconds, so this is three hundredths of a processor. */
-const restMs = 0.1
+/** Further tiny chunks for each millisecond without reading: one costs three microseconds, so this is three hundredths of a processor. */
+const chunksPerMs = 10
 
 /**
  * A request that limits how many tiny chunks of its body are read. The parser reports each chunk as a buffer of its own, also before anything
@@ -15,7 +15,8 @@ export class CountedRequest extends IncomingMessage {
   #rule: { readonly refuse: (() => void) | undefined } | undefined
   #isExceeded = false
   #isRefused = false
-  #owedMs = 0
+  /** Tiny chunks beyond the limit since the last rest. */
+  #since = 0
 
   /** Stops receiving a body with too many tiny chunks, and calls `refuse` once. */
   refuseTinyChunks(refuse: () => void): void {
@@ -35,17 +36,17 @@ export class CountedRequest extends IncomingMessage {
       this.#refuse(this.#rule.refuse)
       return false
     }
-    this.#owedMs += restMs
+    this.#since += 1
     super.push(chunk, encoding)
     // Node pauses the connection until the next call of `_read`.
     return false
   }
 
   override _read(size: number): void {
-    const restedMs = this.#owedMs
-    this.#owedMs = 0
-    if (restedMs < 1) super._read(size)
-    else setTimeout(() => super._read(size), restedMs)
+    const restMs = Math.floor(this.#since / chunksPerMs)
+    this.#since -= restMs * chunksPerMs
+    if (restMs === 0) super._read(size)
+    else setTimeout(() => super._read(size), restMs)
   }
 
   #refuse(refuse: () => void): void {
