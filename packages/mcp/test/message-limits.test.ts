@@ -110,14 +110,16 @@ test.each([
   expect(shapeOf(Buffer.from(text))).toEqual(shape)
 })
 
-test('a body in pieces is read whole, into memory of twice its bytes at most, up to the largest message', async () => {
+test('a body in pieces is read whole, up to the largest message, and one in thousands of tiny chunks is refused', async () => {
   async function* pieces(count: number, piece: string) {
-    for (let at = 0; at < count; at += 1) yield Buffer.from(piece)
+    for (let index = 0; index < count; index += 1) yield Buffer.from(piece)
   }
-  const body = await readBody(pieces(10_000, 'a'))
-  expect([body?.toString(), body?.buffer.byteLength]).toEqual(['a'.repeat(10_000), 16_384])
-  const half = 'b'.repeat(messageBytesMax / 2)
-  expect((await readBody(pieces(2, half)))?.length).toBe(messageBytesMax)
-  expect(await readBody(pieces(3, half))).toBeUndefined()
-  expect((await readBody(pieces(0, '')))?.length).toBe(0)
+  const half = 'a'.repeat(messageBytesMax / 2)
+  const bodies = await Promise.all(
+    [pieces(0, ''), pieces(1_000, 'a'), pieces(10_000, 'a'.repeat(64)), pieces(2, half)].map(readBody),
+  )
+  expect(bodies.map(({ length }) => length)).toEqual([0, 1_000, 640_000, messageBytesMax])
+  expect(String(bodies[1])).toBe('a'.repeat(1_000))
+  expect(await readBody(pieces(3, half))).toBe('too-large')
+  expect(await readBody(pieces(1_001, 'a'))).toBe('too-many-chunks')
 })

@@ -83,7 +83,8 @@ export function mcpHttpServer(options: HandlerOptions, reachable: Reachable): Se
       for (const end of ended) end()
     })
     const body = await readBody(req)
-    if (body === undefined) return refuse(res, tooLong)
+    if (body === 'too-large') return refuse(res, tooLong)
+    if (body === 'too-many-chunks') return refuse(res, tooManyChunks)
     const shape = shapeOf(body)
     if (shape.messages > batchMax) return refuse(res, tooManyMessages)
     const late = rates.received(organisationId, shape)
@@ -251,6 +252,12 @@ const tooLong: Refusal = {
   status: 413,
   code: -32_000,
   message: `A message has at most ${messageBytesMax} bytes.`,
+}
+
+const tooManyChunks: Refusal = {
+  status: 400,
+  code: -32_600,
+  message: 'The body has thousands of chunks of a few bytes. Send it with Content-Length, or in larger chunks.',
 }
 
 const tooManyMessages: Refusal = {

@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http'
+import { collectBytes } from '@purser/protocol'
 
 /** The largest message, in bytes: a vault takes a document of that size. */
 export const messageBytesMax = 1_048_576
@@ -17,28 +18,19 @@ export function bodyBytesOf({ headers }: Pick<IncomingMessage, 'headers'>): numb
   return Number(headers['content-length'] ?? 0)
 }
 
-/**
- * Reads the body of a request; undefined if it is longer than a message may be. Each chunk is copied into one buffer, because chunks of one byte would
- * take more than a hundred times their bytes.
- */
-export async function readBody(request: AsyncIterable<Buffer>): Promise<Buffer | undefined> {
-  let body = Buffer.allocUnsafeSlow(firstBytes)
-  let bytes = 0
-  for await (const chunk of request) {
-    const end = bytes + chunk.length
-    if (end > messageBytesMax) return undefined
-    if (end > body.length) {
-      const larger = Buffer.allocUnsafeSlow(Math.max(end, 2 * body.length))
-      body.copy(larger, 0, 0, bytes)
-      body = larger
-    }
-    chunk.copy(body, bytes)
-    bytes = end
-  }
-  return body.subarray(0, bytes)
-}
+/** Most chunks of a body with fewer than 64 bytes on average: the parser takes three microseconds for each. */
+const tinyChunksMax = 1_000
 
-const firstBytes = 4_096
+/** Reads the body of a request, or returns why it is refused. */
+export async function readBody(request: AsyncIterable<Buffer>): Promise<Buffer | 'too-large' | 'too-many-chunks'> {
+  const collected = collectBytes({ bytesMax: messageBytesMax, tinyChunksMax })
+  for await (const chunk of request) {
+    const taken = collected.take(chunk)
+    if (taken !== 'taken') return taken
+  }
+  const { buffer, byteOffset, length } = collected.bytes()
+  return Buffer.from(buffer, byteOffset, length)
+}
 
 const [openBrace, openBracket, closeBrace, closeBracket] = [0x7b, 0x5b, 0x7d, 0x5d]
 const [comma, colon, quote, backslash] = [0x2c, 0x3a, 0x22, 0x5c]
