@@ -9,6 +9,8 @@ import type { NodeRpc, Rpc, Voter } from './rpc.ts'
 interface Ballot<T> {
   readonly count: number
   readonly ask: (rpc: Rpc) => Promise<readonly (T | undefined)[]>
+  /** The nodes respond as of their own newest blocks, which may differ: nobody is suspended. */
+  readonly isAtHead?: true
 }
 
 type Vote = <T extends string | bigint>(ballot: Ballot<T>) => Promise<readonly (T | undefined)[]>
@@ -32,7 +34,10 @@ export interface Decision {
 export interface Quorum {
   /** How many nodes must agree. */
   readonly needed: number
-  /** The majority's result to each question; `undefined` when there is no majority. A node that contradicts the majority is suspended. */
+  /**
+   * The majority's result to each question; `undefined` when there is no majority. A node that contradicts the majority is suspended, except about the
+   * newest blocks.
+   */
   readonly vote: Vote
   /** The newest block at the required depth, not above `atMost`, on whose hash a majority agrees; `undefined` when there is none. */
   decide(finality: Finality, atMost?: bigint): Promise<Decision | undefined>
@@ -123,7 +128,7 @@ interface Rule {
 /** Resolves as soon as every question has a majority. Waits for a slow node only when the others do not suffice. */
 function poll<T extends string | bigint>(
   voters: readonly Voter[],
-  { count, ask }: Ballot<T>,
+  { count, ask, isAtHead }: Ballot<T>,
   { needed, suspend }: Rule,
 ): Promise<readonly (T | undefined)[]> {
   const cast: NodeResponse<readonly (T | undefined)[]>[] = []
@@ -144,7 +149,8 @@ function poll<T extends string | bigint>(
     )
     Promise.all(requests).then(() => {
       const decided = outcome()
-      for (const { voter, response } of cast) if (contradicts(response, decided)) suspend(voter)
+      const dissenting = isAtHead ? [] : cast.filter(({ response }) => contradicts(response, decided))
+      for (const { voter } of dissenting) suspend(voter)
       resolve(decided)
     }, reject)
   })

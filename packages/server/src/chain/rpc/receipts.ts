@@ -32,13 +32,13 @@ export function createReceipts(
           return hasReceipt([response], [hash]) ? 'yes' : 'no'
         })
       }
-      return (await quorum.vote({ count: hashes.length, ask })).map(verdictOf)
+      return (await quorum.vote({ count: hashes.length, ask, isAtHead: true })).map(verdictOf)
     },
     async isInNoBlock(hashes) {
       const ask = async (rpc: Rpc): Promise<readonly Vote[]> => [
         hasReceipt(await rpc.batch(hashes.map(receiptCall)), hashes) ? 'no' : 'yes',
       ]
-      return verdictOf((await quorum.vote({ count: 1, ask }))[0])
+      return verdictOf((await quorum.vote({ count: 1, ask, isAtHead: true }))[0])
     },
     async isNonceLost(sender, nonce, hashes) {
       const decision = await quorum.decide({ depth: network.confirmationDepth })
