@@ -21,6 +21,7 @@ import {
   findTransfer,
   listSources,
   lockTransfer,
+  markReleased,
   type StepRow,
   type TransferId,
   type TransferRow,
@@ -50,7 +51,9 @@ async function beginApproved(ctx: Ctx, approval: ApprovalRow): Promise<void> {
     const plan = await planAgain(ctx, transfer)
     await ctx.db.tx(async (tx) => {
       const { endedAt } = await lockWithFunds(ctx, tx, transfer.id, plan)
-      if (!(await markApplied(tx, approval.id, ctx.clock.now())) || endedAt !== null) return
+      const now = ctx.clock.now()
+      if (!(await markApplied(tx, approval.id, now)) || endedAt !== null) return
+      await markReleased(tx, ctx.tenant, transfer.id, now)
       if (!(await storeAgain(ctx, tx, transfer.id, plan))) throw contendedBy(plan)
     })
   })
@@ -78,7 +81,7 @@ export async function beginWaiting(ctx: Work, transfer: TransferRow): Promise<vo
   const later = instantOf(now + pollMs)
   const state = await advanceUnit(ctx.db, transfer.id)
   if (state === 'waiting') {
-    const isLate = now - transfer.createdAt.getTime() > waitMsMax
+    const isLate = now - transfer.acceptedAt.getTime() > waitMsMax
     return ctx.db.tx(async (tx) => {
       const locked = await lockTransfer(tx, transfer.id)
       if (isLate && locked.endedAt === null) return end(ctx, tx, locked.id, 'quote-expired')

@@ -56,11 +56,11 @@ function sourceOf({ hasStep, fromNetwork, partner }: DueForPoll): string {
 
 /** A partner or node that does not respond is queried again later; the money does not move meanwhile. Does not reject. */
 async function pollSafely(ctx: Work, transfer: TransferRow): Promise<void> {
-  const { id: transferId, createdAt } = transfer
+  const { id: transferId, acceptedAt } = transfer
   try {
     await poll(ctx, transfer).catch(async (error: unknown) => {
       ctx.log.warn({ err: error, transferId }, 'a transfer could not be followed; retrying')
-      await ctx.db.tx((tx) => setNextPollAt(tx, transferId, nextPollTime(ctx, createdAt)))
+      await ctx.db.tx((tx) => setNextPollAt(tx, transferId, nextPollTime(ctx, acceptedAt)))
     })
     await reportOverdue(ctx, transfer)
   } catch (error) {
@@ -75,7 +75,7 @@ async function poll(ctx: Work, transfer: TransferRow): Promise<void> {
   if (next !== undefined) return tryStep(ctx, transfer, next)
   const isGone = steps.some(({ kind, doneAt }) => kind === 'partner' && doneAt !== null)
   // Its last block may arrive concurrently and set the next poll: this one postpones it and never clears it.
-  if (!isGone) return ctx.db.tx((tx) => setNextPollAt(tx, transfer.id, nextPollTime(ctx, transfer.createdAt)))
+  if (!isGone) return ctx.db.tx((tx) => setNextPollAt(tx, transfer.id, nextPollTime(ctx, transfer.acceptedAt)))
   const status = await queryStatus(ctx, transfer)
   if (status.state === 'claimable') return claim(ctx, transfer, { status, before: steps })
   const refund = await refundOf(ctx, transfer, status)
@@ -85,7 +85,7 @@ async function poll(ctx: Work, transfer: TransferRow): Promise<void> {
     if (locked.endedAt !== null) return
     if (messages === undefined) {
       await setPartnerStatus(tx, locked.id, `${status.partnerStatus}: not on the chain`)
-      return setNextPollAt(tx, locked.id, nextPollTime(ctx, locked.createdAt))
+      return setNextPollAt(tx, locked.id, nextPollTime(ctx, locked.acceptedAt))
     }
     if (!(await isItsOwn(ctx, tx, locked, { partnerStatus: status.partnerStatus, messages }))) return
     await setPartnerStatus(tx, locked.id, status.partnerStatus)
@@ -221,7 +221,7 @@ async function conclude(ctx: Work, tx: Tx, transfer: TransferRow, { status, refu
     await markArrived(tx, transfer.id, { rawReceived: received?.rawAmount, receivedToken, destinationTxHash, now })
     return end(ctx, tx, transfer.id, undefined)
   }
-  if (status.state === 'pending') return setNextPollAt(tx, transfer.id, nextPollTime(ctx, transfer.createdAt))
+  if (status.state === 'pending') return setNextPollAt(tx, transfer.id, nextPollTime(ctx, transfer.acceptedAt))
   if (refund === undefined || !(await isFree(tx, transfer, refund)))
     return awaitRefund(ctx, tx, transfer, status.partnerStatus)
   await markRefunded(tx, transfer.id, { hash: refund.hash, now })
@@ -245,7 +245,7 @@ async function awaitRefund(ctx: Work, tx: Tx, transfer: TransferRow, partnerStat
   const now = ctx.clock.now()
   const failingSince = await markFailing(tx, transfer.id, now)
   if (now.getTime() - failingSince.getTime() < refundOverdueMs)
-    return setNextPollAt(tx, transfer.id, nextPollTime(ctx, transfer.createdAt))
+    return setNextPollAt(tx, transfer.id, nextPollTime(ctx, transfer.acceptedAt))
   await setNextPollAt(tx, transfer.id, instantOf(now.getTime() + overduePollMs))
   if (transfer.refundOverdueEventId !== null) return
   const { id: transferId, partner, txHash } = transfer
@@ -274,7 +274,7 @@ async function isItsOwn(
   for (const message of messages) if (await takeMessage(tx, transfer, message)) return true
   ctx.log.error({ transferId: transfer.id, messages }, 'a partner returned the state of another transfer')
   await setPartnerStatus(tx, transfer.id, `${partnerStatus}: of another transfer`)
-  await setNextPollAt(tx, transfer.id, nextPollTime(ctx, transfer.createdAt))
+  await setNextPollAt(tx, transfer.id, nextPollTime(ctx, transfer.acceptedAt))
   return false
 }
 
@@ -319,7 +319,7 @@ async function claim(ctx: Work, transfer: TransferRow, { status, before }: Claim
         'claims of a delivery changed nothing; no more are sent',
       )
       await setPartnerStatus(tx, locked.id, `${partnerStatus}: claims failed`)
-      return setNextPollAt(tx, locked.id, nextPollTime(ctx, locked.createdAt))
+      return setNextPollAt(tx, locked.id, nextPollTime(ctx, locked.acceptedAt))
     }
     const { to: toAddress, data, value } = call
     const isPaid =
@@ -333,7 +333,7 @@ async function claim(ctx: Work, transfer: TransferRow, { status, before }: Claim
         )))
     const unsent = gasLimit === undefined ? ': claim refused' : isPaid ? '' : ': no gas to claim'
     await setPartnerStatus(tx, locked.id, `${partnerStatus}${unsent}`)
-    await setNextPollAt(tx, locked.id, nextPollTime(ctx, locked.createdAt))
+    await setNextPollAt(tx, locked.id, nextPollTime(ctx, locked.acceptedAt))
   })
 }
 

@@ -50,6 +50,8 @@ export const TransferRow = z.object({
   reportedState: z.enum(['pending', 'confirmed', 'reverted']).nullable(),
   eventId: id('evt').nullable(),
   createdAt: z.date(),
+  /** When it was requested, or when its approval was applied. */
+  acceptedAt: z.date(),
   confirmedAt: z.date().nullable(),
   endedAt: z.date().nullable(),
   partner: z.string().nullable(),
@@ -90,7 +92,8 @@ export type StepRow = z.output<typeof StepRow>
 export const columns = sql`id, organisation_id, environment, wallet_id, from_address, to_address, from_chain, from_network, to_chain, to_network,
   from_token, to_token, decimals, raw_amount, route, route_reason, status, reason, tx_hash, raw_fee, answered as reported_state, event_id, created_at,
   confirmed_at, ended_at, partner, partner_reference, quote_expires_at, to_decimals, raw_out, raw_out_min, raw_received, received_token, left_at,
-  look_at as next_poll_at, refund_tx_hash, destination_tx_hash, refunded_at, refund_overdue_event_id, reference, resource, metadata, approval_id`
+  look_at as next_poll_at, refund_tx_hash, destination_tx_hash, refunded_at, refund_overdue_event_id, reference, resource, metadata, approval_id,
+  coalesce(released_at, created_at) as accepted_at`
 const stepColumns = sql`transfer_id, position, kind, sender, to_address, data, value, gas_limit, transaction_id`
 
 /**
@@ -109,6 +112,7 @@ type NewTransferRow = Omit<
   | 'rawFee'
   | 'reportedState'
   | 'eventId'
+  | 'acceptedAt'
   | 'confirmedAt'
   | 'endedAt'
   | 'rawReceived'
@@ -165,6 +169,13 @@ export async function insertSteps(tx: Tx, steps: readonly NewStep[]): Promise<vo
       ${steps.map(({ toAddress }) => toAddress)}::text[], ${steps.map(({ data }) => hexToBytes(data))}::bytea[],
       ${steps.map(({ value }) => value)}::numeric[], ${steps.map(({ gasLimit }) => gasLimit)}::numeric[],
       ${steps.map(({ transactionId }) => transactionId)}::text[])`)
+}
+
+/** Marks that the approval of a transfer was applied. */
+export async function markReleased(tx: Tx, tenant: Tenant, transferId: TransferId, now: Date): Promise<void> {
+  await tx.run(sql`
+    update transfers set released_at = ${now}
+    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and id = ${transferId}`)
 }
 
 /** Deletes the steps of a transfer that has no transaction yet. */
