@@ -10,6 +10,9 @@ const layers = [
   ['chain', ['chain', 'platform']],
   ['custody', ['custody', 'platform', 'chain']],
   ['partners', ['partners', 'platform', 'chain']],
+  ['files', ['files', 'platform']],
+  ['archive', ['archive', 'files', 'platform']],
+  ['monitoring', ['monitoring', 'chain', 'platform']],
 ]
 
 const layerRules = layers.map(([layer, allowed]) => ({

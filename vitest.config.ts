@@ -23,7 +23,7 @@ const longest = [
   'packages/server/test/stories/settlement-nodes.test.ts',
   'packages/sdk/test/shops-apart-real.test.ts',
   'packages/reference/test/reference.test.ts',
-  'packages/server/test/stories/payment-refunds-reorganised.test.ts',
+  'packages/server/test/stories/payment-refunds-reorged.test.ts',
   'packages/server/test/stories/tempo-nodes.test.ts',
   'packages/server/test/stories/transfers-gasless-chain.test.ts',
   'packages/devnet/test/start.test.ts',
@@ -76,7 +76,7 @@ const longest = [
   'packages/server/test/backup.test.ts',
   'packages/server/test/stories/sweep-crash.test.ts',
   'packages/server/test/crash/lagging-standby.test.ts',
-  'packages/server/test/deposits/reorganisations.test.ts',
+  'packages/server/test/deposits/reorgs.test.ts',
 ]
 
 /** These measure or change what belongs to a whole process: its memory, its environment. */
@@ -100,9 +100,8 @@ const slowBesideQuick = [
   'packages/sdk/test/{agents,delivery-real,examples,guides,ledgers,ledgers-crash,middleware,middleware-delivery,middleware-mpp,shops-apart-real}.test.ts',
   'packages/sdk/test/{middleware-sessions,middleware-settle,mppx-facilitated,paid-tool,published,real-server}.test.ts',
   'packages/sdk/test/{sessions-real,vault-files}.test.ts',
-  'packages/server/src/**/*-{anvil,crash,tempo}.test.ts',
+  'packages/server/src/**/*-anvil.test.ts',
   'packages/server/src/admin/admin.test.ts',
-  'packages/server/src/chain/account-lanes.test.ts',
   'packages/server/src/chain/lanes/{anvil,crash,fence,lanes}.test.ts',
   'packages/server/src/custody/{custody,mpp-secrets,rotate-kek,tamper,wallet-keys}.test.ts',
   'packages/server/src/features/{billing/routes,registry/registry,relayer/{queue,queue-reads},webhooks/webhooks}.test.ts',

@@ -12,7 +12,7 @@ import type { SignedPayment } from './payments.ts'
 
 /** The outcome according to the chain, read independently of the services. */
 export interface ChainFacts {
-  /** Payments whose authorisation the token has used. */
+  /** Payments whose authorization the token has used. */
   readonly used: number
   /** The number of payments that the receiver got. */
   readonly received: number

@@ -86,7 +86,7 @@ export interface SignedAuthorization {
   readonly signature: Hex
 }
 
-/** Signs one EIP-3009 authorisation of a bill for each nonce, taking turns among the payers. */
+/** Signs one EIP-3009 authorization of a bill for each nonce, taking turns among the payers. */
 export function signAuthorizations(
   payers: readonly Payer[],
   bill: Bill,

@@ -32,7 +32,7 @@ export function workScenarios({ dev, purserOf, open }: Stage): void {
       expect(await page.title()).not.toContain('owned')
 
       await page.getByRole('button', { name: 'Seal' }).click()
-      await page.getByRole('dialog').getByRole('button', { name: 'Seal 2 items for good' }).click()
+      await page.getByRole('dialog').getByRole('button', { name: 'Seal 2 items permanently' }).click()
       await page.getByRole('button', { name: 'Verify here' }).click()
       await page.getByText('Verified: all 2 items are exactly what was sealed.').waitFor()
       expect((await purser.vaults.get(id)).status).toBe('sealed')

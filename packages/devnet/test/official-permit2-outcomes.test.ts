@@ -122,14 +122,14 @@ test('permits and authorizations that arrive at once all settle, each permit in 
   const permits = await Promise.all(
     [...schemes, ...schemes].map(async (scheme) => verified(scheme, await aPermit2Payer(chain))),
   )
-  const authorisations = await Promise.all(
+  const authorizations = await Promise.all(
     [1, 2, 3].map(async () => aPaymentBody(world, org, { payer: await aPayer(chain), wallet })),
   )
   const facilitator = facilitatorOf(world.base, org.testKey)
-  for (const body of authorisations) expect((await facilitator.verify(body)).body.isValid).toBe(true)
+  for (const body of authorizations) expect((await facilitator.verify(body)).body.isValid).toBe(true)
   const settled = await Promise.all([
     ...permits.map(({ settle }) => settle()),
-    ...authorisations.map((body) => facilitator.settle(body)),
+    ...authorizations.map((body) => facilitator.settle(body)),
   ])
   expect(settled.map(({ body }) => body.success)).toEqual(settled.map(() => true))
   expect(new Set(settled.slice(0, permits.length).map(({ body }) => body.transaction)).size).toBe(permits.length)

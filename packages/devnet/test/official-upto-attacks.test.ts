@@ -85,7 +85,7 @@ test('a charge below what its settlement costs is refused and sends nothing; the
   expect(await metered.settle({ amount: '1000' })).toMatchObject({ success: true, amount: '1000' })
 })
 
-test('a payer who withdraws between the steps pays what is left, or nothing for good, and then the session ends', async () => {
+test('a payer who withdraws between the steps pays what is left, or nothing permanently, and then the session ends', async () => {
   const [covered, short] = [await verified('upto', { balance: 20_000n }), await verified('upto', { balance: 20_000n })]
   for (const { payer } of [covered, short]) await payer.send(usdcOf(chain), transferTo(master.address))
   expect(await covered.settle({ amount: '10000' })).toMatchObject({ success: true, amount: '10000' })

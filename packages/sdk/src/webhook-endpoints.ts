@@ -12,7 +12,7 @@ export type Webhook = ResponseBody<operations['webhooks.get']>
 export type WebhookChange = Body<operations['webhooks.update']>
 export type WebhookAttempt = Item<operations['webhooks.attempts.list']>
 export type WebhookAttemptQuery = Query<operations['webhooks.attempts.list']>
-/** One delivery by its id, or all deliveries that failed for good since a time. */
+/** One delivery by its id, or all deliveries that failed permanently since a time. */
 export type ReplayRequest = Body<operations['webhooks.replay']>
 export type Replayed = Json<operations['webhooks.replay']['responses'][202]>
 export type TestedWebhook = ResponseBody<operations['webhooks.test']>

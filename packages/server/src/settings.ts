@@ -80,7 +80,7 @@ function editDistance(from: string, to: string): number {
   return last[to.length] ?? 0
 }
 
-/** Reads for how many days rows of a table stay in the database before `purser admin archive` may take them; undefined: for ever. */
+/** Reads for how many days rows of a table stay in the database before `purser admin archive` may take them; undefined: forever. */
 export function readKeptDays(
   read: ReturnType<typeof createReader>,
   name: 'PAYMENTS_KEPT_DAYS' | 'AUDIT_LOG_KEPT_DAYS',

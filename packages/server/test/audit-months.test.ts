@@ -129,13 +129,13 @@ test('no log has two records of one sequence or id, in whatever months', async (
   await expect(db.run(record(4, at))).rejects.toThrow('has a record')
 })
 
-test('a migration keeps the records, while processes of the version before append to the same log, and the log stays intact', async () => {
+test('a migration keeps the records, while processes of the previous version append to the same log, and the log stays intact', async () => {
   const { db, url, drop } = await anEmptyDatabase()
   const all = await listMigrations()
   await migrate({ url, migrations: all.filter(({ name }) => name < '0175') })
   const requestId = 'req_01h455vb4pex5vsknk084sn02q'
   const ctx = { clock: systemClock, random: systemRandom, tenant, actor: { kind: 'system' }, requestId } as const
-  // The statement of the version before is that of today.
+  // the statement of the previous version is that of today.
   const append = (records: number) =>
     db.tx(async (tx) => appendAudit(ctx, tx, ...Array.from({ length: records }, (_, n) => ({ action: `n${n}` }))))
   for (let n = 0; n < 100; n += 1) await append(3)

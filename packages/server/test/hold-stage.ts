@@ -108,7 +108,7 @@ export async function aHoldStage(environment: 'test' | 'live' = 'test') {
     book,
     booked: (from: Address, to: Wallet, raw: bigint) => book({ from, to: to.address, raw }),
     /** Withdraws the movements above a block, as a reorganization does. */
-    reorganise: (above: bigint) =>
+    reorganize: (above: bigint) =>
       deps.db.tx(async (tx) => withdraw(deps, tx, await lockRowsAbove(tx, network.name, above))),
     onHold,
     unscreenedOf,

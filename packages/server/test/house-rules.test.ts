@@ -4,6 +4,7 @@ import { expect, test } from 'vitest'
 import { offRampAdapters, routingAdapters } from '../src/partners/adapters.ts'
 
 const source = path.resolve(import.meta.dirname, '../src')
+const root = path.resolve(import.meta.dirname, '../../..')
 
 interface SourceFile {
   readonly name: string
@@ -53,7 +54,6 @@ test('each decision has a number of its own', () => {
 })
 
 test('no file is too long, tests and the other packages included', () => {
-  const root = path.resolve(import.meta.dirname, '../../..')
   const written = globSync(['packages/*/{src,test}/**/*.{ts,tsx}', 'bench/**/*.ts'], { cwd: root }).filter(
     (name) => !name.includes('/generated/'),
   )
@@ -169,4 +169,18 @@ test('two callers in one process share nothing of the other packages either, exc
   expect(names.length).toBeGreaterThan(250)
   const keeping = names.filter((name) => stateOf(readFileSync(path.join(packages, name), 'utf8')).length > 0)
   expect(keeping.toSorted()).toEqual([...sharedByCallers.keys()].toSorted())
+})
+
+/** The patterns that a pattern with braces stands for. */
+function alternatives(pattern: string): readonly string[] {
+  const braces = /\{([^{}]*)\}/.exec(pattern)
+  if (braces === null) return [pattern]
+  return (braces[1] ?? '').split(',').flatMap((one) => alternatives(pattern.replace(braces[0], one)))
+}
+
+test('each test file that vitest.config.ts names exists', () => {
+  const config = readFileSync(path.join(root, 'vitest.config.ts'), 'utf8')
+  const named = [...config.matchAll(/'([^']+\.test\.ts)'/g)].flatMap(([, pattern = '']) => alternatives(pattern))
+  expect(named.length).toBeGreaterThan(100)
+  expect(named.filter((pattern) => globSync(pattern, { cwd: root }).length === 0)).toEqual([])
 })

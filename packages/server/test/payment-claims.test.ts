@@ -105,7 +105,7 @@ test('each payment with a claim has one row of claims, and no other is there', a
   expect(await stage.db.many(IdRow, lost)).toEqual([])
 })
 
-/** Records as the version before did. */
+/** Records as the previous version did. */
 function recordAsBefore(db: Db, id: string, claimKey: string): Promise<number> {
   return db.run(sql`
     insert into payments (id, log_id, organisation_id, environment, api_key_id, protocol, chain, network, token, asset, decimals, raw_amount, pay_to, status,
@@ -115,7 +115,7 @@ function recordAsBefore(db: Db, id: string, claimKey: string): Promise<number> {
     where not exists (select from payments as known where known.claim_key = ${claimKey}) on conflict do nothing`)
 }
 
-test('a migration keeps the claims of old payments, while a process of the version before sells and finds what is used', async () => {
+test('a migration keeps the claims of old payments, while a process of the previous version sells and finds what is used', async () => {
   const { db, url, drop } = await anEmptyDatabase()
   const all = await listMigrations()
   await migrate({ url, migrations: all.filter(({ name }) => name < '0164') })

@@ -52,7 +52,7 @@ test('an ordinary confirmation or screening writes no balance', async () => {
   await drop()
 })
 
-test('a migration adds up old rows while the version before books, and adds nothing twice when it was interrupted', async () => {
+test('a migration adds up old rows while the previous version books, and adds nothing twice when it was interrupted', async () => {
   const { db, url, drop } = await anEmptyDatabase()
   const all = await listMigrations()
   const first = all.findIndex(({ name }) => name.endsWith('_wallet_rollups.sql'))

@@ -10,7 +10,10 @@ const banned =
 
 /** Spellings that docs/GLOSSARY.md replaces, in prose and in names. `organisation` is spelled as in the API. */
 const bannedSpellings =
-  /\b(?:organizations?|(?:mark|notify|on)Reorganised|(?:normal|recogn|summar)is(?:ed|er|es|ing)|summariseLogs)\b/gi
+  /\b(?:organizations?|(?:mark|notify|on)?reorganis\w*|authoris\w*|(?:normal|recogn|summar)is(?:ed|er|es|ing)|summariseLogs|for (?:ever|good))\b/gi
+
+/** `A is of no B` says that A is not the id of a B, and reads as if A had none. `The previous version` has a noun. */
+const bannedPhrases = /\bis of no (?!use\b)\w+|\b(?:version|release) before\b/gi
 
 /** Names of responses. A person, a node or a partner may answer in prose. */
 const bannedNames =
@@ -35,6 +38,7 @@ const allowed: readonly (readonly [place: RegExp, words: RegExp, reason: string]
     /^door$/,
     'A column of a released migration.',
   ],
+  [/gasless\/migration\.test\.ts$/, /^authorised$/, 'A purpose of transactions of a released version.'],
   [/^packages\/server\/src\/features\/payments\/caller-store\.ts$/, /^asked$/i, 'A column of a released migration.'],
 ]
 
@@ -81,6 +85,7 @@ function hitsIn(file: SourceFile): readonly string[] {
   const words = [
     ...(file.text.replace(wireNames, '').match(banned) ?? []),
     ...(file.text.match(bannedSpellings) ?? []),
+    ...(file.text.match(bannedPhrases) ?? []),
     ...(file.text.match(bannedNames) ?? []),
     ...(proseOf(file).match(bannedInProse) ?? []),
     ...(file.text.match(riddle) ?? []).map(() => 'The same'),
@@ -105,6 +110,11 @@ test.each([
   ['/** The keys of an organization. */', 'organization'],
   ['const text = normalised(value)', 'normalised'],
   ['const door = payment', 'door'],
+  ["const causes = ['The id in the path is of no payment.']", 'is of no payment'],
+  ['The row stays for ever.', 'for ever'],
+  ['// A process of the version before writes it.', 'version before'],
+  ['await chain.onReorganised(block)', 'onReorganised'],
+  ["purpose: 'transfers.authorised'", 'authorised'],
   ['Reads at its own pace.', 'pace'],
   ['const sent: RawAnswer = page', 'RawAnswer'],
 ])('%j is found', (text, word) => {

@@ -68,7 +68,7 @@ const showKeys = command({
 
 const revokeKey = command({
   name: 'revoke-key',
-  summary: 'Revoke one API key for good; no process accepts it any more.',
+  summary: 'Revoke one API key permanently; no process accepts it any more.',
   options: {
     key: 'id of the key (key_…)',
     cascade: 'yes: revoke the keys that it made too; otherwise they are listed (default no)',

@@ -8,7 +8,7 @@ const dayMs = 86_400_000
 /** Days for which the API returns events, plus one for requests in progress. */
 const answeredDays = 31
 
-/** Days for which rows stay in the database after the end of their month; undefined: for ever. */
+/** Days for which rows stay in the database after the end of their month; undefined: forever. */
 export type KeptDays = Readonly<Partial<Record<'payments' | 'audit_log', number | undefined>>>
 
 /** The settings that decide how long rows stay. */

@@ -283,9 +283,7 @@ export const failPlatform = defineErrors({
     status: 500,
     title: 'Internal Error',
     detail: 'Something failed on our side. The requestId identifies the request in our log.',
-    causes: [
-      'The service has a defect, or met a state that it does not know. Nothing that the transaction had begun was stored.',
-    ],
+    causes: ['The service has a defect, or reached a state that it cannot handle. The transaction was rolled back.'],
     fix: 'Repeat once with the same `Idempotency-Key`: a POST that took effect returns its result. If it fails again, give the operator the `requestId`; the log line with that id has the cause.',
   },
   'service-unavailable': {

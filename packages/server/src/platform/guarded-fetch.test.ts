@@ -204,7 +204,7 @@ const hurried = { totalMs: 1_000, connectMs: 800 }
 test.each([
   ['never answers', () => {}, failed('timeout')],
   ['answers headers one byte at a time', drip('HTTP/1.1 200 OK\r\nx-slow: ', 'x'), failed('timeout')],
-  ['promises answers for ever', drip('', 'HTTP/1.1 102 Processing\r\n\r\n'), failed('timeout')],
+  ['promises answers forever', drip('', 'HTTP/1.1 102 Processing\r\n\r\n'), failed('timeout')],
   ['answers a body that never ends', drip('HTTP/1.1 200 OK\r\n\r\n', 'x'), { status: 200, isBodyWhole: false }],
   [
     'stops in the middle of its body',

@@ -90,7 +90,7 @@ test('a token that the registry did not have before: its balances are on hold, a
   await before()
   chain.mine([aTx(transfer(stage.usdc, wallet.address, 4n))])
   await before()
-  // As the version before leaves it, which does not know the token.
+  // As the previous version leaves it, which does not know the token.
   const { db } = stage.database
   await db.run(sql`delete from wallet_transactions`)
   await db.run(sql`update deposit_cursors set tokens = array_remove(tokens, ${stage.usdc}), checked = scanned`)
@@ -104,7 +104,7 @@ test('a token that the registry did not have before: its balances are on hold, a
   expect(await unscreenedAt(wallet.id)).toBe(5n)
 })
 
-test('a network that the version before followed keeps its wallets’ money', async () => {
+test('a network that the previous version followed keeps its wallets’ money', async () => {
   const wallet = await stage.wallet({ prefix: 'mwt' })
   await (await stage.follower([chain.node()]))()
   await stage.database.db.run(sql`update deposit_cursors set tokens = null`)

@@ -75,7 +75,7 @@ async function goOn(follow: () => Promise<void>, passes = 12): Promise<void> {
 const statuses = async () => (await stage.rows()).map(({ status }) => status).filter((one) => one !== 'withdrawn')
 
 test.each(hiding.flatMap(([lie, lies]) => [0, 1, 2].map((place) => ({ lie, lies, place }))))(
-  'node $place of three that for ever $lie hides no deposit',
+  'node $place of three that forever $lie hides no deposit',
   async ({ lies, place }) => {
     const own: Lies = {}
     const nodes = [0, 1, 2].map((one) => (one === place ? chain.node(own) : chain.node()))

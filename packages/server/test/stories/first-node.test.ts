@@ -119,7 +119,7 @@ test('a first node that calls every transaction underpriced causes no higher off
   expect(await attemptsMax()).toBe(1)
 })
 
-test('a first node that hides the receipts of all transactions delays no payment for ever', async () => {
+test('a first node that hides the receipts of all transactions delays no payment forever', async () => {
   await allUp()
   const paid = await verified()
   first.lie('eth_getTransactionReceipt', () => ({ result: null }))

@@ -78,7 +78,7 @@ test('a session is opened before its payment settles, and continues after it', a
   expect((await verify(opened)).status).toBe(200)
 })
 
-test('a payment whose settlement fails ends its session at once and for ever, and then its vault', async () => {
+test('a payment whose settlement fails ends its session at once and forever, and then its vault', async () => {
   const payer = await aPayer(chain)
   const payment = await verified(payer)
   const opened = await open(payment)

@@ -246,7 +246,7 @@ test('a receipt of another transaction is rejected', async () => {
 })
 
 test.each([['0x7'], ['0xffffffff']])(
-  'a node that reports %s transactions of a new wallet makes its first transfer 503 at most, and none waits for ever',
+  'a node that reports %s transactions of a new wallet makes its first transfer 503 at most, and none waits forever',
   async (reported) => {
     const master = await aMaster(stage)
     stage.node.lie('eth_getTransactionCount', () => ({ result: reported }))
@@ -302,7 +302,7 @@ test('a node that turns out to be of another chain gets nothing, and is used aga
 
 test.each([
   ['one hundred megabytes', () => stage.node.flood(100_000_000)],
-  ['nothing, for ever', () => stage.node.lie('eth_call', () => new Promise<never>(() => undefined))],
+  ['nothing, forever', () => stage.node.lie('eth_call', () => new Promise<never>(() => undefined))],
 ])('a node that answers %s makes a transfer 503 in bounded time, with nothing stored', async (_what, misbehave) => {
   const master = await aMaster(stage)
   misbehave()

@@ -24,7 +24,7 @@ export function createBalancer(): Balancer {
   const until = async (isSo: () => boolean): Promise<void> => {
     while (!isSo() && !isOver) await delay(pollMs)
   }
-  /** A process leaves for ever: its successor has another port. */
+  /** A process leaves forever: its successor has another port. */
   const watch = async ({ base }: Service): Promise<void> => {
     while (!isOver) {
       const isReady = await fetch(`${base}/readyz`).then(

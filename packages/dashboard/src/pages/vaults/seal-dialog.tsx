@@ -34,7 +34,7 @@ export function SealDialog({ vault, onClose }: { vault: VaultState; onClose: () 
         <>
           <Button onClick={onClose}>Leave it open</Button>
           <Button tone="primary" busy={seal.isPending} onClick={() => seal.mutate()}>
-            Seal {count(items, 'item')} for good
+            Seal {count(items, 'item')} permanently
           </Button>
         </>
       }

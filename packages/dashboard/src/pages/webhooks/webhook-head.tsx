@@ -174,8 +174,8 @@ function ReplayDialog({ webhook, onClose }: DialogProps) {
         {number === undefined
           ? counted.error === null && 'Counting …'
           : number === 0
-            ? 'No delivery failed for good in this time.'
-            : `${count(number, 'delivery', 'deliveries')} failed for good${number === replaysMax ? ' or more. One replay sends as many' : ''}.`}
+            ? 'No delivery failed permanently in this time.'
+            : `${count(number, 'delivery', 'deliveries')} failed permanently${number === replaysMax ? ' or more. One replay sends as many' : ''}.`}
       </p>
     </Act>
   )

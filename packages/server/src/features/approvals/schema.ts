@@ -99,7 +99,7 @@ export const fail = defineErrors({
     status: 404,
     title: 'Approval Not Found',
     detail: 'No such approval.',
-    causes: ['The `apr_…` in the path is of no approval of this organisation and environment.'],
+    causes: ['This organisation has no approval with this id in this environment.'],
     fix: 'Take the id from `approval.id` of the transfer, refund, payment or withdrawal that waits, from `approval.requested`, or from `GET /approvals?status=waiting`.',
   },
   'approval-not-waiting': {

@@ -13,9 +13,7 @@ export const fail = defineErrors({
     status: 404,
     title: 'Chain Not Found',
     detail: 'No such chain.',
-    causes: [
-      'The name in the path is no chain of the service: names are `base`, `ethereum` and so on, not chain ids or CAIP-2 ids.',
-    ],
+    causes: ['No chain has this name. Use names such as `base` or `ethereum`, not chain ids or CAIP-2 ids.'],
     fix: 'List the names with `GET /wallet-infra/chains`.',
   },
   'chain-not-available': {

@@ -156,7 +156,7 @@ export async function listKeys(ctx: Ctx, query: z.output<typeof PageQuery>): Pro
 }
 
 /**
- * Revokes a key for good. Every request reads its key's row, so once this has committed no process accepts it. Returns the valid keys that it made in
+ * Revokes a key permanently. Every request reads its key's row, so once this has committed no process accepts it. Returns the valid keys that it made in
  * organisations of the same account, directly or through others, and revokes them too with `cascade`; undefined if there are none. Invitations that
  * nobody has accepted end with the key that made them. Waits for a key that is being created by this key. Revoking a revoked key again changes only
  * what `cascade` does.

@@ -33,7 +33,7 @@ export const fail = defineErrors({
     title: 'Invitation Not Found',
     detail: 'No such invitation of this account.',
     causes: [
-      'The id in the path is of no organisation whose invitation of this account is open: it was sent to another account, was answered, or was withdrawn. An invitation is named by the id of its organisation (`org_…`).',
+      'This account has no open invitation to this organisation. The invitation was sent to another account, was accepted or declined, or was withdrawn. The id of an invitation is the id of its organisation (`org_…`).',
     ],
     fix: 'List your invitations with `GET /account`. Ask an owner or admin for another one.',
   },
@@ -58,7 +58,7 @@ export const fail = defineErrors({
     title: 'Member Not Found',
     detail: 'No such member of this organisation.',
     causes: [
-      'The `accountId` in the path is no member of the organisation: they left, or have not accepted the invitation.',
+      'The organisation has no member with this `accountId`. The person left, or has not accepted the invitation.',
     ],
     fix: 'List the members with `GET /organisations/current/members`.',
   },
@@ -89,7 +89,7 @@ export const fail = defineErrors({
     title: 'API Key Not Found',
     detail: 'No such API key.',
     causes: [
-      'The `key_…` in the path is of no key of this organisation and environment. The key’s secret (`svc_…`) was sent instead of its id, or it is of the other environment.',
+      'This organisation has no API key with this id in this environment. Send the key’s id (`key_…`), not its secret (`svc_…`).',
     ],
     fix: 'List the keys with `GET /organisations/current/api-keys`. The operator revokes any key with `purser admin revoke-key`.',
   },

@@ -177,7 +177,7 @@ export function findApiKey(db: Queryable, tenant: Tenant, apiKeyId: ApiKeyId): P
 }
 
 /**
- * Revokes keys; rows are locked in one order, as `markUsed` does. A revoked key makes none, so its row forgets its makers: it is stored for ever,
+ * Revokes keys; rows are locked in one order, as `markUsed` does. A revoked key makes none, so its row forgets its makers: it is stored forever,
  * and its makers may be hundreds.
  */
 export async function markRevoked(

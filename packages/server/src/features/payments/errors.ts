@@ -15,8 +15,8 @@ export const fail = defineErrors({
     title: 'Payment Not Found',
     detail: 'No such payment.',
     causes: [
-      'The `pay_…` in the path is of no payment of this organisation and environment.',
-      'The payment was made at another seller of the same deployment.',
+      'This organisation has no payment with this id in this environment.',
+      'Another seller of this deployment received the payment.',
     ],
     fix: 'Take `paymentId` from the response of `POST /payments/verify`, or list payments with `GET /payments/logs`, with a key of the environment in which it was made.',
   },
@@ -24,7 +24,7 @@ export const fail = defineErrors({
     status: 404,
     title: 'Payment Log Not Found',
     detail: 'No such payment log.',
-    causes: ['The `plog_…` in the path is of no payment of this organisation and environment.'],
+    causes: ['This organisation has no payment log with this id in this environment.'],
     fix: 'List the logs with `GET /payments/logs` or `GET /account/payment-logs` and take the id from there.',
   },
   archived: {
@@ -179,12 +179,12 @@ export const fail = defineErrors({
     status: 429,
     title: 'Too Many Open Payments',
     detail:
-      'This payer has too many payments here that are verified and not settled. Settle them, or wait until they end.',
+      'This payer has too many verified payments at this seller that are not settled. Settle or release them, or wait until they expire.',
     causes: [
       'This payer has 100 payments at your organisation that are verified and neither settled nor voided.',
       'Those whose settlement was not requested, or whose transaction on Tempo is in no block after 10 seconds, are a tenth of the payments that the plan includes per month. One is always allowed.',
       'Those that are not settled yet reserve a tenth of the day’s gas on the network. One is always allowed.',
-      'Five transactions of this payer on Tempo whose fee the operator pays are on their way, at all sellers of the deployment.',
+      'Five transactions of this payer on Tempo whose fee the operator pays are pending, counted over all sellers of the deployment.',
       'With `Retry-After`: the seller released too many of its payments in the last day, at most a month’s payments of the plan and never fewer than 1,000.',
     ],
     fix: 'Settle each payment after you served it (`POST /payments/settle`), and release one that you refuse (`POST /payments/{id}/release`). Payments that nobody settles are voided within an hour. If you serve several requests for one price, sell a session instead.',
@@ -207,9 +207,9 @@ export const failBody = defineErrors({
   'payment-not-found': {
     status: 422,
     title: 'Payment Not Found',
-    detail: 'paymentId names no payment.',
+    detail: 'No payment has this paymentId.',
     causes: [
-      '`paymentId` in the body is of no payment of this organisation and environment: often settle runs with another API key than verify.',
+      'This organisation has no payment with this `paymentId` in this environment. Often settle uses an API key of another organisation or environment than verify.',
     ],
     fix: 'Send the `paymentId` from the response of `POST /payments/verify`, with the same API key or another one of the same organisation and environment.',
   },
@@ -218,7 +218,7 @@ export const failBody = defineErrors({
     title: 'Settlement Token Invalid',
     detail: 'settlementToken is not the one that verify returned for this payment.',
     causes: [
-      '`settlementToken` was cut, or is of another payment. It proves that the caller of settle has the response of verify.',
+      '`settlementToken` is truncated, or belongs to another payment. It proves that the caller of settle has the response of verify.',
     ],
     fix: 'Store `paymentId` and `settlementToken` of a response together. If the token is lost, verify the same credential again with the same `Idempotency-Key`: the response has the same token.',
   },

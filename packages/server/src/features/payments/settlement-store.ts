@@ -349,7 +349,7 @@ export function listOpenOf(
 }
 
 /**
- * Deletes the claims of voided payments, once their signatures can move no money. A challenge stays used for ever, and so does its claim. The identifier of a
+ * Deletes the claims of voided payments, once their signatures can move no money. A challenge stays used forever, and so does its claim. The identifier of a
  * payment stays its payer's: another purchase under it is refused.
  */
 export async function deleteClaims(tx: Tx, paymentIds: readonly PaymentId[]): Promise<void> {

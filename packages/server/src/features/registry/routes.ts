@@ -178,7 +178,7 @@ const fail = defineErrors({
     title: 'Registry Route Not Found',
     detail: 'No such route.',
     causes: [
-      'The id in the path is of no route of this organisation, or the route was replaced: above the plan’s number of routes, a report of another one replaces the one reported longest ago.',
+      'This organisation has no route with this id. It may have been replaced: when the plan’s number of routes is reached, a new report replaces the route that was reported longest ago.',
     ],
     fix: 'List the routes with `GET /registry/routes`. A route appears again when the middleware serves it or `POST /registry/snapshots` reports it.',
   },
@@ -189,8 +189,8 @@ const failBody = defineErrors({
   'payment-log-not-found': {
     status: 422,
     title: 'Payment Log Not Found',
-    detail: 'paymentLogId names no payment log.',
-    causes: ['`paymentLogId` of the snapshot is of no payment of this organisation and environment.'],
+    detail: 'No payment log has this paymentLogId.',
+    causes: ['This organisation has no payment log with the snapshot’s `paymentLogId` in this environment.'],
     fix: 'Send the `plog_…` id from `GET /account/payment-logs`, or leave `paymentLogId` out: it is optional.',
   },
 })

@@ -100,7 +100,7 @@ export function lockSubjects(tx: Tx, purpose: RelayPurpose, relays: readonly Rel
   return purpose.lock(tx, relays.map(({ subjectId }) => subjectId).toSorted())
 }
 
-/** Settles relays whose money is on chain for good. A failed relay can become settled too: the chain decides. */
+/** Settles relays whose money is on chain in final blocks. A failed relay can become settled too: the chain decides. */
 async function settle(tx: Tx, purpose: RelayPurpose, settled: readonly SettledRelay[]): Promise<void> {
   const moved = await markSettled(
     tx,

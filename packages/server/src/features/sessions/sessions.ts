@@ -134,8 +134,8 @@ export const fail = defineErrors({
     title,
     detail: 'No such session.',
     causes: [
-      'The `sess_…` in the path is of no payment session of this organisation and environment.',
-      'A session’s token (`sessionToken`) was sent in place of its id.',
+      'This organisation has no payment session with this id in this environment.',
+      'A session’s token (`sessionToken`) was sent instead of its id.',
     ],
     fix: 'Take `sessionId` from the response of `POST /sessions`, or list them with `GET /sessions`.',
   },

@@ -32,7 +32,7 @@ export const fail = defineErrors({
     status: 422,
     title: 'Wallet Not Found',
     detail: 'No such wallet.',
-    causes: ['`walletId` is of no wallet of the test environment of this organisation.'],
+    causes: ['This organisation has no wallet with this `walletId` in the test environment.'],
     fix: 'Create one with a test key (`POST /wallet-infra/master-wallets`) and send its id.',
   },
   'token-not-supported': {

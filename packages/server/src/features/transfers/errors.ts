@@ -6,7 +6,7 @@ export const fail = defineErrors({
     title: 'Transfer Not Found',
     detail: 'No such transfer.',
     causes: [
-      'The `wtx_…` in the path, or `approvedPaymentId`, is of no transfer of this organisation and environment.',
+      'This organisation has no transfer with this id (`wtx_…` in the path, or `approvedPaymentId`) in this environment.',
     ],
     fix: 'List transfers with `GET /wallet-infra/transfers`. The `paymentId` of a payment from a managed wallet is a transfer’s id; the `pay_…` of a sale is not.',
   },
@@ -15,7 +15,7 @@ export const fail = defineErrors({
     title: 'Wallet Not Found',
     detail: 'No such managed wallet or child address.',
     causes: [
-      '`fromWalletId` is of no managed wallet or child address of this organisation and environment.',
+      'This organisation has no managed wallet or child address with this `fromWalletId` in this environment.',
       'It is a wallet of your own (`byw_…`): the service has no key for it and cannot send from it.',
     ],
     fix: 'Send `mwt_…` or `cad_…` from `GET /wallet-infra/master-wallets`.',

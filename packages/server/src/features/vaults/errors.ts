@@ -16,14 +16,14 @@ export const fail = defineErrors({
     status: 404,
     title: 'Vault Token Not Found',
     detail: 'The vault has no such token, or it has expired.',
-    causes: ['The `tokenId` in the path is no token of this vault, or the token has expired or was revoked already.'],
+    causes: ['The vault has no token with this `tokenId`. The token may have expired or been revoked.'],
     fix: 'List the valid tokens with `GET /vaults/{id}/tokens`. If it is not listed, it is no longer valid and needs no revocation.',
   },
   'document-not-found': {
     status: 404,
     title: 'Document Not Found',
     detail: 'The vault has no such document.',
-    causes: ['The `documentId` in the path is no document of this vault.'],
+    causes: ['The vault has no document with this `documentId`.'],
     fix: '`GET /vaults/{id}` lists the documents that the vault has, with their ids.',
   },
   'item-not-found': {

@@ -17,7 +17,7 @@ export const fail = defineErrors({
     status: 404,
     ...notFound,
     causes: [
-      'The id in the path is of no wallet of this organisation and environment: a test key does not see live wallets.',
+      'This organisation has no wallet with this id in this environment. A test key does not see live wallets.',
       'The id is of another kind: `byw_…` is a wallet of your own, `mwt_…` a managed wallet, `cad_…` a child address.',
       'A wallet of your own was deleted, or the organisation has no legacy wallet yet (`POST /wallets` makes it).',
     ],
@@ -28,7 +28,7 @@ export const fail = defineErrors({
     title: 'Child Address Not Found',
     detail: 'The wallet has no such child address.',
     causes: [
-      'The `cad_…` in the path is no child of the `mwt_…` in the path.',
+      'The wallet `mwt_…` in the path has no child address with this `cad_…`.',
       'The address was derived after the backup from which the database was restored.',
     ],
     fix: 'List the children with `GET /wallet-infra/master-wallets/{id}/child-addresses`. After a restore the operator brings an address back with `purser admin recover-child`.',
@@ -86,7 +86,7 @@ export const failNamed = defineErrors({
     status: 422,
     ...notFound,
     causes: [
-      '`walletId` (or one of `otherWalletIds`) of the body names no wallet that this key sees: of another organisation, of the other environment, or deleted.',
+      'This key sees no wallet with this `walletId` (or one of `otherWalletIds`): it belongs to another organisation or environment, or was deleted.',
       'An address was sent where an id is expected.',
     ],
     fix: 'Send the `id` of a wallet, `byw_…`, `mwt_…` or `cad_…`. In a shop, compare the setting that holds the wallet with the environment of the API key.',

@@ -7,7 +7,7 @@ export const fail = defineErrors({
     status: 404,
     title: 'Webhook Not Found',
     detail: 'No such webhook.',
-    causes: ['The `wh_…` in the path is of no webhook of this organisation and environment, or it was deleted.'],
+    causes: ['This organisation has no webhook with this id in this environment, or the webhook was deleted.'],
     fix: 'List the webhooks with `GET /webhooks`, with a key of the environment in which the webhook was registered.',
   },
   'event-not-found': {
@@ -28,7 +28,7 @@ export const fail = defineErrors({
     status: 422,
     ...noDelivery,
     causes: [
-      '`deliveryId` is no delivery of the webhook in the path: it belongs to another webhook, or is older than 30 days.',
+      'The webhook has no delivery with this `deliveryId`. The delivery may belong to another webhook, or be older than 30 days.',
     ],
     fix: 'Take it from `GET /webhooks/{webhookId}/attempts`. To send an event whatever its deliveries, use `POST /events/{eventId}/resend`.',
   },

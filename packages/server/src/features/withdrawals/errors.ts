@@ -5,7 +5,7 @@ export const fail = defineErrors({
     status: 404,
     title: 'Bank Account Not Found',
     detail: 'No such bank account.',
-    causes: ['The `bac_…` in the path is of no bank account of this organisation and environment.'],
+    causes: ['This organisation has no bank account with this id in this environment.'],
     fix: 'List the accounts with `GET /wallet-infra/bank-accounts`. A deleted account cannot be read: its details were erased.',
   },
   'unsupported-currency': {

@@ -151,7 +151,7 @@ test('partitions that ended long ago are dropped once they are empty, the others
   await drop()
 })
 
-test('the tables of before keep their rows, and a process of the version before reads and writes meanwhile', async () => {
+test('the tables of before keep their rows, and a process of the previous version reads and writes meanwhile', async () => {
   const { db, url, drop } = await anEmptyDatabase()
   const all = await listMigrations()
   const before = all.filter(({ name }) => name < '0160')

@@ -32,7 +32,7 @@ export interface Poller {
   pollAll(): void
   /** Reads for the woken streams now. Never throws. */
   pollWoken(): void
-  /** Stops reading for ever; resolves when the current read has been sent. */
+  /** Stops reading forever; resolves when the current read has been sent. */
   stop(): Promise<void>
 }
 

@@ -109,7 +109,7 @@ test('no page loads from or sends to another origin, and no page has an inline s
   expect(headers).toMatchObject({ 'referrer-policy': 'same-origin', 'x-content-type-options': 'nosniff' })
 })
 
-test('hashed files are kept for ever, and compressed for those who take it', async () => {
+test('hashed files are kept forever, and compressed for those who take it', async () => {
   build('<!doctype html>', 4_000)
   const plain = await get('/dashboard/assets/index-1a2b.js')
   expect(String(plain.body)).toBe(script)

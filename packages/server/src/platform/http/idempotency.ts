@@ -22,7 +22,7 @@ export const Stored = z.object({
   resourceId: z.string().nullable(),
   status: z.number().nullable(),
   headers: z.record(z.string(), z.string()).nullable(),
-  /** A response stored by a version before decision 0200; sealed if `sealed`. */
+  /** A response stored before decision 0200; sealed if `sealed`. */
   body: z.instanceof(Uint8Array).nullable(),
   sealedBody: z.instanceof(Uint8Array).nullable(),
   /** Whether the response has a secret. Its fingerprint is sealed too, and no other key gets the response. */

@@ -149,7 +149,9 @@ async function findPerson(
     return { tenant: tenantOfAccount(accountId), actor, placeOwner: accountId, person }
   const isElsewhere = operation.organisationInPath === true && params.orgId !== organisationId
   if (organisationId === undefined || person.role === undefined || isElsewhere)
-    throw failPlatform('organisation-not-found', { detail: 'X-Service-Organisation names no organisation of yours.' })
+    throw failPlatform('organisation-not-found', {
+      detail: 'X-Service-Organisation does not name an organisation that you are a member of.',
+    })
   const environment = environmentOf(headers['x-service-environment'], environments)
   if (environment === 'live' && !person.isLive) throw failPlatform('role-not-allowed', { detail: testOnly })
   const tenant: Tenant = { organisationId, environment }

@@ -54,7 +54,7 @@ function readBody(operation: Operation<Deps>, { body, headers, charge }: RawRequ
   if (type !== 'application/json') throw failPlatform('unsupported-media-type')
   if (body.length <= freeBytesMax) return readJson(body)
   const shape = shapeOf(body)
-  // One charge: after the first of two, a caller could lack the tokens for the second for ever.
+  // One charge: after the first of two, a caller could lack the tokens for the second forever.
   const cost = Math.ceil(body.length / bytesPerToken + shape.nodes / (operation.nodesPerToken ?? nodesPerToken)) - 1
   if (cost > 0) charge?.(cost)
   return readJson(body, shape)

@@ -64,7 +64,7 @@ interface Redeemer {
 /**
  * Decides whether a payment may be redeemed now. Before the first request the first handler may deliver its response at any time,
  * so the first request of another process only starts a grace period, and the next request after it is granted. As long as the
- * handler may still run or its response may still be kept, no request is refused for good: a payer who is refused pays again.
+ * handler may still run or its response may still be kept, no request is refused permanently: a payer who is refused pays again.
  */
 function redeemVerdict(row: RedeemableRow, { method, isRerun, isFirst }: Redeemer): RedeemVerdict {
   const { status, delivery, deliveredAt, settledMs, refundedRaw, redemptionToken, redemptionMs, reruns } = row

@@ -203,7 +203,7 @@ function responseHeader(bazaar: JsonObject): Record<string, string> {
 const withdrawnReason = 'settlement_withdrawn'
 
 /**
- * Ends a settlement for good unless a transaction that may still be mined carries it, and returns whether it ended it. It takes
+ * Ends a settlement permanently unless a transaction that may still be mined carries it, and returns whether it ended it. It takes
  * the relay's lock, as the relayer does before it plans, so that a buyer who received the failure is never charged afterwards.
  */
 export function withdrawSettlement(ctx: Ctx, paymentId: PaymentId): Promise<boolean> {

@@ -53,7 +53,7 @@ type Shown = Pick<
 }
 
 /**
- * Reads whether the money moved for good. The transaction may be in another block than it was, without the money: a batch goes on if one of its
+ * Reads whether the transfer of the money is final. The transaction may be in another block than it was, without the money: a batch goes on if one of its
  * payments fails, and a contract may settle another permit. The nonce of the signature then shows whether the money moved.
  */
 async function standingOf(on: On, shown: Shown): Promise<Standing> {

@@ -6,7 +6,7 @@ export const fail = defineErrors({
     title: 'File Not Found',
     detail: 'The vault has no such file.',
     causes: [
-      'The `fil_…` in the path is no file of the vault, or it was deleted.',
+      'The vault has no file with this `fil_…`, or the file was deleted.',
       'A signed link to the file is of another environment than this deployment serves.',
     ],
     fix: '`GET /vaults/{id}` lists the files that the vault has, with their ids.',

@@ -5,7 +5,7 @@ import { type Queryable, type Sql, sql, type Tx } from '../../../platform/db/db.
 import { onAnyOf } from '../../../platform/db/due-checks.ts'
 import { id } from '../../../platform/ids.ts'
 
-/** The tokens whose transfers on the network are booked; null where the version before began to follow it. */
+/** The tokens whose transfers on the network are booked; null where the previous version began to follow it. */
 export async function findFollowedTokens(db: Queryable, network: NetworkName): Promise<readonly string[] | null> {
   const row = await db.one(
     z.object({ tokens: z.array(z.string()).nullable() }),

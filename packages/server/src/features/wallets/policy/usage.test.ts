@@ -161,7 +161,7 @@ test('changes that twenty transactions make at once are all counted, and no writ
   await expectExact(db)
 })
 
-test('a migration counts old movements while the version before reserves', async () => {
+test('a migration counts old movements while the previous version reserves', async () => {
   const empty = await anEmptyDatabase()
   const all = await listMigrations()
   const first = all.findIndex(({ name }) => name.endsWith('_policy_usage.sql'))

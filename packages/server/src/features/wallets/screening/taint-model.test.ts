@@ -137,7 +137,7 @@ test('after every history of deposits, movements, missed logs, reorganizations a
         bad = now
         if (back !== null) {
           const above = stage.newestBlock() - BigInt(back)
-          await stage.reorganise(above)
+          await stage.reorganize(above)
           standing = standing.filter(({ block }) => block <= above)
         }
         const model = frozenByModel(standing, wallets, (sender) => bad.includes(sender))

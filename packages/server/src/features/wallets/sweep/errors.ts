@@ -5,7 +5,7 @@ export const fail = defineErrors({
     status: 404,
     title: 'Sweep Not Found',
     detail: 'The wallet has no such sweep.',
-    causes: ['The `swp_…` in the path is no sweep of the wallet in the path.'],
+    causes: ['The wallet in the path has no sweep with this `swp_…`.'],
     fix: 'List the sweeps of the wallet with `GET /wallet-infra/master-wallets/{id}/sweeps` and take the id from there.',
   },
   'sweep-not-supported': {

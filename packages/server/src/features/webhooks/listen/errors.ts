@@ -14,7 +14,7 @@ export const fail = defineErrors({
     status: 422,
     title: 'Webhook Not Found',
     detail: 'No such webhook.',
-    causes: ['`webhookId` in the body is of no webhook of this organisation and environment.'],
+    causes: ['This organisation has no webhook with this `webhookId` in this environment.'],
     fix: 'Take the id from `GET /webhooks`, or leave `webhookId` out to send the event to all webhooks that subscribe to its type.',
   },
   'test-environment-only': {

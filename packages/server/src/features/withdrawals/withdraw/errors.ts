@@ -5,7 +5,7 @@ export const fail = defineErrors({
     status: 404,
     title: 'Withdrawal Not Found',
     detail: 'No such withdrawal.',
-    causes: ['The `wdr_…` in the path is of no withdrawal of this organisation and environment.'],
+    causes: ['This organisation has no withdrawal with this id in this environment.'],
     fix: 'List withdrawals with `GET /wallet-infra/withdrawals`. Withdrawals of the legacy wallet are transfers: `GET /wallet-infra/transfers`.',
   },
   'wallet-not-found': {
@@ -13,7 +13,7 @@ export const fail = defineErrors({
     title: 'Wallet Not Found',
     detail: 'No such managed wallet or child address.',
     causes: [
-      '`fromWalletId` of the withdrawal is of no managed wallet or child address of this organisation and environment.',
+      'This organisation has no managed wallet or child address with the withdrawal’s `fromWalletId` in this environment.',
     ],
     fix: 'Send a `mwt_…` or `cad_…`. To withdraw money of a BYO wallet, first send it to a managed wallet.',
   },
@@ -22,7 +22,7 @@ export const fail = defineErrors({
     title: 'Bank Account Not Found',
     detail: 'No such bank account.',
     causes: [
-      '`bankAccountId` of the withdrawal is of no bank account of this organisation and environment, or it was deleted (`isActive` false).',
+      'This organisation has no bank account with this `bankAccountId` in this environment, or the account was deleted (`isActive` is false).',
     ],
     fix: 'Register the account again with `POST /wallet-infra/bank-accounts`, or send an id that `GET /wallet-infra/bank-accounts` lists.',
   },

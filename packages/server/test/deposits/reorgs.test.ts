@@ -29,7 +29,7 @@ async function aFollowedChain(): Promise<{ chain: FakeChain; follow: () => Promi
 }
 
 /** Replaces the last blocks by as many others, with these transactions in the given block. */
-function reorganise(
+function reorganize(
   chain: FakeChain,
   blocks: number,
   again: { readonly txs: readonly FakeTx[]; readonly at: number },
@@ -58,7 +58,7 @@ test.each(depths)(
         const wasReported = (await stage.deposits()).length
         expect(wasReported, `${age} blocks above it`).toBe(age >= depth - 1 ? 1 : 0)
 
-        reorganise(chain, blocks, { txs: [tx], at: fate === 'comes back' ? Math.min(blocks - 1, 1) : -1 })
+        reorganize(chain, blocks, { txs: [tx], at: fate === 'comes back' ? Math.min(blocks - 1, 1) : -1 })
         await follow()
         if (fate === 'comes back later') chain.mine([tx])
         chain.mineMany(depth + 3)
@@ -196,7 +196,7 @@ test('while the watcher is at another fork than a block, the amounts on hold up 
   chain.mineMany(1)
   await follow()
   const upTo = BigInt(chain.height)
-  reorganise(chain, 1, { txs: [aTx(transfer(stage.usdc, address))], at: 0 })
+  reorganize(chain, 1, { txs: [aTx(transfer(stage.usdc, address))], at: 0 })
   chain.mineMany(2)
   const upToHash = chain.blocks[Number(upTo)]?.hash
   const place = { tenant: stage.tenant, walletId: id, network: stage.network.name, token: stage.usdc }
