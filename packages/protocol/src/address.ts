@@ -27,7 +27,7 @@ export function isAddress(text: string): text is Address {
  * checksumAddress('0x036cbd53842c5426634e7929541ec2318f3dcf7e') // '0x036CbD53842c5426634e7929541eC2318f3dCF7e'
  */
 export function checksumAddress(address: string, keccak: Keccak = keccak256): Address {
-  if (!isAddress(address)) throw new RangeError('not an address')
+  if (!isAddress(address)) throw new RangeError('not an EVM address: expected 0x and 40 hex digits')
   const digits = address.slice(2).toLowerCase()
   const hash = keccak(utf8(digits))
   let checksummed = ''

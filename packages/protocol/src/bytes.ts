@@ -61,7 +61,7 @@ export function hexToBytes(hex: string): Uint8Array {
  */
 export function writeHex(target: Uint8Array, offset: number, hex: string): void {
   const size = hex.length / 2 - 1
-  if (offset + size > target.length) throw new RangeError('hex string does not fit')
+  if (offset + size > target.length) throw new RangeError('the hex text has more bytes than the target')
   for (let i = 0; i < size; i++) {
     const high = digitValues[hex.charCodeAt(2 + i * 2)] ?? notADigit
     const low = digitValues[hex.charCodeAt(3 + i * 2)] ?? notADigit
@@ -114,7 +114,7 @@ export function uint256ToBytes(value: bigint): Uint8Array {
  * readUint256(uint256ToBytes(42n), 0) // 42n
  */
 export function readUint256(bytes: Uint8Array, offset = 0): bigint {
-  if (offset < 0 || offset + 32 > bytes.length) throw new RangeError('no 32 bytes there')
+  if (offset < 0 || offset + 32 > bytes.length) throw new RangeError('fewer than 32 bytes at this offset')
   const view = new DataView(bytes.buffer, bytes.byteOffset + offset, 32)
   const low = (view.getBigUint64(16) << 64n) | view.getBigUint64(24)
   const high = (view.getBigUint64(0) << 64n) | view.getBigUint64(8)

@@ -66,8 +66,8 @@ export function transferWithAuthorizationDigest(
   keccak: Keccak = keccak256,
 ): Uint8Array {
   const { from, to, nonce } = authorization
-  if (from.length !== 42 || to.length !== 42) throw new RangeError('not an address')
-  if (nonce.length !== 66) throw new RangeError('not 32 bytes of nonce')
+  if (from.length !== 42 || to.length !== 42) throw new RangeError('not an EVM address: expected 0x and 40 hex digits')
+  if (nonce.length !== 66) throw new RangeError('the nonce must have 32 bytes')
   const words = new Uint8Array(224)
   words.set(transferTypeHash, 0)
   writeHex(words, 44, from)
@@ -86,7 +86,7 @@ export function transferWithAuthorizationDigest(
  * bytesToHex(typedDataDigest(new Uint8Array(32), new Uint8Array(32))) // '0x0b15111afa5c2b936d8dd23e1ffc4a97dd7a9af57a8144231ff70b749ab128d0'
  */
 export function typedDataDigest(separator: Uint8Array, structHash: Uint8Array, keccak: Keccak = keccak256): Uint8Array {
-  if (separator.length !== 32 || structHash.length !== 32) throw new RangeError('not 32 bytes of hash')
+  if (separator.length !== 32 || structHash.length !== 32) throw new RangeError('the hashes must have 32 bytes')
   const message = new Uint8Array(66)
   message[0] = 0x19
   message[1] = 0x01

@@ -108,7 +108,7 @@ export const eventCatalogue = {
       token: value('USDC', 'The symbol of the token.'),
       chain: value('base', 'The chain of the payment.'),
       payer: address('The address that paid, and was paid back.'),
-      reason: nullable(value('The answer was lost.', 'The reason in the request; null where none was given.')),
+      reason: nullable(value('The response was lost.', 'The reason in the request; null where none was given.')),
       txHash: nullable(hash('The transaction of the transfer.')),
       refundedAt: time('When the refund was recorded as final.'),
     },

@@ -258,7 +258,7 @@ export function decodeRevertReason(data: Hex): string | undefined {
  * addressWord('0x036CbD53842c5426634e7929541eC2318f3dCF7e') // '000000000000000000000000036cbd53842c5426634e7929541ec2318f3dcf7e'
  */
 export function addressWord(address: Address): string {
-  if (!isAddress(address)) throw new RangeError('not an address')
+  if (!isAddress(address)) throw new RangeError('not an EVM address: expected 0x and 40 hex digits')
   return zeros.slice(0, 24) + address.slice(2).toLowerCase()
 }
 

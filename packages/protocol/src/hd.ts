@@ -144,7 +144,7 @@ export function hdPublicChild(node: HdPublicNode, index: number, curve: HdCurve)
  */
 export function hdChildAddress(node: HdPublicNode, index: number, curve: HdCurve): Address {
   const account = addressOfPublicKey(publicChild(node, index, curve).uncompressed, curve.keccak)
-  if (account === undefined) throw new RangeError('the curve answered no public key')
+  if (account === undefined) throw new RangeError('the curve returned no public key')
   return checksumAddress(account, curve.keccak)
 }
 
@@ -224,6 +224,7 @@ function unmoved(size: number): Uint8Array {
 }
 
 function checked(index: number, below: number): number {
-  if (!Number.isInteger(index) || index < 0 || index >= below) throw new RangeError('not an index')
+  if (!Number.isInteger(index) || index < 0 || index >= below)
+    throw new RangeError(`the index must be an integer from 0 to ${below - 1}`)
   return index
 }

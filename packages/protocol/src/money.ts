@@ -71,7 +71,7 @@ const attoDecimals = 18
  * attoOf(10_000n, 6) // 10000000000000000n
  */
 export function attoOf(raw: bigint, decimals: number): bigint {
-  if (decimals > attoDecimals) throw new RangeError('a token with more than 18 decimals')
+  if (decimals > attoDecimals) throw new RangeError('tokens with more than 18 decimals are not supported')
   return raw * 10n ** BigInt(attoDecimals - decimals)
 }
 

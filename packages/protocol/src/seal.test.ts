@@ -111,7 +111,7 @@ test('more items than a manifest may hold are refused', () => {
 
 test('no fault repeats what the sender wrote', () => {
   expect(() => buildManifest({ ...facts, ...spoiledItem({ sha256: 'hunter2' }) })).toThrow(
-    /^no manifest can be made of this: \/items\/0\/sha256 must be 64 lower-case hex digits$/,
+    /^invalid manifest: \/items\/0\/sha256 must be 64 lower-case hex digits$/,
   )
 })
 

@@ -38,7 +38,7 @@ export function buildManifest(facts: SealFacts): SealManifest {
   const { count, hash } = eventsHead
   const made = { version: 1, vaultId, organisationId, summary, sealedAt, items, eventsHead: { count, hash }, payment }
   const read = readManifest(made)
-  if ('fault' in read) throw new RangeError(`no manifest can be made of this: ${read.fault.path} ${read.fault.message}`)
+  if ('fault' in read) throw new RangeError(`invalid manifest: ${read.fault.path} ${read.fault.message}`)
   return read.value
 }
 

@@ -212,7 +212,7 @@ export function errorOf(status: number, facts: Omit<ErrorFacts, 'status' | 'code
 const shownFaultsMax = 3
 const faultLengthMax = 200
 
-/** The problem's sentence and its first faults: a log often has nothing but the message. */
+/** The detail and the first faults of the problem, because logs often contain only the message. */
 function messageOf(problem: Problem | undefined): string | undefined {
   if (problem?.errors === undefined || problem.errors.length === 0) return problem?.detail
   const { detail, errors } = problem

@@ -71,7 +71,7 @@ export function paymentsOf(send: Send) {
      */
     settle: async (body: SettleRequest, options?: CallOptions): Promise<Settlement> =>
       confirm(await send('POST', '/payments/settle', { ...options, body }), readSettlement),
-    /** Voids a verified payment that you will not settle, so that it takes no place of the month and reserves no gas. */
+    /** Voids a verified payment that you will not settle, so that it does not count in the month and reserves no gas. */
     release: (id: string, body: ReleaseRequest, options?: CallOptions): Promise<Payment> =>
       call(send, 'POST', '/payments/{id}/release', { ...options, params: { id }, body }),
     ...deliveryOf(send),

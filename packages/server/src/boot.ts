@@ -21,7 +21,7 @@ import type { BoundOperation } from './platform/operation.ts'
 import { startRunner } from './platform/work/runner.ts'
 
 export interface BootOptions extends Overrides {
-  /** Serve `/metrics` on the main port, as `npm start` does; otherwise on `config.metricsPort`. */
+  /** Whether `/metrics` is served on the main port, as by `npm start`; otherwise it is on `config.metricsPort`. */
   readonly metricsOnMainPort?: boolean
   /** Longest interval between two polls of a network's head for deposits; `npm start` and tests make it short. */
   readonly depositPollMsMax?: number

@@ -2901,7 +2901,7 @@ export const apiOperations: readonly ApiOperation[] = [
     "in": "body",
     "type": "json",
     "required": false,
-    "about": "Takes the place of all that was there"
+    "about": "Replaces the existing metadata"
    }
   ]
  },
@@ -4309,7 +4309,7 @@ export const apiOperations: readonly ApiOperation[] = [
     "in": "body",
     "type": "json",
     "required": false,
-    "about": "New event types, in place of all before"
+    "about": "Replaces the subscribed event types"
    },
    {
     "name": "isActive",

@@ -47,8 +47,8 @@ const callersMax = 1_000
 const unnamed = 'unnamed'
 /**
  * Limits for API keys that the service does not know, per minute: from one network address, and from all. A site (`addressSite`) has half of what the
- * others leave, because it may have any number of addresses. Beyond that of all, a site has an equal share, and at least one. The service itself has a
- * limit for this server's address, 900, which leaves some to sites that come later.
+ * others leave, because it may have any number of addresses. When the total is reached, each site gets an equal share, at least one. The service
+ * limits this server's address to 900, so these limits must stay below.
  */
 const unknownPerAddressMax = 60
 const unknownPerMinuteMax = 600

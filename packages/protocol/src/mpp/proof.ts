@@ -48,7 +48,7 @@ export function proofTypedData({ chainId, account, challengeId, realm }: ProofSu
  * proofDigest({ chainId: 42431, account: '0x036CbD53842c5426634e7929541eC2318f3dCF7e', challengeId: 'c1', realm: 'api.example.com' }).length // 32
  */
 export function proofDigest(subject: ProofSubject, keccak: Keccak = keccak256): Uint8Array {
-  if (subject.account.length !== 42) throw new RangeError('not an address')
+  if (subject.account.length !== 42) throw new RangeError('not an EVM address: expected 0x and 40 hex digits')
   const domain = new Uint8Array(128)
   domain.set(domainTypeHash, 0)
   domain.set(nameHash, 32)

@@ -43,7 +43,8 @@ export function authorizationDraft(
   { from, nonce }: Pick<DraftTerms, 'from' | 'nonce'>,
   validBeforeSeconds: number,
 ): Omit<AuthorizationDraft, 'credential'> & { readonly wire: WireAuthorization } {
-  if (token.eip712 === null) throw new RangeError(`${token.symbol} cannot be paid by a signature`)
+  if (token.eip712 === null)
+    throw new RangeError(`${token.symbol} does not support EIP-3009, so a signature cannot pay it`)
   const { name, version } = token.eip712
   const validBefore = BigInt(validBeforeSeconds)
   return {

@@ -177,6 +177,7 @@ export function whyNotDomain(extra: JsonObject | undefined, token: TokenInfo | u
 }
 
 function domainExtra(token: TokenInfo): JsonObject {
-  if (!token.eip3009 || token.eip712 === null) throw new RangeError(`${token.symbol} cannot be paid by a signature`)
+  if (!token.eip3009 || token.eip712 === null)
+    throw new RangeError(`${token.symbol} does not support EIP-3009, so a signature cannot pay it`)
   return { name: token.eip712.name, version: token.eip712.version }
 }

@@ -163,7 +163,7 @@ function settleFields(
   const permitWords = addressWord(token) + uintWord(permitted) + uintWord(nonce) + uintWord(deadline)
   if (scheme === 'exact')
     return permitWords + addressWord(owner) + addressWord(witness.to) + uintWord(witness.validAfter)
-  if (witness.facilitator === undefined) throw new RangeError('upto names a facilitator')
+  if (witness.facilitator === undefined) throw new RangeError('an upto permit must name its facilitator')
   const witnessWords = addressWord(witness.to) + addressWord(witness.facilitator) + uintWord(witness.validAfter)
   return permitWords + uintWord(amount) + addressWord(owner) + witnessWords
 }

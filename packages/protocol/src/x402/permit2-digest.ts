@@ -92,7 +92,7 @@ function witnessHash({ scheme, witness }: Permit2Transfer, keccak: Keccak): Uint
   words.set(typeHashes.witness[scheme], 0)
   writeAddress(words, 32, witness.to)
   if (scheme === 'upto') {
-    if (witness.facilitator === undefined) throw new RangeError('upto names a facilitator')
+    if (witness.facilitator === undefined) throw new RangeError('an upto permit must name its facilitator')
     writeAddress(words, 64, witness.facilitator)
   }
   writeUint256(words, words.length - 32, witness.validAfter)
@@ -100,7 +100,7 @@ function witnessHash({ scheme, witness }: Permit2Transfer, keccak: Keccak): Uint
 }
 
 function writeAddress(words: Uint8Array, offset: number, address: Address): void {
-  if (address.length !== 42) throw new RangeError('not an address')
+  if (address.length !== 42) throw new RangeError('not an EVM address: expected 0x and 40 hex digits')
   writeHex(words, offset + 12, address)
 }
 

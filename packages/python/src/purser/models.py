@@ -629,7 +629,7 @@ class InclusionProofVariant1(TypedDict):
     item: "SealedItem"
     """The item that is proven."""
     index: int
-    """Place of the item in the manifest."""
+    """Index of the item in the manifest."""
     path: List[str]
     """Hashes from the item to the Merkle root (RFC 6962), in hex."""
     treeSize: int
@@ -1389,7 +1389,7 @@ class PolicyRule(TypedDict):
 
 class ProblemErrorsItem(TypedDict):
     path: str
-    """Place of the fault: a JSON Pointer (RFC 6901)."""
+    """Position of the fault: a JSON Pointer (RFC 6901)."""
     message: str
     """What is wrong there."""
 
@@ -1431,7 +1431,7 @@ class Problem(_ProblemRequired, total=False):
     limit: int
     """Limit errors: what the plan allows."""
     current: int
-    """Limit errors: what is used now."""
+    """For limit errors: the current usage."""
     upgradeUrl: str
     """Limit errors: the billing page of the dashboard."""
 
@@ -2087,7 +2087,7 @@ class UsageFigure(TypedDict):
     limit: int
     """What the plan allows; -1 means unlimited."""
     percent: Optional[int]
-    """What is used of the limit, rounded down; null where it is unlimited."""
+    """The used share of the limit, rounded down; null if unlimited."""
     unlimited: bool
     """Whether the plan has no limit for it."""
 
@@ -2119,7 +2119,7 @@ class VaultChange(TypedDict, total=False):
     description: Optional[str]
     """A new description; null removes it."""
     metadata: "NewMetadata"
-    """Takes the place of all that was there."""
+    """Replaces the existing metadata."""
 
 
 class _VaultDocumentRequired(TypedDict):
@@ -2353,7 +2353,7 @@ class WebhookChange(TypedDict, total=False):
     url: str
     """New address."""
     events: List["SubscribedType"]
-    """New event types, in place of all before."""
+    """Replaces the subscribed event types."""
     isActive: bool
     """Whether events are delivered; `true` enables a webhook that the service disabled."""
 

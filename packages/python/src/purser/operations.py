@@ -1798,9 +1798,9 @@ class PaymentsOperations:
         timeout: Optional[float] = None,
     ) -> "Payment":
         """
-        Void a verified payment that you will not settle. Call it if the handler refuses or fails: the payment’s
-        place in the month and its gas are free at once. A released payment stays released if you repeat the
-        call. A payment whose settlement was requested is 409.
+        Void a verified payment that you will not settle. Call it if the handler refuses or fails: it no longer
+        counts in the month, and its gas is released. A released payment stays released if you repeat the call.
+        A payment whose settlement was requested is 409.
         """
         return self._transport.request(
             "POST",
@@ -2580,7 +2580,7 @@ class OrganisationsOperations:
         *,
         timeout: Optional[float] = None,
     ) -> "Organisation":
-        """Get the organisation of the calling key. What is used of its plan is in `billing.usage`."""
+        """Get the organisation of the calling key. `billing.usage` has its usage."""
         return self._transport.request(
             "GET",
             "/organisations/current",

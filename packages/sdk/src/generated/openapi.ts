@@ -75,7 +75,7 @@ export interface paths {
         readonly put?: never;
         /**
          * Void a verified payment that you will not settle.
-         * @description Call it if the handler refuses or fails: the payment’s place in the month and its gas are free at once. A released payment stays released if you repeat the call. A payment whose settlement was requested is 409.
+         * @description Call it if the handler refuses or fails: it no longer counts in the month, and its gas is released. A released payment stays released if you repeat the call. A payment whose settlement was requested is 409.
          */
         readonly post: operations["payments.release"];
         readonly delete?: never;
@@ -1397,7 +1397,7 @@ export interface paths {
         };
         /**
          * Get the organisation of the calling key.
-         * @description What is used of its plan is in `billing.usage`.
+         * @description `billing.usage` has its usage.
          */
         readonly get: operations["organisations.current"];
         readonly put?: never;
@@ -4762,7 +4762,7 @@ export interface components {
         } | {
             /** @description The item that is proven. */
             readonly item: components["schemas"]["SealedItem"];
-            /** @description Place of the item in the manifest. */
+            /** @description Index of the item in the manifest. */
             readonly index: number;
             /** @description Hashes from the item to the Merkle root (RFC 6962), in hex. */
             readonly path: readonly string[];
@@ -5809,7 +5809,7 @@ export interface components {
             readonly requestId: string;
             /** @description All faults of the request; path is a JSON Pointer. */
             readonly errors?: readonly {
-                /** @description Place of the fault: a JSON Pointer (RFC 6901). */
+                /** @description Position of the fault: a JSON Pointer (RFC 6901). */
                 readonly path: string;
                 /** @description What is wrong there. */
                 readonly message: string;
@@ -5829,7 +5829,7 @@ export interface components {
             readonly reason?: string | null;
             /** @description Limit errors: what the plan allows. */
             readonly limit?: number;
-            /** @description Limit errors: what is used now. */
+            /** @description For limit errors: the current usage. */
             readonly current?: number;
             /**
              * Format: uri
@@ -5972,7 +5972,7 @@ export interface components {
         readonly RefundId: string;
         /**
          * @example {
-         *       "reason": "The answer was lost."
+         *       "reason": "The response was lost."
          *     }
          */
         readonly RefundRequest: {
@@ -6584,7 +6584,7 @@ export interface components {
             readonly used: number;
             /** @description What the plan allows; -1 means unlimited. */
             readonly limit: number;
-            /** @description What is used of the limit, rounded down; null where it is unlimited. */
+            /** @description The used share of the limit, rounded down; null if unlimited. */
             readonly percent: number | null;
             /** @description Whether the plan has no limit for it. */
             readonly unlimited: boolean;
@@ -6626,7 +6626,7 @@ export interface components {
         readonly VaultChange: {
             /** @description A new description; null removes it. */
             readonly description?: string | null;
-            /** @description Takes the place of all that was there. */
+            /** @description Replaces the existing metadata. */
             readonly metadata?: components["schemas"]["NewMetadata"];
         };
         readonly VaultDocument: {
@@ -6967,7 +6967,7 @@ export interface components {
              * @example https://example.com/webhooks
              */
             readonly url?: string;
-            /** @description New event types, in place of all before. */
+            /** @description Replaces the subscribed event types. */
             readonly events?: readonly components["schemas"]["SubscribedType"][];
             /** @description Whether events are delivered; `true` enables a webhook that the service disabled. */
             readonly isActive?: boolean;

@@ -4,15 +4,15 @@ import type { SettleRequest } from '../payments.ts'
 import type { Fault } from './faults.ts'
 
 const atOnceMax = 8
-/** Above this, the oldest are dropped. Purser voids them when their time is over. */
+/** When more wait, the oldest are dropped. Purser voids those payments after `VERIFIED_SECONDS_MAX`. */
 const waitingMax = 10_000
 
 /** Releases a verified payment that is not sold. Never throws or waits. */
 export type ReleasePayment = (payment: SettleRequest) => void
 
 /**
- * Releases payments at Purser after the responses were sent, so that a payment that is not charged takes no place of one
- * that is.
+ * Releases payments at Purser after the responses were sent, so that payments that are not charged do not use up the
+ * monthly quota.
  */
 export function openReleases(purser: Pick<Purser, 'payments'>, onFault: (fault: Fault) => void): ReleasePayment {
   const waiting: SettleRequest[] = []

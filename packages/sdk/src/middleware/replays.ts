@@ -2,7 +2,7 @@ import type { OwnResponse } from './answers.ts'
 
 /** A purchase with a payment identifier: what must match for a repeat to be answered. */
 interface Purchase {
-  /** The account that the credential names. What is kept was paid by it. */
+  /** The payer that the credential names. It paid for the kept response. */
   readonly payer: string
   /** The payment identifier (x402 extension `payment-identifier`). */
   readonly id: string
@@ -112,7 +112,7 @@ function oldestOfLargestPayer(kept: ReadonlyMap<string, Kept>): [string, Kept] {
   for (const { payer, bytes } of kept.values()) totals.set(payer, (totals.get(payer) ?? 0) + bytes)
   const most = [...totals.values()].reduce((left, right) => Math.max(left, right), 0)
   const found = [...kept].find(([, { payer }]) => totals.get(payer) === most)
-  if (found === undefined) throw new Error('nothing is kept')
+  if (found === undefined) throw new Error('no response is kept')
   return found
 }
 

@@ -78,7 +78,7 @@ export function payerOf(options: PayingFetchOptions): Payer {
 
 /** A nonce that is too short could be guessed, or every seller would refuse it. */
 function hexOfExactly(bytes: number, drawn: Uint8Array): Hex {
-  if (drawn.length !== bytes) throw new RangeError(`random gave ${drawn.length} bytes instead of ${bytes}`)
+  if (drawn.length !== bytes) throw new RangeError(`random returned ${drawn.length} bytes; ${bytes} were requested`)
   return bytesToHex(drawn)
 }
 

@@ -90,8 +90,8 @@ const transactions: SignedTable = {
 export const signedTables: readonly SignedTable[] = [payments, relays, transactions]
 
 /**
- * Drops the signed bytes of the next batch of rows, and moves the walk behind it. Returns the number of rows read; 0 also while another process has
- * the walk locked.
+ * Drops the signed bytes of the next batch of rows, and advances the cursor past it. Returns the number of rows read; 0 also while another process
+ * has locked the cursor.
  */
 export function passNext(db: Db, table: SignedTable, bound: Date, retryAt: Date): Promise<number> {
   return db.tx(async (tx) => {

@@ -97,7 +97,7 @@ export function createChain(network: Network, rpc: Rpc & NodeRpc): Omit<Chain, '
   }
 }
 
-/** As a majority of the nodes reports, since one of them could clear a listed account. The time is the median of theirs. */
+/** Returns the oracle's result for each account, if a majority of the nodes agrees, so that one node cannot clear a listed account. The time is the median. */
 async function agreedSanctions({ voters }: NodeRpc, oracle: Address, accounts: readonly Address[]): Promise<Sanctions> {
   const times: bigint[] = []
   const votes = await requestVotes(electorateOf(voters), accounts.length, async ({ rpc }) => {
@@ -118,14 +118,14 @@ async function agreedSanctions({ voters }: NodeRpc, oracle: Address, accounts: r
   }
 }
 
-/** As a majority of the nodes reports, since a sponsor pays the fee of a transaction that reverts. */
+/** Simulates a Tempo transaction. A majority of the nodes must accept it, because the sponsor pays for a revert. */
 async function agreedTrial({ voters }: NodeRpc, transaction: TempoTransaction): Promise<TempoTrial> {
   const query = ({ rpc }: Voter) => tryTempo(rpc, transaction)
   const found = await requestAcceptance(electorateOf(voters), query, ({ ok }) => ok)
   return found.isAccepted ? { ok: true } : found.response
 }
 
-/** As a majority of the nodes reports, since a wrong domain stops all payments in the token. */
+/** Returns the token's EIP-712 domain on which a majority of the nodes agrees, because a wrong domain stops all payments in the token. */
 function agreedDomain({ voters }: NodeRpc, token: Address): Promise<TokenDomain | undefined> {
   const query = async ({ rpc }: Voter) => readDomain(await rpc.batch(domainReads(token)))
   return requestAgreement(electorateOf(voters), query, (domain) => JSON.stringify(domain ?? null))
@@ -169,7 +169,7 @@ async function signersToSendAlone({ voters }: NodeRpc, needs: readonly SignerNee
   return new Set(needs.filter((_, index) => votes[index] !== 'shared').map(({ signer }) => signer.toLowerCase()))
 }
 
-/** As a majority of the nodes reports, since one of them could refuse every contract account. */
+/** Returns the account's code on which a majority of the nodes agrees, because one node could otherwise reject every contract account. */
 function agreedCode({ voters }: NodeRpc, account: Address): Promise<Hex> {
   const query = async ({ rpc }: Voter) => readHex(await rpc.result('eth_getCode', [account, 'latest']), 'code')
   return requestAgreement(electorateOf(voters), query, (code) => code.toLowerCase())

@@ -118,8 +118,8 @@ function chained(head: z.output<typeof Head>, organisationId: AuditOwner, acts: 
 const detailsCharactersMax = 8_192
 
 /**
- * Returns the details, if they are small. Of larger ones the members that do not fit are their SHA-256 as JSON and their size. Where the names
- * alone are too many or too long, the details as a whole are that.
+ * Returns the details of a record within the size limit. Members that do not fit are replaced by the SHA-256 of their JSON and their size. If
+ * the names alone are too long, the whole object is replaced.
  */
 function boundedDetails(details: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
   const whole = JSON.stringify(details)

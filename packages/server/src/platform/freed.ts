@@ -2,9 +2,9 @@
 const freedBytesMin = 16_384
 
 /**
- * A stream whose chunks are freed as soon as the next one is requested: external memory is collected late, and a large file would otherwise
- * occupy a hundred megabytes. A reader must be done with a chunk before it requests the next. A chunk that shares its memory with another
- * is not freed.
+ * Yields the chunks of a stream, and releases the memory of each one when the next is requested. V8 collects external memory late, so a large
+ * file would otherwise occupy a hundred megabytes. A reader must be done with a chunk before it requests the next. A chunk that shares its
+ * memory with another is not released.
  */
 export async function* freed(content: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   for await (const chunk of content) {

@@ -8,7 +8,7 @@ export interface Retry {
   readonly delayMsMax: number
 }
 
-/** Takes work of a run that the next run does not wait for. It does not reject. */
+/** Registers work that outlives its run: the next run starts without waiting for it. The work must not reject. */
 export interface Beside {
   (work: Promise<void>): void
   /** Aborted when the process stops: it waits for work in progress, and begins no further piece. */
@@ -22,7 +22,10 @@ export interface Beside {
 export interface Recurring<D extends Deps = Deps> {
   readonly name: string
   readonly everyMs: number
-  /** A condition under which it has work: it then runs at most every `everyMs`, and otherwise rarely. See `Watcher`. */
+  /**
+   * A condition that is true while there is work. If it is given, the task runs every `everyMs` only while it is true, and otherwise rarely (see
+   * `work/due-work.ts`).
+   */
   readonly isDue?: (deps: D) => Sql
   /** Must be safe to run twice concurrently; the docstring of each says why. Without `beside` it waits for all of its work. */
   readonly run: (ctx: D & Background, beside?: Beside) => Promise<void>

@@ -18,8 +18,8 @@ const busyShareMax = 0.05
 const grownBytesMin = 8 * 2 ** 20
 
 /**
- * Does so again after each half minute in which the process did nearly nothing and grew: V8 collects by how much was allocated, so that an idle
- * process would keep for hours what its background work left behind.
+ * Releases memory again after each half minute in which the process was nearly idle and has grown. V8 collects by how much was allocated, so an
+ * idle process would otherwise keep the garbage of its background work for hours.
  */
 export function releaseMemoryWhenIdle(): void {
   let before = performance.eventLoopUtilization()

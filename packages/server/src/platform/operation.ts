@@ -164,16 +164,16 @@ interface OperationSpec<D extends Deps, P, Q, I, O> {
   /** The cost of the call in the caller's rate limits, about one per millisecond of CPU. Default: 1. */
   readonly cost?: (body: Parsed<I>) => number
   /**
-   * The call has no effect, although it is no `GET`: its response is refused, like that of a `GET`, while the caller's organisation has not read
-   * too many others.
+   * The call is read-only although it is not a `GET`. Like a `GET`, it is refused while too many responses of the organisation are unread.
    */
   readonly changesNothing?: true
   /**
-   * The call leaves an audit record or another row that nothing deletes, or events that no other limit counts: how much it takes of its owner's limit of
-   * such changes (`platform/http/setting-changes.ts`). Undefined for an operation that ends access, such as a revocation: a leaked key must not keep its owner from it.
+   * How much the call counts toward its owner's limit of setting changes (`platform/http/setting-changes.ts`): it leaves an audit record, another
+   * permanent row, or events that no other limit counts. Undefined for operations that end access, such as a revocation, so that a leaked key
+   * cannot keep its owner from them.
    */
   readonly settingCost?: number
-  /** Whether a call with this body leaves no such row, and counts nothing. */
+  /** Whether a call with this body leaves no such row, so that it does not count. */
   readonly leavesNothing?: (body: Parsed<I>) => boolean
   /** Queues that the call waits in before it takes a database connection, if many concurrent calls would lock the same rows. */
   readonly semaphores?: (tenant: Tenant, params: Readonly<Record<string, string>>) => readonly Semaphore[]

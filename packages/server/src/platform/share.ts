@@ -6,13 +6,13 @@ export interface Places {
   readonly own: number
   readonly taken: number
   readonly max: number
-  /** How many places are requested; default 1. */
+  /** How many units are requested; default 1. */
   readonly more?: number
 }
 
 /**
- * Returns whether a tenant may take one more place: it may have half of those that the others leave. One tenant alone gets half, the next a
- * quarter, and a tenant without any gets one while any is free, so that no number of places of one tenant leaves another without.
+ * Returns whether an owner may take `more` units: each owner may have half of those that the others leave. The first gets half, the next a
+ * quarter, and an owner without any gets one while any is free. So no owner can leave another without any.
  */
 export function mayTake({ own, taken, max, more = 1 }: Places): boolean {
   if (taken + more > max) return false

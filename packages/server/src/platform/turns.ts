@@ -2,13 +2,13 @@ import { mayTake } from './share.ts'
 import { type Patience, waitForPlace } from './waiting-queue.ts'
 
 /**
- * Places for work of several owners. Each owner has at most its share of them (`mayTake`), and waiting owners get them in turn. An eighth is for
- * owners without a place alone: the shares of ten owners are all other places.
+ * Limits concurrent work, and divides it fairly between owners. An owner may use half of the slots that the others leave (`mayTake`), and
+ * waiting owners are served in turn. An eighth of the slots is reserved for owners that use none.
  */
 export interface Turns {
   /**
-   * Waits for a place and returns what gives it back, once. With `until` it waits without the patience, until that signal is aborted, and then
-   * throws the signal's reason.
+   * Waits for a slot, and returns the function that releases it. With `until` it waits without a limit until that signal is aborted, and
+   * then throws the signal's reason.
    */
   take(owner: string, until?: AbortSignal): Promise<() => void>
   /** The number of waiters of all owners. */

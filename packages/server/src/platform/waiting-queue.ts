@@ -1,6 +1,6 @@
 import { failPlatform } from './errors.ts'
 
-/** How long one waits, and how many wait in one queue. A waiter beyond either is refused: 503 `service-unavailable`. */
+/** Limits of a queue: how long a caller waits, and how many callers wait. A caller beyond either limit gets 503 `service-unavailable`. */
 export interface Patience {
   readonly waitMsMax: number
   readonly waitingMax: number

@@ -52,7 +52,7 @@ export function BankAccountsPage() {
 const rowKey = ({ id }: BankAccount) => id
 
 function stateWords(rows: number, hasMore: boolean): string {
-  if (rows === 0) return 'Where withdrawals are paid to.'
+  if (rows === 0) return 'Bank accounts for withdrawals.'
   return `${hasMore ? 'More than ' : ''}${count(rows, 'bank account')} can be paid.`
 }
 

@@ -64,7 +64,7 @@ export function TeamPage() {
 const rowKey = ({ accountId }: Member) => accountId
 
 function stateWords(rows: readonly Member[], hasMore: boolean): string {
-  if (rows.length === 0) return 'Who works in this organisation.'
+  if (rows.length === 0) return 'The members of this organisation.'
   const invited = rows.filter(({ status }) => status === 'invited').length
   const active = `${hasMore ? 'More than ' : ''}${count(rows.length - invited, 'person', 'people')}`
   return invited === 0 ? `${active}.` : `${active} and ${count(invited, 'open invitation')}.`

@@ -49,8 +49,8 @@ interface Reading {
 }
 
 /**
- * Requests to nodes. The length of a response depends on what strangers wrote on the chain, so a response that is too large says nothing about the
- * node: the calls are sent again in parts. Short responses are read first, and long ones by themselves, for a limited time. A receipt that does not arrive is not
+ * Returns the function that sends JSON-RPC requests to nodes. Anybody can write long logs to the chain, so a response that is too large is not a
+ * fault of the node: its calls are sent again in smaller batches. Short responses are read first, and long ones by themselves, for a limited time. A receipt that does not arrive is not
  * requested from that node again for ten minutes. Calls that are alike are sent once.
  */
 export function createRequests(outbound: Outbound, options: RequestOptions): Request {

@@ -12,10 +12,10 @@ export interface RpcCall {
   readonly length?: 'short'
 }
 
-/** The node answered but could not serve the call. Another node may; this one is not marked as failed. */
+/** The node responded but could not serve the call. Another node may; this one is not marked as failed. */
 export class NotServed extends Error {}
 
-/** The node's response to one call is too large. That is the node's fault only where another node's is not. */
+/** The node's response to one call is too large. It is the node's fault only if another node returns a smaller one. */
 export class TooLarge extends NotServed {}
 
 /** "Response too large" of go-ethereum, and of jsonrpsee (Reth, Tempo) for one response and for all responses of a request. */

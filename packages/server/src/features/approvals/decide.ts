@@ -237,8 +237,8 @@ export interface Application<D extends Deps> {
   readonly name: string
   readonly kinds: readonly ApprovalKind[]
   /**
-   * Limits beginnings that read a network or a partner, by what they read: of an organisation whose beginnings get no response, those of others, and those
-   * that read something else, do not wait. Without it beginnings only write.
+   * Limits concurrent starts of approved movements, by the network or partner that they read, so that an unresponsive one, or one organisation, delays
+   * no others. Omitted for movements that only write when they start.
    */
   readonly slow?: {
     readonly limits: (deps: D) => ByOrganisation

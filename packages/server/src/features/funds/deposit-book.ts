@@ -8,9 +8,9 @@ export interface HoldQuestion {
   readonly walletId: string
   readonly network: NetworkName
   readonly token: Address
-  /** Deposits of later blocks do not count, since the balance from which they are subtracted does not include them. */
+  /** The last block whose deposits count. Later ones are not in the balance from which they would be subtracted. */
   readonly upTo: bigint
-  /** Hash of that block. Deposits that were booked in another block at its height do not answer the query. */
+  /** Hash of that block. If deposits were booked in another block at this height, `isBooked` is false. */
   readonly upToHash?: Hex | undefined
   /** Balance after that block. If given, money that the ledger does not have cannot make flagged money spendable. */
   readonly rawBalance?: bigint | undefined
@@ -21,8 +21,9 @@ export interface AmountOnHold {
   /** The rest of flagged money. */
   readonly frozen: bigint
   /**
-   * Money from senders that screening has not cleared; money from before deposits were booked that no rescan has booked since; and unbooked money at
-   * a wallet that flagged money seems to have left.
+   * - Money from senders that screening has not cleared.
+   * - Money from before deposits were booked that no rescan has booked since.
+   * - Unbooked money of a wallet from which, by the ledger, flagged money has left.
    */
   readonly unscreened: bigint
   /** Other money in blocks that are not final. */

@@ -40,7 +40,7 @@ const makersKeptMs = 7 * 24 * 3_600_000
 /** The scopes of a key, null for all, and its expiry. */
 type KeyLimits = Pick<StoredApiKey, 'scopes' | 'expiresAt'>
 export interface Limits extends KeyLimits {
-  /** The keys by which it is made, its own maker last; none for a person and the operator. */
+  /** The chain of keys that created this one, the direct creator last; empty if a person or the operator creates it. */
   readonly makers: readonly ApiKeyId[]
 }
 

@@ -6,8 +6,8 @@ import { type OrganisationRow, organisationColumns, OrganisationRow as Row } fro
 
 /**
  * Locks the organisation until the transaction ends, so that nothing is inserted for it meanwhile, and payments are not recorded; undefined if it was
- * deleted. A transaction that inserted something for it ends first. Whoever records payments takes their lock before any other, so it is taken first
- * here too.
+ * deleted. A transaction that inserted something for it ends first. Recording a payment takes the lock of payments first, so this does
+ * too.
  */
 export async function lockForDeletion(tx: Tx, organisationId: OrganisationId): Promise<OrganisationRow | undefined> {
   const names = (['live', 'test'] as const).map((environment) => paymentsLockName({ organisationId, environment }))

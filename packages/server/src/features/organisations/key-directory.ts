@@ -60,7 +60,7 @@ function createUses(deps: DirectoryDeps): { note(apiKeyId: ApiKeyId): void; flus
         await markUsed(deps.db, round)
       } catch (error) {
         for (const apiKeyId of round.keys()) noted.delete(apiKeyId)
-        deps.log?.warn({ err: error }, 'when keys were last used could not be written')
+        deps.log?.warn({ err: error }, 'the last use of API keys could not be stored; it is retried with the next use')
       }
     }
     writing = undefined

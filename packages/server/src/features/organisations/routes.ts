@@ -36,7 +36,7 @@ const organisation: readonly Operation<Deps>[] = [
     method: 'GET',
     path: '/organisations/current',
     summary: 'Get the organisation of the calling key.',
-    description: 'What is used of its plan is in `billing.usage`.',
+    description: '`billing.usage` has its usage.',
     output: schema.Organisation,
     run: (ctx) => currentOrganisation(ctx),
   }),

@@ -178,7 +178,7 @@ export function leastChargeOf(ctx: PriceCtx, network: Network, { decimals }: Tok
   return (nanoUsd * 10n ** BigInt(decimals) + 999_999_999n) / 1_000_000_000n
 }
 
-/** Beside the refusal of a payment that the chain accepts with the usual gas. */
+/** Message added to a refusal if the payment would be accepted with the usual gas grant. */
 export const paysForLessGas = 'The chain refuses the payment with the gas that its amount pays for.'
 
 const gasUnit = 1_000_000n

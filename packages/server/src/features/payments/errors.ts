@@ -83,7 +83,7 @@ export const fail = defineErrors({
     causes: [
       'Nobody called settle before the authorization’s `validBefore`, or within an hour after verify (`VERIFIED_SECONDS_MAX`).',
       'A settlement did not get into a block in time, for example during high gas prices.',
-      'It was released, or it was open for two minutes and another payment needed its place in the month or its gas.',
+      'It was released, or it was open for two minutes and another payment needed its part of the month’s quota or its gas.',
     ],
     fix: 'No money moved. The payer pays a fresh 402. Call `POST /payments/settle` right after the handler has run; let the challenge’s `maxTimeoutSeconds` cover the time that the handler takes.',
   },

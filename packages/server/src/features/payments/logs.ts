@@ -127,7 +127,7 @@ export async function refusePayment(
   throw (await isArchived(db, tenant, paymentId)) ? fail('archived') : otherwise
 }
 
-/** Refuses a log that was not found, likewise. Only in old versions its id was not that of its payment with another prefix. */
+/** Refuses a log that was not found, as `refusePayment` does. A log's id is its payment's id with another prefix, except for logs of old versions. */
 async function refuseLog(db: Queryable, tenant: Tenant, logId: PaymentLogId): Promise<never> {
   if (await isArchived(db, tenant, logId)) throw fail('archived')
   return refusePayment(db, tenant, paymentIdOf(logId), fail('payment-log-not-found'))

@@ -33,15 +33,14 @@ export function claimKeyOf(
   return `eip3009:${network.caip2}:${token.address}:${payer}:${authorization.nonce}`.toLowerCase()
 }
 
-/** Returns the one key for a payment that was shown by a transaction that makes it alone. */
+/** Returns the claim key of a payment that is proven by a transaction that contains only this payment. */
 export function transactionClaim(network: Network, hash: Hex): string {
   return `tx:${network.caip2}:${hash.toLowerCase()}`
 }
 
 /**
- * Returns the one key for a payment that was shown by one of a transaction's logs, by its place among them: a transaction may pay for several things.
- * It is not recorded where the transaction was recorded as a whole. The reverse is
- * refused too: both name the same challenge.
+ * Returns the claim key of a payment that is proven by one log of a transaction, identified by the log's index: a transaction may pay for several
+ * things. The payment is not recorded if the transaction was recorded as a whole. The reverse is refused too: both name the same challenge.
  */
 export function transferClaim(network: Network, hash: Hex, place: number): string {
   return `${transactionClaim(network, hash)}:${place}`

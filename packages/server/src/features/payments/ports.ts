@@ -67,8 +67,8 @@ export interface UnsettledChecks {
 }
 
 /**
- * Limits how many verified payments are released. Such a payment gives its place in the month back, but its rows stay, so that the month alone would bound
- * nothing. A day's allowance is there at once, and refills evenly over a day.
+ * Limits how many verified payments may be released. A released payment no longer counts in the month, but its rows stay, so the monthly quota
+ * alone would not limit them. A day's allowance is available at once, and refills evenly over a day.
  */
 export interface UnsoldLimit {
   /** Seconds until the owner has any of its allowance again; undefined while some is left. */

@@ -72,26 +72,35 @@ const monthlyLimits = JSON.stringify(
 /** Idle payments of one payer take at most one part in this many of the month, and all of its open payments of the day's gas; one is always allowed. */
 const payerShare = 10
 
-/** Most transactions of one payer that are on their way at the sponsor's expense, at all organisations: each of them may fail. */
+/** Most pending transactions of one payer at the sponsor's expense, over all organisations: each of them may fail. */
 const sponsoredPerPayerMax = 5
 
 const VerdictRow = z.object({ id: z.string(), verdict: Verdict })
 
 /**
- * Records a batch in one statement, for every plan; nothing else inserts payments. In the order of arrival it accepts a payment if its claim is
- * unused, the transaction that a transfer is part of was not recorded as a whole, its nonce is not that of a relay that the service sends (a
- * transfer of its own wallets) or of the payer's transaction that is already on its way, the payer's balance covers it in addition to all open
- * payments, and the day's gas budget and the month's quota suffice. A payment is idle whose settlement nobody has requested, or whose transaction by
- * the payer is in no block after `unminedMs`. A payer's idle payments take a share of the month at most, and all of its open payments a share of the day's
- * gas, because each of them fails at the operator's expense if the payer moves its money away first; one is always allowed. Few
- * sponsored transactions of a payer are on their way at once, at all organisations together. A proof, which pays a price of zero, has a count of its
- * own, so that it never takes the place of a payment. A trigger of `payments` claims for each row what it uses up, and leaves out a row of which
- * another transaction has claimed something since. A payment that is already on chain is accepted whatever the month's count. For each accepted
- * payment it writes the event, the count and the reservation of gas. It names tables of other features, because ten statements in a transaction were
- * measured to cost three times as much. The count is written before the budget, in the same order as where payments end: PostgreSQL executes
- * unreferenced CTEs in its own order, and transactions with different orders would wait for each other. The caller has the locks of what the limits
- * count, and passes no two payments with one claim. It records nothing for an organisation that was deleted, which takes the lock of its payments.
- * Returns the outcome of each.
+ * Records a batch of payments in one statement, for every plan, and returns the outcome of each. Nothing else inserts payments.
+ *
+ * A payment is accepted, in the order of arrival, if
+ *
+ * - its claim is unused. A trigger of `payments` claims what each row uses up, and leaves out a row if another transaction has claimed something of it;
+ * - the transaction that its transfer is part of was not recorded as a whole;
+ * - its nonce is not used by a relay of the service (a transfer of its own wallets) or by a pending transaction of the payer;
+ * - the payer's balance covers it in addition to all open payments;
+ * - the day's gas budget and the month's quota suffice. A payment that is already on chain is accepted whatever the month's count.
+ *
+ * Limits per payer; one payment is always allowed:
+ *
+ * - Idle payments have a share of the month. A payment is idle if nobody has requested its settlement, or if its transaction by the payer is in no
+ *   block after `unminedMs`.
+ * - All open payments have a share of the day's gas, because each fails at the operator's expense if the payer moves its money away first.
+ * - Few sponsored transactions are pending at once, over all organisations.
+ *
+ * A proof, which pays a price of zero, has a separate count, so that proofs do not use up the quota of payments.
+ *
+ * For each accepted payment the statement writes the event, the count and the reservation of gas. It names tables of other features, because ten
+ * statements in a transaction were measured to cost three times as much. The count is written before the budget, as where payments end: PostgreSQL
+ * executes unreferenced CTEs in its own order, and transactions with different orders would wait for each other. The caller has locked what the
+ * limits count, and passes no two payments with one claim. Nothing is recorded for a deleted organisation: its deletion locks its payments.
  */
 export async function insertReceipts(
   tx: Tx,

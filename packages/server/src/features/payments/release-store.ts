@@ -28,10 +28,10 @@ export function findToRelease(
   )
 }
 
-/** The quota that has no place for a payment: the month's count, or the day's gas on its network. */
+/** The quota that a new payment exceeds: the monthly number of payments, or the day's gas on its network. */
 export type Lacking = 'plan-limit' | 'gas-budget'
 
-/** Which open payments are in the way: of those that share what is lacking and were made before `until`, the oldest. */
+/** Selects the oldest open payments that share the exhausted quota and were made before `until`. */
 export interface InTheWay {
   readonly lacking: Lacking
   readonly until: Date
@@ -49,8 +49,8 @@ const verified: Kind = { isOn: (network) => !isTempo(network), isOpen: sql`p.sta
 const dayMs = 86_400_000
 
 /**
- * Selects the open payments in the way of a new one, the oldest first, of all organisations that share what it lacks. It reads no more rows of an
- * organisation and a network than it returns, in a transaction that reads in order.
+ * Selects open payments that may be released for a new one, the oldest first, of all organisations that share the exhausted quota. It reads no
+ * more rows of an organisation and a network than it returns, in a transaction that reads in order.
  */
 export function inTheWayOf(
   { organisationId, environment }: Tenant,
@@ -74,10 +74,10 @@ export function inTheWayOf(
 }
 
 const FreeingRow = OpenRow.extend({ frees: z.string().transform(BigInt) })
-/** A verified payment, with what its end frees of the quota that is lacking. */
+/** A verified payment, and the amount of the exhausted quota that ends with it. */
 export type FreeingRow = z.output<typeof FreeingRow>
 
-/** Returns verified payments in the way of a new one, the oldest first. */
+/** Returns verified payments that may be released for a new one, the oldest first. */
 export function listInTheWay(
   db: Db,
   tenant: Tenant,
@@ -88,7 +88,7 @@ export function listInTheWay(
   return db.tx((tx) => tx.many(FreeingRow, statement), { readsInOrder: true })
 }
 
-/** Returns how many verified payments of a new payment's payer share with it what is lacking. */
+/** Returns the number of verified payments of this payer that count toward the same exhausted quota. */
 export async function countOfPayer(
   db: Db,
   { organisationId, environment }: Tenant,

@@ -109,7 +109,7 @@ async function voidSurplus(ctx: Ctx, { payment, lacking }: Wanting, { own, above
   return freedBy(surplus) < needed ? 'too-little-for-payer' : voidUntil(ctx, surplus, needed)
 }
 
-/** Returns the payments of each payer after its first ones, of which it keeps this number: those of the payers with the most first. */
+/** Returns the payments of each payer beyond its first `kept`, from the payers with the most first. */
 function surplusOf(open: readonly FreeingRow[], kept: number): readonly FreeingRow[] {
   const byPayer = Map.groupBy(open, ({ payer }) => payer)
   const ranked = [...byPayer.values()].flatMap((rows) => rows.map((row, place) => ({ row, place })).slice(kept))
@@ -147,7 +147,7 @@ interface Needed {
   readonly above: bigint
 }
 
-/** Returns the places of the month or the gas of the day that must be free for a payment: its own, and what was taken above the limit. */
+/** Returns how much of the month's count or the day's gas must become free for a payment: its own need, and the use above the limit. */
 async function neededBy(ctx: Ctx, payment: NewPayment, lacking: Lacking): Promise<Needed> {
   if (lacking === 'gas-budget') {
     const left = await gasLeft(ctx, requireNetwork(payment.network))

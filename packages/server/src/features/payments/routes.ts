@@ -111,7 +111,7 @@ const releaseOperation = operation({
   path: '/payments/{id}/release',
   summary: 'Void a verified payment that you will not settle.',
   description:
-    'Call it if the handler refuses or fails: the payment’s place in the month and its gas are free at once. A released payment stays released if you repeat the call. A payment whose settlement was requested is 409.',
+    'Call it if the handler refuses or fails: it no longer counts in the month, and its gas is released. A released payment stays released if you repeat the call. A payment whose settlement was requested is 409.',
   params: schema.PaymentParams,
   input: schema.ReleaseRequest,
   output: schema.Payment,

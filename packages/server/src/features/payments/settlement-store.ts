@@ -43,7 +43,7 @@ export function markingSettling(paymentIds: readonly PaymentId[], now: Date): Sq
 const UptoTerms = z.object({
   /** The smallest charge at verify, in the token's smallest unit; null for a permit that an earlier release verified. */
   least: z.string().transform(BigInt).nullable(),
-  /** The grant of gas with which the permit was tried at verify; null as `least`. */
+  /** The gas with which verify simulated the permit; null for a permit that an earlier release verified. */
   gas: z.string().transform(BigInt).nullable(),
 })
 

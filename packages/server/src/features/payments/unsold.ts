@@ -16,7 +16,7 @@ const daySeconds = 86_400
 
 type Caller = Pick<Call, 'tenant' | 'placeOwner'>
 
-/** Creates the limit of a process, in parts of an allowance: each plan's payment takes the more of them, the fewer it may have. */
+/** Creates the limit on releases of one process. All plans share one token bucket; a release costs more tokens on a smaller plan. */
 export function createUnsoldLimit(clock: Clock, perDayMin = unsoldPerDayMin): UnsoldLimit {
   const parts = (whole: number) => createLimiter({ perSecond: whole / daySeconds, burst: whole }, clock, 'its-burst')
   const ofOwners = parts(unlimitedPerDay)

@@ -46,9 +46,9 @@ const strangersAtOnce = 2
 const knownAtOnce = 1
 
 /**
- * The queues of an attempt's hash. Strangers of one site have one at a time, so that others take turns with them, and all strangers together
- * leave a thread to known browsers and to signed-in people who change their password, each one at a time. Whoever resets a password is a stranger:
- * the token may be invented.
+ * Returns the queues in which an attempt waits for its password hash. Unknown browsers of one site (a /24 or a /48) hash one password at a time,
+ * so that others are served between them. All unknown browsers leave one thread to known browsers and to signed-in people who change their
+ * password, each one at a time. A password reset counts as unknown, because its token may be invalid.
  */
 function hashQueues({ path, address, accountId }: SignInAttempt, isKnown: boolean): readonly Semaphore[] {
   if (!hashingPath.test(path)) return []

@@ -182,7 +182,7 @@ export async function deleteExpiredSignIns(db: Queryable, before: Date): Promise
   })
 }
 
-/** Forgets other proofs that ended before an instant. Anybody can cause them without signing in, so all of them are deleted, however many there are. */
+/** Deletes other expired proofs. Anybody can create them without signing in, so all of them are deleted, however many there are. */
 export async function deleteExpiredProofs(db: Queryable, before: Date): Promise<void> {
   const ended = sql`"expiresAt" < ${before}`
   await deleteExpired(db, { from: sql`auth."verification"`, where: ended, orderBy: sql`"expiresAt"` })

@@ -13,7 +13,7 @@ export interface Plan {
   readonly managedWallets: number
   /** Of all managed wallets together. */
   readonly childAddresses: number
-  /** Routes of the registry; a report of another one replaces the route that was reported longest ago. */
+  /** Most routes in the registry. A further one replaces the route that was reported longest ago. */
   readonly registryRoutes: number
   readonly webhooks: number
   readonly activeVaults: number

@@ -23,10 +23,7 @@ import {
 export const UsageFigure = z.strictObject({
   used: z.int().describe('What is used.'),
   limit: z.int().describe('What the plan allows; -1 means unlimited.'),
-  percent: z
-    .int()
-    .nullable()
-    .meta({ description: 'What is used of the limit, rounded down; null where it is unlimited.' }),
+  percent: z.int().nullable().meta({ description: 'The used share of the limit, rounded down; null if unlimited.' }),
   unlimited: z.boolean().describe('Whether the plan has no limit for it.'),
 })
 type UsageFigure = z.input<typeof UsageFigure>

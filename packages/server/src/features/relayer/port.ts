@@ -63,7 +63,7 @@ export interface SpentOnRelay {
   readonly wei: bigint
 }
 
-/** A feature's decision about a relay that is about to be sent. `wait`: decide again in some seconds. A fault ends it. */
+/** A feature's decision about a relay that is about to be sent: send it, `wait` (decide again in some seconds), or end it with a fault. */
 export type Admission = 'send' | 'wait' | RelayFault
 
 /**

@@ -67,15 +67,11 @@ export async function markPending(tx: Tx, transferId: TransferId, reason: string
     update transfers set status = 'pending', reason = ${reason}, confirmed_at = null, left_at = null, look_at = null where id = ${transferId} and ended_at is null`)
 }
 
-/** Clears the block data of transfers. `hash`: whether to keep the hash of their transaction. */
-export async function markUndone(
-  tx: Tx,
-  transferIds: readonly TransferId[],
-  hash: 'kept' | 'forgotten',
-): Promise<void> {
+/** Clears the block data of transfers, and with `clear` the hash of their transaction. */
+export async function markUndone(tx: Tx, transferIds: readonly TransferId[], hash: 'keep' | 'clear'): Promise<void> {
   await tx.run(sql`
     update transfers set status = 'pending', reason = null, confirmed_at = null, left_at = null, look_at = null,
-      tx_hash = case when ${hash === 'kept'} then tx_hash end
+      tx_hash = case when ${hash === 'keep'} then tx_hash end
     where id = any(${transferIds}::text[]) and ${isOpen}`)
 }
 

@@ -75,8 +75,8 @@ const DueForPoll = TransferRow.extend({
 export type DueForPoll = z.output<typeof DueForPoll>
 
 /**
- * By what lists of due transfers are read: those whose money has left its network by their partner, and the others, which may have a step to begin, by
- * their partner and network. Migration 0247 indexes it.
+ * The key by which due transfers are listed: the partner, if the money has left its network; otherwise partner and network, because the next step
+ * may read a node. Migration 0247 indexes it.
  */
 const sourceOf = sql`case when left_at is null then 'leaves ' || partner || ' ' || from_network else 'left ' || partner end`
 
@@ -103,7 +103,7 @@ async function listSourcesToPoll(tx: Tx, now: Date): Promise<string[]> {
   return rows.map(({ source }) => source)
 }
 
-/** Most due transfers that a list has of each thing that lists are read by. */
+/** Most due transfers of one list key in one read. */
 const perSourceMax = 100
 
 /**

@@ -85,13 +85,13 @@ export interface TransferPorts {
   readonly reportState: (transferId: TransferId) => Promise<TransferRow>
   /** Limits the requests about transfers in progress, by partner, and the steps of transfers, by network. */
   readonly followedTransfers: ByOrganisation
-  /** By what lists of due transfers are read, the organisation behind which the next list starts. */
+  /** Cursors of the lists of due transfers: the last organisation of each list. */
   readonly followedStarts: DueStarts
-  /** By network, the organisation behind which the next list of approvals to check starts. */
+  /** Cursors of the lists of token approvals to check, by network: the last organisation of each list. */
   readonly revokedStarts: DueStarts
-  /** By network, the child behind which the next run of top-ups starts; it is missing after a run that reached all. */
+  /** For each network, the last child that the previous run of top-ups reached. Absent after a run that reached all children. */
   readonly refillStarts: Map<string, string>
-  /** Limits the beginnings of approved transfers, by network and partner. */
+  /** Limits concurrent starts of approved transfers, by network and partner. */
   readonly begunTransfers: ByOrganisation
 }
 

@@ -61,7 +61,7 @@ function sameHash(one: string, other: string): boolean {
   return one.toLowerCase() === other.toLowerCase()
 }
 
-/** Most failed transfers of one account that are considered as refunded together. */
+/** Most failed transfers of one account that one refund transaction may cover. */
 export const refundedTogetherMax = 10
 
 /**

@@ -75,7 +75,7 @@ async function check(ctx: Work, network: Network, transfer: TransferRow): Promis
   if (allowed === 0n) return finish(ctx, transfer, block)
   if (tried.length > 0) {
     const transactions = tried.map(({ transactionId }) => transactionId)
-    ctx.log.warn({ transferId: transfer.id, tried: transactions }, 'revoke transactions did not remove an approval')
+    ctx.log.warn({ transferId: transfer.id, tried: transactions }, 'a token approval remains after its revocations')
   }
   if (tried.length >= triesMax) return leaveInPlace(ctx, transfer, approval)
   await revoke(ctx, transfer, { approval, tried: tried.length })

@@ -89,9 +89,9 @@ export async function lockUnknown(tx: Tx, transferId: TransferId): Promise<Doubt
 
 /** How a transfer ended. */
 export interface TransferOutcome {
-  /** Its money arrived. */
+  /** Whether the money arrived. */
   readonly isDelivered: boolean
-  /** Its money is back in the wallet. If neither is set, the money left and was not received. */
+  /** Whether the money is back in the wallet. If neither is set, the money left and did not arrive. */
   readonly isBack: boolean
   readonly txHash: string | null
 }

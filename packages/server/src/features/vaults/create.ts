@@ -33,8 +33,8 @@ const blank = { sessionId: null, paymentId: null }
 
 /**
  * Creates a vault in the caller's transaction, for a payment that was already accepted: the month's count of payments does not
- * refuse it. It locks the counter of active vaults. The caller must not take a lock afterwards that an owner of a vault's row may
- * be waiting behind.
+ * refuse it. It locks the counter of active vaults. The caller must not take further locks after this call, or it may deadlock
+ * with a transaction that has locked a vault.
  */
 export async function createVaultIn(tx: Tx, ctx: Ctx, order: VaultOrder): Promise<VaultRow> {
   return open(tx, ctx, await planOf(tx, ctx.tenant.organisationId), order)

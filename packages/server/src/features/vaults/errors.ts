@@ -72,7 +72,7 @@ export const fail = defineErrors({
     title: 'Too Many Events',
     detail: 'The vault has the most events that a vault may have. Continue in another one.',
     causes: ['The vault has 1,000,000 events; every write adds one.'],
-    fix: 'Go on in another vault. The full one can still be read and sealed.',
+    fix: 'Write into another vault. The full one can still be read and sealed.',
   },
 })
 

@@ -53,7 +53,7 @@ export type NewVault = z.output<typeof NewVault>
 /** Omitted fields stay unchanged. */
 export const VaultChange = z.strictObject({
   description: text(2_000).nullable().optional().meta({ description: 'A new description; null removes it.' }),
-  metadata: Metadata.optional().meta({ description: 'Takes the place of all that was there.' }),
+  metadata: Metadata.optional().meta({ description: 'Replaces the existing metadata.' }),
 })
 export type VaultChange = z.output<typeof VaultChange>
 
@@ -232,7 +232,7 @@ export const Proof = z.union([
   }),
   z.strictObject({
     item: SealedItem.describe('The item that is proven.'),
-    index: z.int().describe('Place of the item in the manifest.'),
+    index: z.int().describe('Index of the item in the manifest.'),
     path: z.array(z.string()).describe('Hashes from the item to the Merkle root (RFC 6962), in hex.'),
     treeSize: z.int().describe('Number of items in the tree.'),
     statement: z.string().describe('Compact JWS (EdDSA) over the hash of the manifest and its Merkle root.'),

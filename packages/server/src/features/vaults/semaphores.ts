@@ -34,7 +34,7 @@ export function documentSemaphores({ organisationId, environment }: Tenant): rea
   return [{ name: `documents:${organisationId}/${environment}`, widthMax: documentsMax }]
 }
 
-/** Limits the documents of a vault that are being written: those of a vault that is locked for long take no places of others. */
+/** Limits concurrent document writes per vault, so that a vault that stays locked does not block writes to others. */
 export function ofVaultDocuments(
   { organisationId, environment }: Tenant,
   { id }: Readonly<Record<string, string>>,

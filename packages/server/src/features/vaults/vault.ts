@@ -11,7 +11,7 @@ function statusOf(vault: Pick<VaultRow, 'sealedAt' | 'persistedAt'>): VaultStatu
   return vault.persistedAt === null ? 'active' : 'persisted'
 }
 
-/** Whether the vault has expired: from the instant of its end on, swept or not. */
+/** Whether the vault has reached its expiry, whether or not the sweep has deleted it. */
 export function isGone(vault: Pick<VaultRow, 'expiresAt'>, now: Date): boolean {
   return vault.expiresAt !== null && vault.expiresAt <= now
 }

@@ -47,7 +47,7 @@ export type NewWebhook = z.output<typeof NewWebhook>
 
 export const WebhookChange = z.strictObject({
   url: WebhookUrl.optional().describe('New address.'),
-  events: Subscriptions.optional().describe('New event types, in place of all before.'),
+  events: Subscriptions.optional().describe('Replaces the subscribed event types.'),
   isActive: z
     .boolean()
     .optional()

@@ -54,7 +54,7 @@ export async function pageOfWebhooks(ctx: Ctx, query: z.output<typeof PageQuery>
 
 /**
  * Changes the address, the event types, or whether events are sent. Turning a webhook off ends its pending deliveries; they can
- * be replayed once it is on again. What has not ended by then is delivered.
+ * be replayed once it is on again. Deliveries that are still pending then are sent.
  */
 export function changeWebhook(ctx: Ctx, webhookId: WebhookId, change: WebhookChange): Promise<Webhook> {
   if (change.url !== undefined) refuseUrl(ctx, change.url)

@@ -41,8 +41,8 @@ interface TxOptions {
   /** Longest that the transaction may idle between two statements before the database rolls it back; default 30 s. */
   readonly idleMsMax?: number
   /**
-   * Whether its statements read rows in the order of an index, and stop at their limit. Without this, the planner sorts all rows that match,
-   * because a partition is empty or because a table was small when the plan was made. Only for statements that run nowhere else, since a
+   * Disables sorting in the planner, so that statements read an index in order and stop at their limit. Otherwise the planner may sort all
+   * matching rows, because a partition is empty or a table was small when the plan was made. Only for statements that run nowhere else, because a
    * connection keeps their plans.
    */
   readonly readsInOrder?: boolean

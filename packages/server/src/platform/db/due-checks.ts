@@ -13,7 +13,7 @@ export interface DueChecks {
   readonly starts: DueStarts
 }
 
-/** By network, the organisation behind which the next look-up of one table starts. The caller keeps it; it begins empty. */
+/** For each network, the last organisation that the previous look-up reached; the next one continues after it. The caller stores it, initially empty. */
 export type DueStarts = Map<string, string>
 
 /** Most organisations of one look-up. The next one goes on behind them. */

@@ -46,9 +46,10 @@ export function boundsOf(prefix: string, { from, to }: Period, after: string | u
 }
 
 /**
- * Returns the condition that the `id` of a table with partitions is this one. PostgreSQL does not calculate `concat` while it plans, so that it keeps one plan for
- * all ids, which finds the partition when it begins. With the id alone it would plan each statement anew for its one partition, which takes five times as long. Compare
- * other columns with `is not distinct from`, which no index serves: the plan of a month that looked empty may otherwise read all rows of a tenant, or all open ones.
+ * Returns `id = …` for a partitioned table, in a form that keeps one plan for all ids: PostgreSQL does not evaluate `concat` while it plans, so it
+ * finds the partition at execution. With a plain parameter it would plan each statement anew, which takes five times as long. Compare other
+ * columns with `is not distinct from`, which uses no index: a plan of a month that looked empty may otherwise read all rows of a tenant, or all
+ * open ones.
  */
 export function idIs(value: string): Sql {
   return sql`id = concat(${value}::text)`

@@ -74,7 +74,7 @@ export function startOfMonth(instant: Date, monthsLater = 0): Date {
   return instantOf(Date.UTC(instant.getUTCFullYear(), instant.getUTCMonth() + monthsLater))
 }
 
-/** How long before its end a partition that rows are written to is closed: processes of the previous version may still delete by `ctid`. */
+/** How long before its upper bound an open partition gets one: processes of the previous version may still delete by `ctid`. */
 const noticeMs = 28 * 86_400_000
 
 /**

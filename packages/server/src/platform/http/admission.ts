@@ -28,7 +28,7 @@ export interface Admit {
   caller(caller: Caller, reply: Headed): void
   /** Counts what a request costs beyond the one that admitted it. */
   cost(caller: Caller, cost: number, reply: Headed): void
-  /** Charges the further cost of a request that was already answered. It delays the caller's next requests. */
+  /** Charges the additional cost of a request after its response. It delays the caller's next requests. */
   owe(caller: Caller, cost: number): void
   /** As `owe`, for a request without a credential. */
   oweAddress(ip: string, cost: number): void
@@ -36,7 +36,7 @@ export interface Admit {
   guestCost(guest: Caller, cost: number, reply: Headed): void
   /** As `owe`, for a guest and for the expensive requests of all guests of the same owner: other callers of its address do not wait. */
   oweGuest(guest: Caller, cost: number): void
-  /** Counts a request of a guest against its address; refuses it while the guest owes. */
+  /** Counts a request of a guest against its address. Refuses it while the guest has a debt. */
   guest(guest: { readonly id: string; readonly ip: string }, reply: Headed): void
   /** Counts a request without a valid credential. */
   address(ip: string, reply: Headed, cost?: number): void

@@ -126,8 +126,7 @@ async function known<T>(count: Count, credential: string | undefined, find: () =
 }
 
 /**
- * The person behind a session cookie. An organisation that does not exist, one that the person is no member of and none at all are
- * answered alike.
+ * The person of a session cookie. An unknown organisation, one without the person as a member, and a missing header give the same response.
  */
 async function findPerson(
   { environments }: Deps,

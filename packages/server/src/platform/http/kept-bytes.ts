@@ -41,8 +41,8 @@ interface Use {
 const everybody = ''
 
 /**
- * Keeps the count in memory. Every five seconds in which there are requests it exchanges it with the other processes by a table, so that a
- * request waits for no counter: what an owner stores beyond its share is at most what all processes store for it in that time.
+ * Counts stored response bytes in memory. While there are requests, processes exchange their counts through a table every five seconds, so no
+ * request waits for a counter. An owner can exceed its share by at most what all processes store for it in that time.
  */
 export function createKeptBytes(
   {

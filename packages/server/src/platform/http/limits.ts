@@ -15,19 +15,22 @@ export interface Admission {
 /** Admits requests, each of which takes as many tokens as it costs, by default 1. */
 export interface Limiter {
   (who: string, cost?: number): Admission
-  /** Takes the tokens of what was done already, also those that are missing: the next requests wait for them. A negative cost gives tokens back. */
+  /**
+   * Charges tokens for work that was already done. If too few are left, the next requests wait until they are refilled. A negative cost returns
+   * tokens.
+   */
   readonly owe: (who: string, cost: number) => void
 }
 
 const bucketsMax = 100_000
 
-/** Seconds for which a caller waits at most for what it owes. Without such a bound one mistake would lock it out for days. */
+/** Longest time, in seconds, that a caller waits to pay back charged tokens. Without a maximum, one mistake could lock a caller out for days. */
 const debtSecondsMax = 600
 
 /**
  * Token buckets in this process's memory, one per key, organisation or address. A request takes as many tokens as it costs, by default 1. Each process has its own, so a
- * deployment's limit is the figure times its api processes. Beyond a bound the oldest buckets are dropped, and never refused. A caller owes
- * at most what ten minutes refill, or with `its-burst` its burst.
+ * deployment's limit is the figure times its api processes. When there are too many buckets, the oldest are dropped. A caller's debt is
+ * at most what ten minutes refill, or with `its-burst` one burst.
  */
 export function createLimiter(limit: RateLimit, clock: Clock, owes: 'its-burst' | 'minutes' = 'minutes'): Limiter {
   const buckets = new Map<string, { tokens: number; at: number }>()

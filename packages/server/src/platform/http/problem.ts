@@ -23,7 +23,7 @@ export const ProblemRecord = z
     errors: z
       .array(
         z.object({
-          path: z.string().describe('Place of the fault: a JSON Pointer (RFC 6901).'),
+          path: z.string().describe('Position of the fault: a JSON Pointer (RFC 6901).'),
           message: z.string().describe('What is wrong there.'),
         }),
       )
@@ -45,7 +45,7 @@ export const ProblemRecord = z
       .meta({ description: '`insufficient-balance`: the missing amounts, in whole tokens.' }),
     reason: z.string().nullable().optional().meta({ description: "The payment protocol's own code." }),
     limit: z.int().optional().describe('Limit errors: what the plan allows.'),
-    current: z.int().optional().describe('Limit errors: what is used now.'),
+    current: z.int().optional().describe('For limit errors: the current usage.'),
     upgradeUrl: z.url().optional().describe('Limit errors: the billing page of the dashboard.'),
   })
   .meta({ example })

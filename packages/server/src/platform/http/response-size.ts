@@ -56,11 +56,14 @@ export function createResponseLimits(bytesMax: number): ResponseLimits {
 }
 
 /**
- * Returns the function that counts what is sent. A response costs a token for each 64 KiB that were read for it, and the tokens beyond the
- * first are owed: the caller's next requests wait for them. What is made while it is sent costs its tokens before its first piece. The memory of
- * responses that their callers have not read yet is limited, and an organisation may have half of what the others leave; beyond it a request that
- * changes nothing is refused with 429, without memory with 503. What another request has changed is always reported: above its share the oldest
- * unread responses of the same owner are cut, and if others have filled the memory the report takes some in addition. A response larger than half of the limit counts as half, so that it can be sent while others have nothing.
+ * Returns the function that limits responses.
+ *
+ * - Rate: each 64 KiB that are read for a response cost a token. Tokens beyond the first delay the caller's next requests. A streamed response
+ *   pays before its first chunk.
+ * - Memory: the memory of unread responses is limited, and an organisation may use half of what the others leave. Above its share a read-only
+ *   request is refused: 429, or 503 if the memory is full. A response larger than half of the limit counts as half, so that it can be sent at all.
+ * - A response that reports a change is always sent. Above the share of its owner, the oldest unread responses of the owner are closed for it.
+ *   If others have filled the memory, it uses additional memory.
  */
 function createLimit(reserve: ReserveMemory, bytesMax: number): LimitResponse {
   const unread = createUnread(reserve, bytesMax)

@@ -10,14 +10,14 @@ import { createLimiter, type Limiter } from './limits.ts'
  * leave a row, which nothing deletes. The rates of requests alone would allow tens of millions a day.
  */
 const ownerLimit = { perSecond: 1, burst: 5_000 }
-/** How many of them one key may make, so that a leaked one leaves most to the others; and how many a person may make, whom no key stops. */
+/** The limit of one key, so that a leaked key cannot use up the limit of its owner, and of one person. */
 const callerLimit = { perSecond: 1 / 2, burst: 2_000 }
 
 /** Limits the changes of settings of each owner and of each caller. */
 export interface SettingChanges {
   /**
-   * Counts a change before it is made; nothing without a cost. Throws 429 if the caller has not so many left. Returns what takes the count back, for
-   * a call that changed nothing.
+   * Counts a change before it is made. Does nothing if `cost` is undefined. Throws 429 if the caller has used up its limit. Returns a function that
+   * undoes the count, for a call that changed nothing.
    */
   take(caller: Pick<Caller, 'actor' | 'placeOwner'>, cost: number | undefined): () => void
 }

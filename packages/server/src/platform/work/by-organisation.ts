@@ -6,7 +6,7 @@ interface Limits {
 
 const usualLimits: Limits = { places: 32, atOnce: 4 }
 
-/** Most items that wait for a place: of one organisation, and of a source. An organisation that has no item may always add one. */
+/** Most items that wait for a slot: of one organisation, and of a source. An organisation that has no item may always add one. */
 const waitingPerOrganisationMax = 500
 const waitingMax = 5_000
 
@@ -16,12 +16,13 @@ interface Item {
 }
 
 /**
- * Runs slow work for items that read one source, such as a network. A source has at most `places` items in progress, and an organisation at most
- * `atOnce` of them, over all calls together. The next place that becomes free goes to the organisation with the fewest items in progress, of several
- * to the one that has waited longest: whatever backlog others have, an organisation waits for the end of one item. Leaves out items in progress, and
- * items beyond the limits of what may wait; the caller offers them again later. An item that waits already is done once, as it was offered last.
- * Resolves when the items that it did not leave out are done. Once `until` is aborted, it begins no item that waits: those of the source are left out too.
- * The work must not reject.
+ * Runs slow work on items of one source, such as a network or a partner. At most `places` items of a source run at once, and at most `atOnce` of
+ * one organisation, over all calls. A free slot goes to the organisation with the fewest running items; of several, to the one that has waited
+ * longest. So an organisation waits for the end of one item, whatever backlog others have.
+ *
+ * Items that already run, and items beyond the limits of the queue, are skipped: the caller passes them again later. An item that is already
+ * waiting runs once, as it was passed last. Resolves when the items that were not skipped are done. After `until` is aborted, waiting items of
+ * the source are skipped. The work must not reject.
  */
 export type ByOrganisation = <I extends Item>(
   source: string,

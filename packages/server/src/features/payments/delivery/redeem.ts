@@ -63,8 +63,8 @@ interface Redeemer {
 
 /**
  * Decides whether a payment may be redeemed now. Before the first request the first handler may deliver its response at any time,
- * so the first request of another process only starts a grace period, and the next request after it is granted. As long as the
- * handler may still run or its response may still be kept, no request is refused permanently: a payer who is refused pays again.
+ * so the first request of another process only starts a grace period, and the next request after it is granted. While
+ * the handler may still run or its response may still be stored, the refusal is temporary, because a payer who is refused permanently pays again.
  */
 function redeemVerdict(row: RedeemableRow, { method, isRerun, isFirst }: Redeemer): RedeemVerdict {
   const { status, delivery, deliveredAt, settledMs, refundedRaw, redemptionToken, redemptionMs, reruns } = row

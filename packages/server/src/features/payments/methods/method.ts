@@ -21,7 +21,7 @@ export interface Claim {
   /** Key under which it is recorded, once for all organisations and entry points. */
   readonly claimKey: string
   readonly x402Version: 1 | 2
-  /** Of the requirements: a payment is settled under the scheme under which it was verified. */
+  /** The scheme that the requirements name. A payment is settled under the scheme of its verification. */
   readonly scheme: string
   readonly payer: Address
   readonly network: Network
@@ -29,7 +29,7 @@ export interface Claim {
   readonly payTo: Address
   /** Digest of the signed parts: other parts under the same claim are another payment. */
   readonly fingerprint: string
-  /** Requests settlement of the amount that a settle request takes of a payment that permits more. */
+  /** Sets the amount to charge, for a scheme whose signature permits a maximum (`upto`). */
   readonly charge?: (paymentId: PaymentId) => Promise<void>
   /** Reason for a payer whose claim is already used; for EIP-3009 `invalid_exact_evm_nonce_already_used`. */
   readonly usedReason?: Reason

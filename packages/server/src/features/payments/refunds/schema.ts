@@ -21,7 +21,7 @@ export const RefundRequest = z
     }),
     reason: text(200, 1).optional().meta({ description: 'Your own text; the response and the event include it.' }),
   })
-  .meta({ example: { reason: 'The answer was lost.' } })
+  .meta({ example: { reason: 'The response was lost.' } })
 export type RefundRequest = z.output<typeof RefundRequest>
 
 export const RefundQuery = PageQuery

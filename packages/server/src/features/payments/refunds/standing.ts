@@ -16,7 +16,7 @@ const receiptMsMin = 86_400_000
 /** Most requests to each node for logs that it may have forgotten, while a caller waits. */
 const logRequestsMax = 100
 
-/** Whether final blocks show the payment's money. `undone`: they never will, because a reorganization removed the payment. */
+/** Whether the payment is in a final block. `undone`: a reorganization removed it permanently. */
 type Standing = 'paid' | 'undone' | 'undecided'
 
 /**

@@ -133,7 +133,7 @@ export function isAnyDue(now: Date): Sql {
   return sql`(select check_at from payment_refunds where status = 'pending' and check_at <= ${now} order by check_at limit 1) is not null`
 }
 
-/** Pending refunds, as `listDueChecks` reads them. All wait for the same: the ends of transfers, which the database has. */
+/** Pending refunds in the form that `listDueChecks` reads. All of them wait for their transfers, which are in the database. */
 const source = 'refunds'
 const pending = sql`(select id, organisation_id, ${source}::text as network, check_at from payment_refunds where status = 'pending')`
 

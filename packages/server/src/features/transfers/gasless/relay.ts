@@ -47,9 +47,9 @@ export function gaslessTransfers(deps: Deps): RelayPurpose {
       await markConfirmed(tx, carried.map(seenIn), ctx.clock.now())
       tx.afterCommit(() => ctx.outcomeWaiters.wake())
     },
-    onReorganized: (tx, relays) => markUndone(tx, relays.map(transferOf), 'kept'),
+    onReorganized: (tx, relays) => markUndone(tx, relays.map(transferOf), 'keep'),
     // The hash of a transaction that did not move the transfer is not shown.
-    onLeft: (tx, relays) => markUndone(tx, relays.map(transferOf), 'forgotten'),
+    onLeft: (tx, relays) => markUndone(tx, relays.map(transferOf), 'clear'),
     onSettled: (tx, settled) => settleAll(ctx, tx, settled),
     onFailed: (tx, failed) => failAll(ctx, tx, failed),
     onSpent: async (tx, spent) =>

@@ -11,7 +11,8 @@ interface Parts {
 
 /**
  * Parts of a balance in the newest block, which add up to it. The funds are those of an earlier block that is deep enough: what arrived
- * since is not final, and what left since was reserved or available there. Holds and reservations above the balance take all that is left.
+ * since is not final, and what left since was reserved or available there. If holds and reservations exceed the balance, nothing is
+ * available.
  */
 export function partsOf(balance: bigint, funds: Omit<Spendable, 'readAt'>): Parts {
   let left = balance

@@ -43,7 +43,7 @@ async function confirmRows(deps: ConfirmDeps, lease: Lease, rows: readonly Trans
     undecided = [],
   } = Object.groupBy(rows, (_, index) => verdicts[index] ?? 'undecided')
   for (const { id, txHash, network } of undecided)
-    deps.log.warn({ id, txHash, network }, 'too few nodes have a deposit in its block yet; it waits')
+    deps.log.warn({ id, txHash, network }, 'too few nodes confirm a deposit; it stays pending')
   if (proven.length + invented.length === 0) return
   await deps.db.tx(
     async (tx) => {

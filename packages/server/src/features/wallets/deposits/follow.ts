@@ -42,12 +42,12 @@ interface SizeState {
 /** The state of the second reading. It runs independently, so that a node that fails in it delays nothing else. */
 interface Checking extends SizeState {
   failures: number
-  /** The number of next passes without a second reading, after failures. */
+  /** How many passes still skip the second reading after failures. */
   pause: number
 }
 
-/** Most passes without a second reading after a failure. */
-const pauseMost = 16
+/** Most passes that skip the second reading after a failure. */
+const skippedPassesMax = 16
 
 interface Place {
   readonly scanned: bigint
@@ -158,7 +158,7 @@ async function check(
     checking.failures = 0
   } catch (error) {
     if (error instanceof LeadLost) throw error
-    checking.pause = Math.min(pauseMost, 2 ** Math.min(checking.failures, 8) - 1)
+    checking.pause = Math.min(skippedPassesMax, 2 ** Math.min(checking.failures, 8) - 1)
     checking.failures += 1
     const details = {
       err: error,
@@ -273,7 +273,7 @@ async function resolveContradiction(
 ): Promise<never> {
   const withdrawn = await withdrawDenied({ ...deps, reads }, lease, rows)
   const details = { network: network.name, contradicted: rows.length, withdrawn }
-  deps.log.error(details, 'a node contradicts confirmed deposits; a majority decided')
+  deps.log.error(details, 'a node contradicts confirmed deposits; checked by a majority')
   throw fail('chain-unavailable', {}, new Error('a node contradicts confirmed deposits'))
 }
 

@@ -76,8 +76,8 @@ export async function upsertOpenings(
 const allRaw = 2n ** 256n
 
 /**
- * Puts all that a wallet holds on hold until `storeUnread` replaces it: of the tokens that are followed, and on a network that nobody has read
- * of all of them, since the process that begins to follow it may have read the balances already.
+ * Puts the whole balance of a wallet on hold until `storeUnread` replaces it with the amounts that it read: in the followed tokens, or, on a network
+ * that was never read, in all tokens, because the process that begins to follow the network may have read the balances already.
  */
 export async function insertUnread(
   tx: Tx,

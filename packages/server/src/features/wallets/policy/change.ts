@@ -10,8 +10,8 @@ const namedMax = 10
 type Recipients = 'any' | readonly string[]
 
 /**
- * Returns what the audit log has of a change of a policy: both documents if they are small. Of larger ones it has the SHA-256 of each as canonical
- * JSON (RFC 8785), the number of recipients that each operation gained and lost with the first of them, and the tokens.
+ * Returns the audit record of a policy change: both policies if they are small. Otherwise their SHA-256 as canonical JSON (RFC 8785), how many
+ * recipients each operation gained and lost with the first of them, and the tokens.
  */
 export function policyChange(
   before: EffectivePolicy | undefined,

@@ -66,7 +66,10 @@ export async function listTracedNetworks(db: Queryable): Promise<NetworkName[]> 
   return rows.flatMap(({ network }) => networkByName(network)?.name ?? [])
 }
 
-/** Expression on a query `q`: more than any balance while the trace of flagged money of the token goes on, because it may reach each wallet of the tenant. */
+/**
+ * SQL on a query `q`: an amount above any balance while a trace of flagged money in the token is unfinished, because the trace may reach every wallet of
+ * the tenant; otherwise 0.
+ */
 export const onHoldWhileTraced: Sql = sql`case when exists (
     select from taint_traces t where t.organisation_id = q.organisation_id and t.environment = q.environment and t.network = q.network
       and lower(t.token) = q.token) then 1e60 else 0 end`

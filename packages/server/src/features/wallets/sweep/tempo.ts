@@ -57,7 +57,7 @@ async function passTempo(ctx: System, network: Network): Promise<void> {
   const fee = await feeToPay(ctx, network)
   const affordable = fee.affordable - BigInt(sent)
   if (affordable < BigInt(waiting.length))
-    ctx.log.error({ network: network.name }, 'the sponsor has too little for the fees of all sweeps; the rest waits')
+    ctx.log.error({ network: network.name }, 'the sponsor cannot pay the fees of all sweeps; some are delayed')
   const transfers = waiting.slice(0, Number(affordable < 0n ? 0n : affordable))
   await markTried(ctx.db, transfers)
   const workers = Array.from({ length: Math.min(atOnce, transfers.length) }, async () => {

@@ -33,7 +33,7 @@ export function findStart(db: Db, tenant: Tenant, since: Since): Promise<Place |
 }
 
 /**
- * Selects the first transaction that wrote an event of after an instant. An event gets its id, its time and its transaction within a minute, so
+ * Selects the first transaction that wrote an event after an instant. An event gets its id, its time and its transaction within a minute, so
  * the search begins where the events of a minute before were written, and does not read what the tenant wrote until then. In a restored database
  * the transactions of another cluster may have greater numbers: the first event after that minute bounds the search too.
  */

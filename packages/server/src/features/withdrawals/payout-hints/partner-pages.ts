@@ -33,7 +33,7 @@ async function receive({ db, clock, log }: Deps, { name: partner, messages }: Se
   const now = clock.now()
   const read = messages.read(message, now)
   if (!read.ok) {
-    log.warn({ partner, fault: read.fault }, 'a delivery was refused')
+    log.warn({ partner, fault: read.fault }, 'a webhook message of a partner was refused')
     throw failPlatform('bad-request', { reason: read.fault })
   }
   if (read.payoutId !== undefined) await upsertHint(db, { partner, payoutId: read.payoutId }, now)

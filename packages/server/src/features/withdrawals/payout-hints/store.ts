@@ -1,7 +1,7 @@
 import { type Queryable, sql } from '../../../platform/db/db.ts'
 import { deleteExpired } from '../../../platform/db/delete-expired.ts'
 
-/** A payout at a partner of the deployment. It has no tenant yet: a partner's message names none. */
+/** A payout, by partner and id. Messages of partners do not name a tenant. */
 export interface PayoutHint {
   readonly partner: string
   readonly payoutId: string

@@ -11,8 +11,8 @@ import type { Ctx } from '../ports.ts'
 import { end } from './end.ts'
 import { findWithdrawal, lockWithdrawal, setPayout, setTransfer, type WithdrawalRow } from './store.ts'
 
-/** How long a partner may leave a payout unanswered: as long as it recognizes the request by its name. */
-const agreeMsMax = 20 * 3_600_000
+/** How long a payout may stay uncreated: the time for which the partner recognizes a repeated request. */
+const createPayoutMsMax = 20 * 3_600_000
 
 /**
  * Takes a withdrawal from its row to its transfer, from any point where an earlier process stopped: the payout is created and stored at the
@@ -23,13 +23,16 @@ export async function begin(ctx: Ctx, row: WithdrawalRow): Promise<void> {
   const partner = partnerOf(ctx, row)
   const { payoutId } = row
   const fault =
-    payoutId === null ? await agree(ctx, partner, row) : await whyNotPayable(ctx, partner, { ...row, payoutId })
+    payoutId === null ? await createPayout(ctx, partner, row) : await whyNotPayable(ctx, partner, { ...row, payoutId })
   if (fault !== undefined) return endUnsent(ctx, row, fault)
   const agreed = await findWithdrawal(ctx.db, ctx.tenant, row.id)
   if (agreed?.depositAddress) await sendDeposit(ctx, agreed, agreed.depositAddress)
 }
 
-/** The partner with which the withdrawal began. One that is no longer configured is waited for, since it may have the tokens. */
+/**
+ * Returns the partner with which the withdrawal began. Throws `partner-unavailable`, which is retried, if the partner is no longer configured,
+ * because it may have the tokens.
+ */
 export function partnerOf(ctx: Ctx, { partner: name }: Pick<WithdrawalRow, 'partner'>): OffRamp {
   const partner = ctx.offRamps[ctx.tenant.environment]
   if (partner?.name !== name) throw failPartner('partner-unavailable')
@@ -47,8 +50,8 @@ function startOf({ createdAt, releasedAt }: WithdrawalRow): Date {
   return releasedAt ?? createdAt
 }
 
-async function agree(ctx: Ctx, partner: OffRamp, row: WithdrawalRow): Promise<Fault | undefined> {
-  if (ctx.clock.now().getTime() - startOf(row).getTime() > agreeMsMax) return { reason: 'partner-unavailable' }
+async function createPayout(ctx: Ctx, partner: OffRamp, row: WithdrawalRow): Promise<Fault | undefined> {
+  if (ctx.clock.now().getTime() - startOf(row).getTime() > createPayoutMsMax) return { reason: 'partner-unavailable' }
   // Deleted while it waited for an approval or for the partner: nobody expects money there any more.
   if ((await findBankAccount(ctx.db, ctx.tenant, row.bankAccountId)) === undefined)
     return { reason: 'bank-account-not-found' }
@@ -63,7 +66,7 @@ async function agree(ctx: Ctx, partner: OffRamp, row: WithdrawalRow): Promise<Fa
   if (!agreed.ok) return { reason: 'partner-refused', code: agreed.refusal.code }
   const { payoutId, deposit, partnerState } = agreed.value
   if (!isFit(agreed.value, row) || deposit === undefined) return { reason: 'partner-refused', code: partnerState }
-  // A wallet of this service, of whatever organisation, is no place of the partner.
+  // A wallet of this service, of whatever organisation, is no address of the partner.
   if (await isManagedAddress(ctx.db, deposit.address)) return { reason: 'partner-refused', code: partnerState }
   const payout = { payoutId, depositAddress: deposit.address, partnerState }
   const isNew = await setPayout(ctx.db, ctx.tenant, row.id, payout)

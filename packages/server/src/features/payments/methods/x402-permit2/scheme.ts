@@ -237,7 +237,7 @@ async function refusePermit2ByChain(
   throw refused(reason, { payer: settlement.transfer.owner, ...(isGas && { message }) })
 }
 
-/** Beside the refusal of an `upto` permit that the chain accepts with the usual gas. */
+/** Message added to the refusal of an `upto` permit that would be accepted with the usual gas grant. */
 const needsMoreGas = 'The chain refuses the payment with the gas that the smallest charge pays for.'
 
 type GoodVerdict = Extract<Permit2Verdict, { ok: true }>
