@@ -31,6 +31,8 @@ test.each(names)('%s accepts what is signed here, by either secret while they ch
     for (const raw of [body, Buffer.from(body)])
       expect(() => new official[name](known).verify(raw, headers)).not.toThrow()
   }
+  const unknown = `whsec_${Buffer.alloc(32, 7).toString('base64')}`
+  expect(() => new official[name](unknown).verify(body, headers)).toThrow('No matching signature')
 })
 
 test.each(names)('%s and this client sign every text the same, so each accepts the other', (name) => {

@@ -46,12 +46,30 @@ const hostile: readonly unknown[] = [
   Number.NaN,
 ]
 
+test('a message in which any one value was replaced makes no parser throw', async () => {
+  const messages = [
+    { x402Version: 2, paymentPayload: await paymentV2(), paymentRequirements: (await paymentV2()).accepted },
+    await paymentV1(),
+    await paymentV2(),
+    { x402Version: 2, error: 'e', resource: { url: 'https://a.example/' }, accepts: [(await paymentV2()).accepted] },
+    { success: true, transaction: '0x', network: 'eip155:8453', payer: '0x', amount: '1' },
+    { kinds: [{ x402Version: 2, scheme: 'exact', network: 'eip155:8453' }], extensions: [], signers: {} },
+    { isValid: false, invalidReason: 'r', payer: '0x' },
+  ]
+  const outcomes = parsers.flatMap((parse) =>
+    messages.flatMap((message) =>
+      pathsOf(message).flatMap((path) => hostile.map((value) => parse(replaced(message, path, value)).ok)),
+    ),
+  )
+  expect(new Set(outcomes)).toEqual(new Set([true, false]))
+})
+
 test('no value makes a parser throw', () => {
   fc.assert(
     fc.property(
       fc.anything({ withBigInt: true, withDate: true, withNullPrototype: true, withObjectString: true }),
       (value) => {
-        for (const parse of parsers) expect(typeof parse(value).ok).toBe('boolean')
+        for (const parse of parsers) expect(() => parse(value)).not.toThrow()
       },
     ),
     { numRuns: 500 },

@@ -30,11 +30,15 @@ test('before any node has reported a gas price, budgets assume a high one, and n
   expect(prices.costOf(base, gas)).toBe(2_100_000n)
 })
 
-test('a network whose nodes do not answer delays the first offers for two seconds only', async () => {
+test('a network whose nodes do not respond delays the first offers for two seconds', async () => {
   const node = { offeredFees: () => new Promise(() => {}) } as unknown as Chain
   const clock = { now: () => instantOf('2026-11-23T00:00:00.000Z') }
   const deps = { chains: { configured: [base], on: () => node }, clock, log: createLog({ level: 'silent' }) }
+  const from = performance.now()
   await createGasPrices(deps, shippedCoinPrices).recentReads([base])
+  const waitedMs = performance.now() - from
+  expect(waitedMs).toBeGreaterThan(1_900)
+  expect(waitedMs).toBeLessThan(20_000)
 })
 
 /** Prices that are read from one node at instants that the test sets, in seconds. */
