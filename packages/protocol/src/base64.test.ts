@@ -5,10 +5,12 @@ import {
   decodeBase64Url,
   decodeByAtob,
   decodeJsonBase64,
+  decodeUrlByAtob,
   encodeBase64,
   encodeBase64Url,
   encodeByBtoa,
   encodeJsonBase64,
+  encodeUrlByBtoa,
 } from './base64.ts'
 
 const notBase64 = [
@@ -32,6 +34,23 @@ const notBase64 = [
   '=Zm9',
 ]
 
+const notBase64Url = [
+  'Zg==',
+  'Zh',
+  'Zm9=',
+  'Z',
+  'Zm9+',
+  'Zm9/',
+  'Zm9 ',
+  'Zm9vé',
+  'Zm 9',
+  'Zg ',
+  'Zm9vZ',
+  'Zm9v Z',
+  '=',
+  '==',
+]
+
 test('bytes are written as Node writes them, and come back', () => {
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 20_000 }), (bytes) => {
@@ -47,7 +66,7 @@ test('only the one text of some bytes is read as them', () => {
   for (const text of notBase64) {
     expect(decodeBase64(text), text).toBeUndefined()
   }
-  for (const text of ['Zg==', 'Zh', 'Zm9=', 'Z', 'Zm9+', 'Zm9/', 'Zm9 ', 'Zm9vé']) {
+  for (const text of notBase64Url) {
     expect(decodeBase64Url(text), text).toBeUndefined()
   }
   fc.assert(
@@ -64,9 +83,19 @@ test('an engine without native base64 reads and writes the same', () => {
       expect(encodeByBtoa(bytes)).toBe(encodeBase64(bytes))
       expect(decodeByAtob(encodeBase64(bytes))).toEqual(bytes)
       expect(decodeByAtob(text)).toEqual(decodeBase64(text))
+      expect(encodeUrlByBtoa(bytes)).toBe(encodeBase64Url(bytes))
+      expect(decodeUrlByAtob(encodeBase64Url(bytes))).toEqual(bytes)
+      expect(decodeUrlByAtob(text)).toEqual(decodeBase64Url(text))
+    }),
+  )
+  const almost = fc.string({ unit: fc.constantFrom(...'AQgwZm9_-=\t '), maxLength: 9 })
+  fc.assert(
+    fc.property(almost, (text) => {
+      expect(decodeUrlByAtob(text)).toEqual(decodeBase64Url(text))
     }),
   )
   for (const text of notBase64) expect(decodeByAtob(text), text).toBeUndefined()
+  for (const text of notBase64Url) expect(decodeUrlByAtob(text), text).toBeUndefined()
 })
 
 test('JSON comes back from a header, whatever the alphabet of its texts', () => {

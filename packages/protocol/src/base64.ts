@@ -4,8 +4,11 @@ const base64Pattern = /^[A-Za-z0-9+/]*={0,2}$/
 const base64UrlPattern = /^[A-Za-z0-9_-]*$/
 const chunkSize = 8_192
 
-type NativeDecode = (text: string, options: { lastChunkHandling: 'strict' }) => Uint8Array
-type NativeEncode = () => string
+type NativeDecode = (
+  text: string,
+  options: { alphabet?: 'base64url'; lastChunkHandling: 'strict' | 'loose' },
+) => Uint8Array
+type NativeEncode = (options?: { alphabet: 'base64url'; omitPadding: true }) => string
 const nativeDecode: unknown = Reflect.get(Uint8Array, 'fromBase64')
 const nativeEncode: unknown = Reflect.get(Uint8Array.prototype, 'toBase64')
 
@@ -41,7 +44,9 @@ export function encodeByBtoa(bytes: Uint8Array): string {
 
 /** `decodeBase64` for engines without `fromBase64`; exported for its test. */
 export function decodeByAtob(text: string): Uint8Array | undefined {
-  if (text.length % 4 !== 0 || !base64Pattern.test(text) || hasLooseBits(text)) return undefined
+  if (text.length % 4 !== 0 || !base64Pattern.test(text)) return undefined
+  const unpadded = text.replace(/=+$/, '')
+  if (hasLooseBits(unpadded, text.length - unpadded.length)) return undefined
   const binary = atob(text)
   const bytes = new Uint8Array(binary.length)
   for (let i = 0; i < binary.length; i++) bytes[i] = binary.charCodeAt(i)
@@ -55,7 +60,9 @@ export function decodeByAtob(text: string): Uint8Array | undefined {
  * encodeBase64Url(new Uint8Array([251, 255])) // '-_8'
  */
 export function encodeBase64Url(bytes: Uint8Array): string {
-  return encodeBase64(bytes).replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '')
+  return isNativeEncode(nativeEncode)
+    ? nativeEncode.call(bytes, { alphabet: 'base64url', omitPadding: true })
+    : encodeUrlByBtoa(bytes)
 }
 
 /**
@@ -65,9 +72,20 @@ export function encodeBase64Url(bytes: Uint8Array): string {
  * decodeBase64Url('-_8')?.length // 2
  */
 export function decodeBase64Url(text: string): Uint8Array | undefined {
-  if (text.length % 4 === 1 || !base64UrlPattern.test(text)) return undefined
+  if (text.length % 4 === 1) return undefined
+  return isNativeDecode(nativeDecode) ? decodeUrlByEngine(nativeDecode, text) : decodeUrlByAtob(text)
+}
+
+/** `encodeBase64Url` for engines without `toBase64`; exported for its test. */
+export function encodeUrlByBtoa(bytes: Uint8Array): string {
+  return encodeByBtoa(bytes).replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '')
+}
+
+/** `decodeBase64Url` for engines without `fromBase64`; exported for its test. */
+export function decodeUrlByAtob(text: string): Uint8Array | undefined {
+  if (!base64UrlPattern.test(text)) return undefined
   const standard = text.replaceAll('-', '+').replaceAll('_', '/')
-  return decodeBase64(standard.padEnd(Math.ceil(text.length / 4) * 4, '='))
+  return decodeByAtob(standard.padEnd(Math.ceil(text.length / 4) * 4, '='))
 }
 
 /**
@@ -108,6 +126,17 @@ function decodeByEngine(decode: NativeDecode, text: string): Uint8Array | undefi
   }
 }
 
+/** Without padding the engine also ignores unused bits. */
+function decodeUrlByEngine(decode: NativeDecode, text: string): Uint8Array | undefined {
+  if (hasLooseBits(text, (4 - (text.length % 4)) % 4)) return undefined
+  try {
+    const bytes = decode(text, { alphabet: 'base64url', lastChunkHandling: 'loose' })
+    return Math.floor((text.length * 3) / 4) === bytes.length ? bytes : undefined
+  } catch {
+    return undefined
+  }
+}
+
 function isNativeDecode(value: unknown): value is NativeDecode {
   return typeof value === 'function'
 }
@@ -116,9 +145,12 @@ function isNativeEncode(value: unknown): value is NativeEncode {
   return typeof value === 'function'
 }
 
-/** Whether unused bits are set. A lenient decoder ignores them, so that two texts could decode to the same bytes. */
-function hasLooseBits(text: string): boolean {
-  if (!text.endsWith('=')) return false
-  const last = text.endsWith('==') ? text.at(-3) : text.at(-2)
-  return text.endsWith('==') ? !'AQgw'.includes(last ?? ' ') : !'AEIMQUYcgkosw048'.includes(last ?? ' ')
+/**
+ * Whether unused bits are set in a text without padding that lacks so many characters of whole groups. A lenient decoder ignores them, so that
+ * two texts could decode to the same bytes.
+ */
+function hasLooseBits(text: string, missing: number): boolean {
+  if (missing === 0) return false
+  const last = text.at(-1) ?? ' '
+  return missing === 2 ? !'AQgw'.includes(last) : !'AEIMQUYcgkosw048'.includes(last)
 }

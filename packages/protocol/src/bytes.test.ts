@@ -4,6 +4,7 @@ import { expect, test } from 'vitest'
 import {
   bytesToHex,
   concatBytes,
+  digitsOf,
   equalBytes,
   hexToBytes,
   readUint256,
@@ -20,6 +21,14 @@ test('bytes come back from their hex, which is the one that viem writes', () => 
       expect(bytesToHex(bytes)).toBe(viemBytesToHex(bytes))
       expect(hexToBytes(bytesToHex(bytes))).toEqual(bytes)
       expect(hexToBytes(`0x${bytesToHex(bytes).slice(2).toUpperCase()}`)).toEqual(bytes)
+    }),
+  )
+})
+
+test('an engine without native hex writes the same', () => {
+  fc.assert(
+    fc.property(fc.uint8Array(), (bytes) => {
+      expect(`0x${digitsOf(bytes)}`).toBe(bytesToHex(bytes))
     }),
   )
 })

@@ -32,9 +32,21 @@ export function isHex(text: string): text is Hex {
  * bytesToHex(new Uint8Array([10, 255])) // '0x0aff'
  */
 export function bytesToHex(bytes: Uint8Array): Hex {
+  return `0x${isNativeHex(nativeHex) ? nativeHex.call(bytes) : digitsOf(bytes)}`
+}
+
+type NativeHex = () => string
+const nativeHex: unknown = Reflect.get(Uint8Array.prototype, 'toHex')
+
+function isNativeHex(value: unknown): value is NativeHex {
+  return typeof value === 'function'
+}
+
+/** The digits of `bytesToHex` for engines without `toHex`; exported for its test. */
+export function digitsOf(bytes: Uint8Array): string {
   let digits = ''
   for (let i = 0; i < bytes.length; i++) digits += hexPairs[bytes[i] ?? 0]
-  return `0x${digits}`
+  return digits
 }
 
 /**

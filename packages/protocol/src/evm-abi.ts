@@ -53,6 +53,8 @@ export const tokenReads = {
 
 const zeros = '0'.repeat(64)
 const wordDigits = 64
+const [word1, word32, word64, word96, word224] = [sizeWord(1), sizeWord(32), sizeWord(64), sizeWord(96), sizeWord(224)]
+const wordsOfV = { 27: sizeWord(27), 28: sizeWord(28) }
 const revertReasonBytesMax = 1_024
 
 /**
@@ -88,9 +90,8 @@ export function encodeTransferWithAuthorization(
     uintWord(authorization.validAfter) +
     uintWord(authorization.validBefore) +
     bytes32Word(authorization.nonce)
-  if (signature.kind === 'bytes')
-    return `${selector.transferBytes}${fields}${uintWord(224n)}${bytesTail(signature.signature)}`
-  return `${selector.transferVrs}${fields}${uintWord(BigInt(signature.v))}${bytes32Word(signature.r)}${bytes32Word(signature.s)}`
+  if (signature.kind === 'bytes') return `${selector.transferBytes}${fields}${word224}${bytesTail(signature.signature)}`
+  return `${selector.transferVrs}${fields}${wordsOfV[signature.v]}${bytes32Word(signature.r)}${bytes32Word(signature.s)}`
 }
 
 /**
@@ -142,7 +143,7 @@ export function encodeIsSanctioned(account: Address): Hex {
  * encodeIsValidSignature('0x' + '11'.repeat(32), '0x22').slice(0, 10) // '0x1626ba7e'
  */
 export function encodeIsValidSignature(hash: Hex, signature: Hex): Hex {
-  return `${selector.isValidSignature}${bytes32Word(hash)}${uintWord(64n)}${bytesTail(signature)}`
+  return `${selector.isValidSignature}${bytes32Word(hash)}${word64}${bytesTail(signature)}`
 }
 
 /**
@@ -153,13 +154,16 @@ export function encodeIsValidSignature(hash: Hex, signature: Hex): Hex {
  * encodeAggregate3([{ target, allowFailure: true, callData: '0x' }]).slice(0, 10) // '0x82ad56cb'
  */
 export function encodeAggregate3(calls: readonly Call3[]): Hex {
-  let heads = ''
-  let tails = ''
+  const heads: string[] = []
+  const tails: string[] = []
+  let tailsAt = calls.length * 32
   for (const call of calls) {
-    heads += uintWord(BigInt(calls.length * 32 + tails.length / 2))
-    tails += addressWord(call.target) + uintWord(call.allowFailure ? 1n : 0n) + uintWord(96n) + bytesTail(call.callData)
+    const bytes = bytesTail(call.callData)
+    heads.push(sizeWord(tailsAt))
+    tails.push(addressWord(call.target), call.allowFailure ? word1 : zeros, word96, bytes)
+    tailsAt += 96 + bytes.length / 2
   }
-  return `${selector.aggregate3}${uintWord(32n)}${uintWord(BigInt(calls.length))}${heads}${tails}`
+  return `${selector.aggregate3}${word32}${sizeWord(calls.length)}${heads.join('')}${tails.join('')}`
 }
 
 /**
@@ -287,7 +291,13 @@ export function bytesTail(value: Hex): string {
   if (!isHex(value)) throw new RangeError('not bytes')
   const digits = value.slice(2).toLowerCase()
   const padded = Math.ceil(digits.length / wordDigits) * wordDigits
-  return uintWord(BigInt(digits.length / 2)) + digits.padEnd(padded, '0')
+  return sizeWord(digits.length / 2) + digits.padEnd(padded, '0')
+}
+
+/** A count or an offset as one word. */
+function sizeWord(value: number): string {
+  const digits = value.toString(16)
+  return zeros.slice(digits.length) + digits
 }
 
 function wordsOf(data: Hex): string {
@@ -301,17 +311,14 @@ function oneWord(data: Hex): string {
   return words
 }
 
-function wordAt(words: string, index: number): string {
-  const word = words.slice(index * wordDigits, (index + 1) * wordDigits)
-  if (word.length !== wordDigits) throw new AbiMalformed('cut short')
-  return word
-}
+const leadingZeros = zeros.slice(0, 56)
 
 /** Reads a length or an offset. Rejects values above 2^32, so that the number is exact. */
 function smallUint(words: string, index: number): number {
-  const word = wordAt(words, index)
-  if (!word.startsWith(zeros.slice(0, 56))) throw new AbiMalformed('length or offset out of range')
-  return Number.parseInt(word, 16)
+  const end = (index + 1) * wordDigits
+  if (end > words.length) throw new AbiMalformed('cut short')
+  if (!words.startsWith(leadingZeros, end - wordDigits)) throw new AbiMalformed('length or offset out of range')
+  return Number.parseInt(words.slice(end - 8, end), 16)
 }
 
 function readBool(words: string, index: number): boolean {

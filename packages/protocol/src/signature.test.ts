@@ -70,6 +70,21 @@ test('numbers outside the curve and unknown v are no ECDSA signature', () => {
   expect(parseEcdsa(new Uint8Array(66))).toBe('out-of-range')
 })
 
+test('r and s are compared with the order of the curve as numbers', () => {
+  const half = order >> 1n
+  const near = fc.constantFrom(0n, 1n, half - 1n, half, half + 1n, order - 1n, order, order + 1n, (1n << 256n) - 1n)
+  const number = fc.oneof(near, fc.bigInt(0n, (1n << 256n) - 1n))
+  fc.assert(
+    fc.property(number, number, (r, s) => {
+      const isOut = [r, s].some((part) => part === 0n || part >= order)
+      const fault = isOut ? 'out-of-range' : s > half ? 'high-s' : undefined
+      const parsed = parseEcdsa(hexToBytes(join(r, s, 27)))
+      expect(typeof parsed === 'string' ? parsed : undefined).toBe(fault)
+      if (typeof parsed !== 'string') expect([BigInt(parsed.r), BigInt(parsed.s)]).toEqual([r, s])
+    }),
+  )
+})
+
 test('a signature of any other length is a contract account’s, as it came', () => {
   for (const text of ['0x', '0x01', `0x${'ab'.repeat(64)}`, `0x${'ab'.repeat(66)}`, `0x${'AB'.repeat(2_000)}`]) {
     expect(parseSignature(text)).toEqual({ kind: 'contract', signature: text })

@@ -1,5 +1,5 @@
 import { type Address, addressOfPublicKey, isAddress } from './address.ts'
-import { bytesToHex, type Hex, hexToBytes, isHex, readUint256 } from './bytes.ts'
+import { bytesToHex, type Hex, hexToBytes, isHex, readUint256, uint256ToBytes } from './bytes.ts'
 import type { Keccak } from './hash.ts'
 
 /**
@@ -40,8 +40,8 @@ export type EcdsaFault = 'bad-v' | 'high-s' | 'out-of-range'
 /** The maximum size of a signature, in bytes. Passkey wallets need about 2,000, with the EIP-6492 wrapper. */
 export const signatureBytesMax = 8_192
 
-const order = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n
-const halfOrder = order >> 1n
+const order = uint256ToBytes(0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n)
+const halfOrder = uint256ToBytes(readUint256(order) >> 1n)
 const magic = '6492'.repeat(16)
 const wordDigits = 64
 
@@ -81,18 +81,34 @@ export function parseEcdsa(bytes: Uint8Array): EcdsaSignature | EcdsaFault {
   if (bytes.length !== 65) return 'out-of-range'
   const yParity = parityOf(bytes[64])
   if (yParity === undefined) return 'bad-v'
-  const r = readUint256(bytes, 0)
-  const s = readUint256(bytes, 32)
-  if (r === 0n || r >= order || s === 0n || s >= order) return 'out-of-range'
-  if (s > halfOrder) return 'high-s'
+  if (!isBelowOrder(bytes, 0) || !isBelowOrder(bytes, 32)) return 'out-of-range'
+  if (compareWord(bytes, 32, halfOrder) > 0) return 'high-s'
+  const compact = bytes.slice(0, 64)
+  const digits = bytesToHex(compact)
   return {
     kind: 'ecdsa',
-    r: bytesToHex(bytes.subarray(0, 32)),
-    s: bytesToHex(bytes.subarray(32, 64)),
+    r: `0x${digits.slice(2, 66)}`,
+    s: `0x${digits.slice(66)}`,
     v: yParity === 0 ? 27 : 28,
     yParity,
-    compact: bytes.slice(0, 64),
+    compact,
   }
+}
+
+const zero = new Uint8Array(32)
+
+/** Whether the number in 32 bytes is from 1 to n - 1. */
+function isBelowOrder(bytes: Uint8Array, at: number): boolean {
+  return compareWord(bytes, at, zero) > 0 && compareWord(bytes, at, order) < 0
+}
+
+/** Compares the number in 32 bytes with another: negative if it is smaller, 0 if they are equal. */
+function compareWord(bytes: Uint8Array, at: number, other: Uint8Array): number {
+  for (let i = 0; i < 32; i++) {
+    const difference = (bytes[at + i] ?? 0) - (other[i] ?? 0)
+    if (difference !== 0) return difference
+  }
+  return 0
 }
 
 /**

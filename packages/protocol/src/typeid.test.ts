@@ -18,6 +18,31 @@ test('the invalid ids of the TypeID specification are refused', () => {
   for (const { typeid, name } of vectors.invalid) expect(parseTypeId(typeid), name).toBeUndefined()
 })
 
+/** The specification's encoding: 130 bits, of which the first two are zero, five for each letter. */
+function encodedByBits(bytes: Uint8Array): string {
+  const number = BigInt(bytesToHex(bytes))
+  const letters = Array.from({ length: 26 }, (_, place) => Number((number >> BigInt(5 * (25 - place))) & 31n))
+  return letters.map((letter) => '0123456789abcdefghjkmnpqrstvwxyz'[letter]).join('')
+}
+
+test('each letter of an id is five bits of its bytes', () => {
+  fc.assert(
+    fc.property(sixteen, (bytes) => {
+      expect(encodeTypeId('', bytes)).toBe(encodedByBits(bytes))
+    }),
+  )
+})
+
+test('a UUIDv7 begins with any time of 48 bits', () => {
+  fc.assert(
+    fc.property(fc.maxSafeNat(), (number) => {
+      const ms = number % 2 ** 48
+      const hex = bytesToHex(uuidV7(ms, new Uint8Array(10)))
+      expect(Number.parseInt(hex.slice(2, 14), 16)).toBe(ms)
+    }),
+  )
+})
+
 test('ids come back from their text and sort as their bytes do', () => {
   fc.assert(
     fc.property(sixteen, sixteen, (left, right) => {

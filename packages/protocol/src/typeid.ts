@@ -55,24 +55,35 @@ export function uuidV7(unixMs: number, random10: Uint8Array): Uint8Array {
   if (random10.length !== 10) throw new RangeError('a UUIDv7 needs 10 random bytes')
   if (!Number.isInteger(unixMs) || unixMs < 0 || unixMs >= 2 ** 48) throw new RangeError('not a time for a UUIDv7')
   const bytes = new Uint8Array(16)
-  new DataView(bytes.buffer).setBigUint64(0, BigInt(unixMs) << 16n)
-  bytes.set(random10, 6)
+  const high = Math.floor(unixMs / 2 ** 32)
+  bytes[0] = high >>> 8
+  bytes[1] = high
+  bytes[2] = unixMs >>> 24
+  bytes[3] = unixMs >>> 16
+  bytes[4] = unixMs >>> 8
+  bytes[5] = unixMs
+  for (let i = 0; i < 10; i++) bytes[6 + i] = random10[i] ?? 0
   bytes[6] = 0x70 | ((bytes[6] ?? 0) & 0x0f)
   bytes[8] = 0x80 | ((bytes[8] ?? 0) & 0x3f)
   return bytes
 }
 
+/** Two letters for each ten bits. */
+const pairs: readonly string[] = Array.from(
+  { length: 1_024 },
+  (_, bits) => `${alphabet[bits >> 5]}${alphabet[bits & 31]}`,
+)
+
+/** Two leading zeros and the first byte are two letters, and five bytes are eight. */
 function encodeSuffix(bytes: Uint8Array): string {
-  let text = ''
-  let bits = 0
-  let bitCount = 2
-  for (const byte of bytes) {
-    bits = (bits << 8) | byte
-    bitCount += 8
-    for (; bitCount >= 5; bitCount -= 5) text += alphabet[(bits >>> (bitCount - 5)) & 31]
-    bits &= (1 << bitCount) - 1
-  }
-  return text
+  return `${pairs[bytes[0] ?? 0]}${encodeFive(bytes, 1)}${encodeFive(bytes, 6)}${encodeFive(bytes, 11)}`
+}
+
+function encodeFive(bytes: Uint8Array, at: number): string {
+  const middle = bytes[at + 2] ?? 0
+  const high = ((bytes[at] ?? 0) << 12) | ((bytes[at + 1] ?? 0) << 4) | (middle >> 4)
+  const low = ((middle & 15) << 16) | ((bytes[at + 3] ?? 0) << 8) | (bytes[at + 4] ?? 0)
+  return `${pairs[high >> 10]}${pairs[high & 1_023]}${pairs[low >> 10]}${pairs[low & 1_023]}`
 }
 
 function decodeSuffix(suffix: string): Uint8Array {

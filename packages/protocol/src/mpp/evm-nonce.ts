@@ -1,5 +1,5 @@
 import { bytesToHex, type Hex } from '../bytes.ts'
-import { keccak256 } from '../hash.ts'
+import { type Keccak, keccak256 } from '../hash.ts'
 import { utf8 } from '../utf8.ts'
 
 /**
@@ -10,6 +10,6 @@ import { utf8 } from '../utf8.ts'
  * @example
  * chargeNonce('c1', 'api.example.com') // '0x95eaf9a7dfed5920d0ff403afeba68c4aded493dd7440c596dca20f1173148a1'
  */
-export function chargeNonce(challengeId: string, realm: string): Hex {
-  return bytesToHex(keccak256(utf8(challengeId + realm)))
+export function chargeNonce(challengeId: string, realm: string, keccak: Keccak = keccak256): Hex {
+  return bytesToHex(keccak(utf8(challengeId + realm)))
 }

@@ -1,6 +1,7 @@
 import type { Address } from '../address.ts'
 import { parseAddress } from '../address.ts'
 import { networkByCaip2, networkByX402V1Name, tokenByAddress } from '../chains.ts'
+import { type Keccak, keccak256 } from '../hash.ts'
 import { parseRaw } from '../money.ts'
 import type { Network, TokenInfo } from '../networks.ts'
 import type {
@@ -148,7 +149,10 @@ export function supportedResponse(networks: readonly Network[], signers: readonl
  * expectedOf(requirementsV2(offer)).rawAmount // 10000n
  * expectedOf({ ...requirementsV2(offer), network: 'eip155:1234567' }) // 'invalid_network'
  */
-export function expectedOf(requirements: PaymentRequirementsV1 | PaymentRequirementsV2): Expected | Reason {
+export function expectedOf(
+  requirements: PaymentRequirementsV1 | PaymentRequirementsV2,
+  keccak: Keccak = keccak256,
+): Expected | Reason {
   if (requirements.scheme !== 'exact') return 'invalid_exact_evm_scheme'
   const isV2 = 'amount' in requirements
   const network = isV2 ? networkByCaip2(requirements.network) : networkByX402V1Name(requirements.network)
@@ -156,7 +160,7 @@ export function expectedOf(requirements: PaymentRequirementsV1 | PaymentRequirem
   if (domain !== undefined) return domain
   if (network === undefined) return 'invalid_network'
   const token = tokenByAddress(network, requirements.asset)
-  const payTo = parseAddress(requirements.payTo)
+  const payTo = parseAddress(requirements.payTo, keccak)
   const rawAmount = parseRaw(isV2 ? requirements.amount : requirements.maxAmountRequired)
   if (token === undefined || payTo === undefined || typeof rawAmount !== 'bigint') return 'invalid_payment_requirements'
   return whyNotDomain(requirements.extra, token) ?? { network, token, rawAmount, payTo }

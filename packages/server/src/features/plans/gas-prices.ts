@@ -80,12 +80,7 @@ export function createGasPrices(deps: GasPriceDeps, coinPrices: CoinPrices): Gas
   const worthOf = (network: Network, wei: bigint): bigint =>
     dividedUp(wei * priceOfCoin(coinPrices, network) * 1_000n, oneCoin)
   const lastOf = (network: Network): bigint | undefined => readingsOf(network).at(-1)?.weiPerGas
-  const lowestOf = (network: Network): bigint | undefined => {
-    const since = deps.clock.now().getTime() - keptMs
-    const recent = readingsOf(network).filter(({ at }) => at >= since)
-    const prices = recent.map(({ weiPerGas }) => weiPerGas)
-    return prices.length === 0 ? lastOf(network) : prices.reduce((least, price) => (price < least ? price : least))
-  }
+  const summaryOf = createSummaries()
   return {
     worthOf,
     costOf: (network, gas) => worthOf(network, gas * (lastOf(network) ?? unknownPrice(network))),
@@ -95,15 +90,49 @@ export function createGasPrices(deps: GasPriceDeps, coinPrices: CoinPrices): Gas
     },
     leastCostOf(network, gas) {
       const now = deps.clock.now().getTime()
-      const lowest = lowestOf(network)
-      if (lowest === undefined) return 0n
-      const isCovered = spans(readingsOf(network), now - honoredMs, now)
+      const summary = summaryOf(network, readingsOf(network), now)
+      if (summary === undefined) return 0n
+      const { lowest, firstAt, lastAt, hasGap } = summary
+      const isCovered = firstAt <= now - honoredMs && !hasGap && now - lastAt <= gapMsMax
       return worthOf(network, isCovered ? gas * lowest : (gas * lowest) / uncoveredShare)
     },
     lowestKnownCostOf(network, gas) {
-      const lowest = lowestOf(network)
-      return lowest === undefined ? undefined : worthOf(network, gas * lowest)
+      const summary = summaryOf(network, readingsOf(network), deps.clock.now().getTime())
+      return summary === undefined ? undefined : worthOf(network, gas * summary.lowest)
     },
+  }
+}
+
+/** The readings of a network in the last minutes. */
+interface Summary {
+  /** The lowest price of those that are recent; the last one where none is. */
+  readonly lowest: bigint
+  readonly firstAt: number
+  readonly lastAt: number
+  /** Whether more than `gapMsMax` lie between two of them. */
+  readonly hasGap: boolean
+}
+
+type SummaryOf = (network: Network, readings: readonly Reading[], now: number) => Summary | undefined
+
+/** Returns the summaries of readings, each made once for all requests until the readings change or one of them is too old. */
+function createSummaries(): SummaryOf {
+  const known = new Map<string, { readings: readonly Reading[]; fromMs: number; untilMs: number; summary: Summary }>()
+  return ({ name }, readings, now) => {
+    const entry = known.get(name)
+    if (entry?.readings === readings && now >= entry.fromMs && now <= entry.untilMs) return entry.summary
+    const [first, last] = [readings[0], readings.at(-1)]
+    if (first === undefined || last === undefined) return undefined
+    const recent = readings.filter(({ at }) => at >= now - keptMs)
+    const summary = {
+      lowest: recent.reduce((least, { weiPerGas }) => (weiPerGas < least ? weiPerGas : least), last.weiPerGas),
+      firstAt: first.at,
+      lastAt: last.at,
+      hasGap: readings.some(({ at }, index) => at - (readings[index - 1] ?? first).at > gapMsMax),
+    }
+    const untilMs = (recent[0]?.at ?? Number.POSITIVE_INFINITY) + keptMs
+    known.set(name, { readings, fromMs: now, untilMs, summary })
+    return summary
   }
 }
 
@@ -131,8 +160,7 @@ function createReadings({ chains, clock, log }: GasPriceDeps): Readings {
     const now = clock.now().getTime()
     const entry = known.get(network.name) ?? { readings: [], lastTry: Number.NEGATIVE_INFINITY }
     known.set(network.name, entry)
-    const isServed = chains.configured.some(({ name }) => name === network.name)
-    if (isServed && now - entry.lastTry >= freshMs) {
+    if (now - entry.lastTry >= freshMs && chains.configured.some(({ name }) => name === network.name)) {
       entry.lastTry = now
       const reading = read(network).then(
         (weiPerGas) => {
@@ -152,12 +180,6 @@ function createReadings({ chains, clock, log }: GasPriceDeps): Readings {
     return last === undefined || clock.now().getTime() - last.at > honoredMs ? reading : undefined
   }
   return { readingsOf: (network) => current(network).readings, recentReadOf }
-}
-
-/** Whether the readings cover all of the time from `since` until now. */
-function spans(readings: readonly Reading[], since: number, now: number): boolean {
-  const instants = [...readings.map(({ at }) => at), now]
-  return (instants[0] ?? now) <= since && instants.every((at, index) => at - (instants[index - 1] ?? at) <= gapMsMax)
 }
 
 function unknownPrice({ nativeCoin }: Network): bigint {

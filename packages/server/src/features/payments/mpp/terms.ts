@@ -82,10 +82,10 @@ export function scopeOf(place: {
  */
 export function isInScope(challenge: MppChallenge, resource: string | undefined): boolean {
   const { r: digest } = opaqueIn(challenge)
-  if (isForHost(challenge)) return resource === undefined || scopeOf({ resource }).realm === challenge.realm
-  if (resource === undefined) return false
-  const scope = scopeOf({ resource })
-  return challenge.realm === scope.realm && digest === scope.digest
+  const scope = resource === undefined ? undefined : scopeOf({ resource })
+  if (scope?.realm === challenge.realm && digest === scope.digest) return true
+  if (digest !== hostScope(challenge.realm).digest) return false
+  return scope === undefined || scope.realm === challenge.realm
 }
 
 /**

@@ -43,20 +43,24 @@ export async function verifyMpp(
   const terms = mppTermsOf(ctx, wallet, request.price)
   if (terms.length === 0) throw fail('chain-not-supported')
   await ctx.gasPrices.recentReads(terms.map(({ network }) => network))
-  if (!isPush(request)) refuseTooSmall(ctx, terms)
-  const credential = await openMppCredential(ctx, request)
+  const parsed = parseMppCredential(request.credential)
+  if (!parsed.ok || !isSent(parsed.value)) refuseTooSmall(ctx, terms)
+  if (!parsed.ok) throw refusedMpp(parsed.fault.reason, parsed.fault.message, { path: parsed.fault.path })
+  const credential = parsed.value
+  await refuseUnlessGenuine(ctx, request, credential)
+  const requested = requestedBy(credential)
   const purchase =
-    isSent(credential) && requestedBy(credential).amount !== '0'
-      ? sentPurchase(ctx, request, wallet, credential)
-      : purchaseOf(request, wallet, credential, terms)
+    isSent(credential) && requested.amount !== '0'
+      ? sentPurchase(ctx, request, wallet, { ...credential, requested })
+      : purchaseOf(request, wallet, { ...credential, requested }, terms)
   if (purchase.rawAmount === 0n) return verifyProof(ctx, purchase)
   return methodOf(credential).verify(ctx, purchase)
 }
 
-function isPush({ credential }: VerifyRequest): boolean {
-  const parsed = parseMppCredential(credential)
-  return parsed.ok && isSent(parsed.value)
-}
+type Terms = Requested & { readonly feePayer: boolean }
+
+/** A genuine credential with what its challenge requests. */
+type Opened = MppCredential & { readonly requested: Terms }
 
 /** Refuses a price below the minimum first: it is the seller's mistake, whatever the credential contains. */
 function refuseTooSmall(ctx: Ctx, terms: readonly MppTerms[]): void {
@@ -73,10 +77,8 @@ function sentPurchase(
   ctx: Ctx,
   request: VerifyRequest,
   wallet: ReceivingWallet,
-  credential: MppCredential,
+  { challenge, payload, source, requested: terms }: Opened,
 ): MppPurchase {
-  const { challenge, payload, source } = credential
-  const terms = requestedBy(credential)
   const { network, chain } = wallet
   const token = network.tokens.find(({ address }) => sameAddress(address, terms.currency))
   const isHere =
@@ -99,11 +101,9 @@ function refuseOtherNetwork(request: VerifyRequest, { caip2 }: Network): void {
 function purchaseOf(
   request: VerifyRequest,
   wallet: ReceivingWallet,
-  credential: MppCredential,
+  { challenge, payload, source, requested }: Opened,
   terms: readonly MppTerms[],
 ): MppPurchase {
-  const { challenge, payload, source } = credential
-  const requested = requestedBy(credential)
   if (requested.amount === '0' && !isFree(request.price)) throw tooLittle()
   const term = terms.find(({ method, network, token }) => {
     const isSame = method.name === challenge.method && network.chainId === requested.chainId
@@ -140,7 +140,7 @@ function tooLittle(): Error {
  * Reads the challenge's `request`. The challenge is genuine, so one that cannot be read was made by another version of this
  * service.
  */
-function requestedBy(credential: MppCredential): Requested & { readonly feePayer: boolean } {
+function requestedBy(credential: MppCredential): Terms {
   const requested = methodOf(credential).parse(decodeMppJson(credential.challenge.request) ?? {})
   if (requested !== undefined) return requested
   throw refusedMpp('invalid-challenge', 'The challenge requests something that is no longer offered.')
@@ -154,20 +154,18 @@ function methodOf({ challenge }: MppCredential): MppMethod {
 }
 
 /**
- * Returns the credential once its challenge is proven genuine for this request: made under a valid secret, for this organisation
- * and environment, not expired, for this resource and this body. Otherwise it refuses, cheapest checks first. The caller checks
+ * Refuses a credential unless its challenge is genuine for this request: made under a valid secret, for this organisation
+ * and environment, not expired, for this resource and this body; cheapest checks first. The caller checks
  * price and wallet. The hash of a payment that was already sent is accepted after the challenge has expired, since its money may
  * have arrived.
  */
-async function openMppCredential(ctx: Ctx, request: VerifyRequest): Promise<MppCredential> {
-  const parsed = parseMppCredential(request.credential)
-  if (!parsed.ok) throw refusedMpp(parsed.fault.reason, parsed.fault.message, { path: parsed.fault.path })
-  const { challenge } = parsed.value
+async function refuseUnlessGenuine(ctx: Ctx, request: VerifyRequest, credential: MppCredential): Promise<void> {
+  const { challenge } = credential
   if (!isKnownMethod(challenge))
     throw refusedMpp('method-unsupported', `Pay with ${mppMethodNames.map((name) => `${name}/charge`).join(' or ')}.`)
   if (!(await isGenuine(ctx, challenge)))
     throw refusedMpp('invalid-challenge', 'The challenge was not issued by this service, or it was changed.')
-  if (!isSent(parsed.value) && isExpired(ctx, challenge))
+  if (!isSent(credential) && isExpired(ctx, challenge))
     throw refusedMpp('payment-expired', 'The challenge has expired.')
   if (!isInScope(challenge, request.resource))
     throw refusedMpp(
@@ -179,7 +177,6 @@ async function openMppCredential(ctx: Ctx, request: VerifyRequest): Promise<MppC
       'invalid-challenge',
       'The challenge was made for another request body; verify with the digest that it was made for.',
     )
-  return parsed.value
 }
 
 function isKnownMethod({ method, intent }: MppChallenge): boolean {

@@ -42,17 +42,20 @@ export const evmCharge: MppMethod = {
  * Source: draft-evm-charge-00, "Authorization payload"; mppx 0.11 `evm/server/Charge`.
  */
 async function verify(ctx: Ctx, purchase: MppPurchase): Promise<z.input<typeof VerifiedPayment>> {
-  const authorization = authorizationOf(purchase)
+  const authorization = authorizationOf(ctx, purchase)
   const judged = await inMppTerms(() => judge(ctx, purchase, authorization))
   await ctx.recordPayment({ ctx, ...judged })
   return responseOf(ctx, judged.payment)
 }
 
-function authorizationOf({ challenge, payload, source, network, rawAmount }: MppPurchase): EvmAuthorizationPayload {
+function authorizationOf(
+  { signatures }: Pick<Ctx, 'signatures'>,
+  { challenge, payload, source, network, rawAmount }: MppPurchase,
+): EvmAuthorizationPayload {
   const parsed = parseEvmPayload(payload)
   if (!parsed.ok) throw refusedMpp(parsed.fault.reason, parsed.fault.message, { path: `/payload${parsed.fault.path}` })
   const authorization = parsed.value
-  if (authorization.nonce.toLowerCase() !== chargeNonce(challenge.id, challenge.realm))
+  if (authorization.nonce.toLowerCase() !== chargeNonce(challenge.id, challenge.realm, signatures.keccak))
     throw refusedMpp('verification-failed', 'The authorization’s nonce is not the one of the challenge.')
   const named = source === undefined ? undefined : parsePayerSource(source)
   const isPayer = named?.chainId === network.chainId && sameAddress(named.address, authorization.from)

@@ -172,7 +172,7 @@ function read(ctx: Ctx, body: FacilitatorBody): Reading {
   const request = parse(body)
   const { payload } = request.paymentPayload
   const payer = checksumAddress(payload.authorization.from, ctx.signatures.keccak)
-  const expected = expectedOf(request.paymentRequirements)
+  const expected = expectedOf(request.paymentRequirements, ctx.signatures.keccak)
   if (typeof expected === 'string') throw refused(expected, { payer })
   const { network, token, payTo, rawAmount } = expected
   refuseUnserved(ctx, network, payer)
