@@ -17,10 +17,10 @@ const Price = z
   .regex(/^\d{1,60}(\.\d{1,60})?$/, 'must be a decimal amount such as "0.01"')
   .meta({ example: '0.01' })
 
-const Resource = text(2048).refine(
-  (value) => URL.canParse(value) && /^https?:$/.test(new URL(value).protocol),
-  'must be an http(s) URL',
-)
+const Resource = text(2048).refine((value) => {
+  const protocol = URL.parse(value)?.protocol
+  return protocol === 'https:' || protocol === 'http:'
+}, 'must be an http(s) URL')
 
 /** The only algorithm that both drafts and official clients read: a challenge with another could not be paid. */
 const BodyDigest = z

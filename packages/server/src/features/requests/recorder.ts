@@ -99,12 +99,12 @@ export function startRequestLog(
   }
   return {
     record(answered) {
-      const row = rowOf(answered, clock.now())
-      if (row === undefined) return
-      const own = waitingByOwner.get(row.organisationId) ?? 0
+      if (!isKept(answered)) return
+      const { organisationId } = answered.caller.tenant
+      const own = waitingByOwner.get(organisationId) ?? 0
       if (own >= waitingOwnMax || !mayTake({ own, taken: waiting.length, max: waitingMax })) return dropped.inc()
-      waitingByOwner.set(row.organisationId, own + 1)
-      waiting.push(row)
+      waitingByOwner.set(organisationId, own + 1)
+      waiting.push(rowOf(answered, clock.now()))
       schedule()
     },
     async stop() {
@@ -115,15 +115,15 @@ export function startRequestLog(
   }
 }
 
-/**
- * The row of a request; undefined where none is stored. Reads by people in the dashboard and requests of guests are not recorded, because they would
- * crowd out the organisation's own requests.
- */
-function rowOf(answered: CompletedRequest, now: Date): NewRequest | undefined {
+/** Reads by people in the dashboard and requests of guests are not recorded, because they would crowd out the organisation's own requests. */
+function isKept({ caller: { tenant, actor }, method }: CompletedRequest): boolean {
+  if (actor.kind === 'api-key') return true
+  return actor.kind === 'person' && method !== 'GET' && isId('org', tenant.organisationId)
+}
+
+function rowOf(answered: CompletedRequest, now: Date): NewRequest {
   const { requestId, caller, method, route, status, code } = answered
   const { tenant, actor } = caller
-  const isPerson = actor.kind === 'person' && method !== 'GET' && isId('org', tenant.organisationId)
-  if (actor.kind !== 'api-key' && !isPerson) return undefined
   const durationMs = Math.min(Math.max(0, Math.round(answered.durationMs)), 2 ** 31 - 1)
   return {
     ...tenant,

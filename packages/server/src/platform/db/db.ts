@@ -81,10 +81,12 @@ function camel(column: string): string {
   return name
 }
 
-function rowsOf<S extends z.ZodType>(row: S, result: pg.QueryResult): z.output<S>[] {
-  return result.rows.map((raw: Record<string, unknown>) => {
+/** The rows of a result have the same columns, so their names are converted once. */
+function rowsOf<S extends z.ZodType>(row: S, { rows }: { rows: Record<string, unknown>[] }): z.output<S>[] {
+  const names = Object.keys(rows[0] ?? {}).map((column) => [column, camel(column)] as const)
+  return rows.map((raw) => {
     const named: Record<string, unknown> = {}
-    for (const column in raw) named[camel(column)] = raw[column]
+    for (const [column, name] of names) named[name] = raw[column]
     return row.parse(named)
   })
 }

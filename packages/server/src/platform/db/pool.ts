@@ -84,6 +84,17 @@ interface ServerPool {
   send(client: pg.Client, query: pg.QueryConfig | string): Promise<pg.QueryResult>
 }
 
+/** Gives the driver a query of its own class: it would copy a plain one member by member, which takes longer than to write the statement. */
+function queryOn(client: pg.Client, query: pg.QueryConfig | string): Promise<pg.QueryResult> {
+  const { text, values, name }: pg.QueryConfig = typeof query === 'string' ? { text: query } : query
+  return new Promise((resolve, reject) => {
+    const done = (error: Error | null | undefined, result: pg.QueryResult): void =>
+      error ? reject(error) : resolve(result)
+    const sent = new pg.Query(text, values, done as ConstructorParameters<typeof pg.Query>[2])
+    client.query(name === undefined ? sent : Object.assign(sent, { name }))
+  })
+}
+
 /** A pool whose connections go to the server that takes writes, where one is needed. Nobody watches for silence. */
 export function openServerPool(options: PoolOptions): ServerPool {
   const servers = createServers(options.url)
@@ -135,14 +146,18 @@ export function openServerPool(options: PoolOptions): ServerPool {
 
   const send = async (client: pg.Client, query: pg.QueryConfig | string): Promise<pg.QueryResult> => {
     const session = sessions.get(client)
-    if (session === undefined) return client.query(query)
+    if (session === undefined) return queryOn(client, query)
     session.sentAtMs ??= performance.now()
     session.open += 1
     const { stream } = client.connection
     stream.cork()
     process.nextTick(() => stream.uncork())
     try {
-      return await client.query(query)
+      return await queryOn(client, query)
+    } catch (error) {
+      // The driver creates the error where it reads from the socket, which says nothing of its statement.
+      if (error instanceof Error) Error.captureStackTrace(error)
+      throw error
     } finally {
       session.open -= 1
       session.sentAtMs = session.open === 0 ? undefined : performance.now()

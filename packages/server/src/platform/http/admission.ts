@@ -42,15 +42,18 @@ export interface Admit {
   address(ip: string, reply: Headed, cost?: number): void
   /**
    * Counts a look-up of a credential that this process does not know as valid: beyond the address's limit, guessed credentials do not reach
-   * the database.
+   * the database. Returns the name by which the credential is remembered.
    */
-  lookup(ip: string, credential: string, reply: Headed): void
-  /** Records whether a credential was valid. */
-  found(credential: string, isValid: boolean): void
+  lookup(ip: string, credential: string, reply: Headed): CredentialName
+  /** Records whether the credential of that name was valid. */
+  found(name: CredentialName, isValid: boolean): void
 }
 
 /** Most credentials that a process remembers as valid. */
 const knownMax = 100_000
+
+/** A credential is remembered by its hash, never as text. */
+export type CredentialName = string & { readonly kind: 'credential-name' }
 
 /** Returns the functions that charge an admitted request beyond its first token: `charge` before its work is done, `owe` after its response. */
 export function chargesOf(
@@ -117,21 +120,19 @@ export function createAdmission(limits: AdmissionLimits, clock: Clock): Admit {
     },
     address: (ip, reply, cost) => check(addressLimit, byAddress(addressBlock(ip), cost), reply),
     lookup(ip, credential, reply) {
-      if (known.has(nameOf(credential))) return
+      const name = hash('sha256', credential, 'base64url') as CredentialName
+      if (known.has(name)) return name
       const admission = lookups(addressBlock(ip))
       if (!admission.admitted) check(addressLimit, admission, reply)
+      return name
     },
-    found(credential, isValid) {
-      const name = nameOf(credential)
+    found(name, isValid) {
+      // While there are places enough, the order in which credentials were used last decides nothing.
+      if (isValid && known.size < knownMax / 2 && known.has(name)) return
       known.delete(name)
       if (!isValid) return
       if (known.size >= knownMax) known.delete(known.values().next().value ?? '')
       known.add(name)
     },
   }
-}
-
-/** A credential is remembered by its hash, never as text. */
-function nameOf(credential: string): string {
-  return hash('sha256', credential, 'base64url')
 }

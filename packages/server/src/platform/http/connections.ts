@@ -55,22 +55,28 @@ export function limitConnections(server: Server, { connectionsMax, unknownPerAdd
 /** Most requests of one connection whose responses have not ended. Common clients send a request when they have read the response before it. */
 const unansweredMax = 8
 
+const unanswered = Symbol('unanswered')
+
+/** A connection with the number of its requests whose responses have not ended. */
+type CountedSocket = Socket & { [unanswered]?: number }
+
 /**
  * Closes a connection that sends more requests ahead. Node parses all that it has received and begins each request, and the responses wait for a reader
  * behind the first: 64 KB of short requests would take 12 MB until the connection ends.
  */
 function limitUnanswered(server: Server): void {
-  const unanswered = new WeakMap<Socket, number>()
   const handlers = server.listeners('request')
   server.removeAllListeners('request')
   server.on('request', (request: IncomingMessage, response: ServerResponse) => {
-    const { socket } = request
-    const own = (unanswered.get(socket) ?? 0) + 1
+    const socket: CountedSocket = request.socket
+    const own = (socket[unanswered] ?? 0) + 1
     if (own > unansweredMax) socket.destroy()
     // Node goes on with what it has received of a connection that is closed.
     if (socket.destroyed) return
-    unanswered.set(socket, own)
-    response.once('close', () => unanswered.set(socket, (unanswered.get(socket) ?? 1) - 1))
+    socket[unanswered] = own
+    response.once('close', () => {
+      socket[unanswered] = (socket[unanswered] ?? 1) - 1
+    })
     for (const handle of handlers) handle.call(server, request, response)
   })
 }

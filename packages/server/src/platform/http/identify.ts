@@ -4,6 +4,7 @@ import { failPlatform, Problem } from '../errors.ts'
 import { isId, type OrganisationId } from '../ids.ts'
 import type { BoundOperation, GuestRequest } from '../operation.ts'
 import { unstorableTexts } from '../wire.ts'
+import type { CredentialName } from './admission.ts'
 import { type Identity, unauthorized } from './authenticate.ts'
 import { callerOf } from './call.ts'
 
@@ -29,10 +30,10 @@ export interface Count {
   caller(caller: Caller): void
   address(): void
   guest(guestId: string): void
-  /** Counts a look-up of a credential that is not known as valid; throws before the database is read if there were too many. */
-  lookup(credential: string): void
-  /** Records whether a credential was valid. */
-  found(credential: string, isValid: boolean): void
+  /** Counts a look-up of a credential that is not known as valid; throws before the database is read if there were too many. Returns its name. */
+  lookup(credential: string): CredentialName
+  /** Records whether the credential of that name was valid. */
+  found(name: CredentialName, isValid: boolean): void
 }
 
 export interface IdentifyRequest extends GuestRequest {
@@ -90,7 +91,8 @@ async function findCaller(
   const { people, deps } = options
   const { headers, params, query } = request
   const credential = headers.authorization ?? people?.cookieOf(headers.cookie)
-  if (credential !== undefined || operation.guests !== undefined) count.lookup(credential ?? '')
+  const name = credential === undefined ? undefined : count.lookup(credential)
+  if (credential === undefined && operation.guests !== undefined) count.lookup('')
   const isReadable = unstorableTexts([params, query]).length === 0
   const guest = isReadable ? await operation.guests?.(operation.deps, request) : undefined
   if (guest !== undefined) {
@@ -100,11 +102,11 @@ async function findCaller(
   }
   const cookie = headers.authorization === undefined ? people?.cookieOf(headers.cookie) : undefined
   if (people !== undefined && cookie !== undefined) {
-    const caller = await known(count, cookie, () => findPerson(deps, people, { operation, request, cookie }))
+    const caller = await known(count, name, () => findPerson(deps, people, { operation, request, cookie }))
     count.caller(caller)
     return caller
   }
-  const identity = await known(count, headers.authorization, () => options.authenticate(headers.authorization))
+  const identity = await known(count, name, () => options.authenticate(headers.authorization))
   const caller = callerOf(identity)
   count.caller(caller)
   if (operation.organisationInPath === true && params.orgId !== identity.organisationId)
@@ -113,14 +115,13 @@ async function findCaller(
 }
 
 /** Remembers a credential that was found, and forgets one that was refused. */
-async function known<T>(count: Count, credential: string | undefined, find: () => Promise<T>): Promise<T> {
+async function known<T>(count: Count, name: CredentialName | undefined, find: () => Promise<T>): Promise<T> {
   try {
     const found = await find()
-    if (credential !== undefined) count.found(credential, true)
+    if (name !== undefined) count.found(name, true)
     return found
   } catch (error) {
-    if (credential !== undefined && error instanceof Problem && error.code === 'unauthorized')
-      count.found(credential, false)
+    if (name !== undefined && error instanceof Problem && error.code === 'unauthorized') count.found(name, false)
     throw error
   }
 }

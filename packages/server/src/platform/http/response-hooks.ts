@@ -79,16 +79,19 @@ interface Responding {
   }
 }
 
-/** Hooks that trace each request, from before anything else is done until its response has ended. */
+/** Hooks that trace each request, if spans are exported, from before anything else is done until its response has ended. */
 export function tracedRequests() {
   const spans = new WeakMap<TracedRequest, RequestSpan>()
   return {
     begin(request: TracedRequest, { raw }: Responding, done: () => void): void {
       const { id, method, headers, routeOptions } = request
       const span = startRequestSpan({ id, method, headers, route: routeOptions.url })
-      spans.set(request, span)
-      raw.once('close', () => span.end(raw.headersSent ? raw.statusCode : undefined))
-      span.within(done)
+      if (span === undefined) done()
+      else {
+        spans.set(request, span)
+        raw.once('close', () => span.end(raw.headersSent ? raw.statusCode : undefined))
+        span.within(done)
+      }
     },
     /** A body is read outside of the span: what handles the request enters it anew. */
     enter(request: TracedRequest, _reply: Responding, done: () => void): void {

@@ -53,7 +53,10 @@ export type { HttpOptions, HttpServer, ServerLimits } from './http-options.ts'
 export type { PageRequest, PublicPage } from './public-page.ts'
 
 declare module 'fastify' {
-  interface FastifyRequest extends Reportable {}
+  interface FastifyRequest extends Reportable {
+    /** Set once the caller of an operation is admitted. */
+    caller: Caller | undefined
+  }
 }
 
 /** The HTTP server. The only file that depends on the HTTP library (docs/decisions/0002). */
@@ -83,6 +86,7 @@ export function createHttpServer(options: HttpOptions): HttpServer {
     clientErrorHandler: (error, socket) => refuseUnread(options.deps, error, socket as Socket),
   })
   app.decorateRequest('reportResponse', undefined)
+  app.decorateRequest('caller', undefined)
   const traced = tracedRequests()
   app.addHook('onRequest', traced.begin)
   app.addHook('preHandler', traced.enter)
@@ -219,7 +223,6 @@ function addPage(app: FastifyInstance, page: PublicPage, { options, admit, bodie
 function addOperation(app: FastifyInstance, operation: BoundOperation, context: RouteContext): void {
   const { admit, bodies, trust } = context
   const { method, deps, changesNothing } = operation
-  const callers = new WeakMap<FastifyRequest, Caller>()
   const bytesMax = operation.streamsInput === undefined ? (operation.bodyBytesMax ?? bodyBytesMax) : 0
   /** Admits the caller before the body is read. */
   const onRequest = async (request: FastifyRequest, reply: FastifyReply): Promise<unknown> => {
@@ -231,7 +234,7 @@ function addOperation(app: FastifyInstance, operation: BoundOperation, context: 
       throw failPlatform('rate-limit-exceeded', { retryAfterSeconds: 1 })
     }
     reserveBody(bodies.ofOperations, { request, reply, bytesMax, owner: caller.placeOwner })
-    callers.set(request, caller)
+    request.caller = caller
   }
   app.route({
     method,
@@ -240,7 +243,7 @@ function addOperation(app: FastifyInstance, operation: BoundOperation, context: 
     onRequest: operation.guests === undefined ? onRequest : [allowCrossOrigin, onRequest],
     handler: async (request, reply) => {
       const stopTimer = deps.metrics.requestSeconds.startTimer({ operation: operation.id })
-      const caller = callers.get(request)
+      const { caller } = request
       if (caller === undefined) throw new Error('a request without a caller was admitted')
       const ctx = makeCtx(deps, caller, request.id as RequestId)
       const { placeOwner } = caller

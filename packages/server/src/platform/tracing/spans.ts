@@ -2,6 +2,7 @@ import {
   type Attributes,
   type Context,
   context,
+  ProxyTracerProvider,
   propagation,
   ROOT_CONTEXT,
   type Span,
@@ -27,7 +28,8 @@ export interface RequestSpan {
 }
 
 /**
- * Begins the span of a request: a new trace, or, with `OTEL_TRUST_CALLERS`, a child of the caller's span that `traceparent` names.
+ * Begins the span of a request: a new trace, or, with `OTEL_TRUST_CALLERS`, a child of the caller's span that `traceparent` names. Undefined
+ * if nothing is exported, so that the request costs nothing here.
  * Source: W3C Trace Context; OpenTelemetry semantic conventions, HTTP server spans.
  */
 export function startRequestSpan(request: {
@@ -36,7 +38,8 @@ export function startRequestSpan(request: {
   /** The declared path, such as `/payments/:id`: a requested path may contain a private id or a query. */
   readonly route: string | undefined
   readonly headers: Readonly<Record<string, unknown>>
-}): RequestSpan {
+}): RequestSpan | undefined {
+  if (!isExported()) return undefined
   const { id, method, route, headers } = request
   const caller = propagation.extract(ROOT_CONTEXT, headers)
   const attributes: Attributes = { 'http.request.method': method, 'purser.request.id': id }
@@ -113,6 +116,12 @@ export function inClientSpan<T>(
     if (status === undefined || status >= 400) span.setStatus({ code: SpanStatusCode.ERROR })
     return result
   })
+}
+
+/** Whether `startTracing` has registered a provider. */
+function isExported(): boolean {
+  const provider = trace.getTracerProvider()
+  return !(provider instanceof ProxyTracerProvider) || provider.getDelegateTracer('purser') !== undefined
 }
 
 function isTraced(): boolean {
