@@ -28,7 +28,7 @@ export function isAddress(text: string): text is Address {
  */
 export function checksumAddress(address: string, keccak: Keccak = keccak256): Address {
   if (!isAddress(address)) throw new RangeError('not an EVM address: expected 0x and 40 hex digits')
-  const digits = address.slice(2).toLowerCase()
+  const digits = address.toLowerCase().slice(2)
   const hash = keccak(utf8(digits))
   let checksummed = ''
   for (let i = 0; i < 40; i++) {

@@ -263,7 +263,7 @@ export function decodeRevertReason(data: Hex): string | undefined {
  */
 export function addressWord(address: Address): string {
   if (!isAddress(address)) throw new RangeError('not an EVM address: expected 0x and 40 hex digits')
-  return zeros.slice(0, 24) + address.slice(2).toLowerCase()
+  return zeros.slice(0, 24) + address.toLowerCase().slice(2)
 }
 
 /**
@@ -281,7 +281,7 @@ export function uintWord(value: bigint): string {
 /** Encodes a `bytes32` as one word of call data, without `0x`. Throws a `RangeError` for anything but 32 bytes. */
 export function bytes32Word(value: Hex): string {
   if (value.length !== 66 || !isHex(value)) throw new RangeError('not 32 bytes')
-  return value.slice(2).toLowerCase()
+  return value.toLowerCase().slice(2)
 }
 
 /**
@@ -289,7 +289,7 @@ export function bytes32Word(value: Hex): string {
  */
 export function bytesTail(value: Hex): string {
   if (!isHex(value)) throw new RangeError('not bytes')
-  const digits = value.slice(2).toLowerCase()
+  const digits = value.toLowerCase().slice(2)
   const padded = Math.ceil(digits.length / wordDigits) * wordDigits
   return sizeWord(digits.length / 2) + digits.padEnd(padded, '0')
 }
@@ -302,7 +302,7 @@ function sizeWord(value: number): string {
 
 function wordsOf(data: Hex): string {
   if (!isHex(data) || (data.length - 2) % wordDigits !== 0) throw new AbiMalformed('not whole words')
-  return data.slice(2).toLowerCase()
+  return data.toLowerCase().slice(2)
 }
 
 function oneWord(data: Hex): string {
