@@ -142,6 +142,7 @@ function project(name: string, test: TestProjectInlineConfiguration['test']): Te
 export default defineConfig({
   test: {
     globalSetup: ['packages/server/test/global-setup.ts'],
+    setupFiles: ['packages/server/test/growing-polls.ts'],
     pool: 'forks',
     // Node loads the modules itself, so that nothing transforms them. This is the code that an operator runs, too.
     experimental: { viteModuleRunner: false, nodeLoader: false },
@@ -156,8 +157,7 @@ export default defineConfig({
     hookTimeout: 240_000,
     retry: 0,
     // Polls test that something happens, not how soon. Vitest's default of one second is short when five workers share two cores.
-    // Most polls are requests: at the default interval of 50 ms, a test that waits takes a tenth of a core.
-    expect: { poll: { timeout: 60_000, interval: 100 } },
+    expect: { poll: { timeout: 60_000 } },
     reporters: ['default', closingLine],
     // Files of one project share the processes that run them, and so all code is loaded once and not once for each file.
     projects: [

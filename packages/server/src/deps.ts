@@ -29,7 +29,7 @@ import { type Random, systemRandom } from './platform/random.ts'
 import { createSemaphores } from './platform/semaphores.ts'
 import { createMemoryBudget } from './platform/share.ts'
 import { createWitness, nameDeployment } from './platform/witness/witness.ts'
-import { createProbe } from './platform/work/due-work.ts'
+import { createProbe, type ProbeIntervals } from './platform/work/due-work.ts'
 
 export interface Overrides {
   readonly clock?: Clock
@@ -39,6 +39,8 @@ export interface Overrides {
   readonly gasPrices?: GasPrices
   /** Least payments of an owner that may be released a day; tests make it small. */
   readonly unsoldPerDayMin?: number
+  /** How often the database is read for work that is due; tests make it less often. */
+  readonly probe?: ProbeIntervals | undefined
   /** Replaces the partners that the configuration opened. */
   readonly routing?: (opened: RoutingPartners) => RoutingPartners
 }
@@ -113,7 +115,7 @@ export async function openPorts(config: Config, overrides: Overrides = {}) {
       fairDb: createFairDb(config.databaseConnectionsMax),
       withSemaphores: createSemaphores(config.databaseConnectionsMax),
       keptBytes: createKeptBytes({ db, clock, log, metrics }, config.idempotencyBytesMax ?? 34_359_738_368),
-      probe: createProbe({ db, log }),
+      probe: createProbe({ db, log }, overrides.probe),
       isSignUpOpen: config.signIn?.isSignUpOpen ?? false,
       clock,
       random,

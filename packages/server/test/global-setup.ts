@@ -24,6 +24,10 @@ const settings = {
   max_wal_senders: '0',
   max_wal_size: '1GB',
   checkpoint_timeout: '1h',
+  // No database lives long enough to need it. Tests of plans analyze their tables themselves.
+  autovacuum: 'off',
+  // All data is in memory, so handing a read to another process takes longer than the read.
+  io_method: 'sync',
 }
 
 /** Linux keeps these files in memory. */

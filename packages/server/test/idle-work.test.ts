@@ -103,7 +103,7 @@ test('a service that idles on a long history scans none of its tables, whatever 
     database,
     chains: [chain],
     rpcUrls: { 'tempo-moderato': ['http://127.0.0.1:1'] },
-    boot: { screening: createFakeScreening(() => new Date()), depositPollMsMax: 200 },
+    boot: { screening: createFakeScreening(() => new Date()), depositPollMsMax: 200, probe: undefined },
   })
   world = idle
   for (let run = 0; run < 19; run++) for (const task of idle.server.loops) await task.run()

@@ -1,7 +1,7 @@
 import { toHex } from 'viem'
 import { expect } from 'vitest'
 import { sql } from '../src/platform/db/db.ts'
-import { aMaster, type Managed, patient, type TransferStage, untilBooked } from './transfer-stage.ts'
+import { aMaster, driving, type Managed, type TransferStage, untilBooked } from './transfer-stage.ts'
 import { type Answer, aPayer, type Payer, request } from './world.ts'
 
 export interface Sold {
@@ -30,7 +30,7 @@ export async function aSettledPayment(stage: TransferStage): Promise<Sold> {
     await chain.mine({ blocks: 1 })
     return answer.status
   }
-  await expect.poll(settled, patient).toBe(200)
+  await expect.poll(settled, driving).toBe(200)
   return { paymentId: String(paymentId), master, payer, nonce, before }
 }
 

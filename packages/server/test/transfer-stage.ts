@@ -17,7 +17,10 @@ export interface Managed {
 }
 
 /** The longest time that anything is waited for. */
-export const patient = { timeout: 60_000, interval: 50 }
+export const patient = { timeout: 60_000 }
+
+/** For a poll that itself mines a block or moves the clock: each look brings the end closer, so the looks do not become rarer. */
+export const driving = { timeout: 60_000, interval: 50 }
 
 /** One deployment on one local chain, behind a node that a test may make lie, with a clock that a test moves. */
 export async function aTransferStage(
@@ -242,7 +245,7 @@ export async function mineUntilEnded(stage: TransferStage, id: string): Promise<
     await stage.chain.mine({ blocks: 1 })
     return hasEnded(stage, id)
   }
-  await expect.poll(ended, patient).toBe(true)
+  await expect.poll(ended, driving).toBe(true)
   return transferOf(stage, id)
 }
 

@@ -11,6 +11,7 @@ import { aBrowser } from './people.ts'
 import {
   aChild,
   aMaster,
+  driving,
   type Managed,
   masters,
   patient,
@@ -50,7 +51,7 @@ export async function aPayer(stage: TransferStage, policy?: unknown): Promise<Wa
         `${masters}/${master.id}/child-addresses/${child.id}/transactions`,
       )
       return list.length
-    }, patient)
+    }, driving)
     .toBe(1)
   return { master, child }
 }
@@ -122,7 +123,7 @@ export async function endOf(stage: TransferStage, id: unknown): Promise<unknown[
     await stage.chain.mine({ blocks: 1 })
     return (await transferOf(stage, String(id))).status
   }
-  await expect.poll(read, patient).not.toBe('pending')
+  await expect.poll(read, driving).not.toBe('pending')
   const { status, reason } = await transferOf(stage, String(id))
   return [status, reason]
 }

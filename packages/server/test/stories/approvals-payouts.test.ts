@@ -14,7 +14,7 @@ let world: World
 let org: Org
 let payer: Payer
 let owner: Browser
-const patient = { timeout: 60_000, interval: 50 }
+const patient = { timeout: 60_000 }
 const masters = '/wallet-infra/master-wallets'
 
 beforeAll(async () => {

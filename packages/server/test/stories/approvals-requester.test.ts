@@ -9,6 +9,7 @@ import {
   aMaster,
   aTransferStage,
   bodyFrom,
+  driving,
   type Managed,
   masters,
   path,
@@ -202,7 +203,7 @@ test('where a process has a clock that is 90 seconds ahead, each request ends on
         .poll(async () => {
           await stage.chain.mine({ blocks: 1 })
           return (await transferOf(stage, transferId)).status
-        }, patient)
+        }, driving)
         .toBe(decided === 'granted' ? 'confirmed' : 'failed')
       expect((await world.call(stage.key, 'GET', `/approvals/${approvalId}`)).body.status).toBe(decided)
       expect(await tokenBalance(stage.dev, 'USDC', toAddress)).toBe(decided === 'granted' ? 2_000_000n : 0n)

@@ -12,6 +12,7 @@ import {
   aMaster,
   aTransferStage,
   bodyFrom,
+  driving,
   eventsOf,
   type Managed,
   masters,
@@ -110,7 +111,7 @@ async function endOf(transferId: string): Promise<unknown[]> {
     .poll(async () => {
       await stage.chain.mine({ blocks: 1 })
       return (await transferOf(stage, transferId)).status
-    }, patient)
+    }, driving)
     .not.toBe('pending')
   const { status, reason } = await transferOf(stage, transferId)
   return [status, reason]

@@ -6,6 +6,7 @@ import {
   aChild,
   aTransferStage,
   bodyFrom,
+  driving,
   masters,
   path,
   patient,
@@ -89,6 +90,6 @@ test('a top-up whose bytes take more gas than when it was signed is signed again
     await setGasPerByte(900n)
     return (await tokenBalance(stage.dev, 'USDC', body.toAddress)) === 2_500_000n
   }
-  await expect.poll(isThere, patient).toBe(true)
+  await expect.poll(isThere, driving).toBe(true)
   expect((await sending).status).toBe(201)
 })

@@ -16,7 +16,7 @@ let world: World
 let org: Org
 let wallet: { id: string; address: Address }
 
-const patient = { timeout: 60_000, interval: 100 }
+const patient = { timeout: 60_000 }
 
 beforeAll(async () => {
   chain = await startChain({ network: 'base-sepolia', blockTimeSeconds: 0.5 })

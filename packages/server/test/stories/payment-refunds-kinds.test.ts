@@ -11,7 +11,7 @@ let base: DevChain
 let tempo: DevChain
 let world: World
 let org: Org
-const patient = { timeout: 60_000, interval: 100 }
+const patient = { timeout: 60_000 }
 const masters = '/wallet-infra/master-wallets'
 const resource = 'https://api.example.com/weather'
 

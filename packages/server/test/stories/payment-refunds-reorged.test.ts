@@ -5,7 +5,7 @@ import { z } from 'zod'
 import { dropSignedBytes } from '../../src/archive/signed-bytes.ts'
 import { sql } from '../../src/platform/db/db.ts'
 import { aSettledPayment, dayLater, mineUntilFinal, refund, type Sold } from '../refund-stage.ts'
-import { aTransferStage, attemptsOf, patient, type TransferStage, transferOf } from '../transfer-stage.ts'
+import { aTransferStage, attemptsOf, driving, type TransferStage, transferOf } from '../transfer-stage.ts'
 import { codeOf } from '../world.ts'
 
 // Base counts a payment five blocks deep; its blocks are final when they are safe, here 32 deep.
@@ -27,7 +27,7 @@ async function mineUntil(transferId: string, status: string): Promise<void> {
     await stage.chain.mine({ blocks: 1 })
     return (await transferOf(stage, transferId)).status
   }
-  await expect.poll(statusNow, patient).toBe(status)
+  await expect.poll(statusNow, driving).toBe(status)
 }
 
 async function statusOf(refundId: unknown): Promise<string> {
@@ -57,14 +57,14 @@ test('a refund whose block is undone is paid once, under the same nonce, and tak
     stage.clock.forward(5_000)
     return (await transferOf(stage, transferId)).status
   }
-  await expect.poll(pending, patient).toBe('pending')
+  await expect.poll(pending, driving).toBe('pending')
   expect(codeOf(await refund(stage, sold.paymentId))).toBe('refund-exceeds-payment')
   const ended = async () => {
     stage.clock.forward(5_000)
     await stage.chain.mine({ blocks: 2 })
     return statusOf(made.body.id)
   }
-  await expect.poll(ended, patient).toBe('completed')
+  await expect.poll(ended, driving).toBe('completed')
   // The polls move the clock, so on a slow machine the bytes may have become old enough for a higher fee.
   const attempts = await attemptsOf(stage, transferId)
   expect(attempts.slice(0, signed.length)).toEqual(signed)

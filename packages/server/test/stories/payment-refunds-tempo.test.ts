@@ -10,7 +10,7 @@ import { type Answer, aWorld, codeOf, type Org, type World } from '../world.ts'
 let chain: DevChain
 let world: World
 let org: Org
-const patient = { timeout: 60_000, interval: 100 }
+const patient = { timeout: 60_000 }
 
 beforeAll(async () => {
   chain = await startChain({ network: 'tempo' })

@@ -27,7 +27,7 @@ let master: { readonly id: string; readonly address: Address }
 
 const masters = '/wallet-infra/master-wallets'
 const resource = 'https://api.example.com/weather'
-const patient = { timeout: 60_000, interval: 50 }
+const patient = { timeout: 60_000 }
 
 beforeAll(async () => {
   chain = await startChain({ network: 'base-sepolia' })

@@ -32,7 +32,12 @@ beforeAll(async () => {
   chain = await startChain({ network: 'base-sepolia' })
   node = await startLyingNode(chain.rpcUrl)
   usdc = chain.tokens.USDC ?? '0x'
-  world = await aWorld({ chains: [chain], rpcUrls: { 'base-sepolia': [node.url] }, config: { settleWaitMs: 60_000 } })
+  world = await aWorld({
+    chains: [chain],
+    rpcUrls: { 'base-sepolia': [node.url] },
+    config: { settleWaitMs: 60_000 },
+    boot: { probe: undefined },
+  })
   const [first, second] = [await world.organisation(), await world.organisation()]
   hostile = { org: first, wallet: await world.wallet(first) }
   honest = { org: second, wallet: await world.wallet(second) }

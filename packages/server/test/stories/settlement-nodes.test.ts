@@ -39,7 +39,7 @@ let wallet: { id: string; address: Address }
 let usdc: Address
 
 const settleWaitMs = 15_000
-const patient = { timeout: 75_000, interval: 100 }
+const patient = { timeout: 75_000 }
 const price = 10_000n
 
 beforeAll(async () => {

@@ -6,7 +6,7 @@ import { aCctpStage, type CctpStage, usualFee } from '../cctp-stage.ts'
 import type { Attested } from '../iris.ts'
 import type { PartnerResponse } from '../partner-double.ts'
 import { bridgeOf } from '../partner-stage.ts'
-import { untilBooked } from '../transfer-stage.ts'
+import { driving, untilBooked } from '../transfer-stage.ts'
 
 const zeroNonce = `0x${'00'.repeat(32)}` as const
 let stage: CctpStage
@@ -122,7 +122,7 @@ test('of two equal burns each is delivered by its own message, whatever Circle a
   await untilBooked(stage.world, stage.ethereum)
   expect(await stage.ended(first)).toMatchObject({ status: 'confirmed', toAmount: '49.995' })
   const requested = stage.iris.requested.length
-  await expect.poll(() => stage.mine().then(() => stage.iris.requested.length)).toBeGreaterThan(requested + 1)
+  await expect.poll(() => stage.mine().then(() => stage.iris.requested.length), driving).toBeGreaterThan(requested + 1)
   expect((await stage.get(second)).status, 'the first one’s message was delivered').toBe('pending')
   expect([await stage.usdcOn(stage.ethereum, body.toAddress), await stage.claimsOf(master)]).toEqual([49_995_000n, 1])
   expect(stage.lines.join('')).toContain('a partner returned the state of another transfer')

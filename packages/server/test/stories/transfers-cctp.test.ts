@@ -8,7 +8,7 @@ import type { Burnt } from '../iris.ts'
 import type { PartnerResponse } from '../partner-double.ts'
 import { bridgeOf } from '../partner-stage.ts'
 import { createFakeScreening } from '../screening-double.ts'
-import { untilBooked } from '../transfer-stage.ts'
+import { driving, untilBooked } from '../transfer-stage.ts'
 import { type Answer, aWorld, codeOf } from '../world.ts'
 
 let stage: CctpStage
@@ -182,7 +182,7 @@ test('the gas of a claim counts towards the cap of its coin from the request on,
   stage.iris.says = (burnt) => burnt.complete(usualFee)
   await stage.onEthereum.setAutomine(false)
   await expect
-    .poll(() => stage.onBase.mine({ blocks: 1 }).then(() => stage.claimsOf(master)), { timeout: 90_000 })
+    .poll(() => stage.onBase.mine({ blocks: 1 }).then(() => stage.claimsOf(master)), { ...driving, timeout: 90_000 })
     .toBe(1)
   expect(await gasCounted(`${first.body.id} claim gas`), 'the claim under way counts by itself').toBe(0n)
   await stage.onEthereum.setAutomine(true)
@@ -211,7 +211,7 @@ test('the gas of the claim of a bridge that waited for another counts at the pri
   await stage.onEthereum.setNextBlockBaseFeePerGas({ baseFeePerGas: 10n ** 11n })
   await stage.onEthereum.mine({ blocks: 1 })
   await expect
-    .poll(() => stage.onBase.mine({ blocks: 1 }).then(newest), { timeout: 90_000 })
+    .poll(() => stage.onBase.mine({ blocks: 1 }).then(newest), { ...driving, timeout: 90_000 })
     .toMatchObject({ id, isPlanned: true })
   expect(before).toBeGreaterThan(0n)
   expect(await gasCounted(`${id} claim gas`)).toBeGreaterThan(before * 10n)

@@ -77,7 +77,7 @@ test('a status from before a claim’s block makes no second claim, however late
         await node.mine({ blocks: 1 })
         return (await claimsOf(master)).done
       }
-      if (signed > 0n) await expect.poll(isDone).toBe(1n)
+      if (signed > 0n) await expect.poll(isDone, { interval: 50 }).toBe(1n)
       return claim
     },
   }

@@ -10,6 +10,7 @@ import {
   attemptsOf,
   begin,
   bodyFrom,
+  driving,
   eventsOf,
   hasEnded,
   type Managed,
@@ -48,7 +49,7 @@ async function mineUntilConfirmed(id: string): Promise<void> {
     await stage.chain.mine({ blocks: 1 })
     return (await transferOf(stage, id)).status === 'confirmed'
   }
-  await expect.poll(isConfirmed, patient).toBe(true)
+  await expect.poll(isConfirmed, driving).toBe(true)
 }
 
 /** Mines to the payment depth and beyond, but not to the safe depth. */
@@ -71,7 +72,7 @@ test('a transfer at the payment depth is confirmed and open: its event comes onc
     stage.clock.forward(5_000)
     return hasEnded(stage, id)
   }
-  await expect.poll(ended, patient).toBe(true)
+  await expect.poll(ended, driving).toBe(true)
   expect(await transferOf(stage, id)).toMatchObject({ status: 'confirmed' })
   expect(await eventsOf(stage, id)).toEqual(['transfer.completed'])
 })
@@ -91,7 +92,7 @@ test('a transfer whose block is undone beyond the payment depth is pending again
     stage.clock.forward(5_000)
     return (await transferOf(stage, id)).status
   }
-  await expect.poll(isPending, patient).toBe('pending')
+  await expect.poll(isPending, driving).toBe('pending')
   expect(await tokenBalance(stage.dev, 'USDC', body.toAddress)).toBe(0n)
   expect([await eventsOf(stage, id), await reservedBy(stage, master)]).toEqual([[], (5n * token) / 2n])
   const ended = async (): Promise<boolean> => {
@@ -99,7 +100,7 @@ test('a transfer whose block is undone beyond the payment depth is pending again
     await stage.chain.mine({ blocks: 1 })
     return hasEnded(stage, id)
   }
-  await expect.poll(ended, patient).toBe(true)
+  await expect.poll(ended, driving).toBe(true)
   expect(await transferOf(stage, id)).toMatchObject({ status: 'confirmed', txHash })
   expect(await eventsOf(stage, id)).toEqual(['transfer.completed'])
   expect(await tokenBalance(stage.dev, 'USDC', body.toAddress)).toBe(2_500_000n)
@@ -119,7 +120,7 @@ test('a transfer that reverted in a block that is undone beyond the payment dept
     const receipt = await stage.chain.getTransactionReceipt({ hash: txHash as `0x${string}` }).catch(() => undefined)
     return receipt?.status === 'reverted'
   }
-  await expect.poll(isReverted, patient).toBe(true)
+  await expect.poll(isReverted, driving).toBe(true)
   await mineToDepth()
   stage.clock.forward(5_000)
   expect(await transferOf(stage, id)).toMatchObject({ status: 'pending', reason: null })
@@ -132,7 +133,7 @@ test('a transfer that reverted in a block that is undone beyond the payment dept
     await stage.chain.mine({ blocks: 1 })
     return hasEnded(stage, id)
   }
-  await expect.poll(ended, patient).toBe(true)
+  await expect.poll(ended, driving).toBe(true)
   expect(await transferOf(stage, id)).toMatchObject({ status: 'confirmed' })
   expect(await eventsOf(stage, id)).toEqual(['transfer.completed'])
   expect(await tokenBalance(stage.dev, 'USDC', body.toAddress)).toBe(2_500_000n)
@@ -164,7 +165,7 @@ async function untilStatus(id: string, status: string): Promise<void> {
     stage.clock.forward(5_000)
     return (await transferOf(stage, id)).status
   }
-  await expect.poll(statusNow, patient).toBe(status)
+  await expect.poll(statusNow, driving).toBe(status)
 }
 
 async function mineUntilFinal(id: string): Promise<void> {
@@ -173,7 +174,7 @@ async function mineUntilFinal(id: string): Promise<void> {
     await stage.chain.mine({ blocks: 1 })
     return hasEnded(stage, id)
   }
-  await expect.poll(ended, patient).toBe(true)
+  await expect.poll(ended, driving).toBe(true)
 }
 
 test('a gasless transfer ends by the same rule: open at the payment depth, and completed once when its block is safe', async () => {

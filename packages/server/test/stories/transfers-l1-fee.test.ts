@@ -8,6 +8,7 @@ import {
   attemptsOf,
   begin,
   bodyFrom,
+  driving,
   hasEnded,
   type Managed,
   path,
@@ -200,7 +201,7 @@ test('a child whose data fee has risen above its balance gets more from its mast
     await stage.chain.mine({ blocks: 1 })
     return hasEnded(stage, id)
   }
-  await expect.poll(ended, patient).toBe(true)
+  await expect.poll(ended, driving).toBe(true)
   expect((await transferOf(stage, id)).status).toBe('confirmed')
   expect(await tokenBalance(stage.dev, 'USDC', body.toAddress)).toBe(2_500_000n)
   expect((await attemptsOf(stage, id)).length, 'the top-up, the call, and the refill').toBeGreaterThan(2)
@@ -225,7 +226,7 @@ test('a child whose gas price more than doubled after its top-up offers its bala
     return hasEnded(stage, id)
   }
   await expect.poll(async () => (await attemptsOf(stage, id)).length, patient).toBeGreaterThan(1)
-  await expect.poll(ended, patient).toBe(true)
+  await expect.poll(ended, driving).toBe(true)
   expect((await transferOf(stage, id)).status).toBe('confirmed')
   expect(await tokenBalance(stage.dev, 'USDC', body.toAddress)).toBe(2_500_000n)
   expect(new Set((await attemptsOf(stage, id)).map(({ nonce }) => nonce)), 'no refill was needed').toEqual(

@@ -10,6 +10,7 @@ import {
   attemptsOf,
   begin,
   bodyFrom,
+  driving,
   eventsOf,
   hasEnded,
   type Managed,
@@ -81,7 +82,7 @@ async function untilConfirmed(id: string): Promise<void> {
     stage.clock.forward(4_000)
     return hasEnded(stage, id)
   }
-  await expect.poll(ended, patient).toBe(true)
+  await expect.poll(ended, driving).toBe(true)
   expect((await transferOf(stage, id)).status).toBe('confirmed')
 }
 

@@ -256,7 +256,7 @@ test('dollars are swapped for the coin by one approval and one call, and the amo
     await stage.mine()
     return lifi.requested.slice(requested).find(({ path }) => path === '/v1/status')?.query.txHash ?? ''
   }
-  await expect.poll(sentHash).toMatch(/^0x/)
+  await expect.poll(sentHash, { interval: 50 }).toMatch(/^0x/)
   words.set(await sentHash(), [
     reply('DONE', 'COMPLETED', arrived('15000000000000000', { chainId: 8_453, address: zeroAddress })),
   ])

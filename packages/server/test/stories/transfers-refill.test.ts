@@ -9,6 +9,7 @@ import {
   aTransferStage,
   begin,
   bodyFrom,
+  driving,
   eventsOf,
   hasEnded,
   isKnown,
@@ -98,7 +99,7 @@ async function mineOnAt(baseFee: bigint, id: string): Promise<void> {
     await mineAtBaseFee(baseFee)
     return hasEnded(stage, id)
   }
-  await expect.poll(ended, patient).toBe(true)
+  await expect.poll(ended, driving).toBe(true)
 }
 
 test('with a base fee that more than doubles after the top-up the child’s balance is offered, and the transfer is sent', async () => {

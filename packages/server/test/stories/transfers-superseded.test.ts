@@ -9,6 +9,7 @@ import {
   attemptsOf,
   begin,
   bodyFrom,
+  driving,
   eventsOf,
   hasEnded,
   type Managed,
@@ -95,7 +96,7 @@ test('a transfer does not fail merely because another transaction used its nonce
     stage.clock.forward(130_000)
     return (await unknownTransfers()).length > 0
   }
-  await expect.poll(isUnknown, patient).toBe(true)
+  await expect.poll(isUnknown, driving).toBe(true)
   expect(await unknownTransfers()).toMatchObject([{ transferId: id, sender: master.address, amount: '2.5' }])
   expect(await transferOf(stage, id)).toMatchObject({ status: 'pending', reason: null })
   expect([await eventsOf(stage, id), await reservedBy(stage, master)]).toEqual([[], 3n * token])
@@ -126,7 +127,7 @@ test('an operator who found the transaction that moved the money completes the t
     .poll(async () => {
       stage.clock.forward(130_000)
       return (await unknownTransfers()).length
-    }, patient)
+    }, driving)
     .toBe(1)
   const hash = `0x${'5'.repeat(64)}`
   expect(await admin('end-transfer', '--transfer', id, '--moved-by', hash)).toMatchObject({ isEnded: true })
@@ -180,7 +181,7 @@ test.each([
       await stage.chain.mine({ blocks: 1 })
       return hasEnded(stage, id)
     }
-    await expect.poll(ended, patient).toBe(true)
+    await expect.poll(ended, driving).toBe(true)
     expect(await transferOf(stage, id)).toMatchObject({ status: 'confirmed', txHash: hash })
     expect([await eventsOf(stage, id), await reservedBy(stage, master)]).toEqual([
       ['transfer.completed'],
@@ -203,7 +204,7 @@ test('a lost transaction that is older than the transfer did not carry it out', 
     .poll(async () => {
       stage.clock.forward(130_000)
       return (await unknownTransfers()).map(({ transferId }) => transferId)
-    }, patient)
+    }, driving)
     .toEqual([id])
   await admin('end-transfer', '--transfer', id, '--not-moved', 'yes')
 })

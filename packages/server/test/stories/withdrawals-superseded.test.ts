@@ -7,6 +7,7 @@ import {
   aMaster,
   aTransferStage,
   attemptsOf,
+  driving,
   type Managed,
   masters,
   patient,
@@ -84,7 +85,7 @@ test('a withdrawal whose nonce another transaction used has not failed and is no
     stage.clock.forward(130_000)
     return Listed.parse(await admin('unknown-transfers')).map(({ transferId: id, doubt }) => [id, doubt])
   }
-  await expect.poll(unknown, patient).toEqual([[transferId, 'nonce']])
+  await expect.poll(unknown, driving).toEqual([[transferId, 'nonce']])
   const read = async () => (await stage.world.call(stage.key, 'GET', `/wallet-infra/withdrawals/${made.body.id}`)).body
   expect([(await read()).reason, await endsOf(made)]).toEqual([null, []])
   expect((await read()).status).toMatch(/^pending/)
@@ -99,7 +100,7 @@ test('a withdrawal whose nonce another transaction used has not failed and is no
     stage.clock.forward(10_000)
     return endsOf(made)
   }
-  await expect.poll(failed, patient).toEqual(['withdrawal.failed'])
+  await expect.poll(failed, driving).toEqual(['withdrawal.failed'])
   expect(await tokenBalance(stage.dev, 'USDC', master.address)).toBe(100_000_000n)
   expect((await withdraw(master, '50')).status).toBe(201)
 })

@@ -3,10 +3,15 @@ import { listed, type Queryable, type Sql, sql } from '../db/db.ts'
 import type { Log } from '../log.ts'
 import { type Loop, type LoopOptions, startLoop } from './loop.ts'
 
-/** Interval of the probe for a while after it found work, and its interval at rest. */
-const busyIntervalMs = 50
-const idleIntervalMs = 80
-const busyMs = 5_000
+/** Intervals of a probe: for a while after it found work, and at rest. */
+export interface ProbeIntervals {
+  readonly busyMs: number
+  readonly idleMs: number
+}
+
+const intervalsDefault: ProbeIntervals = { busyMs: 50, idleMs: 80 }
+/** How long a probe that found work stays busy. */
+const busyForMs = 5_000
 /** Pause after a failure; every watcher is woken meanwhile, so that one wrong condition delays no other work. */
 const failureMs = 500
 /** Interval of a loop whose condition is never true. */
@@ -29,7 +34,10 @@ export interface Probe {
 const Found = z.object({ due: z.array(z.boolean()) })
 
 /** Creates the probe of a process. It reads nothing while there is no watcher. */
-export function createProbe({ db, log }: { readonly db: Queryable; readonly log: Pick<Log, 'warn'> }): Probe {
+export function createProbe(
+  { db, log }: { readonly db: Queryable; readonly log: Pick<Log, 'warn'> },
+  intervals: ProbeIntervals = intervalsDefault,
+): Probe {
   /** With the time of the last wake-up, by a monotonic clock. */
   const watchers = new Map<Watcher, number>()
   let foundAtMs = Number.NEGATIVE_INFINITY
@@ -52,7 +60,7 @@ export function createProbe({ db, log }: { readonly db: Queryable; readonly log:
     const found = read.filter((_, place) => due[place] === true)
     found.forEach(wake)
     if (found.length > 0) foundAtMs = beganMs
-    const intervalMs = beganMs - foundAtMs < busyMs ? busyIntervalMs : idleIntervalMs
+    const intervalMs = beganMs - foundAtMs < busyForMs ? intervals.busyMs : intervals.idleMs
     const tookMs = performance.now() - beganMs
     // A slow database is not read more than half of the time.
     return Math.max(intervalMs - tookMs, tookMs)
@@ -61,7 +69,7 @@ export function createProbe({ db, log }: { readonly db: Queryable; readonly log:
     watch(watcher) {
       watchers.set(watcher, Number.NEGATIVE_INFINITY)
       // Its runs are no traces: they would hide those of the loops.
-      loop ??= startLoop({ name: 'probe', everyMs: idleIntervalMs, failureMs, log, isTraced: false, run })
+      loop ??= startLoop({ name: 'probe', everyMs: intervals.idleMs, failureMs, log, isTraced: false, run })
       return async () => {
         watchers.delete(watcher)
         if (watchers.size > 0) return
