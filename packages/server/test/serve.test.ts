@@ -10,7 +10,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
 import { sql } from '../src/platform/db/db.ts'
 import { sign } from './crash/load.ts'
-import { type Env, endEveryService, type Service, spawnService } from './crash/service.ts'
+import { endEveryService, type Service, spawnService, startService } from './crash/service.ts'
 import { aDeployment, type Deployment, verifyBody } from './crash/stage.ts'
 import { freshDatabase, type TestDatabase } from './database.ts'
 import { type Answer, aPayer, codeOf, request } from './world.ts'
@@ -21,7 +21,7 @@ let deployment: Deployment
 const cleanUps: (() => unknown)[] = []
 
 beforeAll(async () => {
-  database = await freshDatabase()
+  database = await freshDatabase({ plans: 'general' })
   chain = await startChain({ network: 'base-sepolia' })
   deployment = await aDeployment({ databaseUrl: database.url, chain, env: { SETTLE_WAIT_MS: '20000' } })
 })
@@ -93,7 +93,7 @@ test('every bad value is named with what would be valid, none is repeated, and i
 })
 
 test('with everything set it is ready, serves metrics on a separate port, and SIGTERM ends it with 0', async () => {
-  const service = await up(deployment.env)
+  const service = await spawnService(deployment.env).up()
   expect(await statusOf(service.base, '/readyz')).toBe(200)
   expect(await statusOf(service.base, '/docs')).toBe(200)
   expect(await statusOf(service.base, '/metrics')).toBe(404)
@@ -105,7 +105,7 @@ test('with everything set it is ready, serves metrics on a separate port, and SI
 })
 
 test('a stopping process reports that it is not ready and serves on, before its listener closes (O14)', async () => {
-  const service = await up({ ...deployment.env, STOP_DELAY_MS: '10000' })
+  const service = await spawnService({ ...deployment.env, STOP_DELAY_MS: '10000' }).up()
   const ended = service.end('SIGTERM')
   await expect.poll(() => statusOf(service.base, '/readyz'), { interval: 20 }).toBe(503)
   expect(await (await fetch(`${service.base}/readyz`)).json()).toEqual({ status: 'stopping' })
@@ -115,7 +115,7 @@ test('a stopping process reports that it is not ready and serves on, before its 
 })
 
 test('a request under way at one port does not delay the close of the other', async () => {
-  const service = await up(deployment.env)
+  const service = await startService(deployment.env)
   const late = connect(Number(service.metricsPort), '127.0.0.1')
   cleanUps.push(() => late.destroy())
   await once(late, 'connect')
@@ -155,23 +155,23 @@ test('SIGTERM to npm ends the service that it started', async () => {
 
 test('a service without a network, or whose nodes do not respond, reports it in its log and its readiness', async () => {
   const networksOf = async (base: string) => Object(await (await fetch(`${base}/readyz`)).json()).networks
-  const configured = await up(deployment.env)
+  const configured = await startService(deployment.env)
   await expect.poll(() => networksOf(configured.base)).toBe('reachable')
-  const none = await up({ ...deployment.env, RPC_URL_BASE_SEPOLIA: '' })
+  const none = await startService({ ...deployment.env, RPC_URL_BASE_SEPOLIA: '' })
   expect(await networksOf(none.base)).toBe('none')
   expect(lineOf(none.stdout(), 'no network is configured')).toContain('set RPC_URL_<NETWORK>')
-  const deaf = await up({ ...deployment.env, RPC_URL_BASE_SEPOLIA: 'http://127.0.0.1:1' })
+  const deaf = await startService({ ...deployment.env, RPC_URL_BASE_SEPOLIA: 'http://127.0.0.1:1' })
   await expect.poll(() => networksOf(deaf.base)).toBe('unreachable')
   const lost = () => deaf.stdout().split('no network is reachable').length - 1
   await expect.poll(lost).toBe(1)
 })
 
 test('a service with a mistyped directory of files is not ready, since the marks of its witness are not there', async () => {
-  const first = await up(deployment.env)
+  const first = await startService(deployment.env)
   expect((await settled(first)).status).toBe(200)
   const mistyped = mkdtempSync(path.join(tmpdir(), 'purser-flies-'))
   cleanUps.push(() => rmSync(mistyped, { recursive: true }))
-  const second = await up({ ...deployment.env, FILES_DIR: mistyped })
+  const second = await startService({ ...deployment.env, FILES_DIR: mistyped })
   const readiness = await fetch(`${second.base}/readyz`)
   expect([readiness.status, await readiness.json()]).toEqual([503, expect.objectContaining({ status: 'not-ready' })])
 })
@@ -186,14 +186,14 @@ test('a directory of files is created and named in the log if its parent exists,
   ])
   expect(existsSync(path.join(place, 'vloume'))).toBe(false)
   const FILES_DIR = path.join(place, 'files')
-  const created = await up({ ...deployment.env, FILES_DIR, WITNESS_DIR: deployment.env.FILES_DIR ?? '' })
+  const created = await startService({ ...deployment.env, FILES_DIR, WITNESS_DIR: deployment.env.FILES_DIR ?? '' })
   expect(lineOf(created.stdout(), 'did not exist and was created')).toContain(FILES_DIR)
-  const again = await up({ ...deployment.env, FILES_DIR, WITNESS_DIR: deployment.env.FILES_DIR ?? '' })
+  const again = await startService({ ...deployment.env, FILES_DIR, WITNESS_DIR: deployment.env.FILES_DIR ?? '' })
   expect(again.stdout()).not.toContain('did not exist and was created')
 })
 
 test('a process with another key-encryption key does not start, says why, and does not disturb the first', async () => {
-  const first = await up(deployment.env)
+  const first = await startService(deployment.env)
   const other = randomBytes(32).toString('base64')
   const place = mkdtempSync(path.join(tmpdir(), 'purser-place-'))
   cleanUps.push(() => rmSync(place, { recursive: true }))
@@ -227,7 +227,7 @@ test('a key-encryption key file that is missing, or that others may read, stops 
     `Purser did not start: ${file} can be read by other users; run: chmod 600 ${file}\n`,
   ])
   chmodSync(file, 0o600)
-  expect(await (await up(env)).end('SIGTERM')).toBe(0)
+  expect(await (await startService(env)).end('SIGTERM')).toBe(0)
 })
 
 test('a database that does not answer, and a port that is taken, are each reported in one sentence without a secret', async () => {
@@ -244,13 +244,13 @@ test('a database that does not answer, and a port that is taken, are each report
 })
 
 test('the role api answers requests and settles nothing itself; the role work serves no API and settles what waits', async () => {
-  const api = await up({ ...deployment.env, SETTLE_WAIT_MS: '1000' }, ['--role', 'api'])
+  const api = await startService({ ...deployment.env, SETTLE_WAIT_MS: '1000' }, ['--role', 'api'])
   const waiting = await settled(api)
   expect([waiting.status, waiting.body]).toEqual([202, { status: 'settling', txHash: null }])
   expect(await countTransactionsOpen()).toBe(0n)
 
   // A worker that used the API's port would fail to start.
-  const work = await up({ ...deployment.env, PORT: String(await takePort()) }, ['--role=work'])
+  const work = await startService({ ...deployment.env, PORT: String(await takePort()) }, ['--role=work'])
   expect(new URL(work.base).port).toBe('0')
   expect(await statusOf(`http://127.0.0.1:${work.metricsPort}`, '/healthz')).toBe(200)
   expect(await statusOf(`http://127.0.0.1:${work.metricsPort}`, '/metrics')).toBe(200)
@@ -267,10 +267,10 @@ test('the live environment without a node answers chain-not-configured and recor
   const { account, credential } = await aPayer()
   const asWallet = { address: account.address, chain: 'base', supportedTokens: ['USDC'] }
   // Made while there was a node, which the deployment has lost since.
-  const before = await up({ ...deployment.env, RPC_URL_BASE: 'http://127.0.0.1:1' })
+  const before = await startService({ ...deployment.env, RPC_URL_BASE: 'http://127.0.0.1:1' })
   const wallet = await post(before, liveKey, '/wallet-infra/byo-wallets', asWallet)
   expect([wallet.status, await before.end('SIGTERM')]).toEqual([201, 0])
-  const service = await up(deployment.env)
+  const service = await startService(deployment.env)
   const refused = await post(service, liveKey, '/wallet-infra/byo-wallets', asWallet)
   expect([refused.status, codeOf(refused)]).toEqual([503, 'chain-not-configured'])
   const requested = { walletId: wallet.body.id, resource: 'https://api.example.com/report', price: '0.01' }
@@ -285,10 +285,6 @@ test('the live environment without a node answers chain-not-configured and recor
   expect((await request(service.base, { key: liveKey, method: 'GET', path: '/payments/logs' })).list).toEqual([])
   expect(await service.end('SIGTERM')).toBe(0)
 })
-
-function up(env: Env, args: readonly string[] = []): Promise<Service> {
-  return spawnService(env, args).up()
-}
 
 function lineOf(stdout: string, text: string): string {
   return stdout.split('\n').find((line) => line.includes(text)) ?? ''

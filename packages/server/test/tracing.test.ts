@@ -9,7 +9,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
 import { sql } from '../src/platform/db/db.ts'
 import { sign } from './crash/load.ts'
-import { endEveryService, spawnService } from './crash/service.ts'
+import { endEveryService, spawnService, startService } from './crash/service.ts'
 import { aDeployment, type Deployment, verifyBody } from './crash/stage.ts'
 import { freshDatabase, type TestDatabase } from './database.ts'
 import { codeOf, request } from './world.ts'
@@ -21,7 +21,7 @@ const files = mkdtempSync(path.join(tmpdir(), 'purser-files-'))
 const cleanUps: (() => unknown)[] = []
 
 beforeAll(async () => {
-  database = await freshDatabase()
+  database = await freshDatabase({ plans: 'general' })
   chain = await startChain({ network: 'base-sepolia' })
   // Not one of those that `endEveryService` removes: the marks of the witness are in it.
   const env = { SETTLE_WAIT_MS: '20000', WEBHOOKS_ALLOW_PRIVATE: 'true', FILES_DIR: files }
@@ -159,14 +159,14 @@ test('a request to a partner is a part of the trace of the request that needs it
   // With live keys a stale list of sanctions, as the bundled one, blocks transfers.
   await database.db.run(sql`update sanctions_lists set as_of = now()`)
   const partner = new URL(await listen((_, headers) => requested.push(headers)))
-  const service = await spawnService({
+  const service = await startService({
     ...deployment.env,
     OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
     OTEL_TRUST_CALLERS: 'true',
     RPC_URL_BASE: base.rpcUrl,
     LIFI_API_URL: `${partner.origin}/private-path`,
     LIFI_API_KEY: 'lifi-private-key',
-  }).up()
+  })
   const post = (path: string, body: unknown, headers: Record<string, string> = {}) =>
     request(service.base, { key: deployment.liveKey, method: 'POST', path, body, headers })
   const wallet = await post('/wallet-infra/master-wallets', { chain: 'base', supportedTokens: ['USDC'] })
@@ -212,12 +212,12 @@ test('a stranger’s traceparent neither decides that a request is recorded nor 
   const headers = { traceparent: `00-${traceId}-00f067aa0ba902b7-01`, tracestate: 'stranger=1' }
   const recorded = async (ratio: string) => {
     const collector = await startCollector()
-    const service = await spawnService({
+    const service = await startService({
       ...deployment.env,
       OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
       OTEL_TRACES_SAMPLER: 'parentbased_traceidratio',
       OTEL_TRACES_SAMPLER_ARG: ratio,
-    }).up()
+    })
     expect((await fetch(`${service.base}/organisations/current`, { headers })).status).toBe(401)
     expect(await service.end('SIGTERM')).toBe(0)
     return collector.spans().filter(({ name }) => name === 'GET /organisations/current')
@@ -237,7 +237,7 @@ test('a service whose collector never answers serves, and ends within its time',
   const address = silent.address()
   const port = typeof address === 'object' && address !== null ? address.port : 0
   const env = { ...deployment.env, OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${port}` }
-  const service = await spawnService(env).up()
+  const service = await startService(env)
   expect((await fetch(`${service.base}/healthz`)).status).toBe(200)
   expect(await service.end('SIGTERM')).toBe(0)
 })

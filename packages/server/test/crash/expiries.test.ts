@@ -21,7 +21,7 @@ let fleet: Fleet
 let key: string
 
 beforeAll(async () => {
-  database = await freshDatabase()
+  database = await freshDatabase({ plans: 'general' })
   env = serveEnv(database.url)
   key = (await foundOrganisation(database.url)).testKey
   fleet = keepFleet(processes, env)

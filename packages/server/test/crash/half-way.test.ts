@@ -13,7 +13,7 @@ let chain: DevChain
 let deployment: Deployment
 
 beforeAll(async () => {
-  database = await freshDatabase()
+  database = await freshDatabase({ plans: 'general' })
   chain = await startChain({ network: 'base-sepolia' })
   deployment = await aDeployment({ databaseUrl: database.url, chain })
 })

@@ -13,7 +13,7 @@ let chain: DevChain
 let deployment: Deployment
 
 beforeAll(async () => {
-  database = await freshDatabase()
+  database = await freshDatabase({ plans: 'general' })
   chain = await startChain({ network: 'base-sepolia', blockTimeSeconds: 0.5 })
   deployment = await aDeployment({ databaseUrl: database.url, chain, env: { SETTLE_WAIT_MS: '500', LEASE_MS: '3000' } })
 })

@@ -51,7 +51,7 @@ async function withFolders(): Promise<Copyable> {
 }
 
 async function withDumps(): Promise<Copyable> {
-  const database = await freshDatabase()
+  const database = await freshDatabase({ plans: 'general' })
   return {
     database,
     async copy() {

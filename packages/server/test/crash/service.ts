@@ -90,14 +90,14 @@ export function spawnUntuned(env: Env): Started {
 export type Waiting = Started & { go(): void }
 
 /** Starts a service that has loaded its code and waits at the gate, to save a crash test the loading time. */
-export async function spawnWaiting(env: Env): Promise<Waiting> {
-  const child = run(env, [...youngSpace, await serviceInOneFile()], ['ignore', 'pipe', 'pipe', 'ipc'])
+export async function spawnWaiting(env: Env, args: readonly string[] = []): Promise<Waiting> {
+  const child = run(env, [...youngSpace, await serviceInOneFile(), ...args], ['ignore', 'pipe', 'pipe', 'ipc'])
   return { ...follow(child), go: () => void child.send('go') }
 }
 
 /** Starts a service out of one file, for tests of what services do once they run. */
-export async function startService(env: Env): Promise<Service> {
-  const waiting = await spawnWaiting(env)
+export async function startService(env: Env, args: readonly string[] = []): Promise<Service> {
+  const waiting = await spawnWaiting(env, args)
   waiting.go()
   return waiting.up()
 }

@@ -6,7 +6,7 @@ import { freshDatabase, type TestDatabase } from '../database.ts'
 import { countSettling, expectBooksToAgree } from './books.ts'
 import { type Exchange, startClients } from './exchanges.ts'
 import type { Purchase } from './load.ts'
-import { endEveryService } from './service.ts'
+import { endEveryService, spawnService } from './service.ts'
 import { aDeployment, type Deployment } from './stage.ts'
 
 let database: TestDatabase
@@ -14,7 +14,7 @@ let chain: DevChain
 let deployment: Deployment
 
 beforeAll(async () => {
-  database = await freshDatabase()
+  database = await freshDatabase({ plans: 'general' })
   chain = await startChain({ network: 'base-sepolia', blockTimeSeconds: 1 })
   deployment = await aDeployment({ databaseUrl: database.url, chain, env: { SETTLE_WAIT_MS: '4000' } })
 })
@@ -29,7 +29,7 @@ test('SIGTERM under load cuts no request: each that was sent is answered whole, 
 }, async () => {
   const purchases: Purchase[] = []
   for (let round = 0; round < 3; round++) {
-    const service = await deployment.start()
+    const service = await spawnService(deployment.env).up()
     const clients = startClients(deployment, service.base, 16)
     await expect.poll(() => clients.exchanges.length, { timeout: 60_000, interval: 5 }).toBeGreaterThan(40)
     await expect.poll(() => clients.underWay('settle'), { timeout: 60_000, interval: 1 }).toBeGreaterThan(6)
@@ -51,7 +51,7 @@ test('SIGTERM under load cuts no request: each that was sent is answered whole, 
     // PostgreSQL takes a moment to notice a closed connection; nothing else can change these counts.
     await expect.poll(countHalfDone).toEqual({ openTransactions: 0n, runningKeys: 0n, relaysWithoutTransaction: 0n })
   }
-  const service = await deployment.start()
+  const service = await spawnService(deployment.env).up()
   await expect.poll(() => countSettling(database.db), { timeout: 90_000 }).toBe(0n)
   const totals = await expectBooksToAgree({ db: database.db, chain, deployment }, { purchases, faults: [] })
   expect(totals.settleAcknowledged).toBeGreaterThan(20)

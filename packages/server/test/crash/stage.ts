@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { runAdmin } from '../../src/admin/run.ts'
 import { id } from '../../src/platform/ids.ts'
 import { type Answer, aPayer, type Payer, request } from '../world.ts'
-import { type Env, type Service, serveEnv, spawnService, spawnWaiting, startService } from './service.ts'
+import { type Env, type Service, serveEnv, spawnWaiting, startService } from './service.ts'
 
 /** A deployment as an operator sets it up: a database, a node, an organisation, and the service in a separate process. */
 export interface Deployment {
@@ -14,7 +14,7 @@ export interface Deployment {
   readonly wallet: { readonly id: string; readonly address: `0x${string}` }
   readonly payers: readonly Payer[]
   readonly challenge: Answer
-  start(args?: readonly string[]): Promise<Service>
+  start(): Promise<Service>
   /** Prepares a service that starts on command. */
   prepare(): ReturnType<typeof spawnWaiting>
 }
@@ -44,7 +44,6 @@ export async function aDeployment(options: {
 }): Promise<Deployment> {
   const { databaseUrl, chain, version = present } = options
   const env = serveEnv(databaseUrl, { RPC_URL_BASE_SEPOLIA: chain.rpcUrl, ...options.env })
-  const start = (args: readonly string[] = []) => spawnService(env, args).up()
   const founded = await foundOrganisation(databaseUrl, options.env, version)
   const service = await version.start(env)
   await fundNative(chain, service.settler, 10n ** 20n)
@@ -56,7 +55,15 @@ export async function aDeployment(options: {
     price: '0.01',
   })
   await service.end('SIGTERM')
-  return { env, ...founded, wallet, payers, challenge, start, prepare: () => spawnWaiting(env) }
+  return {
+    env,
+    ...founded,
+    wallet,
+    payers,
+    challenge,
+    start: () => startService(env),
+    prepare: () => spawnWaiting(env),
+  }
 }
 
 /** The output of `purser admin create-organisation`. */

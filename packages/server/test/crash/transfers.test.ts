@@ -25,7 +25,7 @@ let fleet: Fleet
 let caller: Caller
 
 beforeAll(async () => {
-  database = await freshDatabase()
+  database = await freshDatabase({ plans: 'general' })
   chain = await startChain({ network: 'base-sepolia', blockTimeSeconds: 0.25 })
   node = await startFaultProxy(chain.rpcUrl)
   const { testKey } = await foundOrganisation(database.url)

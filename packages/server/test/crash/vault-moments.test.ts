@@ -18,7 +18,7 @@ let keeper: Keeper
 let key: string
 
 beforeAll(async () => {
-  database = await freshDatabase()
+  database = await freshDatabase({ plans: 'general' })
   env = serveEnv(database.url)
   keeper = keepService({ prepare: () => spawnWaiting(env) })
   key = (await foundOrganisation(database.url)).testKey
