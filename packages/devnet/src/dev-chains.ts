@@ -1,6 +1,5 @@
 import { type Address, type NetworkName, networkByName, tokenBySymbol } from '@purser/protocol'
-import { type DevChain, startChain } from './chains.ts'
-import type { DataDir } from './data-dir.ts'
+import type { DevChain } from './chains.ts'
 import type { DevChainRecord } from './dev-file.ts'
 import { fundFees, fundToken, tokenBalance } from './faucet.ts'
 
@@ -8,11 +7,6 @@ import { fundFees, fundToken, tokenBalance } from './faucet.ts'
 export const devNetworks = ['base-sepolia', 'eth-sepolia', 'tempo-moderato'] as const satisfies readonly NetworkName[]
 
 const payerUnits = 1_000n
-
-/** Starts one chain from its state file, where it left off. */
-export function startDevChain(dataDir: DataDir, network: NetworkName): Promise<DevChain> {
-  return startChain({ network, stateFile: dataDir.chainState(network) })
-}
 
 /**
  * Gives the payer 1,000 of each token that it has none of, and the coin that it pays gas with. Other balances are left alone, so a restart changes

@@ -1,8 +1,8 @@
-import type { Address, NetworkName } from '@purser/protocol'
+import type { Address } from '@purser/protocol'
 import { createBridgeRelayer } from './bridge-relayer.ts'
-import type { DevChain } from './chains.ts'
+import { type ChainOptions, type DevChain, startChain } from './chains.ts'
 import type { DataDir } from './data-dir.ts'
-import { devNetworks, fundPayer, startDevChain } from './dev-chains.ts'
+import { devNetworks, fundPayer } from './dev-chains.ts'
 import { startPostgres } from './postgres.ts'
 import { fundSandbox } from './sandbox-market.ts'
 import type { Stops } from './stops.ts'
@@ -18,6 +18,10 @@ export interface DevOptions {
   readonly logLevel?: string | undefined
   /** Longest interval between two looks for deposits on a chain. Default: 250 ms. */
   readonly depositPollMsMax?: number
+  /** Whether the chains continue from their saved state, and save it. Default: true. False: they start empty. */
+  readonly keepsChains?: boolean
+  /** Interval at which the sandbox's relayer looks for deposits on its bridge. Default: 250 ms. */
+  readonly relayerMs?: number
   /** Aborts the start: what was started is stopped and the reason is thrown. */
   readonly signal?: AbortSignal | undefined
 }
@@ -36,9 +40,12 @@ export async function startGround(
 ): Promise<Ground> {
   const database = startDatabase(dataDir, options)
   const networks = options.chains ? devNetworks : []
+  const { keepsChains = true } = options
   const [databaseEnd, ...chainEnds] = await Promise.allSettled([
     database,
-    ...networks.map((network) => startFunded(dataDir, network, payer)),
+    ...networks.map((network) =>
+      startFunded({ network, ...(keepsChains ? { stateFile: dataDir.chainState(network) } : {}) }, payer),
+    ),
   ] as const)
   if (databaseEnd.status === 'fulfilled') stops.add(databaseEnd.value.stop)
   const chains = chainEnds.flatMap((end) => (end.status === 'fulfilled' ? [end.value] : []))
@@ -48,7 +55,7 @@ export async function startGround(
     // Pays out on the other chain what transfers of the test environment bridge.
     const relayer = createBridgeRelayer(chains)
     stops.add(relayer.stop)
-    relayer.start()
+    relayer.start(options.relayerMs)
   }
   return { databaseUrl: (await database).url, chains }
 }
@@ -58,8 +65,8 @@ async function startDatabase(dataDir: DataDir, { databaseUrl }: DevOptions) {
   return startPostgres({ dataDir: dataDir.postgres })
 }
 
-async function startFunded(dataDir: DataDir, network: NetworkName, payer: Address): Promise<DevChain> {
-  const chain = await startDevChain(dataDir, network)
+async function startFunded(options: ChainOptions, payer: Address): Promise<DevChain> {
+  const chain = await startChain(options)
   try {
     await fundPayer(chain, payer)
     await fundSandbox(chain)

@@ -12,7 +12,7 @@ export async function startTemporaryDev(options: TemporaryOptions = {}): Promise
   const dataDir = mkdtempSync(path.join(os.tmpdir(), 'purser-dev-'))
   chmodSync(dataDir, 0o711) // the account that runs PostgreSQL must be able to pass through
   try {
-    const dev = await startDev({ port: 0, chains: true, ...options, dataDir })
+    const dev = await startDev({ port: 0, chains: true, keepsChains: false, ...options, dataDir })
     return { ...dev, stop: () => dev.stop().finally(() => removeDataDir(dataDir)) }
   } catch (error) {
     removeDataDir(dataDir)
