@@ -82,7 +82,7 @@ export async function aWorld(
       // Local chains make blocks at once, so little is gained by waiting half a block time of the real network. A poll costs 4 ms of CPU.
       depositPollMsMax: 300,
       // What this process commits wakes its loops at once, so only work that becomes due by time begins later. A probe costs a millisecond.
-      probe: { busyMs: 120, idleMs: 300 },
+      probe: { busyMs: 80, idleMs: 200 },
       ...options.boot,
     })
     servers.push(server)
