@@ -526,6 +526,60 @@ class Asgi(Selling, unittest.TestCase):
         asyncio.run(visit())
         self.assertEqual(sorted(statuses), [402] * 80 + [503] * 10)
 
+    def intercept(self, ending, before):
+        """Calls ``before`` ahead of each response of the service to a path with this end."""
+        by_contract = self.fake.by_contract
+        self.fake.by_contract = lambda path, body: (path.endswith(ending) and before(), by_contract(path, body))[1]
+
+    def visit(self, payment):
+        """Starts a request in the running loop; nobody reads its response."""
+
+        async def send(_message):
+            pass
+
+        headers = {"host": "shop.test", "payment-signature": payment}
+        return asyncio.ensure_future(self.shop({**self.scope("http", "/paid", headers), "method": "GET"}, None, send))
+
+    def test_a_request_that_is_canceled_while_its_payment_is_verified_releases_the_payment(self):
+        verifying, leave, released = threading.Event(), threading.Event(), threading.Event()
+        self.intercept("/verify", lambda: (verifying.set(), leave.wait(10)))
+        self.intercept("/release", released.set)
+
+        async def cancel():
+            request = self.visit(PAYMENT)
+            await asyncio.to_thread(verifying.wait, 10)
+            request.cancel()
+            await asyncio.wait([request])
+            self.assertTrue(request.cancelled())
+
+        asyncio.run(cancel())
+        leave.set()
+        self.assertTrue(released.wait(10))
+        self.assertEqual((self.buy(payment_signature=PAYMENT).status, len(self.runs)), (200, 1))
+
+    def test_a_request_that_is_canceled_while_its_settlement_waits_for_a_thread_releases_the_payment(self):
+        other = base64.b64encode(base64.b64decode(PAYMENT) + b" ").decode()
+        settling, leave, released = threading.Event(), threading.Event(), threading.Event()
+        self.intercept("/settle", lambda: (settling.set(), leave.wait(10)))
+        self.intercept("/release", released.set)
+        self.shop._concluding = asgi._Threads(1, None)
+
+        async def cancel():
+            first = self.visit(PAYMENT)
+            await asyncio.to_thread(settling.wait, 10)
+            served = asyncio.Event()
+            self.wait = served.set
+            second = self.visit(other)
+            await served.wait()
+            second.cancel()
+            await asyncio.wait([second])
+            self.assertTrue(await asyncio.to_thread(released.wait, 10))
+            leave.set()
+            await first
+
+        asyncio.run(cancel())
+        self.assertEqual((self.buy(payment_signature=other).status, len(self.runs)), (200, 3))
+
     def test_a_websocket_on_a_sold_path_is_refused_and_others_pass(self):
         sent = []
 

@@ -77,7 +77,7 @@ class AsgiSeller:
         return self._routes.find(*_paths_of(scope)) if _is_readable(scope) else problem_answer("malformed-request")
 
     async def _sell(self, route: Route, scope: Scope, receive: Receive, send: Send) -> None:
-        admitting = self._admitting.run(lambda: self.seller.admit(route, request_of(scope)))
+        admitting = self._admitting.run(lambda: self.seller.admit(route, request_of(scope)), _give_up)
         admitted = problem_answer("payments-unavailable", 5) if admitting is None else await admitting
         if admitted is None:
             await self._app(scope, receive, send)
@@ -123,19 +123,36 @@ class _Threads:
         self._open = 0
         self._lock = threading.Lock()
 
-    def run(self, call: Callable[[], Any]) -> "Optional[asyncio.Future[Any]]":
-        """Calls in a thread; None if too many calls wait."""
+    def run(self, call: Callable[[], Any], give_up: "Callable[[Future[Any]], None]") -> Optional[Awaitable[Any]]:
+        """
+        Calls in a thread; None if too many calls wait. If the task that waits is canceled, the thread goes on, and
+        ``give_up`` gets the ended call: nobody else reads its result.
+        """
         with self._lock:
             if self._open == self._open_max:
                 return None
             self._open += 1
         future = self._executor.submit(call)
         future.add_done_callback(self._release)
-        return asyncio.wrap_future(future)
+        return self._result_of(future, give_up)
+
+    @staticmethod
+    async def _result_of(future: "Future[Any]", give_up: "Callable[[Future[Any]], None]") -> Any:
+        try:
+            return await asyncio.wrap_future(future)
+        except asyncio.CancelledError:
+            future.add_done_callback(give_up)
+            raise
 
     def _release(self, _: "Future[Any]") -> None:
         with self._lock:
             self._open -= 1
+
+
+def _give_up(admitting: "Future[Any]") -> None:
+    """Ends a payment whose request was canceled while the payment was verified."""
+    if not admitting.cancelled() and admitting.exception() is None and isinstance(admitting.result(), Paid):
+        admitting.result().failed()
 
 
 class _Buffered:
@@ -187,7 +204,9 @@ class _Buffered:
             self._paid.failed()
             await _send_whole(self._send, self._status, self._headers, b"".join(self._chunks))
             return
-        concluding = self._concluding.run(self._paid.conclude)
+        # Canceled before a thread took it, nothing is settled.
+        give_up: "Callable[[Future[Any]], None]" = lambda call: self._paid.failed() if call.cancelled() else None
+        concluding = self._concluding.run(self._paid.conclude, give_up)
         assert concluding is not None
         concluded = await concluding
         if isinstance(concluded, Answer):
