@@ -76,7 +76,7 @@ async function expectEnds({ ending, kept }: { readonly ending: readonly string[]
   for (const id of kept) expect([id, reported.get(id)]).toEqual([id, undefined])
   for (const table of [sql`vaults`, sql`vault_documents`, sql`vault_files`, sql`vault_events`, sql`vault_tokens`]) {
     const column = table.text === 'vaults' ? sql`id` : sql`vault_id`
-    // Documents and events are deleted after their vault.
+    // The contents are deleted after their vault.
     await expect
       .poll(
         () =>
@@ -146,8 +146,8 @@ const halfWay: readonly (readonly [string, Moment])[] = [
     { lock: sql`lock table vaults in share mode`, at: '(update|delete from) vaults' },
   ],
   [
-    'published, its files not queued',
-    { lock: sql`lock table blob_deletions in share mode`, at: 'insert into blob_deletions' },
+    'carried out, and its files are about to be queued',
+    { lock: sql`lock table blob_deletions in share mode`, at: 'with deleted as' },
   ],
   ['carried out, and its quota not returned', { lock: counter, at: 'insert into usage_counters' }],
 ]

@@ -163,7 +163,7 @@ export async function expectCounters(reader: Reader): Promise<void> {
 
 /** Contents of deleted vaults do not count while they wait for their deletion. */
 const isThere = sql`vault_id in (select id from vaults)`
-const sumOfAll = sql`select ((select coalesce(sum(size), 0) from vault_documents where ${isThere}) + (select coalesce(sum(size), 0) from vault_files)
+const sumOfAll = sql`select ((select coalesce(sum(size), 0) from vault_documents where ${isThere}) + (select coalesce(sum(size), 0) from vault_files where ${isThere})
   + (select coalesce(sum(size), 0) from vault_events where ${isThere}))::bigint as count`
 
 /** As if what the kills left behind were two hours old. */
@@ -180,7 +180,7 @@ export async function makeUploadsOld({ db, env }: Pick<Reader, 'db' | 'env'>): P
 export async function leftToSweep({ db, env }: Pick<Reader, 'db' | 'env'>): Promise<number> {
   const rows = await countOf(
     db,
-    sql`select (select count(*) from vault_uploads) + (select count(*) from blob_deletions) as count`,
+    sql`select (select count(*) from vault_uploads) + (select count(*) from blob_deletions) + (select count(*) from deleted_vaults) as count`,
   )
   return rows + filesIn(path.join(env.FILES_DIR ?? '', 'partial'))
 }

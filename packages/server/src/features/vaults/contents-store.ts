@@ -5,7 +5,7 @@ import { id } from '../../platform/ids.ts'
 import type { VaultId } from './schema.ts'
 
 /** Most rows that one statement deletes. A document is up to a megabyte. */
-const eventsMax = 5_000
+const rowsMax = 5_000
 const documentsMax = 500
 /** Most deleted vaults of a tenant in one transaction. */
 const vaultsMax = 50
@@ -44,17 +44,40 @@ export async function lockDeletedVaults(tx: Tx, { organisationId, environment }:
   return rows.map(({ vaultId }) => vaultId)
 }
 
-/** Deletes some events and documents of deleted vaults, which are locked. Forgets the vaults when nothing of them is left. */
-export async function deleteSomeContents(tx: Tx, tenant: Tenant, vaultIds: readonly VaultId[]): Promise<void> {
+/**
+ * Deletes some tokens, files, events and documents of deleted vaults, which are locked; the blobs of the files are queued for deletion. Forgets the
+ * vaults when nothing of them is left.
+ */
+export async function deleteSomeContents(
+  tx: Tx,
+  tenant: Tenant,
+  { vaultIds, now }: { readonly vaultIds: readonly VaultId[]; readonly now: Date },
+): Promise<void> {
   const { organisationId, environment } = tenant
   const own = sql`organisation_id = ${organisationId} and environment = ${environment} and vault_id = any(${vaultIds}::text[])`
-  if ((await deleteSome(tx, sql`vault_events`, own, eventsMax)) === eventsMax) return
+  if ((await deleteSome(tx, sql`vault_tokens`, own, rowsMax)) === rowsMax) return
+  if ((await deleteSomeFiles(tx, own, now)) === rowsMax) return
+  if ((await deleteSome(tx, sql`vault_events`, own, rowsMax)) === rowsMax) return
   if ((await deleteSome(tx, sql`vault_documents`, own, documentsMax)) === documentsMax) return
   await tx.run(sql`delete from deleted_vaults where ${own}`)
 }
 
 function deleteSome(tx: Tx, from: Sql, where: Sql, limit: number): Promise<number> {
-  return tx.run(
-    sql`delete from ${from} where ctid = any(array(select ctid from ${from} where ${where} limit ${limit}))`,
+  return tx.run(deletionOfSome(from, where, limit))
+}
+
+function deletionOfSome(from: Sql, where: Sql, limit: number): Sql {
+  return sql`delete from ${from} where ctid = any(array(select ctid from ${from} where ${where} limit ${limit}))`
+}
+
+async function deleteSomeFiles(tx: Tx, where: Sql, now: Date): Promise<number> {
+  const { count } = await tx.one(
+    z.object({ count: z.bigint().transform(Number) }),
+    sql`
+    with deleted as (${deletionOfSome(sql`vault_files`, where, rowsMax)} returning blob_key),
+    queued as (
+      insert into blob_deletions (blob_key, created_at) select blob_key, ${now} from deleted on conflict do nothing)
+    select count(*) as count from deleted`,
   )
+  return count
 }

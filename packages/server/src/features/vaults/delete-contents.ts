@@ -7,7 +7,7 @@ import type { Deps } from './ports.ts'
 const roundsMax = 100
 
 /**
- * Deletes the events and documents of deleted vaults, which nothing reads any more. The tenants take turns, each with one small transaction, so that
+ * Deletes the tokens, files, events and documents of deleted vaults, which nothing reads any more. The tenants take turns, each with one small transaction, so that
  * a tenant with millions of events delays nobody, and no statement exceeds the limit of time. Each transaction locks the deleted vaults, so two runs
  * at once do no work twice.
  */
@@ -15,16 +15,20 @@ export const deleteVaultContents: Recurring<Deps> = {
   name: 'vaults.delete-contents',
   everyMs: 2_000,
   isDue: () => areContentsLeft,
-  run: async ({ db, log }) => {
+  run: async ({ db, clock, log }) => {
     const failed = new Set<string>()
     for (let round = 0; round < roundsMax; round += 1) {
       const tenants = (await listTenantsWithContents(db)).filter((tenant) => !failed.has(nameOf(tenant)))
       if (tenants.length === 0) return
       for (const tenant of tenants) {
         try {
-          await db.tx(async (tx) => deleteSomeContents(tx, tenant, await lockDeletedVaults(tx, tenant)), {
-            readsByKeys: true,
-          })
+          await db.tx(
+            async (tx) => {
+              const vaultIds = await lockDeletedVaults(tx, tenant)
+              await deleteSomeContents(tx, tenant, { vaultIds, now: clock.now() })
+            },
+            { readsByKeys: true },
+          )
         } catch (error) {
           failed.add(nameOf(tenant))
           log.error({ err: error, ...tenant }, 'contents of deleted vaults could not be deleted; they stay queued')

@@ -42,7 +42,6 @@ function endBatch(ctx: Ctx, deletedBy: Date): Promise<number> {
       tx,
       ctx.tenant,
       vaults.map(({ id }) => id),
-      ctx.clock.now(),
     )
     const storageBytes = vaults.reduce((sum, { bytes }) => sum + bytes, 0)
     await releaseCounts(tx, ctx, { persistedVaults: vaults.length, storageBytes })

@@ -165,7 +165,7 @@ test('one tenant’s failure does not block another’s vaults', async () => {
   expect(await reportedTypes(broken, ids[0])).toEqual(['vault.expiring', 'vault.expired'])
 })
 
-/** Vaults with rows of events and documents that their counters do not show. */
+/** Vaults with rows of events, files, tokens and documents that their counters do not show. */
 async function largeVaults(org: Org, count: number, rows: number): Promise<readonly string[]> {
   const ids = await Promise.all(Array.from({ length: count }, () => stage.vault(org, { ttl: '1h' })))
   const { db } = stage.world.database
@@ -177,6 +177,14 @@ async function largeVaults(org: Org, count: number, rows: number): Promise<reado
     insert into vault_documents (vault_id, id, organisation_id, environment, name, data, size, sha256, created_at)
     select vault_id, 'doc_' || n, ${org.id}, 'test', 'a', '{}', 2, 'ab', ${stage.now()}
     from unnest(${ids}::text[]) as vault_id, generate_series(1, ${rows / 10}::int) as n`)
+  await db.run(sql`
+    insert into vault_files (vault_id, id, organisation_id, environment, name, mime_type, size, sha256, blob_key, created_at)
+    select vault_id, 'fil_' || vault_id || n, ${org.id}, 'test', 'a', 'text/plain', 0, 'ab', 'large/' || vault_id || n, ${stage.now()}
+    from unnest(${ids}::text[]) as vault_id, generate_series(1, ${rows}::int) as n`)
+  await db.run(sql`
+    insert into vault_tokens (id, token_hash, kind, organisation_id, environment, vault_id, expires_at, created_at)
+    select 'vat_' || vault_id || n, sha256((vault_id || n)::bytea), 'token', ${org.id}, 'test', vault_id, ${stage.now()}, ${stage.now()}
+    from unnest(${ids}::text[]) as vault_id, generate_series(1, ${rows}::int) as n`)
   return ids
 }
 
@@ -184,10 +192,14 @@ function contentsLeft(ids: readonly string[]): Promise<number> {
   const { db } = stage.world.database
   return db.run(sql`
     select 1 from vault_events where vault_id = any(${ids}::text[]) union all
-    select 1 from vault_documents where vault_id = any(${ids}::text[])`)
+    select 1 from vault_documents where vault_id = any(${ids}::text[]) union all
+    select 1 from vault_files where vault_id = any(${ids}::text[]) union all
+    select 1 from vault_tokens where vault_id = any(${ids}::text[])`)
 }
 
-test('expired vaults with many events are reported before their contents are deleted, and no statement deletes more than five thousand rows', async () => {
+const manyRows = [sql`vault_events`, sql`vault_files`, sql`vault_tokens`]
+
+test('expired vaults with many events, files and tokens are reported before their contents are deleted, and no statement deletes more than five thousand rows', async () => {
   const [org, other] = [await stage.world.organisation('pro'), await stage.world.organisation('pro')]
   const { db } = stage.world.database
   const ids = await largeVaults(org, 3, 6_000)
@@ -195,27 +207,39 @@ test('expired vaults with many events are reported before their contents are del
   await db.run(sql`create table deletions_of_a_statement (rows bigint not null)`)
   await db.run(sql`create function note_deletions() returns trigger language plpgsql as $$ begin
     insert into deletions_of_a_statement select count(*) from gone; return null; end $$`)
-  await db.run(
-    sql`create trigger note_deletions after delete on vault_events referencing old table as gone for each statement execute function note_deletions()`,
-  )
+  for (const table of manyRows)
+    await db.run(
+      sql`create trigger note_deletions after delete on ${table} referencing old table as gone for each statement execute function note_deletions()`,
+    )
   stage.pass(hourMs)
   await stage.follow()
   for (const [one, vaultId] of [...ids.map((id) => [org, id] as const), [other, small] as const])
     expect(await reportedTypes(one, vaultId)).toContain('vault.expired')
-  expect(await contentsLeft(ids), 'no contents are deleted with their vault').toBeGreaterThan(18_000)
+  expect(await contentsLeft(ids), 'no contents are deleted with their vault').toBeGreaterThan(54_000)
   await stage.deleteContents()
   expect(await contentsLeft([...ids, small])).toBe(0)
   expect(await db.run(sql`select 1 from deleted_vaults`)).toBe(0)
   expect(await db.run(sql`select 1 from deletions_of_a_statement where rows > 5000`)).toBe(0)
-  expect(await db.run(sql`select 1 from deletions_of_a_statement where rows = 5000`)).toBe(3)
-  await db.run(sql`drop trigger note_deletions on vault_events`)
+  expect(await db.run(sql`select 1 from deletions_of_a_statement where rows = 5000`)).toBe(9)
+  expect(await db.run(sql`select 1 from blob_deletions where blob_key like 'large/%'`)).toBe(18_000)
+  for (const table of manyRows) await db.run(sql`drop trigger note_deletions on ${table}`)
 })
 
-test('a vault with many events is deleted at once, and its contents follow', async () => {
+test('a vault with many events, files and tokens is deleted at once, and its contents follow', async () => {
   const org = await stage.world.organisation('pro')
   const [id = ''] = await largeVaults(org, 1, 6_000)
   expect((await stage.call(org, 'DELETE', `/vaults/${id}`)).status).toBe(204)
-  expect(await contentsLeft([id])).toBeGreaterThan(6_000)
+  expect(await contentsLeft([id])).toBeGreaterThan(18_000)
   await stage.deleteContents()
   expect(await contentsLeft([id])).toBe(0)
+})
+
+test('a deleted vault stays queued while it has files or tokens, whatever the previous version deletes', async () => {
+  const org = await stage.world.organisation('pro')
+  const [id = ''] = await largeVaults(org, 1, 10)
+  await stage.call(org, 'DELETE', `/vaults/${id}`)
+  const { db } = stage.world.database
+  expect(await db.run(sql`delete from deleted_vaults where vault_id = ${id}`)).toBe(0)
+  await stage.deleteContents()
+  expect([await contentsLeft([id]), await db.run(sql`select 1 from deleted_vaults`)]).toEqual([0, 0])
 })

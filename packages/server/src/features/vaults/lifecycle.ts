@@ -62,8 +62,7 @@ function tellBatch(ctx: Ctx): Promise<number> {
 
 function expireBatch(ctx: Ctx): Promise<number> {
   return ctx.db.tx(async (tx) => {
-    const now = ctx.clock.now()
-    const expired = await lockExpired(tx, ctx.tenant, { now, limit: batchMax })
+    const expired = await lockExpired(tx, ctx.tenant, { now: ctx.clock.now(), limit: batchMax })
     if (expired.length === 0) return 0
     const unannounced = expired.filter(({ expiringDue }) => expiringDue !== null)
     const expiring = unannounced.map(({ id, expiresAt }) => ({ vaultId: id, expiresAt: expiresAt.toISOString() }))
@@ -74,7 +73,6 @@ function expireBatch(ctx: Ctx): Promise<number> {
       tx,
       ctx.tenant,
       expired.map(({ id }) => id),
-      now,
     )
     const storageBytes = expired.reduce((sum, { bytes }) => sum + bytes, 0)
     await releaseCounts(tx, ctx, { activeVaults: expired.length, storageBytes })
@@ -86,13 +84,12 @@ function expireBatch(ctx: Ctx): Promise<number> {
 }
 
 /**
- * Deletes a vault, whatever its status, and releases its counts. The same transaction queues its events, its documents and its files' blobs
- * for deletion. The audit log records who deleted it: its own events are gone.
+ * Deletes a vault, whatever its status, and releases its counts. The same transaction queues its contents for deletion. The audit log records who deleted it: its own events are gone.
  */
 export function deleteVault(ctx: Ctx, vaultId: VaultId): Promise<void> {
   return ctx.db.tx(async (tx) => {
     const { persistedAt, bytes, manifestHash } = await lockPresent(tx, ctx, vaultId)
-    await deleteVaults(tx, ctx.tenant, [vaultId], ctx.clock.now())
+    await deleteVaults(tx, ctx.tenant, [vaultId])
     const counts = persistedAt === null ? { activeVaults: 1 } : { persistedVaults: 1 }
     await releaseCounts(tx, ctx, { ...counts, storageBytes: bytes })
     await ctx.audit(tx, { action: 'vaults.delete', target: vaultId, details: { bytes, manifestHash } })

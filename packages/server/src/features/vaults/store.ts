@@ -171,17 +171,9 @@ export async function markSealed(tx: Tx, tenant: Tenant, vaultId: VaultId, seal:
     where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and id = ${vaultId}`)
 }
 
-/**
- * Deletes vaults with their files, queues the files' blobs for deletion in the same transaction, and by a trigger of the table also the events and
- * documents. The caller has locked the rows and releases their counts.
- */
-export async function deleteVaults(tx: Tx, tenant: Tenant, vaultIds: readonly VaultId[], now: Date): Promise<void> {
+/** Deletes vaults; a trigger of the table queues their contents for deletion. The caller has locked the rows and releases their counts. */
+export async function deleteVaults(tx: Tx, tenant: Tenant, vaultIds: readonly VaultId[]): Promise<void> {
   const { organisationId, environment } = tenant
-  await tx.run(sql`
-    insert into blob_deletions (blob_key, created_at)
-    select blob_key, ${now} from vault_files
-    where organisation_id = ${organisationId} and environment = ${environment} and vault_id = any(${vaultIds}::text[])
-    on conflict do nothing`)
   await tx.run(sql`
     delete from vaults
     where organisation_id = ${organisationId} and environment = ${environment} and id = any(${vaultIds}::text[])`)

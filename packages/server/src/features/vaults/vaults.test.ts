@@ -318,7 +318,7 @@ test('deleting a vault is 204 and deletes all of it, also if sealed or persisted
   expect((await reportOf(stage.world, org)).filter(({ type }) => type === 'vault.expired')).toEqual([])
 })
 
-test('the blobs of a deleted vault’s files are queued for deletion with it', async () => {
+test('the blobs of a deleted vault’s files are queued for deletion with the files', async () => {
   const org = await stage.world.organisation('pro')
   const id = await stage.vault(org)
   const { db } = stage.world.database
@@ -327,6 +327,7 @@ test('the blobs of a deleted vault’s files are queued for deletion with it', a
     values (${id}, 'fil_01h455vb4pex5vsknk084sn02q', ${org.id}, 'test', 'a', 'text/plain', 5, 'ab', 'blob-one', ${stage.now()})`)
   await db.run(sql`update vaults set file_count = 1, bytes = 5 where id = ${id}`)
   await stage.call(org, 'DELETE', `/vaults/${id}`)
+  await stage.deleteContents()
   expect(await db.run(sql`select 1 from blob_deletions where blob_key = 'blob-one'`)).toBe(1)
 })
 

@@ -96,6 +96,9 @@ export function findFile(
   )
 }
 
+/** Whether the file's vault exists: the files of a deleted vault are deleted after it. */
+const isInVault = sql`exists (select from vaults where vaults.id = vault_files.vault_id)`
+
 /** Returns a file by its id alone. */
 export function findFileById(
   db: Queryable,
@@ -106,7 +109,7 @@ export function findFileById(
     PlacedFile,
     sql`
     select ${columns}, vault_id from vault_files
-    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and id = ${fileId}`,
+    where organisation_id = ${tenant.organisationId} and environment = ${tenant.environment} and id = ${fileId} and ${isInVault}`,
   )
 }
 
@@ -138,7 +141,7 @@ export function findFileOwner(
     Owner,
     sql`
     select organisation_id, environment, ${placeOwnerSql(sql`vault_files.organisation_id`)} as place_owner
-    from vault_files where vault_id = ${vaultId} and id = ${fileId}`,
+    from vault_files where vault_id = ${vaultId} and id = ${fileId} and ${isInVault}`,
   )
 }
 

@@ -233,6 +233,7 @@ test('an upload that takes longer than an hour fails at its end, and nothing is 
 })
 
 test('the files of a vault that is deleted or expires are deleted from the store', async () => {
+  await stage.deleteContents()
   await stage.sweep()
   const before = await stage.store()
   const [one, two] = [await stage.aVault(), await stage.aVault()]
@@ -240,6 +241,7 @@ test('the files of a vault that is deleted or expires are deleted from the store
   await two.send()
   expect((await stage.store()).blobs).toBe(before.blobs + 2)
   await stage.call(one.org, 'DELETE', `/vaults/${one.vaultId}`)
+  await stage.deleteContents()
   await stage.sweep()
   expect((await stage.store()).blobs).toBe(before.blobs + 1)
   const short = await stage.vault(one.org, { ttl: '5m' })
@@ -247,6 +249,7 @@ test('the files of a vault that is deleted or expires are deleted from the store
   stage.pass(300_000)
   expect(codeOf(await stage.call(one.org, 'GET', `/vaults/${short}`))).toBe('vault-not-found')
   await stage.follow()
+  await stage.deleteContents()
   await stage.sweep()
   expect(await stage.store()).toEqual({ ...before, blobs: before.blobs + 1 })
   expect((await countersOf(stage.world, one.org)).storageBytes).toBe(0)

@@ -77,19 +77,24 @@ function isGood(now: Date): Sql {
         and (m.is_live or vault_tokens.environment = 'test')))`
 }
 
-/** Returns the tenant and the access of a token that is good, by its hash. Its expiry is not compared. */
+/** A token is good and its vault exists: the tokens of a deleted vault are deleted after it. */
+function opensVault(now: Date): Sql {
+  return sql`${isGood(now)} and exists (select from vaults v where v.id = vault_tokens.vault_id)`
+}
+
+/** Returns the tenant and the access of a token that opens its vault, by its hash. Its expiry is not compared. */
 export function findToken(db: Queryable, tokenHash: Uint8Array, now: Date): Promise<TokenRow | undefined> {
   return db.maybeOne(
     TokenRow,
-    sql`select ${columns} from vault_tokens where token_hash = ${tokenHash} and ${isGood(now)}`,
+    sql`select ${columns} from vault_tokens where token_hash = ${tokenHash} and ${opensVault(now)}`,
   )
 }
 
-/** Those of the tokens, of any tenant, that are not good any more. One that expired may be gone and is not among them. */
+/** Those of the tokens, of any tenant, that open their vault no more. One that expired may be gone and is not among them. */
 export async function listEndedTokens(db: Queryable, ids: readonly Id<'vat'>[], now: Date): Promise<Id<'vat'>[]> {
   const rows = await db.many(
     z.object({ id: id('vat') }),
-    sql`select id from vault_tokens where id = any(${ids}::text[]) and not (${isGood(now)})`,
+    sql`select id from vault_tokens where id = any(${ids}::text[]) and not (${opensVault(now)})`,
   )
   return rows.map((row) => row.id)
 }
@@ -159,7 +164,7 @@ export function openTicketRow(
     sql`
     update vault_tokens set opened_at = ${now}, expires_at = ${streamEnd}
     where token_hash = ${tokenHash} and vault_id = ${vaultId} and kind = 'ticket' and opened_at is null and expires_at > ${now}
-      and ${isGood(now)}
+      and ${opensVault(now)}
     returning ${columns}`,
   )
 }
