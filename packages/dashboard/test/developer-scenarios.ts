@@ -2,7 +2,7 @@ import { createPurser } from '@purser/sdk'
 import { expect, test } from 'vitest'
 import { makeSignInLink } from '../../server/src/features/people/index.ts'
 import type { Stage } from './people-scenarios.ts'
-import { show, signedInBy } from './stage.ts'
+import { openLink, show, signedInBy } from './stage.ts'
 
 /** What developers do: the first payment, snippets, keys. */
 export function developerScenarios({ dev, browser, open }: Stage): void {
@@ -11,7 +11,7 @@ export function developerScenarios({ dev, browser, open }: Stage): void {
     const link = await makeSignInLink(server.deps, server.deps.db, { email: 'dev@example.com', baseUrl })
     await open({ storageState: { cookies: [], origins: [] } }, async (page, { faults }) => {
       const startedAt = performance.now()
-      await page.goto(link)
+      await openLink(page, link)
       await page.waitForURL(`${dashboardUrl}/test`)
       await page.getByRole('link', { name: 'Quick start' }).first().click()
       await page.getByRole('heading', { level: 1, name: 'Quick start' }).waitFor()

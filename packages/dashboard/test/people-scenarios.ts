@@ -7,7 +7,7 @@ import { makeSignInLink } from '../../server/src/features/people/index.ts'
 import { sql } from '../../server/src/platform/db/db.ts'
 import { newId } from '../../server/src/platform/ids.ts'
 import type { Watched } from './browser.ts'
-import { show, signedInBy } from './stage.ts'
+import { openLink, show, signedInBy } from './stage.ts'
 
 export interface Stage {
   readonly dev: () => Dev
@@ -103,7 +103,7 @@ export function peopleScenarios({ dev, purserOf, browser, open }: Stage): void {
     const invited = await purserOf().organisations.members.add({ email, role: 'viewer' })
     const signInUrl = await makeSignInLink(deps, deps.db, { email, baseUrl })
     await open({ storageState: { cookies: [], origins: [] } }, async (page) => {
-      await page.goto(signInUrl)
+      await openLink(page, signInUrl)
       await page.getByText('You are not a member of any organisation').waitFor()
     })
     const token = 'a-token-of-a-link-by-email'

@@ -8,7 +8,13 @@ import type { DemoData } from './demo-data.ts'
 /** On a machine that other work slows down, what a page shows comes late. A fault is what never comes. */
 export const patienceMs = 60_000
 
-/** Opens a one-time link, as the one of `npm start`, and returns the cookies that it leaves. */
+/** Opens a one-time link, as the one of `npm start`, and presses the button of its page. */
+export async function openLink(page: Page, signInUrl: string): Promise<void> {
+  await page.goto(signInUrl)
+  await page.getByRole('button', { name: 'Sign in', exact: true }).click()
+}
+
+/** Signs in by a one-time link, and returns the cookies that it leaves. */
 export async function signIn(
   browser: Browser,
   { signInUrl, dashboardUrl }: Pick<DevRecord, 'signInUrl' | 'dashboardUrl'>,
@@ -17,7 +23,7 @@ export async function signIn(
   context.setDefaultTimeout(patienceMs)
   try {
     const page = await context.newPage()
-    await page.goto(signInUrl)
+    await openLink(page, signInUrl)
     await page.waitForURL(`${dashboardUrl}/test`)
     return await context.storageState()
   } finally {

@@ -126,10 +126,10 @@ function programWith(page: string, text: string): string {
   return found.code
 }
 
-/** The headers of a person who used the link of `npm start` in a browser. */
+/** The headers of a person who used the link of `npm start` in a browser, and pressed the button of its page. */
 async function signIn(dev: Dev): Promise<HeadersInit> {
-  const opened = { 'sec-fetch-dest': 'document', 'sec-fetch-site': 'none', accept: 'text/html' }
-  const signedIn = await fetch(dev.signInUrl, { headers: opened, redirect: 'manual' })
+  const pressed = { method: 'POST', headers: { origin: new URL(dev.baseUrl).origin } }
+  const signedIn = await fetch(dev.signInUrl, { ...pressed, redirect: 'manual' })
   const cookies = signedIn.headers.getSetCookie().map((one) => one.split(';')[0])
   const origin = new URL(dev.dashboardUrl).origin
   return { cookie: cookies.join('; '), origin, 'x-service-organisation': dev.organisationId }

@@ -16,9 +16,15 @@ export function aLink(world: World, email: string): Promise<string> {
   return makeSignInLink(world.server.deps, world.database.db, { email, baseUrl: world.base })
 }
 
-/** Opens a link as a browser does whose address bar has it, without following where it leads. */
+/** Opens an address as a browser does, without following where it leads. */
 export function open(url: string, headers: Record<string, string> = {}): Promise<Response> {
-  return fetch(url, { redirect: 'manual', headers: { 'sec-fetch-site': 'none', ...headers } })
+  return fetch(url, { redirect: 'manual', headers })
+}
+
+/** Presses the button of the page that a link shows, in a browser that did not request the link. */
+export function press(world: World, link: string, headers: Record<string, string> = {}): Promise<Response> {
+  const { origin } = new URL(world.config.baseUrl)
+  return fetch(link, { method: 'POST', redirect: 'manual', headers: { origin, ...headers } })
 }
 
 /** `name=value` of the session's cookie that an answer sets; undefined where it sets none. */
@@ -33,7 +39,7 @@ export async function aBrowser(
   world: World,
   { email, organisationId, base = world.base }: { email: string; organisationId?: OrganisationId; base?: string },
 ): Promise<Browser> {
-  const cookie = sessionCookie(world, await open(await aLink(world, email)))
+  const cookie = sessionCookie(world, await press(world, await aLink(world, email)))
   if (cookie === undefined) throw new Error('the link did not sign in')
   return browserOf(world, { cookie, organisationId, base })
 }

@@ -10,7 +10,7 @@ import { startTracing, type Tracing } from '../../src/platform/tracing/tracing.t
 import { formOf, upload } from '../files/uploads.ts'
 import { aKeptLog } from '../log-lines.ts'
 import { aMailbox, type Mailbox } from '../mailbox.ts'
-import { aBrowser, aLink, open, ownerOf } from '../people.ts'
+import { aBrowser, aLink, ownerOf, press } from '../people.ts'
 import { aWorld, type Org, type World } from '../world.ts'
 
 const { lines, log } = aKeptLog()
@@ -167,8 +167,8 @@ test('no secret reaches a log line, a trace, the database or the metrics', async
   const email = await ownerOf(world, org.id)
   const link = await aLink(world, email)
   keep('a sign-in link', new URL(link).searchParams.get('token'))
-  await open(link)
-  await open(`${link}x`)
+  await press(world, link)
+  await press(world, `${link}x`)
   const person = await aBrowser(world, { email, organisationId: org.id })
   keep('the cookie of a session', person.cookie.split('=')[1])
   const post = (path: string, body: unknown, base = world.base) =>
@@ -178,7 +178,7 @@ test('no secret reaches a log line, a trace, the database or the metrics', async
       body: JSON.stringify(body),
     })
   const secondEmail = await ownerOf(world, (await world.organisation()).id)
-  await open(await aLink(world, secondEmail))
+  await press(world, await aLink(world, secondEmail))
   await post('/auth/sign-in/link', { email })
   await post('/auth/request-password-reset', { email })
   const smtp = { url: mailbox.url, from: 'purser@example.com' }

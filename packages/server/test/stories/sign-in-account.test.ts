@@ -8,8 +8,8 @@ import {
   type Browser,
   browserOf,
   invite,
-  open,
   ownerOf,
+  press,
   sessionCookie,
 } from '../people.ts'
 import { aWorld, codeOf, type Org, type World } from '../world.ts'
@@ -54,7 +54,7 @@ test('a person has about a hundred sessions at most, and a session keeps 512 cha
     insert into auth."session" ("id", "expiresAt", "token", "createdAt", "updatedAt", "userAgent", "userId")
     select 'ssn_' || n, now() + interval '1 day', 'token-' || n, now() - n * interval '1 minute', now(), '', "id"
     from auth."user", generate_series(1, 120) as n where email = ${email}`)
-  const opened = await open(await aLink(world, email), { 'user-agent': 'x'.repeat(12_000) })
+  const opened = await press(world, await aLink(world, email), { 'user-agent': 'x'.repeat(12_000) })
   expect(sessionCookie(world, opened)).toBeDefined()
   const left = await world.database.db.many(
     z.object({ id: z.string(), length: z.number() }),

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { aMailbox, type Mailbox } from '../mailbox.ts'
-import { aLink, open, ownerOf } from '../people.ts'
+import { aLink, ownerOf, press } from '../people.ts'
 import { aWorld, type World } from '../world.ts'
 
 // Decisions 0174 and 0187. Each address is in a block of its own, because the limits are those of the whole process.
@@ -80,7 +80,7 @@ test('a host that has a whole /64 of IPv6 counts as one stranger', async () => {
 
 test('guesses from many addresses are limited together, and a browser that has signed in before is not one of them', async () => {
   const email = await anOwner()
-  const cookie = cookiesOf(await open(await aLink(world, email)))
+  const cookie = cookiesOf(await press(world, await aLink(world, email)))
   const known = cookie.split('; ').filter((part) => part.startsWith('purser.known_browser='))
   expect(known).toHaveLength(1)
   const statuses: number[] = []
@@ -94,7 +94,7 @@ test('guesses from many addresses are limited together, and a browser that has s
 test('the cookie of a browser counts for its own e-mail address alone, signed by this service, and signs nobody in', async () => {
   const [email, other] = [await anOwner(), await anOwner()]
   const cookie = String(
-    cookiesOf(await open(await aLink(world, other)))
+    cookiesOf(await press(world, await aLink(world, other)))
       .split('; ')
       .find((part) => part.startsWith('purser.known_browser=')),
   )
@@ -114,7 +114,7 @@ const urlIn = (text: string): string => (/https?:\S+/.exec(text)?.[0] ?? '').rep
 /** Mails are sent after the response: one that a request of an earlier hour brought late may come first, and its link has expired. */
 function expectLinkByMail(email: string): Promise<void> {
   return expect
-    .poll(async () => (await open(urlIn(await mailbox.newest(email)))).headers.get('location'))
+    .poll(async () => (await press(world, urlIn(await mailbox.newest(email)))).headers.get('location'))
     .toBe('http://dashboard.test')
 }
 
@@ -136,7 +136,7 @@ test('strangers from any number of network addresses never keep a person from a 
 
 test('strangers from any number of network addresses never keep a person from a new password', async () => {
   const email = await anOwner()
-  await open(await aLink(world, email))
+  await press(world, await aLink(world, email))
   const statuses = new Set<number>()
   for (let at = 0; at < 60; at++)
     statuses.add(await post('/auth/request-password-reset', { email }, { address: addressOf(at + 100) }))
@@ -159,7 +159,7 @@ test('requests for mail take no guess of a password away, and guesses no mail', 
 
 test('strangers in the network of a person use up no attempt of a browser in which the person signed in', async () => {
   const email = await anOwner()
-  const known = cookiesOf(await open(await aLink(world, email)))
+  const known = cookiesOf(await press(world, await aLink(world, email)))
     .split('; ')
     .find((part) => part.startsWith('purser.known_browser='))
   const address = '10.1.3.1'

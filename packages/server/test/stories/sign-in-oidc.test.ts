@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { sql } from '../../src/platform/db/db.ts'
 import { anIssuer, type Claims, type OidcIssuer } from '../oidc-issuer.ts'
-import { aLink, browserOf, open, ownerOf, sessionCookie } from '../people.ts'
+import { aLink, browserOf, open, ownerOf, press, sessionCookie } from '../people.ts'
 import { aWorld, type Org, type World } from '../world.ts'
 
 // The service behind a proxy that ends TLS: its own address is https, where cookies take the prefix __Host-.
@@ -67,7 +67,7 @@ async function signInAs(claims: Claims, options?: { forge: true }): Promise<Resp
 const verified = (): Claims => ({ sub: 'person-1', email, email_verified: true, name: 'Owner' })
 
 test('the session of an https address is in a __Host- cookie: Secure, HttpOnly, Lax, for the root and no domain', async () => {
-  const [cookie = ''] = (await open(await aLink(world, email))).headers.getSetCookie()
+  const [cookie = ''] = (await press(world, await aLink(world, email))).headers.getSetCookie()
   expect(cookie).toMatch(/^__Host-purser\.session_token=/)
   const attributes = cookie.split(/;\s*/).slice(1)
   expect(attributes).toEqual(expect.arrayContaining(['Path=/', 'Secure', 'HttpOnly', 'SameSite=Lax']))
@@ -142,7 +142,7 @@ test.each<[string, (address: string) => unknown]>([
 })
 
 test('another person of the issuer who claims the address of somebody signed in before does not become them', async () => {
-  expect(sessionCookie(world, await open(await aLink(world, email)))).toBeDefined()
+  expect(sessionCookie(world, await press(world, await aLink(world, email)))).toBeDefined()
   const answer = await signInAs({ ...verified(), sub: 'intruder', email_verified: false })
   expect(sessionCookie(world, answer)).toBeUndefined()
 })

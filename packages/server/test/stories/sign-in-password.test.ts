@@ -2,7 +2,7 @@ import { createServer, type Socket } from 'node:net'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
 import { aMailbox, type Mailbox } from '../mailbox.ts'
-import { aBrowser, ageSessions, browserOf, open, ownerOf, sessionCookie } from '../people.ts'
+import { aBrowser, ageSessions, browserOf, open, ownerOf, press, sessionCookie } from '../people.ts'
 import { aWorld, codeOf, type Org, type World } from '../world.ts'
 
 let world: World
@@ -37,14 +37,52 @@ async function linkTo(address: string): Promise<string> {
 test('a link by e-mail signs in, and an address without an account is answered alike', async () => {
   const answer = await post('/auth/sign-in/link', { email })
   expect([answer.status, await answer.json()]).toEqual([200, { status: true }])
-  const opened = await open(await linkTo(email))
+  const opened = await press(world, await linkTo(email))
   const browser = browserOf(world, { cookie: sessionCookie(world, opened) ?? '', organisationId: org.id })
   expect((await browser.call('GET', '/account')).body.email).toBe(email)
 })
 
+/** Requests a link in a browser with these cookies. Returns the cookie that it gets. */
+async function requestIn(cookie: string, address: string): Promise<string> {
+  const response = await fetch(`${world.base}/auth/sign-in/link`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', origin: 'http://dashboard.test', cookie },
+    body: JSON.stringify({ email: address }),
+  })
+  const [set = ''] = response.headers.getSetCookie()
+  expect([response.status, set]).toEqual([
+    200,
+    expect.stringMatching(/^purser\.link_browser=[\w-]{43}; Max-Age=600; Path=\/; HttpOnly; SameSite=Lax$/),
+  ])
+  return String(set.split(';')[0])
+}
+
+test('a link signs in at once in the browser that requested it, also after a second request, and asks first in every other one', async () => {
+  const address = await ownerOf(world, (await world.organisation()).id)
+  const own = await requestIn('', address)
+  const link = await linkTo(address)
+  expect(await requestIn(own, 'nobody@example.com'), 'the browser keeps its secret').toBe(own)
+  const other = await requestIn('', address)
+  const weak = await requestIn('purser.link_browser=a', address)
+  for (const cookie of [
+    '',
+    other,
+    weak,
+    'purser.link_browser=',
+    `${own.slice(0, -1)}${own.endsWith('A') ? 'B' : 'A'}`,
+  ]) {
+    const shown = await open(link, { 'sec-fetch-site': 'none', cookie })
+    expect([shown.status, sessionCookie(world, shown)]).toEqual([200, undefined])
+    expect(await shown.text()).toContain(`<strong>${address}</strong>`)
+  }
+  const opened = await open(link, { 'sec-fetch-site': 'cross-site', cookie: own })
+  expect([opened.status, opened.headers.get('location')]).toEqual([302, 'http://dashboard.test'])
+  expect(sessionCookie(world, opened)).toBeDefined()
+})
+
 test('with open sign-up a new address gets an account by its link, without any organisation', async () => {
   await post('/auth/sign-in/link', { email: 'New@example.com' })
-  const opened = await open(await linkTo('New@example.com'))
+  const opened = await press(world, await linkTo('New@example.com'))
   const browser = browserOf(world, { cookie: sessionCookie(world, opened) ?? '' })
   expect((await browser.call('GET', '/account')).body).toMatchObject({ email: 'new@example.com', organisations: [] })
 })

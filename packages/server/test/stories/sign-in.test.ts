@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
 import { hashOfToken, makeSignInLink } from '../../src/features/people/links.ts'
 import { sql } from '../../src/platform/db/db.ts'
-import { aBrowser, aLink, browserOf, invite, open, ownerOf, sessionCookie } from '../people.ts'
+import { aBrowser, aLink, browserOf, invite, ownerOf, press, sessionCookie } from '../people.ts'
 import { aWorld, codeOf, countByStatus, type Org, type World } from '../world.ts'
 
 let world: World
@@ -19,7 +19,7 @@ afterAll(() => world?.stop())
 const Count = z.object({ count: z.bigint() })
 
 test('a one-time link signs in and leads to the dashboard, with a cookie that scripts cannot read', async () => {
-  const response = await open(await aLink(world, email))
+  const response = await press(world, await aLink(world, email))
   expect([response.status, response.headers.get('location')]).toEqual([302, 'http://dashboard.test'])
   expect(response.headers.get('referrer-policy')).toBe('no-referrer')
   const [cookie = ''] = response.headers.getSetCookie()
@@ -35,10 +35,10 @@ test('a one-time link signs in and leads to the dashboard, with a cookie that sc
 
 test('a link works once: of twenty browsers that open it together one is signed in', async () => {
   const url = await aLink(world, email)
-  const responses = await Promise.all(Array.from({ length: 20 }, () => open(url)))
+  const responses = await Promise.all(Array.from({ length: 20 }, () => press(world, url)))
   expect(countByStatus(responses)).toEqual({ 302: 20 })
   expect(responses.flatMap((response) => sessionCookie(world, response) ?? [])).toHaveLength(1)
-  const late = await open(url)
+  const late = await press(world, url)
   expect(late.headers.get('location')).toBe('http://dashboard.test/sign-in?error=link-not-valid')
   expect(sessionCookie(world, late)).toBeUndefined()
 })
@@ -51,7 +51,7 @@ test('a link that is older than ten minutes, a made-up one and a HEAD request si
     sql`update auth.sign_in_links set expires_at = ${new Date(Date.now() - 1)} where token_hash = ${hashOfToken(token)}`,
   )
   for (const link of [url, `${world.base}/auth/link?token=${'A'.repeat(43)}`])
-    expect(sessionCookie(world, await open(link))).toBeUndefined()
+    expect(sessionCookie(world, await press(world, link))).toBeUndefined()
 })
 
 test('the database holds no token of a link', async () => {
@@ -68,7 +68,7 @@ test('links that are opened at once for one new person make one user and one acc
   const invited = 'first@example.com'
   await world.call(org.testKey, 'POST', '/organisations/current/members', { email: invited, role: 'member' })
   const urls = await Promise.all(Array.from({ length: 8 }, () => aLink(world, invited)))
-  const responses = await Promise.all(urls.map((url) => open(url)))
+  const responses = await Promise.all(urls.map((url) => press(world, url)))
   expect(responses.some((response) => sessionCookie(world, response) !== undefined)).toBe(true)
   const browser = await aBrowser(world, { email: invited, organisationId: org.id })
   expect((await browser.call('GET', '/account')).body).toMatchObject({ email: invited })
@@ -90,7 +90,7 @@ test('a user whose account was lost to a crash is joined to it by the next sign-
 
 test('signing in again ends the session that the browser had before', async () => {
   const first = await aBrowser(world, { email, organisationId: org.id })
-  const again = await open(await aLink(world, email), { cookie: first.cookie })
+  const again = await press(world, await aLink(world, email), { cookie: first.cookie })
   const cookie = sessionCookie(world, again) ?? ''
   expect(cookie).not.toBe(first.cookie)
   expect((await first.call('GET', '/organisations/current')).status).toBe(401)
@@ -174,5 +174,5 @@ test('what a person does is in the audit log under their account', async () => {
 test('a link is not made for another address than it says', async () => {
   const { deps } = world.server
   const url = await makeSignInLink(deps, deps.db, { email: 'stranger@example.com', baseUrl: world.base })
-  expect(sessionCookie(world, await open(url))).toBeUndefined()
+  expect(sessionCookie(world, await press(world, url))).toBeUndefined()
 })

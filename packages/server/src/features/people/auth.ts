@@ -6,7 +6,7 @@ import { Kysely, PostgresDialect } from 'kysely'
 import { freshMs } from '../../platform/access.ts'
 import { newId } from '../../platform/ids.ts'
 import { accountOf } from './accounts.ts'
-import { cookiePrefixOf } from './cookie.ts'
+import { cookieAttributesOf, cookiePrefixOf } from './cookie.ts'
 import { knownBrowserCookieOf, knownBrowserSeconds, knownBrowserValue } from './known-browser.ts'
 import { linkSignIn } from './link-sign-in.ts'
 import { sendResetMail } from './mails.ts'
@@ -23,12 +23,7 @@ export function createAuth(deps: SignInDeps, options: SignInOptions) {
   const { baseUrl, log } = deps
   const { dashboardUrl, sendMail } = options
   const dashboard = new URL(dashboardUrl)
-  const cookieAttributes = {
-    secure: baseUrl.startsWith('https://'),
-    httpOnly: true,
-    sameSite: 'lax',
-    path: '/',
-  } as const
+  const cookieAttributes = cookieAttributesOf(baseUrl)
   const afterSignIn: AfterHook = async (ctx) => {
     const { newSession } = ctx.context
     if (newSession === null) return

@@ -11,6 +11,16 @@ export function sessionCookieOf(baseUrl: string): string {
   return `${cookiePrefixOf(baseUrl)}.session_token`
 }
 
+/** The name of the cookie of a browser that requested a sign-in link. */
+export function linkCookieOf(baseUrl: string): string {
+  return `${cookiePrefixOf(baseUrl)}.link_browser`
+}
+
+/** The attributes of every cookie. */
+export function cookieAttributesOf(baseUrl: string) {
+  return { secure: baseUrl.startsWith('https://'), httpOnly: true, sameSite: 'lax', path: '/' } as const
+}
+
 /** The value of a cookie in a Cookie header, decoded; undefined where it is not there or not decodable. */
 export function cookieValue(header: string | undefined, name: string): string | undefined {
   for (const part of (header ?? '').split(';')) {

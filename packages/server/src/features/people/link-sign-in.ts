@@ -2,11 +2,13 @@ import type { AuthContext } from 'better-auth'
 import { APIError, createAuthEndpoint } from 'better-auth/api'
 import { setSessionCookie } from 'better-auth/cookies'
 import { z } from 'zod'
+import { equalInConstantTime } from '../../platform/constant-time.ts'
+import { cookieAttributesOf, cookieValue, linkCookieOf } from './cookie.ts'
 import { confirmationPage } from './link-page.ts'
-import { hashOfToken, newSignInLink } from './links.ts'
+import { hashOfToken, linkMs, newSecret, newSignInLink } from './links.ts'
 import { maySend, sendOrForget } from './mails.ts'
 import type { SignInDeps, SignInOptions } from './sign-in-options.ts'
-import { deleteLink, findLink, hasAccount, insertLink, markLinkUsed } from './store.ts'
+import { deleteLink, findLink, hasAccount, insertLink, markLinkUsed, type NewLink } from './store.ts'
 
 /** A plugin of better-auth: one-time links, from the operator and by e-mail. */
 export function linkSignIn(deps: SignInDeps, options: SignInOptions) {
@@ -17,11 +19,10 @@ const LinkQuery = z.object({ token: z.string().max(200) })
 
 /**
  * Signs in the user of a link, once, and redirects to the dashboard. A used or expired link redirects to the sign-in page. The link
- * proves the address, so a missing user is created. A page can open the link of its author's account in the browser of its visitor, who would
- * then work in that account. So a link signs in at once only if no page opened it; otherwise a page asks first.
- * Source: Fetch Metadata, `Sec-Fetch-Site: none` is an address that was typed or opened by another program.
+ * proves the address, so a missing user is created. Anybody can lead a browser to a link of their own account, whose visitor would then work in
+ * that account. So a link signs in at once only in the browser that requested it; in any other one a page asks first.
  */
-function openLink({ db, clock }: SignInDeps, { dashboardUrl }: SignInOptions) {
+function openLink({ db, clock, baseUrl }: SignInDeps, { dashboardUrl }: SignInOptions) {
   const options = { method: ['GET' as const, 'POST' as const], query: LinkQuery, requireHeaders: true as const }
   return createAuthEndpoint('/link', options, async (ctx) => {
     const { internalAdapter } = ctx.context
@@ -29,8 +30,8 @@ function openLink({ db, clock }: SignInDeps, { dashboardUrl }: SignInOptions) {
     const link = await findLink(db, tokenHash, clock.now())
     const refused = `${dashboardUrl}/sign-in?error=link-not-valid`
     if (link === undefined) throw ctx.redirect(refused)
-    const isOpenedByPage = ctx.headers.get('sec-fetch-site') !== 'none'
-    if (ctx.method === 'GET' && isOpenedByPage) return confirmationPage({ email: link.email, dashboardUrl })
+    const isConfirmed = ctx.method === 'POST' || hasRequested(link, cookieValue(cookiesOf(ctx), linkCookieOf(baseUrl)))
+    if (!isConfirmed) return confirmationPage({ email: link.email, dashboardUrl })
     const user = await userOf(ctx.context.internalAdapter, link.email)
     // Last before the session, so that an earlier failure does not use the link up.
     if (!(await markLinkUsed(db, tokenHash, clock.now()))) throw ctx.redirect(refused)
@@ -38,6 +39,15 @@ function openLink({ db, clock }: SignInDeps, { dashboardUrl }: SignInOptions) {
     await setSessionCookie(ctx, { session, user })
     throw ctx.redirect(dashboardUrl)
   })
+}
+
+/** Whether the browser with this secret requested the link. */
+function hasRequested({ browserHash }: Pick<NewLink, 'browserHash'>, browser: string | undefined): boolean {
+  return browserHash !== null && browser !== undefined && equalInConstantTime(browserHash, hashOfToken(browser))
+}
+
+function cookiesOf({ headers }: { readonly headers?: Headers | undefined }): string | undefined {
+  return headers?.get('cookie') ?? undefined
 }
 
 type Users = Pick<AuthContext['internalAdapter'], 'findUserByEmail' | 'createUser'>
@@ -58,16 +68,25 @@ async function userOf(users: Users, email: string) {
 
 const LinkRequest = z.object({ email: z.email().max(254) })
 
-/** Sends a link to an address. Neither the response nor its duration reveals whether the address has an account. */
+const browserPattern = /^[\w-]{43}$/
+
+/**
+ * Sends a link to an address. Neither the response nor its duration reveals whether the address has an account. A cookie has the browser's secret,
+ * which later requests keep, so that the links of all of them sign in at once in this browser.
+ */
 function sendLink(deps: SignInDeps, options: SignInOptions) {
   const { sendMail, isSignUpOpen } = options
   return createAuthEndpoint('/sign-in/link', { method: 'POST', body: LinkRequest }, async (ctx) => {
     if (sendMail === undefined) throw new APIError('BAD_REQUEST', { code: 'EMAIL_NOT_CONFIGURED' })
     const { email } = ctx.body
-    const cookies = ctx.headers?.get('cookie') ?? undefined
+    const cookies = cookiesOf(ctx)
+    const cookie = linkCookieOf(deps.baseUrl)
+    const known = cookieValue(cookies, cookie)
+    const browser = known !== undefined && browserPattern.test(known) ? known : newSecret(deps.random)
+    ctx.setCookie(cookie, browser, { ...cookieAttributesOf(deps.baseUrl), maxAge: linkMs / 1_000 })
     const send = async (): Promise<void> => {
       if (!isSignUpOpen && !(await hasAccount(deps.db, email))) return
-      const { url, link } = newSignInLink(deps, { email, baseUrl: deps.baseUrl })
+      const { url, link } = newSignInLink(deps, { email, baseUrl: deps.baseUrl, browser })
       const mail = { kind: 'link', email: link.email, proof: Buffer.from(link.tokenHash).toString('hex') } as const
       // Stored before the mail is recorded, so that the record never names a link that is not there.
       await insertLink(deps.db, link)

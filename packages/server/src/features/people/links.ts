@@ -5,7 +5,7 @@ import type { Deps } from './ports.ts'
 import { insertLink, type NewLink } from './store.ts'
 
 /** How long a one-time link can be used. */
-const linkMs = 600_000
+export const linkMs = 600_000
 
 const tokenBytes = 32
 
@@ -25,19 +25,27 @@ export async function makeSignInLink(
   return url
 }
 
-/** Returns a new link and its row. The link is valid once the row is stored. */
+/**
+ * Returns a new link and its row. The link is valid once the row is stored. `browser` is the secret of the browser that requested it, if one did.
+ */
 export function newSignInLink(
   { clock, random }: Pick<Deps, 'clock' | 'random'>,
-  { email, baseUrl }: { readonly email: string; readonly baseUrl: string },
+  { email, baseUrl, browser }: { readonly email: string; readonly baseUrl: string; readonly browser?: string },
 ): { readonly url: string; readonly link: NewLink } {
-  const token = Buffer.from(random.bytes(tokenBytes)).toString('base64url')
+  const token = newSecret(random)
   const createdAt = clock.now()
   const expiresAt = instantOf(createdAt.getTime() + linkMs)
-  const link = { tokenHash: hashOfToken(token), email: email.toLowerCase(), createdAt, expiresAt }
+  const browserHash = browser === undefined ? null : hashOfToken(browser)
+  const link = { tokenHash: hashOfToken(token), email: email.toLowerCase(), browserHash, createdAt, expiresAt }
   return { url: `${baseUrl}/auth/link?token=${token}`, link }
 }
 
-/** The stored form of a link's token. */
+/** Returns a new token of a link, or a new secret of a browser. */
+export function newSecret(random: Deps['random']): string {
+  return Buffer.from(random.bytes(tokenBytes)).toString('base64url')
+}
+
+/** The stored form of a link's token, and of a browser's secret. */
 export function hashOfToken(token: string): Uint8Array {
   return createHash('sha256').update(token).digest()
 }

@@ -95,14 +95,16 @@ export interface NewLink {
   readonly tokenHash: Uint8Array
   /** In lower case. */
   readonly email: string
+  /** The hash of the secret of the browser that requested it; null if none did. */
+  readonly browserHash: Uint8Array | null
   readonly createdAt: Date
   readonly expiresAt: Date
 }
 
 export async function insertLink(db: Queryable, link: NewLink): Promise<void> {
   await db.run(sql`
-    insert into auth.sign_in_links (token_hash, email, created_at, expires_at)
-    values (${link.tokenHash}, ${link.email}, ${link.createdAt}, ${link.expiresAt})`)
+    insert into auth.sign_in_links (token_hash, email, browser_hash, created_at, expires_at)
+    values (${link.tokenHash}, ${link.email}, ${link.browserHash}, ${link.createdAt}, ${link.expiresAt})`)
 }
 
 /** Deletes a link that was not sent. */
@@ -110,17 +112,17 @@ export async function deleteLink(db: Queryable, tokenHash: Uint8Array): Promise<
   await db.run(sql`delete from auth.sign_in_links where token_hash = ${tokenHash}`)
 }
 
-const LinkRow = z.object({ email: z.string() })
+const LinkRow = z.object({ email: z.string(), browserHash: z.instanceof(Uint8Array).nullable() })
 
 /** The link with this hash, if it can be used at that instant. */
 export function findLink(
   db: Queryable,
   tokenHash: Uint8Array,
   now: Date,
-): Promise<{ readonly email: string } | undefined> {
+): Promise<z.output<typeof LinkRow> | undefined> {
   return db.maybeOne(
     LinkRow,
-    sql`select email from auth.sign_in_links where token_hash = ${tokenHash} and used_at is null and expires_at > ${now}`,
+    sql`select email, browser_hash from auth.sign_in_links where token_hash = ${tokenHash} and used_at is null and expires_at > ${now}`,
   )
 }
 
