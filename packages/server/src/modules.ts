@@ -84,12 +84,15 @@ const keepMonths: Recurring<PlatformDeps> = {
  */
 export async function createModules(config: Config, overrides: Overrides = {}) {
   const opened = await openPorts(config, overrides)
-  const committed = createSignal()
+  const [committed, due] = [createSignal(), createSignal()]
   const settlementsWanted = createSignal()
   const leaseMs = config.leaseMs ?? leaseMsDefault
   const base = {
     ...opened.ports,
-    eventsCommitted: committed.raise,
+    eventsCommitted: ({ haveSubscribers }: { readonly haveSubscribers: boolean }) => {
+      committed.raise()
+      if (haveSubscribers) due.raise()
+    },
     recounts: [paymentRecount, ...walletRecounts, webhookRecount, ...vaultRecounts],
     settleNanoUsdPerDayMax: config.settleNanoUsdPerDayMax,
     settleMicroUsdMin: config.settleMicroUsdMin,
@@ -138,7 +141,10 @@ export async function createModules(config: Config, overrides: Overrides = {}) {
     ...(config.vaultTtls !== undefined && { vaultTtls: config.vaultTtls }),
   })
   const sessions = createSessions({ ...payments.deps, ...vaults.deps })
-  const webhooks = createWebhooks({ ...base, endedReaders: ended, eventsKeptDays: config.eventsKeptDays }, committed)
+  const webhooks = createWebhooks(
+    { ...base, endedReaders: ended, eventsKeptDays: config.eventsKeptDays },
+    { committed, due },
+  )
   const registry = createRegistry({ ...base, paymentLogExists, paymentsOfLogs })
   const relayer = createRelayer(wallets.deps, {
     purposes: [...payments.relays, ...wallets.relays, ...transfers.relays],

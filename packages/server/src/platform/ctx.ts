@@ -101,8 +101,11 @@ export interface Deps {
   readonly readinessDetails?: () => Promise<Readonly<Record<string, unknown>>>
   /** Readiness check: looks up an API key that does not exist, with the query of each request. Rejects if the database does not respond. */
   readonly lookUpKey?: () => Promise<unknown>
-  /** Called after each commit that wrote events, in the process that wrote them; the outbox is authoritative. Must not throw. */
-  readonly eventsCommitted?: () => void
+  /**
+   * Called after each commit that wrote events, in the process that wrote them, with whether a webhook subscribes to any of them. The outbox is
+   * authoritative. Must not throw.
+   */
+  readonly eventsCommitted?: (events: { readonly haveSubscribers: boolean }) => void
 }
 
 /** The facts about one call. */

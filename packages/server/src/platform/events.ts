@@ -1,4 +1,5 @@
 import type { EventPayloads, EventType } from '@purser/protocol'
+import { z } from 'zod'
 import type { Ctx, Tenant } from './ctx.ts'
 import { type Sql, sql, type Tx } from './db/db.ts'
 import { type Id, newId } from './ids.ts'
@@ -37,6 +38,8 @@ export function hasSubscriber({ organisationId, environment }: Tenant, type: str
         and (events @> array[${type}]::text[] or events @> array['*']))`
 }
 
+const WrittenEvents = z.object({ haveSubscribers: z.boolean() })
+
 /** Writes events without checking their payloads against the catalogue. For `publishEvents`, and for tests of delivery. */
 export async function insertEvents(
   ctx: PublishingCtx,
@@ -46,11 +49,18 @@ export async function insertEvents(
 ): Promise<readonly Id<'evt'>[]> {
   const ids = payloads.map(() => newId('evt', ctx))
   const texts = payloads.map((payload) => JSON.stringify(payload))
-  await tx.run(sql`
-    with due as (insert into events_due (event_id) select unnest(${ids}::text[]) where ${hasSubscriber(ctx.tenant, type)})
-    insert into events (id, organisation_id, environment, type, payload, created_at)
-    select id, ${ctx.tenant.organisationId}, ${ctx.tenant.environment}, ${type}, payload::jsonb, ${ctx.clock.now()}
-    from unnest(${ids}::text[], ${texts}::text[]) as given (id, payload)`)
-  if (ids.length > 0 && ctx.eventsCommitted !== undefined) tx.afterCommit(ctx.eventsCommitted)
+  const { haveSubscribers } = await tx.one(
+    WrittenEvents,
+    sql`
+    with due as (
+      insert into events_due (event_id) select unnest(${ids}::text[]) where ${hasSubscriber(ctx.tenant, type)} returning event_id
+    ), written as (
+      insert into events (id, organisation_id, environment, type, payload, created_at)
+      select id, ${ctx.tenant.organisationId}, ${ctx.tenant.environment}, ${type}, payload::jsonb, ${ctx.clock.now()}
+      from unnest(${ids}::text[], ${texts}::text[]) as given (id, payload)
+    )
+    select exists (select from due) as have_subscribers`,
+  )
+  if (ids.length > 0) tx.afterCommit(() => ctx.eventsCommitted?.({ haveSubscribers }))
   return ids
 }

@@ -5,7 +5,7 @@ import { type Queryable, sql, type Tx } from '../../platform/db/db.ts'
 import { hasSubscriber } from '../../platform/events.ts'
 import type { Id } from '../../platform/ids.ts'
 import { PlanName, plans, sharedLockName, sharersOf } from '../plans/index.ts'
-import { type NewPayment, type RecordedColumn, recordedColumns } from './store.ts'
+import { type NewPayment, type RecordedColumn, recorded, recordedColumns } from './store.ts'
 
 /** A payment to record, with the values that decide whether it is recorded. */
 export interface NewReceipt {
@@ -47,7 +47,8 @@ export async function lockForRecording(tx: Tx, tenant: Tenant, lockNames: readon
         (select name from (select unnest(${lockNames}::text[]) as name union ${sharedLockName(tenant, 'payments')}) as given
           order by name collate "C" offset 0) as ordered
     )
-    select plan, set_config('enable_seqscan', 'off', true) from organisations
+    select plan, set_config('enable_seqscan', 'off', true), set_config('plan_cache_mode', 'force_generic_plan', true),
+      set_config('purser.claims', 'statement', true) from organisations
     where id = ${tenant.organisationId} and (select count(*) from locked) >= 0`,
   )
   return row.plan
@@ -64,6 +65,13 @@ export const Verdict = z.enum([
 ])
 export type Verdict = z.output<typeof Verdict>
 
+interface Recorded {
+  /** The outcome of each payment, by its id. */
+  readonly verdicts: ReadonlyMap<string, Verdict>
+  /** Whether a webhook subscribes to the events that were written. */
+  readonly haveSubscribers: boolean
+}
+
 /** Payments per calendar month by plan; negative means unlimited. */
 const monthlyLimits = JSON.stringify(
   Object.fromEntries(Object.entries(plans).map(([plan, { paymentsPerMonth }]) => [plan, paymentsPerMonth])),
@@ -75,14 +83,15 @@ const payerShare = 10
 /** Most pending transactions of one payer at the sponsor's expense, over all organisations: each of them may fail. */
 const sponsoredPerPayerMax = 5
 
-const VerdictRow = z.object({ id: z.string(), verdict: Verdict })
+const VerdictRow = z.object({ id: z.string(), verdict: Verdict, haveSubscribers: z.boolean() })
 
 /**
  * Records a batch of payments in one statement, for every plan, and returns the outcome of each. Nothing else inserts payments.
  *
  * A payment is accepted, in the order of arrival, if
  *
- * - its claim is unused. A trigger of `payments` claims what each row uses up, and leaves out a row if another transaction has claimed something of it;
+ * - its claim is unused. The statement claims what each payment uses up, and leaves out a payment if another transaction has claimed something of it. A
+ *   trigger of `payments` does so for the inserts of a restore and of an earlier version;
  * - the transaction that its transfer is part of was not recorded as a whole;
  * - its nonce is not used by a relay of the service (a transfer of its own wallets) or by a pending transaction of the payer;
  * - the payer's balance covers it in addition to all open payments;
@@ -107,21 +116,24 @@ export async function insertReceipts(
   tenant: Tenant,
   receipts: readonly NewReceipt[],
   limits: BatchLimits,
-): Promise<ReadonlyMap<string, Verdict>> {
+): Promise<Recorded> {
   const { organisationId, environment } = tenant
   const sentBefore = instantOf(limits.createdAt.getTime() - limits.unminedMs)
   // Of payments on their way, only those by a payer's transaction have a time of their next check.
   const isIdle = sql`(status = 'verified' or check_at is not null and has_place and created_at <= ${sentBefore})`
+  const { common, entries } = splitCommon(receipts.map((receipt) => entryOf(tenant, receipt)))
   const rows = await tx.many(
     VerdictRow,
     sql`
-    with given as materialized (
+    with base as materialized (
+      select payment from jsonb_populate_record(null::payments, ${JSON.stringify(common)}::jsonb) as payment
+    ), given as materialized (
       select position, entry ->> 'event_id' as event_id, entry -> 'event_payload' as event_payload, (entry ->> 'raw_balance')::numeric as raw_balance,
         to_char(payment.created_at at time zone 'UTC', 'YYYY-MM') as month, (payment.created_at at time zone 'UTC')::date as day,
         case when payment.raw_amount = 0 and payment.status = 'settled' and payment.payer is not null then 'proofs' else 'payments' end as counted_as,
         coalesce(payment.settlement ->> 'sponsoredGas' <> '0', false) as is_sponsored, payment.*
-      from jsonb_array_elements(${JSON.stringify(receipts.map((receipt) => entryOf(tenant, receipt)))}::jsonb) with ordinality as entries (entry, position)
-      cross join lateral jsonb_populate_record(null::payments, entry) as payment
+      from jsonb_array_elements(${JSON.stringify(entries)}::jsonb) with ordinality as entries (entry, position)
+      cross join lateral jsonb_populate_record((select payment from base), entry) as payment
     ), sharers as materialized (${sharersOf(organisationId)}
     ), open as (
       select payers.payer, open.* from (select distinct payer from given where payer is not null) as payers
@@ -136,7 +148,7 @@ export async function insertReceipts(
     ), monthly as materialized (
       select (${monthlyLimits}::jsonb ->> plan)::bigint as most from organisations where id = ${organisationId} and deleted_at is null
     ), judged as (
-      select given.*,
+      select position, id, month, day, counted_as, network, status, tx_hash, gas_reserved_nano_usd,
         coalesce(open.raw, 0) + sum(given.raw_amount) filter (where coalesce(open.raw, 0) + given.raw_amount <= raw_balance) over payers > raw_balance
           or coalesce(open.raw, 0) + given.raw_amount > raw_balance as is_short,
         status <> 'settled' and payer is not null and
@@ -166,7 +178,7 @@ export async function insertReceipts(
       select network, day, sum(nano_usd) as nano_usd from gas_budgets
       where organisation_id in (select id from sharers) and environment = ${environment} and day in (select day from given) group by network, day
     ), funded as (
-      select judged.*, gas_reserved_nano_usd > 0 and coalesce(budget.nano_usd, 0) + sum(gas_reserved_nano_usd) over (partition by judged.network, judged.day order by position)
+      select judged.position, judged.id, month, judged.day, counted_as, status, tx_hash, gas_reserved_nano_usd > 0 and coalesce(budget.nano_usd, 0) + sum(gas_reserved_nano_usd) over (partition by judged.network, judged.day order by position)
         > ${limits.nanoUsdPerDayMax.toString()}::numeric as is_over_budget
       from judged left join budgets as budget on budget.network = judged.network and budget.day = judged.day
       where is_short is not true and is_over_cap is not true and is_over_share is not true
@@ -175,14 +187,22 @@ export async function insertReceipts(
       where organisation_id in (select id from sharers) and environment = ${environment} and kind in ('payments', 'proofs')
         and period in (select month from given) group by period, kind
     ), budgeted as (
-      select funded.*, monthly.most >= 0 and (status <> 'settled' or tx_hash is null) and coalesce(used.used, 0) + row_number() over (partition by month, counted_as order by position)
+      select position, id, monthly.most >= 0 and (status <> 'settled' or tx_hash is null) and coalesce(used.used, 0) + row_number() over (partition by month, counted_as order by position)
         > monthly.most as is_over_plan
       from funded cross join monthly left join used using (month, counted_as)
       where not is_over_budget
+    ), claimed as (
+      insert into payment_claims (payment_id, claim_hash, challenge_hash, identifier_hash)
+      select id, claim_hash(claim_key), claim_hash(challenge_id),
+        payer_identifier_hash(organisation_id, environment, payer, payment_identifier)
+      from given join budgeted using (position, id)
+      where not is_over_plan and num_nonnulls(claim_key, challenge_id, payment_identifier) > 0 order by claim_key
+      on conflict do nothing
+      returning payment_id
     ), made as (
       insert into payments (${recordedColumns})
-      select ${recordedColumns} from budgeted where not is_over_plan order by claim_key
-      on conflict do nothing
+      select ${recordedColumns} from given join budgeted using (position, id)
+      where not is_over_plan and (num_nonnulls(claim_key, challenge_id, payment_identifier) = 0 or id in (select payment_id from claimed))
       returning id
     ), announced as (
       insert into events (id, organisation_id, environment, type, payload, created_at)
@@ -190,6 +210,7 @@ export async function insertReceipts(
       from given join made using (id)
     ), due as (
       insert into events_due (event_id) select event_id from given join made using (id) where ${hasSubscriber(tenant, 'payment.received')}
+      returning event_id
     ), counted as (
       insert into usage_counters (organisation_id, environment, kind, period, used)
       select ${organisationId}, ${environment}, counted_as, month, count(*) from given join made using (id)
@@ -204,20 +225,45 @@ export async function insertReceipts(
     )
     select given.id, case when made.id is not null then 'recorded' when budgeted.is_over_plan then 'plan-limit' when funded.is_over_budget then 'gas-budget'
       when judged.is_short then 'insufficient-funds' when judged.is_over_cap or judged.is_over_share then 'too-many-open'
-      when not exists (select from monthly) then 'organisation-deleted' else 'duplicate' end as verdict
+      when not exists (select from monthly) then 'organisation-deleted' else 'duplicate' end as verdict, exists (select from due) as have_subscribers
     from given left join made using (id) left join judged using (id) left join funded using (id) left join budgeted using (id)`,
   )
-  return new Map(rows.map(({ id, verdict }) => [id, verdict]))
+  return {
+    verdicts: new Map(rows.map(({ id, verdict }) => [id, verdict])),
+    haveSubscribers: rows.some(({ haveSubscribers }) => haveSubscribers),
+  }
+}
+
+/** A payment as a row of its table in JSON, with the related values of its statement. */
+type Entry = Record<RecordedColumn | 'event_id' | 'event_payload' | 'raw_balance', unknown>
+
+/**
+ * Splits the entries of a batch into the values that all of them have, which are sent and converted once, and the rest of each entry.
+ *
+ * @example
+ * splitCommon([{ token: 'USDC', id: 'a' }, { token: 'USDC', id: 'b' }]) // { common: { token: 'USDC' }, entries: [{ id: 'a' }, { id: 'b' }] }
+ */
+function splitCommon(entries: readonly Entry[]): {
+  readonly common: Partial<Entry>
+  readonly entries: readonly Partial<Entry>[]
+} {
+  const [first] = entries
+  const common: Partial<Entry> = {}
+  for (const column of recorded) {
+    const value = first?.[column]
+    if (!entries.every((entry) => entry[column] === value)) continue
+    if (value !== null) common[column] = value
+    // JSON leaves out undefined members.
+    for (const entry of entries) entry[column] = undefined
+  }
+  return { common, entries }
 }
 
 /**
  * Returns a payment as a row of its table in JSON, with the related values of its statement; a column that is missing here would be recorded as null.
  * Each column is written out, and times are text, because an object of computed names with dates takes four times as long to make and to serialize.
  */
-function entryOf(
-  { organisationId, environment }: Tenant,
-  receipt: NewReceipt,
-): Readonly<Record<RecordedColumn | 'event_id' | 'event_payload' | 'raw_balance', unknown>> {
+function entryOf({ organisationId, environment }: Tenant, receipt: NewReceipt): Entry {
   const { payment, eventId, eventPayload, gasNanoUsd, checkAt, rawBalance } = receipt
   return {
     id: payment.id,

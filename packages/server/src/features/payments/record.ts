@@ -170,8 +170,8 @@ async function recordBatch(tx: Tx, group: readonly Candidate[], limits: RecordLi
   const { ctx } = first
   const candidates = withoutCopies(group)
   // Sent together: the server executes the second statement when the first has its locks.
-  const [plan, verdicts] = await Promise.all([
-    lockForRecording(tx, ctx.tenant, candidates.flatMap(lockNamesOf)),
+  const [plan, { verdicts, haveSubscribers }] = await Promise.all([
+    lockForRecording(tx, ctx.tenant, [...new Set(candidates.flatMap(lockNamesOf))]),
     insertReceipts(
       tx,
       ctx.tenant,
@@ -185,7 +185,7 @@ async function recordBatch(tx: Tx, group: readonly Candidate[], limits: RecordLi
     ),
   ])
   const made = candidates.filter(({ payment }) => verdicts.get(payment.id) === 'recorded')
-  if (made.length > 0 && ctx.eventsCommitted !== undefined) tx.afterCommit(ctx.eventsCommitted)
+  if (made.length > 0) tx.afterCommit(() => ctx.eventsCommitted?.({ haveSubscribers }))
   await commitKeys(tx, made)
   if (made.length > 0) await reportPaymentsUsed(tx, ctx, plans[plan].paymentsPerMonth)
   return group.map(({ payment }) => verdicts.get(payment.id) ?? 'duplicate')

@@ -109,7 +109,7 @@ export type PaymentRow = z.output<typeof PaymentRow>
 
 const columns = columnsOf(PaymentRow)
 
-const recorded = [
+export const recorded = [
   'id',
   'log_id',
   'organisation_id',

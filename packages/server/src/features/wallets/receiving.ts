@@ -17,7 +17,8 @@ export function createWalletDirectory(deps: Pick<Deps, 'db'>): WalletDirectory {
   const find = batch<WalletQuestion, ReceivingWallet | undefined>(
     { itemsMax: 256, batchesMax: 1 },
     async (questions) => {
-      const [own, managed] = [questions.filter(asksForByo), questions.filter((question) => !asksForByo(question))]
+      const distinct = [...new Map(questions.map((question) => [nameOf(question), question])).values()]
+      const [own, managed] = [distinct.filter(asksForByo), distinct.filter((question) => !asksForByo(question))]
       const found = new Map([
         ...(own.length === 0 ? [] : await listRequestedWallets(deps.db, own)).map(namedByo),
         ...(managed.length === 0 ? [] : await listRequestedManaged(deps.db, managed)).map(namedManaged),

@@ -16,10 +16,13 @@ export { eventOperations, webhookOperations } from './routes.ts'
 export { eventPayloads } from './schema.ts'
 export { disableWebhooks } from './webhooks.ts'
 
-/** Builds the feature. Its queues are read at once when `committed` reports new events. `stop` ends all open streams. */
+/**
+ * Builds the feature. Open streams read events when `committed` is raised, and the deliveries of new events are written when `due` is. `stop` ends all
+ * open streams.
+ */
 export function createWebhooks(
   needs: Omit<Deps, 'listeners' | 'redeliveries' | 'deliveriesWaiting'>,
-  committed: Signal,
+  { committed, due }: { readonly committed: Signal; readonly due: Signal },
 ) {
   const listeners = new Listeners(needs)
   const waiting = createSignal()
@@ -33,7 +36,7 @@ export function createWebhooks(
     stop: () => listeners.stop(),
     startDelivering(): Pick<WebhookWorker, 'stop'> {
       const worker = new WebhookWorker(deps)
-      const ignores = [committed.listen(() => worker.wakeForEvents()), waiting.listen(() => worker.wake())]
+      const ignores = [due.listen(() => worker.wakeForEvents()), waiting.listen(() => worker.wake())]
       return {
         stop() {
           for (const ignore of ignores) ignore()

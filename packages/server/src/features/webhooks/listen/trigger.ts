@@ -83,7 +83,7 @@ export function resendEvent(ctx: Ctx, eventId: EventId, { webhookId }: ResendReq
     } else await holdActive(tx, ctx, webhookId)
     await deliver(tx, ctx, event, webhookIds)
     await ctx.audit(tx, { action: 'events.resend', target: eventId, details: { deliveries: webhookIds.length } })
-    if (ctx.eventsCommitted !== undefined) tx.afterCommit(ctx.eventsCommitted)
+    tx.afterCommit(() => ctx.eventsCommitted?.({ haveSubscribers: true }))
     return { eventId, deliveries: webhookIds.length }
   })
 }
