@@ -3,14 +3,14 @@ import type { Command, Io } from './command.ts'
 import { commands, elsewhere, mainCommands } from './commands.ts'
 import { listed, type Printed, type Program, runProgram } from './program.ts'
 import { refusalOf } from './refusal.ts'
-import { version } from './version.ts'
+import { versionOf } from './version.ts'
 
 const purser: Program<Io> = {
   commands,
   usage: usage(mainCommands, commands),
   spell: (name) => `purser ${name}`,
   elsewhere,
-  version,
+  version: () => versionOf(import.meta.url),
   outcomeOf: (error) => (error instanceof PurserError ? refusalOf(error) : undefined),
 }
 

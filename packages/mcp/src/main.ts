@@ -1,19 +1,19 @@
 #!/usr/bin/env node
 import { randomUUID } from 'node:crypto'
 import { serveStdio } from '@modelcontextprotocol/server/stdio'
-import { CommandError, serviceAddress, serviceOf, systemIo } from '@purser/cli'
+import { CommandError, serviceAddress, serviceOf, systemIo, versionOf } from '@purser/cli'
 import type { HandlerOptions } from './http/callers.ts'
 import { endpoint, mcpHttpServer } from './http/http-server.ts'
 import { openKeys } from './keys.ts'
 import { type Listening, readOptions, usage } from './options.ts'
 import { mcpServer } from './server.ts'
 import type { Tool } from './tool.ts'
-import { version } from './version.ts'
 
 // Stdout carries the protocol. While serving, messages for people go to stderr.
 const options = readOptions(process.argv.slice(2))
 if (options.kind === 'not-understood') end(`${options.why}\n\n${usage}`)
-else if (options.kind !== 'serve') process.stdout.write(options.kind === 'help' ? usage : `${version()}\n`)
+else if (options.kind !== 'serve')
+  process.stdout.write(options.kind === 'help' ? usage : `${versionOf(import.meta.url)}\n`)
 else {
   const { tools, http } = options
   const serving = http === undefined ? serveOneClient(tools) : listen(tools, http)
@@ -26,15 +26,19 @@ async function serveOneClient(tools: readonly Tool[]): Promise<void> {
   // When the client disconnects, there is nothing left to serve.
   process.stdin.once('end', () => process.exit())
   process.stdout.once('error', () => process.exit())
-  serveStdio(() => mcpServer({ purser, environment, keys, tools, version: version() }), { onerror: report })
-  process.stderr.write(`purser-mcp ${version()}: ${tools.length} tools, ${environment} environment of ${baseUrl}\n`)
+  serveStdio(() => mcpServer({ purser, environment, keys, tools, version: versionOf(import.meta.url) }), {
+    onerror: report,
+  })
+  process.stderr.write(
+    `purser-mcp ${versionOf(import.meta.url)}: ${tools.length} tools, ${environment} environment of ${baseUrl}\n`,
+  )
 }
 
 async function listen(tools: readonly Tool[], { host, port, hosts, proxies }: Listening): Promise<void> {
   const io = systemIo()
   const baseUrl = await serviceAddress(io)
   const serverOf: HandlerOptions['serverOf'] = (deps, waitingOf) =>
-    mcpServer({ ...deps, tools, version: version() }, waitingOf)
+    mcpServer({ ...deps, tools, version: versionOf(import.meta.url) }, waitingOf)
   const server = mcpHttpServer({ baseUrl, serverOf, onError: report }, { hosts, proxies, onCrowded: reportCrowded })
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
@@ -49,7 +53,7 @@ async function listen(tools: readonly Tool[], { host, port, hosts, proxies }: Li
   const address = server.address()
   const at = typeof address === 'object' && address !== null ? address.port : port
   process.stderr.write(
-    `purser-mcp ${version()}: ${tools.length} tools of ${baseUrl} at http://${host.includes(':') ? `[${host}]` : host}:${at}${endpoint}\n`,
+    `purser-mcp ${versionOf(import.meta.url)}: ${tools.length} tools of ${baseUrl} at http://${host.includes(':') ? `[${host}]` : host}:${at}${endpoint}\n`,
   )
 }
 

@@ -1,7 +1,7 @@
+import { readBytes } from '../pay/bounded.ts'
 import type { Paid } from './admission.ts'
 import type { OwnResponse } from './answers.ts'
 import { exposeHeaders, isTargetedCaching, privateCacheControl, type ReadableBy, readingHeaders } from './headers.ts'
-import { readBounded } from './read-bounded.ts'
 import { isSold } from './sold-status.ts'
 
 /**
@@ -41,7 +41,10 @@ export async function soldResponse(
 async function completeResponseOf(paid: Paid, handler: () => Response | Promise<Response>) {
   try {
     const response = await handler()
-    if (isSold(response.status)) return { response, body: await readBounded(response, paid.bodyBytesMax) }
+    if (isSold(response.status)) {
+      const limits = { bytesMax: paid.bodyBytesMax, tinyChunksMax: Number.POSITIVE_INFINITY }
+      return { response, body: response.body === null ? null : await readBytes(response.body, limits) }
+    }
     paid.failed()
     return { response, body: null }
   } catch (error) {

@@ -1,7 +1,8 @@
 import { type ChunkLimits, collectBytes } from '@purser/protocol'
 
 /**
- * All bytes of a stream, or `too-large` as soon as it exceeds the limits. Does not wait for the cancellation of the rest: one half of a cloned body is canceled only when the other half is, too.
+ * All bytes of a stream, or `too-large` as soon as it exceeds the limits. Cancels the rest without waiting, because a
+ * cloned body is canceled only once both halves are.
  */
 export async function readBytes(
   stream: ReadableStream<Uint8Array>,

@@ -2,7 +2,7 @@ import { bytesToHex, decodeUint256, keccak256, type Network, type TokenInfo, tok
 import type { Clock } from '../platform/clock.ts'
 import type { Log } from '../platform/log.ts'
 import type { Outbound } from '../platform/outbound.ts'
-import { type Loop, startLoop } from '../platform/work/loop.ts'
+import { type RunningLoop, startLoop } from '../platform/work/loop.ts'
 import { createBlockReads } from './block-reads.ts'
 import { createChain, decoded, domainReads, readDomain } from './chain.ts'
 import { createDomainSeparators } from './domain-separators.ts'
@@ -156,7 +156,7 @@ const watchEveryMs = 2_000
 
 /** Checks the nodes of every network, one loop per network, so that a slow network does not delay the others. */
 function createWatch(connected: readonly { check(): Promise<void> }[], log: Log | undefined) {
-  let loops: readonly Loop[] = []
+  let loops: readonly RunningLoop[] = []
   return {
     start() {
       loops = connected.map(({ check }) => {

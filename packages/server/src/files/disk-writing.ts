@@ -168,7 +168,7 @@ export async function onDisk<T>(work: Promise<T>): Promise<T> {
 }
 
 /** Returns undefined when the file or directory does not exist. */
-export async function ifThere<T>(work: Promise<T>): Promise<T | undefined> {
+export async function undefinedIfMissing<T>(work: Promise<T>): Promise<T | undefined> {
   try {
     return await work
   } catch (error) {

@@ -6,7 +6,7 @@ import { type Clock, instantOf } from '../platform/clock.ts'
 import type { Random } from '../platform/random.ts'
 import { createBufferBudget } from './buffers.ts'
 import { readFrom } from './disk-reading.ts'
-import { ifThere, onDisk, receive, type WritingMemory } from './disk-writing.ts'
+import { onDisk, receive, undefinedIfMissing, type WritingMemory } from './disk-writing.ts'
 import { createHashing } from './hashing.ts'
 import { type BlobKey, type BlobStore, isBlobKey, newBlobKey } from './port.ts'
 
@@ -66,7 +66,7 @@ export async function openDiskBlobs({ directory, clock, random }: DiskOptions): 
     },
 
     async open(key, range) {
-      const descriptor = await onDisk(ifThere(promisify(openDescriptor)(pathOf(key), 'r')))
+      const descriptor = await onDisk(undefinedIfMissing(promisify(openDescriptor)(pathOf(key), 'r')))
       return descriptor === undefined ? undefined : readFrom(descriptor, range, reading)
     },
 
@@ -113,7 +113,7 @@ async function moveInto(part: string, target: string): Promise<void> {
   const made = await mkdir(fan, { recursive: true, mode: 0o700 })
   if (made !== undefined) await syncDirectory(path.dirname(fan))
   // An existing key means that the random source repeats itself; failing is better than replacing another file.
-  if ((await ifThere(stat(target))) !== undefined) throw new Error('a new blob key already exists')
+  if ((await undefinedIfMissing(stat(target))) !== undefined) throw new Error('a new blob key already exists')
   await rename(part, target)
   await syncDirectory(fan)
 }
@@ -130,13 +130,13 @@ export async function syncDirectory(directory: string): Promise<void> {
 }
 
 async function isOlder(file: string, before: Date): Promise<boolean> {
-  const found = await onDisk(ifThere(stat(file)))
+  const found = await onDisk(undefinedIfMissing(stat(file)))
   return found !== undefined && found.mtime < before
 }
 
 /** The names in a directory, read incrementally. */
 async function* entriesOf(directory: string): AsyncIterable<string> {
-  const entries: Dir | undefined = await onDisk(ifThere(opendir(directory)))
+  const entries: Dir | undefined = await onDisk(undefinedIfMissing(opendir(directory)))
   if (entries === undefined) return
   for await (const { name } of entries) yield name
 }

@@ -5,7 +5,7 @@ import type { Log } from '../platform/log.ts'
 import type { Random } from '../platform/random.ts'
 import type { Marks } from '../platform/witness/witness.ts'
 import { openDiskBlobs, syncDirectory } from './disk.ts'
-import { ifThere } from './disk-writing.ts'
+import { undefinedIfMissing } from './disk-writing.ts'
 import type { BlobStore, S3Settings } from './port.ts'
 import type { S3Options } from './s3.ts'
 
@@ -62,7 +62,7 @@ function diskMarks(directory: string): Marks {
   const placeOf = (deployment: string): string => path.join(directory, 'witness', deployment)
   return {
     async list(deployment) {
-      return (await ifThere(readdir(placeOf(deployment)))) ?? []
+      return (await undefinedIfMissing(readdir(placeOf(deployment)))) ?? []
     },
     async create(deployment, name) {
       const place = placeOf(deployment)

@@ -72,7 +72,7 @@ async function getObject(
       ...(etag !== undefined && { IfMatch: etag }),
     }
     const options = until === undefined ? {} : { abortSignal: until }
-    const found = await ifThere(client.send(new GetObjectCommand({ ...name, ...part }), options))
+    const found = await undefinedIfNoObject(client.send(new GetObjectCommand({ ...name, ...part }), options))
     if (found === 'outside' || found === undefined) return found
     const { Body: body, ContentLength: length = 0, ContentRange, ETag: sentEtag } = found
     if (!(body instanceof Readable)) throw fail('file-storage-unavailable', {}, new Error('an object has no stream'))
@@ -93,7 +93,7 @@ async function openNothing(
   name: ObjectName,
   range: ByteRange | undefined,
 ): Promise<OpenedBlob | undefined> {
-  const found = await ifThere(client.send(new HeadObjectCommand(name)))
+  const found = await undefinedIfNoObject(client.send(new HeadObjectCommand(name)))
   if (found === undefined || found === 'outside') return undefined
   const size = found.ContentLength ?? 0
   const isEmptyPart = range !== undefined && range.length === 0 && isCount(range) && range.offset <= size
@@ -106,7 +106,7 @@ function isCount({ offset, length }: ByteRange): boolean {
 }
 
 /** Undefined for an object that does not exist. */
-export async function ifThere<T>(work: Promise<T>): Promise<T | 'outside' | undefined> {
+export async function undefinedIfNoObject<T>(work: Promise<T>): Promise<T | 'outside' | undefined> {
   try {
     return await work
   } catch (cause) {

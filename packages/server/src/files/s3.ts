@@ -12,7 +12,7 @@ import type { Random } from '../platform/random.ts'
 import { createTurns } from '../platform/turns.ts'
 import { BlobTooLarge, fail } from './errors.ts'
 import { type BlobKey, type BlobStore, isBlobKey, newBlobKey, type S3Settings } from './port.ts'
-import { ifThere, openObject, type Reads } from './s3-reading.ts'
+import { openObject, type Reads, undefinedIfNoObject } from './s3-reading.ts'
 import { uploadObject } from './s3-uploading.ts'
 import { createUploadBudget } from './upload-memory.ts'
 
@@ -159,7 +159,7 @@ async function abortOlder(client: S3Client, bucket: string, before: Date): Promi
     const page = await ifListed(client.send(new ListMultipartUploadsCommand(requested)))
     for (const { Key, UploadId, Initiated } of page?.Uploads ?? []) {
       if (Initiated === undefined || Initiated >= before) continue
-      await ifThere(client.send(new AbortMultipartUploadCommand({ Bucket: bucket, Key, UploadId })))
+      await undefinedIfNoObject(client.send(new AbortMultipartUploadCommand({ Bucket: bucket, Key, UploadId })))
       aborted += 1
     }
     const { NextKeyMarker, NextUploadIdMarker } = page ?? {}

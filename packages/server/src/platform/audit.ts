@@ -173,7 +173,8 @@ function auditHash(previous: Uint8Array, organisationId: string, record: AuditRe
 
 const AsStored = z.object({ actor: z.record(z.string(), z.unknown()), details: z.record(z.string(), z.unknown()) })
 
-const StoredRecord = z.object({
+/** A row of the audit log. */
+export const StoredRecord = z.object({
   id: z.string(),
   sequence: z.bigint(),
   environment: z.string().nullable(),

@@ -1,6 +1,6 @@
 import type { Network } from '@purser/protocol'
 import { type ChainsOptions, createChains } from '../../src/chain/chains.ts'
-import { type createLanes, NetworkDriver, scopeOf, sharesOf } from '../../src/chain/lanes/lanes.ts'
+import { type createLanes, LaneDriver, scopeOf, sharesOf } from '../../src/chain/lanes/lanes.ts'
 import type { LaneHandler } from '../../src/chain/port.ts'
 import type { WalletKeys } from '../../src/custody/index.ts'
 import type { Deps } from '../../src/modules.ts'
@@ -93,7 +93,7 @@ function gatedKeys(keys: WalletKeys, step: Step): WalletKeys {
 export class LaneTurns {
   readonly #db: Db
   readonly #network: Network
-  readonly #driver: NetworkDriver
+  readonly #driver: LaneDriver
   readonly #ownerToken: string
   #leases: readonly Lease[] = []
 
@@ -110,7 +110,7 @@ export class LaneTurns {
     this.#network = network
     this.#ownerToken = ownerToken
     const byPurpose = new Map(handlers.map((handler) => [handler.purpose, handler]))
-    this.#driver = new NetworkDriver({ deps, chains: deps.chains, network, signerOf, handlers: byPurpose })
+    this.#driver = new LaneDriver({ deps, chains: deps.chains, network, signerOf, handlers: byPurpose })
   }
 
   async turn(): Promise<void> {

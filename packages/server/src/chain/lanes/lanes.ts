@@ -6,7 +6,7 @@ import { inParallel } from '../../platform/in-parallel.ts'
 import { keepLeases, type Leases } from '../../platform/leases/leases.ts'
 import type { LeaseSet, Share } from '../../platform/leases/store.ts'
 import { startDueLoop } from '../../platform/work/due-work.ts'
-import { type Loop, startLoop } from '../../platform/work/loop.ts'
+import { type RunningLoop, startLoop } from '../../platform/work/loop.ts'
 import type { Chains, FeeSponsor } from '../port.ts'
 import { followLanes, resumeLanes } from './follow.ts'
 import type { AccountPlan, ChainTransactionId, Handlers, LaneHandler, LaneSigner, Lanes } from './port.ts'
@@ -84,8 +84,8 @@ class LaneWork {
   /** Idle networks, whose drivers wait for a notification. */
   readonly #idle = new Set<string>()
   readonly #leases: Leases
-  readonly #drives: ReadonlyMap<string, { readonly driver: NetworkDriver; readonly loop: Loop }>
-  readonly #poll: Loop
+  readonly #drives: ReadonlyMap<string, { readonly driver: LaneDriver; readonly loop: RunningLoop }>
+  readonly #poll: RunningLoop
 
   constructor(options: LanesOptions, handlers: readonly LaneHandler[]) {
     const { deps, chains, leaseMs = leaseMsDefault } = options
@@ -97,7 +97,7 @@ class LaneWork {
     const byPurpose = new Map(handlers.map((handler) => [handler.purpose, handler]))
     this.#drives = new Map(
       chains.configured.map((network) => {
-        const driver = new NetworkDriver({ ...options, network, handlers: byPurpose })
+        const driver = new LaneDriver({ ...options, network, handlers: byPurpose })
         return [network.name, { driver, loop: this.#drive(network.name, driver) }]
       }),
     )
@@ -119,7 +119,7 @@ class LaneWork {
   }
 
   /** Drives a network while it has open transactions, and otherwise when notified. */
-  #drive(name: string, driver: NetworkDriver): Loop {
+  #drive(name: string, driver: LaneDriver): RunningLoop {
     const run = async (): Promise<number> => {
       this.#idle.delete(name)
       const nextMs = await driver.turn(this.#leases.leasesOf(scopeOf(name)))
@@ -212,7 +212,7 @@ interface Account {
  * Drives the lanes of a network's leased shards. Its memory is a cache that can be lost: which lanes it resumed under which lease, and when it last
  * polled each. A failing account does not block others.
  */
-export class NetworkDriver {
+export class LaneDriver {
   readonly #options: DriverOptions
   readonly #base: Omit<LaneParts, 'leased'>
   readonly #accounts = new Map<Address, Account>()

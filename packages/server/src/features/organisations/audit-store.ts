@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { operatorLog } from '../../platform/audit.ts'
+import { operatorLog, StoredRecord } from '../../platform/audit.ts'
 import { instantOf } from '../../platform/clock.ts'
 import type { Tenant } from '../../platform/ctx.ts'
 import { type Queryable, sql, type Tx } from '../../platform/db/db.ts'
@@ -17,19 +17,7 @@ import { EnvironmentName } from './schema.ts'
 
 const Actor = z.looseObject({ kind: z.enum(['api-key', 'person', 'guest', 'operator', 'system']) })
 
-export const AuditRow = z.object({
-  id: id('aud'),
-  sequence: z.bigint(),
-  environment: EnvironmentName.nullable(),
-  action: z.string(),
-  actor: Actor,
-  requestId: z.string(),
-  target: z.string().nullable(),
-  details: z.record(z.string(), z.unknown()),
-  createdAt: z.date(),
-  previousHash: z.instanceof(Uint8Array),
-  hash: z.instanceof(Uint8Array),
-})
+export const AuditRow = StoredRecord.extend({ id: id('aud'), environment: EnvironmentName.nullable(), actor: Actor })
 export type AuditRow = z.output<typeof AuditRow>
 
 export interface AuditFilters extends Period {

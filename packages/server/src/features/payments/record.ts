@@ -23,6 +23,7 @@ import { type Attempt, inTurn, pausing } from './freeing.ts'
 import { readFunds } from './funds.ts'
 import { sentenceOf } from './methods/mpp-tempo/follow.ts'
 import { gasReservedBy } from './new-payment.ts'
+import { paymentPayload } from './payload.ts'
 import type { Candidate, Ctx, Deps } from './ports.ts'
 import { insertReceipts, lockForRecording, type NewReceipt, type Verdict } from './record-store.ts'
 import { giveWay } from './release.ts'
@@ -265,13 +266,8 @@ async function commitKeys(tx: Tx, made: readonly Candidate[]): Promise<void> {
 
 function receivedPayload(payment: NewPayment): Record<string, unknown> {
   return {
-    paymentId: payment.id,
-    walletId: payment.walletId,
-    amount: formatAmount(payment.rawAmount, payment.decimals),
-    token: payment.token,
-    chain: payment.chain,
+    ...paymentPayload(payment),
     protocol: payment.protocol,
-    payer: payment.payer,
     txHash: payment.status === 'settled' ? payment.txHash : null,
     route: payment.route,
     vaultId: null,

@@ -1,4 +1,4 @@
-import { formatAmount, requireNetwork } from '@purser/protocol'
+import { requireNetwork } from '@purser/protocol'
 import { appendAudit } from '../../platform/audit.ts'
 import { utcMonthOf } from '../../platform/clock.ts'
 import type { Tx } from '../../platform/db/db.ts'
@@ -8,6 +8,7 @@ import { id, type PaymentId } from '../../platform/ids.ts'
 import { forTenant, systemCtx } from '../../platform/work/runner.ts'
 import { changeCounters, changeGasLast, dayOf, type GasChange } from '../plans/index.ts'
 import type { FailedRelay, Relay, RelayPurpose, SettledRelay } from '../relayer/index.ts'
+import { paymentPayload } from './payload.ts'
 import { markWithoutPlace, type WithoutPlace } from './place-store.ts'
 import type { Ctx, Deps } from './ports.ts'
 import {
@@ -37,7 +38,7 @@ export async function recordSettled(ctx: System, tx: Tx, settled: readonly Settl
   const used = new Map<string, bigint>(settled.map(({ id, gasNanoUsd }) => [id, gasNanoUsd]))
   for (const [tenant, own] of byTenant(rows)) {
     const payloads = own.map((row) => ({
-      ...outcomePayload(row),
+      ...paymentPayload(row),
       txHash: row.txHash,
       settledAt: settledAt.toISOString(),
     }))
@@ -78,7 +79,7 @@ export async function recordFailed(
       forTenant(ctx, tenant),
       tx,
       'payment.settlement_failed',
-      own.map((row) => ({ ...outcomePayload(row), reason: reasonOf(row), failedAt })),
+      own.map((row) => ({ ...paymentPayload(row), reason: reasonOf(row), failedAt })),
     )
   // A payment that was voided before anything was sent moved nothing: its row says all.
   const sent = rows.filter(({ status, previousStatus }) => status !== 'voided' || previousStatus !== 'verified')
@@ -126,17 +127,6 @@ function byTenant<T extends Owned>(rows: readonly T[]): [Owned, readonly T[]][] 
       ? []
       : [[{ organisationId: first.organisationId, environment: first.environment }, own] as [Owned, readonly T[]]]
   })
-}
-
-function outcomePayload(payment: EndedRow) {
-  return {
-    paymentId: payment.id,
-    walletId: payment.walletId,
-    amount: formatAmount(payment.rawAmount, payment.decimals),
-    token: payment.token,
-    chain: payment.chain,
-    payer: payment.payer,
-  }
 }
 
 function reasonOf({ failureReason }: EndedRow): string {

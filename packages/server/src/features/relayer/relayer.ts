@@ -40,7 +40,7 @@ type Task = 'batch' | 'alone' | 'check'
  */
 export function startRelayer(parts: RelayerParts): Relayer {
   const stopping = new AbortController()
-  const drivers = parts.networks.map((network) => new NetworkDriver(parts, network, stopping.signal))
+  const drivers = parts.networks.map((network) => new RelayDriver(parts, network, stopping.signal))
   const leases = keepLeases({
     deps: parts.ctx,
     shares: parts.networks.map(({ name }) => ({ scope: scopeOf(name), shard: 0 })),
@@ -80,7 +80,7 @@ function scopeOf(network: string): string {
 }
 
 /** One statement for all networks that this process leases. */
-async function pollOnce({ ctx }: RelayerParts, leased: readonly NetworkDriver[]): Promise<void> {
+async function pollOnce({ ctx }: RelayerParts, leased: readonly RelayDriver[]): Promise<void> {
   if (leased.length === 0) return
   const due = await listDue(
     ctx.db,
@@ -100,7 +100,7 @@ export async function passRelays(parts: RelayerParts, network: Network): Promise
 }
 
 /** The tasks of one network. */
-class NetworkDriver {
+class RelayDriver {
   readonly network: Network
   readonly #parts: RelayerParts
   readonly #stopped: AbortSignal

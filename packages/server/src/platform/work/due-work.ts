@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { listed, type Queryable, type Sql, sql } from '../db/db.ts'
 import type { Log } from '../log.ts'
-import { type Loop, type LoopOptions, startLoop } from './loop.ts'
+import { type LoopOptions, type RunningLoop, startLoop } from './loop.ts'
 
 /** Intervals of a probe: for a while after it found work, and at rest. */
 export interface ProbeIntervals {
@@ -41,7 +41,7 @@ export function createProbe(
   /** With the time of the last wake-up, by a monotonic clock. */
   const watchers = new Map<Watcher, number>()
   let foundAtMs = Number.NEGATIVE_INFINITY
-  let loop: Loop | undefined
+  let loop: RunningLoop | undefined
 
   const wake = (watcher: Watcher): void => {
     const wokenAtMs = watchers.get(watcher)
@@ -96,7 +96,7 @@ export interface DueLoopOptions extends LoopOptions {
  * Starts a loop that runs while a condition is true, at most every `everyMs`. Also runs at the start, when it is woken, and every minute,
  * so that a condition that overlooks something delays it and loses nothing.
  */
-export function startDueLoop({ probe, isDue, onDue, everyMs, ...options }: DueLoopOptions): Loop {
+export function startDueLoop({ probe, isDue, onDue, everyMs, ...options }: DueLoopOptions): RunningLoop {
   const loop = startLoop({ failureMs: everyMs, ...options, everyMs: unpromptedMs })
   const wake = (): void => {
     onDue?.()

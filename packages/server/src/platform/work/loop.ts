@@ -1,7 +1,8 @@
 import type { Log } from '../log.ts'
 import { inLoopSpan } from '../tracing/spans.ts'
 
-export interface Loop {
+/** A loop that was started. */
+export interface RunningLoop {
   /** Runs it immediately; if it is running, once more when that run has ended. */
   wake(): void
   /** Lets the current run end. Nothing runs afterwards. */
@@ -22,7 +23,7 @@ export interface LoopOptions {
 }
 
 /** Runs work repeatedly, one run at a time, until it is stopped. A failed run ends nothing: the next one runs when it is due. */
-export function startLoop({ name, everyMs, failureMs = everyMs, log, isTraced = true, run }: LoopOptions): Loop {
+export function startLoop({ name, everyMs, failureMs = everyMs, log, isTraced = true, run }: LoopOptions): RunningLoop {
   const stopping = new AbortController()
   let woken = Promise.withResolvers<void>()
   const runs = (async () => {

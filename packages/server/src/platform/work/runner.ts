@@ -7,7 +7,7 @@ import type { Beside, Loop, Recurring, RecurringByNetwork } from '../job.ts'
 import { keepLeases } from '../leases/leases.ts'
 import type { Tenant } from '../tenant.ts'
 import { startDueLoop } from './due-work.ts'
-import { startLoop, type Loop as Timer } from './loop.ts'
+import { type RunningLoop, startLoop } from './loop.ts'
 
 export interface Runner {
   /** Lets the current work end and releases the leases; nothing runs afterwards. */
@@ -25,7 +25,7 @@ export function scopeOf({ name }: Pick<Loop, 'name'>): string {
  * begun continues beside its successor, which each task allows: see `Recurring`.
  */
 export function startRunner(deps: Deps, loops: readonly Loop[], leaseMs: number): Runner {
-  const timers = new Map<string, Timer>()
+  const timers = new Map<string, RunningLoop>()
   const continuing = new Set<Promise<void>>()
   const stopping = new AbortController()
   const take = (work: Promise<void>): void => {

@@ -1,7 +1,7 @@
 import { instantOf } from '../../../platform/clock.ts'
 import { newId } from '../../../platform/ids.ts'
 import { startDueLoop } from '../../../platform/work/due-work.ts'
-import { type Loop, pause } from '../../../platform/work/loop.ts'
+import { pause, type RunningLoop } from '../../../platform/work/loop.ts'
 import { endNext, isAnyEndDue } from '../delivery-store.ts'
 import type { Deps } from '../ports.ts'
 import type { WebhookId } from '../store.ts'
@@ -59,9 +59,9 @@ export class WebhookWorker {
   readonly #sending = new Set<Promise<void>>()
   readonly #stopping = new AbortController()
   readonly #writeDeliveries: ReturnType<typeof createFanOut>
-  readonly #fanningOut: Loop
-  readonly #delivering: Loop
-  readonly #ending: Loop
+  readonly #fanningOut: RunningLoop
+  readonly #delivering: RunningLoop
+  readonly #ending: RunningLoop
   /** Whether the tables may have something new. */
   #hasNews = true
   /** When the leased queues are read without a notification, by `performance.now()`. */
